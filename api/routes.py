@@ -95,7 +95,7 @@ ROUTES: Routes[Call] = {
             server_policies.DETAIL,
             server_schemas.DETAIL_ANSWER,
             query=server_schemas.INDEX_QUERY,
-        ),
+        )
     },
     "/v2.1/servers/{server_id}": {
         "GET": Action(
@@ -138,7 +138,7 @@ ROUTES: Routes[Call] = {
             instance_action_policies.LIST,
             instance_action_schemas.INDEX_ANSWER,
             subject=server.load,
-        ),
+        )
     },
     "/v2.1/servers/{server_id}/os-instance-actions/{request_id}": {
         "GET": Action(
@@ -146,7 +146,7 @@ ROUTES: Routes[Call] = {
             instance_action_policies.SHOW,
             instance_action_schemas.SHOW_ANSWER,
             subject=server.load,
-        ),
+        )
     },
     #
     # Flavors
@@ -170,7 +170,7 @@ ROUTES: Routes[Call] = {
             flavor_policies.SHOW,
             flavor_schemas.DETAIL_ANSWER,
             query=flavor_schemas.INDEX_QUERY,
-        ),
+        )
     },
     "/v2.1/flavors/{flavor_id}": {
         "GET": Action(flavor.show, flavor_policies.SHOW, flavor_schemas.SHOW_ANSWER),
@@ -218,7 +218,7 @@ ROUTES: Routes[Call] = {
             image_policies.SHOW,
             image_schemas.DETAIL_ANSWER,
             query=image_schemas.INDEX_QUERY,
-        ),
+        )
     },
     "/v2.1/images/{image_id}": {
         "GET": Action(image.show, image_policies.SHOW, image_schemas.SHOW_ANSWER),
@@ -232,7 +232,7 @@ ROUTES: Routes[Call] = {
             hypervisor_policies.LIST,
             hypervisor_schemas.INDEX_ANSWER,
             query=hypervisor_schemas.INDEX_QUERY,
-        ),
+        )
     },
     "/v2.1/os-hypervisors/detail": {
         "GET": Action(
@@ -240,10 +240,10 @@ ROUTES: Routes[Call] = {
             hypervisor_policies.DETAIL,
             hypervisor_schemas.DETAIL_ANSWER,
             query=hypervisor_schemas.INDEX_QUERY,
-        ),
+        )
     },
     "/v2.1/os-hypervisors/{hypervisor_id}": {
-        "GET": Action(hypervisor.show, hypervisor_policies.SHOW, hypervisor_schemas.SHOW_ANSWER),
+        "GET": Action(hypervisor.show, hypervisor_policies.SHOW, hypervisor_schemas.SHOW_ANSWER)
     },
     "/v2.1/os-services": {
         "GET": Action(
@@ -251,7 +251,7 @@ ROUTES: Routes[Call] = {
             service_policies.LIST,
             service_schemas.INDEX_ANSWER,
             query=service_schemas.INDEX_QUERY,
-        ),
+        )
     },
     "/v2.1/os-services/enable": {
         "PUT": Action(
@@ -259,7 +259,7 @@ ROUTES: Routes[Call] = {
             service_policies.UPDATE,
             service_schemas.UPDATE_ANSWER,
             body=service_schemas.ENABLE,
-        ),
+        )
     },
     "/v2.1/os-services/disable": {
         "PUT": Action(
@@ -267,7 +267,7 @@ ROUTES: Routes[Call] = {
             service_policies.UPDATE,
             service_schemas.UPDATE_ANSWER,
             body=service_schemas.ENABLE,
-        ),
+        )
     },
     "/v2.1/os-services/disable-log-reason": {
         "PUT": Action(
@@ -275,7 +275,7 @@ ROUTES: Routes[Call] = {
             service_policies.UPDATE,
             service_schemas.UPDATE_ANSWER,
             body=service_schemas.DISABLE_WITH_REASON,
-        ),
+        )
     },
     "/v2.1/os-services/force-down": {
         "PUT": Action(
@@ -283,7 +283,7 @@ ROUTES: Routes[Call] = {
             service_policies.UPDATE,
             service_schemas.UPDATE_ANSWER,
             body=service_schemas.FORCE_DOWN,
-        ),
+        )
     },
     "/v2.1/os-services/{service_id}": {
         "PUT": Action(
@@ -337,21 +337,21 @@ ROUTES: Routes[Call] = {
                     body=aggregate_schemas.SET_METADATA,
                 ),
             }
-        ),
+        )
     },
     "/v2.1/os-availability-zone": {
         "GET": Action(
             availability_zone.index,
             availability_zone_policies.LIST,
             availability_zone_schemas.INDEX_ANSWER,
-        ),
+        )
     },
     "/v2.1/os-availability-zone/detail": {
         "GET": Action(
             availability_zone.detail,
             availability_zone_policies.DETAIL,
             availability_zone_schemas.DETAIL_ANSWER,
-        ),
+        )
     },
     #
     # Server groups
@@ -377,10 +377,7 @@ ROUTES: Routes[Call] = {
             subject=server_group.load,
         ),
         "DELETE": Action(
-            server_group.delete,
-            server_group_policies.DELETE,
-            status=204,
-            subject=server_group.load,
+            server_group.delete, server_group_policies.DELETE, status=204, subject=server_group.load
         ),
     },
     #
@@ -406,7 +403,7 @@ ROUTES: Routes[Call] = {
             quota_set_policies.DETAIL,
             quota_set_schemas.DETAIL_ANSWER,
             subject=quota_set.load,
-        ),
+        )
     },
     "/v2.1/os-quota-sets/{project_id}/defaults": {
         "GET": Action(
@@ -414,7 +411,7 @@ ROUTES: Routes[Call] = {
             quota_set_policies.DEFAULTS,
             quota_set_schemas.SHOW_ANSWER,
             subject=quota_set.load,
-        ),
+        )
     },
     "/v2.1/limits": {
         "GET": Action(
@@ -422,7 +419,7 @@ ROUTES: Routes[Call] = {
             limit_policies.SHOW,
             limit_schemas.SHOW_ANSWER,
             query=limit_schemas.SHOW_QUERY,
-        ),
+        )
     },
     #  Not part of the Compute API
     "/v2.1/armillary/servers/{server_id}/explain": {
@@ -432,7 +429,7 @@ ROUTES: Routes[Call] = {
             explanation_schemas.SHOW_ANSWER,
             query=explanation_schemas.SHOW_QUERY,
             subject=server.load,
-        ),
+        )
     },
     "/v2.1/armillary/dry-run": {
         "POST": Action(
@@ -440,7 +437,7 @@ ROUTES: Routes[Call] = {
             dry_run_policies.CREATE,
             dry_run_schemas.CREATE_ANSWER,
             body=dry_run_schemas.CREATE,
-        ),
+        )
     },
     "/v2.1/armillary/allocations": {
         "GET": Action(
@@ -448,7 +445,7 @@ ROUTES: Routes[Call] = {
             allocation_policies.LIST,
             allocation_schemas.INDEX_ANSWER,
             query=allocation_schemas.INDEX_QUERY,
-        ),
+        )
     },
     "/v2.1/armillary/zones": {
         "GET": Action(zone.index, zone_policies.LIST, zone_schemas.INDEX_ANSWER),
@@ -456,15 +453,15 @@ ROUTES: Routes[Call] = {
             {
                 "refresh": Action(
                     zone.refresh, zone_policies.REFRESH, body=zone_schemas.REFRESH, status=202
-                ),
+                )
             }
         ),
     },
     "/v2.1/armillary/zones/{zone_name}": {
-        "GET": Action(zone.show, zone_policies.SHOW, zone_schemas.SHOW_ANSWER),
+        "GET": Action(zone.show, zone_policies.SHOW, zone_schemas.SHOW_ANSWER)
     },
     "/v2.1/armillary/health": {
-        "GET": Action(health.show, health_policies.SHOW, health_schemas.SHOW_ANSWER),
+        "GET": Action(health.show, health_policies.SHOW, health_schemas.SHOW_ANSWER)
     },
     "/v2.1/armillary/events": {
         "GET": Action(
@@ -473,6 +470,6 @@ ROUTES: Routes[Call] = {
             event_schemas.FOLLOW_ANSWER,
             query=event_schemas.FOLLOW_QUERY,
             media_type=event_schemas.EVENT_STREAM,
-        ),
+        )
     },
 }

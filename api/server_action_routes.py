@@ -61,10 +61,7 @@ ACTIONS = Choice(
         "lock": _action(server_action.lock, policies.LOCK, schemas.LOCK),
         "unlock": _action(server_action.unlock, policies.UNLOCK, schemas.nothing("unlock")),
         "restore": _plain(
-            "restore",
-            "restore",
-            policies.RESTORE,
-            "Restore the soft-deleted server.",
+            "restore", "restore", policies.RESTORE, "Restore the soft-deleted server."
         ),
         "forceDelete": _plain(
             "forceDelete",

@@ -188,9 +188,7 @@ NOTIFICATIONS_SENT = Counter(
     "notifications_sent", "Notifications sent, by way: bus, feed.", ("way",)
 )
 NOTIFICATIONS_DROPPED = Counter(
-    "notifications_dropped",
-    "Notifications lost, by reason: queue_full, not_sent.",
-    ("reason",),
+    "notifications_dropped", "Notifications lost, by reason: queue_full, not_sent.", ("reason",)
 )
 FOLLOWERS = Gauge("event_followers", "Clients that follow the events of this API process.")
 FOLLOWERS_DROPPED = Counter(

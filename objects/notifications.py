@@ -131,11 +131,7 @@ class InstanceActionPayload(NotificationPayload):
     """An action of an instance started, ended or failed; ``fault`` has message and code."""
 
     VERSION = "1.0"
-    fields = {
-        **FACTS,
-        "action": fields.StringField(),
-        "fault": fields.JSONField(nullable=True),
-    }
+    fields = {**FACTS, "action": fields.StringField(), "fault": fields.JSONField(nullable=True)}
 
 
 @register
@@ -192,8 +188,4 @@ class ComputeTaskPayload(NotificationPayload):
     """A request found no host; ``state`` is the current state of its instances."""
 
     VERSION = "1.0"
-    fields = {
-        **REQUEST,
-        "state": fields.StringField(nullable=True),
-        "reason": fields.StringField(),
-    }
+    fields = {**REQUEST, "state": fields.StringField(nullable=True), "reason": fields.StringField()}

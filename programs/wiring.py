@@ -109,9 +109,7 @@ def make_placement(conf: cfg.ConfigOpts, *, top_url: str, make_bus: MakeBus) -> 
 
     top_bus = make_bus(top_url)
     manager = PlacementManager(
-        conf,
-        top_bus=top_bus,
-        database=Database.from_conf(conf.placement_database, "placement"),
+        conf, top_bus=top_bus, database=Database.from_conf(conf.placement_database, "placement")
     )
     is_shared = _has_several_workers(conf, conf.placement.workers)
     with_rest = WithServers(manager, [make_server(conf, manager.engine, reuse_port=is_shared)])

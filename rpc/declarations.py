@@ -61,10 +61,7 @@ def is_queue(channel: Any, name: str) -> bool:
 
 def _declare_exchange(channel: Any, exchange: Exchange) -> None:
     channel.exchange_declare(
-        exchange.name,
-        exchange.type,
-        durable=exchange.durable,
-        auto_delete=exchange.auto_delete,
+        exchange.name, exchange.type, durable=exchange.durable, auto_delete=exchange.auto_delete
     )
 
 

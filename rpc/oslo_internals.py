@@ -64,24 +64,20 @@ ReplyWaiter = _find_in_messaging(
     "hands the messages of the reply queue to the calls that wait; signed ones verify them first",
 )
 ConnectionPool = _find_in_messaging(
-    "oslo_messaging._drivers.pool.ConnectionPool",
-    "makes a driver's connections",
+    "oslo_messaging._drivers.pool.ConnectionPool", "makes a driver's connections"
 )
 Listener = _find_in_messaging(
-    "oslo_messaging._drivers.base.Listener",
-    "base class of what a server receives from",
+    "oslo_messaging._drivers.base.Listener", "base class of what a server receives from"
 )
 PollStyleListener = _find_in_messaging(
     "oslo_messaging._drivers.base.PollStyleListener",
     "returns the next message of a server to the thread that asks",
 )
 PollStyleListenerAdapter = _find_in_messaging(
-    "oslo_messaging._drivers.base.PollStyleListenerAdapter",
-    "holds the listener to poll",
+    "oslo_messaging._drivers.base.PollStyleListenerAdapter", "holds the listener to poll"
 )
 IncomingMessage = _find_in_messaging(
-    "oslo_messaging._drivers.base.RpcIncomingMessage",
-    "is what the dispatcher of a server gets",
+    "oslo_messaging._drivers.base.RpcIncomingMessage", "is what the dispatcher of a server gets"
 )
 DestinationNotFound = _find_in_messaging(
     "oslo_messaging._drivers.amqp.AMQPDestinationNotFound",

@@ -33,11 +33,7 @@ LOG = logging.getLogger(__name__)
 
 SCHEME = "rabbit"
 _NO_USER = "guest"
-_FOR_THE_CALLER = (
-    oslo_internals.DestinationNotFound,
-    MessageUndeliverable,
-    oslo_internals.Timeout,
-)
+_FOR_THE_CALLER = (oslo_internals.DestinationNotFound, MessageUndeliverable, oslo_internals.Timeout)
 """Exceptions that the driver never retries here."""
 _CLASSIC = {"x-queue-type": "classic"}
 """Explicit, since a virtual host may have another default queue type."""

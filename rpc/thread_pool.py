@@ -32,11 +32,7 @@ class ThreadPool:
     """
 
     def __init__(
-        self,
-        receive: Callable[[], Any],
-        work: Callable[[Any], None],
-        *,
-        workers_max: int,
+        self, receive: Callable[[], Any], work: Callable[[Any], None], *, workers_max: int
     ) -> None:
         self._receive = receive
         self._work = work

@@ -14,14 +14,7 @@ from oslo_config import cfg
 from oslo_messaging.transport import RPCTransport
 
 from armillary import exception
-from rpc import (
-    broker_tls,
-    memory_driver,
-    memory_transport,
-    oslo_internals,
-    queue_types,
-    rabbit,
-)
+from rpc import broker_tls, memory_driver, memory_transport, oslo_internals, queue_types, rabbit
 from rpc.interface import Interface
 from rpc.queue_names import claim_process_name
 from rpc.replies import VerifiesReplies

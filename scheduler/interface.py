@@ -78,11 +78,7 @@ class SchedulerAPI(Interface):
 
     @call(CONDUCTOR)
     def select_for_zone(
-        self,
-        context: RequestContext,
-        query: ZoneQuery,
-        *,
-        timeout_seconds: float | None = None,
+        self, context: RequestContext, query: ZoneQuery, *, timeout_seconds: float | None = None
     ) -> ZoneAnswer:
         """Return the best hosts of this zone's sub-tree to a parent zone; claim nothing.
 

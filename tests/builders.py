@@ -154,12 +154,7 @@ def an_aggregate(name: str = "ssd", **values: Any) -> Aggregate:
 
 def an_instance_group(name: str = "apart", **values: Any) -> InstanceGroup:
     """Return a server group of project p1 whose members want to be apart."""
-    defaults = {
-        "uuid": a_uuid(),
-        "project_id": "p1",
-        "user_id": "u1",
-        "policy": "anti-affinity",
-    }
+    defaults = {"uuid": a_uuid(), "project_id": "p1", "user_id": "u1", "policy": "anti-affinity"}
     return InstanceGroup.from_values({"name": name, **defaults, **values})
 
 

@@ -35,10 +35,7 @@ def show(call: Call) -> Answer:
     """Show one migration of a server."""
     found = call.conductor.list_migrations(
         call.context,
-        filters={
-            "instance_uuid": call.path["server_id"],
-            "uuid": call.path["migration_id"],
-        },
+        filters={"instance_uuid": call.path["server_id"], "uuid": call.path["migration_id"]},
         limit=1,
     )
     if not found.migrations:

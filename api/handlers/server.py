@@ -54,10 +54,7 @@ REFERENCES: dict[type[exception.ArmillaryError], tuple[str, ...]] = {
     exception.AvailabilityZoneNotFound: ("server.availability_zone",),
     exception.HostNotFound: ("server.host", "server.availability_zone"),
     exception.ComputeNodeNotFound: ("server.hypervisor_hostname", "server.availability_zone"),
-    exception.ServerGroupNotFound: (
-        "os:scheduler_hints.group",
-        "OS-SCH-HNT:scheduler_hints.group",
-    ),
+    exception.ServerGroupNotFound: ("os:scheduler_hints.group", "OS-SCH-HNT:scheduler_hints.group"),
 }
 
 
@@ -214,19 +211,13 @@ def _networks(networks: str | list[dict[str, Any]] | None) -> list[dict[str, Any
     if networks is None or isinstance(networks, str):
         return []
     return [
-        {
-            "network": network["uuid"].lower(),
-            "remote_managed": network.get("remote_managed", False),
-        }
+        {"network": network["uuid"].lower(), "remote_managed": network.get("remote_managed", False)}
         for network in networks
     ]
 
 
 def _hints(body: Mapping[str, Any]) -> dict[str, list[str]]:
-    given = {
-        **body.get("OS-SCH-HNT:scheduler_hints", {}),
-        **body.get("os:scheduler_hints", {}),
-    }
+    given = {**body.get("OS-SCH-HNT:scheduler_hints", {}), **body.get("os:scheduler_hints", {})}
     _check_network(given)
     return {
         name: _query(value) if name == host_query.HINT else _listed(value)
@@ -290,11 +281,7 @@ def _created(call: Call, accepted: CreatedServers, *, only_reservation: bool) ->
 
 
 def _brief(call: Call, server: Instance) -> dict[str, Any]:
-    return {
-        "id": server.uuid,
-        "name": server.name,
-        "links": call.links.of(COLLECTION, server.uuid),
-    }
+    return {"id": server.uuid, "name": server.name, "links": call.links.of(COLLECTION, server.uuid)}
 
 
 def _show(call: Call, server: Instance, *, shows_hosts: bool) -> dict[str, Any]:

@@ -12,5 +12,5 @@ RULES = [
         ADMIN,
         "Show where servers would be placed, and why.",
         [("POST", "/v2.1/armillary/dry-run")],
-    ),
+    )
 ]

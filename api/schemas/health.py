@@ -15,12 +15,7 @@ SHOW_ANSWER = every(
                 "healthy": BOOLEAN,
                 "down_cells": STRINGS,
                 "services": every(
-                    {
-                        "total": NUMBER,
-                        "up": NUMBER,
-                        "disabled": NUMBER,
-                        "down": listed(_SERVICE),
-                    }
+                    {"total": NUMBER, "up": NUMBER, "disabled": NUMBER, "down": listed(_SERVICE)}
                 ),
             }
         )

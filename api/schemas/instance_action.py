@@ -2,15 +2,7 @@
 
 from __future__ import annotations
 
-from api.schemas.base import (
-    NUMBER,
-    STRING,
-    STRING_OR_NULL,
-    TIME_OR_NULL,
-    every,
-    fields,
-    listed,
-)
+from api.schemas.base import NUMBER, STRING, STRING_OR_NULL, TIME_OR_NULL, every, fields, listed
 
 _ACTION = {
     "action": STRING,

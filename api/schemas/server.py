@@ -127,11 +127,7 @@ STATUSES = [
 ]
 
 CREATE = fields(
-    {
-        "server": _SERVER,
-        "os:scheduler_hints": _HINTS,
-        "OS-SCH-HNT:scheduler_hints": _HINTS,
-    },
+    {"server": _SERVER, "os:scheduler_hints": _HINTS, "OS-SCH-HNT:scheduler_hints": _HINTS},
     required=["server"],
 )
 

@@ -48,8 +48,7 @@ RESIZE = every({"resize": fields({"flavorRef": _REFERENCE, "OS-DCF:diskConfig": 
                                  required=["flavorRef"])})  # fmt: skip
 MIGRATE = _perhaps("migrate", {"host": _HOST_OR_NULL})
 LIVE_MIGRATE = _perhaps(
-    "os-migrateLive",
-    {"host": _HOST_OR_NULL, "block_migration": {"enum": [True, False, "auto"]}},
+    "os-migrateLive", {"host": _HOST_OR_NULL, "block_migration": {"enum": [True, False, "auto"]}}
 )
 EVACUATE = _perhaps(
     "evacuate", {"host": _HOST_OR_NULL, "onSharedStorage": BOOLEAN, "adminPass": STRING}
@@ -58,8 +57,7 @@ UNSHELVE = _perhaps("unshelve", {"availability_zone": nullable(ZONE), "host": HO
 REBUILD = every(
     {
         "rebuild": fields(
-            {"imageRef": _REFERENCE, "name": name(), "metadata": text_map()},
-            required=["imageRef"],
+            {"imageRef": _REFERENCE, "name": name(), "metadata": text_map()}, required=["imageRef"]
         )
     }
 )

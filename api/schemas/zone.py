@@ -4,15 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.schemas.base import (
-    NUMBER_OR_NULL,
-    STRING,
-    TIME_OR_NULL,
-    Schema,
-    every,
-    fields,
-    listed,
-)
+from api.schemas.base import NUMBER_OR_NULL, STRING, TIME_OR_NULL, Schema, every, fields, listed
 
 _BRIEF: dict[str, Schema] = {
     "name": STRING,
@@ -34,19 +26,12 @@ _NESTED: dict[str, Any] = every(
 REFRESH = every({"refresh": fields({})})
 
 INDEX_ANSWER = every(
-    {
-        "own": {"anyOf": [every(_BRIEF), {"type": "null"}]},
-        "zones": listed(every(_BRIEF)),
-    }
+    {"own": {"anyOf": [every(_BRIEF), {"type": "null"}]}, "zones": listed(every(_BRIEF))}
 )
 SHOW_ANSWER = every(
     {
         "zone": every(
-            {
-                **_BRIEF,
-                "capabilities": {"type": ["object", "null"]},
-                "zones": listed(_NESTED),
-            }
+            {**_BRIEF, "capabilities": {"type": ["object", "null"]}, "zones": listed(_NESTED)}
         )
     }
 )

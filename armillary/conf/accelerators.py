@@ -17,6 +17,6 @@ that begin with ``accel:`` are ignored. Repeat the option for several profiles. 
 configured, a flavor that names one requires only the trait ``COMPUTE_ACCELERATORS``. If any is, a
 flavor that names an unknown profile finds no host.
 """,
-        ),
-    ],
+        )
+    ]
 }

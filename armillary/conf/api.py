@@ -155,5 +155,5 @@ Base URL of the links in responses, such as ``https://cloud.example.org``, for a
 proxy. Unset: the address that the request was sent to.
 """,
         ),
-    ],
+    ]
 }

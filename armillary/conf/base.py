@@ -74,5 +74,5 @@ Whether periodic tasks run. Without them, work that a dead process left behind i
 Turn them off for debugging only.
 """,
         ),
-    ],
+    ]
 }

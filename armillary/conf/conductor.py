@@ -82,10 +82,7 @@ _CONDUCTOR: list[cfg.Opt] = [
         help="Role of this conductor.",
     ),
     cfg.IntOpt(
-        "workers",
-        min=1,
-        max=512,
-        help="Number of worker processes. Unset: [DEFAULT] workers.",
+        "workers", min=1, max=512, help="Number of worker processes. Unset: [DEFAULT] workers."
     ),
     cfg.FloatOpt(
         "lease_seconds",
@@ -429,7 +426,7 @@ _SERVICES: list[cfg.Opt] = [
 Whether new hosts of a cell accept servers at once. Otherwise their services start disabled until an
 operator enables them.
 """,
-    ),
+    )
 ]
 
 OPTIONS: dict[str, list[cfg.Opt]] = {

@@ -286,5 +286,5 @@ Comma-separated image properties that ImagePropertiesWeigher compares, each with
 with a warning.
 """,
         ),
-    ],
+    ]
 }

@@ -66,10 +66,7 @@ used. With ``images_type = qcow2``, files that guests were created from must not
             ],
             help="CPU mode of guests. Unset: ``host-model`` if virt_type is kvm, else ``none``.",
         ),
-        cfg.StrOpt(
-            "cpu_model",
-            help="Name of a libvirt CPU model, for ``cpu_mode = custom``.",
-        ),
+        cfg.StrOpt("cpu_model", help="Name of a libvirt CPU model, for ``cpu_mode = custom``."),
         cfg.StrOpt(
             "hw_machine_type",
             help="""
@@ -128,5 +125,5 @@ hosts.
             mutable=True,
             help="Maximum bandwidth of a live migration, in MiB per second. 0 means no limit.",
         ),
-    ],
+    ]
 }

@@ -56,5 +56,5 @@ Multiplier of MetricsWeigher; 0 turns it off. The aggregate metadata ``metrics_w
 overrides it for the aggregate's hosts; with several values, the lowest applies.
 """,
         ),
-    ],
+    ]
 }

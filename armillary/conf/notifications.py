@@ -106,5 +106,5 @@ Maximum number of clients that follow events at one API process; 0 allows none. 
                 "is disconnected."
             ),
         ),
-    ],
+    ]
 }

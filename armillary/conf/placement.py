@@ -102,10 +102,7 @@ requests without a limit.
             default="depth-first",
             mutable=True,
             choices=[
-                (
-                    "depth-first",
-                    "All candidates of one provider tree, then those of the next.",
-                ),
+                ("depth-first", "All candidates of one provider tree, then those of the next."),
                 (
                     "breadth-first",
                     "One candidate of each tree in turn, so that a limited response "
@@ -178,5 +175,5 @@ a late claim for such a consumer, from an abandoned attempt, is rejected.
             max=86_400,
             help="Seconds between two runs of the task that prunes these records; 0 turns it off.",
         ),
-    ],
+    ]
 }

@@ -18,5 +18,5 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
         _limit("ram", 51200, "Maximum total memory of a project's servers, in MiB"),
         _limit("server_groups", 10, "Maximum number of server groups in a project"),
         _limit("server_group_members", 10, "Maximum number of servers in a server group"),
-    ],
+    ]
 }

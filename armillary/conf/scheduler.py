@@ -270,5 +270,5 @@ its counts; filters whose reason depends on a few values are counted exactly in 
 none.
 """,
         ),
-    ],
+    ]
 }

@@ -10,10 +10,7 @@ _SIGNING: list[cfg.Opt] = [
         default="off",
         choices=[
             ("off", "Sign nothing and check nothing; signed messages are accepted."),
-            (
-                "accept",
-                "Sign messages; reject bad signatures, accept unsigned messages.",
-            ),
+            ("accept", "Sign messages; reject bad signatures, accept unsigned messages."),
             ("required", "Sign messages; reject messages without a signature from a trusted key."),
         ],
         help="""

@@ -13,10 +13,7 @@ Host name or address of the attestation service. Unset: the trust level of every
 """,
         ),
         cfg.PortOpt(
-            "attestation_port",
-            default=8443,
-            min=1,
-            help="HTTPS port of the attestation service.",
+            "attestation_port", default=8443, min=1, help="HTTPS port of the attestation service."
         ),
         cfg.StrOpt(
             "attestation_server_ca_file",
@@ -69,5 +66,5 @@ Maximum time, in seconds, that one decision waits for unknown trust levels; must
             max=600,
             help="Timeout of a call to the service, in seconds.",
         ),
-    ],
+    ]
 }

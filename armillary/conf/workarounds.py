@@ -34,5 +34,5 @@ the server group are. Two schedulers that place two members at the same time can
 affinity and anti-affinity policies. For cells whose conductors cannot reach the top broker.
 """,
         ),
-    ],
+    ]
 }

@@ -113,5 +113,5 @@ waits as long for a member that is being built in another zone.
 Timeout, in seconds, of a forwarded request about a server in another zone, including the response.
 """,
         ),
-    ],
+    ]
 }

@@ -63,12 +63,7 @@ def writer_lock(url: URL) -> WriterLock:
 
 
 def create_engine(
-    url: URL,
-    *,
-    busy_timeout_seconds: int,
-    pool_size: int,
-    max_overflow: int,
-    pool_timeout: int,
+    url: URL, *, busy_timeout_seconds: int, pool_size: int, max_overflow: int, pool_timeout: int
 ) -> Engine:
     """Return an engine for a file, creating its directory; rejects an in-memory database.
 

@@ -67,11 +67,7 @@ def counted(devices: Iterable[PciDevice]) -> list[PciDevice]:
 
 
 def children_of(
-    conf: cfg.ConfigOpts,
-    driver: ComputeDriver,
-    node_uuid: str,
-    *,
-    unclaimed: Collection[str] = (),
+    conf: cfg.ConfigOpts, driver: ComputeDriver, node_uuid: str, *, unclaimed: Collection[str] = ()
 ) -> list[ChildProvider]:
     """Return the child providers of a host, parents before their children.
 

@@ -114,7 +114,7 @@ TRACKER_COLLECTORS: dict[str, Callable[[HostFigures], Any]] = {
 }
 
 MONITOR_COLLECTORS: dict[str, Callable[[HostFigures], Any]] = {
-    "metrics": lambda figures: [dataclasses.asdict(metric) for metric in figures.metrics],
+    "metrics": lambda figures: [dataclasses.asdict(metric) for metric in figures.metrics]
 }
 
 

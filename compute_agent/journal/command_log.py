@@ -195,8 +195,7 @@ class CommandLog:
             )
         if change.drops_former:
             cursor.execute(
-                "UPDATE instances SET former_place = NULL WHERE host = ? AND uuid = ?",
-                (host, uuid),
+                "UPDATE instances SET former_place = NULL WHERE host = ? AND uuid = ?", (host, uuid)
             )
 
     def _put(self, cursor: sqlite3.Cursor, entry: Entry | None, change: Change, host: str) -> None:

@@ -40,10 +40,7 @@ class Journal(JournalRows):
             return [self._accept_build(cursor, instance, spec) for instance, spec in builds]
 
     def _accept_build(
-        self,
-        cursor: sqlite3.Cursor,
-        instance: Instance,
-        request_spec: RequestSpec,
+        self, cursor: sqlite3.Cursor, instance: Instance, request_spec: RequestSpec
     ) -> Acceptance:
         host, uuid, attempt = str(instance.host), instance.uuid, instance.attempt
         seen, closed = self.fence_in(cursor, uuid)

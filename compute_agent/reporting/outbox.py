@@ -162,11 +162,7 @@ class Outbox:
             case Kind.BUILD_FAILED:
                 assert result.fault is not None
                 return self._conductor.build_failed(
-                    context,
-                    *where,
-                    report.attempt,
-                    fault=result.fault,
-                    retry=result.retry,
+                    context, *where, report.attempt, fault=result.fault, retry=result.retry
                 )
             case Kind.INSTANCE_DELETED:
                 return self._conductor.instance_deleted(context, *where)
@@ -176,11 +172,7 @@ class Outbox:
                 )
             case Kind.COMMAND_ANSWERED:
                 return self._conductor.command_answered(
-                    context,
-                    *where,
-                    report.attempt,
-                    answer=result.answer,
-                    fault=result.fault,
+                    context, *where, report.attempt, answer=result.answer, fault=result.fault
                 )
 
     def _note_answers(self, answered: Sequence[tuple[Report, str]]) -> None:

@@ -164,9 +164,7 @@ class Task(LeasedWork, Generic[Row]):
         self.release(
             [
                 Release(
-                    work.lease,
-                    self._backoff_seconds(work.row.tries),
-                    {"tries": work.row.tries + 1},
+                    work.lease, self._backoff_seconds(work.row.tries), {"tries": work.row.tries + 1}
                 )
                 for work in works
             ]

@@ -101,11 +101,7 @@ class CellConductorAPI(Interface):
 
     @call(CONDUCTOR)
     def fail_operation(
-        self,
-        context: RequestContext,
-        instance_uuid: str,
-        migration_uuid: str,
-        fault: InstanceFault,
+        self, context: RequestContext, instance_uuid: str, migration_uuid: str, fault: InstanceFault
     ) -> None:
         """Undo a move for which no host was found. As ``continue_operation``."""
 

@@ -98,10 +98,7 @@ class SuperConductorManager:
         record is too old, or [pci] alias is invalid.
         """
         pci.parse_aliases(self._conf.pci.alias)  # read with each request; fail early
-        for database, schema in (
-            (self._database, API_SCHEMA),
-            (self._cell0_database, CELL_SCHEMA),
-        ):
+        for database, schema in ((self._database, API_SCHEMA), (self._cell0_database, CELL_SCHEMA)):
             if database.wait_until_available(self._stopping):
                 database.check_version(schema)
         if not self._stopping.is_set():

@@ -11,10 +11,7 @@ class HostMapping(base.ArmillaryObject):
 
     VERSION = "1.0"
 
-    fields = {
-        "host": fields.HostNameField(),
-        "cell_uuid": fields.UUIDField(),
-    }
+    fields = {"host": fields.HostNameField(), "cell_uuid": fields.UUIDField()}
 
     host: str
     cell_uuid: str

@@ -118,11 +118,7 @@ def emulator_cpus(instance: InstanceTopology, cell: InstanceCell) -> int:
 
 
 def _in_order(
-    host: HostTopology,
-    pools: list[pci.Pool],
-    requests: Sequence[pci.PciRequest],
-    *,
-    packing: bool,
+    host: HostTopology, pools: list[pci.Pool], requests: Sequence[pci.PciRequest], *, packing: bool
 ) -> list[HostCell]:
     """Return the host's cells in the order in which to use them."""
     of_use = [

@@ -11,10 +11,7 @@ from objects.numa.memory import back, free_mb
 from objects.numa.pinning import has_room, room
 from objects.pci import pci
 
-_ROOM = {
-    ISOLATE: "idle cores",
-    REQUIRE: "free dedicated CPUs on cores with several threads free",
-}
+_ROOM = {ISOLATE: "idle cores", REQUIRE: "free dedicated CPUs on cores with several threads free"}
 
 
 def why_not(

@@ -37,10 +37,7 @@ class ProviderUUIDs(base.ArmillaryObject):
 
     VERSION = "1.0"
 
-    fields = {
-        "ids": fields.PackedColumnField(),
-        "uuids": fields.UUIDColumnField(default=[]),
-    }
+    fields = {"ids": fields.PackedColumnField(), "uuids": fields.UUIDColumnField(default=[])}
 
     ids: Ids
     uuids: list[str]

@@ -50,10 +50,7 @@ class SchedulingBatch(base.ArmillaryObject):
 
     VERSION = "1.0"
 
-    fields = {
-        "specs": fields.ListOfObjectsField("RequestSpec"),
-        "requests": fields.JSONField(),
-    }
+    fields = {"specs": fields.ListOfObjectsField("RequestSpec"), "requests": fields.JSONField()}
 
     specs: list[RequestSpec]
     requests: list[dict[str, Any]]

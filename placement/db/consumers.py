@@ -10,13 +10,7 @@ from typing import Any, cast
 from sqlalchemy import CursorResult, Select, delete, func, select
 from sqlalchemy.orm import Session
 
-from placement.db.models import (
-    Allocation,
-    Consumer,
-    ConsumerFence,
-    ResourceClass,
-    ResourceProvider,
-)
+from placement.db.models import Allocation, Consumer, ConsumerFence, ResourceClass, ResourceProvider
 from placement.db.statements import AnyRow, any_of, rows_in
 
 _AnySelect = Select[*tuple[Any, ...]]

@@ -8,17 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 
-from sqlalchemy import (
-    BigInteger,
-    DateTime,
-    Double,
-    ForeignKey,
-    Index,
-    Integer,
-    String,
-    Table,
-    text,
-)
+from sqlalchemy import BigInteger, DateTime, Double, ForeignKey, Index, Integer, String, Table, text
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 UUID_LENGTH = 36

@@ -164,10 +164,7 @@ _CHILDREN = (
 _HANG = (
     update(_PROVIDER)
     .where(_PROVIDER.c.id == bindparam("provider"))
-    .values(
-        parent_provider_id=bindparam("new_parent"),
-        root_provider_id=bindparam("new_root"),
-    )
+    .values(parent_provider_id=bindparam("new_parent"), root_provider_id=bindparam("new_root"))
 )
 
 

@@ -28,11 +28,7 @@ class Traits:
         self._clock = clock
 
     def list(
-        self,
-        *,
-        among: Collection[str] | None = None,
-        prefix: str = "",
-        is_associated: bool = False,
+        self, *, among: Collection[str] | None = None, prefix: str = "", is_associated: bool = False
     ) -> Sequence[NameRecord]:
         """Return traits sorted by name, optionally filtered by names, prefix, or use by a provider.
 

@@ -73,10 +73,7 @@ def make_server(conf: cfg.ConfigOpts, engine: PlacementEngine, *, reuse_port: bo
     """
     options = conf.placement
     require_authentication_or_loopback(
-        conf,
-        "[placement] rest_bind_host",
-        options.rest_bind_host,
-        instead="keystone or token_file",
+        conf, "[placement] rest_bind_host", options.rest_bind_host, instead="keystone or token_file"
     )
     return HttpServer(
         guarded(

@@ -134,7 +134,7 @@ ROUTES: Routes = {
     "/traits": {
         "GET": Action(
             trait.index, trait_policy.LIST, since=(1, 6), query={(1, 6): trait_schema.LIST}
-        ),
+        )
     },
     "/traits/{name}": {
         "GET": Action(trait.show, trait_policy.SHOW, since=(1, 6), status=204),
@@ -161,7 +161,7 @@ ROUTES: Routes = {
             since=(1, 13),
             body=allocation_schema.MANAGE,
             status=204,
-        ),
+        )
     },
     "/allocations/{consumer_uuid}": {
         "GET": Action(allocation.show, allocation_policy.LIST),
@@ -171,11 +171,11 @@ ROUTES: Routes = {
         "DELETE": Action(allocation.delete, allocation_policy.DELETE, status=204),
     },
     "/resource_providers/{uuid}/allocations": {
-        "GET": Action(provider_allocation.index, allocation_policy.PROVIDER_LIST),
+        "GET": Action(provider_allocation.index, allocation_policy.PROVIDER_LIST)
     },
     # Usages
     "/resource_providers/{uuid}/usages": {
-        "GET": Action(provider_usage.index, usage_policy.SHOW_PROVIDER),
+        "GET": Action(provider_usage.index, usage_policy.SHOW_PROVIDER)
     },
     "/usages": {
         "GET": Action(
@@ -184,7 +184,7 @@ ROUTES: Routes = {
             since=(1, 9),
             query=usage_schema.INDEX,
             subject=usage.target,
-        ),
+        )
     },
     # Reshaper
     "/reshaper": {
@@ -194,7 +194,7 @@ ROUTES: Routes = {
             since=(1, 30),
             body=reshaper_schema.RESHAPE,
             status=204,
-        ),
+        )
     },
     # Allocation candidates
     "/allocation_candidates": {
@@ -203,7 +203,7 @@ ROUTES: Routes = {
             allocation_candidate_policy.LIST,
             since=(1, 10),
             query=allocation_candidate_schema.LIST_QUERY,
-        ),
+        )
     },
     "/allocation_candidates/explanation": {
         "GET": Action(
@@ -211,6 +211,6 @@ ROUTES: Routes = {
             allocation_candidate_policy.LIST,
             since=(1, 10),
             query=allocation_candidate_schema.LIST_QUERY,
-        ),
+        )
     },
 }

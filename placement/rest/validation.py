@@ -92,11 +92,7 @@ def parse_query(query_string: str) -> dict[str, list[str]]:
 def parse_body(raw: bytes) -> Any:
     """Return the JSON value in ``raw``. Raises status 400."""
     try:
-        value = json.loads(
-            raw.decode("utf-8"),
-            object_pairs_hook=_object,
-            parse_int=_integer,
-        )
+        value = json.loads(raw.decode("utf-8"), object_pairs_hook=_object, parse_int=_integer)
         check_clean(value)
     except RecursionError:
         raise _malformed(f"it is nested deeper than {DEPTH_MAX} levels") from None

@@ -164,10 +164,7 @@ NOTICE = "notice"
 
 
 def follow(
-    api: ApiClient,
-    query: Mapping[str, Any],
-    *,
-    sleep: Callable[[float], None] = time.sleep,
+    api: ApiClient, query: Mapping[str, Any], *, sleep: Callable[[float], None] = time.sleep
 ) -> Iterator[Document]:
     """Yield events without end; log connection losses.
 

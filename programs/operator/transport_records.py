@@ -113,11 +113,7 @@ class UpdateRecord(RecordCommand, ShowOne):
         )
         group = parser.add_mutually_exclusive_group()
         group.add_argument(
-            "--disable",
-            dest="disabled",
-            action="store_const",
-            const=True,
-            help=self.disable_help,
+            "--disable", dest="disabled", action="store_const", const=True, help=self.disable_help
         )
         group.add_argument(
             "--enable",

@@ -35,10 +35,7 @@ from scheduler.request.candidates import get_candidates, nearest_misses, questio
 from scheduler.request.equal_requests import joint_spec
 from scheduler.request.scheduling_request import HostOffer, Outcome, SchedulingRequest
 from scheduler.selection import rebuild_check, responses
-from scheduler.selection.assumed_placements import (
-    AssumedPlacements,
-    AssumedPlacementsView,
-)
+from scheduler.selection.assumed_placements import AssumedPlacements, AssumedPlacementsView
 from scheduler.selection.claim_batcher import ClaimBatcher
 from scheduler.selection.decision import Decision, GivenUp, Requester, Slot
 from scheduler.selection.host_selector import (

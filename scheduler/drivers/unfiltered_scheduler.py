@@ -87,10 +87,7 @@ class PickingScheduler(SchedulerDriver):
             if not dry_run:
                 LOG.info("%s: selected %s", uuid, hosts.value("host", position))
         return responses.destinations(
-            hosts,
-            offers,
-            default_zone=self._conf.default_availability_zone,
-            trace=trace.finished(),
+            hosts, offers, default_zone=self._conf.default_availability_zone, trace=trace.finished()
         )
 
     def _allowed(self, hosts: HostTable, spec: RequestSpec, trace: TraceBuilder) -> HostTable:

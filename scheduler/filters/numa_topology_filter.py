@@ -108,10 +108,7 @@ class _Question:
         self._answers: dict[Any, tuple[numa.HostTopology, bool]] = {}
 
     def ask(
-        self,
-        host: numa.HostTopology | None,
-        pools: Sequence[pci.Pool],
-        ratios: Mapping[str, float],
+        self, host: numa.HostTopology | None, pools: Sequence[pci.Pool], ratios: Mapping[str, float]
     ) -> bool:
         if host is None:
             return False

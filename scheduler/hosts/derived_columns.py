@@ -29,11 +29,7 @@ class Derived:
     """
 
     def __init__(
-        self,
-        derive: Callable[[Any], Any],
-        *,
-        dtype: type = np.float64,
-        shape: tuple[int, ...] = (),
+        self, derive: Callable[[Any], Any], *, dtype: type = np.float64, shape: tuple[int, ...] = ()
     ) -> None:
         self._derive = derive
         self._numbers: Numbers = np.zeros((*shape, 0), dtype)  # rows on the last axis

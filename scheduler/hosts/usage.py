@@ -19,11 +19,7 @@ Amount = TypeVar("Amount", float, npt.NDArray[Any])
 
 
 def _of_vcpu(total: Amount, reserved: Amount, used: Amount, ratio: Amount) -> dict[str, Amount]:
-    return {
-        "vcpus_total": total,
-        "vcpus_used": used + reserved,
-        "cpu_allocation_ratio": ratio,
-    }
+    return {"vcpus_total": total, "vcpus_used": used + reserved, "cpu_allocation_ratio": ratio}
 
 
 def _of_memory_mb(

@@ -37,10 +37,7 @@ _TRAITS_BY_WORD: tuple[tuple[str, str, Mapping[str, str | None]], ...] = (
     (
         "hw:tpm_version",
         "hw_tpm_version",
-        {
-            "1.2": os_traits.COMPUTE_SECURITY_TPM_1_2,
-            "2.0": os_traits.COMPUTE_SECURITY_TPM_2_0,
-        },
+        {"1.2": os_traits.COMPUTE_SECURITY_TPM_1_2, "2.0": os_traits.COMPUTE_SECURITY_TPM_2_0},
     ),
     (
         "hw:tpm_model",

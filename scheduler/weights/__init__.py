@@ -255,11 +255,7 @@ class Ranking:
     """
 
     def __init__(
-        self,
-        weighers: Sequence[BaseHostWeigher],
-        hosts: HostTable,
-        spec: RequestSpec,
-        is_in: Mask,
+        self, weighers: Sequence[BaseHostWeigher], hosts: HostTable, spec: RequestSpec, is_in: Mask
     ) -> None:
         self._hosts = hosts
         self._spec = spec

@@ -58,11 +58,7 @@ class Children:
     """
 
     def __init__(
-        self,
-        conf: cfg.ConfigOpts,
-        *,
-        clock: Callable[[], float],
-        now: Callable[[], datetime],
+        self, conf: cfg.ConfigOpts, *, clock: Callable[[], float], now: Callable[[], datetime]
     ) -> None:
         self._conf = conf
         self._clock = clock

@@ -121,11 +121,7 @@ class Offers:
 
 
 def merge_offers(
-    parts: Sequence[Offers],
-    weighers: Sequence[BaseHostWeigher],
-    *,
-    limit: int,
-    rng: random.Random,
+    parts: Sequence[Offers], weighers: Sequence[BaseHostWeigher], *, limit: int, rng: random.Random
 ) -> Offers:
     """Return the best hosts of all parts, at most ``limit``, best first.
 

@@ -160,8 +160,5 @@ def _reason(entry: Refusal, width: int) -> Iterator[str]:
     if entry.example:
         indent = " " * (width + 6)
         yield from textwrap.wrap(
-            printable(entry.example),
-            WIDTH,
-            initial_indent=indent,
-            subsequent_indent=indent,
+            printable(entry.example), WIDTH, initial_indent=indent, subsequent_indent=indent
         )

@@ -87,10 +87,7 @@ _FLAVOR = _object(
 )
 
 _IMAGE = _object(
-    properties=_map(_SCALAR),
-    disk_format=_TEXT,
-    min_ram_mb=_integer(0),
-    min_disk_gb=_integer(0),
+    properties=_map(_SCALAR), disk_format=_TEXT, min_ram_mb=_integer(0), min_disk_gb=_integer(0)
 )
 
 _ARRIVALS: Schema = {

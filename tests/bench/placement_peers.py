@@ -19,12 +19,7 @@ from tests.bench import http_floor, placement_fleet
 from tests.bench.markdown import machine, print_table, ratio, reference_cell
 from tests.bench.measuring import Times, each_timed, measured_apart, repeated
 from tests.bench.placement_clients import QUESTIONS, TREE_QUESTIONS, RestClient, RpcClient
-from tests.bench.placement_service import (
-    Service,
-    empty_database,
-    require_servers,
-    running_service,
-)
+from tests.bench.placement_service import Service, empty_database, require_servers, running_service
 from tests.bench.reference import Reference, Result
 
 CLIENTS = 4

@@ -80,10 +80,7 @@ class Links:
 
         async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             there, back = await asyncio.open_connection(*self._broker)
-            for source, sink, direction in (
-                (reader, back, "sent"),
-                (there, writer, "received"),
-            ):
+            for source, sink, direction in ((reader, back, "sent"), (there, writer, "received")):
                 task = asyncio.ensure_future(_pump(link, source, sink, direction))
                 self._tasks.add(task)
                 task.add_done_callback(self._tasks.discard)

@@ -40,12 +40,7 @@ class Run:
         services = [name for name in deployment.processes if name not in agents]
         plan = make_plan(seed, faults, operations, services, agents, pace=self._pace)
         users = Users(deployment, seed, operations, self._say)
-        striking = Faults(
-            deployment,
-            plan,
-            lambda: len(users.accepted),
-            self._say,
-        )
+        striking = Faults(deployment, plan, lambda: len(users.accepted), self._say)
         watch = Watch(self._records, pace=self._pace)
         users.prepare()
         repeated = deployment.network.repeated

@@ -13,17 +13,10 @@ from _pytest.mark.structures import ParameterSet
 from tests.fixtures import sampling
 from tests.fixtures.asking import wait_for
 from tests.fixtures.deployment import LEASE_SECONDS, SERVICE_DOWN_SECONDS, two_cells
-from tests.fixtures.ledger import (
-    assert_all_active,
-    assert_nothing_is_lost,
-    delete_everything,
-)
+from tests.fixtures.ledger import assert_all_active, assert_nothing_is_lost, delete_everything
 from tests.fixtures.services import POSTGRESQL
 
-pytestmark = [
-    pytest.mark.rabbitmq,
-    pytest.mark.postgresql,
-]
+pytestmark = [pytest.mark.rabbitmq, pytest.mark.postgresql]
 
 
 INSTANCES = 100 if sampling.TAKES_ALL else 60

@@ -81,11 +81,7 @@ STILL = {
 NOT_EMITTED = {
     "virt_driver.connect.error": "needs a hypervisor that is gone",
     **dict.fromkeys(
-        (
-            "instance.delete.error",
-            "instance.lock.error",
-            "instance.unlock.error",
-        ),
+        ("instance.delete.error", "instance.lock.error", "instance.unlock.error"),
         "cannot fail, as the manual says",
     ),
     **dict.fromkeys(
@@ -181,8 +177,7 @@ def test_what_records_a_metric_has_a_caller(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name",
-    [name for name, value in vars(service_metrics).items() if value in service_metrics.ALL],
+    "name", [name for name, value in vars(service_metrics).items() if value in service_metrics.ALL]
 )
 def test_a_metric_is_recorded_where_it_is_declared_or_elsewhere(name: str) -> None:
     """Also one that no story moves."""

@@ -33,11 +33,7 @@ from tests.fixtures.brokers import evaluate, fresh_vhost
 from tests.fixtures.configuration import messaging_conf
 from tests.fixtures.deployment import Cell, Deployment, two_cells
 from tests.fixtures.interfaces import part_of
-from tests.fixtures.ledger import (
-    assert_all_active,
-    assert_nothing_is_lost,
-    delete_everything,
-)
+from tests.fixtures.ledger import assert_all_active, assert_nothing_is_lost, delete_everything
 from tests.fixtures.services import POSTGRESQL, RABBITMQ
 
 PASSWORD = "for-this-test"
@@ -126,10 +122,7 @@ class AccountsDeployment(Deployment):
         self._accounts.clear()
 
 
-pytestmark = [
-    pytest.mark.rabbitmq,
-    pytest.mark.postgresql,
-]
+pytestmark = [pytest.mark.rabbitmq, pytest.mark.postgresql]
 
 THIEF, OTHER = "cell2-agent-1", "cell2-agent-2"
 ACCESS_REFUSED = 403

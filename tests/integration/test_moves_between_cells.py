@@ -13,11 +13,7 @@ from tests.fixtures.asking import wait_for
 from tests.fixtures.deployment import Deployment, deployed
 from tests.fixtures.ledger import assert_all_active, delete_everything
 
-pytestmark = [
-    pytest.mark.rabbitmq,
-    pytest.mark.postgresql,
-    pytest.mark.long,
-]
+pytestmark = [pytest.mark.rabbitmq, pytest.mark.postgresql, pytest.mark.long]
 
 PATIENCE_SECONDS = 120.0
 SIZE = "vcpus=64:memory_mb=65536:disk_gb=500"

@@ -179,11 +179,7 @@ def test_slots_move_to_the_cells_and_back_with_the_guests_on_them(
 
 @pytest.mark.parametrize("killed", ["placement", "cell1-conductor", AGENT])
 def test_nothing_is_lost_when_a_process_is_killed_in_the_middle_of_it(
-    machine: Machine,
-    engine: PlacementEngine,
-    database: Database,
-    guests: list[str],
-    killed: str,
+    machine: Machine, engine: PlacementEngine, database: Database, guests: list[str], killed: str
 ) -> None:
     """Placement stands before the allocations' rows, with the inventories written, when it dies."""
     is_split = machine.node in slots(machine)  # now it is not

@@ -25,9 +25,7 @@ pytestmark = pytest.mark.rabbitmq
 VARIANTS = [
     pytest.param((POSTGRESQL, "threading"), marks=pytest.mark.postgresql, id="postgresql-threads"),
     pytest.param(
-        (MARIADB, "eventlet"),
-        marks=[pytest.mark.mariadb, pytest.mark.long],
-        id="mariadb-eventlet",
+        (MARIADB, "eventlet"), marks=[pytest.mark.mariadb, pytest.mark.long], id="mariadb-eventlet"
     ),
 ]
 

@@ -14,18 +14,11 @@ from tests.fixtures.configuration import messaging_conf
 from tests.fixtures.deployment import two_cells
 from tests.fixtures.forged_replies import ReplyForger, failure_of
 from tests.fixtures.interfaces import BY_TOPIC, Anything
-from tests.fixtures.ledger import (
-    assert_all_active,
-    assert_nothing_is_lost,
-    delete_everything,
-)
+from tests.fixtures.ledger import assert_all_active, assert_nothing_is_lost, delete_everything
 from tests.fixtures.services import POSTGRESQL
 from tests.integration.signed_deployment import SignedDeployment
 
-pytestmark = [
-    pytest.mark.rabbitmq,
-    pytest.mark.postgresql,
-]
+pytestmark = [pytest.mark.rabbitmq, pytest.mark.postgresql]
 
 THIEF = "cell2-agent-1"
 

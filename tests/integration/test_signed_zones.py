@@ -109,11 +109,7 @@ async def _pump(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> Non
     sink.close()
 
 
-pytestmark = [
-    pytest.mark.rabbitmq,
-    pytest.mark.postgresql,
-    pytest.mark.long,
-]
+pytestmark = [pytest.mark.rabbitmq, pytest.mark.postgresql, pytest.mark.long]
 
 PATIENCE_SECONDS = 90.0
 SHAPE = {

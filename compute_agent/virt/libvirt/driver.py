@@ -349,12 +349,7 @@ class LibvirtDriver(ComputeDriver):
             note.staying(self.host).write(directory)
 
     def _take_over(
-        self,
-        instance: Instance,
-        place: InstancePlacement,
-        sent: ColdPayload,
-        *,
-        is_on: bool,
+        self, instance: Instance, place: InstancePlacement, sent: ColdPayload, *, is_on: bool
     ) -> Any:
         domain = self._guests.find(instance.uuid)
         if domain is not None and domain.isActive():

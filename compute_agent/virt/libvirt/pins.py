@@ -93,9 +93,7 @@ class Pins:
         SubElement(numatune, "memory", {"mode": "strict", "nodeset": nodes})
         for guest, host in sorted(self.cells.items()):
             SubElement(
-                numatune,
-                "memnode",
-                {"cellid": str(guest), "mode": "strict", "nodeset": str(host)},
+                numatune, "memnode", {"cellid": str(guest), "mode": "strict", "nodeset": str(host)}
             )
 
 

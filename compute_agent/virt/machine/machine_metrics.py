@@ -47,10 +47,7 @@ class MachineMeters:
 
     def _disk(self) -> dict[str, float]:
         usage = psutil.disk_usage(str(self._path))
-        return {
-            "disk.available": usage.free // MIB,
-            "disk.percent": round(usage.percent / 100, 4),
-        }
+        return {"disk.available": usage.free // MIB, "disk.percent": round(usage.percent / 100, 4)}
 
     def _stalled(self) -> dict[str, float]:
         """Return the pressure over the last ten seconds; empty before Linux 4.20.

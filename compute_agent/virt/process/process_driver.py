@@ -22,12 +22,7 @@ from oslo_config import cfg
 from armillary import exception
 from compute_agent.host.instance_topology import ANYWHERE, InstancePlacement
 from compute_agent.host.pci_devices import PciDevice
-from compute_agent.virt.driver import (
-    Feature,
-    GuestInfo,
-    HostResources,
-    Readings,
-)
+from compute_agent.virt.driver import Feature, GuestInfo, HostResources, Readings
 from compute_agent.virt.instance_directories import InstanceDirectories
 from compute_agent.virt.machine import machine, machine_numa, machine_pci
 from compute_agent.virt.machine.cpu_split import CpuSplit

@@ -80,10 +80,7 @@ class SimulatedStore:
             return [guests[uuid] for uuid in sorted(guests)]
 
     def change(
-        self,
-        host: str,
-        uuid: str,
-        make: Callable[[SimulatedGuest | None], SimulatedGuest],
+        self, host: str, uuid: str, make: Callable[[SimulatedGuest | None], SimulatedGuest]
     ) -> SimulatedGuest:
         """Replace a guest by ``make(guest)``; return the new one.
 

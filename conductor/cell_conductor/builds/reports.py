@@ -60,13 +60,7 @@ class Reports:
     """Accepts or rejects reports."""
 
     def __init__(
-        self,
-        *,
-        database: Database,
-        build: Build,
-        delete: Delete,
-        cell_uuid: str | None,
-        now: Clock,
+        self, *, database: Database, build: Build, delete: Delete, cell_uuid: str | None, now: Clock
     ) -> None:
         self._database = database
         self._build = build

@@ -119,11 +119,7 @@ class SuperConductorEndpoints(BackgroundTasks):
             return {host: nodes.get(host, []) for host in {*services.list_hosts(session), *nodes}}
 
     def begin_operation(
-        self,
-        context: RequestContext,
-        instance_uuid: str,
-        operation: str,
-        arguments: dict[str, Any],
+        self, context: RequestContext, instance_uuid: str, operation: str, arguments: dict[str, Any]
     ) -> int:
         stored = self._operations.store(context, instance_uuid, operation, as_stored(arguments))
         self._begin(self._operations, context, stored.leases)
@@ -142,11 +138,7 @@ class SuperConductorEndpoints(BackgroundTasks):
         self._begin(self._operations, context, leases)
 
     def fail_operation(
-        self,
-        context: RequestContext,
-        instance_uuid: str,
-        migration_uuid: str,
-        fault: InstanceFault,
+        self, context: RequestContext, instance_uuid: str, migration_uuid: str, fault: InstanceFault
     ) -> None:
         leases = self._operations.fail(instance_uuid, migration_uuid, fault)
         self._begin(self._operations, context, leases)

@@ -193,11 +193,7 @@ class HostServices:
         return service
 
     def _update(
-        self,
-        context: RequestContext,
-        session: Session,
-        service_uuid: str,
-        changes: ServiceChanges,
+        self, context: RequestContext, session: Session, service_uuid: str, changes: ServiceChanges
     ) -> tuple[Service, list[StatusChange]]:
         now, down_time = moment(self._now()), self._conf.service_down_time
         row = services.get(session, service_uuid)

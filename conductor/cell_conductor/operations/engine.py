@@ -230,11 +230,7 @@ class Operations(base_task.Task[models.InstanceOperation]):
         return Stored(int(fence(row)), leases)
 
     def _check_host(
-        self,
-        session: Session,
-        flow: Flow,
-        instance: models.Instance,
-        row: models.InstanceOperation,
+        self, session: Session, flow: Flow, instance: models.Instance, row: models.InstanceOperation
     ) -> None:
         """Raise InstanceInvalidState if the host that the flow needs is down.
 

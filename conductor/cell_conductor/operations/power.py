@@ -95,10 +95,6 @@ REBOOT = _flow(
     begin=_take_reboot,
 )
 SOFT_DELETE = _flow(
-    "soft_delete",
-    "soft-deleting",
-    ("active", "stopped", "error"),
-    _POWER_OFF,
-    end=_soft_deleted,
+    "soft_delete", "soft-deleting", ("active", "stopped", "error"), _POWER_OFF, end=_soft_deleted
 )
 RESTORE = _flow("restore", "restoring", ("soft-delete",), _POWER_ON)

@@ -6,14 +6,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from conductor.cell_conductor.operations.flow import (
-    DONE,
-    UNDONE,
-    AgentStage,
-    Arguments,
-    Flow,
-    Side,
-)
+from conductor.cell_conductor.operations.flow import DONE, UNDONE, AgentStage, Arguments, Flow, Side
 from conductor.cell_conductor.operations.power import RUNNING, set_state_by_power, take_power_state
 from conductor.cell_conductor.operations.rows import Rows
 from conductor.common.cell_db import models

@@ -49,8 +49,7 @@ def add(session: Session, faults: Sequence[InstanceFault], *, now: datetime) -> 
 def exists(session: Session, instance_uuid: str, attempt: int, *, host: str | None = None) -> bool:
     """Return whether this attempt (on this host) failed."""
     query = sa.select(models.InstanceFault.id).where(
-        models.InstanceFault.instance_uuid == instance_uuid,
-        models.InstanceFault.attempt == attempt,
+        models.InstanceFault.instance_uuid == instance_uuid, models.InstanceFault.attempt == attempt
     )
     if host is not None:
         query = query.where(models.InstanceFault.host == host)

@@ -55,8 +55,7 @@ def latest_ends(session: Session, instance_uuid: str) -> set[str]:
 
 def list_of_hosts(session: Session, hosts: Collection[str]) -> list[models.Migration]:
     query = sa.select(models.Migration).where(
-        ~_HAS_ENDED,
-        models.Migration.source_host.in_(hosts) | models.Migration.dest_host.in_(hosts),
+        ~_HAS_ENDED, models.Migration.source_host.in_(hosts) | models.Migration.dest_host.in_(hosts)
     )
     return list(session.scalars(query))
 
@@ -76,11 +75,7 @@ def list_done_evacuations(session: Session, *, limit: int | None) -> list[models
 
 
 def list_page(
-    session: Session,
-    *,
-    filters: dict[str, Any],
-    limit: int,
-    cell_uuid: str | None,
+    session: Session, *, filters: dict[str, Any], limit: int, cell_uuid: str | None
 ) -> list[Migration]:
     """Return migrations, newest first. ``filters``: equal values; host matches either end.
 

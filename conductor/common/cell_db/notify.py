@@ -71,10 +71,7 @@ def started(
 
 
 def step(
-    session: Session,
-    instance: models.Instance,
-    stage: tuple[str, str, str],
-    phase: str,
+    session: Session, instance: models.Instance, stage: tuple[str, str, str], phase: str
 ) -> None:
     """Notify that a host starts, ends or fails a step of an operation, if the step is notified.
 

@@ -20,12 +20,7 @@ from conductor.common import leased_work
 from conductor.common.clock import moment
 from conductor.common.leased_work import LeaseLost, RowTask, Step
 from conductor.common.leases import Lease
-from conductor.super_conductor.base_task import (
-    NO_VALID_HOST,
-    REFUSED,
-    TOO_LATE,
-    PermanentFailure,
-)
+from conductor.super_conductor.base_task import NO_VALID_HOST, REFUSED, TOO_LATE, PermanentFailure
 from conductor.super_conductor.build import (
     decision_traces,
     group_members,
@@ -42,11 +37,7 @@ from conductor.super_conductor.db import (
     zone_walks,
 )
 from conductor.super_conductor.db import traces as traces_db
-from conductor.super_conductor.db.build_requests import (
-    NewSelections,
-    Pending,
-    list_build_requests,
-)
+from conductor.super_conductor.db.build_requests import NewSelections, Pending, list_build_requests
 from conductor.super_conductor.db.reservations import Reservation, Stage
 from conductor.super_conductor.db.zone_walks import Entry
 from conductor.super_conductor.zones import pending_group_members, walk
@@ -70,12 +61,7 @@ FAILURE_LENGTH_MAX = 15_000
 class BuildTask(RowTask):
     """One conductor's work on one reservation."""
 
-    def __init__(
-        self,
-        services: BuildServices,
-        lease: Lease,
-        answer: Answer | None = None,
-    ) -> None:
+    def __init__(self, services: BuildServices, lease: Lease, answer: Answer | None = None) -> None:
         """``answer`` is a scheduler's answer for this reservation, if it was asked already."""
         super().__init__(services.env.database, lease)
         self._services = services

@@ -35,10 +35,7 @@ class Scheduling:
         self._scheduler = scheduler
         self._instances_max = instances_max
         self._combiner = GroupCommit[_Asked, Answer](
-            self._ask,
-            weight_max=instances_max,
-            waiting_max=_WAITING_MAX,
-            leaders_max=messages_max,
+            self._ask, weight_max=instances_max, waiting_max=_WAITING_MAX, leaders_max=messages_max
         )
 
     def select_destinations(

@@ -14,10 +14,7 @@ WireForms = dict[int, Any]
 
 
 def of(
-    destinations: Destinations,
-    instance_uuids: Sequence[str],
-    fence: Fence,
-    wire_forms: WireForms,
+    destinations: Destinations, instance_uuids: Sequence[str], fence: Fence, wire_forms: WireForms
 ) -> list[NewSelections]:
     """Return the row of each instance, in their order.
 

@@ -10,12 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
 from conductor.super_conductor.db import models
-from conductor.super_conductor.db.statements import (
-    delete,
-    from_row,
-    insert_missing,
-    update,
-)
+from conductor.super_conductor.db.statements import delete, from_row, insert_missing, update
 
 Row = models.CellChange
 

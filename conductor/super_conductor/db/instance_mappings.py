@@ -110,11 +110,7 @@ def map_to_zone(session: Session, instance_uuid: str, zone_path: str | None) -> 
 def leave_cell(session: Session, instance_uuid: str, cell_uuid: str) -> bool:
     """Unmap an instance from a cell; False if it was not mapped there."""
     return update(
-        session,
-        Row,
-        Row.instance_uuid == instance_uuid,
-        Row.cell_uuid == cell_uuid,
-        cell_uuid=None,
+        session, Row, Row.instance_uuid == instance_uuid, Row.cell_uuid == cell_uuid, cell_uuid=None
     )
 
 
@@ -132,12 +128,7 @@ def zone_paths(session: Session, project_id: str | None) -> list[str]:
 
 
 def list_in_zones(
-    session: Session,
-    cell_uuid: str | None,
-    *,
-    after: str,
-    limit: int,
-    resizing_only: bool = False,
+    session: Session, cell_uuid: str | None, *, after: str, limit: int, resizing_only: bool = False
 ) -> list[InZone]:
     """Return mapped instances after a UUID; with cell0, those that a zone may have."""
     where = [

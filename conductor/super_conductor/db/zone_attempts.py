@@ -10,13 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
 from conductor.super_conductor.db import models
-from conductor.super_conductor.db.statements import (
-    delete,
-    from_row,
-    insert,
-    insert_missing,
-    update,
-)
+from conductor.super_conductor.db.statements import delete, from_row, insert, insert_missing, update
 
 OWN = ""
 """Origin of attempts that this zone makes in itself, as one among several zones."""

@@ -40,11 +40,7 @@ class Deletes(LeasedWork):
     """Accepts deletes and performs the cleanups that they need."""
 
     def __init__(
-        self,
-        env: Environment,
-        peers: Peers,
-        leases: Leases,
-        watch: StepHook = leased_work.no_hook,
+        self, env: Environment, peers: Peers, leases: Leases, watch: StepHook = leased_work.no_hook
     ) -> None:
         super().__init__(env.database, leases)
         self._env = env

@@ -14,12 +14,7 @@ from armillary import exception
 from armillary.context import RequestContext, admin_context
 from armillary.db import Database
 from conductor.common.clock import Clock, moment
-from conductor.super_conductor.db import (
-    instance_mappings,
-    request_specs,
-    traces,
-    zone_attempts,
-)
+from conductor.super_conductor.db import instance_mappings, request_specs, traces, zone_attempts
 from conductor.super_conductor.hosts.cells import Cells
 from objects.instance import Instance
 

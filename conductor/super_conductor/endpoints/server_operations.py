@@ -23,11 +23,7 @@ class ServerOperationsEndpoint:
         self._remote_servers = remote_servers
 
     def operate_server(
-        self,
-        context: RequestContext,
-        instance_uuid: str,
-        operation: str,
-        arguments: dict[str, Any],
+        self, context: RequestContext, instance_uuid: str, operation: str, arguments: dict[str, Any]
     ) -> None:
         if operation == "force_delete" and self._remote_servers.is_there(context, instance_uuid):
             self._deletes.delete(context, instance_uuid)

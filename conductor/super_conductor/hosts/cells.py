@@ -80,9 +80,7 @@ class _Link(Link):
         self.cell = cell
         self._versions = _Versions(conf, bus)
         self._client = CellConductorAPI(
-            bus,
-            version_cap=self._versions.cap,
-            timeout_seconds=conf.conductor.cell_timeout_seconds,
+            bus, version_cap=self._versions.cap, timeout_seconds=conf.conductor.cell_timeout_seconds
         )
 
     def ask(self, question: Question[T]) -> Asked[T]:

@@ -22,12 +22,7 @@ from conductor.common import leased_work
 from conductor.common.clock import exact_moment, moment
 from conductor.common.leased_work import LeaseLost, PooledWork, RowTask, Step, StepHook
 from conductor.common.leases import Lease, Leases
-from conductor.super_conductor.base_task import (
-    NO_VALID_HOST,
-    REFUSED,
-    TOO_LATE,
-    PermanentFailure,
-)
+from conductor.super_conductor.base_task import NO_VALID_HOST, REFUSED, TOO_LATE, PermanentFailure
 from conductor.super_conductor.build import decision_traces
 from conductor.super_conductor.db import cell_changes, models, moves, traces
 from conductor.super_conductor.db.moves import Move

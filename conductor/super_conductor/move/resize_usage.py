@@ -35,10 +35,7 @@ class ResizeUsage:
     """
 
     def __init__(
-        self,
-        database: Database,
-        cells: Cells,
-        monotonic: Callable[[], float] = time.monotonic,
+        self, database: Database, cells: Cells, monotonic: Callable[[], float] = time.monotonic
     ) -> None:
         self._database = database
         self._cells = cells
@@ -77,8 +74,5 @@ class ResizeUsage:
 
 def _note(session: Session, instance: Instance) -> bool:
     return instance_mappings.end_resize(
-        session,
-        instance.uuid,
-        vcpus=instance.flavor.vcpus,
-        memory_mb=instance.flavor.memory_mb,
+        session, instance.uuid, vcpus=instance.flavor.vcpus, memory_mb=instance.flavor.memory_mb
     )

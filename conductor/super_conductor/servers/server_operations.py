@@ -39,15 +39,7 @@ from objects.instances.migration import Migration, MigrationType
 from objects.instances.server_answers import MigrationPage
 
 AT_ONCE = frozenset(
-    {
-        "stop",
-        "start",
-        "reboot",
-        "soft_delete",
-        "restore",
-        "shelve",
-        "shelve_offload",
-    }
+    {"stop", "start", "reboot", "soft_delete", "restore", "shelve", "shelve_offload"}
 )
 """Operations that need only the server's cell."""
 MOVES = {

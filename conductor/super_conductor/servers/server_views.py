@@ -91,12 +91,7 @@ class Servers:
             self._remote_servers.get_server(context, instance_uuid, here)
 
     def list_servers(
-        self,
-        context: RequestContext,
-        *,
-        filters: dict[str, Any],
-        limit: int,
-        marker: str | None,
+        self, context: RequestContext, *, filters: dict[str, Any], limit: int, marker: str | None
     ) -> ServerPage:
         """See ``SuperConductorAPI``. Raises Invalid."""
         page = _Page(

@@ -276,11 +276,7 @@ def _state(
 
 
 def _plain(size: Size) -> dict[str, Any]:
-    return {
-        "vcpus": size.vcpus,
-        "memory_mb": size.memory_mb,
-        "is_resizing": size.is_resizing,
-    }
+    return {"vcpus": size.vcpus, "memory_mb": size.memory_mb, "is_resizing": size.is_resizing}
 
 
 def _state_of(instance: Instance | None) -> str:

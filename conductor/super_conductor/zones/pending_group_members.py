@@ -85,10 +85,7 @@ def _find(session: Session, members: Sequence[str], reservation_id: str) -> Pend
         sa.select(request.instance_uuid, request.reservation_id, request.created_at, walk.state)
         .outerjoin(walk, walk.instance_uuid == request.instance_uuid)
         .outerjoin(chosen, chosen.instance_uuid == request.instance_uuid)
-        .where(
-            request.instance_uuid.in_(members),
-            chosen.instance_uuid.is_(None),
-        )
+        .where(request.instance_uuid.in_(members), chosen.instance_uuid.is_(None))
         .order_by(request.created_at, request.reservation_id, request.instance_uuid)
     ).all()
     own = [row.created_at for row in rows if row.reservation_id == reservation_id]

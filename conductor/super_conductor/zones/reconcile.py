@@ -36,10 +36,7 @@ class Reconciler:
     """One pass of each check, run as periodic tasks. ``delete`` accepts an instance's delete."""
 
     def __init__(
-        self,
-        env: Environment,
-        peers: Peers,
-        delete: Callable[[RequestContext, str], None],
+        self, env: Environment, peers: Peers, delete: Callable[[RequestContext, str], None]
     ) -> None:
         self._env = env
         self._peers = peers

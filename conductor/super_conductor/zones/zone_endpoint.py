@@ -85,11 +85,7 @@ class LocalZone:
         return names.in_answer(encode_answer(method, answer))
 
     def _list_migrations(
-        self,
-        context: RequestContext,
-        instance_uuid: str,
-        filters: Mapping[str, Any],
-        limit: int,
+        self, context: RequestContext, instance_uuid: str, filters: Mapping[str, Any], limit: int
     ) -> MigrationPage:
         of_guest = {**filters, "instance_uuid": instance_uuid}
         return self._operations.list_migrations(context, filters=of_guest, limit=limit)

@@ -117,10 +117,7 @@ def _by_uuid(items: Mapping[str, Any], what: str) -> dict[str, Any]:
 def _shown(record: ConsumerRecord, version: Version) -> dict[str, Any]:
     body: dict[str, Any] = {
         "allocations": {
-            provider: {
-                "generation": record.provider_generations[provider],
-                "resources": resources,
-            }
+            provider: {"generation": record.provider_generations[provider], "resources": resources}
             for provider, resources in record.amounts.items()
         }
     }

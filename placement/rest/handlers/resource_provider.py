@@ -64,10 +64,7 @@ def update(call: Call) -> Answer:
     if "parent_provider_uuid" in call.body:
         parent = _uuid(call.body["parent_provider_uuid"])
     record = call.engine.resource_providers.update(
-        call.path["uuid"],
-        call.body["name"],
-        parent,
-        may_reparent=call.version >= REPARENTING_SINCE,
+        call.path["uuid"], call.body["name"], parent, may_reparent=call.version >= REPARENTING_SINCE
     )
     return _answer(call, record)
 

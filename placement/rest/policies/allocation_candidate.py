@@ -12,5 +12,5 @@ RULES = [
         "List allocation candidates, and explain why there are no others.",
         "GET /allocation_candidates",
         "GET /allocation_candidates/explanation",
-    ),
+    )
 ]

@@ -12,5 +12,5 @@ RULES = [
         "Move inventories and allocations between resource providers.",
         "POST /reshaper",
         check=SERVICE,
-    ),
+    )
 ]

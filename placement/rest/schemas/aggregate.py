@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-_UUIDS = {
-    "type": "array",
-    "items": {"type": "string", "format": "uuid"},
-    "uniqueItems": True,
-}
+_UUIDS = {"type": "array", "items": {"type": "string", "format": "uuid"}, "uniqueItems": True}
 
 UPDATE = {
     (1, 1): _UUIDS,
     (1, 19): {
         "type": "object",
-        "properties": {
-            "aggregates": _UUIDS,
-            "resource_provider_generation": {"type": "integer"},
-        },
+        "properties": {"aggregates": _UUIDS, "resource_provider_generation": {"type": "integer"}},
         "required": ["aggregates", "resource_provider_generation"],
         "additionalProperties": False,
     },

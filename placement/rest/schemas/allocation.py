@@ -86,11 +86,7 @@ WRITE_1_38 = _object({**_MAY_BE_EMPTY, **_OWNER, **_GENERATION, **_MAPPINGS, **_
 
 def by_consumer(write: Schema) -> Schema:
     """Return the schema of a mapping of consumer -> allocations."""
-    return {
-        "type": "object",
-        "patternProperties": {UUID_KEY: write},
-        "additionalProperties": False,
-    }
+    return {"type": "object", "patternProperties": {UUID_KEY: write}, "additionalProperties": False}
 
 
 UPDATE: ByVersion = {

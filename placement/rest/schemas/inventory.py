@@ -25,11 +25,7 @@ FIGURES: Schema = {
 }
 """One inventory in a provider's inventories."""
 
-INVENTORIES: Schema = {
-    "type": "object",
-    "propertyNames": NAME,
-    "additionalProperties": FIGURES,
-}
+INVENTORIES: Schema = {"type": "object", "propertyNames": NAME, "additionalProperties": FIGURES}
 """Class -> inventory."""
 
 SET_ALL: Schema = {

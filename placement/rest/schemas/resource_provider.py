@@ -39,7 +39,4 @@ CREATE = {
     (1, 14): _named(uuid=_UUID, parent_provider_uuid=_UUID_OR_NULL),
 }
 
-UPDATE = {
-    (1, 0): _named(),
-    (1, 14): _named(parent_provider_uuid=_UUID_OR_NULL),
-}
+UPDATE = {(1, 0): _named(), (1, 14): _named(parent_provider_uuid=_UUID_OR_NULL)}

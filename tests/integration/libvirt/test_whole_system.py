@@ -281,19 +281,9 @@ def test_a_server_goes_through_all_that_can_be_done_to_it(
         ("os-stop", None, "SHUTOFF", {"a": {uuid: False}, "b": {}}),
         ("os-start", None, "ACTIVE", {"a": {uuid: True}, "b": {}}),
         ("reboot", {"type": "HARD"}, "ACTIVE", {"a": {uuid: True}, "b": {}}),
-        (
-            "resize",
-            {"flavorRef": larger},
-            "VERIFY_RESIZE",
-            {"a": {uuid: False}, "b": {uuid: True}},
-        ),
+        ("resize", {"flavorRef": larger}, "VERIFY_RESIZE", {"a": {uuid: False}, "b": {uuid: True}}),
         ("revertResize", None, "ACTIVE", {"a": {uuid: True}, "b": {}}),
-        (
-            "resize",
-            {"flavorRef": larger},
-            "VERIFY_RESIZE",
-            {"a": {uuid: False}, "b": {uuid: True}},
-        ),
+        ("resize", {"flavorRef": larger}, "VERIFY_RESIZE", {"a": {uuid: False}, "b": {uuid: True}}),
         ("confirmResize", None, "ACTIVE", {"a": {}, "b": {uuid: True}}),
     ]
     for action, arguments, status, guests in story:

@@ -97,9 +97,7 @@ def test_any_wsgi_server_can_serve_it(config_file: Path, tmp_path: Path) -> None
         assert names_of_providers(port) == ["p"]
 
 
-def test_a_mistake_in_the_configuration_is_one_line_and_78(
-    config_file: Path,
-) -> None:
+def test_a_mistake_in_the_configuration_is_one_line_and_78(config_file: Path) -> None:
     """An API without authentication is for this machine alone."""
     command = [str(PROGRAMS / "armillary-placement-rest"), "--host=0.0.0.0", "--port=0"]
     command += [f"--config-file={config_file}"]

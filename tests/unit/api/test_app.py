@@ -77,10 +77,7 @@ def test_noauth_is_for_this_machine_only(
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.1.2.3", "::1", "localhost"])
 def test_noauth_serves_this_machine(
-    host: str,
-    conf: cfg.ConfigOpts,
-    client: SuperConductorClient,
-    caplog: pytest.LogCaptureFixture,
+    host: str, conf: cfg.ConfigOpts, client: SuperConductorClient, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Every name of the loopback will do; the log warns of the other users of the machine."""
     conf.set_override("bind_host", host, group="api")

@@ -49,10 +49,7 @@ def test_metadata_is_set_and_removed(one: str, api: Api) -> None:
 
 @pytest.mark.parametrize(
     ("action", "status"),
-    [
-        ({"add_host": {"host": "host9"}}, 404),
-        ({"remove_host": {"host": "host1"}}, 404),
-    ],
+    [({"add_host": {"host": "host9"}}, 404), ({"remove_host": {"host": "host1"}}, 404)],
     ids=str,
 )
 def test_a_host_must_be_there(action: Any, status: int, one: str, api: Api) -> None:

@@ -116,9 +116,7 @@ def test_cells_that_do_not_answer_are_named(
 
 
 @pytest.mark.parametrize(
-    "query",
-    [{"limit": "0"}, {"host": "a b"}, {"instance_uuid": "web"}, {"hots": "host1"}],
-    ids=str,
+    "query", [{"limit": "0"}, {"host": "a b"}, {"instance_uuid": "web"}, {"hots": "host1"}], ids=str
 )
 def test_a_bad_filter_is_refused(query: dict[str, str], move: Migration, api: Api) -> None:
     """Rather than forgotten."""

@@ -274,10 +274,7 @@ BAD = [
     ({"hints": {"different_host": [NETWORK, "web1"]}}, "os:scheduler_hints.different_host.1"),
     ({"hints": {"build_near_host_ip": "host1"}}, "os:scheduler_hints.build_near_host_ip"),
     ({"hints": {"cidr": "24"}}, "os:scheduler_hints.cidr"),
-    (
-        {"hints": {"build_near_host_ip": "192.0.2.1", "cidr": "/64"}},
-        "os:scheduler_hints.cidr",
-    ),
+    ({"hints": {"build_near_host_ip": "192.0.2.1", "cidr": "/64"}}, "os:scheduler_hints.cidr"),
     ({"hints": []}, "os:scheduler_hints"),
 ]
 

@@ -176,9 +176,7 @@ def test_a_log_file_is_used(conf: cfg.ConfigOpts, tmp_path: Path) -> None:
     assert not conf.use_stderr
 
 
-def test_a_log_file_that_cannot_be_written_is_a_configuration_error(
-    conf: cfg.ConfigOpts,
-) -> None:
+def test_a_log_file_that_cannot_be_written_is_a_configuration_error(conf: cfg.ConfigOpts) -> None:
     """One line again."""
     with pytest.raises(exception.ConfigurationError, match=r"logging: .*/no/such"):
         loader.load(conf, ["--log-file=/no/such/a.log"], "armillary-api")

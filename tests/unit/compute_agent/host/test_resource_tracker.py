@@ -87,12 +87,7 @@ def test_more_reserve_than_there_is_offers_nothing(agent: Agent) -> None:
 
 @pytest.mark.parametrize(
     ("explicit", "in_placement", "expected"),
-    [
-        (None, None, 4.0),
-        (None, 8.0, 8.0),
-        (2.0, 8.0, 2.0),
-        (2.0, None, 2.0),
-    ],
+    [(None, None, 4.0), (None, 8.0, 8.0), (2.0, 8.0, 2.0), (2.0, None, 2.0)],
     ids=["initial", "placement", "option-over-placement", "option"],
 )
 def test_ratio_precedence(

@@ -17,12 +17,7 @@ from conductor.super_conductor.manager import SuperConductorManager
 from rpc.transport import Bus
 from tests import builders
 from tests.fixtures.asking import wait_for
-from tests.fixtures.control_plane import (
-    RunningConductor,
-    a_user,
-    an_admin,
-    control_plane_conf,
-)
+from tests.fixtures.control_plane import RunningConductor, a_user, an_admin, control_plane_conf
 
 
 @pytest.fixture(scope="module", autouse=True)

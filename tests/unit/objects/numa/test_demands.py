@@ -209,10 +209,7 @@ def test_uneven_cells_share_out_all_there_is(
         ({}, numa.CpuDemand(4, 0, None)),
         (TWO_CELLS, numa.CpuDemand(4, 0, None)),
         ({**PINNED, "hw:cpu_thread_policy": "require"}, numa.CpuDemand(0, 4, "require")),
-        (
-            {"hw:cpu_policy": "mixed", "hw:cpu_dedicated_mask": "0"},
-            numa.CpuDemand(3, 1, None),
-        ),
+        ({"hw:cpu_policy": "mixed", "hw:cpu_dedicated_mask": "0"}, numa.CpuDemand(3, 1, None)),
         ({**PINNED, "hw:emulator_threads_policy": "isolate"}, numa.CpuDemand(0, 5, None)),
     ],
     ids=["none", "cells", "pinned", "mixed", "emulator"],

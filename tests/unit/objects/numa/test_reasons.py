@@ -45,10 +45,7 @@ from tests.fixtures.numa_fleets import (
         ),
         (
             a_guest(shared=1),
-            {
-                "pools": [a_pool(numa_node=7)],
-                "pci_requests": [a_pci_request(policy="required")],
-            },
+            {"pools": [a_pool(numa_node=7)], "pci_requests": [a_pci_request(policy="required")]},
             "the requested devices are not close enough to NUMA cells with room for the guest "
             "(policy required)",
         ),

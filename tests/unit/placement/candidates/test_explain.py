@@ -31,10 +31,7 @@ def test_every_part_is_counted_alone() -> None:
         Rejection("trait", "CUSTOM_FAST", 3),
         Rejection("resource", "VCPU", 3, asked=6, best=8),
     ]
-    assert [(each.kind, each.count) for each in found.ruled_out] == [
-        ("trait", 3),
-        ("resource", 1),
-    ]
+    assert [(each.kind, each.count) for each in found.ruled_out] == [("trait", 3), ("resource", 1)]
 
 
 def test_the_nearest_lack_the_fewest_parts_and_then_the_least() -> None:
@@ -104,10 +101,7 @@ def test_traits_of_the_root_are_parts_of_their_own() -> None:
     builder = TableBuilder()
     builder.add({"VCPU": 8}, traits=("CUSTOM_GOLD",))
     found = ask(
-        builder,
-        Group({"VCPU": 1}),
-        root_required=("CUSTOM_FAST",),
-        root_forbidden=("CUSTOM_GOLD",),
+        builder, Group({"VCPU": 1}), root_required=("CUSTOM_FAST",), root_forbidden=("CUSTOM_GOLD",)
     )
     assert found.root == [
         Rejection("trait", "CUSTOM_FAST", 1),

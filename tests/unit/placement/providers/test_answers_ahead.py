@@ -85,9 +85,7 @@ def test_a_question_that_only_a_newer_table_can_answer_is_answered(
     assert reader.get_candidates(query).provider_uuids == [provider]
 
 
-def test_a_lost_connection_is_not_noticed(
-    two: tuple[PlacementEngine, PlacementEngine],
-) -> None:
+def test_a_lost_connection_is_not_noticed(two: tuple[PlacementEngine, PlacementEngine]) -> None:
     """The database was restarted between two questions."""
     writer, reader = two
     provider = candidates(reader)[0]
@@ -112,9 +110,7 @@ def test_a_database_that_is_away_is_said_to_be(
         candidates(reader)
 
 
-def test_many_who_ask_at_once_are_all_right(
-    two: tuple[PlacementEngine, PlacementEngine],
-) -> None:
+def test_many_who_ask_at_once_are_all_right(two: tuple[PlacementEngine, PlacementEngine]) -> None:
     """Each on a connection of its own, during writes: no answer goes back in time."""
     writer, reader = two
     providers = candidates(reader)

@@ -187,9 +187,7 @@ def test_an_orphan_is_the_root_of_all_below_it(engine: PlacementEngine) -> None:
     assert tree_of(engine, root) == ["root"]
 
 
-def test_a_root_with_children_can_be_given_a_parent_in_any_version(
-    engine: PlacementEngine,
-) -> None:
+def test_a_root_with_children_can_be_given_a_parent_in_any_version(engine: PlacementEngine) -> None:
     """That is not re-parenting: it had none."""
     above, root = make(engine, "above"), make(engine, "root")
     make(engine, "child", root)

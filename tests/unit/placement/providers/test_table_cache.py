@@ -74,9 +74,7 @@ def test_a_provider_that_is_loaded_again_keeps_its_usage(
     assert provider not in candidates(reader)
 
 
-def test_what_another_process_deleted_is_gone(
-    two: tuple[PlacementEngine, PlacementEngine],
-) -> None:
+def test_what_another_process_deleted_is_gone(two: tuple[PlacementEngine, PlacementEngine]) -> None:
     """By its tombstone."""
     writer, reader = two
     provider = candidates(writer)[0]

@@ -40,11 +40,7 @@ def groups_of(text: str, version: Version = MAX) -> dict[str, dict[str, Any]]:
         ("resources=VCPU:2 , MEMORY_MB:512 ", {"resources": {"VCPU": 2, "MEMORY_MB": 512}}),
         (
             "resources=VCPU:1&required=HW_A,!HW_B",
-            {
-                "resources": {"VCPU": 1},
-                "required_traits": [["HW_A"]],
-                "forbidden_traits": ["HW_B"],
-            },
+            {"resources": {"VCPU": 1}, "required_traits": [["HW_A"]], "forbidden_traits": ["HW_B"]},
         ),
         (
             "resources=VCPU:1&required=in:HW_A,HW_B&required=HW_C",
@@ -52,20 +48,13 @@ def groups_of(text: str, version: Version = MAX) -> dict[str, dict[str, Any]]:
         ),
         (
             f"resources=VCPU:1&member_of=in:{A},{B}&member_of=!{B}",
-            {
-                "resources": {"VCPU": 1},
-                "member_of": [[A, B]],
-                "forbidden_aggregates": [B],
-            },
+            {"resources": {"VCPU": 1}, "member_of": [[A, B]], "forbidden_aggregates": [B]},
         ),
         (
             f"resources=VCPU:1&member_of=!in:{A},{B}",
             {"resources": {"VCPU": 1}, "forbidden_aggregates": [A, B]},
         ),
-        (
-            f"resources=VCPU:1&in_tree={A.upper()}",
-            {"resources": {"VCPU": 1}, "in_tree": A},
-        ),
+        (f"resources=VCPU:1&in_tree={A.upper()}", {"resources": {"VCPU": 1}, "in_tree": A}),
     ],
     ids=str,
 )

@@ -54,10 +54,7 @@ def test_an_error_has_the_status_of_its_family(
         (exception.InventoryInUse, "placement.inventory.inuse"),
         (exception.ResourceProviderInUse, "placement.resource_provider.inuse"),
         (exception.ResourceProviderExists, "placement.duplicate_name"),
-        (
-            exception.ResourceProviderHasChildren,
-            "placement.resource_provider.cannot_delete_parent",
-        ),
+        (exception.ResourceProviderHasChildren, "placement.resource_provider.cannot_delete_parent"),
         (exception.TraitNotFound, None),
     ],
 )

@@ -82,10 +82,7 @@ def zones(conductor: BuildingSuperConductor) -> None:
         "host2": HostAvailability(up=True, disabled=True),
         "host3": HostAvailability(up=False, disabled=False),
     }
-    conductor.zones = [
-        AvailabilityZone("east", hosts),
-        AvailabilityZone("west", {}),
-    ]
+    conductor.zones = [AvailabilityZone("east", hosts), AvailabilityZone("west", {})]
 
 
 def test_zones_are_listed_for_everybody(armillary: Armillary) -> None:

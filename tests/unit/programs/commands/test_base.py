@@ -9,9 +9,7 @@ from tests.unit.programs.conftest import Armillary, BuildingSuperConductor
 
 
 def test_a_list_says_which_cell_is_missing(
-    armillary: Armillary,
-    conductor: BuildingSuperConductor,
-    a_server: Callable[..., Instance],
+    armillary: Armillary, conductor: BuildingSuperConductor, a_server: Callable[..., Instance]
 ) -> None:
     """Once, however many pages there are."""
     conductor.down_cells = ["cell2"]

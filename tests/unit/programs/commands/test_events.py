@@ -68,9 +68,7 @@ def test_filters_go_to_the_api(armillary: Armillary, queries: list[Any]) -> None
 
 
 def test_the_past_of_a_server_comes_first(
-    armillary: Armillary,
-    conductor: BuildingSuperConductor,
-    a_server: Callable[..., Instance],
+    armillary: Armillary, conductor: BuildingSuperConductor, a_server: Callable[..., Instance]
 ) -> None:
     """As far back as was asked for."""
     server = a_server()

@@ -33,9 +33,7 @@ def test_a_group_is_shown_and_deleted_by_name(
 ) -> None:
     """Its members stay."""
     member = builders.a_uuid()
-    conductor.groups = [
-        builders.an_instance_group("apart", project_id="admin", members=[member]),
-    ]
+    conductor.groups = [builders.an_instance_group("apart", project_id="admin", members=[member])]
     assert armillary("group", "show", "apart", "-f", "json").json["members"] == [member]
     assert armillary("group", "delete", "apart").code == 0
     assert conductor.groups == []

@@ -40,10 +40,7 @@ def test_a_zone_is_shown_with_the_tree_below_it(armillary: Armillary) -> None:
 def test_a_zone_is_shown_with_what_it_promises(armillary: Armillary) -> None:
     """Programs get the values as they are."""
     shown = armillary("zone", "show", "eu", "-f", "json").json
-    assert (shown["most_free_on_one_host"], shown["traits"]) == (
-        {"VCPU": 12.0},
-        ["HW_CPU_X86_AVX"],
-    )
+    assert (shown["most_free_on_one_host"], shown["traits"]) == ({"VCPU": 12.0}, ["HW_CPU_X86_AVX"])
     assert (shown["inherited_hosts"], shown["depth"]) == (20, 2)
 
 

@@ -24,10 +24,7 @@ def test_a_server_without_allocations_gets_those_of_its_flavor(
     amounts = "DISK_GB=1, MEMORY_MB=512, VCPU=1"
     assert (code, out.splitlines()) == (
         0,
-        [
-            f"{server.uuid} on cell1-host1: {amounts}: healed",
-            "1 server checked: 1 healed",
-        ],
+        [f"{server.uuid} on cell1-host1: {amounts}: healed", "1 server checked: 1 healed"],
     )
     assert cloud.held(server.uuid) == {server.uuid: {cloud.nodes[0]: {"resources": HELD}}}
     (item,) = cloud.engine.allocations.list(marker=None, limit=10)

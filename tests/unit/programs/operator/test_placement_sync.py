@@ -50,11 +50,7 @@ def test_a_dry_run_only_says_what_it_would_do(cloud: Cloud, run_placement: RunPl
     ids=["unmapped", "no-nodes", "no-provider"],
 )
 def test_hosts_that_cannot_be_told_of_are_named(
-    cloud: Cloud,
-    run_placement: RunPlacement,
-    nodes: list[str] | None,
-    code: int,
-    words: str,
+    cloud: Cloud, run_placement: RunPlacement, nodes: list[str] | None, code: int, words: str
 ) -> None:
     """The other hosts are told of all the same."""
     with cloud.plane.database.writer() as session:

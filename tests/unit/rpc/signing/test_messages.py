@@ -237,10 +237,7 @@ FORGERIES = {
     "no text": (lambda good, _: {**good, "sealed": 7}, "malformed"),
     "half a character": (lambda good, _: {**good, "sealed": "\ud800"}, "malformed"),
     "a key that breaks the log": (lambda good, _: {**good, "key": "0\nINFO a lie"}, "malformed"),
-    "not sealed": (
-        lambda good, _: json.loads(good["sealed"])["message"],
-        "unsigned",
-    ),
+    "not sealed": (lambda good, _: json.loads(good["sealed"])["message"], "unsigned"),
 }
 
 

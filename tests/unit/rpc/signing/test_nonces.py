@@ -66,8 +66,7 @@ def test_files_of_the_past_are_dropped(tmp_path):
 
 @given(
     st.lists(
-        st.tuples(st.integers(0, 20), st.booleans(), st.sampled_from([1000.0, 1250.0])),
-        max_size=40,
+        st.tuples(st.integers(0, 20), st.booleans(), st.sampled_from([1000.0, 1250.0])), max_size=40
     )
 )
 def test_no_nonce_is_taken_twice(tmp_path_factory, steps):

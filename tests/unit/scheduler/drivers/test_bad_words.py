@@ -99,9 +99,7 @@ def seldom(*values: Any, otherwise: Any = None) -> st.SearchStrategy[Any]:
 
 
 hints = st.dictionaries(
-    st.sampled_from(HINTS) | st.text(max_size=12),
-    words | st.lists(words, max_size=2),
-    max_size=3,
+    st.sampled_from(HINTS) | st.text(max_size=12), words | st.lists(words, max_size=2), max_size=3
 )
 aggregates = st.lists(
     st.builds(
@@ -192,9 +190,7 @@ def conf_with(**options: Any) -> cfg.ConfigOpts:
 
 
 @pytest.mark.parametrize("source", ["flavor", "image"])
-def test_each_word_of_each_key_makes_a_question_or_a_refusal(
-    source: str,
-) -> None:
+def test_each_word_of_each_key_makes_a_question_or_a_refusal(source: str) -> None:
     """One by one, what the random requests below combine."""
     known = request_filters.load_request_filters(conf_with())
     for key in KEYS if source == "flavor" else PROPERTIES:

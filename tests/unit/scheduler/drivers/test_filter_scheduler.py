@@ -299,8 +299,7 @@ def test_a_policy_that_no_plugin_enforces_is_an_error(policy: str, message: str)
 
 
 @pytest.mark.parametrize(
-    ("policy", "hosts"),
-    [("soft-affinity", {"host2"}), ("soft-anti-affinity", {"host1", "host3"})],
+    ("policy", "hosts"), [("soft-affinity", {"host2"}), ("soft-anti-affinity", {"host1", "host3"})]
 )
 def test_a_soft_policy_is_kept_where_it_can_be(policy: str, hosts: set[str]) -> None:
     """It outweighs hosts of the same size, and rules none out."""

@@ -21,10 +21,7 @@ from tests.fleets import (
     some_facts,
 )
 
-HOSTS = [
-    a_host("host1", cpu_allocation_ratio=4.0),
-    a_host("host2", cpu_allocation_ratio=2.0),
-]
+HOSTS = [a_host("host1", cpu_allocation_ratio=4.0), a_host("host2", cpu_allocation_ratio=2.0)]
 
 
 def select(
@@ -66,10 +63,7 @@ def test_the_limits_of_all_filters_are_in_selection_and_alternates() -> None:
 
 @pytest.mark.parametrize(
     ("enabled", "spec"),
-    [
-        (["ComputeFilter"], a_request_spec()),
-        (["RamFilter"], a_request_spec(force_hosts=["host1"])),
-    ],
+    [(["ComputeFilter"], a_request_spec()), (["RamFilter"], a_request_spec(force_hosts=["host1"]))],
     ids=["no filter has any", "forced host"],
 )
 def test_without_limits_none_are_sent(enabled: list[str], spec: RequestSpec) -> None:

@@ -45,11 +45,7 @@ class Conductors:
     ) -> HostStateBatch:
         self._note(cell_uuid, after_seq)
         return a_batch(
-            [self.host],
-            cell=cell_uuid,
-            first_seq=after_seq,
-            last_seq=self.seq,
-            full=after_seq == 0,
+            [self.host], cell=cell_uuid, first_seq=after_seq, last_seq=self.seq, full=after_seq == 0
         )
 
     def wait_for(self, *asked: tuple[str, int]) -> None:

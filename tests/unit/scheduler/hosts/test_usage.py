@@ -28,10 +28,7 @@ def of_one(
     ("name", "attributes"),
     [
         ("VCPU", {"vcpus_total": 100, "vcpus_used": 30, "cpu_allocation_ratio": 2.0}),
-        (
-            "MEMORY_MB",
-            {"total_usable_ram_mb": 100, "free_ram_mb": 70, "ram_allocation_ratio": 2.0},
-        ),
+        ("MEMORY_MB", {"total_usable_ram_mb": 100, "free_ram_mb": 70, "ram_allocation_ratio": 2.0}),
         (
             "DISK_GB",
             {

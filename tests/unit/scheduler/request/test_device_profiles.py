@@ -22,10 +22,7 @@ def test_a_profile_is_a_list_of_groups() -> None:
         [a_profile(group, {"resources:VGPU": "1"}), a_profile({"resources:PGPU": "1"}, name="gpu")]
     )
     assert profiles == {
-        "fpga": [
-            {"resources:FPGA": "2", "trait:CUSTOM_FAST": "required"},
-            {"resources:VGPU": "1"},
-        ],
+        "fpga": [{"resources:FPGA": "2", "trait:CUSTOM_FAST": "required"}, {"resources:VGPU": "1"}],
         "gpu": [{"resources:PGPU": "1"}],
     }
 

@@ -369,10 +369,7 @@ THREADS = "HW_CPU_HYPERTHREADING"
     [
         ({"hw:cpu_policy": "dedicated"}, {"PCPU": 2}),
         ({"hw:cpu_policy": "shared"}, {"VCPU": 2}),
-        (
-            {"hw:cpu_policy": "dedicated", "hw:emulator_threads_policy": "isolate"},
-            {"PCPU": 3},
-        ),
+        ({"hw:cpu_policy": "dedicated", "hw:emulator_threads_policy": "isolate"}, {"PCPU": 3}),
         ({"hw:cpu_policy": "mixed", "hw:cpu_dedicated_mask": "0"}, {"VCPU": 1, "PCPU": 1}),
         (
             {

@@ -22,11 +22,7 @@ from scheduler.filters.amounts.num_instances_filter import NumInstancesFilter
 from scheduler.hosts.host_ledger import HostLedger
 from scheduler.hosts.host_table import HostTable
 from scheduler.hosts.usage import Inventories, Usage
-from scheduler.selection.host_selector import (
-    HostSelector,
-    pick_alternates,
-    spread_of,
-)
+from scheduler.selection.host_selector import HostSelector, pick_alternates, spread_of
 from scheduler.weights import BaseHostWeigher
 from scheduler.weights.build_failure_weigher import BuildFailureWeigher
 from scheduler.weights.cpu_weigher import CPUWeigher

@@ -105,9 +105,7 @@ def test_a_tree_is_like_one_scheduler_when_nothing_is_cut_off(
 
 @settings(max_examples=examples(40), deadline=None)
 @given(
-    data=st.data(),
-    hosts=st.lists(made_up_hosts(), min_size=1, max_size=12),
-    n=st.integers(1, 5),
+    data=st.data(), hosts=st.lists(made_up_hosts(), min_size=1, max_size=12), n=st.integers(1, 5)
 )
 def test_a_tree_has_the_best_n_of_one_scheduler_with_one_weigher(
     data: st.DataObject, hosts: list[Host], n: int
@@ -123,9 +121,7 @@ def test_a_tree_has_the_best_n_of_one_scheduler_with_one_weigher(
 
 @settings(max_examples=examples(40), deadline=None)
 @given(
-    data=st.data(),
-    hosts=st.lists(made_up_hosts(), min_size=1, max_size=12),
-    n=st.integers(1, 5),
+    data=st.data(), hosts=st.lists(made_up_hosts(), min_size=1, max_size=12), n=st.integers(1, 5)
 )
 def test_with_several_weighers_what_came_is_in_the_order_of_one_scheduler(
     data: st.DataObject, hosts: list[Host], n: int

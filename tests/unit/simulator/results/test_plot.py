@@ -21,9 +21,7 @@ def test_a_picture_is_drawn(tmp_path: Path) -> None:
     assert path.read_bytes().startswith(b"\x89PNG")
 
 
-def test_a_missing_matplotlib_is_said_with_what_to_install(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_missing_matplotlib_is_said_with_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is an extra."""
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(exception.Invalid, match=r"pip install 'armillary\[plot\]'"):

@@ -28,9 +28,7 @@ def test_two_policies_have_a_difference(tmp_path: Path) -> None:
     scenario = a_scenario(tmp_path)
     first = run(scenario)
     second = dataclasses.replace(
-        first,
-        policy="other",
-        counts={**first.counts, "accepted": 15, "refused": 5},
+        first, policy="other", counts={**first.counts, "accepted": 15, "refused": 5}
     )
     lines = {" ".join(line.split()) for line in text_of(scenario, [first, second]).splitlines()}
     assert {"accepted 20 15 -5", "refused 0 5 +5", "lost 0 0 0"} <= lines

@@ -218,9 +218,7 @@ def _requests() -> None:
     )
     _index("build_selections", "cell_uuid")
     op.create_table(
-        "request_specs",
-        _column("instance_uuid", _UUID, primary_key=True),
-        _column("spec", _JSON),
+        "request_specs", _column("instance_uuid", _UUID, primary_key=True), _column("spec", _JSON)
     )
 
 

@@ -18,13 +18,7 @@ from objects.hosts.host_attributes import Collector, collected_by
 from objects.instance import Instance
 from objects.numa import HostTopology, InstanceCell, InstanceTopology, fit
 from tests import builders
-from tests.fixtures.libvirt_hosts import (
-    a_guest,
-    host_conf,
-    libvirt_library,
-    make_host,
-    write_image,
-)
+from tests.fixtures.libvirt_hosts import a_guest, host_conf, libvirt_library, make_host, write_image
 
 pytestmark = pytest.mark.libvirt
 

@@ -146,10 +146,7 @@ def test_no_link_is_made_through_a_link(tmp_path: Path) -> None:
     """Another host's agent cannot put links into directories of this machine."""
     outside = tmp_path / "outside"
     outside.mkdir()
-    entries = [
-        {"path": "way", "link": str(outside)},
-        {"path": "way/link", "link": "/etc/shadow"},
-    ]
+    entries = [{"path": "way", "link": str(outside)}, {"path": "way/link", "link": "/etc/shadow"}]
     with pytest.raises(ValueError, match="not in a directory sent"):
         process_files.check(entries, KIB)
 

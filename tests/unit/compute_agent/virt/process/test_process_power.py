@@ -218,10 +218,7 @@ def test_limits_of_a_cgroup_change_while_it_runs_on(processes: Processes, tmp_pa
     instance = processes.spawn("sleep 300", memory_mb=256, vcpus=1)
     before = processes.pids(instance)
     cgroup = tmp_path / "cgroups" / instance.uuid
-    flavors: list[dict[str, Any]] = [
-        {"memory_mb": 512, "vcpus": 3},
-        {"memory_mb": 256, "vcpus": 1},
-    ]
+    flavors: list[dict[str, Any]] = [{"memory_mb": 512, "vcpus": 3}, {"memory_mb": 256, "vcpus": 1}]
     for flavor in flavors:
         instance.flavor = builders.a_flavor(**flavor)
         assert resize(processes, instance).power_state == "running"

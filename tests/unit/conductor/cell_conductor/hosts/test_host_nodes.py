@@ -166,9 +166,7 @@ def test_attributes_that_the_cell_works_out_cannot_be_reported(cell: Cell) -> No
     assert "nonsense" not in batch.attributes
 
 
-def test_a_report_of_five_hundred_nodes_takes_as_many_statements_as_one_of_ten(
-    cell: Cell,
-) -> None:
+def test_a_report_of_five_hundred_nodes_takes_as_many_statements_as_one_of_ten(cell: Cell) -> None:
     """Bulk inserts and updates: one agent may carry hundreds of hosts."""
     counts = []
     for agent, number in (("few", 10), ("many", 500)):

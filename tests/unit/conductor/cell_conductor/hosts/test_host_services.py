@@ -119,9 +119,7 @@ def test_a_report_of_too_many_hosts_is_refused(cell: Cell) -> None:
         report(cell, "agent", *(f"h{number}" for number in range(10_001)))
 
 
-def test_a_heartbeat_of_a_thousand_hosts_takes_as_many_statements_as_one_of_ten(
-    cell: Cell,
-) -> None:
+def test_a_heartbeat_of_a_thousand_hosts_takes_as_many_statements_as_one_of_ten(cell: Cell) -> None:
     """A fixed number, and few: ten thousand hosts report every ten seconds."""
     counts = []
     for agent, number in (("few", 10), ("many", 1000)):

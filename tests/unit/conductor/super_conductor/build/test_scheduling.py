@@ -13,11 +13,7 @@ from armillary import exception
 from armillary.context import RequestContext, admin_context
 from conductor.super_conductor.build.scheduling import Scheduling
 from objects.destinations import Destinations
-from objects.packed.scheduling_batch import (
-    BatchedRequest,
-    SchedulingAnswers,
-    SchedulingBatch,
-)
+from objects.packed.scheduling_batch import BatchedRequest, SchedulingAnswers, SchedulingBatch
 from objects.traces.decision_trace import DecisionTrace
 from tests.builders import a_uuid
 from tests.fleets import a_request_spec

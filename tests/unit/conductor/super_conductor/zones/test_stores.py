@@ -24,9 +24,7 @@ from tests.unit.conductor.super_conductor.zones.test_walk import child, create, 
 __all__ = ["root"]
 
 
-@pytest.fixture(
-    params=["local files", pytest.param("one server", marks=pytest.mark.postgresql)],
-)
+@pytest.fixture(params=["local files", pytest.param("one server", marks=pytest.mark.postgresql)])
 def anywhere(
     request: pytest.FixtureRequest, tmp_path: Path, synced_databases: SyncedDatabases
 ) -> Iterator[Zone]:

@@ -57,10 +57,7 @@ def test_inventory_moves_with_its_allocations(api: PlacementApi, pair: tuple[str
 
 @pytest.mark.parametrize(
     ("generation", "held", "status", "code"),
-    [
-        (1, True, 409, "placement.concurrent_update"),
-        (2, False, 409, "placement.inventory.inuse"),
-    ],
+    [(1, True, 409, "placement.concurrent_update"), (2, False, 409, "placement.inventory.inuse")],
     ids=["late", "in use"],
 )
 def test_conflicts_have_their_codes(

@@ -51,8 +51,7 @@ def test_filters(api: PlacementApi, query: str, found: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "query",
-    ["name=", "name=in", "name=IN:A", "name=like:A", "associated=", "associated=1", "x=y"],
+    "query", ["name=", "name=in", "name=IN:A", "name=like:A", "associated=", "associated=1", "x=y"]
 )
 def test_a_bad_filter_is_refused(api: PlacementApi, query: str) -> None:
     """With what was expected."""

@@ -23,10 +23,7 @@ def test_a_host_below_the_limit_of_disk_heavy_works_passes(works: int, passes: b
 
 AGGREGATE_LIMITS = pytest.mark.parametrize(
     ("each", "attribute"),
-    [
-        (AggregateIoOpsFilter, "num_io_ops"),
-        (AggregateNumInstancesFilter, "num_instances"),
-    ],
+    [(AggregateIoOpsFilter, "num_io_ops"), (AggregateNumInstancesFilter, "num_instances")],
     ids=["io ops", "instances"],
 )
 
