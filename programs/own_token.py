@@ -15,6 +15,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from armillary import private_files
+
 LOG = logging.getLogger(__name__)
 
 TOKEN_FILE = "api-token"  # noqa: S105 - the name of the file
@@ -42,8 +44,8 @@ def make(state_dir: Path) -> Path:
     token = secrets.token_urlsafe(_BYTES)
     digest = hashlib.sha256(token.encode()).hexdigest()
     entry = {"sha256": digest, "user": ADMIN, "project": ADMIN, "roles": [ADMIN]}
-    _write_own(state_dir / HASHES_FILE, yaml.safe_dump({"tokens": [entry]}))
-    _write_own(state_dir / TOKEN_FILE, f"{token}\n")
+    private_files.write(state_dir / HASHES_FILE, yaml.safe_dump({"tokens": [entry]}))
+    private_files.write(state_dir / TOKEN_FILE, f"{token}\n")
     return state_dir / HASHES_FILE
 
 
@@ -63,7 +65,7 @@ def published(state_dir: Path) -> Iterator[list[Path]]:
 def publish(state_dir: Path, host: str, port: int) -> Path:
     """Let this user's commands find the token by the API's address. Raises OSError."""
     directory = user_directory() / ADDRESSES_DIRECTORY
-    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    private_files.make_directory(directory)
     link = directory / _name(_EVERY_ADDRESS.get(host, host), port)
     draft = link.with_name(f".{link.name}.{secrets.token_hex(4)}")
     draft.symlink_to(state_dir / TOKEN_FILE)
@@ -98,12 +100,3 @@ def _name(host: str, port: int) -> str:
     if not host or "/" in host or "\0" in host:
         raise ValueError(host)
     return f"{host}:{port}"
-
-
-def _write_own(path: Path, text: str) -> None:
-    """Replace a file by one that only this user may read. Raises OSError."""
-    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    with os.fdopen(os.open(draft, flags, 0o600), "w", encoding="ascii") as file:
-        file.write(text)
-    draft.replace(path)

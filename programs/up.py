@@ -17,7 +17,7 @@ from typing import Any
 
 from oslo_config import cfg
 
-from armillary import exception
+from armillary import exception, private_files
 from armillary.conf import loader
 from armillary.service import Factory, Manager, run_in_process
 from conductor.super_conductor.db import cells
@@ -52,7 +52,7 @@ def main(argv: Sequence[str]) -> int:
 
 def _load(conf: cfg.ConfigOpts, arguments: argparse.Namespace) -> None:
     state_dir = arguments.state_dir.absolute()
-    state_dir.mkdir(parents=True, exist_ok=True)
+    private_files.make_directory(state_dir)
     loader.load(conf, [f"--config-file={path}" for path in arguments.config_file], BINARY)
     defaults = {
         (None, "state_path"): str(state_dir),
@@ -86,7 +86,7 @@ def _load(conf: cfg.ConfigOpts, arguments: argparse.Namespace) -> None:
 def _cell_uuid(state_dir: Path) -> str:
     path = state_dir / "cell1-uuid"
     if not path.exists():
-        path.write_text(f"{uuid.uuid4()}\n")
+        private_files.write(path, f"{uuid.uuid4()}\n")
     return path.read_text().strip()
 
 
@@ -102,7 +102,7 @@ def _run(conf: cfg.ConfigOpts, *, quiet: bool) -> int:
         if has_own_token:
             links.append(own_token.publish(Path(conf.state_path), host, port))
         url = f"http://{host}:{port}"
-        url_file.write_text(url)
+        private_files.write(url_file, url)
         if not quiet:
             _greet(conf, url)
 

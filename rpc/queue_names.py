@@ -17,6 +17,8 @@ from pathlib import Path
 
 from oslo_config import cfg
 
+from armillary import private_files
+
 _SLOTS_MAX = 4096
 
 _held: dict[tuple[int, Path], tuple[int, str]] = {}
@@ -43,7 +45,7 @@ def claim_process_name(base: str, lock_directory: Path) -> str:
     key = (os.getpid(), lock_directory / base)
     if key in _held:
         return _held[key][1]
-    lock_directory.mkdir(parents=True, exist_ok=True)
+    private_files.make_directory(lock_directory)
     for number in itertools.count():
         if number >= _SLOTS_MAX:
             raise OSError(f"all {_SLOTS_MAX} slots of {base} under {lock_directory} are taken")

@@ -8,6 +8,7 @@ threads.
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 import threading
 import time
@@ -21,6 +22,8 @@ import sqlalchemy
 from oslo_db.sqlalchemy import exc_filters
 from sqlalchemy import Connection, Engine, event, exc, pool
 from sqlalchemy.engine import URL
+
+from armillary import private_files
 
 WRITE_OPTION = "armillary_write"  # execution option of the engine for writers
 
@@ -72,7 +75,7 @@ def create_engine(
     """
     if not url.database or url.database == ":memory:" or "mode=memory" in str(url):
         raise exc.ArgumentError("SQLite needs a file: sqlite:////path/to/file")
-    Path(url.database).parent.mkdir(parents=True, exist_ok=True)
+    private_files.make_directory(Path(url.database).parent)
     engine = sqlalchemy.create_engine(
         url,
         poolclass=pool.QueuePool,
@@ -82,6 +85,7 @@ def create_engine(
         connect_args={"timeout": busy_timeout_seconds, "check_same_thread": False},
     )
     exc_filters.register_engine(engine)
+    event.listen(engine, "do_connect", lambda *_: _make_private(Path(str(url.database))))
     event.listen(engine, "connect", lambda raw, _record: _prepare(raw, busy_timeout_seconds))
     event.listen(engine, "begin", _begin)
     return engine
@@ -93,6 +97,11 @@ def set_foreign_keys(connection: Connection, *, is_on: bool) -> None:
     assert raw is not None
     with closing(raw.cursor()) as cursor:
         cursor.execute(f"PRAGMA foreign_keys = {'ON' if is_on else 'OFF'}")
+
+
+def _make_private(path: Path) -> None:
+    with contextlib.suppress(OSError):  # connecting reports it
+        private_files.prepare_sqlite(path)
 
 
 def _prepare(raw: Any, busy_timeout_seconds: int) -> None:

@@ -8,7 +8,7 @@ import tempfile
 import uuid
 from pathlib import Path
 
-from armillary import exception
+from armillary import exception, private_files
 
 FILE_NAME = "compute_id"
 
@@ -63,7 +63,7 @@ class NodeIdentity:
 
     def _create(self) -> None:
         """Create the file atomically; of two concurrent attempts, the first one wins."""
-        self._path.parent.mkdir(parents=True, exist_ok=True)
+        private_files.make_directory(self._path.parent)
         with tempfile.NamedTemporaryFile("w", dir=self._path.parent, encoding="utf-8") as draft:
             draft.write(f"{uuid.uuid4()}\n{self._own_host}\n")
             draft.flush()

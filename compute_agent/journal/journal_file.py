@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from armillary import exception
+from armillary import exception, private_files
 from compute_agent.journal import journal_schema
 
 BUSY_TIMEOUT_SECONDS = 30.0
@@ -39,7 +39,7 @@ class JournalFile:
     def open(self) -> None:
         """Open or create the file. Raises JournalCorrupt, ConfigurationError if it is in use."""
         try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
+            private_files.make_directory(self._path.parent)
             self._check_room()
             self._lock_file()
             self._connection = self._connect()
@@ -113,7 +113,7 @@ class JournalFile:
             ) from error
 
     def _connect(self) -> sqlite3.Connection:
-        self._path.touch(0o600)  # SQLite gives its auxiliary files the mode of this one
+        private_files.prepare_sqlite(self._path)
         connection = sqlite3.connect(
             self._path, timeout=BUSY_TIMEOUT_SECONDS, isolation_level=None, check_same_thread=False
         )

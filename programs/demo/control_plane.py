@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from armillary import exception
+from armillary import exception, private_files
 
 API_URL_FILE = "api-url"
 LOG_FILE = "armillary-up.log"
@@ -46,7 +46,8 @@ class ControlPlane:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        (self.state_dir / CONFIGURATION_FILE).write_text(self._configuration)
+        private_files.write(self.state_dir / CONFIGURATION_FILE, self._configuration)
+        private_files.write(self.log_path, "")
         with self.log_path.open("wb") as log:
             self._process = subprocess.Popen(  # noqa: S603 - this program itself
                 [sys.executable, "-m", "programs.client", *self.arguments],

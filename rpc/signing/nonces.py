@@ -16,6 +16,8 @@ import os
 import threading
 from pathlib import Path
 
+from armillary import private_files
+
 LOG = logging.getLogger(__name__)
 
 NONCE_BYTES = 16
@@ -26,7 +28,7 @@ class NonceLog:
 
     def __init__(self, directory: Path, window_seconds: float) -> None:
         """Open the directory, creating it if missing. Raises OSError."""
-        directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+        private_files.make_directory(directory)
         self._directory = directory
         self._span = max(1.0, window_seconds)
         self._slots: dict[int, _Slot] = {}

@@ -31,7 +31,11 @@ def url(state_dir: Path) -> Iterator[str]:
     """Return the API's address of a deployment that a user has just started."""
     plane = ControlPlane(state_dir, ["name=sim-1:vcpus=2:memory_mb=1024:disk_gb=10"], "")
     plane.arguments.append("--no-process-host")
-    plane.start()
+    umask = os.umask(0)
+    try:
+        plane.start()
+    finally:
+        os.umask(umask)
     try:
         yield plane.wait_for_url(60)
     finally:
@@ -50,7 +54,8 @@ def test_only_the_user_who_started_it_is_served(url: str, state_dir: Path, tmp_p
     """Neither another account of the machine nor a web page can build a server.
 
     Their requests carry no token, or one that they made up; the page's also names a foreign host.
-    The user's own commands find the token by themselves.
+    The user's own commands find the token by themselves. Even with a umask of 0 no file below the
+    state directory, databases and journals with their WAL included, can be read by others.
     """
     images = f"{url}/v2.1/images"
     for headers in ({}, {"X-Auth-Token": "admin"}, {"X-Auth-Token": "admin:admin"}):
@@ -59,11 +64,11 @@ def test_only_the_user_who_started_it_is_served(url: str, state_dir: Path, tmp_p
     for foreign in ({"Host": "evil.example"}, {"Origin": "http://evil.example"}):
         headers = {"X-Auth-Token": token, **foreign}
         assert requests.post(images, json=IMAGE, headers=headers, timeout=30).status_code == 403
-    assert [
-        path.name
-        for path in (state_dir / own_token.TOKEN_FILE, state_dir / own_token.HASHES_FILE)
-        if path.stat().st_mode & 0o077
-    ] == []
+    found = [path for path in state_dir.rglob("*") if not path.is_symlink()]
+    assert {"api-token", "api.sqlite-wal", "compute-journal.sqlite"} <= {
+        path.name for path in found
+    }
+    assert [path for path in found if path.stat().st_mode & 0o077] == []
     assert run(url, dict(os.environ))[0] == 0
     code, said = run(url, {"XDG_STATE_HOME": str(tmp_path / "another-user")})
     assert code == 1

@@ -168,9 +168,11 @@ def boot_id() -> str:
 
 
 def write_json(path: Path, value: object) -> None:
-    """Write a file atomically and durably."""
+    """Write a file atomically and durably, for the agent's user alone."""
     draft = path.with_name(path.name + ".new")
-    with draft.open("w", encoding="utf-8") as file:
+    draft.unlink(missing_ok=True)
+    new = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    with os.fdopen(new, "w", encoding="utf-8") as file:
         json.dump(value, file)
         file.flush()
         os.fsync(file.fileno())

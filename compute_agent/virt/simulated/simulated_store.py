@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from armillary import exception
+from armillary import exception, private_files
 from compute_agent.virt.simulated.simulated_guest import Event, Role, SimulatedGuest
 
 VERSION = 1
@@ -54,7 +54,8 @@ class SimulatedStore:
             if self._connection is not None:
                 return
             try:
-                self._path.parent.mkdir(parents=True, exist_ok=True)
+                private_files.make_directory(self._path.parent)
+                private_files.prepare_sqlite(self._path)
                 self._connection = sqlite3.connect(
                     self._path, timeout=30.0, isolation_level=None, check_same_thread=False
                 )

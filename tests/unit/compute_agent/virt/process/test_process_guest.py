@@ -38,9 +38,14 @@ def test_what_is_not_there_has_no_status(guest: ProcessGuest) -> None:
 
 
 def test_what_was_only_prepared_has_no_status(guest: ProcessGuest) -> None:
-    """A crash before anything ran."""
-    guest.prepare(a_spec("true"))
+    """A crash before anything ran. Its environment can be read by no other account."""
+    umask = os.umask(0)
+    try:
+        guest.prepare(a_spec("true"))
+    finally:
+        os.umask(umask)
     assert guest.status() is None
+    assert (guest.home.parent / "guest.json").stat().st_mode & 0o777 == 0o600
     guest.remove()
     assert not guest.exists
 

@@ -1,0 +1,57 @@
+"""Files and directories that only their owner may read, whatever the umask.
+
+What a service keeps on disk (databases, journals, names of processes) tells of every project, so no
+other account of the machine may read it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import stat
+from pathlib import Path
+
+DIRECTORY_MODE = 0o700
+FILE_MODE = 0o600
+_OTHERS = 0o077
+
+
+def make_directory(path: Path) -> None:
+    """Create a directory and its missing parents; an existing one keeps its mode.
+
+    Raises OSError.
+    """
+    for missing in reversed([each for each in (path, *path.parents) if not each.exists()]):
+        missing.mkdir(mode=DIRECTORY_MODE, exist_ok=True)
+    path.mkdir(exist_ok=True)  # raises FileExistsError if it is a file
+
+
+def prepare_sqlite(path: Path) -> None:
+    """Create the file of a SQLite database, or withdraw others' access to an existing one.
+
+    SQLite gives the files that it creates beside it the mode of this one. An existing file is never
+    opened: closing it would release the locks of this process's connections. Raises OSError.
+    """
+    try:
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, FILE_MODE))
+    except FileExistsError:
+        for suffix in ("", "-wal", "-shm", "-journal"):
+            _withdraw(path.with_name(path.name + suffix))
+
+
+def _withdraw(path: Path) -> None:
+    """Withdraw others' access to a file; one that is missing or another user's is ignored."""
+    with contextlib.suppress(FileNotFoundError, PermissionError):
+        mode = path.stat().st_mode
+        if mode & _OTHERS:
+            path.chmod(stat.S_IMODE(mode) & ~_OTHERS)
+
+
+def write(path: Path, text: str) -> None:
+    """Replace a file atomically. Raises OSError."""
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    with os.fdopen(os.open(draft, flags, FILE_MODE), "w", encoding="utf-8") as file:
+        file.write(text)
+    draft.replace(path)
