@@ -7,21 +7,12 @@ from typing import Any
 from conductor.common.service_records import ServiceRecords
 from conductor.super_conductor.accept.acceptance import Acceptance
 from conductor.super_conductor.accept.dry_runs import DryRuns
-from conductor.super_conductor.accept.server_groups import Groups
+from conductor.super_conductor.accept.server_groups import ServerGroupsEndpoint
 from conductor.super_conductor.endpoints.aggregates import AggregatesEndpoint
-from conductor.super_conductor.endpoints.allocations import AllocationsEndpoint
-from conductor.super_conductor.endpoints.cell_changes import CellChangesEndpoint
-from conductor.super_conductor.endpoints.cluster_metadata import ClusterMetadataEndpoint
-from conductor.super_conductor.endpoints.dry_runs import DryRunsEndpoint
-from conductor.super_conductor.endpoints.flavors import FlavorsEndpoint
-from conductor.super_conductor.endpoints.images import ImagesEndpoint
-from conductor.super_conductor.endpoints.quotas import QuotasEndpoint
-from conductor.super_conductor.endpoints.server_groups import ServerGroupsEndpoint
-from conductor.super_conductor.endpoints.server_operations import ServerOperationsEndpoint
+from conductor.super_conductor.endpoints.flavors_and_images import FlavorsEndpoint, ImagesEndpoint
+from conductor.super_conductor.endpoints.quotas import AllocationsEndpoint, QuotasEndpoint
 from conductor.super_conductor.endpoints.servers import ServersEndpoint
-from conductor.super_conductor.endpoints.service_records import ServiceRecordsEndpoint
 from conductor.super_conductor.endpoints.zone import ZoneEndpoint
-from conductor.super_conductor.endpoints.zones import ZonesEndpoint
 from conductor.super_conductor.hosts.host_views import Hosts
 from conductor.super_conductor.housekeeping import Housekeeping
 from conductor.super_conductor.move.cell_relay import CellRelay
@@ -33,7 +24,6 @@ from conductor.super_conductor.servers.server_views import Servers
 from conductor.super_conductor.workflows import Workflows
 from conductor.super_conductor.zones.delegated_builds import DelegatedBuilds
 from conductor.super_conductor.zones.overview import Overview
-from conductor.super_conductor.zones.queries import ZoneQueries
 from conductor.super_conductor.zones.remote_servers import RemoteServers
 from conductor.super_conductor.zones.zone_endpoint import LocalZone
 
@@ -66,25 +56,23 @@ def make_endpoints(
             Acceptance(conf, database, builds.leases, now=now),
             builds, deletes, servers, operations, remote_servers,
         ),
-        ServerOperationsEndpoint(operations, deletes, remote_servers),
-        ZonesEndpoint(Overview(conf, database, scheduler)),
-        CellChangesEndpoint(CellRelay(database, cells, deletes)),
-        DryRunsEndpoint(DryRuns(conf, database, cells, scheduler)),
+        Overview(conf, database, scheduler),
+        CellRelay(database, cells, deletes),
+        DryRuns(conf, database, cells, scheduler),
         FlavorsEndpoint(database, now),
         ImagesEndpoint(database, now),
         AggregatesEndpoint(database, metadata, now, notifier),
-        ServerGroupsEndpoint(Groups(conf, database, now), notifier),
+        ServerGroupsEndpoint(conf, database, now, notifier),
         Hosts(conf, database, cells, placement, metadata, own_records=records),
-        ServiceRecordsEndpoint(records),
         QuotasEndpoint(conf, database),
         AllocationsEndpoint(placement),
         housekeeping.orphans,
         housekeeping.cell_servers,
         AggregateSync(database, placement),
-        ClusterMetadataEndpoint(metadata),
+        metadata,
     ]  # fmt: skip
 
 
 def make_zone_endpoint(env: Environment, peers: Peers) -> ZoneEndpoint:
     """Return the endpoint of topic ``zone``, for parent zones."""
-    return ZoneEndpoint(peers.zones, ZoneQueries(env.database, peers.cells, peers.scheduler))
+    return ZoneEndpoint(env.database, peers)

@@ -27,7 +27,7 @@ _LISTS = ("alternates", "alternate_zones")
 
 
 class DryRuns:
-    """Runs a scheduling decision like that of a build request, except for the claims."""
+    """Endpoint: runs a scheduling decision like that of a build request, except for the claims."""
 
     def __init__(
         self, conf: cfg.ConfigOpts, database: Database, cells: Cells, scheduler: SchedulerAPI
@@ -37,10 +37,10 @@ class DryRuns:
         self._cells = cells
         self._scheduler = scheduler
 
-    def run(
+    def dry_run(
         self, context: RequestContext, request: dict[str, Any], *, with_hosts: bool
     ) -> dict[str, Any]:
-        """Return what ``SuperConductorAPI.dry_run`` promises."""
+        """See ``SuperConductorAPI``."""
         with self._database.reader() as session:
             spec = self._spec(session, context, request)
         if spec.instance_group is not None:

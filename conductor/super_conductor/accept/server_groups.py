@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import builtins
-
 from oslo_config import cfg
 from sqlalchemy.orm import Session
 
 from armillary import exception
 from armillary.context import RequestContext
 from armillary.db import Database
+from armillary.notifications import SILENT, Notifier
 from conductor.common.clock import Clock, moment
 from conductor.super_conductor.accept import quotas
 from conductor.super_conductor.accept.owners import owner_of
@@ -21,18 +20,20 @@ _MAX_RULE = "max_server_per_host"
 _ANTI_AFFINITY = "anti-affinity"
 
 
-class Groups:
-    """The groups of a project, or of all projects for an administrator."""
+class ServerGroupsEndpoint:
+    """A project's groups, or all for an administrator; see ``SuperConductorAPI``."""
 
-    def __init__(self, conf: cfg.ConfigOpts, database: Database, now: Clock) -> None:
+    def __init__(
+        self, conf: cfg.ConfigOpts, database: Database, now: Clock, notifier: Notifier = SILENT
+    ) -> None:
         self._conf = conf
         self._database = database
         self._now = now
+        self._notifier = notifier
 
-    def create(
+    def create_server_group(
         self, context: RequestContext, name: str, policy: str, rules: dict[str, str]
     ) -> InstanceGroup:
-        """Create a group. Raises Invalid, QuotaExceeded."""
         check_group(name, policy, rules)
         owner = owner_of(context)
         now = moment(self._now())
@@ -44,24 +45,28 @@ class Groups:
                 policy=policy, rules=rules, now=now,
             )  # fmt: skip
 
-        return self._database.run_in_writer(write)
+        made = self._database.run_in_writer(write)
+        self._notifier.server_group(context, "create", made)
+        return made
 
-    def list(self, context: RequestContext, *, all_projects: bool) -> builtins.list[InstanceGroup]:
-        """Return the project's groups, or all for an administrator."""
+    def list_server_groups(
+        self, context: RequestContext, all_projects: bool = False
+    ) -> list[InstanceGroup]:
         project_id = None if all_projects and context.is_admin else context.project_id
         with self._database.reader() as session:
             return server_groups.list_groups(session, project_id)
 
-    def get(self, context: RequestContext, group: str) -> InstanceGroup:
-        """Return a group. Raises ServerGroupNotFound."""
+    def get_server_group(self, context: RequestContext, group: str) -> InstanceGroup:
         with self._database.reader() as session:
             return server_groups.get_group(session, group, _project_of(context))
 
-    def delete(self, context: RequestContext, group: str) -> None:
-        """Delete a group. Raises ServerGroupNotFound."""
+    def delete_server_group(self, context: RequestContext, group: str) -> None:
+        gone = None if self._notifier.is_silent else self.get_server_group(context, group)
         self._database.run_in_writer(
             lambda session: server_groups.delete_group(session, group, _project_of(context))
         )
+        if gone is not None:
+            self._notifier.server_group(context, "delete", gone)
 
     def _check_quota(self, session: Session, project_id: str) -> None:
         quotas_db.lock_project(session, project_id)

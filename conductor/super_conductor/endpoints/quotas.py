@@ -1,6 +1,8 @@
-"""Quotas: a project's limits and usage."""
+"""Quotas: a project's limits and usage; allocations and usage totals from placement."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from oslo_config import cfg
 
@@ -8,6 +10,7 @@ from armillary.context import RequestContext
 from armillary.db import Database
 from conductor.super_conductor.accept import quotas
 from conductor.super_conductor.db import quotas as quotas_db
+from placement.interface import PlacementAPI
 
 
 class QuotasEndpoint:
@@ -34,3 +37,16 @@ class QuotasEndpoint:
             lambda session: quotas_db.set_limits(session, project_id, limits)
         )
         return self.get_quotas(context, project_id)
+
+
+class AllocationsEndpoint:
+    """See ``SuperConductorAPI``."""
+
+    def __init__(self, placement: PlacementAPI) -> None:
+        self._placement = placement
+
+    def list_allocations(
+        self, context: RequestContext, marker: str | None = None, limit: int = 1000
+    ) -> dict[str, Any]:
+        found = self._placement.list_allocations(context, marker=marker, limit=limit)
+        return {"allocations": found, "totals": self._placement.get_usage_totals(context)}

@@ -4,22 +4,38 @@ from __future__ import annotations
 
 from typing import Any
 
+from armillary import exception
 from armillary.context import RequestContext
-from conductor.super_conductor.zones.queries import ZoneQueries
-from conductor.super_conductor.zones.routes import Attempts, Routes
+from armillary.db import Database
+from conductor.super_conductor.build import group_members
+from conductor.super_conductor.peers import Peers
+from conductor.super_conductor.zones.routes import Attempts
 from objects.zones.zone_answer import ZoneAnswer
 from objects.zones.zone_query import ZoneOrder, ZoneQuery
+
+_TIMEOUT_FACTOR = 1.25
+"""A scheduler uses its whole time limit when a child zone is late, and answers only after that. The
+call to it therefore times out this much later."""
 
 
 class ZoneEndpoint:
     """See ``ZoneAPI``."""
 
-    def __init__(self, zones: Routes, questions: ZoneQueries) -> None:
-        self._zones = zones
-        self._questions = questions
+    def __init__(self, database: Database, peers: Peers) -> None:
+        self._database = database
+        self._peers = peers
+        self._zones = peers.zones
 
     def select_hosts(self, context: RequestContext, query: ZoneQuery) -> ZoneAnswer:
-        return self._questions.select_hosts(context, query)
+        """Ask this zone's schedulers, with the group members that only a conductor knows."""
+        group = query.request_spec.instance_group
+        if group is not None:
+            group_members.refresh(
+                group, self._database, self._peers.cells, request_id=context.request_id
+            )
+        return self._peers.scheduler.select_for_zone(
+            context, query, timeout_seconds=query.time_limit_seconds * _TIMEOUT_FACTOR
+        )
 
     def create(self, context: RequestContext, path: list[str], order: ZoneOrder) -> None:
         self._zones.create(context, path, order).wait()
@@ -40,4 +56,8 @@ class ZoneEndpoint:
         return self._zones.forward(context, path, operation, arguments).wait()
 
     def refresh(self, context: RequestContext) -> None:
-        self._questions.refresh(context)
+        """Have the schedulers push this zone's summary. Raises ZoneUnavailable if there is none."""
+        try:
+            self._peers.scheduler.refresh_zones(context)
+        except exception.Unavailable as error:
+            raise exception.ZoneUnavailable(zone="(asked)", reason=error.message) from error

@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from armillary.context import admin_context
+from armillary.context import RequestContext, admin_context
 from armillary.db import Database
 from conductor.super_conductor.db import aggregates, cells, host_mappings, metadata_seq, zones
 from objects.aggregate import Aggregate
@@ -21,7 +21,8 @@ LOG = logging.getLogger(__name__)
 class MetadataPublisher:
     """Pushes each change at once, and everything periodically for receivers that missed a change.
 
-    The change is stored before. A failed push is logged and repaired later.
+    The change is stored before. A failed push is logged and repaired later. As an endpoint, it
+    answers schedulers that start.
     """
 
     def __init__(
@@ -32,14 +33,14 @@ class MetadataPublisher:
         self._placement = placement
         self._seq_pushed = -1
 
-    def get_cluster_metadata(self) -> dict[str, Any]:
-        """Return what ``SuperConductorAPI.get_cluster_metadata`` promises."""
+    def get_cluster_metadata(self, context: RequestContext) -> dict[str, Any]:
+        """See ``SuperConductorAPI``."""
         with self._database.reader() as session:
             return self._read(session)
 
     def push_to_schedulers(self) -> None:
         """Push the metadata to all schedulers."""
-        facts = self.get_cluster_metadata()
+        facts = self.get_cluster_metadata(admin_context())
         try:
             self._scheduler.update_cluster_metadata(admin_context(), facts)
         except Exception as error:

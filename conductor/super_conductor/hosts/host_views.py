@@ -46,6 +46,8 @@ class _AllHosts:
 class Hosts:
     """Endpoint for hosts, see ``SuperConductorAPI``: queries all cells, changes the host's cell.
 
+    ``own_records`` are those of the services on the top broker.
+
     Raises CellUnavailable, too, if what is not found may be in a cell that did not answer.
     """
 
@@ -70,6 +72,15 @@ class Hosts:
         all_hosts = self._read_hosts(context, with_nodes=False)
         services = sorted([*all_hosts.services, *self._own_records.list_all()], key=_place)
         return ServicePage(services, all_hosts.down_cells)
+
+    def report_service(
+        self, context: RequestContext, host: str, binary: str, service_version: int
+    ) -> dict[str, int]:
+        self._own_records.record_heartbeat(host, binary, service_version)
+        return self._own_records.oldest_cached()
+
+    def get_oldest_services(self, context: RequestContext) -> dict[str, int]:
+        return self._own_records.oldest_cached()
 
     def update_service(
         self, context: RequestContext, service_uuid: str, changes: ServiceChanges

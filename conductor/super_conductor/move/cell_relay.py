@@ -32,14 +32,14 @@ ASKED_MAX = 1000
 
 
 class CellRelay:
-    """See ``SuperConductorAPI``, "Between cells"."""
+    """Endpoint for moves between cells, see ``SuperConductorAPI``."""
 
     def __init__(self, database: Database, cells: Cells, deletes: Deletes) -> None:
         self._database = database
         self._cells = cells
         self._deletes = deletes
 
-    def send_command(
+    def execute_in_other_cell(
         self,
         context: RequestContext,
         cell_uuid: str,
@@ -47,7 +47,6 @@ class CellRelay:
         record: ServerRecord,
         command: InstanceCommand,
     ) -> str | None:
-        """Send a command to the other cell; return why its host could not get it."""
         migration_uuid = record.migration.uuid
         if self._find(migration_uuid, record.instance.uuid).target_cell_uuid is None:
             self._database.run_in_writer(
@@ -62,7 +61,7 @@ class CellRelay:
             other, lambda cell: cell.execute_for_other_cell(context, record, command)
         )
 
-    def answer(
+    def report_to_other_cell(
         self,
         context: RequestContext,
         cell_uuid: str,
@@ -74,7 +73,6 @@ class CellRelay:
         answer: Mapping[str, Any],
         fault: InstanceFault | None,
     ) -> str:
-        """Send the other cell the answer to its command."""
         other = self._other(migration_uuid, instance_uuid, cell_uuid)
         return self._cells.call(
             other,
@@ -83,7 +81,7 @@ class CellRelay:
             ),
         )
 
-    def is_wanted(
+    def is_command_wanted_by_other_cell(
         self,
         context: RequestContext,
         cell_uuid: str,
@@ -92,7 +90,6 @@ class CellRelay:
         migration_uuid: str,
         sequence: int,
     ) -> bool:
-        """Return whether the other cell still waits for the answer to a command."""
         other = self._other(migration_uuid, instance_uuid, cell_uuid)
         return self._cells.call(
             other,
@@ -101,12 +98,12 @@ class CellRelay:
             ),
         )
 
-    def hand_over(self, context: RequestContext, cell_uuid: str, record: ServerRecord) -> None:
-        """Hand an instance over to the other cell and map it there."""
+    def hand_over_instance(
+        self, context: RequestContext, cell_uuid: str, record: ServerRecord
+    ) -> None:
         migration_uuid, instance_uuid = record.migration.uuid, record.instance.uuid
         other = self._other(migration_uuid, instance_uuid, cell_uuid)
         self._cells.call(other, lambda cell: cell.take_over_instance(context, record))
-
         self._database.run_in_writer(lambda session: self._map(session, record, other))
         LOG.info("%s: handed over to cell %s", instance_uuid, other)
 
@@ -117,11 +114,9 @@ class CellRelay:
         if cell_changes.find(session, migration_uuid) is None:  # after the lock, as a delete does
             raise _not_moving(instance_uuid, migration_uuid)
 
-    def end(
+    def end_cell_change(
         self, context: RequestContext, cell_uuid: str, instance_uuid: str, migration_uuid: str
     ) -> None:
-        """Have the other cell's copy removed, now or when that cell is reachable again."""
-
         def write(session: Session) -> bool:
             change = cell_changes.find(session, migration_uuid, locked=True)
             other = None if change is None else change.other(cell_uuid)
@@ -137,14 +132,14 @@ class CellRelay:
         if self._database.run_in_writer(write):
             self._deletes.clean_up([instance_uuid])
 
-    def known(self, migration_uuids: Sequence[str]) -> list[str]:
-        """Return the given moves that have not ended. Raises Invalid for too many."""
+    def list_cell_changes(
+        self, context: RequestContext, migration_uuids: Sequence[str]
+    ) -> list[str]:
         _check_count(migration_uuids)
         with self._database.reader() as session:
             return sorted(cell_changes.known(session, migration_uuids))
 
-    def being_scheduled(self, migration_uuids: Sequence[str]) -> list[str]:
-        """Return the given moves that are still being scheduled. Raises Invalid for too many."""
+    def list_moves(self, context: RequestContext, migration_uuids: Sequence[str]) -> list[str]:
         _check_count(migration_uuids)
         with self._database.reader() as session:
             return sorted(moves.known(session, migration_uuids))

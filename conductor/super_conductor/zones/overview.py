@@ -28,7 +28,7 @@ _OWN = "own"
 
 
 class Overview:
-    """Joins the zone records with the summaries that a scheduler holds."""
+    """Endpoint: joins the zone records with the summaries that a scheduler holds."""
 
     def __init__(self, conf: cfg.ConfigOpts, database: Database, scheduler: SchedulerAPI) -> None:
         self._conf = conf
@@ -36,7 +36,7 @@ class Overview:
         self._scheduler = scheduler
 
     def list_zones(self, context: RequestContext) -> dict[str, Any]:
-        """Return this zone and its children; see ``SuperConductorAPI.list_zones``."""
+        """See ``SuperConductorAPI``."""
         with self._database.reader() as session:
             children = zones_db.list_zones(session)
         name = str(self._conf.zones.name)
@@ -52,16 +52,14 @@ class Overview:
             "zones": [_shown(_told(child, by_name.get(child.name), unheard)) for child in children],
         }
 
-    def get_zone(self, context: RequestContext, name: str) -> dict[str, Any]:
-        """Return this zone or a child by name. Raises ZoneNotFound."""
+    def get_zone(self, context: RequestContext, zone: str) -> dict[str, Any]:
         listed = self.list_zones(context)
-        for zone in (listed["own"], *listed["zones"]):
-            if zone is not None and zone["name"] == name:
-                return dict(zone)
-        raise exception.ZoneNotFound(zone=name)
+        for one in (listed["own"], *listed["zones"]):
+            if one is not None and one["name"] == zone:
+                return dict(one)
+        raise exception.ZoneNotFound(zone=zone)
 
-    def refresh(self, context: RequestContext) -> None:
-        """Push this zone's summary, and request those of its children."""
+    def refresh_zones(self, context: RequestContext) -> None:
         self._scheduler.refresh_zones(context)
 
 

@@ -28,7 +28,7 @@ def dry_run(
 ) -> dict[str, Any]:
     assert plane.links is not None
     runs = DryRuns(plane.conf, plane.database, plane.links, plane.peers.scheduler)
-    return runs.run(context or an_admin(), request, with_hosts=with_hosts)
+    return runs.dry_run(context or an_admin(), request, with_hosts=with_hosts)
 
 
 def test_each_instance_has_its_host_and_alternates(plane: ControlPlane) -> None:

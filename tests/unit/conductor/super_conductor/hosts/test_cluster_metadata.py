@@ -9,7 +9,7 @@ from conductor.super_conductor.db import aggregates, cells
 from conductor.super_conductor.hosts import discovery
 from conductor.super_conductor.hosts.cluster_metadata import MetadataPublisher
 from objects.aggregate import Aggregate
-from tests.fixtures.control_plane import NOW, ControlPlane
+from tests.fixtures.control_plane import NOW, ControlPlane, an_admin
 
 AWAY = oslo_messaging.MessagingTimeout("away")
 
@@ -33,7 +33,7 @@ def test_facts_are_cells_and_aggregates_with_a_number(
     """What a scheduler asks for when it starts."""
     plane.map_hosts()
     made = an_aggregate(plane, "cell1-host1")
-    found = facts.get_cluster_metadata()
+    found = facts.get_cluster_metadata(an_admin())
     (cell_uuid,) = plane.cells
     assert found["cells"] == [{"uuid": cell_uuid, "name": "cell1", "disabled": False}]
     assert [(one.uuid, one.hosts) for one in found["aggregates"]] == [(made.uuid, made.hosts)]
@@ -41,12 +41,12 @@ def test_facts_are_cells_and_aggregates_with_a_number(
 
 def test_the_number_grows_with_every_change(plane: ControlPlane, facts: MetadataPublisher) -> None:
     """Of cells and of aggregates."""
-    seen = [facts.get_cluster_metadata()["seq"]]
+    seen = [facts.get_cluster_metadata(an_admin())["seq"]]
     an_aggregate(plane)
-    seen.append(facts.get_cluster_metadata()["seq"])
+    seen.append(facts.get_cluster_metadata(an_admin())["seq"])
     with plane.database.writer() as session:
         cells.update_cell(session, "cell1", {"disabled": True}, now=NOW)
-    seen.append(facts.get_cluster_metadata()["seq"])
+    seen.append(facts.get_cluster_metadata(an_admin())["seq"])
     assert seen == sorted(set(seen))
 
 
@@ -113,7 +113,7 @@ def test_hosts_of_no_aggregate_change_nothing(
 def test_one_changed_aggregate_is_told_alone(plane: ControlPlane, facts: MetadataPublisher) -> None:
     """With the number that it makes; its end, too."""
     made = an_aggregate(plane)
-    seq = facts.get_cluster_metadata()["seq"]
+    seq = facts.get_cluster_metadata(an_admin())["seq"]
     facts.aggregate_changed(made)
     facts.aggregate_changed(made, is_gone=True)
     assert plane.scheduler.news == [(seq, [made.uuid], []), (seq, [], [made.uuid])]

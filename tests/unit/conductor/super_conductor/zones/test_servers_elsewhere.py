@@ -42,7 +42,7 @@ def listed(root: Zone, **arguments: Any) -> list[str]:
 
 def test_an_operation_is_done_where_the_server_is(root: Zone, uuid: str) -> None:
     """Its origin and the zone between have nothing to do with it."""
-    root.operations_endpoint.operate_server(a_user(), uuid, "stop", {})
+    root.servers_endpoint.operate_server(a_user(), uuid, "stop", {})
     assert [begun[:2] for begun in child(root, "eu-1").cell().begun] == [(uuid, "stop")]
 
 
@@ -50,7 +50,7 @@ def test_a_flavor_is_that_of_the_origin(root: Zone, uuid: str) -> None:
     """The zone has none by that name; the one that its user means travels."""
     root.add_flavor("larger", vcpus=4)
     resize = {"flavor": "larger"}
-    root.operations_endpoint.operate_server(a_user(), uuid, "resize", resize)
+    root.servers_endpoint.operate_server(a_user(), uuid, "resize", resize)
     root.work_all()
     begun = child(root, "eu-1").cell().begun
     assert [(operation, move["new_flavor"].vcpus) for _uuid, operation, move in begun] == [
@@ -61,12 +61,12 @@ def test_a_flavor_is_that_of_the_origin(root: Zone, uuid: str) -> None:
 def test_a_bad_operation_is_refused_as_here(root: Zone, uuid: str) -> None:
     """The answer of the zone is the answer."""
     with pytest.raises(exception.Invalid):
-        root.operations_endpoint.operate_server(a_user(), uuid, "paint", {})
+        root.servers_endpoint.operate_server(a_user(), uuid, "paint", {})
 
 
 def test_its_console_and_actions_come_from_there(root: Zone, uuid: str) -> None:
     """The console is that of its cell."""
-    assert root.operations_endpoint.get_console_output(a_user(), uuid, None) == "hello\n"
+    assert root.servers_endpoint.get_console_output(a_user(), uuid, None) == "hello\n"
     assert root.servers_endpoint.list_server_actions(a_user(), uuid) == []
 
 
@@ -82,7 +82,7 @@ def moved(root: Zone, uuid: str) -> Migration:
 
 def migrations(root: Zone, server: str, **filters: str) -> MigrationPage:
     asked_for = {"instance_uuid": server, **filters}
-    return root.operations_endpoint.list_migrations(an_admin(), asked_for, 10)
+    return root.servers_endpoint.list_migrations(an_admin(), asked_for, 10)
 
 
 def test_its_migrations_are_those_that_its_zone_shows(root: Zone, uuid: str) -> None:
@@ -101,11 +101,11 @@ def test_its_migrations_are_those_that_its_zone_shows(root: Zone, uuid: str) -> 
 def test_its_migration_is_ended_where_it_is(root: Zone, uuid: str) -> None:
     """One that is none is refused as there."""
     move = moved(root, uuid)
-    root.operations_endpoint.abort_migration(an_admin(), uuid, move.uuid)
+    root.servers_endpoint.abort_migration(an_admin(), uuid, move.uuid)
     begun = child(root, "eu-1").cell().begun
     assert begun == [(uuid, "abort", {"migration_uuid": move.uuid})]
     with pytest.raises(exception.MigrationNotFound):
-        root.operations_endpoint.abort_migration(an_admin(), uuid, a_uuid())
+        root.servers_endpoint.abort_migration(an_admin(), uuid, a_uuid())
 
 
 def test_migrations_go_by_the_name_that_a_server_has_here(root: Zone) -> None:
@@ -119,7 +119,7 @@ def test_migrations_go_by_the_name_that_a_server_has_here(root: Zone) -> None:
     cell.migrations = [a_migration(local_uuid)]
     (found,) = migrations(root, uuid).migrations
     assert found.instance_uuid == uuid
-    root.operations_endpoint.abort_migration(an_admin(), uuid, found.uuid)
+    root.servers_endpoint.abort_migration(an_admin(), uuid, found.uuid)
     assert cell.begun == [(local_uuid, "abort", {"migration_uuid": found.uuid})]
 
 
@@ -136,7 +136,7 @@ def test_others_do_not_see_it(root: Zone, uuid: str) -> None:
     with pytest.raises(exception.InstanceNotFound):
         root.servers_endpoint.get_server(a_user("p2"), uuid)
     with pytest.raises(exception.InstanceNotFound):
-        root.operations_endpoint.operate_server(a_user("p2"), uuid, "stop", {})
+        root.servers_endpoint.operate_server(a_user("p2"), uuid, "stop", {})
 
 
 def test_a_server_of_a_silent_zone_is_there_all_the_same(root: Zone, uuid: str) -> None:
@@ -213,7 +213,7 @@ def limit_cores(zone: Zone, cores: int) -> None:
 
 
 def resize(root: Zone, uuid: str, flavor: str = "large") -> None:
-    root.operations_endpoint.operate_server(a_user(), uuid, "resize", {"flavor": flavor})
+    root.servers_endpoint.operate_server(a_user(), uuid, "resize", {"flavor": flavor})
 
 
 def reconcile_sizes(root: Zone) -> int:

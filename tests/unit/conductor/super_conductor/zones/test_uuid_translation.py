@@ -51,7 +51,7 @@ class Renamed:
         return told.value
 
     def operate(self, operation: str) -> None:
-        self.root.operations_endpoint.operate_server(a_user(), self.uuid, operation, {})
+        self.root.servers_endpoint.operate_server(a_user(), self.uuid, operation, {})
 
     def break_down(self, reason: str) -> None:
         """Have it in ERROR, with a fault."""
@@ -108,7 +108,7 @@ def test_an_error_names_the_server_that_was_asked_for(renamed: Renamed) -> None:
 
 def test_an_error_that_was_found_at_the_border_does(renamed: Renamed) -> None:
     """Such as that of a lock, which no cell was asked about."""
-    renamed.root.operations_endpoint.operate_server(an_admin(), renamed.uuid, "lock", {})
+    renamed.root.servers_endpoint.operate_server(an_admin(), renamed.uuid, "lock", {})
     with pytest.raises(exception.InstanceLocked) as told:
         renamed.operate("stop")
     assert told.value.message == f"Server {renamed.uuid} is locked; unlock it first."
@@ -150,7 +150,7 @@ def test_its_actions_and_migrations_name_it(renamed: Renamed) -> None:
     asked_for: dict[str, Any] = {"instance_uuid": renamed.uuid}
     for answer in (
         renamed.root.servers_endpoint.list_server_actions(a_user(), renamed.uuid),
-        renamed.root.operations_endpoint.list_migrations(an_admin(), asked_for, 10),
+        renamed.root.servers_endpoint.list_migrations(an_admin(), asked_for, 10),
     ):
         assert_speaks_of(answer, renamed)
 
@@ -168,7 +168,7 @@ def test_its_own_zones_lists_name_it(renamed: Renamed) -> None:
     )  # fmt: skip
     node = next(node for node in cell.nodes if node.host == "cell1-host2")
     for answer in (
-        zone.operations_endpoint.list_migrations(an_admin(), {}, 10),
+        zone.servers_endpoint.list_migrations(an_admin(), {}, 10),
         hosts.get_compute_node(an_admin(), node.uuid).instances,
     ):
         assert_speaks_of(answer, renamed)
@@ -178,7 +178,7 @@ def test_its_own_zones_lists_name_it(renamed: Renamed) -> None:
 def test_the_zone_of_a_guest_names_it_as_it_knows_it(renamed: Renamed) -> None:
     """To its own administrators: the other name is its origin's."""
     renamed.cell.migrations = [a_migration(renamed.local_uuid)]
-    there = child(renamed.root, "us").operations_endpoint
+    there = child(renamed.root, "us").servers_endpoint
     (found,) = there.list_migrations(an_admin(), {}, 10).migrations
     assert found.instance_uuid == renamed.local_uuid
 

@@ -1,4 +1,4 @@
-"""Flavors: create, show, change, delete."""
+"""Flavors and images: create, show, change, delete."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import Any
 from armillary.context import RequestContext
 from armillary.db import Database
 from conductor.common.clock import Clock, moment
-from conductor.super_conductor.db import flavors
+from conductor.super_conductor.db import flavors, images
 from objects.flavor import Flavor
+from objects.image_meta import ImageMeta
 
 
 class FlavorsEndpoint:
@@ -40,3 +41,28 @@ class FlavorsEndpoint:
 
     def delete_flavor(self, context: RequestContext, flavor: str) -> None:
         self._database.run_in_writer(lambda session: flavors.delete_flavor(session, flavor))
+
+
+class ImagesEndpoint:
+    """See ``SuperConductorAPI``."""
+
+    def __init__(self, database: Database, now: Clock) -> None:
+        self._database = database
+        self._now = now
+
+    def create_image(self, context: RequestContext, image: ImageMeta) -> ImageMeta:
+        now = moment(self._now())
+        return self._database.run_in_writer(
+            lambda session: images.create_image(session, image, now=now)
+        )
+
+    def get_image(self, context: RequestContext, image: str) -> ImageMeta:
+        with self._database.reader() as session:
+            return images.get_image(session, image)
+
+    def list_images(self, context: RequestContext) -> list[ImageMeta]:
+        with self._database.reader() as session:
+            return images.list_images(session)
+
+    def delete_image(self, context: RequestContext, image: str) -> None:
+        self._database.run_in_writer(lambda session: images.delete_image(session, image))
