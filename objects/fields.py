@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 import uuid
 from datetime import UTC, datetime
 from typing import Any
@@ -166,6 +167,10 @@ class JSONField(fields.AutoTypedField[Any]):
     AUTO_TYPE = _JSON()
 
 
+_NUMBERS = re.compile("[<|][ifb][1248]").fullmatch
+"""Matches the types that :class:`_Column` writes."""
+
+
 class _Column(fields.FieldType[Any]):
     """A NumPy array of int64, float64 or bool: shape and raw bytes on the wire."""
 
@@ -187,11 +192,11 @@ class _Column(fields.FieldType[Any]):
 
     @staticmethod
     def from_primitive(obj: Any, attr: str, value: Any) -> np.ndarray:
+        dtype, shape = value["dtype"], packing.checked_shape(value["shape"])
+        if not isinstance(dtype, str) or not _NUMBERS(dtype):
+            raise ValueError(f"{attr} must be numbers, not {dtype!a:.40}")
         raw = base64.b64decode(value["data"])
-        dtype = np.dtype(value["dtype"])
-        if dtype.kind not in "ifb":
-            raise ValueError(f"{attr} must be numbers, not {dtype}")
-        return np.frombuffer(raw, dtype=dtype).reshape(value["shape"]).copy()
+        return np.frombuffer(raw, dtype=dtype).reshape(shape).copy()
 
     @staticmethod
     def stringify(value: np.ndarray) -> str:
@@ -248,11 +253,16 @@ class _StringColumn(fields.FieldType[Any]):
 
     @staticmethod
     def from_primitive(obj: Any, attr: str, value: Any) -> list[str]:
-        if not value["count"]:
+        count, text = value["count"], value["text"]
+        if not count:
             return []
-        items: list[str] = value["text"].split("\n")
-        if len(items) != value["count"]:
-            raise ValueError(f"{attr} has {len(items)} strings instead of {value['count']}")
+        rows = text.count("\n") + 1
+        if rows != count or rows > packing.ROWS_MAX:
+            raise ValueError(
+                f"{attr} has {rows} strings instead of {count!a:.40}; at most {packing.ROWS_MAX} "
+                "are allowed"
+            )
+        items: list[str] = text.split("\n")
         return items
 
     @staticmethod

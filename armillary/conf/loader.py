@@ -12,7 +12,7 @@ from oslo_log import log as oslo_log
 from oslo_reports import opts as report_opts
 from oslo_service import opts as service_opts
 
-from armillary import concurrency, exception, version
+from armillary import concurrency, exception, log_lines, version
 from armillary.conf import option_modules, places, register_all
 from armillary.identifiers import is_host_name
 from armillary.masking import mask_passwords
@@ -219,6 +219,7 @@ def _set_up_logging(conf: cfg.ConfigOpts, binary: str) -> None:
         oslo_log.setup(conf, binary, version.version_string(), fix_eventlet=False)
     except (oslo_log.LogConfigError, cfg.Error, OSError) as error:
         raise exception.ConfigurationError(f"logging: {_one_line(error)}") from error
+    log_lines.protect(logging.getLogger())
 
 
 def _one_line(error: object) -> str:

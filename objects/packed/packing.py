@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
+import math
 import zlib
 from collections.abc import Sequence
 from typing import Any
@@ -20,8 +21,10 @@ from numpy.typing import NDArray
 Packed = dict[str, Any]
 Words = NDArray[np.uint64]
 
-CELLS_MAX = 50_000_000
-"""Maximum number of elements in one array; a few bytes on the wire may expand to them."""
+ROWS_MAX = 1_000_000
+"""Maximum number of rows of a column: as many providers as a client caches."""
+CELLS_MAX = 10_000_000
+"""Maximum number of elements in one array, 80 MB; a few bytes on the wire may expand to them."""
 
 _KINDS = {"i": np.dtype("<i8"), "f": np.dtype("<f8"), "b": np.dtype("?")}
 _WIDTHS = (1, 2, 4, 8)
@@ -51,12 +54,10 @@ def unpack_numbers(packed: Packed) -> NDArray[Any]:
 
     Raises ValueError for a malformed array.
     """
-    shape = [int(length) for length in packed["shape"]]
-    if packed["kind"] not in _KINDS or len(shape) not in (1, 2) or min(shape) < 0:
-        raise ValueError(f"not an array of numbers: {packed['kind']!r} of shape {shape}")
+    if packed["kind"] not in _KINDS:
+        raise ValueError(f"not an array of numbers: {packed['kind']!r:.20}")
+    shape = checked_shape(packed["shape"])
     rows, width = shape[0], shape[1] if len(shape) == 2 else 1
-    if rows * width > CELLS_MAX:
-        raise ValueError(f"the array has {rows} x {width} numbers; at most {CELLS_MAX} are allowed")
     columns, dtype = packed["columns"], _KINDS[packed["kind"]]
     if rows and len(columns) == width and all("all" in column for column in columns):
         return _one_for_all([column["all"] for column in columns], dtype, shape)
@@ -66,6 +67,19 @@ def unpack_numbers(packed: Packed) -> NDArray[Any]:
             _unpack_into(target, column)
     made.flags.writeable = False
     return made.T if len(shape) == 2 else made[0]
+
+
+def checked_shape(shape: Any) -> list[int]:
+    """Return the shape of a received array of one or two dimensions. Raises ValueError."""
+    if not isinstance(shape, list) or len(shape) not in (1, 2):
+        raise ValueError("an array must have one or two dimensions")
+    if not all(type(length) is int and 0 <= length <= ROWS_MAX for length in shape):
+        raise ValueError(f"an array must have at most {ROWS_MAX} rows, not {shape!r:.100}")
+    if math.prod(shape) > CELLS_MAX:
+        raise ValueError(
+            f"the array has the shape {shape}; at most {CELLS_MAX} numbers are allowed"
+        )
+    return shape
 
 
 def _one_for_all(numbers: list[int], dtype: np.dtype[Any], shape: list[int]) -> NDArray[Any]:
@@ -176,12 +190,21 @@ def _deflates(sample: bytes) -> bool:
 
 
 def _unpack_bytes(packed: Packed, size: int) -> bytes:
-    if "deflated" in packed:
-        # Read at most one byte too many: enough to detect a wrong size, and safe from bombs.
-        deflated = binascii.a2b_base64(packed["deflated"], strict_mode=True)
-        raw = zlib.decompressobj().decompress(deflated, size + 1)
-    else:
-        raw = binascii.a2b_base64(packed["raw"], strict_mode=True)
+    if "deflated" not in packed:
+        return _unpack_raw(packed, size)
+    # Read at most one byte too many: enough to detect a wrong size, and safe from bombs.
+    deflated = binascii.a2b_base64(packed["deflated"], strict_mode=True)
+    try:
+        return _of_size(zlib.decompressobj().decompress(deflated, size + 1), size)
+    except zlib.error as error:
+        raise ValueError("a column cannot be decompressed") from error
+
+
+def _unpack_raw(packed: Packed, size: int) -> bytes:
+    return _of_size(binascii.a2b_base64(packed["raw"], strict_mode=True), size)
+
+
+def _of_size(raw: bytes, size: int) -> bytes:
     if len(raw) != size:
         raise ValueError(f"a column has at least {len(raw)} bytes instead of {size}")
     return raw
@@ -196,11 +219,24 @@ def pack_uuids(uuids: Sequence[str]) -> Packed:
 
 
 def unpack_uuids(packed: Packed) -> list[str]:
-    """Return the strings. Raises ValueError if their number is wrong."""
-    if "texts" in packed:
-        return list(packed["texts"])
+    """Return the strings. Raises ValueError if their number is wrong, or beyond ``ROWS_MAX``.
+
+    They are never compressed, so that a message cannot become more than a few times as large.
+    """
+    texts = packed.get("texts")
+    if texts is not None:
+        _check_count(len(texts))
+        if not all(isinstance(text, str) for text in texts):
+            raise ValueError("a column of UUIDs must contain texts")
+        return list(texts)
     count = packed["count"]
-    return _written(_unpack_bytes(packed, 16 * count), count)
+    _check_count(count)
+    return _written(_unpack_raw(packed, 16 * count), count)
+
+
+def _check_count(count: Any) -> None:
+    if type(count) is not int or not 0 <= count <= ROWS_MAX:
+        raise ValueError(f"a column must have 0 to {ROWS_MAX} rows, not {count!r:.40}")
 
 
 def words_of(uuids: Sequence[str]) -> Words:

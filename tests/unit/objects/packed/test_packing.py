@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import tracemalloc
+import zlib
 
 import numpy as np
 import pytest
@@ -95,6 +98,11 @@ def test_a_row_that_stands_for_all_travels_like_as_many_rows(array, rows):
         pytest.param({"shape": [-1]}, id="less than none"),
         pytest.param({"shape": [2, 2, 2]}, id="three dimensions"),
         pytest.param({"shape": [3]}, id="another length"),
+        pytest.param({"shape": [10**9, 0]}, id="very many empty rows"),
+        pytest.param({"shape": [packing.ROWS_MAX + 1]}, id="too many rows"),
+        pytest.param({"shape": [10**6, 11]}, id="too many numbers"),
+        pytest.param({"shape": [2.0]}, id="part of a row"),
+        pytest.param({"shape": "2"}, id="no shape"),
         pytest.param({"columns": []}, id="no column"),
         pytest.param({"columns": [{"all": 1}] * 2}, id="a column too many"),
     ],
@@ -129,6 +137,46 @@ def test_a_bomb_is_not_blown_up():
     assert "deflated" in packed["columns"][0]
     with pytest.raises(ValueError, match="instead of"):
         packing.unpack_numbers({**packed, "shape": [1000]})
+
+
+def deflated(size):
+    return base64.b64encode(zlib.compress(bytes(size), 9)).decode()
+
+
+UUID_BOMBS = {
+    "compressed": {"count": 1_000_000, "deflated": deflated(16_000_000)},
+    "compressed and more than allowed": {"count": 2_000_000, "deflated": deflated(32_000_000)},
+    "announced only": {"count": 10**12, "raw": ""},
+    "a number below zero": {"count": -1, "raw": ""},
+    "a number that is a text": {"count": "x" * 1000, "raw": ""},
+    "texts that are a number": {"texts": range(10**9)},
+}
+
+
+@pytest.mark.parametrize("bomb", UUID_BOMBS)
+def test_no_bomb_becomes_uuids(bomb):
+    """Some 40 kB that would take half a GB are refused before anything is made of them."""
+    tracemalloc.start()
+    try:
+        with pytest.raises((ValueError, KeyError)):
+            packing.unpack_uuids(UUID_BOMBS[bomb])
+        assert tracemalloc.get_traced_memory()[1] < 1_000_000
+    finally:
+        tracemalloc.stop()
+
+
+COLUMN_BOMBS = {
+    "steps": {"first": 0, "steps": {"all": 1}},
+    "zeros": {"least": 0, "shift": 0, "width": 8, "deflated": deflated(8_000_000)},
+}
+
+
+@pytest.mark.parametrize("column", COLUMN_BOMBS)
+def test_no_bomb_becomes_columns(column):
+    """However small its columns are on the wire, an array has a largest size."""
+    columns = [COLUMN_BOMBS[column]] * 1000
+    with pytest.raises(ValueError, match="at most"):
+        packing.unpack_numbers({"kind": "i", "shape": [1_000_000, 1000], "columns": columns})
 
 
 @given(st.lists(st.uuids().map(str)))
