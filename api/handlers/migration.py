@@ -9,6 +9,7 @@ from api.call import Call
 from armillary import exception
 from armillary.http.call import Answer
 from objects.instances.migration import Migration
+from objects.instances.server_filters import MigrationFilters
 
 FILTERS = {
     "host": "host",
@@ -23,19 +24,21 @@ FILTERS = {
 def index(call: Call) -> Answer:
     """List migrations of all servers, newest first."""
     filters = {FILTERS[name]: call.query[name] for name in FILTERS if name in call.query}
-    return _list(call, filters)
+    return _list(call, MigrationFilters(**filters))
 
 
 def index_of_server(call: Call) -> Answer:
     """List the migrations of one server, newest first."""
-    return _list(call, {"instance_uuid": call.path["server_id"]})
+    return _list(call, MigrationFilters(instance_uuid=call.path["server_id"]))
 
 
 def show(call: Call) -> Answer:
     """Show one migration of a server."""
     found = call.conductor.list_migrations(
         call.context,
-        filters={"instance_uuid": call.path["server_id"], "uuid": call.path["migration_id"]},
+        filters=MigrationFilters(
+            uuid=call.path["migration_id"], instance_uuid=call.path["server_id"]
+        ),
         limit=1,
     )
     if not found.migrations:
@@ -49,7 +52,7 @@ def abort(call: Call) -> Answer:
     return Answer()
 
 
-def _list(call: Call, filters: dict[str, Any]) -> Answer:
+def _list(call: Call, filters: MigrationFilters) -> Answer:
     found = call.conductor.list_migrations(call.context, filters=filters, limit=call.page_size)
     body: dict[str, Any] = {"migrations": [_show(move) for move in found.migrations]}
     if found.down_cells:

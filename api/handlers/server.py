@@ -18,6 +18,7 @@ from objects.extra_specs import host_query
 from objects.flavor import Flavor
 from objects.instance import Instance
 from objects.instances.server_answers import CreatedServers, ServerPage
+from objects.instances.server_filters import ServerFilters
 
 COLLECTION = "servers"
 DISK_CONFIG = "MANUAL"
@@ -125,18 +126,16 @@ def _list(call: Call, all_projects_rule: str) -> ServerPage:
     )
 
 
-def _filters(call: Call, all_projects_rule: str) -> dict[str, Any]:
-    filters = {
-        name: call.query[name]
-        for name in ("name", "status", "host", "reservation_id")
-        if name in call.query
-    }
-    if "host" in filters:
+def _filters(call: Call, all_projects_rule: str) -> ServerFilters:
+    if "host" in call.query:
         call.authorize(policies.ALL_FILTERS)
-    if call.query.get("all_tenants"):
+    all_projects = bool(call.query.get("all_tenants"))
+    if all_projects:
         call.authorize(all_projects_rule)
-        filters["all_projects"] = True
-    return filters
+    names = ("name", "status", "host", "reservation_id")
+    return ServerFilters(
+        **{name: call.query.get(name) for name in names}, all_projects=all_projects
+    )
 
 
 def _list_answer(call: Call, listed: ServerPage, servers: list[dict[str, Any]]) -> Answer:

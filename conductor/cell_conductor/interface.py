@@ -17,6 +17,7 @@ from objects.instances.instance_action import InstanceAction
 from objects.instances.instance_command import InstanceCommand
 from objects.instances.migration import Migration
 from objects.instances.server_answers import InstanceMarker
+from objects.instances.server_filters import MigrationFilters, ServerFilters
 from objects.instances.server_record import ServerRecord
 from rpc.authority import AGENT, AGENT_ITSELF, API, CONDUCTOR, OPERATOR, SCHEDULER
 from rpc.interface import Interface, call, cast
@@ -56,15 +57,12 @@ class CellConductorAPI(Interface):
         self,
         context: RequestContext,
         *,
-        filters: dict[str, Any],
+        filters: ServerFilters,
         limit: int,
         marker: InstanceMarker | None = None,
         timeout_seconds: float | None = None,
     ) -> list[Instance]:
-        """Return living instances, newest first.
-
-        ``filters`` as in list_servers plus project_id.
-        """
+        """Return living instances, newest first."""
 
     @call(CONDUCTOR)
     def delete_instance(self, context: RequestContext, instance_uuid: str) -> None:
@@ -125,15 +123,11 @@ class CellConductorAPI(Interface):
         self,
         context: RequestContext,
         *,
-        filters: Mapping[str, Any],
+        filters: MigrationFilters,
         limit: int,
         timeout_seconds: float | None = None,
     ) -> list[Migration]:
-        """Return migrations, newest first.
-
-        ``filters``: uuid, instance_uuid, status, migration_type, source_host, dest_host, host (one
-        of both). Raises Invalid for an unknown filter.
-        """
+        """Return migrations, newest first."""
 
     @call(CONDUCTOR)
     def get_console_output(

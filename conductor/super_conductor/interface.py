@@ -29,6 +29,7 @@ from objects.instances.server_answers import (
     MigrationPage,
     ServerPage,
 )
+from objects.instances.server_filters import MigrationFilters, ServerFilters
 from objects.instances.server_record import ServerRecord
 from objects.repair_answers import AggregateSyncResult, OrphanSearch
 from rpc.authority import API, CELL, CELL_ITSELF, CONDUCTOR, OPERATOR, PLACEMENT, SCHEDULER
@@ -73,15 +74,14 @@ class SuperConductorAPI(Interface):
         self,
         context: RequestContext,
         *,
-        filters: dict[str, Any],
+        filters: ServerFilters,
         limit: int,
         marker: str | None = None,
     ) -> ServerPage:
         """Return a page of servers, newest first (created_at, uuid).
 
-        ``filters``: name (substring), status (ACTIVE, BUILD, ERROR, SHUTOFF), host, reservation_id,
-        all_projects (admin). ``marker``: UUID of the last server of the previous page. A cell that
-        does not answer is left out and listed in ``down_cells``.
+        ``marker``: UUID of the last server of the previous page. A cell that does not answer is
+        left out and listed in ``down_cells``.
         """
 
     @call(API)
@@ -130,13 +130,9 @@ class SuperConductorAPI(Interface):
 
     @call(API)
     def list_migrations(
-        self, context: RequestContext, *, filters: Mapping[str, Any], limit: int
+        self, context: RequestContext, *, filters: MigrationFilters, limit: int
     ) -> MigrationPage:
-        """Return a page of migrations, newest first.
-
-        ``filters``: uuid, instance_uuid, status, migration_type, source_host, dest_host, host.
-        Raises Invalid for an unknown filter.
-        """
+        """Return a page of migrations, newest first."""
 
     @call(API)
     def abort_migration(

@@ -15,6 +15,7 @@ from sqlalchemy.engine import make_url
 from api.handlers.server import request_of
 from armillary.context import admin_context
 from conductor.super_conductor.interface import SuperConductorAPI
+from objects.instances.server_filters import ServerFilters
 from rpc.transport import Bus
 from tests.fixtures.asking import wait_for
 from tests.fixtures.configuration import messaging_conf
@@ -131,7 +132,7 @@ def test_a_request_that_fits_nowhere_ends_with_a_reason(
 
 def left(inside: SuperConductorAPI, uuid: str) -> bool:
     """Whether a server is still listed without HTTP."""
-    filters = {"all_projects": True}
+    filters = ServerFilters(all_projects=True)
     found = inside.list_servers(admin_context(), filters=filters, limit=10, marker=None)
     return uuid in [one.uuid for one in found.instances]
 

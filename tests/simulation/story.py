@@ -8,6 +8,7 @@ from collections.abc import Set
 from typing import Any
 
 from armillary import exception
+from objects.instances.server_filters import ServerFilters
 from tests.simulation.hub import HUB
 from tests.simulation.world import FLAVORS, Server, World, a_user
 
@@ -75,7 +76,7 @@ class Story:
     def _ask(self) -> None:
         api, servers = self._world.api(), self._world.servers()
         if self._rng.random() < 0.05:
-            api.list_servers(a_user(), filters={}, limit=LIST_LIMIT)
+            api.list_servers(a_user(), filters=ServerFilters(), limit=LIST_LIMIT)
         if not servers or (len(servers) < SERVERS_MAX and self._rng.random() < 0.3):
             self._create()
             return

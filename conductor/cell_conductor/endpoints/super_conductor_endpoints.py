@@ -29,6 +29,7 @@ from objects.instances.instance_action import InstanceAction
 from objects.instances.instance_command import InstanceCommand
 from objects.instances.migration import Migration
 from objects.instances.server_answers import InstanceMarker
+from objects.instances.server_filters import MigrationFilters, ServerFilters
 from objects.instances.server_record import ServerRecord
 
 
@@ -58,7 +59,7 @@ class SuperConductorEndpoints(BackgroundTasks):
     def list_instances(
         self,
         context: RequestContext,
-        filters: dict[str, Any],
+        filters: ServerFilters,
         limit: int,
         marker: InstanceMarker | None = None,
     ) -> list[Instance]:
@@ -154,7 +155,7 @@ class SuperConductorEndpoints(BackgroundTasks):
         self._operations.answers.abort(context, instance_uuid, migration_uuid)
 
     def list_migrations(
-        self, context: RequestContext, filters: dict[str, Any], limit: int
+        self, context: RequestContext, filters: MigrationFilters, limit: int
     ) -> list[Migration]:
         with self._database.reader() as session:
             return migrations.list_page(

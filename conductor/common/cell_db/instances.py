@@ -21,6 +21,7 @@ from conductor.common.cell_db.stored_object import StoredObject
 from objects.instance import Instance
 from objects.instance_fault import InstanceFault
 from objects.instances.server_answers import InstanceMarker
+from objects.instances.server_filters import ServerFilters
 
 STATUS_TO_VM_STATE = {
     "BUILD": "building",
@@ -32,8 +33,6 @@ STATUS_TO_VM_STATE = {
     "SOFT_DELETED": "soft-delete",
     "ERROR": "error",
 }
-_EQUAL_FILTERS = ("project_id", "reservation_id", "host")
-_IGNORED_FILTERS = ("all_projects",)
 
 _IS_ALIVE = models.Instance.deleted_at.is_(None)
 
@@ -128,17 +127,12 @@ def list_by_uuids(
 def list_page(
     session: Session,
     *,
-    filters: dict[str, Any],
+    filters: ServerFilters,
     limit: int,
     marker: InstanceMarker | None = None,
     cell_uuid: str | None,
 ) -> list[Instance]:
-    """Return instances that are not deleted, newest first (created_at, then UUID, descending).
-
-    ``filters``: project_id, reservation_id, host (equal), name (substring, case-insensitive),
-    status (ACTIVE, BUILD, ERROR, SHUTOFF); null values and all_projects are ignored. An unknown
-    status matches nothing. Raises Invalid for an unknown filter.
-    """
+    """Return instances that are not deleted, newest first (created_at, then UUID, descending)."""
     query = sa.select(models.Instance).where(_IS_ALIVE, *_conditions(filters))
     if marker is not None:
         query = query.where(_comes_after(marker))
@@ -292,19 +286,19 @@ def values_of(instance: Instance, now: datetime) -> dict[str, Any]:
     }
 
 
-def _conditions(filters: dict[str, Any]) -> list[sa.ColumnElement[bool]]:
-    conditions: list[sa.ColumnElement[bool]] = []
-    for name, value in filters.items():
-        if value is None or name in _IGNORED_FILTERS:
-            continue
-        if name in _EQUAL_FILTERS:
-            conditions.append(getattr(models.Instance, name) == value)
-        elif name == "name":
-            conditions.append(models.Instance.name.icontains(value, autoescape=True))
-        elif name == "status":
-            conditions.append(models.Instance.vm_state == STATUS_TO_VM_STATE.get(value, value))
-        else:
-            raise exception.Invalid(reason=f"unknown filter {name} for instances")
+def _conditions(filters: ServerFilters) -> list[sa.ColumnElement[bool]]:
+    row = models.Instance
+    equal = (
+        (row.project_id, filters.project_id),
+        (row.reservation_id, filters.reservation_id),
+        (row.host, filters.host),
+    )
+    conditions = [column == value for column, value in equal if value is not None]
+    if filters.name is not None:
+        conditions.append(row.name.icontains(filters.name, autoescape=True))
+    if filters.status is not None:
+        vm_state = STATUS_TO_VM_STATE.get(filters.status, filters.status)
+        conditions.append(row.vm_state == vm_state)
     return conditions
 
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
-from armillary import exception
 from conductor.common.cell_db import models
 from objects.instances.migration import ENDED, Migration, MigrationStatus, MigrationType
+from objects.instances.server_filters import MigrationFilters
 
-_FILTERS = ("instance_uuid", "status", "migration_type", "source_host", "dest_host", "uuid")
 _HAS_ENDED = models.Migration.status.in_(sorted(ENDED))
 
 
@@ -75,27 +73,21 @@ def list_done_evacuations(session: Session, *, limit: int | None) -> list[models
 
 
 def list_page(
-    session: Session, *, filters: dict[str, Any], limit: int, cell_uuid: str | None
+    session: Session, *, filters: MigrationFilters, limit: int, cell_uuid: str | None
 ) -> list[Migration]:
-    """Return migrations, newest first. ``filters``: equal values; host matches either end.
-
-    Raises Invalid for an unknown filter.
-    """
-    query = sa.select(models.Migration)
-    for name, value in filters.items():
-        if value is None:
-            continue
-        if name == "host":
-            query = query.where(
-                (models.Migration.source_host == value) | (models.Migration.dest_host == value)
-            )
-        elif name in _FILTERS:
-            query = query.where(getattr(models.Migration, name) == value)
-        else:
-            raise exception.Invalid(
-                reason=f"unknown filter {name} for migrations; use one of "
-                f"{', '.join(sorted((*_FILTERS, 'host')))}"
-            )
+    """Return migrations, newest first."""
+    row = models.Migration
+    equal = (
+        (row.uuid, filters.uuid),
+        (row.instance_uuid, filters.instance_uuid),
+        (row.status, filters.status),
+        (row.migration_type, filters.migration_type),
+        (row.source_host, filters.source_host),
+        (row.dest_host, filters.dest_host),
+    )
+    query = sa.select(row).where(*(column == value for column, value in equal if value is not None))
+    if filters.host is not None:
+        query = query.where((row.source_host == filters.host) | (row.dest_host == filters.host))
     query = query.order_by(models.Migration.created_at.desc(), models.Migration.uuid.desc())
     return [to_object(row, cell_uuid=cell_uuid) for row in session.scalars(query.limit(limit))]
 

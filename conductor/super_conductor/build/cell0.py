@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import Any
 
 from armillary.context import RequestContext
 from armillary.db import Database
@@ -15,6 +14,7 @@ from objects.instance import Instance
 from objects.instance_fault import InstanceFault
 from objects.instances.instance_action import InstanceAction
 from objects.instances.server_answers import InstanceMarker
+from objects.instances.server_filters import ServerFilters
 
 _BATCH_SIZE = 200
 
@@ -39,7 +39,7 @@ class Cell0:
             return instances.get(session, instance_uuid, cell_uuid=CELL0_UUID)
 
     def list_instances(
-        self, *, filters: dict[str, Any], limit: int, marker: InstanceMarker | None
+        self, *, filters: ServerFilters, limit: int, marker: InstanceMarker | None
     ) -> list[Instance]:
         """Return a page of instances, newest first."""
         with self._database.reader() as session:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -14,6 +14,7 @@ from conductor.super_conductor.db import models
 from conductor.super_conductor.db.statements import delete, insert, insert_missing, update
 from objects.instance import Instance
 from objects.instances.build_request import BuildRequest
+from objects.instances.server_filters import ServerFilters
 from objects.request_spec import RequestSpec
 from objects.selection import Selection
 
@@ -74,7 +75,7 @@ def known(session: Session, instance_uuids: Collection[str]) -> set[str]:
 def list_page(
     session: Session,
     *,
-    filters: Mapping[str, Any],
+    filters: ServerFilters,
     limit: int,
     marker: tuple[datetime, str] | None = None,
 ) -> list[Instance]:
@@ -181,15 +182,17 @@ def delete_build_requests(session: Session, instance_uuids: Collection[str]) -> 
     delete(session, models.BuildRequest, models.BuildRequest.instance_uuid.in_(instance_uuids))
 
 
-def _conditions(filters: Mapping[str, Any]) -> list[sa.ColumnElement[bool]]:
+def _conditions(filters: ServerFilters) -> list[sa.ColumnElement[bool]]:
     row = models.BuildRequest
     conditions: list[sa.ColumnElement[bool]] = []
-    if filters.get("status") not in (None, "BUILD") or filters.get("host"):
+    if filters.status not in (None, "BUILD") or filters.host:
         conditions.append(sa.false())
-    if filters.get("name"):
-        conditions.append(row.name.icontains(filters["name"], autoescape=True))
-    equal = [row.project_id, row.reservation_id]
-    conditions += [column == filters[column.key] for column in equal if filters.get(column.key)]
+    if filters.name:
+        conditions.append(row.name.icontains(filters.name, autoescape=True))
+    if filters.project_id:
+        conditions.append(row.project_id == filters.project_id)
+    if filters.reservation_id:
+        conditions.append(row.reservation_id == filters.reservation_id)
     return conditions
 
 

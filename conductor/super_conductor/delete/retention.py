@@ -17,6 +17,7 @@ from conductor.common.clock import Clock, moment
 from conductor.super_conductor.db import instance_mappings, request_specs, traces, zone_attempts
 from conductor.super_conductor.hosts.cells import Cells
 from objects.instance import Instance
+from objects.instances.server_filters import ServerFilters
 
 
 def _delete_expired_instances(session: Session, *, before: datetime, limit: int) -> int:
@@ -88,7 +89,7 @@ class Reclaimer:
         limit = moment(self._now()) - timedelta(seconds=seconds)
         answers = self._cells.ask_all(
             lambda cell: cell.list_instances(
-                admin_context(), filters={"status": KEPT}, limit=BATCH_SIZE
+                admin_context(), filters=ServerFilters(status=KEPT), limit=BATCH_SIZE
             )
         )
         due = [

@@ -15,6 +15,7 @@ from conductor.super_conductor.zones.remote_servers import RemoteServers
 from objects.instance import Instance
 from objects.instances.instance_action import InstanceAction
 from objects.instances.server_answers import CreatedServers, MigrationPage, ServerPage
+from objects.instances.server_filters import MigrationFilters, ServerFilters
 
 
 class ServersEndpoint:
@@ -46,11 +47,7 @@ class ServersEndpoint:
         return self._remote_servers.get_server(context, instance_uuid, here)
 
     def list_servers(
-        self,
-        context: RequestContext,
-        filters: dict[str, Any],
-        limit: int,
-        marker: str | None = None,
+        self, context: RequestContext, filters: ServerFilters, limit: int, marker: str | None = None
     ) -> ServerPage:
         return self._servers.list_servers(context, filters=filters, limit=limit, marker=marker)
 
@@ -98,7 +95,7 @@ class ServersEndpoint:
         )
 
     def list_migrations(
-        self, context: RequestContext, filters: dict[str, Any], limit: int
+        self, context: RequestContext, filters: MigrationFilters, limit: int
     ) -> MigrationPage:
         asked: dict[str, Any] = {"filters": filters, "limit": limit}
         here = partial(self._operations.list_migrations, context, **asked)

@@ -20,6 +20,7 @@ from conductor.super_conductor.hosts.cells import Answers, Cells
 from objects.cell_mapping import CellMapping
 from objects.instance import Instance
 from objects.instances.server_answers import InstanceMarker
+from objects.instances.server_filters import ServerFilters
 from objects.request_spec import RequestSpec
 
 LOG = logging.getLogger(__name__)
@@ -110,7 +111,9 @@ def _compare(
 
 
 def _page_after(context: RequestContext, marker: InstanceMarker | None) -> Any:
-    return lambda cell: cell.list_instances(context, filters={}, limit=_PAGE_SIZE, marker=marker)
+    return lambda cell: cell.list_instances(
+        context, filters=ServerFilters(), limit=_PAGE_SIZE, marker=marker
+    )
 
 
 def _map_page(database: Database, cell_uuid: str, page: list[Instance]) -> int:

@@ -29,6 +29,7 @@ from objects.hosts.host_answers import (
 )
 from objects.hosts.service import Service
 from objects.instance import Instance
+from objects.instances.server_filters import ServerFilters
 from placement.interface import PlacementAPI
 
 _INSTANCES_MAX = 1000
@@ -199,7 +200,7 @@ class Hosts:
         found = self._cells.call(
             node.cell_uuid,
             lambda cell: cell.list_instances(
-                context, filters={"host": node.host}, limit=_INSTANCES_MAX
+                context, filters=ServerFilters(host=node.host), limit=_INSTANCES_MAX
             ),
         )
         here = [one for one in found if one.node in (None, node.node)]

@@ -12,6 +12,7 @@ from conductor.super_conductor.hosts.cells import Cells
 from objects.cell_mapping import CellMapping
 from objects.instance import Instance
 from objects.instances.server_answers import CellServerMarker, CellServerPage, InstanceMarker
+from objects.instances.server_filters import ServerFilters
 
 PAGE_SIZE_MAX = 1000
 
@@ -41,7 +42,9 @@ class CellServers:
         is_same_cell = marker is not None and marker.cell_uuid == cell.uuid
         after = marker.after if marker is not None and is_same_cell else None
         answers = self._cells.ask_all(
-            lambda one: one.list_instances(context, filters={}, limit=limit, marker=after),
+            lambda one: one.list_instances(
+                context, filters=ServerFilters(), limit=limit, marker=after
+            ),
             among=[cell],
         )
         found = answers.by_cell.get(cell.uuid, [])

@@ -37,6 +37,7 @@ from objects.instance import ADMIN, Instance
 from objects.instances.instance_mapping import InstanceMapping
 from objects.instances.migration import Migration, MigrationType
 from objects.instances.server_answers import MigrationPage
+from objects.instances.server_filters import MigrationFilters
 
 AT_ONCE = frozenset(
     {"stop", "start", "reboot", "soft_delete", "restore", "shelve", "shelve_offload"}
@@ -191,11 +192,11 @@ class ServerOperations:
         )
 
     def list_migrations(
-        self, context: RequestContext, *, filters: Mapping[str, Any], limit: int
+        self, context: RequestContext, *, filters: MigrationFilters, limit: int
     ) -> MigrationPage:
         """Return the newest migrations of all cells; see ``SuperConductorAPI``."""
-        if filters.get("instance_uuid"):
-            self._servers.get_server(context, filters["instance_uuid"])
+        if filters.instance_uuid:
+            self._servers.get_server(context, filters.instance_uuid)
         answers = self._cells.ask_all(
             lambda cell: cell.list_migrations(context, filters=filters, limit=limit)
         )
@@ -250,7 +251,7 @@ class ServerOperations:
         (move,) = self._cells.call(
             asked.cell_uuid,
             lambda cell: cell.list_migrations(
-                asked.context, filters={"uuid": migration_uuid}, limit=1
+                asked.context, filters=MigrationFilters(uuid=migration_uuid), limit=1
             ),
         ) or (None,)
         host = None if move is None else move.source_host

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Any, TypeVar
@@ -33,6 +33,7 @@ from objects.instance_fault import InstanceFault
 from objects.instances.instance_action import InstanceAction, InstanceActionEvent
 from objects.instances.instance_mapping import InstanceMapping
 from objects.instances.server_answers import InstanceMarker, ServerPage
+from objects.instances.server_filters import ServerFilters
 
 T = TypeVar("T")
 
@@ -40,7 +41,6 @@ REFUSED = "Refused"
 """Result of an alternate whose claim placement refused: no build was started on it."""
 
 _ROUNDS_MAX = 20
-_FILTERS = {"name", "status", "host", "reservation_id", "all_projects"}
 
 
 class Servers:
@@ -91,7 +91,7 @@ class Servers:
             self._remote_servers.get_server(context, instance_uuid, here)
 
     def list_servers(
-        self, context: RequestContext, *, filters: dict[str, Any], limit: int, marker: str | None
+        self, context: RequestContext, *, filters: ServerFilters, limit: int, marker: str | None
     ) -> ServerPage:
         """See ``SuperConductorAPI``. Raises Invalid."""
         page = _Page(
@@ -103,14 +103,13 @@ class Servers:
         self,
         context: RequestContext,
         *,
-        filters: Mapping[str, Any],
+        filters: ServerFilters,
         limit: int,
         marker: InstanceMarker | None,
     ) -> ServerPage:
         """Return a page of the instances built here for other zones, for their users' zone."""
-        wanted = dict(filters)
-        if not context.is_admin:
-            wanted["project_id"] = context.project_id
+        project_id = filters.project_id if context.is_admin else context.project_id
+        wanted = dataclasses.replace(filters, project_id=project_id)
         after = None if marker is None else (marker.created_at, marker.uuid)
         page = _Page(filters=wanted, limit=limit, after=after)
         return self._list(context, page, asks_zones=False)
@@ -306,7 +305,7 @@ class Servers:
 class _Page:
     """A page to request from one place."""
 
-    filters: dict[str, Any]
+    filters: ServerFilters
     limit: int
     after: tuple[datetime, str] | None
 
@@ -342,16 +341,11 @@ def _place(instance: Instance) -> tuple[datetime, str]:
     return instance.created_at, instance.uuid
 
 
-def _scoped(context: RequestContext, filters: dict[str, Any]) -> dict[str, Any]:
-    if unknown := sorted(filters.keys() - _FILTERS):
-        raise exception.Invalid(
-            reason=f"unknown filter {', '.join(unknown)}; known: {', '.join(sorted(_FILTERS))}"
-        )
-    wanted = {name: value for name, value in filters.items() if value is not None}
-    all_projects = wanted.pop("all_projects", False)
-    if all_projects and not context.is_admin:
+def _scoped(context: RequestContext, filters: ServerFilters) -> ServerFilters:
+    if filters.all_projects and not context.is_admin:
         raise exception.PolicyNotAuthorized(rule="servers:index:all_projects")
-    return wanted if all_projects else {**wanted, "project_id": context.project_id}
+    project_id = None if filters.all_projects else context.project_id
+    return dataclasses.replace(filters, project_id=project_id)
 
 
 def _as_mapped(instance: Instance, mapping: InstanceMapping) -> Instance:

@@ -13,6 +13,7 @@ from armillary import exception
 from armillary.context import RequestContext
 from conductor.super_conductor.interface import SuperConductorAPI
 from objects.instances.server_answers import InstanceMarker, ServerPage
+from objects.instances.server_filters import ServerFilters
 from rpc.interface import Interface, Method, call
 
 LIST_SERVERS = "list_servers"
@@ -25,7 +26,7 @@ class _Forwarded(Interface):
     def list_servers(
         self,
         context: RequestContext,
-        filters: dict[str, Any],
+        filters: ServerFilters,
         limit: int,
         marker: InstanceMarker | None,
     ) -> ServerPage:

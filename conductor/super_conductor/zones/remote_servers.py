@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 from armillary import exception
@@ -19,6 +19,7 @@ from objects.cell_mapping import CELL0_UUID
 from objects.instance import Instance
 from objects.instances.instance_mapping import InstanceMapping
 from objects.instances.server_answers import InstanceMarker, MigrationPage
+from objects.instances.server_filters import MigrationFilters, ServerFilters
 
 T = TypeVar("T")
 
@@ -111,7 +112,7 @@ class RemoteServers:
         self,
         context: RequestContext,
         *,
-        filters: Mapping[str, Any],
+        filters: MigrationFilters,
         limit: int,
         here: Callable[[], MigrationPage],
     ) -> MigrationPage:
@@ -121,10 +122,10 @@ class RemoteServers:
 
         Cells in that zone that did not answer are listed with the zone's name.
         """
-        instance_uuid = filters.get("instance_uuid")
+        instance_uuid = filters.instance_uuid
         if not instance_uuid:
             return self._with_own_names(here())
-        others = {name: value for name, value in filters.items() if name != "instance_uuid"}
+        others = dataclasses.replace(filters, instance_uuid=None)
         found = self.ask(
             context, instance_uuid, "list_migrations", here, filters=others, limit=limit
         )
@@ -143,15 +144,15 @@ class RemoteServers:
         self,
         context: RequestContext,
         *,
-        filters: Mapping[str, Any],
+        filters: ServerFilters,
         limit: int,
         marker: InstanceMarker | None,
     ) -> tuple[dict[str, list[Instance]], list[str]]:
         """Return path -> a page of the servers there, and the zones that did not answer."""
         with self._database.reader() as session:
-            where = instance_mappings.zone_paths(session, filters.get("project_id"))
+            where = instance_mappings.zone_paths(session, filters.project_id)
         given = encode_arguments(
-            LIST_SERVERS, {"filters": dict(filters), "limit": limit, "marker": marker}
+            LIST_SERVERS, {"filters": filters, "limit": limit, "marker": marker}
         )
         asked = {
             text: self._zones.forward(

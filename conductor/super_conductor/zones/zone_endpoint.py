@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -17,6 +18,7 @@ from conductor.super_conductor.zones.forwarded import LIST_SERVERS, decode_argum
 from conductor.super_conductor.zones.routes import Attempts
 from conductor.super_conductor.zones.uuid_translation import UuidTranslation
 from objects.instances.server_answers import InstanceMarker, MigrationPage
+from objects.instances.server_filters import MigrationFilters, ServerFilters
 from objects.zones.zone_query import ZoneOrder
 
 Served = Callable[..., Any]
@@ -85,15 +87,15 @@ class LocalZone:
         return names.in_answer(encode_answer(method, answer))
 
     def _list_migrations(
-        self, context: RequestContext, instance_uuid: str, filters: Mapping[str, Any], limit: int
+        self, context: RequestContext, instance_uuid: str, filters: MigrationFilters, limit: int
     ) -> MigrationPage:
-        of_guest = {**filters, "instance_uuid": instance_uuid}
+        of_guest = dataclasses.replace(filters, instance_uuid=instance_uuid)
         return self._operations.list_migrations(context, filters=of_guest, limit=limit)
 
     def _list(
         self,
         context: RequestContext,
-        filters: Mapping[str, Any],
+        filters: ServerFilters,
         limit: int,
         marker: InstanceMarker | None,
     ) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from armillary.http.server import HttpServer
 from conductor.super_conductor.interface import SuperConductorAPI
 from objects.instance import Instance
 from objects.instances.server_answers import CreatedServers, ServerPage
+from objects.instances.server_filters import ServerFilters
 from programs.commands.app import TOKEN_VARIABLE, URL_VARIABLE, ClientApp
 from programs.http_client import ApiClient
 from tests import builders
@@ -53,7 +54,7 @@ class BuildingSuperConductor(SuperConductor):
         return self._looked_at(super().get_server(context, instance_uuid))
 
     def list_servers(
-        self, context: RequestContext, filters: dict[str, Any], limit: int, marker: str | None
+        self, context: RequestContext, filters: ServerFilters, limit: int, marker: str | None
     ) -> ServerPage:
         listed = super().list_servers(context, filters, limit, marker)
         seen = [self._looked_at(server) for server in listed.instances]

@@ -20,6 +20,7 @@ from conductor.cell_conductor.manager import CellConductorManager
 from objects.hosts.host_answers import ServiceChanges
 from objects.instance import Instance
 from objects.instance_fault import InstanceFault
+from objects.instances.server_filters import ServerFilters
 from objects.request_spec import RequestSpec
 from placement.interface import PlacementAPI
 from rpc.transport import Bus
@@ -172,7 +173,7 @@ def test_what_a_super_conductor_asks_for_is_answered(running: Running) -> None:
     """Lists, hosts, actions."""
     context = admin_context()
     instance = build_active(running)
-    listed = running.api.list_instances(context, filters={"project_id": "p1"}, limit=1000)
+    listed = running.api.list_instances(context, filters=ServerFilters(project_id="p1"), limit=1000)
     assert instance.uuid in [found.uuid for found in listed]
     assert running.api.find_instance_hosts(context, [instance.uuid]) == {instance.uuid: "a"}
     [action] = running.api.list_instance_actions(context, instance.uuid)

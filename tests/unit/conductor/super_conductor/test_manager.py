@@ -14,6 +14,7 @@ from conductor.common.leases import Leases
 from conductor.super_conductor.accept.acceptance import Acceptance
 from conductor.super_conductor.db import models
 from conductor.super_conductor.manager import SuperConductorManager
+from objects.instances.server_filters import ServerFilters
 from rpc.transport import Bus
 from tests import builders
 from tests.fixtures.asking import wait_for
@@ -38,7 +39,10 @@ def test_a_server_goes_from_request_to_cell_and_away(running: RunningConductor) 
     wait_for(
         lambda: running.api.get_server(a_user(), uuid).vm_state == "active", "it is active", 20
     )
-    assert running.api.list_servers(a_user(), filters={}, limit=10).instances[0].uuid == uuid
+    assert (
+        running.api.list_servers(a_user(), filters=ServerFilters(), limit=10).instances[0].uuid
+        == uuid
+    )
     assert running.api.explain_server(a_user(), uuid)["trace"]["hosts_total"] == 1
     running.api.delete_server(a_user(), uuid)
     with pytest.raises(exception.InstanceNotFound):

@@ -22,6 +22,7 @@ from objects.hosts.compute_node import ComputeNode
 from objects.hosts.service import Service
 from objects.instance import Instance
 from objects.instances.server_answers import InstanceMarker
+from objects.instances.server_filters import ServerFilters
 from programs import manage, status
 from programs.bus_factory import bus_maker
 from programs.operator.application import OperatorApp
@@ -129,7 +130,7 @@ class CellConductor:
         return {service.host: nodes.get(service.host, []) for service in self.services}
 
     def list_instances(
-        self, context: RequestContext, filters: dict[str, Any], limit: int,
+        self, context: RequestContext, filters: ServerFilters, limit: int,
         marker: InstanceMarker | None,
     ) -> list[Instance]:  # fmt: skip
         return [] if marker else self.instances

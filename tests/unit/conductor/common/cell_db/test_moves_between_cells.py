@@ -14,6 +14,7 @@ from conductor.common.cell_db.models import InstanceOperation
 from conductor.common.clock import moment
 from objects.fence import FENCE_FINAL
 from objects.instances.instance_command import Verb
+from objects.instances.server_filters import MigrationFilters
 from objects.request_spec import Destination
 from tests.fixtures.control_plane import an_admin
 from tests.fixtures.sampling import sample
@@ -127,7 +128,7 @@ def test_its_history_goes_along(two_cells: TwoCells) -> None:
 def test_a_move_is_listed_once(two_cells: TwoCells) -> None:
     two_cells.find("x")
     two_cells.do("resize")
-    listed = two_cells.operations.list_migrations(an_admin(), filters={}, limit=10)
+    listed = two_cells.operations.list_migrations(an_admin(), filters=MigrationFilters(), limit=10)
     assert [(one.source_host, one.dest_host) for one in listed.migrations] == [("a", "x")]
 
 

@@ -7,6 +7,7 @@ import pytest
 from armillary import exception
 from objects.cell_mapping import CELL0_UUID
 from objects.instance_fault import InstanceFault
+from objects.instances.server_filters import ServerFilters
 from tests import builders
 from tests.fixtures.control_plane import ControlPlane, a_user
 
@@ -34,7 +35,7 @@ def test_an_instance_in_cell0_is_an_error_with_its_reason(plane: ControlPlane) -
 def test_many_are_stored_in_batches(plane: ControlPlane) -> None:
     """And found again."""
     uuids = store_in_cell0(plane, 450)
-    found = plane.peers.cell0.list_instances(filters={}, limit=1000, marker=None)
+    found = plane.peers.cell0.list_instances(filters=ServerFilters(), limit=1000, marker=None)
     assert {one.uuid for one in found} == set(uuids)
 
 

@@ -14,6 +14,7 @@ from conductor.super_conductor.db import build_requests, request_specs, reservat
 from conductor.super_conductor.db.build_requests import NewBuildRequest, NewSelections
 from conductor.super_conductor.db.request_specs import NewSpec
 from conductor.super_conductor.db.reservations import NewReservation
+from objects.instances.server_filters import ServerFilters
 from objects.request_spec import RequestSpec
 from objects.selection import Selection
 from tests import builders
@@ -52,7 +53,9 @@ def a_row(uuid: str, host: str = "h1") -> NewSelections:
 
 
 def names(session: Session, limit: int = 10, marker: Any = None, **filters: Any) -> list[str]:
-    found = build_requests.list_page(session, filters=filters, limit=limit, marker=marker)
+    found = build_requests.list_page(
+        session, filters=ServerFilters(**filters), limit=limit, marker=marker
+    )
     return [one.name for one in found]
 
 

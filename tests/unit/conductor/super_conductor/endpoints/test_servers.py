@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from armillary import exception
+from objects.instances.server_filters import ServerFilters
 from tests import builders
 from tests.fixtures.asking import wait_for
 from tests.fixtures.control_plane import RunningConductor, a_user, an_admin
@@ -30,7 +31,7 @@ def test_a_request_is_answered_with_its_reservation(running: RunningConductor, s
 
 def test_servers_are_listed_and_shown(running: RunningConductor, server: str) -> None:
     """By the same UUID."""
-    page = running.api.list_servers(a_user(), filters={"status": "ACTIVE"}, limit=10)
+    page = running.api.list_servers(a_user(), filters=ServerFilters(status="ACTIVE"), limit=10)
     assert server in [one.uuid for one in page.instances]
     assert running.api.get_server(a_user(), server).uuid == server
 

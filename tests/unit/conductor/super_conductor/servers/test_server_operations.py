@@ -10,6 +10,7 @@ from armillary import exception
 from conductor.common.clock import moment
 from conductor.super_conductor.db import quotas
 from conductor.super_conductor.delete.retention import Reclaimer
+from objects.instances.server_filters import MigrationFilters
 from tests import builders
 from tests.builders import a_migration
 from tests.fixtures.control_plane import ControlPlane, a_user, an_admin
@@ -80,7 +81,9 @@ def test_a_server_of_another_project_is_not_there(
     with pytest.raises(exception.InstanceNotFound):
         plane.operations.get_console_output(stranger, uuid, lines=None)
     with pytest.raises(exception.InstanceNotFound):
-        plane.operations.list_migrations(stranger, filters={"instance_uuid": uuid}, limit=1)
+        plane.operations.list_migrations(
+            stranger, filters=MigrationFilters(instance_uuid=uuid), limit=1
+        )
     with pytest.raises(exception.InstanceNotFound):
         plane.operations.abort_migration(stranger, uuid, builders.a_uuid())
     assert cell.begun == []
@@ -463,11 +466,11 @@ def test_migrations_of_all_cells_are_listed_newest_first(
     cell.migrations = [a_migration(uuid)]
     other = plane.add_cell("cell2")
     other.migrations = [a_migration(builders.a_uuid(), created_at=later)]
-    listed = plane.operations.list_migrations(an_admin(), filters={}, limit=2)
+    listed = plane.operations.list_migrations(an_admin(), filters=MigrationFilters(), limit=2)
     assert [one.uuid for one in listed.migrations] == [
         other.migrations[0].uuid, cell.migrations[0].uuid,
     ]  # fmt: skip
-    listed = plane.operations.list_migrations(an_admin(), filters={}, limit=1)
+    listed = plane.operations.list_migrations(an_admin(), filters=MigrationFilters(), limit=1)
     assert len(listed.migrations) == 1
 
 
@@ -476,7 +479,7 @@ def test_a_cell_that_does_not_answer_is_named(plane: ControlPlane, cell: CellCon
     other = plane.add_cell("cell2")
     other.migrations = [a_migration(builders.a_uuid())]
     cell.error = RuntimeError("no")
-    listed = plane.operations.list_migrations(an_admin(), filters={}, limit=9)
+    listed = plane.operations.list_migrations(an_admin(), filters=MigrationFilters(), limit=9)
     assert (len(listed.migrations), listed.down_cells) == (1, ["cell1"])
 
 

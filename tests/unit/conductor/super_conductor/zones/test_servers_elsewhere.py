@@ -13,6 +13,7 @@ from objects.cell_mapping import CELL0_UUID
 from objects.flavor import Flavor
 from objects.instances.migration import Migration
 from objects.instances.server_answers import MigrationPage
+from objects.instances.server_filters import MigrationFilters, ServerFilters
 from tests.builders import a_migration, a_uuid
 from tests.fixtures.control_plane import PROJECT, a_user, an_admin
 from tests.fixtures.direct_bus import moments
@@ -35,7 +36,7 @@ def delete(root: Zone, uuid: str) -> None:
 
 
 def listed(root: Zone, **arguments: Any) -> list[str]:
-    given: dict[str, Any] = {"filters": {}, "limit": 100, **arguments}
+    given: dict[str, Any] = {"filters": ServerFilters(), "limit": 100, **arguments}
     answer = root.servers_endpoint.list_servers(a_user(), **given)
     return [one.uuid for one in answer.instances]
 
@@ -81,7 +82,7 @@ def moved(root: Zone, uuid: str) -> Migration:
 
 
 def migrations(root: Zone, server: str, **filters: str) -> MigrationPage:
-    asked_for = {"instance_uuid": server, **filters}
+    asked_for = MigrationFilters(instance_uuid=server, **filters)
     return root.servers_endpoint.list_migrations(an_admin(), asked_for, 10)
 
 
@@ -169,7 +170,7 @@ def test_a_zone_that_does_not_answer_is_named(root: Zone, uuid: str) -> None:
     (other,) = create(root, "us:cell1-host1")
     root.walk()
     root.bus_to(child(root, "eu")).is_down = True
-    answer = root.servers_endpoint.list_servers(a_user(), {}, 10)
+    answer = root.servers_endpoint.list_servers(a_user(), ServerFilters(), 10)
     assert [one.uuid for one in answer.instances] == [other]
     assert answer.down_cells == ["zone eu/eu-1"]
 

@@ -15,6 +15,7 @@ from conductor.super_conductor.hosts.host_views import Hosts
 from conductor.super_conductor.zones.uuid_translation import UuidTranslation
 from objects.instance_fault import InstanceFault
 from objects.instances.instance_action import InstanceAction
+from objects.instances.server_filters import MigrationFilters, ServerFilters
 from rpc.dataclass_codec import codec_of
 from rpc.serializer import ObjectSerializer
 from tests.builders import A_TIME, a_migration, a_uuid
@@ -132,7 +133,7 @@ def test_its_fault_names_it(renamed: Renamed) -> None:
     endpoint = renamed.root.servers_endpoint
     for answer in (
         show(renamed.root, renamed.uuid),
-        endpoint.list_servers(a_user(), {}, 10),
+        endpoint.list_servers(a_user(), ServerFilters(), 10),
         endpoint.explain_server(an_admin(), renamed.uuid),
     ):
         assert f"instance {renamed.uuid} failed" in text_of(answer)
@@ -147,7 +148,7 @@ def test_its_actions_and_migrations_name_it(renamed: Renamed) -> None:
         )
     ]
     renamed.cell.migrations = [a_migration(renamed.local_uuid)]
-    asked_for: dict[str, Any] = {"instance_uuid": renamed.uuid}
+    asked_for = MigrationFilters(instance_uuid=renamed.uuid)
     for answer in (
         renamed.root.servers_endpoint.list_server_actions(a_user(), renamed.uuid),
         renamed.root.servers_endpoint.list_migrations(an_admin(), asked_for, 10),
@@ -168,7 +169,7 @@ def test_its_own_zones_lists_name_it(renamed: Renamed) -> None:
     )  # fmt: skip
     node = next(node for node in cell.nodes if node.host == "cell1-host2")
     for answer in (
-        zone.servers_endpoint.list_migrations(an_admin(), {}, 10),
+        zone.servers_endpoint.list_migrations(an_admin(), MigrationFilters(), 10),
         hosts.get_compute_node(an_admin(), node.uuid).instances,
     ):
         assert_speaks_of(answer, renamed)
@@ -179,7 +180,7 @@ def test_the_zone_of_a_guest_names_it_as_it_knows_it(renamed: Renamed) -> None:
     """To its own administrators: the other name is its origin's."""
     renamed.cell.migrations = [a_migration(renamed.local_uuid)]
     there = child(renamed.root, "us").servers_endpoint
-    (found,) = there.list_migrations(an_admin(), {}, 10).migrations
+    (found,) = there.list_migrations(an_admin(), MigrationFilters(), 10).migrations
     assert found.instance_uuid == renamed.local_uuid
 
 
