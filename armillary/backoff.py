@@ -1,7 +1,5 @@
 """Exponential backoff: how long to wait before work that failed is retried."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import random

@@ -4,8 +4,6 @@ Imports only the standard library at module level, because ``bootstrap`` must pa
 anything else is loaded.
 """
 
-from __future__ import annotations
-
 import os
 import queue
 import re

@@ -5,8 +5,6 @@ in this module. An error that crosses processes must therefore be defined here, 
 its facts.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 

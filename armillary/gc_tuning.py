@@ -4,8 +4,6 @@ A full collection visits every object, a quarter of a million of them from impor
 more often the more requests there are. Reference counting frees everything except cycles anyway.
 """
 
-from __future__ import annotations
-
 import gc
 
 YOUNG_MAX = 20_000

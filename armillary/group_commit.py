@@ -5,8 +5,6 @@ becomes a leader and runs at once, alone. Callers that arrive while all leader s
 up, and the first of the queue leads the next group.
 """
 
-from __future__ import annotations
-
 import threading
 from collections import deque
 from collections.abc import Callable, Hashable, Sequence

@@ -1,7 +1,5 @@
 """Form of the identifiers that reach file names, queue names and log lines."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Password masking in URLs and other text, for logs, errors and reports."""
 
-from __future__ import annotations
-
 import re
 
 _URL = re.compile(r"(?P<scheme>[a-zA-Z][\w+.-]*://)(?P<netloc>[^\s/?#'\"]+)")

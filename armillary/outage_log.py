@@ -1,7 +1,5 @@
 """Rate-limited logging of outages: once at the start, then once a minute, then on recovery."""
 
-from __future__ import annotations
-
 import logging
 import time
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Periodic tasks: each in a thread of its own, without overlap, retried after errors."""
 
-from __future__ import annotations
-
 import logging
 import random
 import threading

@@ -1,7 +1,5 @@
 """Authorization: oslo.policy with our default rules."""
 
-from __future__ import annotations
-
 import json
 import logging
 import time

@@ -4,8 +4,6 @@ A release that changes an RPC interface, or adds behaviour that others rely on, 
 of past releases never change.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping
 

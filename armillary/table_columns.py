@@ -1,7 +1,5 @@
 """Table values: short text for people, the whole value for programs (``-f json``)."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any

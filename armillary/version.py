@@ -1,7 +1,5 @@
 """Version of Armillary."""
 
-from __future__ import annotations
-
 from importlib import metadata
 
 PRODUCT = "Armillary"

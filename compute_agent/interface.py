@@ -1,7 +1,5 @@
 """RPC interface of compute agents."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from armillary.context import RequestContext

@@ -1,7 +1,5 @@
 """Versioned objects: the domain model and wire format of all services, which import it."""
 
-from __future__ import annotations
-
 import importlib
 
 _MODULES = (

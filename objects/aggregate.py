@@ -1,7 +1,5 @@
 """Aggregate: a set of hosts with metadata, which may name an availability zone."""
 
-from __future__ import annotations
-
 from datetime import datetime
 
 from objects import base, fields

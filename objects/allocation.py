@@ -1,7 +1,5 @@
 """Allocations in placement: a claim and its outcome, and what audits and totals read."""
 
-from __future__ import annotations
-
 import dataclasses
 
 from objects import base, fields

@@ -1,7 +1,5 @@
 """CellMapping: a shard with its own broker and database."""
 
-from __future__ import annotations
-
 from objects import base, fields
 
 CELL0_UUID = "00000000-0000-0000-0000-000000000000"

@@ -3,8 +3,6 @@
 Selections are created from it on demand.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

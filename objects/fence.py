@@ -1,7 +1,5 @@
 """Fence: the place of a write to placement in the order of all writes for its consumer."""
 
-from __future__ import annotations
-
 import dataclasses
 import enum
 from typing import Any, Self, TypeVar

@@ -1,7 +1,5 @@
 """Field types in addition to oslo's: JSON, columns of numbers, strings or UUIDs, and enums."""
 
-from __future__ import annotations
-
 import base64
 import re
 import uuid

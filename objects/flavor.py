@@ -1,7 +1,5 @@
 """Flavor: the size of an instance."""
 
-from __future__ import annotations
-
 from datetime import datetime
 
 from objects import base, fields

@@ -1,7 +1,5 @@
 """ImageMeta: the image of an instance."""
 
-from __future__ import annotations
-
 from datetime import datetime
 
 from objects import base, fields

@@ -1,7 +1,5 @@
 """Instance: a workload, from its request until it is purged."""
 
-from __future__ import annotations
-
 from datetime import datetime
 
 from objects import base, fields

@@ -1,7 +1,5 @@
 """InstanceFault: why an attempt failed."""
 
-from __future__ import annotations
-
 from datetime import datetime
 
 from objects import base, fields

@@ -1,7 +1,5 @@
 """Versioned payloads of notifications to third parties."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, Self
 

@@ -1,7 +1,5 @@
 """Answers of the super conductor to operators who compare its records with placement."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

@@ -1,7 +1,5 @@
 """RequestSpec and its parts: the request as the scheduler sees it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from objects import base, fields

@@ -1,7 +1,5 @@
 """ResourceQuery: a query for allocation candidates, as request groups."""
 
-from __future__ import annotations
-
 from objects import base, fields
 
 

@@ -1,7 +1,5 @@
 """Selection: a host chosen for an instance, with the data to claim and build there."""
 
-from __future__ import annotations
-
 from objects import base, fields
 from objects.request_spec import SchedulerLimits
 

@@ -1,7 +1,5 @@
 """RPC endpoint of placement: unpacks a call, calls the engine, packs the result."""
 
-from __future__ import annotations
-
 import dataclasses
 import threading
 from collections.abc import Sequence

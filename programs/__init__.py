@@ -1,7 +1,5 @@
 """Console scripts: wiring and start of each program."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 EXIT_CONFIGURATION = 78  # EX_CONFIG of sysexits.h: systemd and people can distinguish it

@@ -1,7 +1,5 @@
 """``armillary-api``: run the HTTP API."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 

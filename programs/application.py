@@ -1,7 +1,5 @@
 """Common part of the programs with commands: lazy loading, help, general options, exit codes."""
 
-from __future__ import annotations
-
 import argparse
 import ast
 import difflib

@@ -1,7 +1,5 @@
 """The program ``armillary``: a client of the API, and the commands ``up`` and ``demo``."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """``armillary-compute``: run the compute agent of this machine, or of simulated hosts."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 

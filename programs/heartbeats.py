@@ -1,7 +1,5 @@
 """Heartbeats of services without a record of their own, sent to the super conductor."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Sequence
 from typing import Any

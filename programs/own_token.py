@@ -4,8 +4,6 @@
 that takes over the port later. Commands of the same user find it by the address of the API.
 """
 
-from __future__ import annotations
-
 import hashlib
 import logging
 import os

@@ -1,7 +1,5 @@
 """``armillary-placement``: run the placement service."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Progress display (a bar on a terminal, occasional lines elsewhere), and counts as text."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager

@@ -5,8 +5,6 @@ and thereby permissions, follow from it and from ``rpc.topics``. ``rpc.authority
 methods, which a broker cannot tell apart.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import re
 from collections.abc import Iterable, Mapping

@@ -4,8 +4,6 @@ oslo.messaging verifies the broker's name only if a CA file is set, and reports 
 as repeated connection failures.
 """
 
-from __future__ import annotations
-
 import ssl
 from collections.abc import Sequence
 from pathlib import Path

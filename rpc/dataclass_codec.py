@@ -5,8 +5,6 @@ the default of a field that an older sender lacks, and makes no other classes th
 names. Versioned objects inside a dataclass are left to the serializer.
 """
 
-from __future__ import annotations
-
 import collections.abc
 import dataclasses
 import functools

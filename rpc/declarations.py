@@ -5,8 +5,6 @@ configure it, which would also allow deleting it. So check first, on a separate 
 broker closes a channel on which it refuses a request.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any

@@ -6,8 +6,6 @@ there are no listeners, and writers, which may not create it, drop their message
 notifications cannot do this: the sender declares their queues, which persist and grow.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import logging

@@ -1,7 +1,5 @@
 """oslo.messaging driver for the embedded broker, with blocking waits instead of polling."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from rpc import oslo_internals, polling

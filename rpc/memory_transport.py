@@ -5,8 +5,6 @@ and polls them without a pause. This transport derives from it, separates virtua
 consumers when a message is put in one of their queues.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 import weakref

@@ -1,7 +1,5 @@
 """Notifications for third parties, through oslo.messaging's configured drivers."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -5,8 +5,6 @@ and ``check`` stops a program at its start instead of in the middle of a message
 imports a private name; the classes below may be derived from, with the members that are listed.
 """
 
-from __future__ import annotations
-
 import functools
 import importlib
 import ssl

@@ -6,8 +6,6 @@ idle process with a dozen consumers does little else. Here the waiting thread is
 data, or by a ``Wakeup`` when it has to stop.
 """
 
-from __future__ import annotations
-
 import contextlib
 import enum
 import select

@@ -6,8 +6,6 @@ oslo.messaging's own queue manager counts in shared memory per process group, an
 whose leader has ended, such as that of a service which a script leaves in the background.
 """
 
-from __future__ import annotations
-
 import fcntl
 import itertools
 import os

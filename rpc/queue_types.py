@@ -6,8 +6,6 @@ casts and one stream for each fanout, unless an operator configures otherwise; r
 exclusive (``rabbit``).
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import oslo_messaging.opts

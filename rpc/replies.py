@@ -6,8 +6,6 @@ A signed call takes the contents of a message from :data:`OpenReply` alone, and 
 after each one that is refused: forged messages in a reply queue cannot end a call.
 """
 
-from __future__ import annotations
-
 import contextlib
 import threading
 import time

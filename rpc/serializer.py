@@ -1,7 +1,5 @@
 """Serialisation of objects and contexts, with backports of objects of a newer release."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping
 from typing import Any, Protocol

@@ -5,8 +5,6 @@ threads, and rarely reaches the most recently used one. Here the thread that rec
 handles it while another one receives, and the last to finish is the first to receive again.
 """
 
-from __future__ import annotations
-
 import logging
 import threading
 from collections import deque

@@ -6,8 +6,6 @@ exchange to which only their queues are bound (a *direct exchange*): a broker ch
 of a message, and older ones not the additional ones that it may carry.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

@@ -1,7 +1,5 @@
 """Bus: a service's view of one broker, with the clients and servers made on it."""
 
-from __future__ import annotations
-
 import logging
 import time
 from collections.abc import Callable, Iterable

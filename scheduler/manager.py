@@ -1,7 +1,5 @@
 """The scheduler service: RPC endpoint and wiring."""
 
-from __future__ import annotations
-
 import logging
 import random
 import time

@@ -1,7 +1,5 @@
 """Simulated time: a queue of events, executed one after the other."""
 
-from __future__ import annotations
-
 import enum
 import heapq
 from collections.abc import Callable, Iterator

@@ -4,8 +4,6 @@ Candidates and claims are computed by the same code as in a deployment. There is
 database, which would cost ten times as much as everything else.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import random
 from collections.abc import Mapping, Sequence

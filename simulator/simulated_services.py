@@ -1,7 +1,5 @@
 """The scheduler and placement of a simulation, in this process, and the updates they receive."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 from typing import cast

@@ -1,7 +1,5 @@
 """Simulation loop: requests arrive, are scheduled, and their consequences follow."""
 
-from __future__ import annotations
-
 import random
 import time
 import uuid

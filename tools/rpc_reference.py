@@ -33,6 +33,7 @@ may arrive twice. A caller that does not know the outcome of a call may repeat i
 is marked as not repeatable. How to add a method: [checklist](contributing/checklist-rpc-method.md).
 """
 
+_MODULES = re.compile(r"\b(?:\w+\.)+(?=\w)")
 _ROLE = re.compile(r":\w+:`~?(?P<name>[^`]+)`")
 
 
@@ -94,7 +95,7 @@ def _data(interface: type[Interface]) -> Iterator[str]:
     for name in sorted(found):
         yield f"`{name}`: {_markdown(inspect.getdoc(found[name]) or '')}\n"
         for field in dataclasses.fields(found[name]):
-            yield f"- `{field.name}: {field.type}`{_default(field)}"
+            yield f"- `{field.name}: {_type(field.type)}`{_default(field)}"
         yield ""
 
 
@@ -108,7 +109,8 @@ def _entry(method: Method) -> str:
         [
             f"### {method.name}",
             "",
-            f"`{method.name}({_parameters(method)}) -> {method.signature.return_annotation}`",
+            f"`{method.name}({_parameters(method)}) -> "
+            f"{_type(method.signature.return_annotation)}`",
             "",
             f"*{'; '.join(_facts(method))}.*",
             "",
@@ -120,7 +122,15 @@ def _entry(method: Method) -> str:
 
 def _parameters(method: Method) -> str:
     parameters = list(method.signature.parameters.values())[2:]  # after self and context
-    return str(inspect.Signature(parameters)).strip("()").replace("'", "")
+    named = [each.replace(annotation=_type(each.annotation)) for each in parameters]
+    return str(inspect.Signature(named)).strip("()").replace("'", "")
+
+
+def _type(annotation: Any) -> str:
+    """Return an annotation as it is written in the code, without the modules of its types."""
+    if isinstance(annotation, str):
+        return annotation
+    return _MODULES.sub("", inspect.formatannotation(annotation))
 
 
 def _facts(method: Method) -> Iterator[str]:

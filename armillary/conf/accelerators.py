@@ -1,7 +1,5 @@
 """Options of [accelerators]: device profiles that flavors may request."""
 
-from __future__ import annotations
-
 from oslo_config import cfg
 
 OPTIONS: dict[str, list[cfg.Opt]] = {

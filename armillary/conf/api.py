@@ -4,8 +4,6 @@
 the programs that serve it.
 """
 
-from __future__ import annotations
-
 from oslo_config import cfg
 
 OPTIONS: dict[str, list[cfg.Opt]] = {

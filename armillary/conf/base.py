@@ -1,7 +1,5 @@
 """Options of [DEFAULT]: identity of the service, workers, heartbeats and periodic tasks."""
 
-from __future__ import annotations
-
 import socket
 
 from oslo_config import cfg

@@ -1,7 +1,5 @@
 """Options of the compute agent: [compute], [process], [simulated], [pci] and part of [DEFAULT]."""
 
-from __future__ import annotations
-
 from oslo_config import cfg
 
 from armillary.conf import process, simulated

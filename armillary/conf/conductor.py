@@ -1,7 +1,5 @@
 """Options of [conductor] and [cell]: role, leases, retries, batches and intervals of conductors."""
 
-from __future__ import annotations
-
 from oslo_config import cfg
 
 SUPER = "super"

@@ -1,7 +1,5 @@
 """Options of the databases: [api_database], [cell_database], [cell0_database] and others."""
 
-from __future__ import annotations
-
 from oslo_config import cfg
 
 # Group, default file of the embedded setup, description for the operator.

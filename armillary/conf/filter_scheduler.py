@@ -1,7 +1,5 @@
 """Options of [filter_scheduler]: filters, weighers and their parameters."""
 
-from __future__ import annotations
-
 from oslo_config import cfg
 
 

@@ -1,7 +1,5 @@
 """Options of [libvirt]: virtual machines and their migration."""
 
-from __future__ import annotations
-
 from oslo_config import cfg
 
 OPTIONS: dict[str, list[cfg.Opt]] = {

@@ -1,7 +1,5 @@
 """Configuration loading and logging setup of a program, with one line per mistake."""
 
-from __future__ import annotations
-
 import logging
 import re
 from collections.abc import Iterator, Sequence

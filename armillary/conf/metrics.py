@@ -1,7 +1,5 @@
 """Options of [metrics]: the Prometheus endpoint and the weighing of host metrics."""
 
-from __future__ import annotations
-
 from oslo_config import cfg
 
 OPTIONS: dict[str, list[cfg.Opt]] = {

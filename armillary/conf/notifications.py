@@ -1,7 +1,5 @@
 """Options of [notifications]: formats, topics, queue sizes and the event feed."""
 
-from __future__ import annotations
-
 from oslo_config import cfg
 
 UNVERSIONED = "unversioned"

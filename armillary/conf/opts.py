@@ -1,7 +1,5 @@
 """Entry points for oslo-config-generator, which writes the sample configuration of each program."""
 
-from __future__ import annotations
-
 import functools
 
 from oslo_config import cfg

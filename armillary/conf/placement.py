@@ -1,7 +1,5 @@
 """Options of [placement]: the REST API, allocation candidates, claim batches and pruning."""
 
-from __future__ import annotations
-
 from oslo_config import cfg
 
 OPTIONS: dict[str, list[cfg.Opt]] = {

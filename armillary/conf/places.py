@@ -3,8 +3,6 @@
 Imports only the standard library: ``armillary.concurrency`` uses it before anything else is loaded.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Options of [process]: limits, files and restarts of process workloads."""
 
-from __future__ import annotations
-
 from oslo_config import cfg
 
 OPTIONS: list[cfg.Opt] = [

@@ -1,7 +1,5 @@
 """Options of [quota]: default limits of a project."""
 
-from __future__ import annotations
-
 from oslo_config import cfg
 
 

@@ -4,8 +4,6 @@ A test runs a deployment and compares what each program reads with this table, s
 new, or read in a new place, has to be entered here.
 """
 
-from __future__ import annotations
-
 API, COMPUTE, CONDUCTOR = "api", "compute", "conductor"
 PLACEMENT, SCHEDULER = "placement", "scheduler"
 

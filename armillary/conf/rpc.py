@@ -1,7 +1,5 @@
 """Options of RPC between services: timeouts and version caps."""
 
-from __future__ import annotations
-
 from oslo_config import cfg
 
 from armillary import service_history

@@ -1,7 +1,5 @@
 """Options of [scheduler]: driver, placement queries, host state synchronisation and traces."""
 
-from __future__ import annotations
-
 from oslo_config import cfg
 
 OPTIONS: dict[str, list[cfg.Opt]] = {

@@ -1,7 +1,5 @@
 """Options of [signing]: message signatures, keys and trust lists."""
 
-from __future__ import annotations
-
 from oslo_config import cfg
 
 _SIGNING: list[cfg.Opt] = [

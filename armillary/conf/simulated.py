@@ -1,7 +1,5 @@
 """Options of [simulated]: simulated hosts, and the delays and failures of their operations."""
 
-from __future__ import annotations
-
 from oslo_config import cfg
 
 OPTIONS: list[cfg.Opt] = [

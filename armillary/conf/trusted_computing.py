@@ -1,7 +1,5 @@
 """Options of [trusted_computing]: the attestation service used by TrustedFilter."""
 
-from __future__ import annotations
-
 from oslo_config import cfg
 
 OPTIONS: dict[str, list[cfg.Opt]] = {

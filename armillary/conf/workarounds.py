@@ -1,7 +1,5 @@
 """Options of [workarounds]: behaviour for transitional deployments."""
 
-from __future__ import annotations
-
 from oslo_config import cfg
 
 OPTIONS: dict[str, list[cfg.Opt]] = {

@@ -1,7 +1,5 @@
 """Options of [zones]: this deployment's place in a tree of zones, and timeouts between zones."""
 
-from __future__ import annotations
-
 from oslo_config import cfg
 
 OPTIONS: dict[str, list[cfg.Opt]] = {

@@ -1,7 +1,5 @@
 """Classification of database errors: transient, unreachable, pool exhausted."""
 
-from __future__ import annotations
-
 from oslo_db import exception as oslo_exception
 from sqlalchemy import exc
 

@@ -5,8 +5,6 @@ connection before. A service that checks before each answer whether its memory i
 this thousands of times a second.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Authentication of requests by ``[api] auth_strategy``; sets ``req.context.caller``."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path

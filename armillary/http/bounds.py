@@ -1,7 +1,5 @@
 """Size limits of requests, checked before any work is done."""
 
-from __future__ import annotations
-
 import falcon
 
 

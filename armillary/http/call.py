@@ -1,7 +1,5 @@
 """Input and output of handlers: a validated request, and a response."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime

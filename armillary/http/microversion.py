@@ -1,7 +1,5 @@
 """Microversions: the versions an API supports, the one a request asks for, entries by version."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass

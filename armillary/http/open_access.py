@@ -1,7 +1,5 @@
 """Access without authentication: refused on a network, warned of everywhere."""
 
-from __future__ import annotations
-
 import logging
 
 from oslo_config import cfg

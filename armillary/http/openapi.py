@@ -1,7 +1,5 @@
 """OpenAPI documents of the newest version of an API, generated from its routes and schemas."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys

@@ -1,7 +1,5 @@
 """Request IDs: one per request, the client's own as global id, and an access log line."""
 
-from __future__ import annotations
-
 import logging
 import re
 import time

@@ -1,7 +1,5 @@
 """HTTP server for a WSGI application, with bounded concurrency and graceful shutdown."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import ipaddress

@@ -1,7 +1,5 @@
 """HTTPS for the HTTP servers: certificate reload and non-blocking handshakes."""
 
-from __future__ import annotations
-
 import logging
 import os
 import socket

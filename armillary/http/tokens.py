@@ -1,7 +1,5 @@
 """Token file: identities by token, read from YAML and reloaded when the file changes."""
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import logging

@@ -6,8 +6,6 @@ the page posts to another site. A server without authentication therefore answer
 name this machine, or a host that the operator allows.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Validation of parsed JSON: clean text first, then a JSON schema; each API words its errors."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import math

@@ -3,8 +3,6 @@
 It is third-party code, loaded only if configured.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Notification and its forms: versioned, unversioned, and a line of the event feed."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping
 from datetime import UTC, datetime

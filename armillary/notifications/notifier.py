@@ -5,8 +5,6 @@ each costs one comparison. Payloads are plain values read at once, since their o
 changing; objects are read by attribute, so versioned objects and table rows both work.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol

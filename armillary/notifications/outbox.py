@@ -1,7 +1,5 @@
 """Bounded queue of notifications, sent by a thread of its own so that callers never wait."""
 
-from __future__ import annotations
-
 import collections
 import itertools
 import logging

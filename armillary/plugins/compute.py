@@ -1,7 +1,5 @@
 """Imports for compute drivers and monitors of third parties."""
 
-from __future__ import annotations
-
 from armillary.exception import OperationUnsupported
 from compute_agent.host.instance_topology import ANYWHERE, InstancePlacement
 from compute_agent.host.pci_devices import PciDevice

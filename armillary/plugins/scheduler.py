@@ -1,7 +1,5 @@
 """Imports for filters, weighers, request filters and scheduler drivers of third parties."""
 
-from __future__ import annotations
-
 from armillary.context import RequestContext
 from armillary.exception import NoValidHost, RequestFilterFailed, UnsupportedPolicy
 from objects.aggregate import Aggregate

@@ -1,7 +1,5 @@
 """Helpers for tests of filters, weighers and request filters; they need no running service."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Lifecycle of one manager in one process, from its factory to its drained end."""
 
-from __future__ import annotations
-
 import logging
 import os
 import signal

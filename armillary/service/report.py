@@ -1,7 +1,5 @@
 """Guru meditation report of a running process on SIGUSR2: threads, configuration."""
 
-from __future__ import annotations
-
 import os
 from typing import Any
 

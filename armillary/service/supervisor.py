@@ -1,7 +1,5 @@
 """Supervision of workers by the parent, and its notifications to systemd."""
 
-from __future__ import annotations
-
 import logging
 import os
 import threading

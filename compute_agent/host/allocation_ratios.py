@@ -1,7 +1,5 @@
 """Allocation ratios of a host's resources."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from oslo_config import cfg

@@ -4,8 +4,6 @@ Their UUIDs are derived from the node's, so they are the same after every restar
 process.
 """
 
-from __future__ import annotations
-
 import collections
 import dataclasses
 import uuid

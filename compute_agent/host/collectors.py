@@ -4,8 +4,6 @@ The tables follow ``objects.hosts.host_attributes``. Tests detect an attribute w
 or one that a driver omits; for third-party drivers the agent checks it at startup.
 """
 
-from __future__ import annotations
-
 import collections
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence

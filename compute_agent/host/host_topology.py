@@ -1,7 +1,5 @@
 """Host topology: NUMA cells and PCI devices, their usage by instances, and what is free."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self

@@ -1,7 +1,5 @@
 """Summaries of a host's instances for schedulers."""
 
-from __future__ import annotations
-
 import collections
 from collections.abc import Iterable
 

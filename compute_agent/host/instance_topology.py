@@ -1,7 +1,5 @@
 """Placement of an instance within a host: NUMA cells, CPUs and PCI devices."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Iterable, Mapping
 from typing import Any, Self

@@ -1,7 +1,5 @@
 """Persistent identity: a compute node keeps its UUID across restarts."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import tempfile

@@ -1,7 +1,5 @@
 """PCI devices of a host: free devices and pools of identical ones."""
 
-from __future__ import annotations
-
 import collections
 import dataclasses
 import json

@@ -5,8 +5,6 @@
 because an agent must not start with a configuration that differs from what the operator wrote.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import logging
 from collections.abc import Collection, Iterable, Mapping

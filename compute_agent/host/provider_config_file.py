@@ -1,7 +1,5 @@
 """Schema and parser of one provider configuration file."""
 
-from __future__ import annotations
-
 import dataclasses
 import logging
 import math

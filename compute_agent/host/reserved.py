@@ -1,7 +1,5 @@
 """Resources that each host reserves for itself: amounts, huge pages and memory of NUMA cells."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import re

@@ -1,7 +1,5 @@
 """Resources and usage of one host, as a record for the conductor and placement."""
 
-from __future__ import annotations
-
 import dataclasses
 import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence

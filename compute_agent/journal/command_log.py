@@ -4,8 +4,6 @@ There is one command per instance and host, the latest. The changes that a comma
 instance's entry are written in the same transaction as its answer.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import sqlite3

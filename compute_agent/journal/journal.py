@@ -5,8 +5,6 @@ manage two hosts with two attempts of the same instance. A fence records the att
 seen here, even after the entry is gone.
 """
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Sequence
 

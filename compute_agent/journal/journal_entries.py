@@ -1,7 +1,5 @@
 """Types of the journal: entries, reports, and the states of an instance on its host."""
 
-from __future__ import annotations
-
 import dataclasses
 import enum
 import functools

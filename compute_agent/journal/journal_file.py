@@ -1,7 +1,5 @@
 """The journal's SQLite file: exclusive ownership, integrity check and transactions."""
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import os

@@ -1,7 +1,5 @@
 """Rows of the journal: single statements used within transactions."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import sqlite3

@@ -1,7 +1,5 @@
 """Schema of the journal, and the upgrade of older files."""
 
-from __future__ import annotations
-
 import sqlite3
 
 _TABLES = (

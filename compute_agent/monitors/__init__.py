@@ -4,8 +4,6 @@ Each is a plugin in ``armillary.compute.monitors`` named KIND.NAME (``cpu.virt_d
 monitor of each kind may be enabled, so that every metric has a single source.
 """
 
-from __future__ import annotations
-
 import abc
 import collections
 import dataclasses

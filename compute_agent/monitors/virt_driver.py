@@ -1,7 +1,5 @@
 """``KIND.virt_driver``: metrics of CPUs, memory, disk, load and pressure from the driver."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from compute_agent.monitors import Monitor

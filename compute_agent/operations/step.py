@@ -1,7 +1,5 @@
 """Input and outcome of an operation step."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any, Self

@@ -1,7 +1,5 @@
 """Operation steps that an agent executes: one function per verb, and their table."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable
 

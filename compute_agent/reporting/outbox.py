@@ -1,7 +1,5 @@
 """Outbox: reports to the cell conductor, sent in order and retried until acknowledged."""
 
-from __future__ import annotations
-
 import logging
 import threading
 import time

@@ -1,7 +1,5 @@
 """Reconciliation with the cell conductor: get the expected state, compare and correct."""
 
-from __future__ import annotations
-
 import logging
 import random
 import threading

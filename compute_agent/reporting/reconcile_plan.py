@@ -1,7 +1,5 @@
 """Reconciliation plan: a pure comparison of actual and expected instances."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Collection, Iterable, Iterator, Mapping
 

@@ -1,7 +1,5 @@
 """Heartbeats, and reports of the resources and usage of the agent's hosts."""
 
-from __future__ import annotations
-
 import logging
 import threading
 import time

@@ -1,7 +1,5 @@
 """Interface of compute drivers: one driver object per host of an agent."""
 
-from __future__ import annotations
-
 import abc
 import dataclasses
 import enum

@@ -1,7 +1,5 @@
 """Directories of a host's instances: the only place where an identifier becomes a path."""
 
-from __future__ import annotations
-
 import errno
 import os
 from collections.abc import Iterator

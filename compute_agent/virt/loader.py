@@ -1,7 +1,5 @@
 """Loader of compute drivers: find the configured drivers and create their hosts."""
 
-from __future__ import annotations
-
 import collections
 from collections.abc import Sequence
 from pathlib import Path

@@ -4,8 +4,6 @@ Names ending in ``.percent`` are fractions, 0 to 1. The monitors of these kinds 
 ``compute_agent.monitors.virt_driver`` document the others.
 """
 
-from __future__ import annotations
-
 import enum
 from collections.abc import Mapping
 

@@ -1,7 +1,5 @@
 """Execution of operation commands from the journal, and reports of their results."""
 
-from __future__ import annotations
-
 import logging
 import time
 from collections.abc import Callable, Mapping

@@ -4,8 +4,6 @@ Every step is idempotent: after a crash the journal contains an instance's state
 resumes from there.
 """
 
-from __future__ import annotations
-
 import contextlib
 import logging
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Named locks that exist only while they are held or awaited."""
 
-from __future__ import annotations
-
 import contextlib
 import threading
 from collections.abc import Hashable, Iterator

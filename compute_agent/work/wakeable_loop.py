@@ -1,7 +1,5 @@
 """A worker thread that runs a step periodically or when woken."""
 
-from __future__ import annotations
-
 import logging
 import threading
 import time

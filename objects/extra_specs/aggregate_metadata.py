@@ -4,8 +4,6 @@ The API rejects invalid values. For invalid values stored earlier, the scheduler
 and uses the configured value.
 """
 
-from __future__ import annotations
-
 import math
 import uuid
 from collections.abc import Iterator, Mapping

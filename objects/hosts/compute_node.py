@@ -1,7 +1,5 @@
 """ComputeNode: a hypervisor as its agent reports it; its UUID is its resource provider's."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Answers to queries about services, compute nodes and availability zones."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from objects.hosts.compute_node import ComputeNode

@@ -4,8 +4,6 @@ Agent, host table and zone summaries derive from it. A new attribute needs a lin
 ``HOST_ATTRIBUTES`` and a collector.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import enum
 from typing import Any

@@ -1,7 +1,5 @@
 """HostMapping: the cell of a host."""
 
-from __future__ import annotations
-
 from objects import base, fields
 
 

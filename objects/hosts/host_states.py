@@ -1,7 +1,5 @@
 """HostStateBatch: host states as columns, sent by a cell to the schedulers in sequence."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from objects import base, fields

@@ -1,7 +1,5 @@
 """ProviderResult: placement's answer to the report of a provider."""
 
-from __future__ import annotations
-
 import dataclasses
 
 

@@ -1,7 +1,5 @@
 """Service: a process on a host, and whether it is up."""
 
-from __future__ import annotations
-
 from datetime import datetime
 
 from objects import base, fields

@@ -1,7 +1,5 @@
 """BuildRequest: an accepted request for one instance that no cell has accepted yet."""
 
-from __future__ import annotations
-
 from objects import base, fields
 from objects.instance import Instance
 from objects.request_spec import RequestSpec

@@ -1,7 +1,5 @@
 """InstanceAction and its events: requested operations on an instance, and their steps."""
 
-from __future__ import annotations
-
 from datetime import datetime
 
 from objects import base, fields

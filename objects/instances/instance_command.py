@@ -1,7 +1,5 @@
 """InstanceCommand: a command to a host's agent, one step of an operation on an instance."""
 
-from __future__ import annotations
-
 import enum
 from typing import Any
 

@@ -1,7 +1,5 @@
 """InstanceGroup: a server group with an affinity or anti-affinity policy."""
 
-from __future__ import annotations
-
 from objects import base, fields
 
 AFFINITY = "affinity"

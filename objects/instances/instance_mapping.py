@@ -1,7 +1,5 @@
 """InstanceMapping: the cell or zone of an instance."""
 
-from __future__ import annotations
-
 from objects import base, fields
 
 

@@ -1,7 +1,5 @@
 """Local resources that an instance requests of a host: NUMA cells and PCI devices."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

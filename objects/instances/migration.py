@@ -1,7 +1,5 @@
 """Migration: a move or resize of an instance; until it ends it may hold allocations."""
 
-from __future__ import annotations
-
 import enum
 from datetime import datetime
 

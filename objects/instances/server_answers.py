@@ -1,7 +1,5 @@
 """Answers to queries about servers, and the marker between their pages."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime
 

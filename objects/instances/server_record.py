@@ -1,7 +1,5 @@
 """ServerRecord: the data that one cell sends another about an instance moving between them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from objects import base, fields

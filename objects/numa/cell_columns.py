@@ -3,8 +3,6 @@
 The result equals that of ``fitting.fit_cell``.
 """
 
-from __future__ import annotations
-
 import enum
 from collections.abc import Mapping, Sequence
 from typing import Any

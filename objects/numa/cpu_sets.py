@@ -1,7 +1,5 @@
 """Sets of CPUs in text form: ``0-3,8,^2``."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 

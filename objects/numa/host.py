@@ -1,7 +1,5 @@
 """NUMA cells of a host: CPUs, memory and pages, with their usage."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass

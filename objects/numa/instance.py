@@ -1,7 +1,5 @@
 """NUMA cells that an instance requests, with the host cells once it is fitted."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self

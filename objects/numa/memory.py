@@ -1,7 +1,5 @@
 """Fitting of a guest cell's memory into a host cell, and the page size to use."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from objects.numa.host import ORDINARY_PAGE_KB_MAX, HostCell, PagePool

@@ -5,8 +5,6 @@
 - ``isolate``: each on a core of its own, whose other threads stay idle.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Reasons why a guest's NUMA cells do not fit a host."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from objects.numa.fitting import Ratios, emulator_cpus, fit, fit_cell, has_shared_cpus

@@ -1,7 +1,5 @@
 """Deduplicated rows of a packed form."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable
 from typing import Any
 

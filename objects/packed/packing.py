@@ -5,8 +5,6 @@ value, or whole numbers in a narrow range. It is encoded as its first or least n
 offsets of all rows from that, in the narrowest type that holds them.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 import hashlib

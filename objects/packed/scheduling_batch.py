@@ -4,8 +4,6 @@ Requests often have equal specs, which are sent once. Each is answered separatel
 or by the error that a call for it alone would have raised.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Self

@@ -4,8 +4,6 @@ For objects created by the thousand from our own values; anything external must 
 ``from_values``.
 """
 
-from __future__ import annotations
-
 from typing import Any, TypeVar
 
 from objects.base import ArmillaryObject

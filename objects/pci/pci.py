@@ -4,8 +4,6 @@ A pool is a dict of ``vendor_id``, ``product_id``, ``dev_type``, ``numa_node``, 
 perhaps more (``physical_network``, ``address``, ``tags``); its devices are interchangeable.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import re

@@ -4,8 +4,6 @@ A claim names the providers that devices are taken from. The agent does not see 
 requests name the providers: ``rp_uuid`` in each dict of ``spec``.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

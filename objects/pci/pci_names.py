@@ -1,7 +1,5 @@
 """Resource classes and traits of PCI devices in placement, from configured names."""
 
-from __future__ import annotations
-
 import re
 
 from objects.extra_specs import extra_specs

@@ -1,7 +1,5 @@
 """DecisionTrace: the reasons for a scheduling decision. Counts add up to the number of hosts."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Any
 

@@ -4,8 +4,6 @@
 is also the amount ``asked``, and the ``rule`` (such as step_size) unless that is free capacity.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

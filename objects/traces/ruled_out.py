@@ -1,7 +1,5 @@
 """Text for ruled out hosts or providers: clauses of one sentence that add up to the total."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any

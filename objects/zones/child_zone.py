@@ -1,7 +1,5 @@
 """ChildZone: a zone below this one, as configured in its parent."""
 
-from __future__ import annotations
-
 from datetime import datetime
 
 from objects import base, fields

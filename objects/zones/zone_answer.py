@@ -1,7 +1,5 @@
 """ZoneAnswer: hosts offered by a zone's sub-tree, with the data to weigh them again."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

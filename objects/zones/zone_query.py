@@ -1,7 +1,5 @@
 """ZoneQuery: a query to child zones for hosts; ZoneOrder: a build command to one of them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from objects import base, fields

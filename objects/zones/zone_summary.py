@@ -1,7 +1,5 @@
 """ZoneSummary: upper bounds of what a zone's sub-tree can provide, pushed to its parent."""
 
-from __future__ import annotations
-
 import dataclasses
 from datetime import datetime
 from typing import Any

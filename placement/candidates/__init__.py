@@ -3,8 +3,6 @@
 Pure: no database and no clock; the random source is passed in.
 """
 
-from __future__ import annotations
-
 from placement.candidates import flat, trees
 from placement.candidates.funnel import Reach
 from placement.candidates.problem import problem_of

@@ -1,7 +1,5 @@
 """Capabilities of all providers together: placement's part of a zone summary."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Collection of candidates from trees, in the order of the generation strategy."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """Conditions of a request group on a provider, each as one boolean column."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 

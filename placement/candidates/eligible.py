@@ -1,7 +1,5 @@
 """Eligible providers of each demand: one boolean column per need."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Explanation of missing candidates: how many providers each condition rejects, nearest misses."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Candidates of single providers without trees, by array operations over the whole table."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from placement.candidates import conditions

@@ -1,7 +1,5 @@
 """Funnel: how many trees each condition removed; a provider without a tree counts as one."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from objects.traces.explanation import Rejection

@@ -1,7 +1,5 @@
 """All ways to serve the demands in trees of one kind, computed lazily, and their candidates."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections import Counter

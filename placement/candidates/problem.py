@@ -1,7 +1,5 @@
 """The query in the engine's form: demands, each served by a single provider."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

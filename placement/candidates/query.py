@@ -1,7 +1,5 @@
 """Queries for allocation candidates, parsed and validated."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Candidates in RPC form: columns of inventories, and templates of allocations."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Candidates of sharing providers only: many trees have the same ones, and each counts once."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Generation strategy of candidates: their order and maximum number."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

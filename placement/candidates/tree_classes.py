@@ -5,8 +5,6 @@ properties, and the position of its nearest relevant ancestor. Leaves below the 
 sorted by code, so that equal trees have equal rows, whichever of their devices are in use.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import cast

@@ -1,7 +1,5 @@
 """Candidates of nested and sharing providers, computed per kind of tree."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from placement.candidates.collector import Collector

@@ -3,8 +3,6 @@
 All except reads require the epoch's lock.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Collection, Sequence
 

@@ -1,7 +1,5 @@
 """Ledger in the database: loaded from its rows under the epoch's lock, and stored."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Collection, Iterable
 from typing import Any

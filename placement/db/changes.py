@@ -1,7 +1,5 @@
 """Changes since an epoch: queries that update a reader's table."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterable
 

@@ -1,7 +1,5 @@
 """Reads of consumers' allocations: by consumer, provider and project, and page by page."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Epoch row: serialises all writes, and tells readers whether they are up to date."""
 
-from __future__ import annotations
-
 from sqlalchemy import Row, select, text, update
 from sqlalchemy.orm import Session
 

@@ -1,7 +1,5 @@
 """Queries on inventories and their usage, and writes of differences."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping

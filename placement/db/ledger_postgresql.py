@@ -5,8 +5,6 @@ running them for one claim. Each message has several statements. Each of those s
 committed before it began, so reads after the lock see what the previous writer committed.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any

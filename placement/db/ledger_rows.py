@@ -1,7 +1,5 @@
 """Reads and writes of the ledger's rows, on any database."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping

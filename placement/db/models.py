@@ -4,8 +4,6 @@ Names of classes, traits and aggregates are stored as ids, since a fleet repeats
 million. An id is never reused (SQLite must be told), because readers remember providers by theirs.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 
 from sqlalchemy import BigInteger, DateTime, Double, ForeignKey, Index, Integer, String, Table, text

@@ -3,8 +3,6 @@
 Ids are assigned on creation or first use. All except reads require the epoch's lock.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Collection
 from typing import NamedTuple

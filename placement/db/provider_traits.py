@@ -1,7 +1,5 @@
 """Queries on the traits of providers."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections import defaultdict
 from collections.abc import Iterable, Set

@@ -3,8 +3,6 @@
 All writes require the epoch's lock.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence

@@ -3,8 +3,6 @@
 All except ``get_ids`` require the epoch's lock.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 from collections import defaultdict
 from collections.abc import Collection, Sequence

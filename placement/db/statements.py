@@ -3,8 +3,6 @@
 They are built once: building one costs SQLAlchemy as much as the database needs to run it.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice

@@ -4,8 +4,6 @@ Pure, as the ledger is. It checks the final state: what one consumer gives up, a
 refused settlement leaves the ledger unchanged.
 """
 
-from __future__ import annotations
-
 import enum
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Reads of allocations: by consumer, by provider, and all of them page by page."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass, field

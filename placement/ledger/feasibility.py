@@ -1,7 +1,5 @@
 """Rule for amounts taken of an inventory, for single claims and for columns of candidates."""
 
-from __future__ import annotations
-
 import enum
 from collections.abc import Iterator
 from typing import Any, Protocol

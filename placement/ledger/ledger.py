@@ -5,8 +5,6 @@ to write. A refused operation leaves it unchanged. Atomic writes of several cons
 inventories are a ``AllocationTransaction``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 

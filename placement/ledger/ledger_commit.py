@@ -1,7 +1,5 @@
 """Commits of ledger work: serialised, with concurrent callers sharing a transaction."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Reads of usage: of the whole fleet, of single providers, and of a project's consumers."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """Columns over the rows of the provider table: their types, and the inventories of one class."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Inventory of a resource class on a provider, and validation of inventories."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass

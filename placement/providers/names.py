@@ -1,7 +1,5 @@
 """Valid names: standard and custom resource classes and traits, UUIDs, text."""
 
-from __future__ import annotations
-
 import functools
 import re
 import uuid

@@ -1,7 +1,5 @@
 """Changes since an epoch that update a provider table."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Filtering of provider lists, by array operations on the provider table. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import numpy as np

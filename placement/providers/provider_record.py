@@ -1,7 +1,5 @@
 """A provider as shown by the API, and the filters of provider lists."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Provider reports from their owners, and the stored state that results from them. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any

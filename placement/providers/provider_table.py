@@ -4,8 +4,6 @@ It is a view of the database as of ``epoch``. It does not access the database: c
 ``apply``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 import numpy as np

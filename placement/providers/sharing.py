@@ -1,7 +1,5 @@
 """Sharing providers: which trees can use them, by common aggregates."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 

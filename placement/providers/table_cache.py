@@ -1,7 +1,5 @@
 """Refresh of a process's provider table, and its use by one thread at a time."""
 
-from __future__ import annotations
-
 import contextlib
 import threading
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Interned trait sets: a fleet has few distinct ones, and every provider has one."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Reports of a provider with its children: one tree, accepted or refused as a whole. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """The Placement REST API as a WSGI application: middleware in order, routes, errors."""
 
-from __future__ import annotations
-
 import functools
 
 from oslo_config import cfg

@@ -1,7 +1,5 @@
 """Authentication strategies of the Placement REST API that trust the request."""
 
-from __future__ import annotations
-
 import falcon
 from oslo_config import cfg
 

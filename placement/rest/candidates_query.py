@@ -1,7 +1,5 @@
 """Parsing of the query string of ``GET /allocation_candidates``."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Dialect of the Placement API: its own rules before and between routes and handlers."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import falcon

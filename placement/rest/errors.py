@@ -1,7 +1,5 @@
 """Error documents of the Placement API, and their public codes."""
 
-from __future__ import annotations
-
 import html
 import json
 import logging

@@ -1,7 +1,5 @@
 """Existence checks for the resource classes and traits in a query, as REST requires."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 
 from placement.engine import PlacementEngine

@@ -1,7 +1,5 @@
 """Placement with REST only: the engine and its periodic task, without a message broker."""
 
-from __future__ import annotations
-
 import logging
 import threading
 from collections.abc import Sequence

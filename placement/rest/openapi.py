@@ -1,7 +1,5 @@
 """OpenAPI document of the Placement API; ``python -m placement.rest.openapi`` prints it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from armillary import version

@@ -3,8 +3,6 @@
 Their syntax depends on the microversion. Every error has status 400 and names the parameter.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field

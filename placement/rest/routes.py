@@ -1,7 +1,5 @@
 """Route table: path, method, handler, policy, versions, schemas; one block per noun."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from armillary.http.dispatch import Action

@@ -1,7 +1,5 @@
 """Query strings and bodies of the Placement API, and its sentences for validation errors."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -1,7 +1,5 @@
 """Versions of the Placement API."""
 
-from __future__ import annotations
-
 import re
 
 from armillary.http.microversion import HEADER, Microversions, Version

@@ -1,7 +1,5 @@
 """Commands of ``armillary``: one file per noun, and the table of all commands."""
 
-from __future__ import annotations
-
 _PLACES = {
     "server create": "server:CreateServer",
     "server list": "server:ListServers",

@@ -1,7 +1,5 @@
 """Aggregates: sets of hosts and their metadata; availability zones, of which users choose one."""
 
-from __future__ import annotations
-
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 from typing import Any

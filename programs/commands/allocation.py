@@ -1,7 +1,5 @@
 """Allocations in placement: consumers and what they use of each host."""
 
-from __future__ import annotations
-
 from argparse import ArgumentParser, Namespace
 
 from armillary.table_columns import cells

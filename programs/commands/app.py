@@ -1,7 +1,5 @@
 """The ``armillary`` application: general options, one-line errors, exit codes."""
 
-from __future__ import annotations
-
 import argparse
 import logging
 import os

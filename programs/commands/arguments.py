@@ -1,7 +1,5 @@
 """Argument types and options shared by commands: pairs, counts, hints, ``--wait``."""
 
-from __future__ import annotations
-
 from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Iterable
 from typing import Any

@@ -1,7 +1,5 @@
 """``events``: follow live events with reconnection, as lines for people or JSON for programs."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import logging

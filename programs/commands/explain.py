@@ -1,7 +1,5 @@
 """``explain``: why a server is on its host, as text or as the API's JSON."""
 
-from __future__ import annotations
-
 import json
 import textwrap
 from argparse import ArgumentParser, Namespace

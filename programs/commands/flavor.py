@@ -1,7 +1,5 @@
 """Flavors: the sizes of servers."""
 
-from __future__ import annotations
-
 from argparse import ArgumentParser, Namespace
 
 from armillary import exception

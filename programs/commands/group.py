@@ -1,7 +1,5 @@
 """Server groups: affinity and anti-affinity between servers."""
 
-from __future__ import annotations
-
 from argparse import ArgumentParser, Namespace
 
 from programs.commands import arguments, base

@@ -1,7 +1,5 @@
 """Hosts: resources, usage and servers."""
 
-from __future__ import annotations
-
 from argparse import ArgumentParser, Namespace
 
 from armillary.table_columns import Used

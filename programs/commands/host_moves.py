@@ -1,7 +1,5 @@
 """Moving all servers off a host: ``host evacuate`` if it is dead, ``host drain`` otherwise."""
 
-from __future__ import annotations
-
 import logging
 from argparse import ArgumentParser, Namespace
 from collections import Counter

@@ -1,7 +1,5 @@
 """Images: what servers run. For the process driver, a command line and its environment."""
 
-from __future__ import annotations
-
 import json
 import shlex
 from argparse import ArgumentParser, ArgumentTypeError, Namespace

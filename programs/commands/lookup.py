@@ -1,7 +1,5 @@
 """Lookup by id or name: an id takes precedence, a name must be unique."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable
 

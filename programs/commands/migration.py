@@ -1,7 +1,5 @@
 """Migrations: moves and resizes, in progress and finished."""
 
-from __future__ import annotations
-
 from argparse import ArgumentParser, Namespace
 
 from armillary.table_columns import cells

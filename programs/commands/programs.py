@@ -3,8 +3,6 @@
 Both start before other commands are loaded; see ``programs.client``.
 """
 
-from __future__ import annotations
-
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Quotas: limits and usage of a project."""
 
-from __future__ import annotations
-
 from argparse import ArgumentParser, Namespace
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """``schedule --dry-run``: where servers would be placed, and why, without building them."""
 
-from __future__ import annotations
-
 import json
 import textwrap
 from argparse import ArgumentParser, Namespace

@@ -1,7 +1,5 @@
 """Servers: create, list, show and delete."""
 
-from __future__ import annotations
-
 import logging
 from argparse import ArgumentParser, Namespace
 from collections import Counter

@@ -1,7 +1,5 @@
 """Actions on servers: power, resize, migrate, shelve, lock, console."""
 
-from __future__ import annotations
-
 import logging
 from argparse import ArgumentParser, Namespace
 from collections import Counter

@@ -1,7 +1,5 @@
 """Services: list them, disable, enable or force down a host."""
 
-from __future__ import annotations
-
 from argparse import ArgumentParser, Namespace
 
 from armillary import exception

@@ -1,7 +1,5 @@
 """Decision traces as text for one screen: rejected hosts, reasons and weights."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 
 from armillary.table_columns import printable

@@ -1,7 +1,5 @@
 """Polling for servers to be built, deleted or idle, at growing intervals."""
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Zones: the deployments below this one, their capabilities and whether they are up."""
 
-from __future__ import annotations
-
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """The demo's control plane: ``armillary up`` as a child process with its own directory."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import time

@@ -1,7 +1,5 @@
 """Data of the demo: hosts, flavors, images."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 PROCESS = "process"

@@ -1,7 +1,5 @@
 """Output of the demo: headings, tables, a status line, and commands run as a user types them."""
 
-from __future__ import annotations
-
 import io
 import json
 import shlex

@@ -1,7 +1,5 @@
 """Steps of the demo; each is shown and its outcome is checked."""
 
-from __future__ import annotations
-
 import time
 import uuid
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The demo's real workloads as seen by the machine: processes with a mark in their command."""
 
-from __future__ import annotations
-
 import resource
 import shlex
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """A program with commands that loads a service's configuration, with one line per mistake."""
 
-from __future__ import annotations
-
 import argparse
 import logging
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """``armillary-manage db archive`` and ``db purge``: archive and remove deleted instances."""
 
-from __future__ import annotations
-
 import argparse
 import collections
 import functools

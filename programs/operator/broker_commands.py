@@ -1,7 +1,5 @@
 """``armillary-manage broker``: RabbitMQ permissions of the services' accounts."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import shlex

@@ -1,7 +1,5 @@
 """``armillary-manage cell``: cells, and their hosts and instances."""
 
-from __future__ import annotations
-
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager

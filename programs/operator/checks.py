@@ -1,7 +1,5 @@
 """Checks of ``armillary-status upgrade-check``, each a function of the configuration."""
 
-from __future__ import annotations
-
 import dataclasses
 import enum
 import time

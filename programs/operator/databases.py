@@ -1,7 +1,5 @@
 """Databases that an operator program can reach with its configuration."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Sequence
 

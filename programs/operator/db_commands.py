@@ -1,7 +1,5 @@
 """``armillary-manage db``: schemas of the three kinds of databases."""
 
-from __future__ import annotations
-
 import argparse
 from typing import Any
 

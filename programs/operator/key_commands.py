@@ -4,8 +4,6 @@ The commands work on files only. Trust lists are changed where the root key is, 
 machine of the deployment, and copied to the super conductors, which distribute them.
 """
 
-from __future__ import annotations
-
 import argparse
 import time
 from abc import abstractmethod

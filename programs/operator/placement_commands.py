@@ -1,7 +1,5 @@
 """``armillary-manage placement``: common part of the commands, and the audit."""
 
-from __future__ import annotations
-
 import re
 import uuid
 from abc import abstractmethod

@@ -1,7 +1,5 @@
 """``armillary-manage placement sync-aggregates``: compare and repair placement's aggregates."""
 
-from __future__ import annotations
-
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

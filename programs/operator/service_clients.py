@@ -1,7 +1,5 @@
 """Clients of the services that ``armillary-manage placement`` asks over the top broker."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Commands on cells and zones, which are both records with a transport URL."""
 
-from __future__ import annotations
-
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

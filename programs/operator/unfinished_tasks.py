@@ -1,7 +1,5 @@
 """Unfinished tasks in the configured databases: the search for them, and their text."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Sequence
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """``armillary-manage zone``: direct child zones and their transport URLs."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The caching scheduler: filters and weighers on cached hosts, without claims."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Sequence
 from typing import ClassVar

@@ -1,7 +1,5 @@
 """The chance scheduler: a random host that is up."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from scheduler.drivers.unfiltered_scheduler import PickingScheduler

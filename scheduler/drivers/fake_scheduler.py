@@ -1,7 +1,5 @@
 """The fake scheduler: predictable placements for testing a deployment."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

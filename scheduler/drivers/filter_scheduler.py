@@ -5,8 +5,6 @@ placement query, and are decided in order. Each batch accounts for selections of
 are not claimed yet, and the claims of all batches are sent together.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import logging

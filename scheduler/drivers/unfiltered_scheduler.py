@@ -1,7 +1,5 @@
 """Base of drivers that only check which hosts are up and allowed."""
 
-from __future__ import annotations
-
 import abc
 import logging
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Reasons for removed hosts, grouped and counted, from all hosts or a sample."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence

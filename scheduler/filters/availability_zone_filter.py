@@ -1,7 +1,5 @@
 """Filter by availability zone."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from objects.aggregate import AVAILABILITY_ZONE_KEY

@@ -1,7 +1,5 @@
 """Filter that matches flavor extra specs against attributes that hosts report."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Filter by the status of the compute service."""
 
-from __future__ import annotations
-
 from objects.request_spec import RequestSpec
 from scheduler import filters
 from scheduler.hosts.host_state import HostState

@@ -1,7 +1,5 @@
 """Filter that matches image properties against what a host can run."""
 
-from __future__ import annotations
-
 import json
 import operator
 import re

@@ -1,7 +1,5 @@
 """Filter that evaluates a user's query on hosts."""
 
-from __future__ import annotations
-
 import logging
 from collections import defaultdict
 from typing import Any

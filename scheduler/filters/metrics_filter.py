@@ -1,7 +1,5 @@
 """Filter that requires hosts to report the configured metrics."""
 
-from __future__ import annotations
-
 from collections.abc import Set
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Filter by free PCI devices."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

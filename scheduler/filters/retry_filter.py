@@ -1,7 +1,5 @@
 """Filter that excludes hosts where a build of the instance was already attempted."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from objects.request_spec import RequestSpec

@@ -1,7 +1,5 @@
 """Filter by the trust level that an attestation service reports."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from typing import Protocol
 

@@ -1,7 +1,5 @@
 """Aggregate metadata of hosts: values by key, and numbers that override options."""
 
-from __future__ import annotations
-
 import logging
 import math
 from collections.abc import Callable, Iterable, Sequence

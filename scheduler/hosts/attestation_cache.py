@@ -4,8 +4,6 @@ Decisions read cached levels. For missing levels, a worker queries the service a
 waits a bounded time. Levels close to expiry are refreshed ahead of time, without waiting.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import logging

@@ -1,7 +1,5 @@
 """Metrics that monitors report: of one host by name, of all hosts as arrays."""
 
-from __future__ import annotations
-
 import functools
 import math
 from collections.abc import Container, Iterable

@@ -1,7 +1,5 @@
 """Lightweight view of one row of a host table, as seen by filters and weighers."""
 
-from __future__ import annotations
-
 from typing import Any, Protocol
 
 from objects.aggregate import Aggregate

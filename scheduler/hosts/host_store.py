@@ -1,7 +1,5 @@
 """The store of all hosts of all cells, updated by pushes; decisions use snapshots of it."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import enum

@@ -1,7 +1,5 @@
 """Columns of the host store: which there are, and their values in a batch of host states."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

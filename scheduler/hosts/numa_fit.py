@@ -1,7 +1,5 @@
 """NUMA and device fit of a guest, evaluated for all hosts at once."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """NUMA cells and PCI devices: what hosts report, and what the instances selected so far use."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections import defaultdict
 from collections.abc import Mapping, Sequence

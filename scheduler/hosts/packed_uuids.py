@@ -1,7 +1,5 @@
 """Compact storage of instance UUIDs, in a fifth of the memory of strings."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Collection, Iterator, Sequence
 from typing import overload

@@ -1,7 +1,5 @@
 """Lookup of host store rows by placement's numeric provider ids."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping, Sequence
 

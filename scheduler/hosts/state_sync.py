@@ -1,7 +1,5 @@
 """Synchronisation of the host store: fetch missing metadata and host states."""
 
-from __future__ import annotations
-
 import logging
 import threading
 from collections.abc import Callable, Iterable, Mapping

@@ -5,8 +5,6 @@ select the same ones at the same time; with an order of its own, each starts at 
 Because the order is fixed, a process fills equal hosts one after the other instead of all a little.
 """
 
-from __future__ import annotations
-
 import random
 import threading
 

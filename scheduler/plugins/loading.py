@@ -1,7 +1,5 @@
 """Plugins: which are available, loading by entry point or class path, and checks at startup."""
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import EntryPoint

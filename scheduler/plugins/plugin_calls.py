@@ -4,8 +4,6 @@ A call cannot be aborted from outside. A monitor marks slow calls (``mark_overdu
 call ends when it reads the next host. A call that never does so is at least reported.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Parser of options such as ``cpu.percent=-1.0, numa.membw.current=2``: names with ratios."""
 
-from __future__ import annotations
-
 import logging
 import math
 from collections.abc import Sequence

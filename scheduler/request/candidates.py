@@ -1,7 +1,5 @@
 """Placement queries for a request: which there are, their answers, and what is missing."""
 
-from __future__ import annotations
-
 import dataclasses
 import logging
 from collections.abc import Iterator

@@ -4,8 +4,6 @@ Traits and resources come from firmware, TPM, address and memory settings, of wh
 is logged and ignored; request groups come from PCI devices, if placement tracks devices.
 """
 
-from __future__ import annotations
-
 import logging
 from collections import Counter
 from collections.abc import Iterator, Mapping

@@ -5,8 +5,6 @@ its requirements as flavor extra specs do: ``resources:FPGA`` = 1, ``trait:CUSTO
 ``required``.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Detection of equal requests, which one decision can serve together."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 

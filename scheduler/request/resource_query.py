@@ -6,8 +6,6 @@ Without a suffix, the classes may be served by several providers of a tree. An i
 amount, trait or value is logged and ignored.
 """
 
-from __future__ import annotations
-
 import logging
 import math
 from collections import Counter, defaultdict

@@ -1,7 +1,5 @@
 """Requests to a scheduler driver as values, and the hosts that it offers to another zone."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Sequence
 

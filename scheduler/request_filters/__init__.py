@@ -3,8 +3,6 @@
 Requirements that placement can check (traits, aggregates) exclude hosts at the lowest cost.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from oslo_config import cfg

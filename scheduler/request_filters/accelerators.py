@@ -1,7 +1,5 @@
 """Request filter for accelerators and device profiles."""
 
-from __future__ import annotations
-
 import os_traits
 from oslo_config import cfg
 

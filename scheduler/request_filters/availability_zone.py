@@ -1,7 +1,5 @@
 """Request filter for the availability zone."""
 
-from __future__ import annotations
-
 from armillary import exception
 from objects.aggregate import AVAILABILITY_ZONE_KEY
 from objects.request_spec import RequestSpec

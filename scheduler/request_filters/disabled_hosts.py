@@ -1,7 +1,5 @@
 """Request filter that excludes disabled hosts."""
 
-from __future__ import annotations
-
 import os_traits
 
 from objects.request_spec import RequestSpec

@@ -1,7 +1,5 @@
 """Request filter for the encryption of local disks."""
 
-from __future__ import annotations
-
 import os_traits
 
 from armillary import exception

@@ -1,7 +1,5 @@
 """Request filter for the device models and architectures that an image needs."""
 
-from __future__ import annotations
-
 import logging
 
 from objects.request_spec import RequestSpec

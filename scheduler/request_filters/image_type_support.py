@@ -1,7 +1,5 @@
 """Request filter for the image's disk format."""
 
-from __future__ import annotations
-
 import logging
 
 from objects.request_spec import RequestSpec

@@ -1,7 +1,5 @@
 """Request filter that reserves aggregates for requests with certain traits."""
 
-from __future__ import annotations
-
 from objects.aggregate import Aggregate
 from objects.request_spec import RequestSpec
 from scheduler import request_filters

@@ -1,7 +1,5 @@
 """Request filter that excludes providers of other services, such as bare metal."""
 
-from __future__ import annotations
-
 import os_traits
 
 from objects.request_spec import RequestSpec

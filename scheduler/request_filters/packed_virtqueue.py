@@ -1,7 +1,5 @@
 """Request filter for packed virtqueues."""
 
-from __future__ import annotations
-
 import os_traits
 
 from objects.request_spec import RequestSpec

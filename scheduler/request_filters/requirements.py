@@ -1,7 +1,5 @@
 """Requirements that may come from a flavor's extra spec or an image's property."""
 
-from __future__ import annotations
-
 import os_traits
 from oslo_utils import strutils
 

@@ -1,7 +1,5 @@
 """Request filter for the segments of routed networks."""
 
-from __future__ import annotations
-
 from objects.aggregate import Aggregate
 from objects.extra_specs.aggregate_metadata import ROUTED_NETWORK
 from objects.request_spec import RequestSpec

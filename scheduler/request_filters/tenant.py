@@ -1,7 +1,5 @@
 """Request filter that keeps a project on the hosts reserved for it."""
 
-from __future__ import annotations
-
 from armillary import exception
 from objects.request_spec import RequestSpec
 from scheduler import request_filters

@@ -1,7 +1,5 @@
 """Request filter for the secret security of virtual TPMs."""
 
-from __future__ import annotations
-
 from armillary import exception
 from objects.request_spec import RequestSpec
 from scheduler import request_filters

@@ -1,7 +1,5 @@
 """Assumed placements: selections of this process that are not claimed yet."""
 
-from __future__ import annotations
-
 import dataclasses
 import threading
 import time

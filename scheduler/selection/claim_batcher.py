@@ -1,7 +1,5 @@
 """Batched claims: one message to placement for all pending claims, each with its own result."""
 
-from __future__ import annotations
-
 import itertools
 import logging
 import threading

@@ -1,7 +1,5 @@
 """Grouping of concurrent decisions: requests with equal specs are decided together."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 

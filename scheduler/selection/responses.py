@@ -1,7 +1,5 @@
 """Answers of scheduler drivers: selected hosts and alternates, or the reason for a failure."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Iterator, Sequence
 

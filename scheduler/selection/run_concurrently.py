@@ -1,7 +1,5 @@
 """Concurrent execution of several functions in a worker pool."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from armillary.concurrency import WorkerPool, WorkerPoolFull

@@ -1,7 +1,5 @@
 """Weigher by free vCPUs."""
 
-from __future__ import annotations
-
 from objects.request_spec import RequestSpec
 from scheduler import weights
 from scheduler.hosts.host_state import HostState

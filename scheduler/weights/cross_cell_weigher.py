@@ -1,7 +1,5 @@
 """Weigher that keeps moving instances within their cell."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from objects.request_spec import Destination, RequestSpec

@@ -1,7 +1,5 @@
 """Weigher by the images of the instances on a host."""
 
-from __future__ import annotations
-
 import functools
 import threading
 from typing import Any

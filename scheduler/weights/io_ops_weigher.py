@@ -1,7 +1,5 @@
 """Weigher by disk-heavy operations in progress."""
 
-from __future__ import annotations
-
 from scheduler.weights.attribute import AttributeWeigher
 
 

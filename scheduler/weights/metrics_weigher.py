@@ -1,7 +1,5 @@
 """Weigher by metrics that compute monitors report."""
 
-from __future__ import annotations
-
 import logging
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Weigher by number of instances."""
 
-from __future__ import annotations
-
 from scheduler.weights.attribute import AttributeWeigher
 
 

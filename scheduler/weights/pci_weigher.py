@@ -1,7 +1,5 @@
 """Weigher that keeps hosts with PCI devices free for requests with devices."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from oslo_config import cfg

@@ -1,7 +1,5 @@
 """Common base of the weighers for soft server group policies."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Weigher that places the members of a server group together if possible."""
 
-from __future__ import annotations
-
 from scheduler.weights.server_group import GroupMembersWeigher
 
 

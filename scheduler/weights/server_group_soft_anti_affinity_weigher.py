@@ -1,7 +1,5 @@
 """Weigher that spreads the members of a server group if possible."""
 
-from __future__ import annotations
-
 from scheduler.weights.server_group import GroupMembersWeigher
 
 

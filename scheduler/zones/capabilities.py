@@ -1,7 +1,5 @@
 """Zone capabilities: roll-up, merging and validation."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping

@@ -1,7 +1,5 @@
 """Concurrent queries to child zones with a common deadline."""
 
-from __future__ import annotations
-
 import dataclasses
 import logging
 import time

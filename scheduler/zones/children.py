@@ -1,7 +1,5 @@
 """The child zones: their last summaries and whether these are still fresh."""
 
-from __future__ import annotations
-
 import dataclasses
 import enum
 import logging

@@ -3,8 +3,6 @@
 A broker that is unreachable only blocks the workers of its own link.
 """
 
-from __future__ import annotations
-
 import logging
 import threading
 from collections.abc import Callable, Iterable, Mapping

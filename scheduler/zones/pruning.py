@@ -1,7 +1,5 @@
 """Pruning: skip zones whose capabilities show that they cannot serve a request."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Iterator, Sequence
 

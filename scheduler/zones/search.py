@@ -1,7 +1,5 @@
 """Search of a zone and its sub-tree: local hosts, the children's offers, and the best of both."""
 
-from __future__ import annotations
-
 import dataclasses
 import logging
 import random

@@ -1,7 +1,5 @@
 """Zone support of a scheduler process: queries, answers, and summaries in both directions."""
 
-from __future__ import annotations
-
 import logging
 import random
 import threading

@@ -1,7 +1,5 @@
 """Creation of zone summaries from own hosts, placement and the children that are online."""
 
-from __future__ import annotations
-
 import logging
 import time
 import uuid

@@ -5,8 +5,6 @@ and sums the rest. A zone that reports nothing about the zones below it, because
 many, counts as one zone with all their hosts.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Iterable, Mapping
 from math import isfinite

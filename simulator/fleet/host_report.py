@@ -1,7 +1,5 @@
 """Reports of a simulated host's agent to its cell and to placement, and its NUMA topology."""
 
-from __future__ import annotations
-
 import itertools
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence

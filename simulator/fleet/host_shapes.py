@@ -1,7 +1,5 @@
 """Parsing of a scenario's hosts: names, amounts, traits, attributes."""
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence

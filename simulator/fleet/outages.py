@@ -1,7 +1,5 @@
 """Host outages: start, duration, and when they are detected."""
 
-from __future__ import annotations
-
 import fnmatch
 import functools
 import random

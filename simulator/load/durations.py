@@ -1,7 +1,5 @@
 """Durations: fixed, random, or endless."""
 
-from __future__ import annotations
-
 import math
 import random
 from dataclasses import dataclass

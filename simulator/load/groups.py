@@ -1,7 +1,5 @@
 """Server groups of a simulation: members and their hosts."""
 
-from __future__ import annotations
-
 from objects.instances.instance_group import InstanceGroup
 from simulator.fleet.host_report import uuid_of
 from simulator.fleet.host_states import Host

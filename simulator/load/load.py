@@ -1,7 +1,5 @@
 """Requests of a simulation in order of arrival, and their specs; identical for every policy."""
 
-from __future__ import annotations
-
 import heapq
 import itertools
 import random

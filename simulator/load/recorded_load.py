@@ -1,7 +1,5 @@
 """Recorded load: a CSV file with one request per line."""
 
-from __future__ import annotations
-
 import csv
 import io
 import math

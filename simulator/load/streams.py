@@ -1,7 +1,5 @@
 """Parsing of request streams: kinds of requests, arrival rates and lifetimes."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

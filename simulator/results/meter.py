@@ -1,7 +1,5 @@
 """Utilisation, fragmentation and balance of hosts: averages over time, and samples."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Results of a simulation: figures determined by scenario, seed and policy, and timings."""
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Plots of a simulation over time; requires the optional matplotlib."""
 
-from __future__ import annotations
-
 import importlib.util
 from collections.abc import Callable, Sequence
 from pathlib import Path

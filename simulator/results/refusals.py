@@ -1,7 +1,5 @@
 """Reasons for refused requests, grouped by what rejected the hosts."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """Output files of a simulation, checked before it starts."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Policies: the scheduler configurations that a simulation compares."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Scenario data: a validated fleet and load."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Errors in scenario files: location, value found, values allowed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Parsing of scenario files; all errors are found before the simulation starts."""
 
-from __future__ import annotations
-
 import dataclasses
 import uuid
 from collections.abc import Mapping, Sequence

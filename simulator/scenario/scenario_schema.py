@@ -1,7 +1,5 @@
 """JSON Schema of scenario files; further checks are made after it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from objects.instances.instance_group import POLICIES

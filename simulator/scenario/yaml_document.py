@@ -1,7 +1,5 @@
 """Parsing of hand-written YAML documents: plain values, within bounds, valid by a schema."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path

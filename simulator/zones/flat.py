@@ -1,7 +1,5 @@
 """Comparison of a tree's decisions with one scheduler that has all hosts."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 

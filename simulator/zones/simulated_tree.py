@@ -1,7 +1,5 @@
 """The zones of a scenario as a tree, and the same hosts as one flat zone."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from oslo_config import cfg

@@ -1,7 +1,5 @@
 """Traffic between zones: message sizes on the wire, and durations."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Mapping

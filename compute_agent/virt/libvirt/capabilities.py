@@ -1,7 +1,5 @@
 """Capabilities of a host as reported by libvirt: CPU, its traits, NUMA cells, supported guests."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import json

@@ -1,7 +1,5 @@
 """Cold migration of guests: payload from the source, takeover at the destination."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 from collections.abc import Iterator, Sequence

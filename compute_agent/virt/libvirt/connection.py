@@ -1,7 +1,5 @@
 """The libvirt library, and a connection that is reopened when it is lost."""
 
-from __future__ import annotations
-
 import importlib
 import logging
 import threading

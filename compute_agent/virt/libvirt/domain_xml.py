@@ -1,7 +1,5 @@
 """Domain XML of a guest. Pure."""
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 from xml.etree.ElementTree import Element, SubElement

@@ -1,7 +1,5 @@
 """libvirt driver: virtual machines on this machine's libvirt daemon."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import logging

@@ -1,7 +1,5 @@
 """Guests of one host: find, define, start, stop and remove them."""
 
-from __future__ import annotations
-
 import logging
 import time
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Properties of a libvirt daemon's host, its PCI devices, and how it can run guests."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Sequence
 from typing import Any

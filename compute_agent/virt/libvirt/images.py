@@ -1,7 +1,5 @@
 """Location of image files on this host."""
 
-from __future__ import annotations
-
 import dataclasses
 import urllib.parse
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Directory of a guest: its disks and its console log."""
 
-from __future__ import annotations
-
 import errno
 import logging
 import os

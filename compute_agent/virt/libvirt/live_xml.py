@@ -1,7 +1,5 @@
 """Rewrites of a running guest's domain XML for a live migration. Pure."""
 
-from __future__ import annotations
-
 from pathlib import PurePosixPath
 from xml.etree.ElementTree import Element
 

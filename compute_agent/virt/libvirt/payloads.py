@@ -3,8 +3,6 @@
 A payload from another host may have fields that only a newer release knows; they are ignored.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping
 from typing import Any, Self

@@ -1,7 +1,5 @@
 """CPU and memory pinning of a guest, in libvirt's terms."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Iterable, Mapping
 from typing import Any, Self

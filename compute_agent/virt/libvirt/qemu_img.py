@@ -1,7 +1,5 @@
 """qemu-img: inspection, creation and conversion of disk files."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import os

@@ -1,7 +1,5 @@
 """Our record in a guest's metadata, by which we recognise our guests."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from typing import Self

@@ -4,8 +4,6 @@ Hosts only send their address, never a URI, because libvirt's URIs can name prog
 are built from this host's own options.
 """
 
-from __future__ import annotations
-
 import re
 
 from oslo_config import cfg

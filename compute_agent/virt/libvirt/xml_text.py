@@ -1,7 +1,5 @@
 """Parsing and serialisation of libvirt's XML."""
 
-from __future__ import annotations
-
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 

@@ -1,7 +1,5 @@
 """Shared and dedicated CPUs of this machine."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Self
 

@@ -1,7 +1,5 @@
 """``[pci] device_spec``: selection and attributes of PCI devices for workloads."""
 
-from __future__ import annotations
-
 import dataclasses
 import fnmatch
 import json

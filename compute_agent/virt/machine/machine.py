@@ -1,7 +1,5 @@
 """Resources and CPU features of this machine."""
 
-from __future__ import annotations
-
 import functools
 import json
 import os

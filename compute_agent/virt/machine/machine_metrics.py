@@ -1,7 +1,5 @@
 """CPU usage, memory, disk, load and pressure of this machine, from the kernel."""
 
-from __future__ import annotations
-
 import os
 import re
 import threading

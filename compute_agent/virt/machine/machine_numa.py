@@ -1,7 +1,5 @@
 """NUMA cells of this machine, from ``/sys/devices/system``."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterable

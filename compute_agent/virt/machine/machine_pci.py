@@ -1,7 +1,5 @@
 """PCI devices of this machine, from ``/sys/bus/pci/devices``."""
 
-from __future__ import annotations
-
 import contextlib
 from pathlib import Path
 

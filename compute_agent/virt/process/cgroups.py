@@ -1,7 +1,5 @@
 """cgroups v2: one per workload, with the limits of its flavor."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import logging

@@ -6,8 +6,6 @@ policy: never, on-failure or always. Each workload has a directory, which is its
 directory, and a small supervisor process that outlives the agent (``process_shim``).
 """
 
-from __future__ import annotations
-
 import dataclasses
 import logging
 import os

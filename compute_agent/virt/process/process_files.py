@@ -4,8 +4,6 @@ Regular files, directories and symbolic links are included, with the permissions
 others; hard links become copies; pipes, sockets and devices are skipped. Names must be UTF-8.
 """
 
-from __future__ import annotations
-
 import base64
 import dataclasses
 import os

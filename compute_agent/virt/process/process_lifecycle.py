@@ -1,7 +1,5 @@
 """Lifecycle of this machine's workloads: prepare, start, stop and remove."""
 
-from __future__ import annotations
-
 import os
 import threading
 from collections.abc import Iterable, Sequence

@@ -3,8 +3,6 @@
 A workload moves with its command, and with its files up to a limit.
 """
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import os

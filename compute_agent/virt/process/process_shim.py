@@ -20,8 +20,6 @@ console and is not an end: there is no exit.json, and the shim stays alive. A no
 the settle time is a failed start and not restarted.
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import json

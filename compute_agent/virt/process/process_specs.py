@@ -1,7 +1,5 @@
 """Specification of a workload's process: command, environment and limits."""
 
-from __future__ import annotations
-
 import collections
 import dataclasses
 import json

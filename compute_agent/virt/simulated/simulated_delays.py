@@ -1,7 +1,5 @@
 """Duration and failure of simulated operations, as configured in ``[simulated]``."""
 
-from __future__ import annotations
-
 import fnmatch
 import random
 from collections.abc import Callable, Iterable, Iterator

@@ -1,7 +1,5 @@
 """State of a simulated guest, its changes, and its console. Pure."""
 
-from __future__ import annotations
-
 import dataclasses
 import enum
 import functools

@@ -1,7 +1,5 @@
 """Parser of simulated host declarations; one declaration may define many hosts."""
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import re

@@ -3,8 +3,6 @@
 Functions raise ValueError with the reason.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Storage of all simulated guests of a state directory, in a file that outlives the agent."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 import threading

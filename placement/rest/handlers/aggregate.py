@@ -1,7 +1,5 @@
 """Aggregates of a provider."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from armillary.http.call import Answer

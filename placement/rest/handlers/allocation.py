@@ -1,7 +1,5 @@
 """Allocations of consumers."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

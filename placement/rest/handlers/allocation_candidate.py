@@ -1,7 +1,5 @@
 """Allocation candidates: the combinations of providers that fit a request."""
 
-from __future__ import annotations
-
 from oslo_utils import timeutils
 
 from armillary.http.call import Answer

@@ -1,7 +1,5 @@
 """Health check: whether this process can serve, which requires its database."""
 
-from __future__ import annotations
-
 from armillary.http.call import Answer
 from placement.rest.call import Call
 

@@ -1,7 +1,5 @@
 """Inventories of resource providers."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Allocations on resource providers."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from oslo_utils import timeutils

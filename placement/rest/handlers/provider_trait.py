@@ -1,7 +1,5 @@
 """Traits of a resource provider."""
 
-from __future__ import annotations
-
 from armillary import exception
 from armillary.http.call import Answer
 from placement.db.provider_traits import ProviderTraits

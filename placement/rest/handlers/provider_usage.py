@@ -1,7 +1,5 @@
 """Usages of resource providers."""
 
-from __future__ import annotations
-
 from oslo_utils import timeutils
 
 from armillary import exception

@@ -1,7 +1,5 @@
 """Reshaper: atomic changes of inventories and allocations."""
 
-from __future__ import annotations
-
 from armillary import exception
 from armillary.http.call import Answer
 from placement.providers import names

@@ -1,7 +1,5 @@
 """Resource classes: the kinds of resources."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from armillary import exception

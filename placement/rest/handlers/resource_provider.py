@@ -1,7 +1,5 @@
 """Resource providers, single or in trees."""
 
-from __future__ import annotations
-
 import itertools
 import uuid
 from typing import Any

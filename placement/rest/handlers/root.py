@@ -1,7 +1,5 @@
 """Description of the API: GET / lists the versions, GET /openapi.json has the details."""
 
-from __future__ import annotations
-
 from oslo_utils import timeutils
 
 from armillary.http.call import Answer

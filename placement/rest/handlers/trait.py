@@ -1,7 +1,5 @@
 """Traits of providers."""
 
-from __future__ import annotations
-
 from oslo_utils import timeutils
 
 from armillary.http.call import Answer

@@ -1,7 +1,5 @@
 """Usages of projects."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any

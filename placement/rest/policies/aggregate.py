@@ -1,7 +1,5 @@
 """Policies of the aggregates of resource providers."""
 
-from __future__ import annotations
-
 from placement.rest.policies.base import rule
 
 LIST = "placement:resource_providers:aggregates:list"

@@ -1,7 +1,5 @@
 """Policies of allocations."""
 
-from __future__ import annotations
-
 from placement.rest.policies.base import rule
 
 MANAGE = "placement:allocations:manage"

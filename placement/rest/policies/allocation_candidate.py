@@ -1,7 +1,5 @@
 """Policies of allocation candidates."""
 
-from __future__ import annotations
-
 from placement.rest.policies.base import rule
 
 LIST = "placement:allocation_candidates:list"

@@ -1,7 +1,5 @@
 """Basic rules that others refer to, and the declaration of rules for operations."""
 
-from __future__ import annotations
-
 from oslo_policy import policy
 
 ADMIN_OR_SERVICE = "rule:admin_or_service_api"

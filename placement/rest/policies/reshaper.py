@@ -1,7 +1,5 @@
 """Policies of the reshaper."""
 
-from __future__ import annotations
-
 from placement.rest.policies.base import SERVICE, rule
 
 RESHAPE = "placement:reshaper:reshape"

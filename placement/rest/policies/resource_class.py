@@ -1,7 +1,5 @@
 """Policies of resource classes."""
 
-from __future__ import annotations
-
 from placement.rest.policies.base import rule
 
 LIST = "placement:resource_classes:list"

@@ -1,7 +1,5 @@
 """Policies of traits, and those of resource providers."""
 
-from __future__ import annotations
-
 from placement.rest.policies.base import rule
 
 LIST = "placement:traits:list"

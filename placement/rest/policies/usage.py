@@ -1,7 +1,5 @@
 """Policies of usages."""
 
-from __future__ import annotations
-
 from placement.rest.policies.base import ADMIN_OR_PROJECT_READER_OR_SERVICE, rule
 
 SHOW_PROVIDER = "placement:resource_providers:usages"

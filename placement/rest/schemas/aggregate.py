@@ -1,7 +1,5 @@
 """Aggregates of a provider: at first a plain list, later with the provider's generation."""
 
-from __future__ import annotations
-
 _UUIDS = {"type": "array", "items": {"type": "string", "format": "uuid"}, "uniqueItems": True}
 
 UPDATE = {

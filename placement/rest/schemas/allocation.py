@@ -1,7 +1,5 @@
 """Allocations of consumers: a list up to 1.11, an object by provider since 1.12."""
 
-from __future__ import annotations
-
 from armillary.http.validation import ByVersion, Schema
 from placement.providers.inventory import AMOUNT_MAX
 

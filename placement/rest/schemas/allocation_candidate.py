@@ -1,7 +1,5 @@
 """Query parameters of allocation candidates, by version."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from armillary.http.validation import Schema

@@ -1,7 +1,5 @@
 """Inventories of resource providers."""
 
-from __future__ import annotations
-
 from armillary.http.validation import Schema
 from placement.providers.inventory import AMOUNT_MAX, RATIO_MAX
 

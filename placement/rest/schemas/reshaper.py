@@ -1,7 +1,5 @@
 """Reshaper: inventories by provider, and allocations by consumer."""
 
-from __future__ import annotations
-
 from armillary.http.validation import ByVersion, Schema
 from placement.rest.schemas import allocation, inventory
 

@@ -1,7 +1,5 @@
 """Resource classes: custom names."""
 
-from __future__ import annotations
-
 from armillary.http.validation import Schema
 
 NAME: Schema = {"type": "string", "pattern": "^CUSTOM\\_[A-Z0-9_]+\\Z", "maxLength": 255}

@@ -1,7 +1,5 @@
 """Resource providers: list filters, and bodies of creation and update."""
 
-from __future__ import annotations
-
 from armillary.http.validation import Schema
 from placement.providers.provider_report import NAME_LENGTH_MAX
 

@@ -1,7 +1,5 @@
 """Traits, and those of resource providers."""
 
-from __future__ import annotations
-
 from armillary.http.validation import Schema
 
 LIST: Schema = {

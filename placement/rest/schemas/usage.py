@@ -1,7 +1,5 @@
 """Usages of a project, since 1.38 by consumer type."""
 
-from __future__ import annotations
-
 from armillary.http.validation import ByVersion, Schema
 
 _ID = {"type": "string", "minLength": 1, "maxLength": 255}

@@ -1,7 +1,5 @@
 """Filter that avoids the hosts of given servers."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from objects.request_spec import RequestSpec

@@ -1,7 +1,5 @@
 """Filter that requires the host of a given server."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from objects.request_spec import RequestSpec

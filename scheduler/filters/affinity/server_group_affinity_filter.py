@@ -1,7 +1,5 @@
 """Filter that keeps the members of a server group on one host."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from objects.request_spec import RequestSpec

@@ -1,7 +1,5 @@
 """Filter that allows only one flavor on a host."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

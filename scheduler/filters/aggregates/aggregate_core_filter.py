@@ -1,7 +1,5 @@
 """Filter by free vCPUs, with allocation ratios from aggregate metadata."""
 
-from __future__ import annotations
-
 from scheduler.filters.amounts.resource_amounts import CoresWithinRatio, WithinAggregateRatio
 
 

@@ -1,7 +1,5 @@
 """Filter that reserves aggregates for images with certain properties."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 from objects.aggregate import AVAILABILITY_ZONE_KEY, Aggregate

@@ -1,7 +1,5 @@
 """Filter that matches flavor extra specs against aggregate metadata."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
 from objects.aggregate import Aggregate

@@ -1,7 +1,5 @@
 """Filter by number of instances, with limits from aggregate metadata."""
 
-from __future__ import annotations
-
 from scheduler.filters.amounts.limits import BelowAggregateLimit
 
 

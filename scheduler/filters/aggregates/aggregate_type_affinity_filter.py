@@ -1,7 +1,5 @@
 """Filter that reserves aggregates for flavors, by flavor name."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from objects.aggregate import Aggregate

@@ -1,7 +1,5 @@
 """Filter by free vCPUs."""
 
-from __future__ import annotations
-
 from scheduler.filters.amounts.resource_amounts import CORES, CoresWithinRatio
 
 

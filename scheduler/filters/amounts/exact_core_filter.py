@@ -1,7 +1,5 @@
 """Filter for instances that take all vCPUs of a host."""
 
-from __future__ import annotations
-
 from objects.request_spec import RequestSpec
 from scheduler import filters
 from scheduler.filters.amounts.resource_amounts import CORES, Exactly

@@ -1,7 +1,5 @@
 """Filter for instances that take the whole memory of a host."""
 
-from __future__ import annotations
-
 from scheduler.filters.amounts.resource_amounts import MEMORY, Exactly
 
 

@@ -1,7 +1,5 @@
 """Filter by concurrent disk-heavy operations."""
 
-from __future__ import annotations
-
 from scheduler.filters.amounts.limits import BelowLimit
 
 

@@ -1,7 +1,5 @@
 """Base classes of filters that compare an attribute with a limit, which aggregates may override."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Filter by free memory."""
 
-from __future__ import annotations
-
 from scheduler.filters.amounts.resource_amounts import MEMORY, WithinRatio
 
 

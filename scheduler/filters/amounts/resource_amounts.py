@@ -1,7 +1,5 @@
 """Base classes of filters that compare requested memory, vCPUs or disk with a host's resources."""
 
-from __future__ import annotations
-
 import dataclasses
 import logging
 from collections.abc import Callable

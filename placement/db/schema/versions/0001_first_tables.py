@@ -1,7 +1,5 @@
 """Create the tables: providers, inventories, consumers, allocations and the epoch."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import sqlalchemy as sa
