@@ -2,13 +2,34 @@
 
 from __future__ import annotations
 
+import dataclasses
+import fnmatch
 from typing import Any
 
 from oslo_context import context as oslo_context
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Signer:
+    """The verified identity whose key signed a message, as its trust list has it."""
+
+    name: str
+    role: str
+    scope: str | None
+    """What it acts for: a cell conductor's cell, an agent's name."""
+    hosts: tuple[str, ...] = ()
+    """Shell patterns of the hosts that an agent was enrolled for, besides that of its name."""
+
+    def is_enrolled_for(self, host: str) -> bool:
+        """Return whether this agent's enrolment names a host."""
+        return host == self.scope or any(fnmatch.fnmatchcase(host, one) for one in self.hosts)
+
+
 class RequestContext(oslo_context.RequestContext):
-    """Security and tracing data of one request; plain values only, since it crosses processes."""
+    """Security and tracing data of one request; plain values only, since it crosses processes.
+
+    ``signer`` is of the message that brought it here, None if that was not signed. It is not sent.
+    """
 
     FROM_DICT_EXTRA_KEYS = ["instance_uuid"]  # noqa: RUF012 - a list in the base class
 
@@ -16,6 +37,7 @@ class RequestContext(oslo_context.RequestContext):
         kwargs.setdefault("overwrite", False)
         super().__init__(*args, **kwargs)
         self.instance_uuid = instance_uuid
+        self.signer: Signer | None = None
 
     def to_dict(self) -> dict[str, Any]:
         return {**super().to_dict(), "instance_uuid": self.instance_uuid}

@@ -142,6 +142,20 @@ class DatabaseUnavailable(Unavailable):
 # Access ------------------------------------------------------------------------------------------
 
 
+class NotItsOwn(Forbidden):
+    """The signer of a message asks for a change of what belongs to another."""
+
+
+class HostsNotApproved(NotItsOwn):
+    """These hosts are not this agent's, by its key's enrolment or by an operator's approval."""
+
+    template = (
+        "Agent %(agent)s may not have these hosts: %(named)s. They belong to another agent, or its "
+        "key's enrolment does not name them; an operator can give them to it with "
+        "armillary-manage cell approve-host"
+    )
+
+
 class PolicyNotAuthorized(Forbidden):
     """The policy does not allow the caller to do this."""
 

@@ -8,9 +8,17 @@ import oslo_messaging
 from oslo_versionedobjects import base as ovo
 from oslo_versionedobjects import exception as ovo_exception
 
-from armillary.context import RequestContext
+from armillary.context import RequestContext, Signer
 from objects.base import ArmillaryObject
 from rpc.timing import SENT_AT
+
+
+class VerifiedContext(dict[str, Any]):
+    """A received context with the verified signer of its message, which no message can contain."""
+
+    def __init__(self, received: Mapping[str, Any], signer: Signer) -> None:
+        super().__init__(received)
+        self.signer = signer
 
 
 class BackportAPI(Protocol):
@@ -65,5 +73,6 @@ class ObjectSerializer(oslo_messaging.Serializer):  # type: ignore[misc]
 
     def deserialize_context(self, context: dict[str, Any]) -> RequestContext:
         made = RequestContext.from_dict(context)
+        made.signer = context.signer if isinstance(context, VerifiedContext) else None
         made.update_store()  # later log lines of this thread belong to this message
         return made

@@ -77,6 +77,7 @@ class Reporter:
         self._full_report_at = 0.0
         self._failures = 0
         self._said_of: dict[str, str] = {}  # host -> last error logged
+        self._said_of_approval = ""  # last error logged about all hosts
         self._lost: set[str] = set()  # hosts whose driver failed the last time
         self._to_shape = set(self._trackers)
         """Hosts not recorded since startup, whose provider trees may need a reshape."""
@@ -115,9 +116,13 @@ class Reporter:
                 self._journal.builds_in_hand(),
                 service_version=CURRENT_VERSION,
             )
+        except exception.HostsNotApproved as error:
+            self._say_once_of_approval(str(error))
+            return
         except exception.ArmillaryError as error:
             self._outage.failed(error)
             return
+        self._say_once_of_approval("")
         self._outage.succeeded()
         self._on_versions(versions)
         self._on_answered(asked_at)
@@ -128,6 +133,11 @@ class Reporter:
         if is_back:
             self.touch_all()
             self._on_contact()
+
+    def _say_once_of_approval(self, refusal: str) -> None:
+        if refusal and refusal != self._said_of_approval:
+            LOG.error("%s. Until then nothing is built here; asking again", refusal)
+        self._said_of_approval = refusal
 
     def step(self) -> float | None:
         """Send the due records; return the seconds until the next ones are due."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from armillary.context import RequestContext
 from objects.hosts.compute_node import ComputeNode
-from objects.hosts.host_answers import ServiceChanges
+from objects.hosts.host_answers import HostRequest, ServiceChanges
 from objects.hosts.host_states import HostStateBatch
 from objects.hosts.service import Service
 from objects.instance import Instance
@@ -246,9 +246,24 @@ class CellConductorAPI(Interface):
     ) -> list[ComputeNode]:
         """Return all compute nodes of the cell."""
 
-    @call(CONDUCTOR)
+    @call(CONDUCTOR, OPERATOR)
     def list_known_hosts(self, context: RequestContext) -> dict[str, list[str]]:
         """Return host -> sorted UUIDs of its nodes, for hosts with a compute service or a node."""
+
+    @call(OPERATOR)
+    def list_host_requests(self, context: RequestContext) -> list[HostRequest]:
+        """Return the hosts that agents asked for and were refused, by host and agent."""
+
+    @call(OPERATOR)
+    def approve_host(self, context: RequestContext, host: str, agent: str) -> None:
+        """Give a host to an agent, also one of another agent or without a record. Idempotent."""
+
+    @call(OPERATOR)
+    def release_host(self, context: RequestContext, host: str) -> None:
+        """Let the next agent have a host that is enrolled or approved for it.
+
+        Idempotent. Raises HostNotFound.
+        """
 
     # From compute agents
 
@@ -266,7 +281,7 @@ class CellConductorAPI(Interface):
 
         Missing records are created. ``builds`` (instance UUID -> attempt) are builds in progress:
         their leases are renewed. Answers as ``get_oldest_services``. Raises Conflict,
-        ServiceTooOld.
+        HostsNotApproved, ServiceTooOld.
         """
 
     @call(AGENT_ITSELF)

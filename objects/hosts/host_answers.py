@@ -1,6 +1,7 @@
 """Answers to queries about services, compute nodes and availability zones."""
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from objects.hosts.compute_node import ComputeNode
 from objects.hosts.service import Service
@@ -16,6 +17,16 @@ class ServicePage:
 
     services: list[Service]
     down_cells: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class HostRequest:
+    """A host that an agent asked for and was refused, and the agent that has it."""
+
+    host: str
+    agent: str
+    present_agent: str | None
+    requested_at: datetime
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from typing import Any
 
 from cliff.lister import Lister
 
+from armillary.context import admin_context
 from conductor.super_conductor.db import cells
 from conductor.super_conductor.hosts import discovery
 from conductor.super_conductor.hosts.cells import Cells
@@ -127,3 +128,61 @@ class CellMapInstances(_AskCells):
         with self.open_cells() as links:
             count = discovery.map_instances(self.database, links, self.find_uuid(parsed_args.cell))
         self.app.stdout.write(f"Servers mapped: {count}\n")
+
+
+class CellHostRequests(_AskCells, Lister):
+    """List the hosts that agents asked for and were refused until an operator approves them."""
+
+    def add_options(self, parser: ArgumentParser) -> None:
+        parser.add_argument("cell", help="UUID or name")
+
+    def take_action(self, parsed_args: Namespace) -> tuple[Any, Any]:
+        with self.open_cells() as links:
+            found = links.call(
+                self.find_uuid(parsed_args.cell),
+                lambda cell: cell.list_host_requests(admin_context()),
+            )
+        rows = [
+            (one.host, one.agent, one.present_agent or "-", one.requested_at.isoformat())
+            for one in found
+        ]
+        return ("Host", "Agent that asked", "Agent that has it", "Since"), rows
+
+
+class CellApproveHost(_AskCells):
+    """Give a host to an agent: a new host, or one of another agent.
+
+    Stop the other agent first. Only needed where agents sign, for hosts that the enrolment of the
+    agent's key does not name.
+    """
+
+    def add_options(self, parser: ArgumentParser) -> None:
+        parser.add_argument("cell", help="UUID or name")
+        parser.add_argument("host", help="name of the host")
+        parser.add_argument("--agent", help="scope of the agent's key; default: the host's name")
+
+    def take_action(self, parsed_args: Namespace) -> None:
+        host, agent = parsed_args.host, parsed_args.agent or parsed_args.host
+        with self.open_cells() as links:
+            links.call(
+                self.find_uuid(parsed_args.cell),
+                lambda cell: cell.approve_host(admin_context(), host, agent),
+            )
+        self.app.stdout.write(f"Host {host} belongs to agent {agent}\n")
+
+
+class CellReleaseHost(_AskCells):
+    """Let another agent have a host: the next one whose key is enrolled or approved for it."""
+
+    def add_options(self, parser: ArgumentParser) -> None:
+        parser.add_argument("cell", help="UUID or name")
+        parser.add_argument("host", help="name of the host")
+
+    def take_action(self, parsed_args: Namespace) -> None:
+        host = parsed_args.host
+        with self.open_cells() as links:
+            links.call(
+                self.find_uuid(parsed_args.cell),
+                lambda cell: cell.release_host(admin_context(), host),
+            )
+        self.app.stdout.write(f"Host {host} is released\n")

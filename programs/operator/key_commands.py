@@ -94,6 +94,11 @@ class KeyTrust(_ListCommand):
         parser.add_argument("--role", required=True, choices=trust.ROLES, help="role")
         scopes = "; ".join(f"{role}: {scope}" for role, scope in trust.SCOPED.items())
         parser.add_argument("--scope", help=f"scope that the key is valid for. {scopes}")
+        parser.add_argument(
+            "--host", action="append", default=[], dest="hosts", metavar="PATTERN",
+            help="further host that an agent may have besides that of its scope, such as "
+            "'rack1-*'; may be repeated",
+        )  # fmt: skip
         parser.add_argument("--public", required=True, help="public key, base64")
 
     def kind(self, parsed_args: argparse.Namespace, root: SigningKey) -> str:
@@ -101,7 +106,9 @@ class KeyTrust(_ListCommand):
 
     def changed(self, parsed_args: argparse.Namespace, current: TrustList) -> TrustList:
         key = TrustedKey(PublicKey.from_text(parsed_args.public))
-        identity = Identity(parsed_args.name, parsed_args.role, parsed_args.scope, (key,))
+        identity = Identity(
+            parsed_args.name, parsed_args.role, parsed_args.scope, (key,), tuple(parsed_args.hosts)
+        )
         return enrolment.trusted(current, identity)
 
 

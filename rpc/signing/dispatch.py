@@ -10,6 +10,7 @@ import oslo_messaging
 from armillary import exception
 from rpc import authority
 from rpc.interface import Interface
+from rpc.serializer import VerifiedContext
 from rpc.signing import envelope
 from rpc.signing.envelope import Refused
 from rpc.signing.message_signer import Address, MessageSigner, Opened
@@ -36,12 +37,17 @@ def checked(
         if opened is None:
             incoming.reply = reply
             return dispatch(incoming)
-        incoming.ctxt, incoming.message = opened.ctxt, opened.message
+        incoming.ctxt = VerifiedContext(opened.ctxt, opened.identity.as_signer())
+        incoming.message = opened.message
         incoming.client_timeout = None  # was not signed, and asks for heartbeats, which are not
         if incoming.msg_id:  # a call, which needs a reply
             incoming.reply = _signed_replies(post, opened.nonce, reply)
         _refuse_unauthorized(opened, interface)
-        return dispatch(incoming)
+        try:
+            return dispatch(incoming)
+        except oslo_messaging.ExpectedException as failure:
+            _note_not_its_own(failure.exc_info[1], address.topic, opened.message["method"])
+            raise
 
     return checked_dispatch
 
@@ -74,6 +80,12 @@ def _refuse_unauthorized(opened: Opened, interface: type[Interface]) -> None:
         return
     note(Refused("unauthorized", why), interface.TOPIC, message["method"])
     raise exception.Forbidden(reason=why)
+
+
+def _note_not_its_own(error: BaseException, topic: str, method: str) -> None:
+    """Log and count what a handler refused because it belongs to another than the signer."""
+    if isinstance(error, exception.NotItsOwn):
+        note(Refused("unauthorized", str(error)), topic, method)
 
 
 def _signed_replies(

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from armillary import exception
+from armillary.context import Signer
 from rpc.signing.keys import PublicKey, SigningKey
 
 ROLES = (
@@ -59,6 +60,12 @@ class Identity:
     scope: str | None = None
     """For ``compute`` its host name, for ``cell_conductor`` the UUID of its cell."""
     keys: tuple[TrustedKey, ...] = ()
+    hosts: tuple[str, ...] = ()
+    """For ``compute`` patterns of further hosts that it may have."""
+
+    def as_signer(self) -> Signer:
+        """Return what handlers learn of the sender of a message."""
+        return Signer(self.name, self.role, self.scope, self.hosts)
 
 
 class TrustList:
@@ -151,6 +158,7 @@ def _as_plain(identity: Identity) -> dict[str, Any]:
         "role": identity.role,
         "scope": identity.scope,
         "keys": [{"public": key.public.text, "not_after": key.not_after} for key in identity.keys],
+        **({"hosts": [*identity.hosts]} if identity.hosts else {}),
     }
 
 
@@ -158,4 +166,5 @@ def _as_identity(plain: Mapping[str, Any]) -> Identity:
     keys = [
         TrustedKey(PublicKey.from_text(key["public"]), key["not_after"]) for key in plain["keys"]
     ]
-    return Identity(plain["name"], plain["role"], plain["scope"], tuple(keys))
+    hosts = tuple(map(str, plain.get("hosts", ())))
+    return Identity(plain["name"], plain["role"], plain["scope"], tuple(keys), hosts)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 
 from sqlalchemy.orm import Session
@@ -216,25 +216,28 @@ class Reports:
         Raises Conflict for another agent's host.
         """
         with self._database.reader() as session:
-            self._check_agent(session, agent, hosts)
+            known = self._check_agent(session, agent, hosts)
             ends = {
                 (move.instance_uuid, host)
-                for move in migrations.list_of_hosts(session, hosts)
+                for move in migrations.list_of_hosts(session, known)
                 for host in (move.source_host, move.dest_host)
             }
             ends |= operations.list_ends(session)  # includes operations without a migration
         return [
             {"instance_uuid": uuid, "host": host}
             for uuid, host in sorted(ends, key=str)
-            if host is not None and host in hosts
+            if host is not None and host in known
         ]
 
-    def _check_agent(self, session: Session, agent: str, hosts: Sequence[str]) -> None:
-        for host, service in services.find_by_hosts(session, hosts).items():
+    def _check_agent(self, session: Session, agent: str, hosts: Sequence[str]) -> list[str]:
+        """Return those of an agent's hosts that are known. Raises Conflict for another's."""
+        known = services.find_by_hosts(session, hosts)
+        for host, service in known.items():
             if service.agent != agent:
                 raise exception.Conflict(
                     reason=f"host {host} belongs to agent {service.agent}, not to {agent}"
                 )
+        return [*known]
 
     def list_host_instances(self, agent: str, hosts: Sequence[str]) -> list[Instance]:
         """Return the existing instances whose current attempt is on these hosts of the agent.
@@ -243,8 +246,29 @@ class Reports:
         destroyed. An unknown host has no instances.
         """
         with self._database.reader() as session:
-            self._check_agent(session, agent, hosts)
-            return instances.list_on_hosts(session, hosts, cell_uuid=self._cell_uuid)
+            known = self._check_agent(session, agent, hosts)
+            return instances.list_on_hosts(session, known, cell_uuid=self._cell_uuid)
+
+    def list_group_members(self, agent: str, group_uuid: str) -> dict[str, str]:
+        """Return instance -> host of a group's existing members.
+
+        Raises NotItsOwn unless one of them is on, or moves to or from, a host of the agent.
+        """
+        with self._database.reader() as session:
+            own = services.hosts_of_agent(session, agent)
+            found = instances.hosts_of_group(session, group_uuid)
+            if not own.isdisjoint(found.values()) or self._moves(session, own, group_uuid):
+                return found
+        raise exception.NotItsOwn(
+            reason=f"no host of agent {agent} has a member of the server group {group_uuid}"
+        )
+
+    def _moves(self, session: Session, hosts: Collection[str], group_uuid: str) -> bool:
+        """Return whether a member of a group moves to or from one of these hosts."""
+        moving = {move.instance_uuid for move in migrations.list_of_hosts(session, hosts)}
+        moving |= {uuid for uuid, host in operations.list_ends(session) if host in hosts}
+        rows = instances.find_rows(session, moving).values()
+        return any(row.group_uuid == group_uuid for row in rows)
 
     @property
     def _now(self) -> datetime:

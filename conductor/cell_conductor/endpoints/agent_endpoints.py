@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from armillary import exception
 from armillary.context import RequestContext
-from armillary.db import Database
 from conductor.cell_conductor.builds.build_task import Build
 from conductor.cell_conductor.builds.delete_task import Delete
 from conductor.cell_conductor.builds.reports import ACCEPTED, BuiltReport, Reports
@@ -17,7 +15,6 @@ from conductor.cell_conductor.hosts.host_nodes import HostNodes
 from conductor.cell_conductor.hosts.host_services import HostServices
 from conductor.cell_conductor.hosts.instance_updates import InstanceUpdates
 from conductor.cell_conductor.operations.engine import Operations
-from conductor.common.cell_db import instances, services
 from conductor.common.service_records import ServiceRecords
 from objects.hosts.compute_node import ComputeNode
 from objects.instance import Instance
@@ -27,7 +24,6 @@ from objects.instance_fault import InstanceFault
 class AgentEndpoints(BackgroundTasks):
     """Endpoints for the cell's compute agents."""
 
-    _database: Database
     _build: Build
     _delete: Delete
     _instance_updates: InstanceUpdates
@@ -90,7 +86,7 @@ class AgentEndpoints(BackgroundTasks):
         builds: dict[str, int],
         service_version: int,
     ) -> dict[str, int]:
-        self._services.report(agent, hosts, builds, version=service_version)
+        self._services.report(agent, hosts, builds, version=service_version, signer=context.signer)
         return self._records.oldest_cached()
 
     def report_compute_nodes(
@@ -163,10 +159,7 @@ class AgentEndpoints(BackgroundTasks):
     def list_group_members(
         self, context: RequestContext, agent: str, group_uuid: str
     ) -> dict[str, str]:
-        with self._database.reader() as session:
-            if not services.has_agent(session, agent):
-                raise exception.Forbidden(reason=f"agent {agent} manages no host of this cell")
-            return instances.hosts_of_group(session, group_uuid)
+        return self._reports.list_group_members(agent, group_uuid)
 
     # Objects
 

@@ -20,7 +20,7 @@ from conductor.cell_conductor.operations.rows import as_stored
 from conductor.common.cell_db import actions, compute_nodes, faults, instances, migrations, services
 from conductor.common.service_records import ServiceRecords
 from objects.hosts.compute_node import ComputeNode
-from objects.hosts.host_answers import ServiceChanges
+from objects.hosts.host_answers import HostRequest, ServiceChanges
 from objects.hosts.service import Service
 from objects.instance import Instance
 from objects.instance_fault import InstanceFault
@@ -109,6 +109,15 @@ class SuperConductorEndpoints(BackgroundTasks):
 
     def delete_service(self, context: RequestContext, service_uuid: str) -> str:
         return self._services.delete(context, service_uuid)
+
+    def list_host_requests(self, context: RequestContext) -> list[HostRequest]:
+        return self._services.owners.list_waiting()
+
+    def approve_host(self, context: RequestContext, host: str, agent: str) -> None:
+        self._services.owners.approve(host, agent)
+
+    def release_host(self, context: RequestContext, host: str) -> None:
+        self._services.owners.release(host)
 
     def list_compute_nodes(self, context: RequestContext) -> list[ComputeNode]:
         with self._database.reader() as session:

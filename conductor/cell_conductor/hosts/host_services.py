@@ -10,14 +10,16 @@ from oslo_db import exception as db_exception
 from sqlalchemy.orm import Session
 
 from armillary import exception
-from armillary.context import RequestContext
+from armillary.context import RequestContext, Signer
 from armillary.db import Database
 from armillary.db.database import note
 from conductor.cell_conductor.builds.build_task import Build
+from conductor.cell_conductor.hosts.host_owners import HostOwners
 from conductor.cell_conductor.hosts.providers import Providers, StatusChange, status_change
 from conductor.common.cell_db import (
     builds,
     compute_nodes,
+    host_requests,
     host_seq,
     instances,
     migrations,
@@ -59,24 +61,31 @@ class HostServices:
         self._may_mark_down = may_mark_down
         self._clear_evacuated = clear_evacuated
         self._on_version = on_version
+        self.owners = HostOwners(database=database, now=now)
 
     # Reports of agents
 
     def report(
-        self, agent: str, hosts: Sequence[str], attempts: Mapping[str, int], *, version: int
+        self,
+        agent: str,
+        hosts: Sequence[str],
+        attempts: Mapping[str, int],
+        *,
+        version: int,
+        signer: Signer | None = None,
     ) -> None:
         """Store a heartbeat of an agent for its hosts, and renew the leases of its running builds.
 
         The number of SQL statements does not depend on the number of hosts. Schedulers are updated
         only for new hosts and for those that were down. Raises Conflict, and stores nothing, when
-        one of the hosts belongs to another agent that is alive; ServiceTooOld; Invalid for invalid
-        names.
+        one of the hosts belongs to another agent that is alive; HostsNotApproved if the message was
+        signed and one is not this agent's; ServiceTooOld; Invalid for invalid names.
         """
         _check_names(agent, hosts)
         check_version(agent, services.COMPUTE, version)
 
         def write(session: Session) -> bool:
-            is_news = self._store_report(session, agent, sorted(set(hosts)), version)
+            is_news = self._store_report(session, agent, sorted(set(hosts)), version, signer)
             if attempts:
                 in_hand = builds.list_building(session, attempts, hosts)
                 self._build.leases.extend(session, in_hand)
@@ -86,16 +95,27 @@ class HostServices:
             is_news = self._database.run_in_writer(write)
         except db_exception.DBDuplicateEntry:  # concurrent first reports of a host
             is_news = self._database.run_in_writer(write)
+        except exception.HostsNotApproved as refused:
+            self.owners.note_refused(agent, refused.kwargs["hosts"])
+            raise
         if is_news:
             self._on_version()
 
     def _store_report(
-        self, session: Session, agent: str, hosts: Sequence[str], version: int
+        self,
+        session: Session,
+        agent: str,
+        hosts: Sequence[str],
+        version: int,
+        signer: Signer | None,
     ) -> bool:
         """Store the heartbeat; return whether an agent's version is new or changed."""
         now = moment(self._now())
         known = services.find_by_hosts(session, hosts)
-        self._refuse_others_hosts(agent, known.values())
+        if signer is None:
+            self._refuse_others_hosts(agent, known.values())
+        else:
+            self.owners.check(session, signer, agent, hosts, known)
         new = [host for host in hosts if host not in known]
         services.add(
             session, new, agent=agent, version=version,
@@ -103,12 +123,14 @@ class HostServices:
         )  # fmt: skip
         seen = services.record_host_heartbeats(
             session, list(known), agent=agent, version=version, now=now,
-            down_time_seconds=self._conf.service_down_time,
+            down_time_seconds=self._conf.service_down_time, is_bound=signer is not None,
         )  # fmt: skip
         if seen < len(known):
             raise exception.Conflict(
                 reason=f"another agent has just taken over a host of agent {agent}"
             )
+        if signer is not None:
+            self.owners.taken(session, agent, new, known)
         back = [host for host, row in known.items() if not row.is_up and not row.forced_down]
         services.mark_up(session, back, up=True)
         changed = [host for host, row in known.items() if row.version != version]
@@ -253,6 +275,7 @@ class HostServices:
         _refuse_in_use(session, row.host)
         compute_nodes.remove_of_host(session, row.host, now=moment(self._now()))
         services.remove(session, service_uuid)
+        host_requests.forget(session, [row.host])
         _note(session, "delete", row.host, up=False)
         return row.host
 

@@ -204,11 +204,11 @@ class Answers:
         """Store the progress of a live migration if it is the running one."""
 
         def write(session: Session) -> None:
-            row = operations.lock(session, instance_uuid)
-            if row is None or row.sequence != sequence or row.migration_uuid is None:
+            found = self._find_expected(session, host, instance_uuid, sequence, agent=agent)
+            if found is None or found[1].migration_uuid is None:
                 return
-            move = migrations.find(session, row.migration_uuid)
-            if move is None or not services.belongs_to_agent(session, host, agent):
+            move = migrations.find(session, found[1].migration_uuid)
+            if move is None:
                 return
             if move.status == MigrationStatus.QUEUED:
                 move.status = MigrationStatus.RUNNING

@@ -76,6 +76,19 @@ class Service(Base):
     last_seen_up: Mapped[datetime | None]
     created_at: Mapped[datetime]
     is_up: Mapped[bool]
+    is_released: Mapped[bool] = mapped_column(default=False)
+    """Another agent may have the host though this one did not give it up."""
+
+
+class HostRequest(Base):
+    """A host that an agent asked for, or that an operator approved for it in advance."""
+
+    __tablename__ = "host_requests"
+
+    host: Mapped[str] = mapped_column(sa.String(NAME_LENGTH), primary_key=True)
+    agent: Mapped[str] = mapped_column(sa.String(NAME_LENGTH), primary_key=True)
+    is_approved: Mapped[bool]
+    requested_at: Mapped[datetime]
 
 
 class ComputeNode(Base):

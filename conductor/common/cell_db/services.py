@@ -103,9 +103,10 @@ def belongs_to_agent(session: Session, host: str, agent: str) -> bool:
     return session.execute(_AGENT, {"host": host}).scalar() == agent
 
 
-def has_agent(session: Session, agent: str) -> bool:
-    query = sa.select(models.Service.uuid).where(_IS_COMPUTE, models.Service.agent == agent)
-    return session.scalars(query.limit(1)).first() is not None
+def hosts_of_agent(session: Session, agent: str) -> set[str]:
+    """Return the hosts of an agent's compute services."""
+    query = sa.select(models.Service.host).where(_IS_COMPUTE, models.Service.agent == agent)
+    return set(session.scalars(query))
 
 
 def add(
@@ -124,7 +125,7 @@ def add(
             "uuid": str(uuid.uuid4()), "host": host, "binary": COMPUTE, "agent": agent,
             "version": version, "disabled": disabled, "disabled_reason": reason,
             "forced_down": False, "report_count": 1, "last_seen_up": now, "created_at": now,
-            "is_up": True,
+            "is_up": True, "is_released": False,
         }
         for host in hosts
     ]  # fmt: skip
@@ -139,19 +140,21 @@ def record_host_heartbeats(
     version: int,
     now: datetime,
     down_time_seconds: float,
+    is_bound: bool = False,
 ) -> int:
     """Store a heartbeat of compute services in one statement; return how many accepted it.
 
-    A service accepts it from its own agent, or from any agent once its own has timed out.
+    A service accepts it from its own agent, or from any agent once its own has timed out; if
+    ``is_bound``, from another agent only after it was released.
     """
     if not hosts:
         return 0
     session.flush()
-    values = {
-        **_down_time(now, down_time_seconds),
-        "hosts": [*hosts], "by": agent, "of_version": version, "now": now,
-    }  # fmt: skip
-    result: sa.CursorResult[Any] = session.execute(_SEEN, values)  # type: ignore[assignment]
+    values = {"hosts": [*hosts], "by": agent, "of_version": version, "now": now}
+    if not is_bound:
+        values |= _down_time(now, down_time_seconds)
+    statement = _SEEN_OF_OWN if is_bound else _SEEN_OF_ANY
+    result: sa.CursorResult[Any] = session.execute(statement, values)  # type: ignore[assignment]
     return result.rowcount
 
 
@@ -165,6 +168,17 @@ def mark_up(session: Session, hosts: Collection[str], *, up: bool) -> None:
         .values(is_up=up)
         .execution_options(synchronize_session=False)
     )
+
+
+def set_released(session: Session, hosts: Collection[str], *, is_released: bool) -> None:
+    """Store whether hosts may go to another agent."""
+    if hosts:
+        session.execute(
+            sa.update(models.Service)
+            .where(_IS_COMPUTE, models.Service.host.in_(hosts))
+            .values(is_released=is_released)
+            .execution_options(synchronize_session=False)
+        )
 
 
 def record_heartbeat(
@@ -277,16 +291,15 @@ _STATES = sa.select(
 ).where(_IS_AMONG)
 _SEEN = (
     sa.update(_TABLE)
-    .where(
-        _IS_AMONG,
-        (models.Service.agent == sa.bindparam("by"))
-        | _SEEN_UP.is_(None) | (_SEEN_UP < _SINCE) | (_SEEN_UP > _UNTIL),
-    )
+    .where(_IS_AMONG)
     .values(
         agent=sa.bindparam("by"), version=sa.bindparam("of_version"),
         last_seen_up=sa.bindparam("now"), report_count=models.Service.report_count + 1,
     )
 )  # fmt: skip
+_IS_OWN = models.Service.agent == sa.bindparam("by")
+_SEEN_OF_OWN = _SEEN.where(_IS_OWN | models.Service.is_released)
+_SEEN_OF_ANY = _SEEN.where(_IS_OWN | _SEEN_UP.is_(None) | (_SEEN_UP < _SINCE) | (_SEEN_UP > _UNTIL))
 _ALIVE = (
     sa.update(_TABLE)
     .where(

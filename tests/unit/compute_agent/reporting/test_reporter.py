@@ -105,6 +105,20 @@ def test_a_heartbeat_that_is_not_answered_is_no_error(agent: Agent, reporter: Re
     assert len(agent.conductor.heartbeats) == 1
 
 
+def test_an_agent_whose_hosts_are_not_approved_says_so_once(
+    agent: Agent, reporter: Reporter, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It goes on asking, so an approval needs no restart."""
+    refusal = exception.HostsNotApproved(agent=AGENT, hosts=[HOST], named=HOST)
+    for _ in range(2):
+        agent.bus.fail("report_services", refusal)
+        reporter.heartbeat()
+    said = [record for record in caplog.records if record.levelname == "ERROR"]
+    assert [HOST in record.getMessage() for record in said] == [True]
+    reporter.heartbeat()
+    assert len(agent.conductor.heartbeats) == 1
+
+
 @pytest.mark.parametrize(
     ("seconds", "expected"), [(10.0, 1), (60.0, 1), (61.0, 2)], ids=["soon", "in-time", "late"]
 )

@@ -13,12 +13,14 @@ from typing import Any
 import pytest
 from oslo_config import cfg
 
+from armillary import exception
 from armillary.context import RequestContext
 from armillary.db import Database
 from conductor.cell_conductor.interface import CellConductorAPI
 from conductor.super_conductor.db import cells
 from objects.cell_mapping import CellMapping
 from objects.hosts.compute_node import ComputeNode
+from objects.hosts.host_answers import HostRequest
 from objects.hosts.service import Service
 from objects.instance import Instance
 from objects.instances.server_answers import InstanceMarker
@@ -114,6 +116,8 @@ class CellConductor:
         self.services: list[Service] = []
         self.nodes: list[ComputeNode] = []
         self.instances: list[Instance] = []
+        self.host_requests: list[HostRequest] = []
+        self.owners: dict[str, str | None] = {}
 
     def add_host(self, host: str, **values: Any) -> None:
         self.nodes.append(builders.a_compute_node(host))
@@ -134,6 +138,17 @@ class CellConductor:
         marker: InstanceMarker | None,
     ) -> list[Instance]:  # fmt: skip
         return [] if marker else self.instances
+
+    def list_host_requests(self, context: RequestContext) -> list[HostRequest]:
+        return self.host_requests
+
+    def approve_host(self, context: RequestContext, host: str, agent: str) -> None:
+        self.owners[host] = agent
+
+    def release_host(self, context: RequestContext, host: str) -> None:
+        if host not in self.owners:
+            raise exception.HostNotFound(host=host)
+        self.owners[host] = None
 
 
 def register(database: Database, name: str = "cell1", url: str = "", **values: Any) -> CellMapping:

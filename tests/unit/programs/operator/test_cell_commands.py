@@ -6,6 +6,7 @@ import pytest
 
 from armillary.db import Database
 from conductor.super_conductor.db import cells, host_mappings
+from objects.hosts.host_answers import HostRequest
 from tests import builders
 from tests.fixtures.mappings import map_instances
 from tests.unit.programs.operator.conftest import CELL_UUID, CellConductor, Ended, Run, register
@@ -199,3 +200,29 @@ def test_servers_are_mapped_once(run_manage: Run, cell_conductor: CellConductor)
     cell_conductor.instances.append(builders.an_instance())
     assert run_manage("cell", "map-instances", "cell1").out == "Servers mapped: 1\n"
     assert run_manage("cell", "map-instances", "cell1").out == "Servers mapped: 0\n"
+
+
+def test_hosts_that_wait_for_approval_are_listed(
+    run_manage: Run, cell_conductor: CellConductor
+) -> None:
+    """Who asked, and who has it."""
+    cell_conductor.host_requests = [
+        HostRequest("new", "rack1", None, builders.A_TIME),
+        HostRequest("old", "rack1", "rack2", builders.A_TIME),
+    ]
+    listed = run_manage("cell", "host-requests", "cell1", "-f", "json").json
+    assert [list(row.values())[:3] for row in listed] == [
+        ["new", "rack1", "-"],
+        ["old", "rack1", "rack2"],
+    ]
+
+
+def test_a_host_is_approved_and_released(run_manage: Run, cell_conductor: CellConductor) -> None:
+    """For the agent of its name unless another one is named."""
+    assert run_manage("cell", "approve-host", "cell1", "a").out == "Host a belongs to agent a\n"
+    assert run_manage("cell", "approve-host", "cell1", "b", "--agent", "rack1").code == 0
+    assert cell_conductor.owners == {"a": "a", "b": "rack1"}
+    assert run_manage("cell", "release-host", "cell1", "a").code == 0
+    assert cell_conductor.owners["a"] is None
+    ended = run_manage("cell", "release-host", "cell1", "nowhere")
+    assert (ended.code, ended.err.count("\n")) == (1, 1)

@@ -60,9 +60,17 @@ def _services() -> None:
         _column("last_seen_up", _TIME, null=True),
         _column("created_at", _TIME),
         _column("is_up", sa.Boolean()),
+        _column("is_released", sa.Boolean()),
         sa.UniqueConstraint("host", "binary", name="uq_services_host"),
     )
     _index("services", "agent")
+    op.create_table(
+        "host_requests",
+        _column("host", _NAME, primary_key=True),
+        _column("agent", _NAME, primary_key=True),
+        _column("is_approved", sa.Boolean()),
+        _column("requested_at", _TIME),
+    )
 
 
 def _compute_nodes() -> None:

@@ -109,8 +109,8 @@ def test_who_carries_a_host_is_known(database: Database) -> None:
         assert services.belongs_to_agent(session, "a", "agent")
         assert not services.belongs_to_agent(session, "a", "AGENT")
         assert not services.belongs_to_agent(session, "b", "agent")
-        assert services.has_agent(session, "agent")
-        assert not services.has_agent(session, "other")
+        assert services.hosts_of_agent(session, "agent")
+        assert not services.hosts_of_agent(session, "other")
 
 
 def test_an_unknown_service_is_an_error(database: Database) -> None:

@@ -1,0 +1,165 @@
+"""A cell's conductor that requires signatures, attacked with the key of one of its agents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import prometheus_client
+import pytest
+
+import objects
+from armillary import exception
+from armillary.context import admin_context
+from armillary.db import Database
+from conductor.cell_conductor.interface import CellConductorAPI
+from conductor.cell_conductor.manager import CellConductorManager
+from conductor.common.cell_db import models
+from placement.interface import PlacementAPI
+from rpc.transport import Bus
+from scheduler.interface import SchedulerAPI
+from tests import builders
+from tests.fixtures.cell import CELL_UUID, SCHEMA, Scheduler, a_build_request, a_conf, a_node
+from tests.fixtures.databases import sqlite_with_tables
+from tests.fixtures.fake_placement import Placement
+from tests.fixtures.interfaces import an_rpc_server
+from tests.fixtures.signing import Authority
+
+CONTEXT = admin_context()
+AGENTS = ("victim", "thief")
+UNAUTHORIZED = {"topic": "cell_conductor", "reason": "unauthorized"}
+
+
+class SignedCell:
+    """A manager of which each client has a key: two agents with a host of their name each."""
+
+    def __init__(self, directory: Path) -> None:
+        objects.register_all()
+        self.authority = Authority(directory / "authority")
+        self.authority.enrol("cell_conductor", scope=CELL_UUID)
+        self.authority.enrol("conductor")
+        for agent in AGENTS:
+            self.authority.enrol("compute", name=agent, scope=agent)
+        conf, name = a_conf(), builders.a_uuid()
+        self.url = f"kombu+memory:////cell-{name}"
+        top_bus = Bus(conf, f"kombu+memory:////top-{name}")
+        self.database = Database(sqlite_with_tables(directory / "cell.sqlite", SCHEMA), name="cell")
+        self.manager = CellConductorManager(
+            conf, top_bus=top_bus, cell_bus=self.bus("cell_conductor"), database=self.database
+        )
+        self.placement = Placement()
+        self.manager.start()
+        self.servers = [
+            an_rpc_server(top_bus, PlacementAPI, "p", self.placement),
+            an_rpc_server(top_bus, SchedulerAPI, "s", Scheduler()),
+            *self.manager.servers(),
+        ]
+        for server in self.servers:
+            server.start()
+
+    def bus(self, name: str) -> Bus:
+        return Bus(a_conf(), self.url, post=self.authority.post(name))
+
+    def api(self, name: str) -> CellConductorAPI:
+        return CellConductorAPI(self.bus(name), timeout_seconds=60.0)
+
+    def stop(self) -> None:
+        for server in self.servers:
+            server.stop()
+        self.manager.stop(5.0)
+        self.database.dispose()
+
+    def owners(self) -> dict[str, str | None]:
+        with self.database.reader() as session:
+            return {row.host: row.agent for row in session.query(models.Service)}
+
+    def refusals(self) -> float:
+        name = "armillary_rpc_refused_total"
+        return prometheus_client.REGISTRY.get_sample_value(name, UNAUTHORIZED) or 0.0
+
+
+@pytest.fixture(scope="module")
+def cell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SignedCell]:
+    """Return a cell whose agents have reported; the victim's last sign of life is long ago."""
+    made = SignedCell(tmp_path_factory.mktemp("cell"))
+    for agent in AGENTS:
+        api = made.api(agent)
+        api.report_services(CONTEXT, agent, [agent], {}, service_version=1)
+        (result,) = api.report_compute_nodes(CONTEXT, agent, [a_node(agent)])
+        assert result["error"] is None
+    with made.database.writer() as session:
+        session.query(models.Service).filter_by(host="victim").update({"last_seen_up": None})
+    yield made
+    made.stop()
+
+
+@pytest.fixture(scope="module")
+def stolen(cell: SignedCell) -> CellConductorAPI:
+    """Return a client that signs with the thief's key."""
+    return cell.api("thief")
+
+
+@pytest.fixture
+def counted(cell: SignedCell) -> Iterator[None]:
+    """Check that one refusal was counted, and that each host is whose it was."""
+    before, owners = cell.refusals(), cell.owners()
+    yield
+    assert cell.refusals() == before + 1
+    assert cell.owners() == owners
+
+
+@pytest.mark.usefixtures("counted")
+@pytest.mark.parametrize("host", ["victim", "made-up"])
+def test_a_stolen_agents_key_takes_over_no_host(stolen: CellConductorAPI, host: str) -> None:
+    """Neither one that fell silent, nor one without a record: the operator is asked."""
+    with pytest.raises(exception.HostsNotApproved, match=host):
+        stolen.report_services(CONTEXT, "thief", ["thief", host], {}, service_version=1)
+
+
+def test_a_stolen_agents_key_reads_no_instance_of_another_host(
+    cell: SignedCell, stolen: CellConductorAPI
+) -> None:
+    """Nor the one of its own host if it asks for both."""
+    request = a_build_request("victim")
+    cell.api("conductor").build_instances(CONTEXT, [request])
+    for hosts in (["victim"], ["thief", "victim"]):
+        for method in (stolen.list_host_instances, stolen.list_migrating_instances):
+            with pytest.raises(exception.Conflict, match="belongs to agent victim"):
+                method(CONTEXT, "thief", hosts)
+    assert stolen.list_host_instances(CONTEXT, "thief", ["thief", "made-up"]) == []
+
+
+@pytest.mark.usefixtures("counted")
+def test_a_stolen_agents_key_learns_nothing_of_a_group_elsewhere(
+    cell: SignedCell, stolen: CellConductorAPI
+) -> None:
+    """Only of those that have a member on its hosts."""
+    group = builders.a_uuid()
+    cell.api("conductor").build_instances(CONTEXT, [a_build_request("victim", group_uuid=group)])
+    with pytest.raises(exception.NotItsOwn, match=group):
+        stolen.list_group_members(CONTEXT, "thief", group)
+
+
+REPORTS: list[Callable[[CellConductorAPI, str, str], str]] = [
+    lambda api, host, uuid: api.build_succeeded(
+        CONTEXT, "thief", host, uuid, 1, power_state="running"
+    ),
+    lambda api, host, uuid: api.instance_deleted(CONTEXT, "thief", host, uuid),
+    lambda api, host, uuid: api.instance_ended(CONTEXT, "thief", host, uuid, 1, exit_code=0),
+]
+
+
+@pytest.mark.parametrize("report", REPORTS, ids=["built", "deleted", "ended"])
+@pytest.mark.parametrize("host", AGENTS)
+def test_a_stolen_agents_key_reports_nothing_of_another_hosts_instance(
+    cell: SignedCell,
+    stolen: CellConductorAPI,
+    report: Callable[[CellConductorAPI, str, str], str],
+    host: str,
+) -> None:
+    """Neither as on its own host nor as on the other's: the report is stale."""
+    request = a_build_request("victim")
+    cell.api("conductor").build_instances(CONTEXT, [request])
+    assert report(stolen, host, request.instance_uuid) == "stale"
+    found = cell.api("conductor").get_instance(CONTEXT, request.instance_uuid)
+    assert (found.vm_state, found.host) == ("building", "victim")
