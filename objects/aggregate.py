@@ -11,25 +11,13 @@ AVAILABILITY_ZONE_KEY = "availability_zone"
 class Aggregate(base.ArmillaryObject):
     """A set of hosts, mirrored to placement under the same UUID. Metadata values are strings."""
 
-    VERSION = "1.0"
-
-    fields = {
-        "id": fields.IntegerField(),
-        "uuid": fields.UUIDField(),
-        "name": fields.StringField(),
-        "hosts": fields.ListOfStringsField(default=[]),
-        "metadata": fields.DictOfStringsField(default={}),
-        "created_at": fields.DateTimeField(nullable=True),
-        "updated_at": fields.DateTimeField(nullable=True),
-    }
-
-    id: int
-    uuid: str
-    name: str
-    hosts: list[str]
-    metadata: dict[str, str]
-    created_at: datetime | None
-    updated_at: datetime | None
+    id: int = fields.IntegerField()
+    uuid: str = fields.UUIDField()
+    name: str = fields.StringField()
+    hosts: list[str] = fields.ListOfStringsField(default=[])
+    metadata: dict[str, str] = fields.DictOfStringsField(default={})
+    created_at: datetime | None = fields.DateTimeField(nullable=True)
+    updated_at: datetime | None = fields.DateTimeField(nullable=True)
 
     @property
     def availability_zone(self) -> str | None:

@@ -30,25 +30,13 @@ class AllocationClaim(base.ArmillaryObject):
     :class:`~objects.fence.Fence` as an integer) is below the highest one seen for the consumer.
     """
 
-    VERSION = "1.0"
-
-    fields = {
-        "consumer_uuid": fields.UUIDField(),
-        "consumer_type": fields.StringField(default="INSTANCE"),
-        "project_id": fields.StringField(),
-        "user_id": fields.StringField(),
-        "allocations": fields.JSONField(),
-        "fence": fields.IntegerField(default=0),
-        "replace": fields.BooleanField(default=False),
-    }
-
-    consumer_uuid: str
-    consumer_type: str
-    project_id: str
-    user_id: str
-    allocations: dict[str, dict[str, dict[str, int]]]
-    fence: int
-    replace: bool
+    consumer_uuid: str = fields.UUIDField()
+    consumer_type: str = fields.StringField(default="INSTANCE")
+    project_id: str = fields.StringField()
+    user_id: str = fields.StringField()
+    allocations: dict[str, dict[str, dict[str, int]]] = fields.JSONField()
+    fence: int = fields.IntegerField(default=0)
+    replace: bool = fields.BooleanField(default=False)
 
 
 @base.ArmillaryObjectRegistry.register
@@ -58,17 +46,9 @@ class ClaimResult(base.ArmillaryObject):
     A successful claim has no reason, or ``ALREADY_HELD``.
     """
 
-    VERSION = "1.0"
-
-    fields = {
-        "consumer_uuid": fields.UUIDField(),
-        "status": fields.StringField(),
-        "reason": fields.StringField(nullable=True),
-    }
-
-    consumer_uuid: str
-    status: str
-    reason: str | None
+    consumer_uuid: str = fields.UUIDField()
+    status: str = fields.StringField()
+    reason: str | None = fields.StringField(nullable=True)
 
     @property
     def is_claimed(self) -> bool:

@@ -41,43 +41,23 @@ class AllocationCandidates(base.ArmillaryObject):
     (``objects.packed.provider_uuids``).
     """
 
-    VERSION = "1.0"
+    provider_uuids: list[str] = fields.UUIDColumnField(default=[])
+    provider_ids: np.ndarray | None = fields.PackedColumnField(nullable=True)
+    provider_check: str | None = fields.StringField(nullable=True)
+    resource_classes: list[str] = fields.ListOfStringsField(default=[])
+    amounts: np.ndarray = fields.PackedColumnField()
+    total: np.ndarray = fields.PackedColumnField()
+    reserved: np.ndarray = fields.PackedColumnField()
+    used: np.ndarray = fields.PackedColumnField()
+    ratio: np.ndarray = fields.PackedColumnField()
+    providers_total: int = fields.IntegerField(default=0)
+    ruled_out: list[dict[str, Any]] = fields.JSONField(default=[])
+    templates: list[list[dict[str, int]]] = fields.JSONField(default=[])
+    template_of: np.ndarray | None = fields.PackedColumnField(nullable=True)
+    slots: np.ndarray | None = fields.PackedColumnField(nullable=True)
+    slot_uuids: list[str] = fields.UUIDColumnField(default=[])
+    slot_ids: np.ndarray | None = fields.PackedColumnField(nullable=True)
 
-    fields = {
-        "provider_uuids": fields.UUIDColumnField(default=[]),
-        "provider_ids": fields.PackedColumnField(nullable=True),
-        "provider_check": fields.StringField(nullable=True),
-        "resource_classes": fields.ListOfStringsField(default=[]),
-        "amounts": fields.PackedColumnField(),
-        "total": fields.PackedColumnField(),
-        "reserved": fields.PackedColumnField(),
-        "used": fields.PackedColumnField(),
-        "ratio": fields.PackedColumnField(),
-        "providers_total": fields.IntegerField(default=0),
-        "ruled_out": fields.JSONField(default=[]),
-        "templates": fields.JSONField(default=[]),
-        "template_of": fields.PackedColumnField(nullable=True),
-        "slots": fields.PackedColumnField(nullable=True),
-        "slot_uuids": fields.UUIDColumnField(default=[]),
-        "slot_ids": fields.PackedColumnField(nullable=True),
-    }
-
-    provider_uuids: list[str]
-    provider_ids: np.ndarray | None
-    provider_check: str | None
-    resource_classes: list[str]
-    amounts: np.ndarray
-    total: np.ndarray
-    reserved: np.ndarray
-    used: np.ndarray
-    ratio: np.ndarray
-    providers_total: int
-    ruled_out: list[dict[str, Any]]
-    templates: list[list[dict[str, int]]]
-    template_of: np.ndarray | None
-    slots: np.ndarray | None
-    slot_uuids: list[str]
-    slot_ids: np.ndarray | None
     id_mapping = cast("object", None)
     """Set by the client that restored the UUIDs: in two answers with the same object, equal ids
     mean the same providers. It is not sent."""

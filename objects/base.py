@@ -52,11 +52,26 @@ class ArmillaryObjectRegistry(ovo.VersionedObjectRegistry):
         ArmillaryObject._classes.clear()
 
 
-class ArmillaryObject(ovo.VersionedObject):
-    """Root of all objects. Not thread-safe; one owner at a time."""
+class DeclaredFields(ovo.VersionedObject):
+    """Base of classes that declare their fields as ``name: type = Field()``.
+
+    A class has version 1.0 until it states another one.
+    """
 
     OBJ_SERIAL_NAMESPACE = "armillary_object"
     OBJ_PROJECT_NAMESPACE = "armillary"
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Collect the fields where oslo.versionedobjects looks for them."""
+        super().__init_subclass__(**kwargs)
+        declared = {
+            name: value for name, value in vars(cls).items() if isinstance(value, ovo_fields.Field)
+        }
+        cls.fields = {**cls.fields, **declared}
+
+
+class ArmillaryObject(DeclaredFields):
+    """Root of all objects. Not thread-safe; one owner at a time."""
 
     _plans: Sequence[_FieldPlan] = ()
     _classes: ClassVar[dict[tuple[str, str], type[ovo.VersionedObject]]] = {}

@@ -9,16 +9,7 @@ CELL0_UUID = "00000000-0000-0000-0000-000000000000"
 class CellMapping(base.ArmillaryObject):
     """A cell and how to reach it. ``transport_url`` contains a secret: never log it."""
 
-    VERSION = "1.0"
-
-    fields = {
-        "uuid": fields.UUIDField(),
-        "name": fields.StringField(),
-        "transport_url": fields.StringField(),
-        "disabled": fields.BooleanField(default=False),
-    }
-
-    uuid: str
-    name: str
-    transport_url: str
-    disabled: bool
+    uuid: str = fields.UUIDField()
+    name: str = fields.StringField()
+    transport_url: str = fields.StringField()
+    disabled: bool = fields.BooleanField(default=False)

@@ -25,19 +25,10 @@ class Destinations(base.ArmillaryObject):
     turn. In a dry run, own hosts also have names: ``host``, ``node`` and ``availability_zone``.
     """
 
-    VERSION = "1.0"
-
-    fields = {
-        "hosts": fields.ListOfObjectsField("Selection", default=[]),
-        "choices": fields.ColumnField(),
-        "trace": fields.ObjectField("DecisionTrace"),
-        "zone_entries": fields.JSONField(default=[]),
-    }
-
-    hosts: list[Selection]
-    choices: np.ndarray
-    trace: DecisionTrace
-    zone_entries: list[dict[str, Any]]
+    hosts: list[Selection] = fields.ListOfObjectsField("Selection", default=[])
+    choices: np.ndarray = fields.ColumnField()
+    trace: DecisionTrace = fields.ObjectField("DecisionTrace")
+    zone_entries: list[dict[str, Any]] = fields.JSONField(default=[])
 
     def selections(self) -> list[list[Selection]]:
         """Return for each instance the list of its host and its alternates."""

@@ -8,42 +8,22 @@ from typing import Any
 
 import numpy as np
 from oslo_versionedobjects import fields
-from oslo_versionedobjects.fields import (
-    BooleanField,
-    DictOfIntegersField,
-    DictOfStringsField,
-    FloatField,
-    IntegerField,
-    ListOfObjectsField,
-    ListOfStringsField,
-    ObjectField,
-    StringField,
-)
 
 from armillary.identifiers import is_host_name, is_uuid
 from objects.packed import packing
 
-__all__ = [
-    "BooleanField",
-    "ColumnField",
-    "DateTimeField",
-    "DictOfIntegersField",
-    "DictOfStringsField",
-    "FloatField",
-    "HostNameField",
-    "IntegerField",
-    "JSONField",
-    "ListOfObjectsField",
-    "ListOfStringsField",
-    "ObjectField",
-    "PackedColumnField",
-    "StringColumnField",
-    "StringField",
-    "TaskStateField",
-    "UUIDColumnField",
-    "UUIDField",
-    "VmStateField",
-]
+# Of type Any, as a class states the type of a field's values: ``host: str = StringField()``.
+BooleanField: Any = fields.BooleanField
+DictOfIntegersField: Any = fields.DictOfIntegersField
+DictOfStringsField: Any = fields.DictOfStringsField
+FloatField: Any = fields.FloatField
+IntegerField: Any = fields.IntegerField
+ListOfObjectsField: Any = fields.ListOfObjectsField
+ListOfStringsField: Any = fields.ListOfStringsField
+ObjectField: Any = fields.ObjectField
+StringField: Any = fields.StringField
+_AutoTypedField: Any = fields.AutoTypedField
+_EnumField: Any = fields.BaseEnumField
 
 
 VM_STATES = (
@@ -94,7 +74,7 @@ class UUID(fields.UUID):
         return str(text)
 
 
-class UUIDField(fields.AutoTypedField[Any]):
+class UUIDField(_AutoTypedField):
     """A UUID."""
 
     AUTO_TYPE = UUID()
@@ -110,7 +90,7 @@ class HostName(fields.String):
         return str(value)
 
 
-class HostNameField(fields.AutoTypedField[Any]):
+class HostNameField(_AutoTypedField):
     """The name of a host, a node or an agent: part of queue names, file names and log lines."""
 
     AUTO_TYPE = HostName()
@@ -138,7 +118,7 @@ _UTC_LENGTH = len("2026-01-31T23:59:59Z")
 _YEAR_OF_FOUR_DIGITS = 1000
 
 
-class DateTimeField(fields.AutoTypedField[Any]):
+class DateTimeField(_AutoTypedField):
     """An aware datetime, in whole seconds on the wire."""
 
     AUTO_TYPE = DateTime()
@@ -159,7 +139,7 @@ class _JSON(fields.FieldType[Any]):
         return value
 
 
-class JSONField(fields.AutoTypedField[Any]):
+class JSONField(_AutoTypedField):
     """A JSON value without further validation."""
 
     AUTO_TYPE = _JSON()
@@ -201,7 +181,7 @@ class _Column(fields.FieldType[Any]):
         return f"column{value.shape}"
 
 
-class ColumnField(fields.AutoTypedField[Any]):
+class ColumnField(_AutoTypedField):
     """Numbers, one (or one row) for each item of a sibling column."""
 
     AUTO_TYPE = _Column()
@@ -230,7 +210,7 @@ _WIDEST = {"i": np.dtype(np.int64), "f": np.dtype(np.float64), "b": np.dtype(np.
 _PACKED_TYPES = frozenset(_WIDEST.values())
 
 
-class PackedColumnField(fields.AutoTypedField[Any]):
+class PackedColumnField(_AutoTypedField):
     """Numbers as in ``ColumnField``, compressed for large, time-critical answers."""
 
     AUTO_TYPE = _PackedColumn()
@@ -268,7 +248,7 @@ class _StringColumn(fields.FieldType[Any]):
         return f"{len(value)} texts"
 
 
-class StringColumnField(fields.AutoTypedField[Any]):
+class StringColumnField(_AutoTypedField):
     """Strings without line breaks (UUIDs, host names), one for each row."""
 
     AUTO_TYPE = _StringColumn()
@@ -286,13 +266,13 @@ class _UUIDColumn(_StringColumn):
         return packing.unpack_uuids(value)
 
 
-class UUIDColumnField(fields.AutoTypedField[Any]):
+class UUIDColumnField(_AutoTypedField):
     """UUIDs as strings, one for each row."""
 
     AUTO_TYPE = _UUIDColumn()
 
 
-class VmStateField(fields.BaseEnumField):
+class VmStateField(_EnumField):
     """State of an instance. ``stopped``: powered off by request, or its process ended."""
 
     class _Type(fields.Enum):
@@ -302,7 +282,7 @@ class VmStateField(fields.BaseEnumField):
     AUTO_TYPE = _Type()
 
 
-class TaskStateField(fields.BaseEnumField):
+class TaskStateField(_EnumField):
     """The task running on an instance; null if there is none."""
 
     class _Type(fields.Enum):

@@ -15,28 +15,13 @@ class ImageMeta(base.ArmillaryObject):
     ``properties["libvirt_disk_file"]`` names a file below ``[libvirt] images_path``.
     """
 
-    VERSION = "1.0"
-
-    fields = {
-        "id": fields.UUIDField(),
-        "name": fields.StringField(),
-        "status": fields.StringField(default="active"),
-        "disk_format": fields.StringField(nullable=True),
-        "min_ram_mb": fields.IntegerField(default=0),
-        "min_disk_gb": fields.IntegerField(default=0),
-        "size_bytes": fields.IntegerField(default=0),
-        "properties": fields.DictOfStringsField(default={}),
-        "created_at": fields.DateTimeField(nullable=True),
-        "updated_at": fields.DateTimeField(nullable=True),
-    }
-
-    id: str
-    name: str
-    status: str
-    disk_format: str | None
-    min_ram_mb: int
-    min_disk_gb: int
-    size_bytes: int
-    properties: dict[str, str]
-    created_at: datetime | None
-    updated_at: datetime | None
+    id: str = fields.UUIDField()
+    name: str = fields.StringField()
+    status: str = fields.StringField(default="active")
+    disk_format: str | None = fields.StringField(nullable=True)
+    min_ram_mb: int = fields.IntegerField(default=0)
+    min_disk_gb: int = fields.IntegerField(default=0)
+    size_bytes: int = fields.IntegerField(default=0)
+    properties: dict[str, str] = fields.DictOfStringsField(default={})
+    created_at: datetime | None = fields.DateTimeField(nullable=True)
+    updated_at: datetime | None = fields.DateTimeField(nullable=True)

@@ -23,68 +23,33 @@ class Instance(base.ArmillaryObject):
     null if it is in that zone. It is never stored.
     """
 
-    VERSION = "1.0"
-
-    fields = {
-        "uuid": fields.UUIDField(),
-        "name": fields.StringField(),
-        "project_id": fields.StringField(),
-        "user_id": fields.StringField(),
-        "reservation_id": fields.StringField(),
-        "request_id": fields.StringField(nullable=True),
-        "launch_index": fields.IntegerField(default=0),
-        "flavor": fields.ObjectField("Flavor"),
-        "image": fields.ObjectField("ImageMeta", nullable=True),
-        "metadata": fields.DictOfStringsField(default={}),
-        "availability_zone": fields.StringField(nullable=True),
-        "host": fields.HostNameField(nullable=True),
-        "node": fields.HostNameField(nullable=True),
-        "cell_uuid": fields.UUIDField(nullable=True),
-        "vm_state": fields.VmStateField(default="building"),
-        "task_state": fields.TaskStateField(nullable=True),
-        "power_state": fields.StringField(nullable=True),
-        "attempt": fields.IntegerField(default=0),
-        "exit_code": fields.IntegerField(nullable=True),
-        "group_uuid": fields.UUIDField(nullable=True),
-        "fault": fields.ObjectField("InstanceFault", nullable=True),
-        "locked": fields.BooleanField(default=False),
-        "locked_reason": fields.StringField(nullable=True),
-        "locked_by": fields.StringField(nullable=True),
-        "operations_total": fields.IntegerField(default=0),
-        "zone": fields.StringField(nullable=True),
-        "created_at": fields.DateTimeField(nullable=True),
-        "updated_at": fields.DateTimeField(nullable=True),
-        "launched_at": fields.DateTimeField(nullable=True),
-        "deleted_at": fields.DateTimeField(nullable=True),
-    }
-
-    uuid: str
-    name: str
-    project_id: str
-    user_id: str
-    reservation_id: str
-    request_id: str | None
-    launch_index: int
-    flavor: Flavor
-    image: ImageMeta | None
-    metadata: dict[str, str]
-    availability_zone: str | None
-    host: str | None
-    node: str | None
-    cell_uuid: str | None
-    vm_state: str
-    task_state: str | None
-    power_state: str | None
-    attempt: int
-    exit_code: int | None
-    group_uuid: str | None
-    fault: InstanceFault | None
-    locked: bool
-    locked_reason: str | None
-    locked_by: str | None
-    operations_total: int
-    zone: str | None
-    created_at: datetime | None
-    updated_at: datetime | None
-    launched_at: datetime | None
-    deleted_at: datetime | None
+    uuid: str = fields.UUIDField()
+    name: str = fields.StringField()
+    project_id: str = fields.StringField()
+    user_id: str = fields.StringField()
+    reservation_id: str = fields.StringField()
+    request_id: str | None = fields.StringField(nullable=True)
+    launch_index: int = fields.IntegerField(default=0)
+    flavor: Flavor = fields.ObjectField("Flavor")
+    image: ImageMeta | None = fields.ObjectField("ImageMeta", nullable=True)
+    metadata: dict[str, str] = fields.DictOfStringsField(default={})
+    availability_zone: str | None = fields.StringField(nullable=True)
+    host: str | None = fields.HostNameField(nullable=True)
+    node: str | None = fields.HostNameField(nullable=True)
+    cell_uuid: str | None = fields.UUIDField(nullable=True)
+    vm_state: str = fields.VmStateField(default="building")
+    task_state: str | None = fields.TaskStateField(nullable=True)
+    power_state: str | None = fields.StringField(nullable=True)
+    attempt: int = fields.IntegerField(default=0)
+    exit_code: int | None = fields.IntegerField(nullable=True)
+    group_uuid: str | None = fields.UUIDField(nullable=True)
+    fault: InstanceFault | None = fields.ObjectField("InstanceFault", nullable=True)
+    locked: bool = fields.BooleanField(default=False)
+    locked_reason: str | None = fields.StringField(nullable=True)
+    locked_by: str | None = fields.StringField(nullable=True)
+    operations_total: int = fields.IntegerField(default=0)
+    zone: str | None = fields.StringField(nullable=True)
+    created_at: datetime | None = fields.DateTimeField(nullable=True)
+    updated_at: datetime | None = fields.DateTimeField(nullable=True)
+    launched_at: datetime | None = fields.DateTimeField(nullable=True)
+    deleted_at: datetime | None = fields.DateTimeField(nullable=True)

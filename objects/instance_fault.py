@@ -9,22 +9,10 @@ from objects import base, fields
 class InstanceFault(base.ArmillaryObject):
     """A failed attempt. ``message`` is for the user, ``details`` for administrators only."""
 
-    VERSION = "1.0"
-
-    fields = {
-        "instance_uuid": fields.UUIDField(),
-        "attempt": fields.IntegerField(default=0),
-        "host": fields.StringField(nullable=True),
-        "code": fields.IntegerField(default=500),
-        "message": fields.StringField(),
-        "details": fields.StringField(nullable=True),
-        "created_at": fields.DateTimeField(nullable=True),
-    }
-
-    instance_uuid: str
-    attempt: int
-    host: str | None
-    code: int
-    message: str
-    details: str | None
-    created_at: datetime | None
+    instance_uuid: str = fields.UUIDField()
+    attempt: int = fields.IntegerField(default=0)
+    host: str | None = fields.StringField(nullable=True)
+    code: int = fields.IntegerField(default=500)
+    message: str = fields.StringField()
+    details: str | None = fields.StringField(nullable=True)
+    created_at: datetime | None = fields.DateTimeField(nullable=True)

@@ -19,23 +19,12 @@ class Destination(base.ArmillaryObject):
     ``own_zone_only`` no other zone is asked.
     """
 
-    VERSION = "1.0"
-
-    fields = {
-        "host": fields.StringField(nullable=True),
-        "node": fields.StringField(nullable=True),
-        "cell_uuid": fields.UUIDField(nullable=True),
-        "allow_cross_cell_move": fields.BooleanField(default=False),
-        "node_uuid": fields.UUIDField(nullable=True),
-        "own_zone_only": fields.BooleanField(default=False),
-    }
-
-    host: str | None
-    node: str | None
-    cell_uuid: str | None
-    allow_cross_cell_move: bool
-    node_uuid: str | None
-    own_zone_only: bool
+    host: str | None = fields.StringField(nullable=True)
+    node: str | None = fields.StringField(nullable=True)
+    cell_uuid: str | None = fields.UUIDField(nullable=True)
+    allow_cross_cell_move: bool = fields.BooleanField(default=False)
+    node_uuid: str | None = fields.UUIDField(nullable=True)
+    own_zone_only: bool = fields.BooleanField(default=False)
 
     @property
     def is_single_host(self) -> bool:
@@ -50,34 +39,18 @@ class SchedulerLimits(base.ArmillaryObject):
     ``numa_topology`` holds the overcommit ratios for fitting into NUMA cells.
     """
 
-    VERSION = "1.0"
-
-    fields = {
-        "memory_mb": fields.IntegerField(nullable=True),
-        "disk_gb": fields.IntegerField(nullable=True),
-        "vcpu": fields.IntegerField(nullable=True),
-        "numa_topology": fields.JSONField(nullable=True),
-    }
-
-    memory_mb: int | None
-    disk_gb: int | None
-    vcpu: int | None
-    numa_topology: dict[str, float] | None
+    memory_mb: int | None = fields.IntegerField(nullable=True)
+    disk_gb: int | None = fields.IntegerField(nullable=True)
+    vcpu: int | None = fields.IntegerField(nullable=True)
+    numa_topology: dict[str, float] | None = fields.JSONField(nullable=True)
 
 
 @base.ArmillaryObjectRegistry.register
 class SchedulerRetries(base.ArmillaryObject):
     """Number of build attempts, and their hosts."""
 
-    VERSION = "1.0"
-
-    fields = {
-        "num_attempts": fields.IntegerField(default=0),
-        "hosts": fields.ListOfStringsField(default=[]),
-    }
-
-    num_attempts: int
-    hosts: list[str]
+    num_attempts: int = fields.IntegerField(default=0)
+    hosts: list[str] = fields.ListOfStringsField(default=[])
 
 
 @base.ArmillaryObjectRegistry.register
@@ -87,19 +60,10 @@ class RequestLevelParams(base.ArmillaryObject):
     ``member_of`` is a list of lists: the provider is in at least one aggregate of each inner list.
     """
 
-    VERSION = "1.0"
-
-    fields = {
-        "root_required": fields.ListOfStringsField(default=[]),
-        "root_forbidden": fields.ListOfStringsField(default=[]),
-        "member_of": fields.JSONField(default=[]),
-        "forbidden_aggregates": fields.ListOfStringsField(default=[]),
-    }
-
-    root_required: list[str]
-    root_forbidden: list[str]
-    member_of: list[list[str]]
-    forbidden_aggregates: list[str]
+    root_required: list[str] = fields.ListOfStringsField(default=[])
+    root_forbidden: list[str] = fields.ListOfStringsField(default=[])
+    member_of: list[list[str]] = fields.JSONField(default=[])
+    forbidden_aggregates: list[str] = fields.ListOfStringsField(default=[])
 
 
 @base.ArmillaryObjectRegistry.register
@@ -113,53 +77,29 @@ class RequestSpec(base.ArmillaryObject):
     uses no disk of the host.
     """
 
-    VERSION = "1.0"
-
-    fields = {
-        "instance_uuid": fields.UUIDField(nullable=True),
-        "project_id": fields.StringField(),
-        "user_id": fields.StringField(),
-        "flavor": fields.ObjectField("Flavor"),
-        "image": fields.ObjectField("ImageMeta", nullable=True),
-        "num_instances": fields.IntegerField(default=1),
-        "availability_zone": fields.StringField(nullable=True),
-        "scheduler_hints": fields.JSONField(default={}),
-        "instance_group": fields.ObjectField("InstanceGroup", nullable=True),
-        "ignore_hosts": fields.ListOfStringsField(default=[]),
-        "force_hosts": fields.ListOfStringsField(default=[]),
-        "force_nodes": fields.ListOfStringsField(default=[]),
-        "requested_destination": fields.ObjectField("Destination", nullable=True),
-        "limits": fields.ObjectField("SchedulerLimits", nullable=True),
-        "retry": fields.ObjectField("SchedulerRetries", nullable=True),
-        "request_level_params": fields.ObjectField("RequestLevelParams", nullable=True),
-        "numa_topology": fields.JSONField(nullable=True),
-        "pci_requests": fields.JSONField(default=[]),
-        "requested_networks": fields.JSONField(default=[]),
-        "check_type": fields.StringField(nullable=True),
-        "is_bfv": fields.BooleanField(default=False),
-    }
-
-    instance_uuid: str | None
-    project_id: str
-    user_id: str
-    flavor: Flavor
-    image: ImageMeta | None
-    num_instances: int
-    availability_zone: str | None
-    scheduler_hints: dict[str, list[str]]
-    instance_group: InstanceGroup | None
-    ignore_hosts: list[str]
-    force_hosts: list[str]
-    force_nodes: list[str]
-    requested_destination: Destination | None
-    limits: SchedulerLimits | None
-    retry: SchedulerRetries | None
-    request_level_params: RequestLevelParams | None
-    numa_topology: dict[str, Any] | None
-    pci_requests: list[dict[str, Any]]
-    requested_networks: list[dict[str, Any]]
-    check_type: str | None
-    is_bfv: bool
+    instance_uuid: str | None = fields.UUIDField(nullable=True)
+    project_id: str = fields.StringField()
+    user_id: str = fields.StringField()
+    flavor: Flavor = fields.ObjectField("Flavor")
+    image: ImageMeta | None = fields.ObjectField("ImageMeta", nullable=True)
+    num_instances: int = fields.IntegerField(default=1)
+    availability_zone: str | None = fields.StringField(nullable=True)
+    scheduler_hints: dict[str, list[str]] = fields.JSONField(default={})
+    instance_group: InstanceGroup | None = fields.ObjectField("InstanceGroup", nullable=True)
+    ignore_hosts: list[str] = fields.ListOfStringsField(default=[])
+    force_hosts: list[str] = fields.ListOfStringsField(default=[])
+    force_nodes: list[str] = fields.ListOfStringsField(default=[])
+    requested_destination: Destination | None = fields.ObjectField("Destination", nullable=True)
+    limits: SchedulerLimits | None = fields.ObjectField("SchedulerLimits", nullable=True)
+    retry: SchedulerRetries | None = fields.ObjectField("SchedulerRetries", nullable=True)
+    request_level_params: RequestLevelParams | None = fields.ObjectField(
+        "RequestLevelParams", nullable=True
+    )
+    numa_topology: dict[str, Any] | None = fields.JSONField(nullable=True)
+    pci_requests: list[dict[str, Any]] = fields.JSONField(default=[])
+    requested_networks: list[dict[str, Any]] = fields.JSONField(default=[])
+    check_type: str | None = fields.StringField(nullable=True)
+    is_bfv: bool = fields.BooleanField(default=False)
 
     @property
     def is_rebuild_check(self) -> bool:

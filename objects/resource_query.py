@@ -11,25 +11,13 @@ class RequestGroup(base.ArmillaryObject):
     one trait of each inner list; ``member_of`` likewise for aggregates.
     """
 
-    VERSION = "1.0"
-
-    fields = {
-        "suffix": fields.StringField(default=""),
-        "resources": fields.DictOfIntegersField(default={}),
-        "required_traits": fields.JSONField(default=[]),
-        "forbidden_traits": fields.ListOfStringsField(default=[]),
-        "member_of": fields.JSONField(default=[]),
-        "forbidden_aggregates": fields.ListOfStringsField(default=[]),
-        "in_tree": fields.UUIDField(nullable=True),
-    }
-
-    suffix: str
-    resources: dict[str, int]
-    required_traits: list[list[str]]
-    forbidden_traits: list[str]
-    member_of: list[list[str]]
-    forbidden_aggregates: list[str]
-    in_tree: str | None
+    suffix: str = fields.StringField(default="")
+    resources: dict[str, int] = fields.DictOfIntegersField(default={})
+    required_traits: list[list[str]] = fields.JSONField(default=[])
+    forbidden_traits: list[str] = fields.ListOfStringsField(default=[])
+    member_of: list[list[str]] = fields.JSONField(default=[])
+    forbidden_aggregates: list[str] = fields.ListOfStringsField(default=[])
+    in_tree: str | None = fields.UUIDField(nullable=True)
 
 
 @base.ArmillaryObjectRegistry.register
@@ -42,22 +30,10 @@ class ResourceQuery(base.ArmillaryObject):
     without support for nested providers expect.
     """
 
-    VERSION = "1.0"
-
-    fields = {
-        "groups": fields.ListOfObjectsField("RequestGroup", default=[]),
-        "group_policy": fields.StringField(nullable=True),
-        "limit": fields.IntegerField(nullable=True),
-        "root_required": fields.ListOfStringsField(default=[]),
-        "root_forbidden": fields.ListOfStringsField(default=[]),
-        "same_subtree": fields.JSONField(default=[]),
-        "is_nested": fields.BooleanField(default=True),
-    }
-
-    groups: list[RequestGroup]
-    group_policy: str | None
-    limit: int | None
-    root_required: list[str]
-    root_forbidden: list[str]
-    same_subtree: list[list[str]]
-    is_nested: bool
+    groups: list[RequestGroup] = fields.ListOfObjectsField("RequestGroup", default=[])
+    group_policy: str | None = fields.StringField(nullable=True)
+    limit: int | None = fields.IntegerField(nullable=True)
+    root_required: list[str] = fields.ListOfStringsField(default=[])
+    root_forbidden: list[str] = fields.ListOfStringsField(default=[])
+    same_subtree: list[list[str]] = fields.JSONField(default=[])
+    is_nested: bool = fields.BooleanField(default=True)

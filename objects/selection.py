@@ -11,22 +11,10 @@ class Selection(base.ArmillaryObject):
     ``allocation_request`` maps provider UUID to ``{"resources": {class: amount}}``.
     """
 
-    VERSION = "1.0"
-
-    fields = {
-        "compute_node_uuid": fields.UUIDField(),
-        "service_host": fields.StringField(),
-        "nodename": fields.StringField(),
-        "cell_uuid": fields.UUIDField(),
-        "limits": fields.ObjectField("SchedulerLimits", nullable=True),
-        "allocation_request": fields.JSONField(),
-        "availability_zone": fields.StringField(nullable=True),
-    }
-
-    compute_node_uuid: str
-    service_host: str
-    nodename: str
-    cell_uuid: str
-    limits: SchedulerLimits | None
-    allocation_request: dict[str, dict[str, dict[str, int]]]
-    availability_zone: str | None
+    compute_node_uuid: str = fields.UUIDField()
+    service_host: str = fields.StringField()
+    nodename: str = fields.StringField()
+    cell_uuid: str = fields.UUIDField()
+    limits: SchedulerLimits | None = fields.ObjectField("SchedulerLimits", nullable=True)
+    allocation_request: dict[str, dict[str, dict[str, int]]] = fields.JSONField()
+    availability_zone: str | None = fields.StringField(nullable=True)

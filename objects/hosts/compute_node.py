@@ -18,28 +18,13 @@ class ComputeNode(base.ArmillaryObject):
     conductor.
     """
 
-    VERSION = "1.0"
-
-    fields = {
-        "uuid": fields.UUIDField(),
-        "host": fields.HostNameField(),
-        "node": fields.HostNameField(),
-        "cell_uuid": fields.UUIDField(nullable=True),
-        "attributes": fields.JSONField(default={}),
-        "inventories": fields.JSONField(default={}),
-        "traits": fields.ListOfStringsField(default=[]),
-        "child_providers": fields.JSONField(default=[]),
-        "created_at": fields.DateTimeField(nullable=True),
-        "updated_at": fields.DateTimeField(nullable=True),
-    }
-
-    uuid: str
-    host: str
-    node: str
-    cell_uuid: str | None
-    attributes: dict[str, Any]
-    inventories: dict[str, dict[str, float]]
-    traits: list[str]
-    child_providers: list[dict[str, Any]]
-    created_at: datetime | None
-    updated_at: datetime | None
+    uuid: str = fields.UUIDField()
+    host: str = fields.HostNameField()
+    node: str = fields.HostNameField()
+    cell_uuid: str | None = fields.UUIDField(nullable=True)
+    attributes: dict[str, Any] = fields.JSONField(default={})
+    inventories: dict[str, dict[str, float]] = fields.JSONField(default={})
+    traits: list[str] = fields.ListOfStringsField(default=[])
+    child_providers: list[dict[str, Any]] = fields.JSONField(default=[])
+    created_at: datetime | None = fields.DateTimeField(nullable=True)
+    updated_at: datetime | None = fields.DateTimeField(nullable=True)

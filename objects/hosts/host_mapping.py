@@ -7,9 +7,5 @@ from objects import base, fields
 class HostMapping(base.ArmillaryObject):
     """The cell of a host, set by discovery; a host is in exactly one cell."""
 
-    VERSION = "1.0"
-
-    fields = {"host": fields.HostNameField(), "cell_uuid": fields.UUIDField()}
-
-    host: str
-    cell_uuid: str
+    host: str = fields.HostNameField()
+    cell_uuid: str = fields.UUIDField()

@@ -16,26 +16,12 @@ class HostStateBatch(base.ArmillaryObject):
     is a heartbeat.
     """
 
-    VERSION = "1.0"
-
-    fields = {
-        "cell_uuid": fields.UUIDField(),
-        "first_seq": fields.IntegerField(),
-        "last_seq": fields.IntegerField(),
-        "full": fields.BooleanField(default=False),
-        "node_uuids": fields.StringColumnField(default=[]),
-        "hosts": fields.StringColumnField(default=[]),
-        "nodes": fields.StringColumnField(default=[]),
-        "attributes": fields.JSONField(default={}),
-        "removed": fields.StringColumnField(default=[]),
-    }
-
-    cell_uuid: str
-    first_seq: int
-    last_seq: int
-    full: bool
-    node_uuids: list[str]
-    hosts: list[str]
-    nodes: list[str]
-    attributes: dict[str, list[Any]]
-    removed: list[str]
+    cell_uuid: str = fields.UUIDField()
+    first_seq: int = fields.IntegerField()
+    last_seq: int = fields.IntegerField()
+    full: bool = fields.BooleanField(default=False)
+    node_uuids: list[str] = fields.StringColumnField(default=[])
+    hosts: list[str] = fields.StringColumnField(default=[])
+    nodes: list[str] = fields.StringColumnField(default=[])
+    attributes: dict[str, list[Any]] = fields.JSONField(default={})
+    removed: list[str] = fields.StringColumnField(default=[])

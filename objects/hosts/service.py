@@ -15,36 +15,17 @@ class Service(base.ArmillaryObject):
     ``version``.
     """
 
-    VERSION = "1.0"
-
-    fields = {
-        "uuid": fields.UUIDField(),
-        "host": fields.HostNameField(),
-        "binary": fields.StringField(),
-        "agent": fields.HostNameField(nullable=True),
-        "cell_uuid": fields.UUIDField(nullable=True),
-        "version": fields.IntegerField(default=1),
-        "disabled": fields.BooleanField(default=False),
-        "disabled_reason": fields.StringField(nullable=True),
-        "forced_down": fields.BooleanField(default=False),
-        "report_count": fields.IntegerField(default=0),
-        "last_seen_up": fields.DateTimeField(nullable=True),
-        "created_at": fields.DateTimeField(nullable=True),
-        "up": fields.BooleanField(default=False),
-        "availability_zone": fields.StringField(nullable=True),
-    }
-
-    uuid: str
-    host: str
-    binary: str
-    agent: str | None
-    cell_uuid: str | None
-    version: int
-    disabled: bool
-    disabled_reason: str | None
-    forced_down: bool
-    report_count: int
-    last_seen_up: datetime | None
-    created_at: datetime | None
-    up: bool
-    availability_zone: str | None
+    uuid: str = fields.UUIDField()
+    host: str = fields.HostNameField()
+    binary: str = fields.StringField()
+    agent: str | None = fields.HostNameField(nullable=True)
+    cell_uuid: str | None = fields.UUIDField(nullable=True)
+    version: int = fields.IntegerField(default=1)
+    disabled: bool = fields.BooleanField(default=False)
+    disabled_reason: str | None = fields.StringField(nullable=True)
+    forced_down: bool = fields.BooleanField(default=False)
+    report_count: int = fields.IntegerField(default=0)
+    last_seen_up: datetime | None = fields.DateTimeField(nullable=True)
+    created_at: datetime | None = fields.DateTimeField(nullable=True)
+    up: bool = fields.BooleanField(default=False)
+    availability_zone: str | None = fields.StringField(nullable=True)

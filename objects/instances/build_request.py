@@ -1,5 +1,7 @@
 """BuildRequest: an accepted request for one instance that no cell has accepted yet."""
 
+from datetime import datetime
+
 from objects import base, fields
 from objects.instance import Instance
 from objects.request_spec import RequestSpec
@@ -15,23 +17,11 @@ class BuildRequest(base.ArmillaryObject):
     this instance.
     """
 
-    VERSION = "1.0"
-
-    fields = {
-        "instance_uuid": fields.UUIDField(),
-        "reservation_id": fields.StringField(),
-        "project_id": fields.StringField(),
-        "instance": fields.ObjectField("Instance"),
-        "request_spec": fields.ObjectField("RequestSpec"),
-        "selections": fields.ListOfObjectsField("Selection", default=[]),
-        "fence": fields.IntegerField(default=0),
-        "created_at": fields.DateTimeField(nullable=True),
-    }
-
-    instance_uuid: str
-    reservation_id: str
-    project_id: str
-    instance: Instance
-    request_spec: RequestSpec
-    selections: list[Selection]
-    fence: int
+    instance_uuid: str = fields.UUIDField()
+    reservation_id: str = fields.StringField()
+    project_id: str = fields.StringField()
+    instance: Instance = fields.ObjectField("Instance")
+    request_spec: RequestSpec = fields.ObjectField("RequestSpec")
+    selections: list[Selection] = fields.ListOfObjectsField("Selection", default=[])
+    fence: int = fields.IntegerField(default=0)
+    created_at: datetime | None = fields.DateTimeField(nullable=True)

@@ -47,22 +47,10 @@ class InstanceCommand(base.ArmillaryObject):
     attempt that the step needs. ``request_spec`` says what to claim.
     """
 
-    VERSION = "1.0"
-
-    fields = {
-        "instance": fields.ObjectField("Instance"),
-        "host": fields.HostNameField(),
-        "operation": fields.StringField(),
-        "verb": fields.StringField(),
-        "sequence": fields.IntegerField(),
-        "arguments": fields.JSONField(default={}),
-        "request_spec": fields.ObjectField("RequestSpec", nullable=True),
-    }
-
-    instance: Instance
-    host: str
-    operation: str
-    verb: str
-    sequence: int
-    arguments: dict[str, Any]
-    request_spec: RequestSpec | None
+    instance: Instance = fields.ObjectField("Instance")
+    host: str = fields.HostNameField()
+    operation: str = fields.StringField()
+    verb: str = fields.StringField()
+    sequence: int = fields.IntegerField()
+    arguments: dict[str, Any] = fields.JSONField(default={})
+    request_spec: RequestSpec | None = fields.ObjectField("RequestSpec", nullable=True)

@@ -1,5 +1,7 @@
 """InstanceGroup: a server group with an affinity or anti-affinity policy."""
 
+from datetime import datetime
+
 from objects import base, fields
 
 AFFINITY = "affinity"
@@ -15,30 +17,16 @@ class InstanceGroup(base.ArmillaryObject):
     group's own zone.
     """
 
-    VERSION = "1.0"
-
-    fields = {
-        "uuid": fields.UUIDField(),
-        "name": fields.StringField(),
-        "project_id": fields.StringField(),
-        "user_id": fields.StringField(),
-        "policy": fields.StringField(),
-        "rules": fields.DictOfStringsField(default={}),
-        "members": fields.ListOfStringsField(default=[]),
-        "hosts": fields.ListOfStringsField(default=[]),
-        "zone_paths": fields.ListOfStringsField(default=[]),
-        "created_at": fields.DateTimeField(nullable=True),
-    }
-
-    uuid: str
-    name: str
-    project_id: str
-    user_id: str
-    policy: str
-    rules: dict[str, str]
-    members: list[str]
-    hosts: list[str]
-    zone_paths: list[str]
+    uuid: str = fields.UUIDField()
+    name: str = fields.StringField()
+    project_id: str = fields.StringField()
+    user_id: str = fields.StringField()
+    policy: str = fields.StringField()
+    rules: dict[str, str] = fields.DictOfStringsField(default={})
+    members: list[str] = fields.ListOfStringsField(default=[])
+    hosts: list[str] = fields.ListOfStringsField(default=[])
+    zone_paths: list[str] = fields.ListOfStringsField(default=[])
+    created_at: datetime | None = fields.DateTimeField(nullable=True)
 
     @property
     def max_server_per_host(self) -> int:

@@ -10,20 +10,9 @@ class InstanceMapping(base.ArmillaryObject):
     It never leaves the super conductor.
     """
 
-    VERSION = "1.0"
-
-    fields = {
-        "instance_uuid": fields.UUIDField(),
-        "cell_uuid": fields.UUIDField(nullable=True),
-        "project_id": fields.StringField(),
-        "user_id": fields.StringField(),
-        "queued_for_delete": fields.BooleanField(default=False),
-        "zone_path": fields.StringField(nullable=True),
-    }
-
-    instance_uuid: str
-    cell_uuid: str | None
-    project_id: str
-    user_id: str
-    queued_for_delete: bool
-    zone_path: str | None
+    instance_uuid: str = fields.UUIDField()
+    cell_uuid: str | None = fields.UUIDField(nullable=True)
+    project_id: str = fields.StringField()
+    user_id: str = fields.StringField()
+    queued_for_delete: bool = fields.BooleanField(default=False)
+    zone_path: str | None = fields.StringField(nullable=True)

@@ -60,47 +60,24 @@ class Migration(base.ArmillaryObject):
     Memory amounts, for live migrations, are in MiB.
     """
 
-    VERSION = "1.0"
-
-    fields = {
-        "uuid": fields.UUIDField(),
-        "instance_uuid": fields.UUIDField(),
-        "migration_type": fields.StringField(),
-        "status": fields.StringField(),
-        "source_host": fields.HostNameField(nullable=True),
-        "source_node": fields.HostNameField(nullable=True),
-        "dest_host": fields.HostNameField(nullable=True),
-        "dest_node": fields.HostNameField(nullable=True),
-        "old_flavor": fields.ObjectField("Flavor", nullable=True),
-        "new_flavor": fields.ObjectField("Flavor", nullable=True),
-        "memory_total_mb": fields.IntegerField(nullable=True),
-        "memory_remaining_mb": fields.IntegerField(nullable=True),
-        "request_id": fields.StringField(nullable=True),
-        "project_id": fields.StringField(nullable=True),
-        "user_id": fields.StringField(nullable=True),
-        "cell_uuid": fields.UUIDField(nullable=True),
-        "created_at": fields.DateTimeField(nullable=True),
-        "updated_at": fields.DateTimeField(nullable=True),
-    }
-
-    uuid: str
-    instance_uuid: str
-    migration_type: str
-    status: str
-    source_host: str | None
-    source_node: str | None
-    dest_host: str | None
-    dest_node: str | None
-    old_flavor: Flavor | None
-    new_flavor: Flavor | None
-    memory_total_mb: int | None
-    memory_remaining_mb: int | None
-    request_id: str | None
-    project_id: str | None
-    user_id: str | None
-    cell_uuid: str | None
-    created_at: datetime | None
-    updated_at: datetime | None
+    uuid: str = fields.UUIDField()
+    instance_uuid: str = fields.UUIDField()
+    migration_type: str = fields.StringField()
+    status: str = fields.StringField()
+    source_host: str | None = fields.HostNameField(nullable=True)
+    source_node: str | None = fields.HostNameField(nullable=True)
+    dest_host: str | None = fields.HostNameField(nullable=True)
+    dest_node: str | None = fields.HostNameField(nullable=True)
+    old_flavor: Flavor | None = fields.ObjectField("Flavor", nullable=True)
+    new_flavor: Flavor | None = fields.ObjectField("Flavor", nullable=True)
+    memory_total_mb: int | None = fields.IntegerField(nullable=True)
+    memory_remaining_mb: int | None = fields.IntegerField(nullable=True)
+    request_id: str | None = fields.StringField(nullable=True)
+    project_id: str | None = fields.StringField(nullable=True)
+    user_id: str | None = fields.StringField(nullable=True)
+    cell_uuid: str | None = fields.UUIDField(nullable=True)
+    created_at: datetime | None = fields.DateTimeField(nullable=True)
+    updated_at: datetime | None = fields.DateTimeField(nullable=True)
 
     @property
     def has_ended(self) -> bool:

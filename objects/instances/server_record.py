@@ -22,20 +22,9 @@ class ServerRecord(base.ArmillaryObject):
     ``faults`` (oldest first) are empty unless the instance is handed over.
     """
 
-    VERSION = "1.0"
-
-    fields = {
-        "instance": fields.ObjectField("Instance"),
-        "migration": fields.ObjectField("Migration"),
-        "flow_state": fields.JSONField(default={}),
-        "commands_total": fields.IntegerField(),
-        "actions": fields.ListOfObjectsField("InstanceAction", default=[]),
-        "faults": fields.ListOfObjectsField("InstanceFault", default=[]),
-    }
-
-    instance: Instance
-    migration: Migration
-    flow_state: dict[str, Any]
-    commands_total: int
-    actions: list[InstanceAction]
-    faults: list[InstanceFault]
+    instance: Instance = fields.ObjectField("Instance")
+    migration: Migration = fields.ObjectField("Migration")
+    flow_state: dict[str, Any] = fields.JSONField(default={})
+    commands_total: int = fields.IntegerField()
+    actions: list[InstanceAction] = fields.ListOfObjectsField("InstanceAction", default=[])
+    faults: list[InstanceFault] = fields.ListOfObjectsField("InstanceFault", default=[])

@@ -93,17 +93,9 @@ class ClaimBatch(base.ArmillaryObject):
     (provider UUID -> amounts).
     """
 
-    VERSION = "1.0"
-
-    fields = {
-        "owners": fields.JSONField(),
-        "amounts": fields.JSONField(),
-        "claims": fields.JSONField(),
-    }
-
-    owners: list[Any]
-    amounts: list[Any]
-    claims: list[Any]
+    owners: list[Any] = fields.JSONField()
+    amounts: list[Any] = fields.JSONField()
+    claims: list[Any] = fields.JSONField()
 
     @classmethod
     def of(cls, claims: Iterable[AnyClaim]) -> Self:
@@ -142,11 +134,7 @@ class ClaimAnswers(base.ArmillaryObject):
     It includes claims that succeeded without a write, for their reason.
     """
 
-    VERSION = "1.0"
-
-    fields = {"refused": fields.JSONField()}
-
-    refused: list[Any]
+    refused: list[Any] = fields.JSONField()
 
     @classmethod
     def of(cls, results: Iterable[AnyResult]) -> Self:

@@ -35,12 +35,8 @@ _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 class ProviderUUIDs(base.ArmillaryObject):
     """Ids and UUIDs of providers, in the same order; deleted providers are left out."""
 
-    VERSION = "1.0"
-
-    fields = {"ids": fields.PackedColumnField(), "uuids": fields.UUIDColumnField(default=[])}
-
-    ids: Ids
-    uuids: list[str]
+    ids: Ids = fields.PackedColumnField()
+    uuids: list[str] = fields.UUIDColumnField(default=[])
 
 
 def check_of(ids: Ids, words: Words) -> str:

@@ -46,12 +46,8 @@ class SchedulingBatch(base.ArmillaryObject):
     return_alternates and takes_zones.
     """
 
-    VERSION = "1.0"
-
-    fields = {"specs": fields.ListOfObjectsField("RequestSpec"), "requests": fields.JSONField()}
-
-    specs: list[RequestSpec]
-    requests: list[dict[str, Any]]
+    specs: list[RequestSpec] = fields.ListOfObjectsField("RequestSpec")
+    requests: list[dict[str, Any]] = fields.JSONField()
 
     @classmethod
     def of(cls, requests: Iterable[BatchedRequest]) -> Self:
@@ -108,17 +104,9 @@ class SchedulingAnswers(base.ArmillaryObject):
     Callers that support zones may also get zone_entries.
     """
 
-    VERSION = "1.0"
-
-    fields = {
-        "hosts": fields.JSONField(),
-        "traces": fields.JSONField(default={}),
-        "answers": fields.JSONField(),
-    }
-
-    hosts: Any
-    traces: dict[str, Any]
-    answers: list[dict[str, Any]]
+    hosts: Any = fields.JSONField()
+    traces: dict[str, Any] = fields.JSONField(default={})
+    answers: list[dict[str, Any]] = fields.JSONField()
 
     @classmethod
     def of(cls, answers: Iterable[Answer]) -> Self:

@@ -36,32 +36,15 @@ class DecisionTrace(base.ArmillaryObject):
       could have been asked.
     """
 
-    VERSION = "1.0"
-
-    fields = {
-        "request_id": fields.StringField(nullable=True),
-        "created_at": fields.DateTimeField(nullable=True),
-        "hosts_total": fields.IntegerField(default=0),
-        "ruled_out": fields.JSONField(default=[]),
-        "nearest": fields.JSONField(default=[]),
-        "candidates": fields.IntegerField(default=0),
-        "unknown": fields.IntegerField(default=0),
-        "filters": fields.JSONField(default=[]),
-        "choices": fields.JSONField(default=[]),
-        "timings_ms": fields.JSONField(default={}),
-        "sentence": fields.StringField(nullable=True),
-        "zones": fields.JSONField(default=[]),
-    }
-
-    request_id: str | None
-    created_at: datetime | None
-    hosts_total: int
-    ruled_out: list[Plain]
-    nearest: list[Plain]
-    candidates: int
-    unknown: int
-    filters: list[Plain]
-    choices: list[Plain]
-    timings_ms: dict[str, float]
-    sentence: str | None
-    zones: list[Plain]
+    request_id: str | None = fields.StringField(nullable=True)
+    created_at: datetime | None = fields.DateTimeField(nullable=True)
+    hosts_total: int = fields.IntegerField(default=0)
+    ruled_out: list[Plain] = fields.JSONField(default=[])
+    nearest: list[Plain] = fields.JSONField(default=[])
+    candidates: int = fields.IntegerField(default=0)
+    unknown: int = fields.IntegerField(default=0)
+    filters: list[Plain] = fields.JSONField(default=[])
+    choices: list[Plain] = fields.JSONField(default=[])
+    timings_ms: dict[str, float] = fields.JSONField(default={})
+    sentence: str | None = fields.StringField(nullable=True)
+    zones: list[Plain] = fields.JSONField(default=[])

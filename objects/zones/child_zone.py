@@ -12,20 +12,9 @@ class ChildZone(base.ArmillaryObject):
     ``transport_url`` is the child's broker, with the account that the child created for its parent.
     """
 
-    VERSION = "1.0"
-
-    fields = {
-        "uuid": fields.UUIDField(),
-        "name": fields.StringField(),
-        "transport_url": fields.StringField(),
-        "disabled": fields.BooleanField(default=False),
-        "created_at": fields.DateTimeField(nullable=True),
-        "updated_at": fields.DateTimeField(nullable=True),
-    }
-
-    uuid: str
-    name: str
-    transport_url: str
-    disabled: bool
-    created_at: datetime | None
-    updated_at: datetime | None
+    uuid: str = fields.UUIDField()
+    name: str = fields.StringField()
+    transport_url: str = fields.StringField()
+    disabled: bool = fields.BooleanField(default=False)
+    created_at: datetime | None = fields.DateTimeField(nullable=True)
+    updated_at: datetime | None = fields.DateTimeField(nullable=True)

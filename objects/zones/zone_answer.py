@@ -25,27 +25,14 @@ class ZoneAnswer(base.ArmillaryObject):
     of hosts that its parent received, and with the number of its own hosts.
     """
 
-    VERSION = "1.0"
-
-    fields = {
-        "host_ids": fields.ListOfStringsField(default=[]),
-        "paths": fields.JSONField(default=[]),
-        "weighers": fields.ListOfStringsField(default=[]),
-        "raw": fields.ColumnField(),
-        "multipliers": fields.ColumnField(),
-        "bounds": fields.ColumnField(),
-        "was_pruned": fields.BooleanField(default=False),
-        "zones": fields.JSONField(default=[]),
-    }
-
-    host_ids: list[str]
-    paths: list[list[str]]
-    weighers: list[str]
-    raw: np.ndarray
-    multipliers: np.ndarray
-    bounds: np.ndarray
-    was_pruned: bool
-    zones: list[dict[str, Any]]
+    host_ids: list[str] = fields.ListOfStringsField(default=[])
+    paths: list[list[str]] = fields.JSONField(default=[])
+    weighers: list[str] = fields.ListOfStringsField(default=[])
+    raw: np.ndarray = fields.ColumnField()
+    multipliers: np.ndarray = fields.ColumnField()
+    bounds: np.ndarray = fields.ColumnField()
+    was_pruned: bool = fields.BooleanField(default=False)
+    zones: list[dict[str, Any]] = fields.JSONField(default=[])
 
     def entries(self) -> list[dict[str, Any]]:
         """Return ``{"host_id", "path"}`` of each host, in order, for the origin's walk."""

@@ -16,25 +16,13 @@ class ZoneQuery(base.ArmillaryObject):
     answer, ``profile`` the name of the weighing profile that all zones must share.
     """
 
-    VERSION = "1.0"
-
-    fields = {
-        "request_id": fields.StringField(),
-        "visited": fields.ListOfStringsField(),
-        "request_spec": fields.ObjectField("RequestSpec"),
-        "instance_uuids": fields.ListOfStringsField(),
-        "entries_max": fields.IntegerField(),
-        "time_limit_seconds": fields.FloatField(),
-        "profile": fields.StringField(),
-    }
-
-    request_id: str
-    visited: list[str]
-    request_spec: RequestSpec
-    instance_uuids: list[str]
-    entries_max: int
-    time_limit_seconds: float
-    profile: str
+    request_id: str = fields.StringField()
+    visited: list[str] = fields.ListOfStringsField()
+    request_spec: RequestSpec = fields.ObjectField("RequestSpec")
+    instance_uuids: list[str] = fields.ListOfStringsField()
+    entries_max: int = fields.IntegerField()
+    time_limit_seconds: float = fields.FloatField()
+    profile: str = fields.StringField()
 
 
 @base.ArmillaryObjectRegistry.register
@@ -46,18 +34,8 @@ class ZoneOrder(base.ArmillaryObject):
     ``origin`` is the zone that the request came from.
     """
 
-    VERSION = "1.0"
-
-    fields = {
-        "origin": fields.StringField(),
-        "request_spec": fields.ObjectField("RequestSpec"),
-        "instances": fields.JSONField(),
-        "host_ids": fields.ListOfStringsField(),
-        "attempts": fields.JSONField(),
-    }
-
-    origin: str
-    request_spec: RequestSpec
-    instances: list[dict[str, Any]]
-    host_ids: list[str]
-    attempts: list[int]
+    origin: str = fields.StringField()
+    request_spec: RequestSpec = fields.ObjectField("RequestSpec")
+    instances: list[dict[str, Any]] = fields.JSONField()
+    host_ids: list[str] = fields.ListOfStringsField()
+    attempts: list[int] = fields.JSONField()

@@ -35,26 +35,12 @@ class ZoneSummary(base.ArmillaryObject):
     "state", "zones": [...]}]``.
     """
 
-    VERSION = "1.0"
-
-    fields = {
-        "zone": fields.StringField(),
-        "sender": fields.StringField(),
-        "seq": fields.IntegerField(),
-        "sent_at": fields.DateTimeField(),
-        "push_seconds": fields.FloatField(),
-        "depth": fields.IntegerField(),
-        "capabilities": fields.JSONField(),
-        "counts": fields.JSONField(),
-        "zones": fields.JSONField(default=[]),
-    }
-
-    zone: str
-    sender: str
-    seq: int
-    sent_at: datetime
-    push_seconds: float
-    depth: int
-    capabilities: dict[str, Any]
-    counts: dict[str, Any]
-    zones: list[dict[str, Any]]
+    zone: str = fields.StringField()
+    sender: str = fields.StringField()
+    seq: int = fields.IntegerField()
+    sent_at: datetime = fields.DateTimeField()
+    push_seconds: float = fields.FloatField()
+    depth: int = fields.IntegerField()
+    capabilities: dict[str, Any] = fields.JSONField()
+    counts: dict[str, Any] = fields.JSONField()
+    zones: list[dict[str, Any]] = fields.JSONField(default=[])
