@@ -11,6 +11,7 @@ from api.authentication import make_authenticate
 from api.body import Body, read_body
 from api.call import AppState, Call
 from api.event_hub import EventHub
+from api.host_ids import HostIds
 from api.policies import list_rules
 from api.policies.base import IS_ADMIN
 from api.routes import ROUTES
@@ -59,6 +60,7 @@ def make_app(
         policy=enforcer,
         max_limit=conf.api.max_limit,
         link_prefix=_without_slash(conf.api.compute_link_prefix),
+        host_ids=HostIds(conductor),
         document=functools.cache(openapi.document),
         events=events,
     )

@@ -9,9 +9,11 @@ from typing import Any
 import falcon
 
 from api.event_hub import EventHub
+from api.host_ids import HostIds
 from api.links import Links
 from armillary import exception
 from armillary.http import call
+from armillary.http.own_origin import own_origin
 from conductor.super_conductor.interface import SuperConductorAPI
 
 
@@ -22,6 +24,7 @@ class AppState(call.Site):
     conductor: SuperConductorAPI
     max_limit: int
     link_prefix: str | None
+    host_ids: HostIds
     events: EventHub | None = None
 
 
@@ -34,13 +37,17 @@ class Call(call.Call[AppState]):
     @classmethod
     def of(cls, req: falcon.Request, **fields: Any) -> Call:
         """Return the call of a request, with these other fields."""
-        prefix = fields["site"].link_prefix or req.prefix
+        prefix = fields["site"].link_prefix or own_origin(req)
         return cls(links=Links(prefix, req.path, req.params), **fields)
 
     @property
     def conductor(self) -> SuperConductorAPI:
         """Client of the super conductor, the only service that this API calls."""
         return self.site.conductor
+
+    def host_id(self, project_id: str, host: str | None) -> str:
+        """Return a host's opaque id for a project; empty for a server without a host."""
+        return self.site.host_ids.of(self.context, project_id, host)
 
     def allows(self, rule: str, target: Mapping[str, Any] | None = None) -> bool:
         """Return whether ``authorize`` would succeed, for responses that show more to some."""

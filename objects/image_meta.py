@@ -4,6 +4,9 @@ from datetime import datetime
 
 from objects import base, fields
 
+PRIVATE_PROPERTIES = frozenset({"process_environment"})
+"""Properties that often contain passwords, for the image's owner alone."""
+
 
 @base.ArmillaryObjectRegistry.register
 class ImageMeta(base.ArmillaryObject):

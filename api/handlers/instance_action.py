@@ -6,7 +6,6 @@ from typing import Any
 
 from api import times
 from api.call import Call
-from api.handlers.server import host_id
 from api.policies import instance_action as policies
 from armillary import exception
 from armillary.http.call import Answer
@@ -48,17 +47,19 @@ def _brief(action: InstanceAction) -> dict[str, Any]:
 def _show(call: Call, action: InstanceAction) -> dict[str, Any]:
     shows_details = call.allows(policies.EVENT_DETAILS)
     project = call.subject.project_id
-    events = [_event(event, project, shows_details=shows_details) for event in action.events]
+    events = [_event(call, event, project, shows_details=shows_details) for event in action.events]
     return {**_brief(action), "events": events}
 
 
-def _event(event: InstanceActionEvent, project: str, *, shows_details: bool) -> dict[str, Any]:
+def _event(
+    call: Call, event: InstanceActionEvent, project: str, *, shows_details: bool
+) -> dict[str, Any]:
     shown = {
         "event": event.event,
         "start_time": times.microseconds(event.start_time),
         "finish_time": times.microseconds(event.finish_time),
         "result": event.result,
-        "hostId": host_id(project, event.host),
+        "hostId": call.host_id(project, event.host),
         "armillary:attempt": event.attempt,
     }
     if shows_details:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import ipaddress
 import json
 from collections.abc import Mapping
@@ -107,11 +106,6 @@ def delete(call: Call) -> Answer:
 def status_of(server: Instance) -> str:
     """Return the Compute API's status of a server."""
     return STATUSES_OF_TASKS.get(server.task_state or "", STATUSES[server.vm_state])
-
-
-def host_id(project_id: str, host: str | None) -> str:
-    """Return a host's opaque id for a project: it only shows which of its servers share a host."""
-    return "" if host is None else hashlib.sha256(f"{project_id}{host}".encode()).hexdigest()
 
 
 # Listing ------------------------------------------------------------------------------------------
@@ -289,7 +283,7 @@ def _show(call: Call, server: Instance, *, shows_hosts: bool) -> dict[str, Any]:
         "status": status_of(server),
         "tenant_id": server.project_id,
         "user_id": server.user_id,
-        "hostId": host_id(server.project_id, server.host),
+        "hostId": call.host_id(server.project_id, server.host),
         "created": times.seconds(server.created_at),
         "updated": times.seconds(server.updated_at or server.created_at),
         "flavor": _flavor(server.flavor),

@@ -149,8 +149,9 @@ Maximum number of items in one response. A longer list ends with a link to its n
             "compute_link_prefix",
             schemes=["http", "https"],
             help="""
-Base URL of the links in responses, such as ``https://cloud.example.org``, for an API behind a
-proxy. Unset: the address that the request was sent to.
+Base URL of the links in responses, such as ``https://cloud.example.org``, for an API that clients
+reach by a name or through a proxy. Unset: the local address at which the request arrived. The
+header ``Host`` of a request is never used.
 """,
         ),
     ]

@@ -37,6 +37,15 @@ PEM file with the certificate authorities of clients. If set, a client must pres
 signed by one of them. Unset: clients need no certificate.
 """,
         ),
+        cfg.URIOpt(
+            "rest_link_prefix",
+            schemes=["http", "https"],
+            help="""
+Base URL, without the path of the API, of the header ``Location`` in responses, such as
+``https://cloud.example.org``, for an API that clients reach by a name or through a proxy. Unset:
+the local address at which the request arrived. The header ``Host`` of a request is never used.
+""",
+        ),
         cfg.IntOpt(
             "rest_threads",
             default=16,

@@ -86,6 +86,18 @@ class _Connection(PatientConnection):
     RequestHandlerClass = _Request
 
 
+class _Gateway(wsgi.Gateway_10):
+    """Tell the application the local address of the connection as the server's."""
+
+    def get_environ(self) -> Any:
+        environ = super().get_environ()  # type: ignore[no-untyped-call]
+        name, port = self.req.conn.socket.getsockname()[:2]
+        address = ipaddress.ip_address(name.partition("%")[0])  # without an interface's scope
+        mapped = getattr(address, "ipv4_mapped", None)  # of an IPv4 client, on ::
+        environ |= {"SERVER_NAME": str(mapped or address), "SERVER_PORT": str(port)}
+        return environ
+
+
 class _Server(wsgi.Server):
     """cheroot's server with our limits, and its errors in our log."""
 
@@ -177,6 +189,7 @@ class HttpServer:
             limits=limits,
         )
         self._server.refusal = refusal
+        self._server.gateway = _Gateway
         if tls is not None:
             self._server.ssl_adapter = TlsAdapter(tls, clock)
         self._wanted = (host, port)

@@ -214,22 +214,30 @@ class SuperConductorAPI(Interface):
 
     @call(API, is_repeatable=False)
     def create_image(self, context: RequestContext, image: ImageMeta) -> ImageMeta:
-        """Store an image record (its ID is set by the caller). Raises ImageExists."""
+        """Store an image record of the caller's project. Raises ImageExists.
+
+        The caller sets the ID.
+        """
 
     @call(API)
     def get_image(self, context: RequestContext, image: str) -> ImageMeta:
         """Return an image by ID, else by name.
 
-        Raises ImageNotFound, Invalid for an ambiguous name.
+        Its private properties are there for administrators and its owner's project only. Raises
+        ImageNotFound, Invalid for an ambiguous name.
         """
 
     @call(API)
     def list_images(self, context: RequestContext) -> list[ImageMeta]:
-        """Return all images, sorted by name and ID."""
+        """Return all images, sorted by name and ID; for private properties see ``get_image``."""
 
     @call(API)
     def delete_image(self, context: RequestContext, image: str) -> None:
         """Delete an image record; instances keep their copy. Raises ImageNotFound."""
+
+    @call(API)
+    def get_host_id_key(self, context: RequestContext) -> str:
+        """Return the deployment's secret key of hosts' opaque ids, as text."""
 
     # Aggregates, zones, server groups
 

@@ -13,6 +13,7 @@ from conductor.super_conductor.endpoints.flavors_and_images import FlavorsEndpoi
 from conductor.super_conductor.endpoints.quotas import AllocationsEndpoint, QuotasEndpoint
 from conductor.super_conductor.endpoints.servers import ServersEndpoint
 from conductor.super_conductor.endpoints.zone import ZoneEndpoint
+from conductor.super_conductor.hosts.host_id_key import HostIdKey
 from conductor.super_conductor.hosts.host_views import Hosts
 from conductor.super_conductor.housekeeping import Housekeeping
 from conductor.super_conductor.move.cell_relay import CellRelay
@@ -61,6 +62,7 @@ def make_endpoints(
         DryRuns(conf, database, cells, scheduler),
         FlavorsEndpoint(database, now),
         ImagesEndpoint(database, now),
+        HostIdKey(database),
         AggregatesEndpoint(database, metadata, now, notifier),
         ServerGroupsEndpoint(conf, database, now, notifier),
         Hosts(conf, database, cells, placement, metadata, own_records=records),

@@ -49,6 +49,7 @@ def make_app(conf: cfg.ConfigOpts, engine: PlacementEngine) -> wsgi_middleware.W
         policy=Enforcer(conf, list_rules()),
         incomplete_consumer_project_id=options.incomplete_consumer_project_id,
         incomplete_consumer_user_id=options.incomplete_consumer_user_id,
+        link_prefix=(options.rest_link_prefix or "").rstrip("/") or None,
         document=functools.cache(openapi.document),
     )
     dialect = make_dialect(site)

@@ -8,6 +8,7 @@ from typing import Any
 import falcon
 
 from armillary.http import call
+from armillary.http.own_origin import own_origin
 from placement.engine import PlacementEngine
 
 
@@ -18,6 +19,7 @@ class AppState(call.Site):
     engine: PlacementEngine
     incomplete_consumer_project_id: str
     incomplete_consumer_user_id: str
+    link_prefix: str | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -26,7 +28,7 @@ class Call(call.Call[AppState]):
 
     ``query`` has every parameter with all its values, in order; ``body`` is the parsed JSON.
     ``root`` is the path below which the API is mounted, such as ``/placement`` or nothing;
-    ``origin`` the address that the request was sent to, such as ``http://controller:8778``.
+    ``origin`` the address that the request arrived at, such as ``http://controller:8778``.
     """
 
     root: str
@@ -35,7 +37,8 @@ class Call(call.Call[AppState]):
     @classmethod
     def of(cls, req: falcon.Request, **fields: Any) -> Call:
         """Return the call of a request, with these other fields."""
-        return cls(root=req.root_path, origin=f"{req.scheme}://{req.netloc}", **fields)
+        origin = fields["site"].link_prefix or own_origin(req)
+        return cls(root=req.root_path, origin=origin, **fields)
 
     @property
     def engine(self) -> PlacementEngine:

@@ -125,8 +125,19 @@ class Image(Base):
     min_disk_gb: Mapped[int]
     size_bytes: Mapped[int] = mapped_column(sa.BigInteger)
     properties: Mapped[dict[str, Any]]
+    owner: Mapped[str | None] = mapped_column(sa.String(NAME_LENGTH))
+    """Project whose users see all of its properties."""
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime | None]
+
+
+class DeploymentSecret(Base):
+    """A random secret that all processes of the deployment share."""
+
+    __tablename__ = "deployment_secrets"
+
+    name: Mapped[str] = mapped_column(sa.String(WORD_LENGTH), primary_key=True)
+    value: Mapped[str] = mapped_column(sa.String(NAME_LENGTH))
 
 
 class Aggregate(Base):

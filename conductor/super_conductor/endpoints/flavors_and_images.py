@@ -53,16 +53,16 @@ class ImagesEndpoint:
     def create_image(self, context: RequestContext, image: ImageMeta) -> ImageMeta:
         now = moment(self._now())
         return self._database.run_in_writer(
-            lambda session: images.create_image(session, image, now=now)
+            lambda session: images.create_image(session, image, owner=context.project_id, now=now)
         )
 
     def get_image(self, context: RequestContext, image: str) -> ImageMeta:
         with self._database.reader() as session:
-            return images.get_image(session, image)
+            return images.show_image(session, image, context)
 
     def list_images(self, context: RequestContext) -> list[ImageMeta]:
         with self._database.reader() as session:
-            return images.list_images(session)
+            return images.list_images(session, context)
 
     def delete_image(self, context: RequestContext, image: str) -> None:
         self._database.run_in_writer(lambda session: images.delete_image(session, image))

@@ -113,6 +113,15 @@ def test_links_begin_with_the_prefix_of_a_proxy(
     assert version["links"] == [{"rel": "self", "href": "https://cloud.example.org/v2.1/"}]
 
 
+def test_links_do_not_follow_the_header_of_a_client(make_api: Callable[[], Api]) -> None:
+    """A cache before the API would lead others to the host that an attacker names."""
+    for headers in ({"Host": "evil.example"}, {"X-Forwarded-Host": "evil.example"}):
+        answer = make_api().send("GET", "/", headers=headers)
+        assert "evil" not in answer.text
+        (version,) = answer.json["versions"]
+        assert version["links"][0]["href"] == "http://falconframework.org/v2.1/"
+
+
 def test_the_operators_policy_file_changes_who_administers(
     tmp_path: Path, make_api: Callable[[], Api]
 ) -> None:

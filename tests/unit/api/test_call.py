@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from api.call import AppState, Call
+from api.host_ids import HostIds
 from api.links import Links
 from armillary import exception
 from armillary.context import RequestContext
@@ -26,7 +27,12 @@ class OwnersOnly:
 def site() -> AppState:
     client = SuperConductorClient(SuperConductor())
     return AppState(
-        conductor=client, policy=OwnersOnly(), max_limit=10, link_prefix=None, document=dict
+        conductor=client,
+        policy=OwnersOnly(),
+        max_limit=10,
+        link_prefix=None,
+        document=dict,
+        host_ids=HostIds(client),
     )
 
 

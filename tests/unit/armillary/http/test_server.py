@@ -11,9 +11,11 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import falcon
 import pytest
 
 from armillary import exception
+from armillary.http.own_origin import own_origin
 from armillary.http.server import HttpServer
 
 SECONDS_MAX = 20
@@ -36,6 +38,12 @@ def refuse_unread(environ: dict[str, Any], start_response: Callable[..., Any]) -
     return []
 
 
+def say_origin(environ: dict[str, Any], start_response: Callable[..., Any]) -> list[bytes]:
+    body = own_origin(falcon.Request(environ)).encode()
+    start_response("200 OK", [("Content-Length", str(len(body)))])
+    return [body]
+
+
 class Gate:
     """An application that holds requests until the gate opens."""
 
@@ -56,7 +64,7 @@ def serve() -> Iterator[Callable[..., HttpServer]]:
     servers: list[HttpServer] = []
 
     def start(app: Any, **more: Any) -> HttpServer:
-        server = HttpServer(app, host="127.0.0.1", **{"port": 0, "threads": 4, **more})
+        server = HttpServer(app, **{"host": "127.0.0.1", "port": 0, "threads": 4, **more})
         servers.append(server)
         server.start()
         return server
@@ -318,3 +326,15 @@ def test_it_works_with_either_concurrency_backend(backend: str) -> None:
         capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
     assert result.stdout.split() == [backend, "5", "True"], result.stderr
+
+
+@pytest.mark.parametrize(("bound", "own"), [("0.0.0.0", "127.0.0.1"), ("::", "127.0.0.1")])
+def test_the_own_address_is_not_what_a_client_says(
+    bound: str, own: str, serve: Callable[..., HttpServer]
+) -> None:
+    """It is the local end of the connection, also where the server listens on all addresses."""
+    _, port = serve(say_origin, host=bound).address
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=SECONDS_MAX)
+    connection.request("GET", "/", headers={"Host": "evil.example"})
+    assert connection.getresponse().read().decode() == f"http://{own}:{port}"
+    connection.close()

@@ -121,7 +121,11 @@ def _flavors_and_images() -> None:
         *_columns(sa.Integer(), "min_ram_mb", "min_disk_gb"),
         _column("size_bytes", sa.BigInteger()),
         _column("properties", _JSON),
+        _column("owner", _NAME, null=True),
         *_times(),
+    )
+    op.create_table(
+        "deployment_secrets", _column("name", _WORD, primary_key=True), _column("value", _NAME)
     )
     _index("images", "name")
 

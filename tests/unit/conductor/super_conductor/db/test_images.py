@@ -9,6 +9,7 @@ import pytest
 from sqlalchemy.orm import Session
 
 from armillary import exception
+from armillary.context import admin_context
 from armillary.db import Database
 from conductor.super_conductor.db import images
 from objects.image_meta import ImageMeta
@@ -23,7 +24,7 @@ def session(api_database: Database) -> Iterator[Session]:
 
 
 def create(session: Session, name: str = "loop", **values: Any) -> ImageMeta:
-    return images.create_image(session, builders.an_image(name, **values), now=NOW)
+    return images.create_image(session, builders.an_image(name, **values), owner="p1", now=NOW)
 
 
 def test_an_image_is_found_by_id_and_by_name(session: Session) -> None:
@@ -61,7 +62,7 @@ def test_images_are_listed_by_name_and_id(session: Session) -> None:
     """So that pages are stable."""
     made = [create(session, name) for name in ("b", "a", "a")]
     expected = sorted((one.name, one.id) for one in made)
-    assert [(one.name, one.id) for one in images.list_images(session)] == expected
+    assert [(one.name, one.id) for one in images.list_images(session, admin_context())] == expected
 
 
 def test_a_deleted_image_is_unknown(session: Session) -> None:
