@@ -4,8 +4,6 @@ An id is a keyed hash, since names of hosts can be guessed. The key is a secret 
 so that all API processes give the same id, and each project has a key of its own derived from it.
 """
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 

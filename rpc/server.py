@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 from typing import Any
 
@@ -9,12 +10,15 @@ import oslo_messaging
 from oslo_config import cfg
 
 from armillary import exception
+from armillary.context import RequestContext
 from rpc.endpoints import Handler, wire_handlers_of
 from rpc.interface import Interface
 from rpc.signing import dispatch
 from rpc.signing.message_signer import MessageSigner
 from rpc.thread_pool import ReceivingServer
 from rpc.timing import ServerTimes
+
+LOG = logging.getLogger(__name__)
 
 
 class _BaseEndpoint:
@@ -46,13 +50,36 @@ class _DeclaredMethods:
     def __init__(self, interface: type[Interface], endpoints: Iterable[Any]) -> None:
         self.target = oslo_messaging.Target(version=interface.VERSION)
         for name, handler in wire_handlers_of(interface, endpoints).items():
-            setattr(self, name, _exposed(handler))
+            setattr(self, name, _exposed(_without_inner_details(interface, name, handler)))
 
 
 def _exposed(handler: Handler) -> Handler:
     answering = oslo_messaging.expected_exceptions(exception.ArmillaryError)(handler)
     exposed: Handler = oslo_messaging.expose(answering)
     return exposed
+
+
+def _without_inner_details(interface: type[Interface], method: str, handler: Handler) -> Handler:
+    """Keep what only this process may know of an error out of the answer, such as SQL.
+
+    An answer contains an error with its causes and their tracebacks. An unexpected error is logged
+    here, and the caller is told of its class alone.
+    """
+
+    def answer(context: RequestContext, **arguments: Any) -> Any:
+        try:
+            return handler(context, **arguments)
+        except exception.ArmillaryError as error:
+            refusal = error
+        except Exception as error:
+            LOG.exception("%s on %s failed unexpectedly", method, interface.TOPIC)
+            refusal = exception.RpcFailed(
+                method=method, topic=interface.TOPIC, reason=type(error).__name__
+            )
+        refusal.__cause__ = refusal.__context__ = refusal.__traceback__ = None
+        raise refusal
+
+    return answer
 
 
 class RpcServer:

@@ -8,7 +8,7 @@ from typing import Any
 
 import oslo_messaging
 
-from armillary import service_metrics
+from armillary import exception, service_metrics
 
 SENT_AT = "sent_at"
 """Context key of the time a message was sent, in seconds since 1970; older peers omit it."""
@@ -114,4 +114,6 @@ def _served(method: str, error: Exception) -> str:
 
 
 def _server_outcome(error: Exception) -> str:
-    return "refused" if isinstance(error, oslo_messaging.ExpectedException) else "error"
+    if not isinstance(error, oslo_messaging.ExpectedException):
+        return "error"
+    return "error" if isinstance(error.exc_info[1], exception.RpcFailed) else "refused"

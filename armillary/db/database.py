@@ -304,5 +304,4 @@ class Database:
             raise
 
     def _unavailable(self, error: BaseException) -> exception.DatabaseUnavailable:
-        reason = " ".join(mask_passwords(error).split())
-        return exception.DatabaseUnavailable(name=self.name, reason=reason)
+        return exception.DatabaseUnavailable(name=self.name, reason=errors.reason_of(error))

@@ -3,6 +3,8 @@
 from oslo_db import exception as oslo_exception
 from sqlalchemy import exc
 
+from armillary.masking import mask_passwords
+
 # PostgreSQL: serialisation failure, deadlock, lock not available. MySQL: lock wait timeout,
 # deadlock, and MariaDB's changed record.
 _TRANSIENT_SQLSTATES = frozenset({"40001", "40P01", "55P03"})
@@ -59,6 +61,21 @@ def is_unreachable(error: BaseException) -> bool:
 def is_exhausted_pool(error: BaseException) -> bool:
     """Return whether no connection of the pool became free in time."""
     return isinstance(error, exc.TimeoutError)
+
+
+def reason_of(error: BaseException) -> str:
+    """Return an error's text in one line, that of a database without SQL and its parameters.
+
+    Of a driver's text only the first line is used: further ones may quote the statement.
+    """
+    driver_error = _original(error)
+    if driver_error is not None:
+        text = str(driver_error).strip().partition("\n")[0]
+    elif isinstance(error, exc.StatementError | oslo_exception.DBError):
+        text = type(error).__name__
+    else:
+        text = str(error)
+    return " ".join(mask_passwords(text).split())
 
 
 def _original(error: BaseException) -> BaseException | None:

@@ -46,6 +46,7 @@ class Housekeeping:
         self._reclaimer = Reclaimer(conf, cells, workflows.deletes.delete, now)
         self._reconciler = Reconciler(env, peers, workflows.deletes.delete)
         self._retention = Retention(conf, database, now)
+        self._foreign_hosts = discovery.ForeignHosts()
 
     def periodic_tasks(self) -> list[PeriodicTask]:
         """Return the periodic tasks."""
@@ -80,7 +81,7 @@ class Housekeeping:
 
     def discover_hosts(self) -> None:
         """Map new hosts, and update aggregates in placement if their members changed."""
-        found = discovery.discover_hosts(self._env.database, self._peers.cells)
+        found = discovery.discover_hosts(self._env.database, self._peers.cells, self._foreign_hosts)
         if found.changed_hosts:
             self.metadata.aggregates_of_hosts_changed(found.changed_hosts)
 

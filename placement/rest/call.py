@@ -37,7 +37,7 @@ class Call(call.Call[AppState]):
     @classmethod
     def of(cls, req: falcon.Request, **fields: Any) -> Call:
         """Return the call of a request, with these other fields."""
-        origin = fields["site"].link_prefix or own_origin(req)
+        origin = fields["site"].link_prefix or own_origin(req.env)
         return cls(root=req.root_path, origin=origin, **fields)
 
     @property

@@ -111,7 +111,9 @@ class CellDiscoverHosts(_AskCells, Lister):
     def take_action(self, parsed_args: Namespace) -> tuple[Any, Any]:
         with self.open_cells() as links:
             cell_uuid = self.find_uuid(parsed_args.cell) if parsed_args.cell is not None else None
-            found = discovery.discover_hosts(self.database, links, cell_uuid=cell_uuid)
+            found = discovery.discover_hosts(
+                self.database, links, discovery.ForeignHosts(), cell_uuid=cell_uuid
+            )
         for name in found.down_cells:
             self.app.stderr.write(f"cell {name} does not answer; its hosts are skipped\n")
         rows = [(host, cell) for cell, hosts in found.new_hosts.items() for host in hosts]

@@ -12,6 +12,7 @@ from typing import Any
 
 from armillary.backoff import Backoff, KeyedBackoff
 from armillary.concurrency import WorkerPool
+from armillary.db import errors as db_errors
 from conductor.common import leased_work
 from conductor.common.leased_work import PooledWork, StepHook
 from conductor.common.leases import Lease, Leases
@@ -55,7 +56,7 @@ class Builds(PooledWork[BuildTask]):
         return {"fence": fence.next_attempt(ReservationRow.fence)}
 
     def _values_of_failure(self, error: Exception) -> Mapping[str, Any]:
-        return {"failure": str(error)[:FAILURE_LENGTH_MAX]}
+        return {"failure": db_errors.reason_of(error)[:FAILURE_LENGTH_MAX]}
 
     def begin(self, lease: Lease) -> bool:
         """Queue a new reservation; it is processed together with others that are waiting.

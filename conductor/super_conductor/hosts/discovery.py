@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from sqlalchemy.orm import Session
@@ -39,19 +39,43 @@ class Discovered:
     down_cells: list[str]
 
 
-def discover_hosts(database: Database, cells: Cells, *, cell_uuid: str | None = None) -> Discovered:
+class ForeignHosts:
+    """Hosts that a cell reports although they are mapped to another; each is logged once."""
+
+    def __init__(self) -> None:
+        self._logged: dict[str, set[str]] = {}
+
+    def note(self, cell: CellMapping, hosts: Iterable[str]) -> None:
+        """Note all such hosts of a cell, and log those that are new."""
+        found = set(hosts)
+        for host in sorted(found - self._logged.get(cell.uuid, set())):
+            LOG.warning(
+                "Host %s of cell %s is already mapped to another cell; it is left there. Give the "
+                "host another name, or remove its old service and mapping",
+                host,
+                cell.name,
+            )
+        self._logged[cell.uuid] = found
+
+
+def discover_hosts(
+    database: Database, cells: Cells, foreign: ForeignHosts, *, cell_uuid: str | None = None
+) -> Discovered:
     """Map unmapped hosts of all enabled cells, or of one.
 
-    ``cell_uuid`` selects one cell. Raises CellNotFound for an unknown cell. The result names cells
-    that did not answer.
+    ``cell_uuid`` selects one cell. ``foreign`` is kept by callers that repeat this. Raises
+    CellNotFound for an unknown cell. The result names cells that did not answer.
     """
     with database.reader() as session:
         asked = _cells_to_ask(session, cell_uuid)
     answers: Answers[dict[str, list[str]]] = cells.ask_all(_hosts_of, among=asked)
     found = Discovered({}, [], answers.down_cells)
     for cell in asked:
-        hosts = answers.by_cell.get(cell.uuid, {})
-        new, changed = _compare(database, cell, hosts)
+        if cell.uuid not in answers.by_cell:
+            continue
+        hosts = answers.by_cell[cell.uuid]
+        new, changed, others = _compare(database, cell, hosts)
+        foreign.note(cell, others)
         if new:
             LOG.info("Cell %s: new hosts %s", cell.name, ", ".join(new))
             found.new_hosts[cell.name] = new
@@ -87,14 +111,14 @@ def _hosts_of(cell: CellConductorAPI) -> dict[str, list[str]]:
 
 def _compare(
     database: Database, cell: CellMapping, hosts: Mapping[str, list[str]]
-) -> tuple[list[str], list[str]]:
-    """Store new and changed hosts; return both, sorted."""
+) -> tuple[list[str], list[str], list[str]]:
+    """Store new and changed hosts; return both, and those of other cells, sorted."""
     with database.reader() as session:
         known = host_mappings.list_node_uuids(session, cell.uuid)
     new = sorted(hosts.keys() - known.keys())
     changed = sorted(host for host, nodes in hosts.items() if known.get(host, []) != nodes)
     if not new and not changed:
-        return [], []
+        return [], [], []
 
     def write(session: Session) -> None:
         host_mappings.map_hosts(session, cell.uuid, {host: hosts[host] for host in new})
@@ -104,10 +128,11 @@ def _compare(
     database.run_in_writer(write)
     with database.reader() as session:
         ours = host_mappings.list_node_uuids(session, cell.uuid)
-    for host in new:
-        if host not in ours:
-            LOG.warning("Host %s of cell %s is already mapped to another cell", host, cell.name)
-    return [host for host in new if host in ours], [host for host in changed if host in ours]
+    return (
+        [host for host in new if host in ours],
+        [host for host in changed if host in ours],
+        [host for host in new if host not in ours],
+    )
 
 
 def _page_after(context: RequestContext, marker: InstanceMarker | None) -> Any:

@@ -1,7 +1,5 @@
 """Opaque ids of hosts: equal on all API processes, of no use to who guesses names."""
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 from typing import cast

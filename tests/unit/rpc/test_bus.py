@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pkgutil
 import threading
 import uuid
 
@@ -17,6 +18,8 @@ from rpc.transport import Bus
 from tests.fixtures.configuration import messaging_conf
 from tests.fixtures.interfaces import Anything
 from tests.fixtures.looks import Looks
+
+SERIALISE = "oslo_messaging._drivers.common.serialize_remote_exception"
 
 
 class Echo:
@@ -43,6 +46,12 @@ class Echo:
 
     def break_down(self, context):
         raise KeyError("inner detail")
+
+    def lose_database(self, context):
+        try:
+            self.break_down(context)
+        except KeyError as error:
+            raise exception.DatabaseUnavailable(name="cell", reason="away") from error
 
     def hang(self, context):
         self.release.wait(30)
@@ -73,6 +82,9 @@ class EchoAPI(Interface):
 
     @call()
     def break_down(self, context): ...
+
+    @call()
+    def lose_database(self, context): ...
 
     @call()
     def hang(self, context, *, timeout_seconds): ...
@@ -166,6 +178,21 @@ def test_an_unexpected_error_is_told_apart(serve, api):
     serve()
     with pytest.raises(exception.RpcFailed, match="KeyError"):
         api.break_down(admin_context())
+
+
+def test_an_answer_tells_no_inner_details(serve, api, monkeypatch, caplog):
+    """What a database said, with its SQL, is for this process's log, not for a compute agent."""
+    sent = []
+    serialise = pkgutil.resolve_name(SERIALISE)
+    monkeypatch.setattr(SERIALISE, lambda *args: sent.append(serialise(*args)) or sent[-1])
+    serve()
+    with pytest.raises(exception.RpcFailed):
+        api.break_down(admin_context())
+    with pytest.raises(exception.DatabaseUnavailable, match="away"):
+        api.lose_database(admin_context())
+    assert len(sent) == 2
+    assert not [answer for answer in sent if "inner detail" in answer]
+    assert "inner detail" in caplog.text
 
 
 def test_what_is_not_declared_cannot_be_called(serve, make_bus, url):

@@ -81,3 +81,26 @@ def test_an_exhausted_pool_is_its_own_case() -> None:
     """It was waited for already."""
     assert errors.is_exhausted_pool(exc.TimeoutError())
     assert not errors.is_exhausted_pool(oslo_exception.DBConnectionError())
+
+
+SQL = "INSERT INTO images (environment) VALUES ('PASSWORD')"
+PARAMETERS = {"environment": "PASSWORD"}
+OF_POSTGRESQL = WithCode(f"no table\nLINE 1: {SQL}", "42P01")
+OF_MYSQL = pymysql.ProgrammingError(1146, "no table")
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (exc.OperationalError(SQL, PARAMETERS, OF_POSTGRESQL), "no table"),
+        (oslo_exception.DBError(exc.DBAPIError(SQL, {}, OF_MYSQL)), "(1146, 'no table')"),
+        (exc.StatementError("a value", SQL, PARAMETERS, ValueError()), "StatementError"),
+        (oslo_exception.DBDuplicateEntry(SQL), "DBDuplicateEntry"),
+        (exc.TimeoutError("QueuePool limit"), "QueuePool limit"),
+        (ValueError("two\nlines"), "two lines"),
+    ],
+    ids=["postgresql", "mysql-within-oslo", "before-the-driver", "oslo", "pool", "another"],
+)
+def test_a_reason_has_no_sql(error: Exception, reason: str) -> None:
+    """Neither the statement nor its parameters, which belong to projects."""
+    assert errors.reason_of(error) == reason

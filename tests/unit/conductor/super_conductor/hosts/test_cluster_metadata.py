@@ -95,7 +95,9 @@ def test_a_new_node_of_a_host_joins_its_aggregates(
     (cell,) = plane.cells.values()
     cell.nodes[0] = cell.nodes[0].with_values(uuid="c0ffee00-0000-4000-8000-000000000009")
     assert plane.links is not None
-    changed = discovery.discover_hosts(plane.database, plane.links).changed_hosts
+    changed = discovery.discover_hosts(
+        plane.database, plane.links, discovery.ForeignHosts()
+    ).changed_hosts
     facts.aggregates_of_hosts_changed(changed)
     assert plane.placement.aggregates == {made.uuid: [cell.nodes[0].uuid]}
 

@@ -8,7 +8,12 @@ import pytest
 from armillary import exception
 from conductor.super_conductor.db import cells as cells_db
 from conductor.super_conductor.db import host_mappings, quotas, request_specs
-from conductor.super_conductor.hosts.discovery import Discovered, discover_hosts, map_instances
+from conductor.super_conductor.hosts.discovery import (
+    Discovered,
+    ForeignHosts,
+    discover_hosts,
+    map_instances,
+)
 from objects.hosts.service import Service
 from tests import builders
 from tests.fixtures.control_plane import NOW, ControlPlane, a_user
@@ -19,7 +24,7 @@ TIMEOUT = oslo_messaging.MessagingTimeout("no answer")
 
 def discover(plane: ControlPlane, cell_uuid: str | None = None) -> Discovered:
     assert plane.links is not None
-    return discover_hosts(plane.database, plane.links, cell_uuid=cell_uuid)
+    return discover_hosts(plane.database, plane.links, ForeignHosts(), cell_uuid=cell_uuid)
 
 
 def the_cell(plane: ControlPlane) -> CellConductor:
@@ -88,6 +93,32 @@ def test_a_host_of_two_cells_stays_where_it_is(
     plane.add_cell("cell2", hosts=0).add_host("cell1-host1")
     assert discover(plane) == Discovered({}, [], [])
     assert "cell1-host1" in caplog.text
+
+
+def test_a_host_of_two_cells_is_logged_once(
+    plane: ControlPlane, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Not in every round, but again when it comes back; a cell that is away changes nothing."""
+    assert plane.links is not None
+    links, foreign = plane.links, ForeignHosts()
+    discover(plane)
+    other = plane.add_cell("cell2", hosts=0)
+    node, service = other.add_host("cell1-host1"), other.services[-1]
+
+    def warnings_of_a_round() -> int:
+        caplog.clear()
+        discover_hosts(plane.database, links, foreign)
+        return caplog.text.count("cell1-host1")
+
+    assert [warnings_of_a_round() for _ in range(3)] == [1, 0, 0]
+    plane.bus_of(other).fail("list_known_hosts", TIMEOUT)
+    assert [warnings_of_a_round() for _ in range(2)] == [0, 0]
+    other.nodes.remove(node)
+    other.services.remove(service)
+    assert warnings_of_a_round() == 0
+    other.nodes.append(node)
+    other.services.append(service)
+    assert warnings_of_a_round() == 1
 
 
 def test_an_unknown_cell_is_not_found(plane: ControlPlane) -> None:
