@@ -9,7 +9,7 @@ SHORT   = $(PYTEST) -m 'not long' --left-out-log $(VENV)/left-out --closing-line
 	--failed-folder $(VENV)/failed/$(@:test-%=%)
 PIP    := $(VENV)/bin/python -m pip -qq --disable-pip-version-check
 
-# Of the unit tests, one for each of two cores: each collects all tests for itself.
+# Of the unit tests, one for each of two cores.
 WORKERS := 2
 
 # How long `make check` begins tests for, beside those of what changed.
@@ -53,12 +53,13 @@ up: $(TEST) ## Keep a whole control plane running in one process, until Ctrl-C
 .PHONY: test check wheel unit functional integration long libvirt conformance conformance-serve-cmd fuzz faults mutants simulation bench bench-builds bench-placement bench-scheduling
 test: $(TEST) $(LIBVIRT) $(HARNESS) ## Run all tests; the closing lines say what was left out for a missing service
 	@rm -rf $(VENV)/left-out $(GROUPS)
-	@$(MAKE) --no-print-directory -j 3 --output-sync=line test-deployments test-faults test-units; outcome=$$?; \
+	@$(MAKE) --no-print-directory -j 4 --output-sync=line \
+		test-deployments test-faults test-units test-units-conductor; outcome=$$?; \
 		head -qn -1 $(GROUPS)/*; tail -qn 1 $(GROUPS)/*; exit $$outcome
 
 # Services of many processes mostly wait, unit tests compute: side by side they take little longer than the longest. What
 # waits has deadlines, so it goes first, and few at a time; by a little only, or a busy machine would starve the unit tests.
-.PHONY: test-deployments test-faults test-units
+.PHONY: test-deployments test-faults test-units test-units-conductor
 test-deployments:
 	$(SHORT) --ignore tests/integration/placement --ignore tests/integration/libvirt tests/functional tests/integration
 
@@ -66,8 +67,12 @@ test-faults:
 	ARMILLARY_CONFORMANCE=$(CONFORMANCE) nice -n 1 $(SHORT) \
 		tests/faults tests/integration/placement tests/conformance tests/simulation
 
+# Two halves that each collect their own tests: workers of pytest-xdist would each collect all.
 test-units:
-	nice -n 2 $(SHORT) -n $(WORKERS) tests/unit
+	nice -n 2 $(SHORT) --ignore tests/unit/conductor --ignore tests/unit/programs tests/unit
+
+test-units-conductor:
+	nice -n 2 $(SHORT) tests/unit/conductor tests/unit/programs
 
 check: format lint $(LIBVIRT) ## Before each commit, in 3 minutes: format, lint, the unit tests of what changed, others while there is time
 	$(TIMED) -n $(WORKERS) --budget-seconds $(SECONDS_LEFT) tests/unit

@@ -1,6 +1,8 @@
 """Every step of every kind of leased work: it fails, its conductor is killed, it runs twice.
 
 A step that is added to a table is covered at once, or ``test_every_step_is_in_a_story`` fails.
+Which steps of conductors' work are interrupted is a sample, another one with each commit; `make
+long` takes all.
 """
 
 from __future__ import annotations
@@ -32,12 +34,15 @@ from tests.fixtures.direct_bus import Killed
 from tests.fixtures.operated_cell import OperatedCell
 from tests.fixtures.operation_stories import BETWEEN_CELLS, ON_B, Stage
 from tests.fixtures.operation_stories import STORIES as OPERATIONS
+from tests.fixtures.sampling import sample
 from tests.unit.conductor.super_conductor.move.moves import (
     an_instance,
     assert_as_before,
     assert_moved,
     start,
 )
+
+EVERY = 3
 
 
 @dataclasses.dataclass(frozen=True)
@@ -289,15 +294,20 @@ STORIES = [
     Story("return of an evacuated host", "stage", CLEANUP, a_return_of_an_evacuated_host),
 ]  # fmt: skip
 EACH_STORY = pytest.mark.parametrize("story", STORIES, ids=lambda story: story.name)
-EACH_STEP = pytest.mark.parametrize(
-    ("story", "step"),
-    [
-        pytest.param(story, step, id=f"{story.name}: {step}")
+
+
+def some_ends(key: str) -> pytest.MarkDecorator:
+    """Return steps to interrupt, before or after them: a sample of all."""
+    ends = [
+        pytest.param(story, step, when_done, id=f"{story.name}: {step}-{end}")
         for story in STORIES
         for step in story.steps
-    ],
-)
-EACH_END = pytest.mark.parametrize("when_done", [False, True], ids=["before", "after"])
+        for when_done, end in ((False, "before"), (True, "after"))
+    ]
+    arguments = ("story", "step", "when_done")
+    return pytest.mark.parametrize(arguments, list(sample(ends, EVERY, key)))
+
+
 Begin = Callable[[Story], Played]
 
 
@@ -348,8 +358,7 @@ def test_every_step_may_run_twice(harness: StepHarness, begin: Begin, story: Sto
     played.check()
 
 
-@EACH_END
-@EACH_STEP
+@some_ends("failures")
 def test_a_step_that_fails_is_run_again(
     harness: StepHarness, begin: Begin, story: Story, step: str, *, when_done: bool
 ) -> None:
@@ -367,8 +376,7 @@ def work_and_settle(played: Played) -> None:
     played.settle()
 
 
-@EACH_END
-@EACH_STEP
+@some_ends("kills")
 def test_another_conductor_goes_on_after_a_kill_at_a_step(
     harness: StepHarness, begin: Begin, story: Story, step: str, *, when_done: bool
 ) -> None:

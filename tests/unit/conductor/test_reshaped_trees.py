@@ -1,4 +1,4 @@
-"""Trees of providers that take another shape in use: allocations move along, on each engine."""
+"""Trees of providers that take another shape in use: allocations move along."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from placement.engine import PlacementEngine
 from placement.manager import SCHEMA, PlacementManager
 from tests import builders
 from tests.fixtures.cell import Cell, a_node, node_uuid
-from tests.fixtures.databases import NewTables
+from tests.fixtures.databases import NewTables, on_one_server
 from tests.fixtures.direct_bus import Killed
 from tests.fixtures.placement import engines, placement_conf
 from tests.fixtures.placement_examiner import Examiner
@@ -30,6 +30,9 @@ from tests.unit.conductor.common.cell_db.test_provider_trees import (
     tree,
 )
 
+ON_ENGINES = ["sqlite", *on_one_server("reshaped trees")]
+pytestmark = pytest.mark.parametrize("any_tables", ON_ENGINES, indirect=True)
+
 SLOT = "CUSTOM_SLOT"
 SLOTS = {SLOT: {"total": 4, "max_unit": 4}}
 TURNS = 6
@@ -38,7 +41,7 @@ CLAIMERS = 2
 
 @pytest.fixture
 def url(any_tables: NewTables) -> str:
-    """Return the URL of a placement's database, on each of the three engines."""
+    """Return the URL of a placement's database."""
     return any_tables(SCHEMA)
 
 

@@ -20,6 +20,7 @@ from placement.ledger.allocation_transaction import AllocationTransaction, Consu
 from placement.ledger.ledger import Account, Holding, Ledger
 from placement.providers.inventory import RATIO_MAX, Inventory
 from tests.builders import a_provider, a_uuid
+from tests.fixtures.databases import NewTables
 from tests.fixtures.placement import SCHEMA, placement_conf
 
 NOW = dt.datetime(2030, 1, 31, 12, 0, 0)
@@ -28,9 +29,8 @@ BIG = Inventory(2**31 - 1, 5, 2, 2**31 - 1, 3, RATIO_MAX)
 
 
 @pytest.fixture
-def database(any_database_url: str) -> Iterator[Database]:
-    made = Database(any_database_url, name="placement")
-    made.sync(SCHEMA)
+def database(any_tables: NewTables) -> Iterator[Database]:
+    made = Database(any_tables(SCHEMA), name="placement")
     yield made
     made.dispose()
 

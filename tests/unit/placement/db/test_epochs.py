@@ -9,15 +9,15 @@ import pytest
 
 from armillary.db import Database
 from placement.db import epochs
+from tests.fixtures.databases import NewTables
 from tests.fixtures.placement import SCHEMA
 
 SECONDS_MAX = 30
 
 
 @pytest.fixture
-def database(any_database_url: str) -> Iterator[Database]:
-    made = Database(any_database_url, name="placement")
-    made.sync(SCHEMA)
+def database(any_tables: NewTables) -> Iterator[Database]:
+    made = Database(any_tables(SCHEMA), name="placement")
     yield made
     made.dispose()
 

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from armillary import exception
-from armillary.db import Database
 from placement.providers.inventory import AMOUNT_MAX, RATIO_MAX, Inventory
 from tests.builders import a_provider
+from tests.fixtures.databases import NewTables
 from tests.fixtures.placement import SCHEMA, NewEngine, engines
 
 SECONDS_MAX = 30
@@ -19,12 +19,9 @@ LARGEST = Inventory(AMOUNT_MAX, AMOUNT_MAX, AMOUNT_MAX, AMOUNT_MAX, AMOUNT_MAX, 
 
 
 @pytest.fixture
-def any_engine(any_database_url: str) -> Iterator[NewEngine]:
+def any_engine(any_tables: NewTables) -> Iterator[NewEngine]:
     """Lend a function that makes one more engine on one database."""
-    database = Database(any_database_url, name="placement")
-    database.sync(SCHEMA)
-    database.dispose()
-    with engines(any_database_url) as make:
+    with engines(any_tables(SCHEMA)) as make:
         yield make
 
 

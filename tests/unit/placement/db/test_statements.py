@@ -11,15 +11,15 @@ from sqlalchemy.orm import Session
 from armillary.db import Database
 from placement.db.models import ResourceClass, ResourceProvider, Trait, Usage
 from placement.db.statements import any_of, in_lists, insert_rows, rows_in, upsert
+from tests.fixtures.databases import NewTables
 from tests.fixtures.placement import SCHEMA
 
 MANY = 12_000
 
 
 @pytest.fixture
-def database(any_database_url: str) -> Iterator[Database]:
-    made = Database(any_database_url, name="placement")
-    made.sync(SCHEMA)
+def database(any_tables: NewTables) -> Iterator[Database]:
+    made = Database(any_tables(SCHEMA), name="placement")
     yield made
     made.dispose()
 

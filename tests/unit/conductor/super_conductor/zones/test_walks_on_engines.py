@@ -1,6 +1,7 @@
 """Tests of walks, deletes and sizes with the zones' records on a database server.
 
-One tree for each engine serves all tests of this file: each has servers of its own in it.
+One tree serves all tests of this file: each has servers of its own in it. A run takes one of the
+engines, `make long` both.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from armillary import exception
 from conductor.super_conductor.db import quotas
 from objects.traces.decision_trace import DecisionTrace
 from tests.fixtures.control_plane import API_SCHEMA, PROJECT
-from tests.fixtures.databases import SERVERS, SyncedDatabases
+from tests.fixtures.databases import SERVERS, SyncedDatabases, on_one_server
 from tests.fixtures.zones import Zone, zone_tree
 from tests.unit.conductor.super_conductor.zones.test_groups_elsewhere import a_group
 from tests.unit.conductor.super_conductor.zones.test_lost_answers import TIMEOUT
@@ -27,13 +28,7 @@ from tests.unit.conductor.super_conductor.zones.test_servers_elsewhere import (
 from tests.unit.conductor.super_conductor.zones.test_walk import child, create, show
 
 
-@pytest.fixture(
-    scope="module",
-    params=[
-        pytest.param("postgresql", marks=pytest.mark.postgresql),
-        pytest.param("mariadb", marks=pytest.mark.mariadb),
-    ],
-)
+@pytest.fixture(scope="module", params=on_one_server("walks"))
 def tree(
     request: pytest.FixtureRequest,
     tmp_path_factory: pytest.TempPathFactory,
