@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,6 +11,7 @@ from api.handlers import server
 from api.policies import explanation as policies
 from armillary.http.call import Answer
 from armillary.http.validation import invalid
+from objects.instances.new_servers import DryRunRequest
 
 SERVER = "server"
 SPEC = "request_spec"
@@ -30,10 +32,10 @@ def create(call: Call) -> Answer:
         if SERVER in call.body:
             raise server.unknown_reference(error, call.body) from error
         raise invalid(SPEC, call.body[SPEC], error.message) from error
-    return Answer({"dry_run": found})
+    return Answer({"dry_run": dataclasses.asdict(found)})
 
 
-def _request(call: Call) -> dict[str, Any]:
+def _request(call: Call) -> DryRunRequest:
     """Return the request in the super conductor's format."""
     body = call.body
     if (SERVER in body) == (SPEC in body):
@@ -41,11 +43,11 @@ def _request(call: Call) -> dict[str, Any]:
     if SERVER in body:
         server.authorize_targets(call, body[SERVER])
         named = {**body, SERVER: {"name": _NAME, **body[SERVER]}}
-        return {SERVER: server.request_of(named)}
+        return DryRunRequest(servers=server.request_of(named))
     if set(body) != {SPEC}:
         raise invalid("body", sorted(body), f"With {SPEC}, put hints into its scheduler_hints")
     _check_depth(body[SPEC])
-    return {SPEC: body[SPEC]}
+    return DryRunRequest(request_spec=body[SPEC])
 
 
 def _check_depth(spec: Mapping[str, Any]) -> None:

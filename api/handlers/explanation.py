@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Any
 
 from api import times
@@ -12,6 +11,7 @@ from api.policies import explanation as policies
 from armillary.http.call import Answer
 from objects.instance import Instance
 from objects.instance_fault import InstanceFault
+from objects.instances.explanation import BuildAttempt, Decision
 
 
 def show(call: Call) -> Answer:
@@ -21,15 +21,15 @@ def show(call: Call) -> Answer:
     explained = call.conductor.explain_server(
         call.context, call.path["server_id"], with_hosts=shows_hosts, decision_of=request_id
     )
-    decisions = [_decision(each, shows_hosts=shows_hosts) for each in explained["decisions"]]
+    decisions = [_decision(each, shows_hosts=shows_hosts) for each in explained.decisions]
     shown = [each for each in decisions if request_id in (None, each["request_id"])]
     explanation = {
-        "server": _server(explained["instance"], shows_hosts=shows_hosts),
+        "server": _server(explained.instance, shows_hosts=shows_hosts),
         "decision": shown[0] if shown else None,
-        "trace": explained["trace"],
+        "trace": explained.trace,
         "decisions": decisions,
-        "faults": [_fault(fault, shows_hosts=shows_hosts) for fault in explained["faults"]],
-        "attempts": [_attempt(item, shows_hosts=shows_hosts) for item in explained["attempts"]],
+        "faults": [_fault(fault, shows_hosts=shows_hosts) for fault in explained.faults],
+        "attempts": [_attempt(item, shows_hosts=shows_hosts) for item in explained.attempts],
     }
     return Answer({"explanation": explanation})
 
@@ -44,15 +44,14 @@ def _server(server: Instance, *, shows_hosts: bool) -> dict[str, Any]:
     return {**shown, "host": server.host} if shows_hosts else shown
 
 
-def _decision(decision: dict[str, Any], *, shows_hosts: bool) -> dict[str, Any]:
-    decided_at = decision["decided_at"]
+def _decision(decision: Decision, *, shows_hosts: bool) -> dict[str, Any]:
     shown = {
-        "operation": decision["operation"],
-        "request_id": decision["request_id"],
-        "decided_at": times.seconds(decided_at and datetime.fromisoformat(decided_at)),
-        "sentence": decision["sentence"],
+        "operation": decision.operation,
+        "request_id": decision.request_id,
+        "decided_at": times.seconds(decision.decided_at),
+        "sentence": decision.sentence,
     }
-    return {**shown, "host": decision["host"]} if shows_hosts else shown
+    return {**shown, "host": decision.host} if shows_hosts else shown
 
 
 def _fault(fault: InstanceFault, *, shows_hosts: bool) -> dict[str, Any]:
@@ -65,6 +64,6 @@ def _fault(fault: InstanceFault, *, shows_hosts: bool) -> dict[str, Any]:
     return {**shown, "host": fault.host, "details": fault.details} if shows_hosts else shown
 
 
-def _attempt(attempt: dict[str, Any], *, shows_hosts: bool) -> dict[str, Any]:
-    shown = {name: attempt[name] for name in ("attempt", "result", "reason")}
-    return {**shown, "host": attempt["host"]} if shows_hosts else shown
+def _attempt(attempt: BuildAttempt, *, shows_hosts: bool) -> dict[str, Any]:
+    shown = {"attempt": attempt.attempt, "result": attempt.result, "reason": attempt.reason}
+    return {**shown, "host": attempt.host} if shows_hosts else shown

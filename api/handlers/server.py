@@ -16,6 +16,7 @@ from armillary.http.validation import invalid
 from objects.extra_specs import host_query
 from objects.flavor import Flavor
 from objects.instance import Instance
+from objects.instances.new_servers import NewServers
 from objects.instances.server_answers import CreatedServers, ServerPage
 from objects.instances.server_filters import ServerFilters
 
@@ -154,24 +155,24 @@ def authorize_targets(call: Call, wanted: Mapping[str, Any]) -> None:
         call.authorize(policies.CREATE_REQUESTED_DESTINATION)
 
 
-def request_of(body: Mapping[str, Any]) -> dict[str, Any]:
+def request_of(body: Mapping[str, Any]) -> NewServers:
     """Return the request in the super conductor's format."""
     wanted = body["server"]
     min_count, max_count = _counts(wanted)
     image = wanted.get("imageRef")
-    return {
-        "name": wanted["name"],
-        "flavor": last_part(wanted["flavorRef"]),
-        "image": last_part(image) if image else None,
-        "min_count": min_count,
-        "max_count": max_count,
-        "availability_zone": _zone(wanted.get("availability_zone")),
-        "metadata": wanted.get("metadata", {}),
-        "networks": _networks(wanted.get("networks")),
-        "hints": _hints(body),
-        "host": wanted.get("host"),
-        "node": wanted.get("hypervisor_hostname"),
-    }
+    return NewServers(
+        name=wanted["name"],
+        flavor=last_part(wanted["flavorRef"]),
+        image=last_part(image) if image else None,
+        min_count=min_count,
+        max_count=max_count,
+        availability_zone=_zone(wanted.get("availability_zone")),
+        metadata=wanted.get("metadata", {}),
+        networks=_networks(wanted.get("networks")),
+        hints=_hints(body),
+        host=wanted.get("host"),
+        node=wanted.get("hypervisor_hostname"),
+    )
 
 
 def _counts(wanted: Mapping[str, Any]) -> tuple[int, int]:
@@ -199,7 +200,7 @@ def _zone(zone: str | None) -> str | None:
     return zone
 
 
-def _networks(networks: str | list[dict[str, Any]] | None) -> list[dict[str, Any]]:
+def _networks(networks: str | list[dict[str, Any]] | None) -> list[dict[str, str | bool]]:
     """Return the networks in the request; ``none`` and ``auto`` name none."""
     if networks is None or isinstance(networks, str):
         return []

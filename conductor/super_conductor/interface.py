@@ -19,9 +19,11 @@ from objects.hosts.service import Service
 from objects.image_meta import ImageMeta
 from objects.instance import Instance
 from objects.instance_fault import InstanceFault
+from objects.instances.explanation import DryRun, Explanation
 from objects.instances.instance_action import InstanceAction
 from objects.instances.instance_command import InstanceCommand
 from objects.instances.instance_group import InstanceGroup
+from objects.instances.new_servers import DryRunRequest, NewServers
 from objects.instances.server_answers import (
     CellServerMarker,
     CellServerPage,
@@ -50,14 +52,9 @@ class SuperConductorAPI(Interface):
     # Servers
 
     @call(API, is_repeatable=False)
-    def create_servers(self, context: RequestContext, request: dict[str, Any]) -> CreatedServers:
+    def create_servers(self, context: RequestContext, servers: NewServers) -> CreatedServers:
         """Accept a request durably: once it is answered, it is never lost.
 
-        ``request``: name, flavor (ID or name), image (ID or name, may be null), min_count,
-        max_count, availability_zone ("zone", "zone:host" or "zone:host:node"; the latter two for
-        administrators), metadata, hints (name -> list of texts; "group" is a server group's UUID),
-        host, node (requested destination). max_count is lowered to what the quota allows if that
-        is at least min_count.
         Raises FlavorNotFound, ImageNotFound, AvailabilityZoneNotFound, ServerGroupNotFound,
         HostNotFound, QuotaExceeded, Invalid.
         """
@@ -157,15 +154,10 @@ class SuperConductorAPI(Interface):
         *,
         with_hosts: bool | None = None,
         decision_of: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> Explanation:
         """Return why an instance is on its host.
 
-        {"instance": Instance, "trace": primitive dict of DecisionTrace's fields with ``choices``
-        reduced to this instance, or null, "decisions": [{"operation" (create, resize, migrate,
-        live-migration, evacuate, unshelve), "request_id", "decided_at" (ISO 8601), "host",
-        "sentence"}] of all stored decisions, newest first, "faults": [InstanceFault] of every
-        attempt, "attempts": [{"attempt", "host", "result", "reason"}]}. The trace is that of the
-        last decision, or of the one made for the request ``decision_of``.
+        The trace is that of the last decision, or of the one made for the request ``decision_of``.
 
         Without ``with_hosts``, names of hosts and values that may contain them are left out. With
         None they are included for administrators only. Raises InstanceNotFound, DecisionNotFound,
@@ -174,18 +166,13 @@ class SuperConductorAPI(Interface):
 
     @call(API)
     def dry_run(
-        self, context: RequestContext, request: dict[str, Any], *, with_hosts: bool
-    ) -> dict[str, Any]:
+        self, context: RequestContext, request: DryRunRequest, *, with_hosts: bool
+    ) -> DryRun:
         """Return where servers would be built now; nothing is claimed, stored or counted.
 
-        ``request`` has ``server``, a dict as for ``create_servers`` (the name may be left out;
-        max_count applies), or ``request_spec``, a dict of RequestSpec's fields (see
-        ``conductor.super_conductor.accept.plain_specs``). Returns {"hosts": for each instance a
-        dict with host, node, availability_zone, allocations, alternates (hosts), zone (path of the
-        zone below that has the host), host_id, alternate_zones, "trace": primitive dict of
-        DecisionTrace's fields}. If no host fits, ``hosts`` is empty and the trace has a sentence.
-        Hosts of other zones have no name and no allocations here. Names of hosts and zones are left
-        out without ``with_hosts``.
+        Of ``servers`` the maximum number is tried; for the fields of ``request_spec`` see
+        ``conductor.super_conductor.accept.plain_specs``. Names of hosts and zones are left out
+        without ``with_hosts``.
         Raises as ``create_servers`` except QuotaExceeded, and UnsupportedPolicy, CellUnavailable,
         Unavailable.
         """

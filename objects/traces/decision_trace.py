@@ -6,6 +6,8 @@ from typing import Any
 from objects import base, fields
 
 Plain = dict[str, Any]
+PlainTrace = dict[str, Any]
+"""A trace as it is stored and shown: JSON with the fields of ``DecisionTrace``."""
 
 
 @base.ArmillaryObjectRegistry.register

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from objects.instances.new_servers import NewServers
 from tests.simulation.hub import HUB
 from tests.simulation.world import World, a_user
 
@@ -44,9 +45,7 @@ def _create(world: World) -> dict[str, str]:
     """Ask for servers; return what is to be done to each."""
     wanted: dict[str, str] = {}
     for flavor, operations in SERVERS.items():
-        count = len(operations)
-        request = {"name": flavor, "flavor": flavor, "image": "loop",
-                   "min_count": count, "max_count": count}  # fmt: skip
+        request = NewServers(flavor, flavor, "loop", min_count=len(operations))
         made = world.api().create_servers(a_user(), request).instances
         wanted.update(zip((server.uuid for server in made), operations, strict=True))
     return wanted

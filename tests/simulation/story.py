@@ -8,6 +8,7 @@ from collections.abc import Set
 from typing import Any
 
 from armillary import exception
+from objects.instances.new_servers import NewServers
 from objects.instances.server_filters import ServerFilters
 from tests.simulation.hub import HUB
 from tests.simulation.world import FLAVORS, Server, World, a_user
@@ -93,10 +94,8 @@ class Story:
     def _create(self) -> None:
         count = self._rng.choice((1, 1, 2, 3, 5))
         HUB.watch("user", f"asks for {count} servers")
-        request: dict[str, Any] = {
-            "name": "web", "flavor": self._rng.choice(list(FLAVORS)), "image": "loop",
-            "min_count": count, "max_count": count,
-        }  # fmt: skip
+        flavor = self._rng.choice(list(FLAVORS))
+        request = NewServers("web", flavor, "loop", min_count=count)
         answer = self._world.api().create_servers(a_user(), request)
         for server in answer.instances:
             self.accepted.add(server.uuid)

@@ -46,6 +46,7 @@ from objects.base import ArmillaryObject
 from objects.flavor import Flavor
 from objects.instance import Instance
 from objects.instances.instance_group import InstanceGroup
+from objects.instances.new_servers import NewServers
 
 LOG = logging.getLogger(__name__)
 
@@ -68,7 +69,7 @@ class _Asked:
     """A request, and the lease under which it will be stored."""
 
     context: RequestContext
-    request: dict[str, Any]
+    servers: NewServers
     lease: Lease
 
 
@@ -130,7 +131,7 @@ class Acceptance:
             self._accept_all, weight_max=_INSTANCES_MAX, waiting_max=_WAITING_MAX
         )
 
-    def accept(self, context: RequestContext, request: dict[str, Any]) -> Accepted:
+    def accept(self, context: RequestContext, servers: NewServers) -> Accepted:
         """Store a request under a lease. Raises what ``create_servers`` promises.
 
         The number of SQL statements does not depend on the number of servers.
@@ -138,8 +139,8 @@ class Acceptance:
         lease = self._leases.held(self._new_reservation_id())
         accepted = self._combiner.submit(
             owner_of(context).project_id,
-            _Asked(context, request, lease),
-            weight=request.get("max_count") or request.get("min_count") or 1,
+            _Asked(context, servers, lease),
+            weight=max(1, servers.count_max),
         )
         if isinstance(accepted, Exception):
             raise accepted
@@ -148,7 +149,7 @@ class Acceptance:
             context.request_id,
             lease.key,
             len(accepted.instances),
-            request["name"],
+            servers.name,
             context.project_id,
         )
         return accepted
@@ -192,7 +193,7 @@ class Acceptance:
             try:
                 found.append(
                     server_requests.resolve(
-                        session, self._conf, asked.context, asked.request, known_flavors
+                        session, self._conf, asked.context, asked.servers, known_flavors
                     )
                 )
             except exception.ArmillaryError as error:

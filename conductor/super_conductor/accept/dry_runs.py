@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from oslo_config import cfg
@@ -18,12 +18,11 @@ from conductor.super_conductor.db import aggregates, zone_walks
 from conductor.super_conductor.hosts.cells import Cells
 from conductor.super_conductor.zones import paths
 from objects.destinations import Destinations
+from objects.instances.explanation import DryRun
+from objects.instances.new_servers import DryRunHost, DryRunRequest
 from objects.request_spec import RequestSpec
-from objects.selection import Selection
+from objects.traces.decision_trace import PlainTrace
 from scheduler.interface import SchedulerAPI
-
-_NAME = "dry-run"
-_LISTS = ("alternates", "alternate_zones")
 
 
 class DryRuns:
@@ -38,8 +37,8 @@ class DryRuns:
         self._scheduler = scheduler
 
     def dry_run(
-        self, context: RequestContext, request: dict[str, Any], *, with_hosts: bool
-    ) -> dict[str, Any]:
+        self, context: RequestContext, request: DryRunRequest, *, with_hosts: bool
+    ) -> DryRun:
         """See ``SuperConductorAPI``."""
         with self._database.reader() as session:
             spec = self._spec(session, context, request)
@@ -47,29 +46,30 @@ class DryRuns:
             group_members.refresh(
                 spec.instance_group, self._database, self._cells, request_id=context.request_id
             )
-        answer: dict[str, Any]
         try:
             found = self._ask(context, spec)
         except exception.NoValidHost as error:
-            answer = {"hosts": [], "trace": _failed(error)}
+            answer = DryRun([], _failed(error))
         else:
             hosts = self._in_zones(spec, found) if found.zone_entries else _hosts(found)
-            answer = {"hosts": hosts, "trace": found.trace.to_plain()}
+            answer = DryRun(hosts, found.trace.to_plain())
         with self._database.reader() as session:
-            answer["trace"] = decision_traces.with_names(
-                answer["trace"], lambda: aggregates.names_by_uuid(session)
+            trace = decision_traces.with_names(
+                answer.trace, lambda: aggregates.names_by_uuid(session)
             )
-        return answer if with_hosts else _without_hosts(answer)
+        if with_hosts:
+            return DryRun(answer.hosts, trace)
+        return DryRun(
+            [_without_names(each) for each in answer.hosts], decision_traces.without_hosts(trace)
+        )
 
     def _spec(
-        self, session: Session, context: RequestContext, request: dict[str, Any]
+        self, session: Session, context: RequestContext, request: DryRunRequest
     ) -> RequestSpec:
-        if request.get("request_spec") is None:
-            asked = server_requests.resolve(
-                session, self._conf, context, {"name": _NAME, **request["server"]}, {}
-            )
+        if request.servers is not None:
+            asked = server_requests.resolve(session, self._conf, context, request.servers, {})
             return asked.spec(context, count=asked.max_count)
-        spec = plain_specs.read(session, self._conf, context, request["request_spec"])
+        spec = plain_specs.read(session, self._conf, context, request.request_spec or {})
         count_max = self._conf.conductor.max_count
         if not 1 <= spec.num_instances <= count_max:
             raise exception.Invalid(
@@ -90,7 +90,7 @@ class DryRuns:
             takes_zones=True,
         )
 
-    def _in_zones(self, spec: RequestSpec, found: Destinations) -> list[dict[str, Any]]:
+    def _in_zones(self, spec: RequestSpec, found: Destinations) -> list[DryRunHost]:
         """Return where each instance would be built first, and its further candidates in order."""
         entries, count = found.zone_entries, spec.num_instances
         starts = zone_walks.starts(len(entries), count, together=group_members.are_bound(spec))
@@ -101,65 +101,49 @@ class DryRuns:
         ]
 
 
-def _hosts(found: Destinations) -> list[dict[str, Any]]:
+def _hosts(found: Destinations) -> list[DryRunHost]:
     return [
-        {
-            **_host(chosen),
-            "alternates": [other.service_host for other in alternates],
-            "alternate_zones": [None] * len(alternates),
-        }
+        DryRunHost(
+            host=chosen.service_host,
+            node=chosen.nodename,
+            availability_zone=chosen.availability_zone,
+            allocations=chosen.allocation_request,
+            host_id=chosen.compute_node_uuid,
+            alternates=[other.service_host for other in alternates],
+            alternate_zones=[None] * len(alternates),
+        )
         for chosen, *alternates in found.selections()
     ]
 
 
-def _host(selection: Selection) -> dict[str, Any]:
-    return {
-        "host": selection.service_host,
-        "node": selection.nodename,
-        "availability_zone": selection.availability_zone,
-        "allocations": selection.allocation_request,
-        "zone": None,
-        "host_id": selection.compute_node_uuid,
-    }
-
-
-def _in_zone(entries: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Return a host that a zone offered, and the candidates after it.
-
-    Only the zone of a host knows its allocations and the host's name.
-    """
+def _in_zone(entries: Sequence[Mapping[str, Any]]) -> DryRunHost:
+    """Return a host that a zone offered, and the candidates after it."""
     first, *others = entries
-    return {
-        "host": first.get("host"),
-        "node": first.get("node"),
-        "availability_zone": first.get("availability_zone"),
-        "allocations": {},
-        "zone": _zone(first),
-        "host_id": first["host_id"],
-        "alternates": [other.get("host") for other in others],
-        "alternate_zones": [_zone(other) for other in others],
-    }
+    return DryRunHost(
+        host=first.get("host"),
+        node=first.get("node"),
+        availability_zone=first.get("availability_zone"),
+        zone=_zone(first),
+        host_id=first["host_id"],
+        alternates=[other.get("host") for other in others],
+        alternate_zones=[_zone(other) for other in others],
+    )
 
 
-def _zone(entry: dict[str, Any]) -> str | None:
+def _zone(entry: Mapping[str, Any]) -> str | None:
     return paths.to_text(entry["path"]) or None
 
 
-def _failed(error: exception.NoValidHost) -> dict[str, Any]:
+def _failed(error: exception.NoValidHost) -> PlainTrace:
     trace = decision_traces.from_error(error.kwargs.get("trace"))
     if trace is None:
         raise error
     return trace.to_plain()
 
 
-def _without_hosts(answer: dict[str, Any]) -> dict[str, Any]:
-    hidden: dict[str, Any] = {
-        "host": None, "node": None, "allocations": {}, "zone": None, "host_id": None,
-    }  # fmt: skip
-    return {
-        "hosts": [
-            {**each, **hidden, **dict.fromkeys(_LISTS, [None] * len(each["alternates"]))}
-            for each in answer["hosts"]
-        ],
-        "trace": decision_traces.without_hosts(answer["trace"]),
-    }
+def _without_names(host: DryRunHost) -> DryRunHost:
+    """Return only how many candidates there are, and the availability zone of the first."""
+    unnamed: list[str | None] = [None] * len(host.alternates)
+    return DryRunHost(
+        availability_zone=host.availability_zone, alternates=unnamed, alternate_zones=unnamed
+    )

@@ -22,6 +22,7 @@ from objects.flavor import Flavor
 from objects.image_meta import ImageMeta
 from objects.instances.instance_group import InstanceGroup
 from objects.instances.local_resources import local_resources_of
+from objects.instances.new_servers import NewServers
 from objects.pci import pci
 from objects.request_spec import Destination, RequestSpec
 
@@ -54,7 +55,7 @@ class ServerRequest:
     zone: ZoneAsked
     destination: Destination | None
     group: InstanceGroup | None
-    networks: list[dict[str, Any]]
+    networks: list[dict[str, str | bool]]
     local_resources: dict[str, Any]
     hints: dict[str, list[str]]
     metadata: dict[str, str]
@@ -85,34 +86,34 @@ def resolve(
     session: Session,
     conf: cfg.ConfigOpts,
     context: RequestContext,
-    request: dict[str, Any],
+    servers: NewServers,
     known_flavors: dict[str, Flavor],
 ) -> ServerRequest:
     """Resolve all references of a request. Raises what ``create_servers`` promises.
 
     ``known_flavors`` caches the flavors of other requests in the same transaction.
     """
-    min_count, max_count = _counts(request, conf.conductor.max_count)
-    flavor = known_flavors.get(request["flavor"])
+    _check_counts(servers, conf.conductor.max_count)
+    _check_name(servers)
+    flavor = known_flavors.get(servers.flavor)
     if flavor is None:
-        flavor = flavors.get_flavor(session, request["flavor"])
-        known_flavors[request["flavor"]] = flavor
-    image = images.get_image(session, request["image"]) if request.get("image") else None
+        flavor = flavors.get_flavor(session, servers.flavor)
+        known_flavors[servers.flavor] = flavor
+    image = images.get_image(session, servers.image) if servers.image else None
     _check_flavor(flavor, image)
-    hints = _hints(request)
     return ServerRequest(
-        name=_name(request, max_count),
-        min_count=min_count,
-        max_count=max_count,
+        name=servers.name,
+        min_count=servers.min_count,
+        max_count=servers.count_max,
         flavor=flavor,
         image=image,
-        zone=_zone(session, conf, context, request.get("availability_zone")),
-        destination=_destination(session, request.get("host"), request.get("node")),
-        group=_group(session, context, hints),
-        networks=list(request.get("networks") or []),
+        zone=_zone(session, conf, context, servers.availability_zone),
+        destination=_destination(session, servers.host, servers.node),
+        group=_group(session, context, servers.hints),
+        networks=servers.networks,
         local_resources=local_resources_of(flavor, image, pci.parse_aliases(conf.pci.alias)),
-        hints=hints,
-        metadata=dict(request.get("metadata") or {}),
+        hints=servers.hints,
+        metadata=servers.metadata,
     )
 
 
@@ -127,17 +128,15 @@ def parse_zone(text: str | None) -> ZoneAsked:
     return ZoneAsked(zone, host, node)
 
 
-def _name(request: dict[str, Any], max_count: int) -> str:
-    name: str = request["name"]
-    room = models.NAME_LENGTH - (len(f"-{max_count}") if max_count > 1 else 0)
-    if not name.strip() or len(name) > room:
+def _check_name(servers: NewServers) -> None:
+    count = servers.count_max
+    room = models.NAME_LENGTH - (len(f"-{count}") if count > 1 else 0)
+    if not servers.name.strip() or len(servers.name) > room:
         raise exception.Invalid(reason=f"name must have 1 to {room} characters")
-    return name
 
 
-def _counts(request: dict[str, Any], count_max: int) -> tuple[int, int]:
-    min_count = request.get("min_count") or 1
-    max_count = request.get("max_count") or min_count
+def _check_counts(servers: NewServers, count_max: int) -> None:
+    min_count, max_count = servers.min_count, servers.count_max
     if min_count < 1 or max_count < min_count:
         raise exception.Invalid(
             reason=f"min_count ({min_count}) must be at least 1 and at most max_count ({max_count})"
@@ -146,7 +145,6 @@ def _counts(request: dict[str, Any], count_max: int) -> tuple[int, int]:
         raise exception.Invalid(
             reason=f"max_count must be at most {count_max} in one request, not {max_count}"
         )
-    return min_count, max_count
 
 
 def _check_flavor(flavor: Flavor, image: ImageMeta | None) -> None:
@@ -196,11 +194,6 @@ def _check_host(session: Session, host: str) -> str:
     if mapping is None:
         raise exception.HostNotFound(host=host)
     return mapping.cell_uuid
-
-
-def _hints(request: dict[str, Any]) -> dict[str, list[str]]:
-    hints = request.get("hints") or {}
-    return {name: [text] if isinstance(text, str) else list(text) for name, text in hints.items()}
 
 
 def _group(

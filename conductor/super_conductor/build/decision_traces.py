@@ -8,7 +8,7 @@ from typing import Any
 
 from conductor.super_conductor.db.traces import SplitTrace
 from objects.traces import ruled_out
-from objects.traces.decision_trace import DecisionTrace
+from objects.traces.decision_trace import DecisionTrace, Plain, PlainTrace
 
 _OF_AGGREGATES = {"member_of", "forbidden_aggregate"}
 _DETAILS = ("ruled_out", "nearest", "filters", "timings_ms", "zones")
@@ -31,7 +31,7 @@ def split(trace: DecisionTrace, *, size_max: int) -> SplitTrace:
     return SplitTrace(shared, cut)
 
 
-def _cut(shared: dict[str, Any], size_max: int) -> None:
+def _cut(shared: PlainTrace, size_max: int) -> None:
     present = [name for name in _DETAILS if name in shared]
     for name in sorted(present, key=lambda part: _size(shared[part]), reverse=True):
         shared[name] = type(shared[name])()
@@ -39,7 +39,7 @@ def _cut(shared: dict[str, Any], size_max: int) -> None:
             break
 
 
-def from_error(primitive: dict[str, Any] | None) -> DecisionTrace | None:
+def from_error(primitive: Any) -> DecisionTrace | None:
     """Return the trace from an error's wire form; None if it has none."""
     if not primitive or not DecisionTrace.is_primitive(primitive):
         return None
@@ -47,7 +47,7 @@ def from_error(primitive: dict[str, Any] | None) -> DecisionTrace | None:
     return trace
 
 
-def with_names(trace: dict[str, Any], names: Callable[[], Mapping[str, str]]) -> dict[str, Any]:
+def with_names(trace: PlainTrace, names: Callable[[], Mapping[str, str]]) -> PlainTrace:
     """Return a plain trace with names of aggregates; ``names`` is called only if there are any.
 
     An aggregate that was deleted meanwhile keeps its UUID.
@@ -60,7 +60,7 @@ def with_names(trace: dict[str, Any], names: Callable[[], Mapping[str, str]]) ->
     return {**trace, "ruled_out": named}
 
 
-def without_hosts(trace: dict[str, Any]) -> dict[str, Any]:
+def without_hosts(trace: PlainTrace) -> PlainTrace:
     """Return a copy of a plain trace without names of hosts and zones, which users may not see.
 
     Reasons of filters never contain names (``scheduler.explain.reasons``).
@@ -74,7 +74,7 @@ def without_hosts(trace: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _anonymous(choice: dict[str, Any]) -> dict[str, Any]:
+def _anonymous(choice: Plain) -> Plain:
     return {
         **choice,
         "host": None,
@@ -84,7 +84,7 @@ def _anonymous(choice: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _nameless(zone: dict[str, Any]) -> dict[str, Any]:
+def _nameless(zone: Plain) -> Plain:
     """Return a zone's result without its name, and without a reason that may contain one.
 
     The zone that was asked first has an empty path, and keeps its reason.

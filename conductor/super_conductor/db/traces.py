@@ -16,6 +16,7 @@ from sqlalchemy.orm import Session
 
 from conductor.super_conductor.db import models
 from conductor.super_conductor.db.statements import delete, insert_missing
+from objects.traces.decision_trace import Plain, PlainTrace
 
 _NEWEST_FIRST = (models.MoveTrace.stored_at.desc(), models.MoveTrace.migration_uuid)
 
@@ -24,7 +25,7 @@ _NEWEST_FIRST = (models.MoveTrace.stored_at.desc(), models.MoveTrace.migration_u
 class SplitTrace:
     """A decision trace as JSON: the shared part, and instance -> its choice."""
 
-    shared: dict[str, Any]
+    shared: PlainTrace
     choices: Mapping[str, Any]
 
 
@@ -44,7 +45,7 @@ class MoveTrace:
 @dataclasses.dataclass(frozen=True, slots=True)
 class _SharedPart:
     reservation_id: str
-    trace: dict[str, Any]
+    trace: PlainTrace
     stored_at: datetime
 
 
@@ -52,7 +53,7 @@ class _SharedPart:
 class _Choice:
     instance_uuid: str
     reservation_id: str
-    choice: dict[str, Any]
+    choice: Plain
 
 
 def store_trace(session: Session, reservation_id: str, trace: SplitTrace, *, now: datetime) -> None:
@@ -83,7 +84,7 @@ def add_traces(session: Session, traces: Mapping[str, SplitTrace], *, now: datet
     insert_missing(session, models.InstanceChoice, rows)
 
 
-def find_trace(session: Session, instance_uuid: str) -> dict[str, Any] | None:
+def find_trace(session: Session, instance_uuid: str) -> PlainTrace | None:
     """Return the shared part with this instance's choice; None if there is none."""
     shared = session.scalars(
         sa.select(models.DecisionTrace.trace)
@@ -143,7 +144,7 @@ def delete_unused_traces(session: Session) -> None:
 
 
 def store_move_trace(
-    session: Session, decided: MoveTrace, trace: dict[str, Any], *, keep_max: int
+    session: Session, decided: MoveTrace, trace: PlainTrace, *, keep_max: int
 ) -> None:
     """Store or replace the trace of a move; keep the latest ``keep_max`` of its server."""
     session.merge(models.MoveTrace(**dataclasses.asdict(decided), trace=trace))
@@ -171,7 +172,7 @@ def list_move_traces(session: Session, instance_uuid: str) -> list[MoveTrace]:
     return [MoveTrace(*row) for row in rows]
 
 
-def find_move_trace(session: Session, migration_uuid: str) -> dict[str, Any] | None:
+def find_move_trace(session: Session, migration_uuid: str) -> PlainTrace | None:
     """Return the trace of a move; None if it is no longer kept."""
     row = session.get(models.MoveTrace, migration_uuid)
     return None if row is None else row.trace

@@ -13,7 +13,9 @@ from conductor.super_conductor.servers.server_operations import ServerOperations
 from conductor.super_conductor.servers.server_views import Servers
 from conductor.super_conductor.zones.remote_servers import RemoteServers
 from objects.instance import Instance
+from objects.instances.explanation import Explanation
 from objects.instances.instance_action import InstanceAction
+from objects.instances.new_servers import NewServers
 from objects.instances.server_answers import CreatedServers, MigrationPage, ServerPage
 from objects.instances.server_filters import MigrationFilters, ServerFilters
 
@@ -37,8 +39,8 @@ class ServersEndpoint:
         self._operations = operations
         self._remote_servers = remote_servers
 
-    def create_servers(self, context: RequestContext, request: dict[str, Any]) -> CreatedServers:
-        accepted = self._acceptance.accept(context, request)
+    def create_servers(self, context: RequestContext, servers: NewServers) -> CreatedServers:
+        accepted = self._acceptance.accept(context, servers)
         self._builds.begin(accepted.lease)
         return CreatedServers(accepted.lease.key, accepted.instances)
 
@@ -69,10 +71,15 @@ class ServersEndpoint:
         instance_uuid: str,
         with_hosts: bool | None = None,
         decision_of: str | None = None,
-    ) -> dict[str, Any]:
-        asked: dict[str, Any] = {"with_hosts": with_hosts, "decision_of": decision_of}
-        here = partial(self._servers.explain, context, instance_uuid, **asked)
-        return self._remote_servers.explain(context, instance_uuid, here, **asked)
+    ) -> Explanation:
+        shows_hosts = bool(context.is_admin if with_hosts is None else with_hosts)
+        here = partial(
+            self._servers.explain, context, instance_uuid,
+            with_hosts=shows_hosts, decision_of=decision_of,
+        )  # fmt: skip
+        return self._remote_servers.explain(
+            context, instance_uuid, here, with_hosts=shows_hosts, decision_of=decision_of
+        )
 
     def operate_server(
         self, context: RequestContext, instance_uuid: str, operation: str, arguments: dict[str, Any]

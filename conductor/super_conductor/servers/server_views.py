@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from oslo_utils import uuidutils
 
@@ -30,6 +30,7 @@ from conductor.super_conductor.zones.remote_servers import RemoteServers
 from objects.cell_mapping import CELL0_UUID
 from objects.instance import Instance
 from objects.instance_fault import InstanceFault
+from objects.instances.explanation import BuildAttempt, Explanation
 from objects.instances.instance_action import InstanceAction, InstanceActionEvent
 from objects.instances.instance_mapping import InstanceMapping
 from objects.instances.server_answers import InstanceMarker, ServerPage
@@ -145,9 +146,9 @@ class Servers:
         context: RequestContext,
         instance_uuid: str,
         *,
-        with_hosts: bool | None = None,
+        with_hosts: bool,
         decision_of: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> Explanation:
         """Return why a server is on its host; see ``SuperConductorAPI.explain_server``."""
         instance = self.get_server(context, instance_uuid)
         with self._database.reader() as session:
@@ -157,19 +158,15 @@ class Servers:
                 trace = decision_traces.with_names(trace, lambda: aggregates.names_by_uuid(session))
         faults = self._list_faults(context, instance_uuid)
         attempts = _attempts(self.list_actions(context, instance_uuid), faults)
-        shows_hosts = bool(context.is_admin if with_hosts is None else with_hosts)
-        if not shows_hosts:
-            trace = None if trace is None else decision_traces.without_hosts(trace)
-            instance = instance.with_values(host=None, node=None)
-            faults = [fault.with_values(host=None, details=None) for fault in faults]
-            attempts = [{**attempt, "host": None} for attempt in attempts]
-        return {
-            "instance": instance,
-            "trace": trace,
-            "decisions": [each.plain(with_hosts=shows_hosts) for each in decided.decisions],
-            "faults": faults,
-            "attempts": attempts,
-        }
+        if with_hosts:
+            return Explanation(instance, trace, decided.decisions, faults, attempts)
+        return Explanation(
+            instance.with_values(host=None, node=None),
+            None if trace is None else decision_traces.without_hosts(trace),
+            [dataclasses.replace(each, host=None) for each in decided.decisions],
+            [fault.with_values(host=None, details=None) for fault in faults],
+            [dataclasses.replace(each, host=None) for each in attempts],
+        )
 
     def _list_faults(self, context: RequestContext, instance_uuid: str) -> list[InstanceFault]:
         mapping = self._get_mapping(context, instance_uuid)
@@ -359,7 +356,7 @@ def _as_mapped(instance: Instance, mapping: InstanceMapping) -> Instance:
 
 def _attempts(
     actions: Sequence[InstanceAction], faults: Sequence[InstanceFault]
-) -> list[dict[str, Any]]:
+) -> list[BuildAttempt]:
     """Return all build attempts, and the alternates whose claims were refused, in order."""
     reasons = {fault.attempt: fault.message for fault in faults}
     events = [
@@ -372,14 +369,9 @@ def _attempts(
     return [_attempt(event, reasons) for event in sorted(events, key=lambda one: one.attempt)]
 
 
-def _attempt(event: InstanceActionEvent, reasons: dict[int, str]) -> dict[str, Any]:
-    refused = event.event == CLAIM_EVENT
-    return {
-        "attempt": event.attempt,
-        "host": event.host,
-        "result": REFUSED if refused else event.result,
-        "reason": _reason(event, reasons),
-    }
+def _attempt(event: InstanceActionEvent, reasons: dict[int, str]) -> BuildAttempt:
+    result = REFUSED if event.event == CLAIM_EVENT else event.result
+    return BuildAttempt(event.attempt, event.host, result, _reason(event, reasons))
 
 
 def _reason(event: InstanceActionEvent, reasons: dict[int, str]) -> str | None:

@@ -17,6 +17,7 @@ from conductor.super_conductor.zones.forwarded import LIST_SERVERS, decode_answe
 from conductor.super_conductor.zones.routes import Routes
 from objects.cell_mapping import CELL0_UUID
 from objects.instance import Instance
+from objects.instances.explanation import Explanation
 from objects.instances.instance_mapping import InstanceMapping
 from objects.instances.server_answers import InstanceMarker, MigrationPage
 from objects.instances.server_filters import MigrationFilters, ServerFilters
@@ -89,24 +90,29 @@ class RemoteServers:
         self,
         context: RequestContext,
         instance_uuid: str,
-        here: Callable[[], dict[str, Any]],
-        **arguments: Any,
-    ) -> dict[str, Any]:
+        here: Callable[[], Explanation],
+        *,
+        with_hosts: bool,
+        decision_of: str | None,
+    ) -> Explanation:
         """Return its zone's explanation of a server's host, with the zones that were asked."""
-        found = self.ask(context, instance_uuid, "explain_server", here, **arguments)
+        found = self.ask(
+            context, instance_uuid, "explain_server", here,
+            with_hosts=with_hosts, decision_of=decision_of,
+        )  # fmt: skip
         mapping = self._find(context, instance_uuid)
         if mapping is None or mapping.cell_uuid is not None:
             return found
         with self._database.reader() as session:
-            decided = decisions.read(session, instance_uuid)
-        zones = [] if decided.trace is None else decided.trace.get("zones", [])
-        with_hosts = arguments.get("with_hosts")
-        if not (context.is_admin if with_hosts is None else with_hosts):
+            own = decisions.read(session, instance_uuid).trace or {}
+        zones = own.get("zones", [])
+        if not with_hosts:
             zones = decision_traces.without_hosts({"zones": zones})["zones"]
-        if zones and arguments.get("decision_of") is None:
-            found["trace"] = {**(found["trace"] or decided.trace or {}), "zones": zones}
-        found["instance"] = as_mapped(found["instance"], mapping)
-        return found
+        trace = found.trace
+        if zones and decision_of is None:
+            trace = {**(trace or own), "zones": zones}
+        instance = as_mapped(found.instance, mapping)
+        return dataclasses.replace(found, instance=instance, trace=trace)
 
     def list_migrations(
         self,

@@ -18,6 +18,7 @@ from armillary.context import RequestContext
 from armillary.http.server import HttpServer
 from conductor.super_conductor.interface import SuperConductorAPI
 from objects.instance import Instance
+from objects.instances.new_servers import NewServers
 from objects.instances.server_answers import CreatedServers, ServerPage
 from objects.instances.server_filters import ServerFilters
 from programs.commands.app import TOKEN_VARIABLE, URL_VARIABLE, ClientApp
@@ -42,11 +43,11 @@ class BuildingSuperConductor(SuperConductor):
         """Whether nothing that was accepted is ever done."""
         self.totals: dict[str, Any] = {}
 
-    def create_servers(self, context: RequestContext, request: dict[str, Any]) -> CreatedServers:
-        accepted = super().create_servers(context, request)
+    def create_servers(self, context: RequestContext, servers: NewServers) -> CreatedServers:
+        accepted = super().create_servers(context, servers)
         for index, server in enumerate(accepted.instances):
             server.launch_index = index
-            server.name = f"{request['name']}-{index + 1}" if index else request["name"]
+            server.name = f"{servers.name}-{index + 1}" if index else servers.name
             server.reservation_id = accepted.reservation_id
         return accepted
 

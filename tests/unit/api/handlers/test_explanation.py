@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from datetime import UTC, datetime
 
 import pytest
 
+from objects.instances.explanation import Decision
 from tests import builders
 from tests.fixtures.http_api import MEMBER, Api
 from tests.fixtures.super_conductor import SuperConductor
 
 
-def a_decision(operation: str, request_id: str) -> dict[str, Any]:
-    return {
-        "operation": operation,
-        "request_id": request_id,
-        "decided_at": "2030-01-31T12:00:00.123456+00:00",
-        "host": "host2",
-        "sentence": None,
-    }
+def a_decision(operation: str, request_id: str) -> Decision:
+    decided_at = datetime(2030, 1, 31, 12, microsecond=123456, tzinfo=UTC)
+    return Decision(operation, request_id, decided_at, "host2", None)
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ from conductor.common.leases import Leases
 from conductor.super_conductor.accept.acceptance import Acceptance
 from conductor.super_conductor.db import models
 from conductor.super_conductor.manager import SuperConductorManager
+from objects.instances.new_servers import NewServers
 from objects.instances.server_filters import ServerFilters
 from rpc.transport import Bus
 from tests import builders
@@ -27,7 +28,7 @@ def flavor(running: RunningConductor) -> None:
 
 
 def create(running: RunningConductor) -> str:
-    request = {"name": "web", "flavor": "small", "min_count": 1, "max_count": 1}
+    request = NewServers("web", "small")
     answer = running.api.create_servers(a_user(), request)
     uuid: str = answer.instances[0].uuid
     return uuid
@@ -43,7 +44,9 @@ def test_a_server_goes_from_request_to_cell_and_away(running: RunningConductor) 
         running.api.list_servers(a_user(), filters=ServerFilters(), limit=10).instances[0].uuid
         == uuid
     )
-    assert running.api.explain_server(a_user(), uuid)["trace"]["hosts_total"] == 1
+    trace = running.api.explain_server(a_user(), uuid).trace
+    assert trace
+    assert trace["hosts_total"] == 1
     running.api.delete_server(a_user(), uuid)
     with pytest.raises(exception.InstanceNotFound):
         running.api.get_server(a_user(), uuid)
@@ -84,7 +87,7 @@ def test_work_of_a_dead_conductor_is_taken_up(running: RunningConductor) -> None
         now=time.time,
     )  # fmt: skip
     acceptance = Acceptance(running.conf, running.database, leases, now=time.time)
-    accepted = acceptance.accept(a_user(), {"name": "web", "flavor": "small"})
+    accepted = acceptance.accept(a_user(), NewServers("web", "small"))
     uuid = accepted.instances[0].uuid
     running.run_task("recover-builds")
     wait_for(

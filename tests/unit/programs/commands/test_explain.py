@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from objects.instance import Instance
+from objects.instances.explanation import Decision
 from programs.commands.explain import text_of
+from tests import builders
 from tests.unit.programs.conftest import Armillary, BuildingSuperConductor
 
 
@@ -448,10 +450,9 @@ def test_a_decision_is_asked_for_by_its_request(
     armillary: Armillary, conductor: BuildingSuperConductor
 ) -> None:
     """The last one without."""
-    made = {"decided_at": "2030-01-31T12:00:00+00:00", "host": "host2", "sentence": None}
     conductor.decisions = [
-        {**made, "operation": "live-migration", "request_id": "req-2"},
-        {**made, "operation": "create", "request_id": "req-1"},
+        Decision("live-migration", "req-2", builders.A_TIME, "host2", None),
+        Decision("create", "req-1", builders.A_TIME, "host2", None),
     ]
     assert "about its live-migration (req-2): host2." in armillary("explain", "web").out
     ended = armillary("explain", "web", "--request", "req-1")

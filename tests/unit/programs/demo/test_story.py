@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import shlex
 import subprocess
@@ -13,6 +14,8 @@ import pytest
 from rich.console import Console
 
 from armillary.context import RequestContext
+from objects.instances.explanation import Explanation
+from objects.instances.new_servers import NewServers
 from objects.instances.server_answers import CreatedServers
 from programs.demo import fleet, workloads
 from programs.demo.control_plane import ControlPlane, DemoFailed
@@ -36,14 +39,14 @@ class RunningSuperConductor(BuildingSuperConductor):
         self.host = "small-01"
         self.attempt = 2
 
-    def create_servers(self, context: RequestContext, request: dict[str, Any]) -> CreatedServers:
-        accepted = super().create_servers(context, request)
+    def create_servers(self, context: RequestContext, servers: NewServers) -> CreatedServers:
+        accepted = super().create_servers(context, servers)
         for server in accepted.instances:
-            server.name = f"{request['name']}-{server.launch_index + 1}"
+            server.name = f"{servers.name}-{server.launch_index + 1}"
             server.vm_state, server.host, server.attempt = "active", self.host, self.attempt
             if server.flavor.name == fleet.COLOSSAL.name:
                 fault = builders.a_fault(server.uuid, message="No valid host was found.")
-                server.name, server.vm_state, server.fault = request["name"], "error", fault
+                server.name, server.vm_state, server.fault = servers.name, "error", fault
             assert server.image is not None
             command = server.image.properties.get("process_command")
             if command and self.does_not_start:
@@ -58,10 +61,11 @@ class RunningSuperConductor(BuildingSuperConductor):
         instance_uuid: str,
         with_hosts: bool | None = None,
         decision_of: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> Explanation:
         explained = super().explain_server(context, instance_uuid, with_hosts, decision_of)
-        is_error = explained["instance"].vm_state == "error"
-        return {**explained, "trace": a_trace(sentence=SENTENCE if is_error else None)}
+        is_error = explained.instance.vm_state == "error"
+        trace = a_trace(sentence=SENTENCE if is_error else None)
+        return dataclasses.replace(explained, trace=trace)
 
     def delete_server(self, context: RequestContext, instance_uuid: str) -> None:
         super().delete_server(context, instance_uuid)
@@ -181,9 +185,9 @@ def break_sentence(conductor: RunningSuperConductor) -> None:
         instance_uuid: str,
         with_hosts: bool | None = None,
         decision_of: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> Explanation:
         explained = BuildingSuperConductor.explain_server(conductor, context, instance_uuid)
-        return {**explained, "trace": None}
+        return dataclasses.replace(explained, trace=None)
 
     conductor.explain_server = explain_server  # type: ignore[method-assign]
 

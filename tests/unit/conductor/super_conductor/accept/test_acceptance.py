@@ -18,6 +18,7 @@ from conductor.super_conductor.accept import server_requests
 from conductor.super_conductor.accept.acceptance import Acceptance, Accepted
 from conductor.super_conductor.db import models, quotas, request_specs, server_groups
 from objects.fence import FIRST_FENCE
+from objects.instances.new_servers import NewServers
 from objects.request_spec import RequestSpec
 from tests.fixtures.control_plane import ControlPlane, a_user, an_admin
 from tests.fixtures.told import Told
@@ -31,7 +32,7 @@ def accept(plane: ControlPlane) -> Accept:
     """Return a function that asks for one small server, or what is said otherwise."""
 
     def ask(context: RequestContext | None = None, **request: Any) -> Accepted:
-        asked = {"name": "web", "flavor": "small", "min_count": 1, "max_count": 1, **request}
+        asked = NewServers(**{"name": "web", "flavor": "small", **request})
         return plane.acceptance.accept(context or a_user(), asked)
 
     return ask
@@ -88,8 +89,7 @@ def test_a_reservation_id_is_short(plane: ControlPlane) -> None:
     acceptance = Acceptance(
         plane.conf, plane.database, plane.builds.leases, now=plane.clock, rng=rng
     )
-    request = {"name": "web", "flavor": "small"}
-    accepted = acceptance.accept(a_user(), request)
+    accepted = acceptance.accept(a_user(), NewServers("web", "small"))
     assert accepted.lease.key.startswith("r-")
     assert len(accepted.lease.key) == 10
     assert accepted.instances[0].reservation_id == accepted.lease.key
@@ -310,8 +310,8 @@ def test_the_group_of_another_project_is_unknown(plane: ControlPlane, accept: Ac
     """But to an administrator."""
     group = a_group(plane, "p2")
     with pytest.raises(exception.ServerGroupNotFound):
-        accept(hints={"group": group})
-    assert accept(an_admin(), hints={"group": group}).instances
+        accept(hints={"group": [group]})
+    assert accept(an_admin(), hints={"group": [group]}).instances
 
 
 # Quotas
@@ -332,10 +332,10 @@ def test_more_than_the_quota_is_refused_with_the_numbers(
 ) -> None:
     """Two are there, two fit: a third is one too many."""
     group = a_group(plane)
-    accept(min_count=2, max_count=2, hints={"group": group})
+    accept(min_count=2, max_count=2, hints={"group": [group]})
     set_limit(plane, **limits)
     with pytest.raises(exception.QuotaExceeded) as raised:
-        accept(hints={"group": group})
+        accept(hints={"group": [group]})
     unit = 512 if resource == "ram" else 1
     assert raised.value.kwargs == {
         "resource": resource, "requested": unit, "used": 2 * unit, "limit": 2 * unit,
@@ -374,11 +374,11 @@ def accept_at_once(plane: ControlPlane, requests: Sequence[dict[str, Any]]) -> l
     together = threading.Barrier(len(requests))
 
     def ask(request: dict[str, Any]) -> str | None:
-        asked = {"name": "web", "flavor": "small", "min_count": 1, "max_count": 1, **request}
+        asked = {"name": "web", "flavor": "small", **request}
         context = asked.pop("context", a_user())
         together.wait(60)
         try:
-            plane.acceptance.accept(context, asked)
+            plane.acceptance.accept(context, NewServers(**asked))
         except exception.QuotaExceeded:
             return None
         return str(context.project_id)
@@ -479,7 +479,7 @@ class Together:
             return [other.result(60) for other in others]
 
     def _ask(self, request: dict[str, Any]) -> Accepted | Exception:
-        asked = {"name": "web", "flavor": "small", "min_count": 1, "max_count": 1, **request}
+        asked = NewServers(**{"name": "web", "flavor": "small", **request})
         try:
             return self._plane.acceptance.accept(a_user(), asked)
         except Exception as error:

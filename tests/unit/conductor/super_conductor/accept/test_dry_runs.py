@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from armillary.context import RequestContext
 from conductor.common.clock import moment
 from conductor.super_conductor.accept.dry_runs import DryRuns
 from conductor.super_conductor.db import models, server_groups
+from objects.instances.new_servers import DryRunRequest, NewServers
 from objects.traces.decision_trace import DecisionTrace
 from tests.fixtures.control_plane import ControlPlane, a_user, an_admin
 
@@ -28,7 +30,13 @@ def dry_run(
 ) -> dict[str, Any]:
     assert plane.links is not None
     runs = DryRuns(plane.conf, plane.database, plane.links, plane.peers.scheduler)
-    return runs.dry_run(context or an_admin(), request, with_hosts=with_hosts)
+    servers = request.get("server")
+    asked = DryRunRequest(
+        servers=None if servers is None else NewServers(**{"name": "dry-run", **servers}),
+        request_spec=request.get("request_spec"),
+    )
+    found = runs.dry_run(context or an_admin(), asked, with_hosts=with_hosts)
+    return dataclasses.asdict(found)
 
 
 def test_each_instance_has_its_host_and_alternates(plane: ControlPlane) -> None:

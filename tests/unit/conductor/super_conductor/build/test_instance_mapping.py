@@ -7,9 +7,10 @@ from conductor.super_conductor.build import instance_mapping
 from conductor.super_conductor.build.instance_mapping import HeldReservation, MappingResult
 from conductor.super_conductor.db import build_requests, instance_mappings, reservations
 from objects.instances.build_request import BuildRequest
+from objects.instances.new_servers import NewServers
 from tests.fixtures.control_plane import ControlPlane, a_selection, a_user
 
-REQUEST = {"name": "web", "flavor": "small", "min_count": 2, "max_count": 2}
+REQUEST = NewServers("web", "small", min_count=2)
 
 
 def accept(plane: ControlPlane) -> tuple[Lease, list[BuildRequest]]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from conductor.super_conductor.db import build_requests, reservations
 from conductor.super_conductor.db.reservations import Stage
+from objects.instances.new_servers import NewServers
 from tests.fixtures.control_plane import ControlPlane, a_user
 
 
 def reservation_of(plane: ControlPlane) -> str:
-    return plane.acceptance.accept(a_user(), {"name": "web", "flavor": "small"}).lease.key
+    return plane.acceptance.accept(a_user(), NewServers("web", "small")).lease.key
 
 
 def test_a_reservation_is_found_as_it_was_stored(plane: ControlPlane) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from armillary import exception
+from objects.instances.new_servers import NewServers
 from objects.instances.server_filters import ServerFilters
 from tests import builders
 from tests.fixtures.asking import wait_for
@@ -15,7 +16,7 @@ from tests.fixtures.control_plane import RunningConductor, a_user, an_admin
 def server(running: RunningConductor) -> str:
     """Return the UUID of an active server."""
     running.api.create_flavor(an_admin(), builders.a_flavor())
-    answer = running.api.create_servers(a_user(), {"name": "web", "flavor": "small"})
+    answer = running.api.create_servers(a_user(), NewServers("web", "small"))
     uuid: str = answer.instances[0].uuid
     wait_for(lambda: running.api.get_server(a_user(), uuid).host, "it is in its cell", 20)
     return uuid
@@ -23,7 +24,7 @@ def server(running: RunningConductor) -> str:
 
 def test_a_request_is_answered_with_its_reservation(running: RunningConductor, server: str) -> None:
     """And with the servers that there will be."""
-    request = {"name": "many", "flavor": "small", "min_count": 2, "max_count": 2}
+    request = NewServers("many", "small", min_count=2)
     answer = running.api.create_servers(a_user(), request)
     assert {one.reservation_id for one in answer.instances} == {answer.reservation_id}
     assert len(answer.instances) == 2
@@ -40,8 +41,8 @@ def test_actions_and_explanation_can_be_asked_for(running: RunningConductor, ser
     """The cell has none of them here."""
     assert running.api.list_server_actions(a_user(), server) == []
     explained = running.api.explain_server(an_admin(), server)
-    assert explained["instance"].uuid == server
-    assert [each["operation"] for each in explained["decisions"]] == ["create"]
+    assert explained.instance.uuid == server
+    assert [each.operation for each in explained.decisions] == ["create"]
     with pytest.raises(exception.DecisionNotFound):
         running.api.explain_server(an_admin(), server, decision_of="req-typo")
 

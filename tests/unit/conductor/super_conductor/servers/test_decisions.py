@@ -71,13 +71,16 @@ def test_each_move_has_its_decision(
         plane.placement.held.clear()
     move(plane, uuid, operation)
     host = cell.instances[uuid].host
-    explained = plane.servers.explain(an_admin(), uuid)
-    last, first = explained["decisions"]
-    assert (last["operation"], last["request_id"]) == (OPERATIONS[operation], "req-move")
-    assert (last["host"], last["sentence"]) == (host, None)
-    assert (first["operation"], first["host"]) == ("create", "cell1-host1")
-    assert last["decided_at"] > first["decided_at"]
-    assert explained["trace"]["choices"][0]["host"] == host
+    explained = plane.servers.explain(an_admin(), uuid, with_hosts=True)
+    last, first = explained.decisions
+    assert (last.operation, last.request_id) == (OPERATIONS[operation], "req-move")
+    assert (last.host, last.sentence) == (host, None)
+    assert (first.operation, first.host) == ("create", "cell1-host1")
+    assert last.decided_at
+    assert first.decided_at
+    assert last.decided_at > first.decided_at
+    assert explained.trace
+    assert explained.trace["choices"][0]["host"] == host
 
 
 @pytest.mark.parametrize("operation", ["resize", "evacuate"])
@@ -89,12 +92,11 @@ def test_a_move_that_found_no_host_says_why(
     cell.services[0] = cell.services[0].with_values(up=operation != "evacuate")
     without_host(plane)
     move(plane, uuid, operation)
-    explained = plane.servers.explain(an_admin(), uuid)
-    assert (explained["decisions"][0]["host"], explained["decisions"][0]["sentence"]) == (
-        None,
-        LACKING,
-    )
-    assert (explained["trace"]["hosts_total"], explained["trace"]["sentence"]) == (2, LACKING)
+    explained = plane.servers.explain(an_admin(), uuid, with_hosts=True)
+    newest = explained.decisions[0]
+    assert (newest.host, newest.sentence) == (None, LACKING)
+    assert explained.trace
+    assert (explained.trace["hosts_total"], explained.trace["sentence"]) == (2, LACKING)
 
 
 def test_one_that_no_scheduler_could_decide_says_so(
@@ -104,7 +106,8 @@ def test_one_that_no_scheduler_could_decide_says_so(
     uuid = a_server(plane, cell)
     plane.scheduler.error = exception.RequestFilterFailed(reason="the tenant has no hosts")
     move(plane, uuid, "migrate")
-    trace = plane.servers.explain(an_admin(), uuid)["trace"]
+    trace = plane.servers.explain(an_admin(), uuid, with_hosts=True).trace
+    assert trace
     assert "the tenant has no hosts" in trace["sentence"]
     assert trace["request_id"] == "req-move"
 
@@ -116,11 +119,13 @@ def test_each_decision_can_be_asked_for(plane: ControlPlane, cell: CellConductor
     there = cell.instances[uuid].host
     without_host(plane)
     move(plane, uuid, "live_migrate", "req-2")
-    explained = plane.servers.explain(an_admin(), uuid, decision_of="req-1")
-    assert [each["request_id"] for each in explained["decisions"][:2]] == ["req-2", "req-1"]
-    assert explained["trace"]["choices"][0]["host"] == there
-    last = plane.servers.explain(an_admin(), uuid, decision_of="req-2")
-    assert last["trace"]["sentence"] == LACKING
+    explained = plane.servers.explain(an_admin(), uuid, with_hosts=True, decision_of="req-1")
+    assert [each.request_id for each in explained.decisions[:2]] == ["req-2", "req-1"]
+    assert explained.trace
+    assert explained.trace["choices"][0]["host"] == there
+    last = plane.servers.explain(an_admin(), uuid, with_hosts=True, decision_of="req-2")
+    assert last.trace
+    assert last.trace["sentence"] == LACKING
 
 
 def test_a_request_that_decided_nothing_is_not_found(
@@ -129,16 +134,17 @@ def test_a_request_that_decided_nothing_is_not_found(
     """Whether it was mistyped or is forgotten."""
     uuid = a_server(plane, cell)
     with pytest.raises(exception.DecisionNotFound, match="req-typo"):
-        plane.servers.explain(an_admin(), uuid, decision_of="req-typo")
+        plane.servers.explain(an_admin(), uuid, with_hosts=True, decision_of="req-typo")
 
 
 def test_users_see_no_host_in_decisions(plane: ControlPlane, cell: CellConductor) -> None:
     """That of the create, too."""
     uuid = a_server(plane, cell)
     move(plane, uuid, "migrate")
-    explained = plane.servers.explain(a_user(), uuid)
-    assert [each["host"] for each in explained["decisions"]] == [None, None]
-    assert explained["trace"]["choices"][0]["host"] is None
+    explained = plane.servers.explain(a_user(), uuid, with_hosts=False)
+    assert [each.host for each in explained.decisions] == [None, None]
+    assert explained.trace
+    assert explained.trace["choices"][0]["host"] is None
 
 
 def test_decisions_are_kept_as_long_as_others(plane: ControlPlane, cell: CellConductor) -> None:
@@ -148,10 +154,10 @@ def test_decisions_are_kept_as_long_as_others(plane: ControlPlane, cell: CellCon
     uuid = a_server(plane, cell)
     for number in range(3):
         move(plane, uuid, "live_migrate", f"req-{number}")
-    kept = plane.servers.explain(an_admin(), uuid)["decisions"]
-    assert [each["request_id"] for each in kept[:-1]] == ["req-2", "req-1"]
-    assert kept[-1]["operation"] == "create"
+    kept = plane.servers.explain(an_admin(), uuid, with_hosts=True).decisions
+    assert [each.request_id for each in kept[:-1]] == ["req-2", "req-1"]
+    assert kept[-1].operation == "create"
     plane.clock.advance(72 * 3600)
     Retention(plane.conf, plane.database, plane.clock).run()
-    explained = plane.servers.explain(an_admin(), uuid)
-    assert (explained["decisions"], explained["trace"]) == ([], None)
+    explained = plane.servers.explain(an_admin(), uuid, with_hosts=True)
+    assert (explained.decisions, explained.trace) == ([], None)

@@ -10,6 +10,7 @@ import pytest
 from armillary import exception
 from conductor.common.cell_db.actions import BUILD_EVENT, CLAIM_EVENT
 from objects.cell_mapping import CELL0_UUID
+from objects.instances.explanation import BuildAttempt
 from objects.instances.instance_action import InstanceActionEvent
 from objects.instances.server_filters import ServerFilters
 from tests import builders
@@ -223,29 +224,30 @@ def a_built_server(plane: ControlPlane) -> str:
 def test_an_explanation_has_every_attempt(plane: ControlPlane) -> None:
     """With host, result and reason; a refused claim does not count as an attempt but is told."""
     uuid = a_built_server(plane)
-    explained = plane.servers.explain(an_admin(), uuid)
-    assert explained["attempts"] == [
-        {"attempt": 1, "host": "h1", "result": "Error", "reason": "No space."},
-        {"attempt": 2, "host": "h2", "result": "Refused",
-         "reason": "another request took the resources first"},
-        {"attempt": 2, "host": "h3", "result": "Success", "reason": None},
-    ]  # fmt: skip
-    assert explained["trace"]["choices"][0]["host"] == "cell1-host1"
-    assert [fault.details for fault in explained["faults"]] == ["h1: full"]
+    explained = plane.servers.explain(an_admin(), uuid, with_hosts=True)
+    assert explained.attempts == [
+        BuildAttempt(1, "h1", "Error", "No space."),
+        BuildAttempt(2, "h2", "Refused", "another request took the resources first"),
+        BuildAttempt(2, "h3", "Success", None),
+    ]
+    assert explained.trace
+    assert explained.trace["choices"][0]["host"] == "cell1-host1"
+    assert [fault.details for fault in explained.faults] == ["h1: full"]
 
 
 def test_an_explanation_names_no_host_to_a_user(plane: ControlPlane) -> None:
     """Nor details that are for administrators."""
     uuid = a_built_server(plane)
-    explained = plane.servers.explain(a_user(), uuid)
-    assert {attempt["host"] for attempt in explained["attempts"]} == {None}
-    assert [(fault.host, fault.details) for fault in explained["faults"]] == [(None, None)]
-    assert explained["instance"].host is None
-    assert explained["trace"]["choices"][0]["host"] is None
+    explained = plane.servers.explain(a_user(), uuid, with_hosts=False)
+    assert {attempt.host for attempt in explained.attempts} == {None}
+    assert [(fault.host, fault.details) for fault in explained.faults] == [(None, None)]
+    assert explained.instance.host is None
+    assert explained.trace
+    assert explained.trace["choices"][0]["host"] is None
 
 
 def test_a_server_on_its_way_can_be_explained(plane: ControlPlane) -> None:
     """There is little to say yet."""
     (uuid,) = plane.create()
-    explained = plane.servers.explain(a_user(), uuid)
-    assert (explained["trace"], explained["faults"], explained["attempts"]) == (None, [], [])
+    explained = plane.servers.explain(a_user(), uuid, with_hosts=False)
+    assert (explained.trace, explained.faults, explained.attempts) == (None, [], [])

@@ -1,0 +1,58 @@
+"""Explanations: why servers are on their hosts, or would be in a dry run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from objects.instance import Instance
+from objects.instance_fault import InstanceFault
+from objects.instances.new_servers import DryRunHost
+from objects.traces.decision_trace import PlainTrace
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """A scheduling decision about a server.
+
+    ``operation``: create, resize, migrate, live-migration, evacuate or unshelve.
+    """
+
+    operation: str
+    request_id: str | None
+    decided_at: datetime | None
+    host: str | None
+    sentence: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class BuildAttempt:
+    """An attempt to build a server, or an alternate whose claim was refused."""
+
+    attempt: int
+    host: str | None
+    result: str | None
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Why a server is on its host.
+
+    ``decisions`` are all stored ones, newest first. ``trace`` is that of one of them, with
+    ``choices`` reduced to this server; ``faults`` are those of every attempt.
+    """
+
+    instance: Instance
+    trace: PlainTrace | None
+    decisions: list[Decision]
+    faults: list[InstanceFault]
+    attempts: list[BuildAttempt]
+
+
+@dataclass(frozen=True, slots=True)
+class DryRun:
+    """Where servers would be built now; without a host the trace has a sentence."""
+
+    hosts: list[DryRunHost]
+    trace: PlainTrace
