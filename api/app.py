@@ -71,6 +71,7 @@ def make_app(
         check_path=validation.check_path,
         read_query=lambda req: req.params,
         read_body=read_body,
+        shows_own=lambda call: call.shows_own,
     )
     for path, methods in ROUTES.items():
         app.add_route(path, Endpoint(methods, dialect))

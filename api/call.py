@@ -11,6 +11,7 @@ import falcon
 from api.event_hub import EventHub
 from api.host_ids import HostIds
 from api.links import Links
+from api.versions import OWN_FIELDS_HEADER
 from armillary import exception
 from armillary.http import call
 from armillary.http.own_origin import own_origin
@@ -30,15 +31,17 @@ class AppState(call.Site):
 
 @dataclass(slots=True, kw_only=True)
 class Call(call.Call[AppState]):
-    """A request to the Compute API."""
+    """A request to the Compute API; ``shows_own``: the client wants Armillary's own fields."""
 
     links: Links
+    shows_own: bool = False
 
     @classmethod
     def of(cls, req: falcon.Request, **fields: Any) -> Call:
         """Return the call of a request, with these other fields."""
         prefix = fields["site"].link_prefix or own_origin(req.env)
-        return cls(links=Links(prefix, req.path, req.params), **fields)
+        shows_own = req.get_header(OWN_FIELDS_HEADER) == "1"
+        return cls(links=Links(prefix, req.path, req.params), shows_own=shows_own, **fields)
 
     @property
     def conductor(self) -> SuperConductorAPI:

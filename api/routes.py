@@ -108,7 +108,7 @@ ROUTES: Routes[Call] = {
         "GET": Action(
             migration.index_of_server,
             migration_policies.OF_SERVER_INDEX,
-            migration_schemas.INDEX_ANSWER,
+            migration_schemas.OF_SERVER_ANSWER,
             query=migration_schemas.OF_SERVER_QUERY,
             subject=server.load,
         )
@@ -243,7 +243,12 @@ ROUTES: Routes[Call] = {
         )
     },
     "/v2.1/os-hypervisors/{hypervisor_id}": {
-        "GET": Action(hypervisor.show, hypervisor_policies.SHOW, hypervisor_schemas.SHOW_ANSWER)
+        "GET": Action(
+            hypervisor.show,
+            hypervisor_policies.SHOW,
+            hypervisor_schemas.SHOW_ANSWER,
+            query=hypervisor_schemas.SHOW_QUERY,
+        )
     },
     "/v2.1/os-services": {
         "GET": Action(
@@ -257,7 +262,7 @@ ROUTES: Routes[Call] = {
         "PUT": Action(
             service.enable,
             service_policies.UPDATE,
-            service_schemas.UPDATE_ANSWER,
+            service_schemas.ENABLE_ANSWER,
             body=service_schemas.ENABLE,
         )
     },
@@ -265,7 +270,7 @@ ROUTES: Routes[Call] = {
         "PUT": Action(
             service.disable,
             service_policies.UPDATE,
-            service_schemas.UPDATE_ANSWER,
+            service_schemas.ENABLE_ANSWER,
             body=service_schemas.ENABLE,
         )
     },
@@ -273,7 +278,7 @@ ROUTES: Routes[Call] = {
         "PUT": Action(
             service.disable_with_reason,
             service_policies.UPDATE,
-            service_schemas.UPDATE_ANSWER,
+            service_schemas.DISABLE_WITH_REASON_ANSWER,
             body=service_schemas.DISABLE_WITH_REASON,
         )
     },
@@ -281,7 +286,7 @@ ROUTES: Routes[Call] = {
         "PUT": Action(
             service.force_down,
             service_policies.UPDATE,
-            service_schemas.UPDATE_ANSWER,
+            service_schemas.FORCE_DOWN_ANSWER,
             body=service_schemas.FORCE_DOWN,
         )
     },
@@ -301,7 +306,7 @@ ROUTES: Routes[Call] = {
         "POST": Action(
             aggregate.create,
             aggregate_policies.CREATE,
-            aggregate_schemas.SHOW_ANSWER,
+            aggregate_schemas.CREATE_ANSWER,
             body=aggregate_schemas.CREATE,
         ),
     },
@@ -392,7 +397,7 @@ ROUTES: Routes[Call] = {
         "PUT": Action(
             quota_set.update,
             quota_set_policies.UPDATE,
-            quota_set_schemas.SHOW_ANSWER,
+            quota_set_schemas.UPDATE_ANSWER,
             body=quota_set_schemas.UPDATE,
             subject=quota_set.load,
         ),

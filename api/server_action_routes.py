@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from api.call import Call
 from api.handlers import server, server_action
 from api.policies import server_action as policies
+from api.schemas import server as server_schemas
 from api.schemas import server_action as schemas
 from armillary.http.dispatch import Action, Choice
 
@@ -26,13 +28,23 @@ ACTIONS = Choice(
             "os-stop", "stop", policies.STOP, "Stop the server; it keeps its host and resources."
         ),
         "reboot": _action(server_action.reboot, policies.REBOOT, schemas.REBOOT),
-        "rebuild": _action(server_action.rebuild, policies.REBUILD, schemas.REBUILD),
+        "rebuild": Action(
+            server_action.rebuild,
+            policies.REBUILD,
+            server_schemas.REBUILD_ANSWER,
+            body=schemas.REBUILD,
+            status=202,
+            subject=server.load,
+        ),
         "resize": _action(server_action.resize, policies.RESIZE, schemas.RESIZE),
-        "confirmResize": _plain(
-            "confirmResize",
-            "confirm_resize",
-            policies.CONFIRM_RESIZE,
-            "Confirm a resize or migration: release the resources at the source.",
+        "confirmResize": replace(
+            _plain(
+                "confirmResize",
+                "confirm_resize",
+                policies.CONFIRM_RESIZE,
+                "Confirm a resize or migration: release the resources at the source.",
+            ),
+            status=204,
         ),
         "revertResize": _plain(
             "revertResize",

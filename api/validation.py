@@ -34,7 +34,11 @@ FORMAT_RULES = {
 
 _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _INTEGER = re.compile(r"[+-]?\d{1,19}")
-_BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
+_BOOLEANS = {
+    **dict.fromkeys(("true", "1", "on", "yes", "t", "y"), True),
+    **dict.fromkeys(("false", "0", "off", "no", "f", "n"), False),
+}
+"""Words for booleans, in small letters."""
 
 _PATH_UUIDS: Mapping[str, Callable[[str], exception.NotFound]] = {
     "server_group_id": lambda value: exception.ServerGroupNotFound(group=value),
@@ -73,7 +77,11 @@ class Check(CompiledSchema):
         super().__init__(schema, _formats)
 
     def body(self, value: Any) -> None:
-        """Raise ``Invalid`` unless ``value`` is valid."""
+        """Raise ``Invalid`` unless ``value`` is valid.
+
+        Numbers and booleans that were sent as text are replaced in it.
+        """
+        _convert_fields(value, self.schema)
         error = self.find_error(value)
         if error is not None:
             raise exception.Invalid(_sentence(error))
@@ -103,15 +111,28 @@ def check_path(parameters: Mapping[str, str]) -> None:
             raise _PATH_UUIDS[name](value)
 
 
-def _converted(value: str | list[str], schema: Schema) -> Any:
-    """Return a query parameter's value in the type of its schema, else as text."""
+def _converted(value: Any, schema: Schema) -> Any:
+    """Return a text in the type of its schema, if it can be; anything else unchanged."""
     if not isinstance(value, str):
         return value
-    if schema.get("type") == "integer" and _INTEGER.fullmatch(value):
+    kinds = schema.get("type", ())
+    if "string" in kinds:
+        return value
+    if "integer" in kinds and _INTEGER.fullmatch(value):
         return int(value)
-    if schema.get("type") == "boolean":
+    if "boolean" in kinds:
         return _BOOLEANS.get(value.lower(), value)
     return value
+
+
+def _convert_fields(value: Any, schema: Schema) -> None:
+    """Convert the fields of an object, and of the objects in it."""
+    if not isinstance(value, dict):
+        return
+    for name, part in schema.get("properties", {}).items():
+        if name in value:
+            value[name] = _converted(value[name], part)
+            _convert_fields(value[name], part)
 
 
 def _sentence(error: ValidationError) -> str:

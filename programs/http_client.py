@@ -24,6 +24,8 @@ MESSAGE_CHARACTERS_MAX = 2000
 
 VERSION_PATH = "v2.1"
 TOKEN_HEADER = "X-Auth-Token"  # noqa: S105 - the name of the header
+VERSION_HEADERS = {"OpenStack-API-Version": "compute 2.96", "X-Armillary-Fields": "1"}
+"""The version whose answers the commands read, with Armillary's own fields."""
 REQUEST_ID_HEADERS = ("x-openstack-request-id", "x-compute-request-id")
 
 Document = dict[str, Any]
@@ -102,7 +104,7 @@ class ApiClient:
         self.url = _checked_url(url)
         self._timeout_seconds = timeout_seconds
         self._session = requests.Session()
-        self._session.headers["Accept"] = "application/json"
+        self._session.headers.update({"Accept": "application/json", **VERSION_HEADERS})
         if token:
             self._session.headers[TOKEN_HEADER] = _checked_token(token)
         if _is_this_machine(self.url):

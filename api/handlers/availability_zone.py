@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from api.call import Call
+from api.handlers.service import shown_binary
 from armillary.http.call import Answer
 from objects.hosts.host_answers import AvailabilityZone, HostAvailability
 
@@ -24,12 +25,12 @@ def detail(call: Call) -> Answer:
 def _answer(call: Call, *, shows_hosts: bool) -> Answer:
     zones = call.conductor.list_availability_zones(call.context)
     return Answer(
-        {"availabilityZoneInfo": [_show(zone, shows_hosts=shows_hosts) for zone in zones]}
+        {"availabilityZoneInfo": [_show(call, zone, shows_hosts=shows_hosts) for zone in zones]}
     )
 
 
-def _show(zone: AvailabilityZone, *, shows_hosts: bool) -> dict[str, Any]:
-    hosts = {host: _host(state) for host, state in zone.hosts.items()}
+def _show(call: Call, zone: AvailabilityZone, *, shows_hosts: bool) -> dict[str, Any]:
+    hosts = {host: _host(call, state) for host, state in zone.hosts.items()}
     return {
         "zoneName": zone.name,
         "zoneState": {"available": zone.available},
@@ -37,6 +38,6 @@ def _show(zone: AvailabilityZone, *, shows_hosts: bool) -> dict[str, Any]:
     }
 
 
-def _host(state: HostAvailability) -> dict[str, Any]:
+def _host(call: Call, state: HostAvailability) -> dict[str, Any]:
     service = {"available": state.up, "active": not state.disabled, "updated_at": None}
-    return {COMPUTE_BINARY: service}
+    return {shown_binary(call, COMPUTE_BINARY): service}

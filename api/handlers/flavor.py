@@ -10,6 +10,7 @@ from armillary.http.call import Answer
 from objects.flavor import Flavor
 
 COLLECTION = "flavors"
+SWAP_NUMBER_SINCE = (2, 75)
 
 
 def index(call: Call) -> Answer:
@@ -35,7 +36,7 @@ def create(call: Call) -> Answer:
     wanted = call.body["flavor"]
     flavor_id = wanted.get("id")
     flavor = Flavor.from_values(
-        flavorid="" if flavor_id in (None, "auto") else flavor_id,
+        flavorid="" if flavor_id in (None, "auto") else str(flavor_id),
         name=wanted["name"],
         vcpus=wanted["vcpus"],
         memory_mb=wanted["ram"],
@@ -69,7 +70,17 @@ def _page(call: Call) -> tuple[list[Flavor], dict[str, Any]]:
 
 def _brief(call: Call, flavor: Flavor) -> dict[str, Any]:
     links = call.links.of(COLLECTION, flavor.flavorid)
-    return {"id": flavor.flavorid, "name": flavor.name, "links": links}
+    return {
+        "id": flavor.flavorid,
+        "name": flavor.name,
+        "links": links,
+        "description": flavor.description,
+    }
+
+
+def _no_swap(call: Call) -> int | str:
+    """Return how the version shows a flavor without swap."""
+    return 0 if call.version >= SWAP_NUMBER_SINCE else ""
 
 
 def _show(call: Call, flavor: Flavor) -> dict[str, Any]:
@@ -79,10 +90,9 @@ def _show(call: Call, flavor: Flavor) -> dict[str, Any]:
         "ram": flavor.memory_mb,
         "disk": flavor.root_gb,
         "OS-FLV-EXT-DATA:ephemeral": flavor.ephemeral_gb,
-        "swap": flavor.swap_mb,
+        "swap": flavor.swap_mb or _no_swap(call),
         "rxtx_factor": 1.0,
         "OS-FLV-DISABLED:disabled": flavor.disabled,
         "os-flavor-access:is_public": flavor.is_public,
-        "description": flavor.description,
         "extra_specs": flavor.extra_specs,
     }

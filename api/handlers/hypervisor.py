@@ -8,21 +8,28 @@ from typing import Any
 
 from api import times
 from api.call import Call
+from api.integer_ids import integer_id, is_integer_id
 from api.links import page
 from armillary.http.call import Answer
 from objects.hosts import host_attributes
 from objects.hosts.compute_node import ComputeNode
-from objects.hosts.host_answers import ComputeNodePage, ProviderUsages
+from objects.hosts.host_answers import ComputeNodeDetails, ComputeNodePage, ProviderUsages
 from objects.hosts.service import Service
 
 MB_PER_GB = 1024
+UNKNOWN_ADDRESS = "0.0.0.0"  # noqa: S104 - shown, not listened at
+CPU_INFO_PARSED_SINCE = (2, 28)
+UUIDS_SINCE = (2, 53)
+"""Hypervisors and services of earlier versions are shown by number."""
 
 
 def index(call: Call) -> Answer:
     """List hypervisors by name and state."""
     listed = call.conductor.list_compute_nodes(call.context)
     nodes, extras = _page(call, listed)
-    brief = [_brief(node, listed.services.get(node.host)) for node in nodes]
+    brief = [
+        _brief(call, node, listed.services.get(node.host)) | _servers(call, node) for node in nodes
+    ]
     return Answer({"hypervisors": brief, **extras})
 
 
@@ -31,18 +38,42 @@ def detail(call: Call) -> Answer:
     listed = call.conductor.list_compute_nodes(call.context)
     nodes, extras = _page(call, listed)
     shown = [
-        _show(node, listed.services.get(node.host), listed.usages.get(node.uuid, {}))
+        _show(call, node, listed.services.get(node.host), listed.usages.get(node.uuid, {}))
+        | _servers(call, node)
         for node in nodes
     ]
     return Answer({"hypervisors": shown, **extras})
 
 
 def show(call: Call) -> Answer:
-    """Show a hypervisor, given by UUID or name, with its servers."""
-    found = call.conductor.get_compute_node(call.context, call.path["hypervisor_id"])
-    servers = [{"uuid": server.uuid, "name": server.name} for server in found.instances]
-    shown = _show(found.node, found.service, found.usages)
-    return Answer({"hypervisor": {**shown, "running_vms": len(servers), "servers": servers}})
+    """Show a hypervisor, given by UUID, number or name, optionally with its servers."""
+    found = find(call)
+    shown = _show(call, found.node, found.service, found.usages)
+    shown["running_vms"] = len(found.instances)
+    if call.query.get("with_servers"):
+        shown["servers"] = _named(found)
+    return Answer({"hypervisor": shown})
+
+
+def find(call: Call) -> ComputeNodeDetails:
+    """Return the hypervisor of the path; raise ``ComputeNodeNotFound``."""
+    wanted = call.path["hypervisor_id"]
+    if is_integer_id(wanted):
+        for node in call.conductor.list_compute_nodes(call.context).nodes:
+            if integer_id(node.uuid) == int(wanted):
+                wanted = node.uuid
+    return call.conductor.get_compute_node(call.context, wanted)
+
+
+def _servers(call: Call, node: ComputeNode) -> dict[str, Any]:
+    """Return the servers on a node, if the client asked for them."""
+    if not call.query.get("with_servers"):
+        return {}
+    return {"servers": _named(call.conductor.get_compute_node(call.context, node.uuid))}
+
+
+def _named(found: ComputeNodeDetails) -> list[dict[str, str]]:
+    return [{"uuid": server.uuid, "name": server.name} for server in found.instances]
 
 
 def _page(call: Call, listed: ComputeNodePage) -> tuple[list[ComputeNode], dict[str, Any]]:
@@ -57,28 +88,32 @@ def _page(call: Call, listed: ComputeNodePage) -> tuple[list[ComputeNode], dict[
     return cut, extras
 
 
-def _brief(node: ComputeNode, service: Service | None) -> dict[str, Any]:
+def _brief(call: Call, node: ComputeNode, service: Service | None) -> dict[str, Any]:
     return {
-        "id": node.uuid,
+        "id": _id(call, node.uuid),
         "hypervisor_hostname": node.node,
         "state": "up" if service is not None and service.up else "down",
         "status": "disabled" if service is not None and service.disabled else "enabled",
     }
 
 
-def _show(node: ComputeNode, service: Service | None, usages: ProviderUsages) -> dict[str, Any]:
+def _show(
+    call: Call, node: ComputeNode, service: Service | None, usages: ProviderUsages
+) -> dict[str, Any]:
     attributes = _attributes(node)
+    cpu_info = attributes["cpu_info"]
     return {
-        **_brief(node, service),
-        "host_ip": attributes["host_ip"] or None,
+        **_brief(call, node, service),
+        "host_ip": attributes["host_ip"] or UNKNOWN_ADDRESS,
         "hypervisor_type": attributes["hypervisor_type"],
         "hypervisor_version": attributes["hypervisor_version"],
-        "cpu_info": _parsed(attributes["cpu_info"]),
-        "service": _service(node, service),
+        "cpu_info": cpu_info if call.version < CPU_INFO_PARSED_SINCE else _parsed(cpu_info),
+        "service": _service(call, node, service),
         **_amounts(attributes, usages),
         "disk_available_least": None,
         "running_vms": attributes["num_instances"],
         "current_workload": attributes["num_io_ops"],
+        "uptime": None,
         "armillary:availability_zone": None if service is None else service.availability_zone,
         "armillary:cell_uuid": node.cell_uuid,
         "armillary:traits": node.traits,
@@ -86,6 +121,10 @@ def _show(node: ComputeNode, service: Service | None, usages: ProviderUsages) ->
         "armillary:usages": dict(usages),
         "armillary:updated_at": times.seconds(node.updated_at),
     }
+
+
+def _id(call: Call, uuid: str) -> str | int:
+    return uuid if call.version >= UUIDS_SINCE else integer_id(uuid)
 
 
 def _attributes(node: ComputeNode) -> dict[str, Any]:
@@ -96,9 +135,9 @@ def _attributes(node: ComputeNode) -> dict[str, Any]:
     }
 
 
-def _service(node: ComputeNode, service: Service | None) -> dict[str, Any]:
+def _service(call: Call, node: ComputeNode, service: Service | None) -> dict[str, Any]:
     return {
-        "id": None if service is None else service.uuid,
+        "id": None if service is None else _id(call, service.uuid),
         "host": node.host,
         "disabled_reason": None if service is None else service.disabled_reason,
     }

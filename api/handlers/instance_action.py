@@ -63,5 +63,6 @@ def _event(
         "armillary:attempt": event.attempt,
     }
     if shows_details:
-        shown |= {"host": event.host, "details": event.details}
+        # a traceback would show the code of a service, which its log has
+        shown |= {"host": event.host, "details": event.details, "traceback": None}
     return shown

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from api.call import Call
+from api.handlers.quota_set import FIXED_LIMITS
 from api.policies import limit as policies
 from armillary.http.call import Answer
 
@@ -20,6 +21,20 @@ USAGE_NAMES = {
     "server_groups": "totalServerGroupsUsed",
 }
 
+_FIXED = {
+    "maxServerMeta": FIXED_LIMITS["metadata_items"],
+    "maxImageMeta": FIXED_LIMITS["metadata_items"],
+    "maxTotalKeypairs": FIXED_LIMITS["key_pairs"],
+    "maxPersonality": FIXED_LIMITS["injected_files"],
+    "maxPersonalitySize": FIXED_LIMITS["injected_file_content_bytes"],
+    "maxSecurityGroups": FIXED_LIMITS["security_groups"],
+    "maxSecurityGroupRules": FIXED_LIMITS["security_group_rules"],
+    "maxTotalFloatingIps": FIXED_LIMITS["floating_ips"],
+    "totalFloatingIpsUsed": 0,
+    "totalSecurityGroupsUsed": 0,
+}
+"""Limits that are the same for all projects."""
+
 
 def show(call: Call) -> Answer:
     """Show limits and usage of the caller's project, or of another."""
@@ -29,4 +44,4 @@ def show(call: Call) -> Answer:
     quotas = call.conductor.get_quotas(call.context, project_id)
     limits = {LIMIT_NAMES[name]: quotas[name]["limit"] for name in LIMIT_NAMES if name in quotas}
     usage = {USAGE_NAMES[name]: quotas[name]["in_use"] for name in USAGE_NAMES if name in quotas}
-    return Answer({"limits": {"rate": [], "absolute": {**limits, **usage}}})
+    return Answer({"limits": {"rate": [], "absolute": {**_FIXED, **limits, **usage}}})

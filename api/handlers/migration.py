@@ -6,10 +6,15 @@ from typing import Any
 
 from api import times
 from api.call import Call
+from api.integer_ids import integer_id, is_integer_id
 from armillary import exception
 from armillary.http.call import Answer
-from objects.instances.migration import Migration
+from objects.flavor import Flavor
+from objects.instances.migration import Migration, MigrationType
 from objects.instances.server_filters import MigrationFilters
+
+MIGRATIONS_MAX = 1000
+"""Maximum number of a server's migrations among which one is sought."""
 
 FILTERS = {
     "host": "host",
@@ -28,41 +33,77 @@ def index(call: Call) -> Answer:
 
 
 def index_of_server(call: Call) -> Answer:
-    """List the migrations of one server, newest first."""
-    return _list(call, MigrationFilters(instance_uuid=call.path["server_id"]))
+    """List the live migrations of one server that are under way; on request all, newest first."""
+    filters = MigrationFilters(instance_uuid=call.path["server_id"])
+    found = call.conductor.list_migrations(call.context, filters=filters, limit=call.page_size)
+    shown = [move for move in found.migrations if call.shows_own or _is_live_and_running(move)]
+    return _answer([_show_of_server(move) for move in shown], found.down_cells)
 
 
 def show(call: Call) -> Answer:
-    """Show one migration of a server."""
-    found = call.conductor.list_migrations(
-        call.context,
-        filters=MigrationFilters(
-            uuid=call.path["migration_id"], instance_uuid=call.path["server_id"]
-        ),
-        limit=1,
-    )
-    if not found.migrations:
-        raise exception.MigrationNotFound(migration=call.path["migration_id"])
-    return Answer({"migration": _show(found.migrations[0])})
+    """Show one migration of a server, given by number or UUID."""
+    return Answer({"migration": _show_of_server(_find(call))})
 
 
 def abort(call: Call) -> Answer:
     """Abort a live migration while memory is being copied."""
-    call.conductor.abort_migration(call.context, call.path["server_id"], call.path["migration_id"])
+    call.conductor.abort_migration(call.context, call.path["server_id"], _find(call).uuid)
     return Answer()
+
+
+def _find(call: Call) -> Migration:
+    wanted = call.path["migration_id"]
+    filters = MigrationFilters(
+        uuid=None if is_integer_id(wanted) else wanted, instance_uuid=call.path["server_id"]
+    )
+    found = call.conductor.list_migrations(call.context, filters=filters, limit=MIGRATIONS_MAX)
+    for move in found.migrations:
+        if wanted in (move.uuid, str(integer_id(move.uuid))):
+            return move
+    raise exception.MigrationNotFound(migration=wanted)
+
+
+def _is_live_and_running(move: Migration) -> bool:
+    return move.migration_type == MigrationType.LIVE_MIGRATION and not move.has_ended
 
 
 def _list(call: Call, filters: MigrationFilters) -> Answer:
     found = call.conductor.list_migrations(call.context, filters=filters, limit=call.page_size)
-    body: dict[str, Any] = {"migrations": [_show(move) for move in found.migrations]}
-    if found.down_cells:
-        body["armillary:down_cells"] = found.down_cells
+    return _answer([_show_in_list(call, move) for move in found.migrations], found.down_cells)
+
+
+def _answer(shown: list[dict[str, Any]], down_cells: list[str]) -> Answer:
+    body: dict[str, Any] = {"migrations": shown}
+    if down_cells:
+        body["armillary:down_cells"] = down_cells
     return Answer(body)
+
+
+def _show_in_list(call: Call, move: Migration) -> dict[str, Any]:
+    shown = {
+        **_show(move),
+        "old_instance_type_id": _flavor_id(move.old_flavor),
+        "new_instance_type_id": _flavor_id(move.new_flavor),
+    }
+    if _is_live_and_running(move):
+        place = f"servers/{move.instance_uuid}/migrations"
+        shown["links"] = call.links.of(place, str(shown["id"]))
+    return shown
+
+
+def _show_of_server(move: Migration) -> dict[str, Any]:
+    return {
+        **_show(move),
+        "server_uuid": move.instance_uuid,
+        "disk_total_bytes": None,
+        "disk_remaining_bytes": None,
+        "disk_processed_bytes": None,
+    }
 
 
 def _show(move: Migration) -> dict[str, Any]:
     return {
-        "id": move.uuid,
+        "id": integer_id(move.uuid),
         "uuid": move.uuid,
         "instance_uuid": move.instance_uuid,
         "migration_type": move.migration_type,
@@ -70,6 +111,7 @@ def _show(move: Migration) -> dict[str, Any]:
         "source_compute": move.source_host,
         "source_node": move.source_node,
         "dest_compute": move.dest_host,
+        "dest_host": None,
         "dest_node": move.dest_node,
         "old_flavor": None if move.old_flavor is None else move.old_flavor.name,
         "new_flavor": None if move.new_flavor is None else move.new_flavor.name,
@@ -78,10 +120,14 @@ def _show(move: Migration) -> dict[str, Any]:
         "memory_processed_bytes": _processed(move),
         "project_id": move.project_id,
         "user_id": move.user_id,
-        "created_at": times.seconds(move.created_at),
-        "updated_at": times.seconds(move.updated_at),
+        "created_at": times.microseconds(move.created_at),
+        "updated_at": times.microseconds(move.updated_at),
         "armillary:cell_uuid": move.cell_uuid,
     }
+
+
+def _flavor_id(flavor: Flavor | None) -> int | None:
+    return None if flavor is None else integer_id(flavor.flavorid)
 
 
 def _bytes(mebibytes: int | None) -> int | None:

@@ -5,6 +5,19 @@ from __future__ import annotations
 from api.call import Call
 from armillary.http.call import Answer
 
+FIXED_LIMITS = {
+    "floating_ips": -1,
+    "fixed_ips": -1,
+    "security_groups": -1,
+    "security_group_rules": -1,
+    "metadata_items": 128,
+    "key_pairs": 100,
+    "injected_files": 5,
+    "injected_file_content_bytes": 10240,
+    "injected_file_path_bytes": 255,
+}
+"""Limits that are the same for all projects; -1: networking is not part of this service."""
+
 NO_PROJECT = ""
 """A project that cannot exist and has no quotas of its own, so its quotas are the defaults."""
 
@@ -27,6 +40,9 @@ def detail(call: Call) -> Answer:
         name: {"limit": quota["limit"], "in_use": quota["in_use"], "reserved": 0}
         for name, quota in quotas.items()
     }
+    detailed |= {
+        name: {"limit": limit, "in_use": 0, "reserved": 0} for name, limit in FIXED_LIMITS.items()
+    }
     return Answer({"quota_set": {"id": project_id, **detailed}})
 
 
@@ -40,13 +56,13 @@ def update(call: Call) -> Answer:
     quotas = call.conductor.update_quotas(
         call.context, call.path["project_id"], dict(call.body["quota_set"])
     )
-    return _limits(call, quotas)
+    return _limits(quotas)
 
 
 def _answer(call: Call, project_id: str) -> Answer:
-    return _limits(call, call.conductor.get_quotas(call.context, project_id))
+    return _limits(call.conductor.get_quotas(call.context, project_id), id=call.path["project_id"])
 
 
-def _limits(call: Call, quotas: dict[str, dict[str, int]]) -> Answer:
+def _limits(quotas: dict[str, dict[str, int]], **identifier: str) -> Answer:
     limits = {name: quota["limit"] for name, quota in quotas.items()}
-    return Answer({"quota_set": {"id": call.path["project_id"], **limits}})
+    return Answer({"quota_set": {**identifier, **FIXED_LIMITS, **limits}})

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import ipaddress
 import json
+import re
+import secrets
+import string
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,6 +18,7 @@ from armillary.http.call import Answer
 from armillary.http.validation import invalid
 from objects.extra_specs import host_query
 from objects.flavor import Flavor
+from objects.hosts.service import Service
 from objects.instance import Instance
 from objects.instances.new_servers import NewServers
 from objects.instances.server_answers import CreatedServers, ServerPage
@@ -47,6 +51,20 @@ STATUSES_OF_TASKS = {
 """Tasks that are shown as a status of their own."""
 POWER_STATES = {"running": 1, "shutdown": 4}
 NO_POWER_STATE = 0
+PROGRESS = {"BUILD": 0, "ACTIVE": 0, "REBUILD": 0, "RESIZE": 0, "VERIFY_RESIZE": 0, "MIGRATING": 0}
+"""Progress by status, in percent: it is not measured, other statuses show none."""
+
+COMPUTE_BINARY = "armillary-compute"
+DEFAULT_SECURITY_GROUP = "default"
+FLAVOR_SHOWN_SINCE = (2, 47)
+"""Servers of earlier versions link to their flavor."""
+HOST_STATUS_SINCE = (2, 16)
+HOSTNAME = "OS-EXT-SRV-ATTR:hostname"
+HOSTNAME_CHARACTERS_MAX = 63
+HOSTNAME_SHOWN_SINCE = (2, 90)
+"""In earlier versions it is for administrators."""
+PASSWORD_LENGTH = 12
+PASSWORD_CHARACTERS = string.ascii_letters + string.digits
 
 # References in a build request, and the fields they may come from.
 REFERENCES: dict[type[exception.ArmillaryError], tuple[str, ...]] = {
@@ -73,15 +91,12 @@ def index(call: Call) -> Answer:
 def detail(call: Call) -> Answer:
     """List servers with details."""
     listed = _list(call, policies.DETAIL_ALL_PROJECTS)
-    shows_hosts = call.allows(policies.EXTENDED_ATTRIBUTES)
-    servers = [_show(call, server, shows_hosts=shows_hosts) for server in listed.instances]
-    return _list_answer(call, listed, servers)
+    return _list_answer(call, listed, _views(call, listed.instances))
 
 
 def show(call: Call) -> Answer:
     """Show a server."""
-    shows_hosts = call.allows(policies.EXTENDED_ATTRIBUTES)
-    return Answer({"server": _show(call, call.subject, shows_hosts=shows_hosts)})
+    return Answer({"server": _views(call, [call.subject])[0]})
 
 
 def create(call: Call) -> Answer:
@@ -259,38 +274,69 @@ def _at(body: Mapping[str, Any], field: str) -> Any:
 
 def _created(call: Call, accepted: CreatedServers, *, only_reservation: bool) -> Answer:
     servers: list[Instance] = accepted.instances
-    body: dict[str, Any] = {
-        "reservation_id": accepted.reservation_id,
-        "armillary:servers": [server.uuid for server in servers],
-    }
+    body: dict[str, Any] = {"armillary:servers": [server.uuid for server in servers]}
+    if only_reservation or call.shows_own:
+        body["reservation_id"] = accepted.reservation_id
     if only_reservation:
         return Answer(body)
     first = servers[0]
     links = call.links.of(COLLECTION, first.uuid)
-    made = {"id": first.uuid, "links": links, "OS-DCF:diskConfig": DISK_CONFIG}
+    made = {
+        "id": first.uuid,
+        "links": links,
+        "OS-DCF:diskConfig": DISK_CONFIG,
+        "adminPass": admin_password(call.body["server"]),
+        "security_groups": [{"name": DEFAULT_SECURITY_GROUP}],
+    }
     return Answer({"server": made, **body}, headers={"Location": links[0]["href"]})
 
 
+def admin_password(wanted: Mapping[str, Any]) -> str:
+    """Return the password of the request, or a new one; neither reaches the workload."""
+    given: str | None = wanted.get("adminPass")
+    return given or "".join(secrets.choice(PASSWORD_CHARACTERS) for _ in range(PASSWORD_LENGTH))
+
+
 # Showing ------------------------------------------------------------------------------------------
+
+
+def changed(call: Call, server: Instance) -> dict[str, Any]:
+    """Return a server as answers to its change show it."""
+    return _views(call, [server])[0]
 
 
 def _brief(call: Call, server: Instance) -> dict[str, Any]:
     return {"id": server.uuid, "name": server.name, "links": call.links.of(COLLECTION, server.uuid)}
 
 
-def _show(call: Call, server: Instance, *, shows_hosts: bool) -> dict[str, Any]:
+def _views(call: Call, servers: list[Instance]) -> list[dict[str, Any]]:
+    """Return servers with all fields; the route's schema drops those of other versions."""
+    shows_hosts = call.allows(policies.EXTENDED_ATTRIBUTES)
+    statuses = _host_statuses(call, servers) if shows_hosts else None
+    return [
+        _show(call, server) | (_location_fields(server, statuses) if shows_hosts else {})
+        for server in servers
+    ]
+
+
+def _show(call: Call, server: Instance) -> dict[str, Any]:
+    status = status_of(server)
     return {
         **_brief(call, server),
-        "status": status_of(server),
+        "status": status,
         "tenant_id": server.project_id,
         "user_id": server.user_id,
         "hostId": call.host_id(server.project_id, server.host),
         "created": times.seconds(server.created_at),
         "updated": times.seconds(server.updated_at or server.created_at),
-        "flavor": _flavor(server.flavor),
+        "flavor": _flavor(call, server.flavor),
         "image": _image(call, server),
         "metadata": server.metadata,
         "addresses": {},
+        "accessIPv4": "",
+        "accessIPv6": "",
+        "description": None,
+        "tags": [],
         "server_groups": [server.group_uuid] if server.group_uuid else [],
         "OS-DCF:diskConfig": DISK_CONFIG,
         "OS-EXT-AZ:availability_zone": server.availability_zone or "",
@@ -299,28 +345,75 @@ def _show(call: Call, server: Instance, *, shows_hosts: bool) -> dict[str, Any]:
         "OS-EXT-STS:power_state": POWER_STATES.get(server.power_state or "", NO_POWER_STATE),
         "OS-SRV-USG:launched_at": times.microseconds(server.launched_at),
         "OS-SRV-USG:terminated_at": times.microseconds(server.deleted_at),
-        "OS-EXT-SRV-ATTR:reservation_id": server.reservation_id,
-        "OS-EXT-SRV-ATTR:launch_index": server.launch_index,
+        "config_drive": "",
+        "key_name": None,
+        "os-extended-volumes:volumes_attached": [],
+        "trusted_image_certificates": None,
+        **({HOSTNAME: hostname_of(server.name)} if call.version >= HOSTNAME_SHOWN_SINCE else {}),
+        "pinned_availability_zone": None,
         "locked": server.locked,
         "locked_reason": server.locked_reason,
         "armillary:attempt": server.attempt,
         "armillary:exit_code": server.exit_code,
-        **(_location_fields(server) if shows_hosts else {}),
+        **({"progress": PROGRESS[status]} if status in PROGRESS else {}),
         **_fault(call, server),
     }
 
 
-def _location_fields(server: Instance) -> dict[str, Any]:
+def _location_fields(server: Instance, statuses: Mapping[str, str] | None) -> dict[str, Any]:
     return {
         "OS-EXT-SRV-ATTR:host": server.host,
         "OS-EXT-SRV-ATTR:hypervisor_hostname": server.node,
         "OS-EXT-SRV-ATTR:instance_name": server.name,
+        "OS-EXT-SRV-ATTR:reservation_id": server.reservation_id,
+        "OS-EXT-SRV-ATTR:launch_index": server.launch_index,
+        HOSTNAME: hostname_of(server.name),
+        "OS-EXT-SRV-ATTR:root_device_name": None,
+        "OS-EXT-SRV-ATTR:kernel_id": "",
+        "OS-EXT-SRV-ATTR:ramdisk_id": "",
+        "OS-EXT-SRV-ATTR:user_data": None,
         "armillary:zone": server.zone or "",
+        **_host_status_field(server, statuses),
     }
 
 
-def _flavor(flavor: Flavor) -> dict[str, Any]:
-    """Return the server's copy of its flavor, which may have changed since."""
+def _host_status_field(server: Instance, statuses: Mapping[str, str] | None) -> dict[str, str]:
+    if statuses is None:
+        return {}
+    return {"host_status": "" if server.host is None else statuses.get(server.host, "UNKNOWN")}
+
+
+def hostname_of(name: str) -> str:
+    """Return a name for the guest: letters, digits, dots and hyphens, at most 63 characters."""
+    words = re.sub(r"[^a-z0-9.-]", "", re.sub(r"[ _]", "-", name.lower()))
+    return words[:HOSTNAME_CHARACTERS_MAX].strip("-.")
+
+
+def _host_statuses(call: Call, servers: list[Instance]) -> dict[str, str] | None:
+    """Return the status of each host, if it is shown.
+
+    It takes a second RPC call. Armillary's own clients, which poll lists of servers, go without.
+    """
+    if call.version < HOST_STATUS_SINCE or call.shows_own:
+        return None
+    if not any(server.host for server in servers):
+        return {}
+    services = call.conductor.list_services(call.context).services
+    return {each.host: _host_status(each) for each in services if each.binary == COMPUTE_BINARY}
+
+
+def _host_status(service: Service) -> str:
+    if service.forced_down:
+        return "DOWN"
+    if not service.up:
+        return "UNKNOWN"
+    return "MAINTENANCE" if service.disabled else "UP"
+
+
+def _flavor(call: Call, flavor: Flavor) -> dict[str, Any]:
+    """Return the server's copy of its flavor, which may have changed since, or a link to it."""
+    if call.version < FLAVOR_SHOWN_SINCE:
+        return {"id": flavor.flavorid, "links": call.links.bookmark("flavors", flavor.flavorid)}
     return {
         "original_name": flavor.name,
         "vcpus": flavor.vcpus,
@@ -347,6 +440,6 @@ def _fault(call: Call, server: Instance) -> dict[str, Any]:
         "message": server.fault.message,
         "created": times.seconds(server.fault.created_at),
     }
-    if call.context.is_admin:
+    if call.context.is_admin and server.fault.details is not None:
         fault["details"] = server.fault.details
     return {"fault": fault}

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from api.call import Call
-from api.handlers.server import last_part
+from api.handlers.server import admin_password, changed, last_part
 from api.policies import server_action as policies
 from armillary import exception
 from armillary.http.call import Answer
@@ -91,9 +91,12 @@ def rebuild(call: Call) -> Answer:
         "metadata": wanted.get("metadata"),
     }
     try:
-        return _operate(call, "rebuild", arguments)
+        _operate(call, "rebuild", arguments)
     except exception.ImageNotFound as error:
         raise invalid("rebuild.imageRef", reference, error.message) from error
+    server = call.conductor.get_server(call.context, call.path["server_id"])
+    shown = {**changed(call, server), "user_data": None, "adminPass": admin_password(wanted)}
+    return Answer({"server": shown})
 
 
 def console_output(call: Call) -> Answer:

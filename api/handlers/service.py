@@ -6,21 +6,29 @@ from typing import Any
 
 from api import times
 from api.call import Call
+from api.integer_ids import integer_id
 from armillary import exception
 from armillary.http.call import Answer
 from armillary.http.validation import invalid
 from objects.hosts.host_answers import ServiceChanges
 from objects.hosts.service import Service
 
+OWN_PREFIX = "armillary-"
+NOVA_PREFIX = "nova-"
+INTERNAL_ZONE = "internal"
+"""The availability zone of services that are not on hosts for servers."""
+UUIDS_SINCE = (2, 53)
+"""Services of earlier versions are shown by number."""
+
 
 def index(call: Call) -> Answer:
     """List services of all cells."""
     listed = call.conductor.list_services(call.context)
     services = [
-        _show(service)
+        _show(call, service)
         for service in listed.services
         if call.query.get("host") in (None, service.host)
-        and call.query.get("binary") in (None, service.binary)
+        and own_binary(call.query.get("binary", service.binary)) == service.binary
     ]
     body: dict[str, Any] = {"services": services}
     if listed.down_cells:
@@ -75,24 +83,37 @@ def _changes(call: Call) -> ServiceChanges:
 
 def _update(call: Call, service_id: str, changes: ServiceChanges) -> Answer:
     service = call.conductor.update_service(call.context, service_id, changes)
-    return Answer({"service": _show(service)})
+    return Answer({"service": _show(call, service)})
 
 
 def _uuid(call: Call) -> str:
     """Return the UUID of the service that a body identifies by host and binary."""
-    host, binary = call.body["host"], call.body["binary"]
+    host, binary = call.body["host"], own_binary(call.body["binary"])
     for service in call.conductor.list_services(call.context).services:
         if (service.host, service.binary) == (host, binary):
             return str(service.uuid)
     raise exception.ServiceNotFound(service=f"{binary} on host {host}")
 
 
-def _show(service: Service) -> dict[str, Any]:
+def own_binary(binary: str) -> str:
+    """Return Armillary's name of a program, which may be given by Nova's."""
+    word = binary.removeprefix(NOVA_PREFIX)
+    return binary if word == binary else f"{OWN_PREFIX}{word}"
+
+
+def shown_binary(call: Call, binary: str) -> str:
+    """Return the name of a program in the words that the client asked for."""
+    if call.shows_own or not binary.startswith(OWN_PREFIX):
+        return binary
+    return f"{NOVA_PREFIX}{binary.removeprefix(OWN_PREFIX)}"
+
+
+def _show(call: Call, service: Service) -> dict[str, Any]:
     return {
-        "id": service.uuid,
-        "binary": service.binary,
+        "id": service.uuid if call.version >= UUIDS_SINCE else integer_id(service.uuid),
+        "binary": shown_binary(call, service.binary),
         "host": service.host,
-        "zone": service.availability_zone,
+        "zone": service.availability_zone or INTERNAL_ZONE,
         "status": "disabled" if service.disabled else "enabled",
         "state": "up" if service.up else "down",
         "updated_at": times.microseconds(service.last_seen_up),

@@ -15,12 +15,15 @@ from api.schemas.base import (
     TEXT_MAX,
     TIME_OR_NULL,
     ZONE,
+    Part,
     Schema,
     every,
     fields,
     listed,
     name,
     nullable,
+    own,
+    since,
 )
 
 CREATE = fields(
@@ -45,19 +48,20 @@ _METADATA: Schema = {
 }
 SET_METADATA = every({"set_metadata": every({"metadata": _METADATA})})
 
-AGGREGATE = every(
-    {
-        "id": NUMBER,
-        "uuid": STRING,
-        "name": STRING,
-        "availability_zone": STRING_OR_NULL,
-        "hosts": STRINGS,
-        "metadata": STRING_MAP,
-        "created_at": TIME_OR_NULL,
-        "updated_at": TIME_OR_NULL,
-        "deleted_at": {"type": "null"},
-        "deleted": BOOLEAN,
-    }
+_MADE: dict[str, Part] = {
+    "id": NUMBER,
+    "uuid": since(2, 41, STRING),
+    "name": STRING,
+    "availability_zone": STRING_OR_NULL,
+    "created_at": TIME_OR_NULL,
+    "updated_at": TIME_OR_NULL,
+    "deleted_at": {"type": "null"},
+    "deleted": BOOLEAN,
+}
+AGGREGATE = every({**_MADE, "hosts": STRINGS, "metadata": STRING_MAP})
+
+CREATE_ANSWER = every(
+    {"aggregate": every({**_MADE, "hosts": own(STRINGS), "metadata": own(STRING_MAP)})}
 )
 
 SHOW_ANSWER = every({"aggregate": AGGREGATE})

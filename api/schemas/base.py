@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from api.validation import RULE_KEYWORD
+from armillary.http.microversion import Version
+from armillary.http.ranges import Ranged
 
 Schema = dict[str, Any]
+Part = Schema | Ranged | tuple[Ranged, ...]
+"""A schema, or what it is in some versions."""
 
 INTEGER_MAX = 2**31 - 1
 TEXT_MAX = 255
@@ -18,7 +22,7 @@ HOST_PATTERN = r"^[a-zA-Z0-9\-_.]+$"
 ZONE_PATTERN = r"^[^:]+$"
 
 
-def fields(properties: dict[str, Schema], required: Iterable[str] = ()) -> Schema:
+def fields(properties: Mapping[str, Part], required: Iterable[str] = ()) -> Schema:
     """Return an object with these fields and no others."""
     return {
         "type": "object",
@@ -28,12 +32,37 @@ def fields(properties: dict[str, Schema], required: Iterable[str] = ()) -> Schem
     }
 
 
-def every(properties: dict[str, Schema]) -> Schema:
+def open_fields(properties: Mapping[str, Part]) -> Schema:
+    """Return an object with these fields, and others that have no effect."""
+    return {"type": "object", "properties": properties}
+
+
+def every(properties: Mapping[str, Part]) -> Schema:
     """Return an object that has all of these fields and no others."""
     return fields(properties, properties)
 
 
-def listed(item: Schema) -> Schema:
+def since(major: int, minor: int, schema: Part) -> Ranged:
+    """Return a part that exists since a version."""
+    return Ranged(schema, since=(major, minor))
+
+
+def until(major: int, minor: int, schema: Schema) -> Ranged:
+    """Return a part that a version was the last to have."""
+    return Ranged(schema, until=(major, minor))
+
+
+def own(schema: Part) -> Ranged:
+    """Return an extension: no version has it, clients ask for it with a header."""
+    return Ranged(schema, is_own=True)
+
+
+def changed(version: Version, before: Schema, after: Schema) -> tuple[Ranged, ...]:
+    """Return a part that has another form since a version."""
+    return Ranged(after, since=version), Ranged(before)
+
+
+def listed(item: Part) -> Schema:
     """Return a list of such items."""
     return {"type": "array", "items": item}
 

@@ -12,6 +12,7 @@ from api.schemas.base import (
     STRING_MAP,
     STRING_OR_NULL,
     Schema,
+    changed,
     every,
     fields,
     integer,
@@ -19,11 +20,12 @@ from api.schemas.base import (
     name,
     nullable,
     ruled,
+    since,
     text,
 )
 
 _ID = ruled(
-    {**nullable(name(r"^[a-zA-Z0-9. _\-]+$"))},
+    {**name(r"^[a-zA-Z0-9. _\-]+$"), "type": ["string", "integer", "null"]},
     "An id may contain letters, digits, spaces and -_. only, at most 255; 'auto' or null "
     "generates one",
 )
@@ -88,16 +90,17 @@ FLAVOR: Schema = every(
         "ram": NUMBER,
         "disk": NUMBER,
         "OS-FLV-EXT-DATA:ephemeral": NUMBER,
-        "swap": NUMBER,
+        "swap": changed((2, 75), before={"type": ["integer", "string"]}, after=NUMBER),
         "rxtx_factor": {"const": 1.0},
         "OS-FLV-DISABLED:disabled": BOOLEAN,
         "os-flavor-access:is_public": BOOLEAN,
-        "description": STRING_OR_NULL,
-        "extra_specs": STRING_MAP,
+        "description": since(2, 55, STRING_OR_NULL),
+        "extra_specs": since(2, 61, STRING_MAP),
         "links": LINKS,
     }
 )
 
 SHOW_ANSWER = every({"flavor": FLAVOR})
-INDEX_ANSWER = fields({"flavors": listed(NAMED), "flavors_links": LINKS}, required=["flavors"])
+_BRIEF = every({**NAMED["properties"], "description": since(2, 55, STRING_OR_NULL)})
+INDEX_ANSWER = fields({"flavors": listed(_BRIEF), "flavors_links": LINKS}, required=["flavors"])
 DETAIL_ANSWER = fields({"flavors": listed(FLAVOR), "flavors_links": LINKS}, required=["flavors"])

@@ -17,6 +17,7 @@ from api.schemas.base import (
     integer,
     listed,
     name,
+    own,
     text_map,
 )
 
@@ -51,12 +52,12 @@ IMAGE = every(
         "name": STRING,
         "status": STRING,
         "progress": NUMBER,
-        "disk_format": STRING_OR_NULL,
+        "disk_format": own(STRING_OR_NULL),
         "minRam": NUMBER,
         "minDisk": NUMBER,
         "OS-EXT-IMG-SIZE:size": NUMBER,
         "metadata": STRING_MAP,
-        "properties": STRING_MAP,
+        "properties": own(STRING_MAP),
         "created": TIME_OR_NULL,
         "updated": TIME_OR_NULL,
         "links": LINKS,

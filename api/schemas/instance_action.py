@@ -2,28 +2,42 @@
 
 from __future__ import annotations
 
-from api.schemas.base import NUMBER, STRING, STRING_OR_NULL, TIME_OR_NULL, every, fields, listed
+from api.schemas.base import (
+    NUMBER,
+    STRING,
+    STRING_OR_NULL,
+    TIME_OR_NULL,
+    Part,
+    every,
+    fields,
+    listed,
+    since,
+)
 
-_ACTION = {
+_ACTION: dict[str, Part] = {
     "action": STRING,
     "instance_uuid": STRING,
     "request_id": STRING,
     "project_id": STRING_OR_NULL,
     "user_id": STRING_OR_NULL,
     "start_time": TIME_OR_NULL,
-    "updated_at": TIME_OR_NULL,
+    "updated_at": since(2, 58, TIME_OR_NULL),
     "message": STRING_OR_NULL,
 }
 
-_EVENT = {
+_EVENT: dict[str, Part] = {
     "event": STRING,
     "start_time": TIME_OR_NULL,
     "finish_time": TIME_OR_NULL,
     "result": STRING_OR_NULL,
-    "hostId": STRING,
+    "hostId": since(2, 62, STRING),
     "armillary:attempt": NUMBER,
 }
-_FOR_ADMINISTRATORS = {"host": STRING_OR_NULL, "details": STRING_OR_NULL}
+_FOR_ADMINISTRATORS: dict[str, Part] = {
+    "host": since(2, 62, STRING_OR_NULL),
+    "details": since(2, 84, STRING_OR_NULL),
+    "traceback": STRING_OR_NULL,
+}
 
 INDEX_ANSWER = every({"instanceActions": listed(every(_ACTION))})
 SHOW_ANSWER = every(

@@ -2,10 +2,42 @@
 
 from __future__ import annotations
 
-from api.schemas.base import ANY, NUMBER, every, fields, listed, name
+from api.schemas.base import ANY, NUMBER, every, fields, listed, name, until
 
 SHOW_QUERY = fields({"tenant_id": name()})
 
-_ABSOLUTE = {"type": "object", "additionalProperties": NUMBER}
+_ABSOLUTE = every(
+    {
+        **dict.fromkeys(
+            (
+                "maxServerMeta",
+                "maxTotalKeypairs",
+                "maxTotalInstances",
+                "maxTotalCores",
+                "maxTotalRAMSize",
+                "maxServerGroups",
+                "maxServerGroupMembers",
+                "totalInstancesUsed",
+                "totalCoresUsed",
+                "totalRAMUsed",
+                "totalServerGroupsUsed",
+            ),
+            NUMBER,
+        ),
+        **dict.fromkeys(
+            (
+                "maxSecurityGroups",
+                "maxSecurityGroupRules",
+                "maxTotalFloatingIps",
+                "totalFloatingIpsUsed",
+                "totalSecurityGroupsUsed",
+            ),
+            until(2, 35, NUMBER),
+        ),
+        "maxImageMeta": until(2, 38, NUMBER),
+        "maxPersonality": until(2, 56, NUMBER),
+        "maxPersonalitySize": until(2, 56, NUMBER),
+    }
+)
 
 SHOW_ANSWER = every({"limits": every({"rate": listed(ANY), "absolute": _ABSOLUTE})})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from api.schemas.base import NUMBER, STRING, Schema, every, fields, integer
+from api.schemas.base import NUMBER, STRING, Part, Schema, every, fields, integer, until
 
 RESOURCES = ("instances", "cores", "ram", "server_groups", "server_group_members")
 
@@ -16,18 +16,26 @@ UPDATE = every(
 )
 
 
-def _answer(number: Schema) -> Schema:
+_NETWORK = ("floating_ips", "fixed_ips", "security_groups", "security_group_rules")
+_FILES = ("injected_files", "injected_file_content_bytes", "injected_file_path_bytes")
+_OTHERS = ("metadata_items", "key_pairs")
+
+
+def _answer(number: Schema, **identifier: Part) -> Schema:
     return every(
         {
-            "quota_set": {
-                "type": "object",
-                "properties": {"id": STRING},
-                "required": ["id"],
-                "additionalProperties": number,
-            }
+            "quota_set": every(
+                {
+                    **identifier,
+                    **dict.fromkeys((*RESOURCES, *_OTHERS), number),
+                    **dict.fromkeys(_NETWORK, until(2, 35, number)),
+                    **dict.fromkeys(_FILES, until(2, 56, number)),
+                }
+            )
         }
     )
 
 
-SHOW_ANSWER = _answer(NUMBER)
-DETAIL_ANSWER = _answer(every({"limit": NUMBER, "in_use": NUMBER, "reserved": NUMBER}))
+SHOW_ANSWER = _answer(NUMBER, id=STRING)
+UPDATE_ANSWER = _answer(NUMBER)
+DETAIL_ANSWER = _answer(every({"limit": NUMBER, "in_use": NUMBER, "reserved": NUMBER}), id=STRING)

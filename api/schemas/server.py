@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from api.schemas import flavor
 from api.schemas.base import (
     BOOLEAN,
@@ -22,16 +24,21 @@ from api.schemas.base import (
     TEXT_MAX,
     TIME_OR_NULL,
     UUID,
+    Part,
     Schema,
+    changed,
     every,
     fields,
     integer,
     listed,
     name,
+    own,
     ruled,
+    since,
     text,
     text_map,
 )
+from armillary.http.ranges import Ranged
 
 COUNT_MAX = 10000
 """The maximum of ``[conductor] max_count``."""
@@ -79,7 +86,6 @@ _NETWORKS = ruled(
     {
         "type": ["string", "array"],
         "pattern": "^(none|auto)$",
-        "minItems": 1,
         "maxItems": NETWORKS_MAX,
         "items": fields({"uuid": UUID, "remote_managed": BOOLEAN}, required=["uuid"]),
     },
@@ -152,14 +158,29 @@ _FAULT = fields(
     required=["code", "message", "created"],
 )
 
-_FOR_ADMINISTRATORS = {
+_EXTENDED = {
+    "reservation_id": STRING,
+    "launch_index": NUMBER,
+    "hostname": STRING,
+    "root_device_name": STRING_OR_NULL,
+    "kernel_id": STRING,
+    "ramdisk_id": STRING,
+    "user_data": STRING_OR_NULL,
+}
+"""Names behind OS-EXT-SRV-ATTR."""
+
+_FOR_ADMINISTRATORS: dict[str, Part] = {
     "OS-EXT-SRV-ATTR:host": STRING_OR_NULL,
     "OS-EXT-SRV-ATTR:hypervisor_hostname": STRING_OR_NULL,
     "OS-EXT-SRV-ATTR:instance_name": STRING,
+    **{f"OS-EXT-SRV-ATTR:{name}": since(2, 3, schema) for name, schema in _EXTENDED.items()},
+    "host_status": since(2, 16, {"enum": ["UP", "DOWN", "MAINTENANCE", "UNKNOWN", ""]}),
     "armillary:zone": STRING,
 }
 
-_DETAILS = {
+_VOLUME = every({"id": STRING, "delete_on_termination": since(2, 3, BOOLEAN)})
+
+_BASIC: dict[str, Part] = {
     "id": STRING,
     "name": STRING,
     "status": {"enum": STATUSES},
@@ -168,30 +189,72 @@ _DETAILS = {
     "hostId": STRING,
     "created": TIME_OR_NULL,
     "updated": TIME_OR_NULL,
-    "flavor": flavor.EMBEDDED,
+    "flavor": changed((2, 47), before=ENTITY, after=flavor.EMBEDDED),
     "image": {"anyOf": [ENTITY, {"const": ""}]},
     "metadata": STRING_MAP,
     "addresses": OBJECT,
+    "accessIPv4": STRING,
+    "accessIPv6": STRING,
     "links": LINKS,
-    "server_groups": STRINGS,
     "OS-DCF:diskConfig": STRING,
+    "locked": since(2, 9, BOOLEAN),
+    "description": since(2, 19, STRING_OR_NULL),
+    "tags": since(2, 26, STRINGS),
+    "server_groups": since(2, 71, STRINGS),
+    "locked_reason": since(2, 73, STRING_OR_NULL),
+}
+"""Fields of all answers with a server."""
+
+_SHOWN: dict[str, Part] = {
     "OS-EXT-AZ:availability_zone": STRING,
     "OS-EXT-STS:vm_state": STRING,
     "OS-EXT-STS:task_state": STRING_OR_NULL,
     "OS-EXT-STS:power_state": NUMBER,
     "OS-SRV-USG:launched_at": TIME_OR_NULL,
     "OS-SRV-USG:terminated_at": TIME_OR_NULL,
-    "OS-EXT-SRV-ATTR:reservation_id": STRING,
-    "OS-EXT-SRV-ATTR:launch_index": NUMBER,
-    "locked": BOOLEAN,
-    "locked_reason": STRING_OR_NULL,
+    "config_drive": STRING,
+    "key_name": STRING_OR_NULL,
+    "os-extended-volumes:volumes_attached": listed(_VOLUME),
+    "trusted_image_certificates": since(2, 63, {"type": ["array", "null"]}),
+    "pinned_availability_zone": since(2, 96, STRING_OR_NULL),
     "armillary:attempt": NUMBER,
     "armillary:exit_code": NUMBER_OR_NULL,
 }
+"""Fields of the answers that show servers."""
 
-SERVER = fields({**_DETAILS, **_FOR_ADMINISTRATORS, "fault": _FAULT}, required=_DETAILS)
+_SOMETIMES: dict[str, Part] = {"progress": NUMBER, "fault": _FAULT}
+_CHANGED_AT = (2, 75)
+"""Since this version answers to changes have the fields of those that show servers."""
+
+
+def _since_changed(properties: Mapping[str, Part]) -> dict[str, Part]:
+    """Return the fields as answers to changes have them."""
+    return {name: Ranged(schema, since=_CHANGED_AT) for name, schema in properties.items()}
+
+
+SERVER = fields({**_BASIC, **_SHOWN, **_FOR_ADMINISTRATORS, **_SOMETIMES}, [*_BASIC, *_SHOWN])
+
+_BASIC_IN_LISTS: dict[str, Part] = {**_BASIC, "server_groups": own(STRINGS)}
+SERVER_IN_LIST = fields(
+    {**_BASIC_IN_LISTS, **_SHOWN, **_FOR_ADMINISTRATORS, **_SOMETIMES}, [*_BASIC_IN_LISTS, *_SHOWN]
+)
+
+REBUILT = fields(
+    {
+        **_BASIC,
+        **_since_changed({**_SHOWN, **_FOR_ADMINISTRATORS}),
+        **_SOMETIMES,
+        "OS-EXT-SRV-ATTR:user_data": own(STRING_OR_NULL),
+        "key_name": since(2, 54, STRING_OR_NULL),
+        "user_data": since(2, 57, STRING_OR_NULL),
+        "trusted_image_certificates": _SHOWN["trusted_image_certificates"],
+        "adminPass": STRING,
+    },
+    _BASIC,
+)
 
 SHOW_ANSWER = every({"server": SERVER})
+REBUILD_ANSWER = every({"server": REBUILT})
 
 _LIST_EXTRAS = {
     "servers_links": LINKS,
@@ -200,13 +263,16 @@ _LIST_EXTRAS = {
 }
 
 INDEX_ANSWER = fields({"servers": listed(NAMED), **_LIST_EXTRAS}, required=["servers"])
-DETAIL_ANSWER = fields({"servers": listed(SERVER), **_LIST_EXTRAS}, required=["servers"])
+DETAIL_ANSWER = fields({"servers": listed(SERVER_IN_LIST), **_LIST_EXTRAS}, required=["servers"])
 
-CREATE_ANSWER = fields(
+_CREATED = every(
     {
-        "server": every({"id": STRING, "links": LINKS, "OS-DCF:diskConfig": STRING}),
-        "reservation_id": STRING,
-        "armillary:servers": STRINGS,
-    },
-    required=["reservation_id", "armillary:servers"],
+        "id": STRING,
+        "links": LINKS,
+        "OS-DCF:diskConfig": STRING,
+        "adminPass": STRING,
+        "security_groups": listed(every({"name": STRING})),
+    }
 )
+
+CREATE_ANSWER = fields({"server": _CREATED, "reservation_id": STRING, "armillary:servers": STRINGS})

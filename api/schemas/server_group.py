@@ -15,6 +15,9 @@ from api.schemas.base import (
     integer,
     listed,
     name,
+    own,
+    since,
+    until,
 )
 from objects.instances.instance_group import POLICIES
 
@@ -40,17 +43,17 @@ GROUP = every(
     {
         "id": STRING,
         "name": STRING,
-        "policy": STRING,
-        "policies": STRINGS,
-        "rules": OBJECT,
+        "policy": since(2, 64, STRING),
+        "policies": until(2, 63, STRINGS),
+        "rules": since(2, 64, OBJECT),
         "members": STRINGS,
-        "metadata": OBJECT,
-        "project_id": STRING,
-        "user_id": STRING,
+        "metadata": until(2, 63, OBJECT),
+        "project_id": since(2, 13, STRING),
+        "user_id": since(2, 13, STRING),
     }
 )
 
 SHOW_ANSWER = every({"server_group": GROUP})
 INDEX_ANSWER = fields(
-    {"server_groups": listed(GROUP), "server_groups_links": LINKS}, required=["server_groups"]
+    {"server_groups": listed(GROUP), "server_groups_links": own(LINKS)}, required=["server_groups"]
 )

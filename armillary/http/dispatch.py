@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Protocol
 
 import falcon
@@ -13,6 +13,7 @@ import falcon
 from armillary.context import RequestContext
 from armillary.http.call import Answer, CallT, Handler, Site
 from armillary.http.microversion import BEGINNING, Version, entry_for
+from armillary.http.ranges import projection
 from armillary.http.validation import NOTHING, Schema, Versioned, by_version, invalid
 
 _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT")
@@ -27,17 +28,19 @@ class Action(Generic[CallT]):
     """One method of one path.
 
     ``rule`` names the policy; None makes the action public, without a token. Requests for a version
-    below ``since`` are answered with ``too_old_status``. ``subject`` loads the object of the path,
-    or returns the policy target, from the call, whose query is not validated yet. ``exists`` checks
-    the object of the path between policy and validation, and raises ``NotFound``. ``body`` None
-    means that no body is expected, ``answer`` None that none is described. ``status`` 204 promises
-    a response without a body, whatever the client accepts.
+    below ``since`` are answered with ``too_old_status``, above ``until`` with 404.
+    ``subject`` loads the object of the path, or returns the policy target, from the call, whose
+    query is not validated yet. ``exists`` checks the object of the path between policy and
+    validation, and raises ``NotFound``. ``body`` None means that no body is expected, ``answer``
+    None that none is described; fields that it declares for other versions are dropped from the
+    response. ``status`` 204 promises a response without a body, whatever the client accepts.
     """
 
     handler: Handler[CallT]
     rule: str | None
     answer: Versioned | None = None
     since: Version = BEGINNING
+    until: Version | None = None
     too_old_status: int = 404
     query: Versioned = field(default_factory=lambda: NOTHING)
     body: Versioned | None = None
@@ -93,6 +96,11 @@ def _accept_headers(req: falcon.Request, action: Any, takes_body: bool) -> None:
     """Accept any."""
 
 
+def _show_all(call: Any) -> bool:
+    """Show the product's extensions in every response."""
+    return True
+
+
 def _set_no_headers(resp: falcon.Response, version: Version, answer: Answer) -> None:
     """Set none."""
 
@@ -104,8 +112,9 @@ class Dialect(Generic[CallT]):
     The functions raise errors in the words of the API. ``read_query`` returns the parameters as
     sent; ``make_call`` takes request and fields of the call, not validated yet. ``read_body``
     returns the valid body; it gets no check if the action expects none. ``check_headers`` is told
-    whether it does. ``set_headers`` sets headers that depend on the version. Unless it
-    ``answers_options``, a path refuses OPTIONS as any other method that it does not have.
+    whether it does. ``set_headers`` sets headers that depend on the version. ``shows_own`` returns
+    whether the client wants the product's extensions of responses. Unless it ``answers_options``, a
+    path refuses OPTIONS as any other method that it does not have.
     """
 
     site: Site
@@ -116,6 +125,7 @@ class Dialect(Generic[CallT]):
     read_body: Callable[[falcon.Request, Check | None], Any]
     check_headers: Callable[[falcon.Request, Action[CallT], bool], None] = _accept_headers
     set_headers: Callable[[falcon.Response, Version, Answer], None] = _set_no_headers
+    shows_own: Callable[[CallT], bool] = _show_all
     answers_options: bool = True
 
 
@@ -166,6 +176,9 @@ class _ReadyAction(Generic[CallT]):
         self._checks_for = functools.cache(  # at most one entry for each supported version
             lambda version: (entry_for(version, queries), entry_for(version, bodies))
         )
+        self._projection_for = functools.cache(
+            lambda version, with_own: projection(action.answer, version, with_own=with_own)
+        )
 
     def _checks(self, schemas: Versioned | None) -> dict[Version, Check | None]:
         make_check = self._dialect.make_check
@@ -189,12 +202,20 @@ class _ReadyAction(Generic[CallT]):
         if query_check is not None:
             call.query = query_check.query(query)
         call.body = dialect.read_body(req, body_check)
-        answer = action.handler(call)
+        answer = self._projected(call, action.handler(call))
         _send(resp, action, answer)
         dialect.set_headers(resp, version, answer)
 
+    def _projected(self, call: CallT, answer: Answer) -> Answer:
+        """Return the response with the fields of its version."""
+        project = self._projection_for(call.version, self._dialect.shows_own(call))
+        return answer if project is None else replace(answer, body=project(answer.body))
+
     def _require_version(self, version: Version) -> None:
-        if version >= self._action.since:
+        action = self._action
+        if action.until is not None and version > action.until:
+            raise falcon.HTTPNotFound
+        if version >= action.since:
             return
         if self._action.too_old_status == 405:
             raise falcon.HTTPMethodNotAllowed(self._allowed)

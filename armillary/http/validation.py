@@ -11,15 +11,16 @@ import jsonschema
 from jsonschema.exceptions import ValidationError, best_match
 
 from armillary import exception
-from armillary.http.microversion import BEGINNING, Version
+from armillary.http import ranges
+from armillary.http.microversion import Version
 
 Schema = Mapping[str, Any]
 
 ByVersion = Mapping[Version, Schema | None]
 """Schemas by the version that introduced them; None where nothing is accepted any more."""
 
-Versioned = Mapping[Any, Any]
-"""One ``Schema`` for all versions, or schemas ``ByVersion``."""
+Versioned = Any
+"""One ``Schema``, whose parts may be ``ranges.Ranged``, or schemas ``ByVersion``."""
 
 NOTHING: Schema = {"type": "object", "additionalProperties": False}
 """The schema of no parameters."""
@@ -33,11 +34,19 @@ _UNCLEAN = re.compile("[\0\ud800-\udfff]")
 
 
 def by_version(schemas: Versioned | None) -> ByVersion:
-    """Return schemas by version; one schema has been there since always."""
+    """Return plain schemas by version, of responses with the product's extensions.
+
+    One schema has been there since always, with what it declares by version.
+    """
     if schemas is None:
         return {}
-    is_one = not schemas or isinstance(next(iter(schemas)), str)
-    return {BEGINNING: schemas} if is_one else schemas
+    is_table = isinstance(schemas, Mapping) and schemas and isinstance(next(iter(schemas)), tuple)
+    if is_table:
+        return schemas
+    return {
+        since: ranges.resolve(schemas, since, with_own=True)
+        for since in ranges.breakpoints(schemas)
+    }
 
 
 def is_clean(text: str) -> bool:
@@ -96,6 +105,7 @@ class CompiledSchema:
 
     def __init__(self, schema: Schema, formats: jsonschema.FormatChecker) -> None:
         self._validator = _Validator(schema, format_checker=formats)
+        self.schema = schema
         self.properties: Mapping[str, Schema] = schema.get("properties", {})
 
     def find_error(self, value: Any) -> ValidationError | None:

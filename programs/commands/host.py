@@ -69,4 +69,5 @@ class ShowHost(base.ApiShow):
 
     def take_action(self, parsed_args: Namespace) -> base.Record:
         found = find_hypervisor(self.api, parsed_args.host)
-        return base.record(FIELDS, self.api.get("os-hypervisors", found["id"])["hypervisor"])
+        answer = self.api.get("os-hypervisors", found["id"], query={"with_servers": "true"})
+        return base.record(FIELDS, answer["hypervisor"])

@@ -21,7 +21,7 @@ def _copied(move: Document) -> str | None:
 
 
 COLUMNS: base.Columns = {
-    "ID": "id",
+    "ID": "uuid",
     "Type": "migration_type",
     "Status": "status",
     "Server": "instance_uuid",

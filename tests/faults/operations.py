@@ -12,6 +12,7 @@ from typing import Any
 
 import requests
 
+from programs.http_client import VERSION_HEADERS
 from tests.faults.world import FaultyDeployment
 
 USERS = 10
@@ -127,6 +128,7 @@ class Users:
     def _ask_on(self, number: int) -> None:
         rng = random.Random(f"user/{self._seed}/{number}")
         session = requests.Session()
+        session.headers.update(VERSION_HEADERS)
         while not self.are_done:
             self._stopped.wait(rng.expovariate(1 / PAUSE_SECONDS_MEAN))
             try:

@@ -1,4 +1,4 @@
-"""Version 2.1 is served, and nothing else is pretended."""
+"""Versions 2.1 to 2.96 are served, and nothing else is pretended."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ import pytest
 from tests.fixtures.http_api import Api, message
 
 SERVED = [
-    {},
-    {"OpenStack-API-Version": "compute 2.1"},
-    {"OpenStack-API-Version": "compute latest"},
-    {"OpenStack-API-Version": "COMPUTE 2.1"},
-    {"OpenStack-API-Version": "placement 1.39, compute 2.1"},
-    {"OpenStack-API-Version": "placement 1.39"},
-    {"X-OpenStack-Nova-API-Version": "2.1"},
-    {"X-OpenStack-Nova-API-Version": "latest"},
-    {"OpenStack-API-Version": "compute 2.1", "X-OpenStack-Nova-API-Version": "2.90"},
+    ({}, "2.1"),
+    ({"OpenStack-API-Version": "compute 2.1"}, "2.1"),
+    ({"OpenStack-API-Version": "compute latest"}, "2.96"),
+    ({"OpenStack-API-Version": "COMPUTE 2.47"}, "2.47"),
+    ({"OpenStack-API-Version": "placement 1.39, compute 2.53"}, "2.53"),
+    ({"OpenStack-API-Version": "placement 1.39"}, "2.1"),
+    ({"X-OpenStack-Nova-API-Version": "2.79"}, "2.79"),
+    ({"X-OpenStack-Nova-API-Version": "latest"}, "2.96"),
+    ({"OpenStack-API-Version": "compute 2.1", "X-OpenStack-Nova-API-Version": "2.90"}, "2.1"),
 ]
 REFUSED = [
-    ({"OpenStack-API-Version": "compute 2.2"}, 406),
+    ({"OpenStack-API-Version": "compute 2.97"}, 406),
     ({"OpenStack-API-Version": "compute 2.0"}, 406),
-    ({"OpenStack-API-Version": "compute 2.90, placement 1.1"}, 406),
-    ({"X-OpenStack-Nova-API-Version": "2.53"}, 406),
+    ({"OpenStack-API-Version": "compute 2.100, placement 1.1"}, 406),
+    ({"X-OpenStack-Nova-API-Version": "2.97"}, 406),
     ({"OpenStack-API-Version": "compute 3.1"}, 406),
     ({"OpenStack-API-Version": "compute"}, 400),
     ({"OpenStack-API-Version": "compute two"}, 400),
@@ -30,13 +30,15 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize("headers", SERVED, ids=str)
-def test_the_version_that_is_served_is_served(headers: dict[str, str], api: Api) -> None:
-    """Also without being asked for, and by either header."""
+@pytest.mark.parametrize(("headers", "version"), SERVED, ids=str)
+def test_the_version_that_is_asked_for_is_served(
+    headers: dict[str, str], version: str, api: Api
+) -> None:
+    """By either header; the first one if none is asked for."""
     answer = api.send("GET", "/v2.1/flavors", headers=headers)
     assert answer.status_code == 200
-    assert answer.headers["OpenStack-API-Version"] == "compute 2.1"
-    assert answer.headers["X-OpenStack-Nova-API-Version"] == "2.1"
+    assert answer.headers["OpenStack-API-Version"] == f"compute {version}"
+    assert answer.headers["X-OpenStack-Nova-API-Version"] == version
     assert "OpenStack-API-Version" in answer.headers["Vary"]
 
 
@@ -45,4 +47,4 @@ def test_another_version_is_refused(headers: dict[str, str], status: int, api: A
     """406 for one that is not served, 400 for a malformed one."""
     answer = api.send("GET", "/v2.1/flavors", headers=headers)
     assert answer.status_code == status
-    assert "2.1" in message(answer)
+    assert "2.96" in message(answer)

@@ -48,7 +48,7 @@ BAD = [
     ({"vcpus": 0}, "flavor.vcpus"),
     ({"vcpus": -1}, "flavor.vcpus"),
     ({"vcpus": 2**31}, "flavor.vcpus"),
-    ({"vcpus": "8"}, "flavor.vcpus"),
+    ({"vcpus": "eight"}, "flavor.vcpus"),
     ({"ram": 0}, "flavor.ram"),
     ({"disk": -1}, "flavor.disk"),
     ({"swap": ""}, "flavor.swap"),

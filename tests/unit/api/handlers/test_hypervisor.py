@@ -71,7 +71,7 @@ def test_a_host_that_reported_nothing_is_shown(api: Api, conductor: SuperConduct
     """With defaults, and without a service."""
     conductor.nodes = [builders.a_compute_node("host1", attributes={})]
     (shown,) = api.get(f"{PATH}/detail").json["hypervisors"]
-    assert (shown["vcpus"], shown["host_ip"], shown["cpu_info"]) == (0, None, "")
+    assert (shown["vcpus"], shown["host_ip"], shown["cpu_info"]) == (0, "0.0.0.0", "")
     assert shown["service"] == {"id": None, "host": "host1", "disabled_reason": None}
 
 
@@ -82,14 +82,28 @@ def test_one_is_shown_with_its_servers(
     """By UUID or name."""
     conductor.servers = [builders.an_instance("web", host="host1")]
     conductor.usages = {node.uuid: {"VCPU": usage(8, 1)}}
-    shown = api.get(f"{PATH}/{getattr(node, by)}").json["hypervisor"]
+    path = f"{PATH}/{getattr(node, by)}"
+    assert "servers" not in api.get(path).json["hypervisor"]
+    shown = api.get(path, with_servers="true").json["hypervisor"]
     assert shown["servers"] == [{"uuid": conductor.servers[0].uuid, "name": "web"}]
     assert (shown["running_vms"], shown["vcpus_used"]) == (1, 1)
+
+
+def test_early_versions_know_it_by_number(
+    node: ComputeNode, api: Api, conductor: SuperConductor
+) -> None:
+    """Which leads to it again; its service has one, too."""
+    (listed,) = api.send("GET", f"{PATH}/detail", headers={}).json["hypervisors"]
+    assert isinstance(listed["service"]["id"], int)
+    shown = api.send("GET", f"{PATH}/{listed['id']}", headers={}).json["hypervisor"]
+    assert (shown["id"], shown["hypervisor_hostname"]) == (listed["id"], node.node)
+    assert shown["cpu_info"] == '{"arch": "x86_64"}'
 
 
 def test_an_unknown_one_is_not_there(api: Api) -> None:
     """404."""
     assert api.get(f"{PATH}/nothing").status_code == 404
+    assert api.get(f"{PATH}/12345").status_code == 404
 
 
 def test_hypervisors_are_listed_in_pages(api: Api, conductor: SuperConductor) -> None:

@@ -21,6 +21,8 @@ def test_a_project_sees_limits_and_usage(api: Api, conductor: SuperConductor) ->
             "maxTotalRAMSize": 51200,
             "maxServerGroups": 10,
             "maxServerGroupMembers": 10,
+            "maxServerMeta": 128,
+            "maxTotalKeypairs": 100,
             "totalInstancesUsed": 1,
             "totalCoresUsed": 0,
             "totalRAMUsed": 0,

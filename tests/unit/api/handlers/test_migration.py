@@ -41,31 +41,38 @@ def move(server: Instance, conductor: SuperConductor) -> Migration:
     return conductor.migrations[0]
 
 
-def path_of(move: Migration) -> str:
-    return f"/v2.1/servers/{move.instance_uuid}/migrations/{move.uuid}"
+def path_of(move: Migration, number: int | None = None) -> str:
+    return f"/v2.1/servers/{move.instance_uuid}/migrations/{number or move.uuid}"
 
 
 def test_a_migration_is_shown_with_its_progress(move: Migration, api: Api) -> None:
-    """Memory in bytes, as tools that know the Compute API expect it."""
-    assert api.get(path_of(move)).json["migration"] == {
-        "id": move.uuid,
+    """By number or UUID; memory in bytes, as tools that know the Compute API expect it."""
+    number = api.get(path_of(move)).json["migration"]["id"]
+    shown = api.get(path_of(move, number)).json["migration"]
+    assert shown == {
+        "id": number,
         "uuid": move.uuid,
         "instance_uuid": move.instance_uuid,
+        "server_uuid": move.instance_uuid,
         "migration_type": "live-migration",
         "status": "running",
         "source_compute": "host1",
         "source_node": "host1.example.org",
         "dest_compute": "host2",
+        "dest_host": None,
         "dest_node": "host2.example.org",
         "old_flavor": None,
         "new_flavor": None,
         "memory_total_bytes": 512 * 1024 * 1024,
         "memory_remaining_bytes": 384 * 1024 * 1024,
         "memory_processed_bytes": 128 * 1024 * 1024,
+        "disk_total_bytes": None,
+        "disk_remaining_bytes": None,
+        "disk_processed_bytes": None,
         "project_id": "p1",
         "user_id": "u1",
-        "created_at": "2030-01-31T12:00:00Z",
-        "updated_at": "2030-01-31T12:00:00Z",
+        "created_at": "2030-01-31T12:00:00.000000",
+        "updated_at": "2030-01-31T12:00:00.000000",
         "armillary:cell_uuid": move.cell_uuid,
     }
 
@@ -104,7 +111,20 @@ def test_migrations_of_one_server_are_listed(move: Migration, api: Api) -> None:
     of_server = api.get(f"/v2.1/servers/{move.instance_uuid}/migrations").json["migrations"]
     filtered = api.get(ALL, instance_uuid=move.instance_uuid).json["migrations"]
     assert [one["uuid"] for one in of_server] == [move.uuid]
-    assert filtered == of_server
+    assert [one["uuid"] for one in filtered] == [move.uuid]
+
+
+def test_only_live_migrations_under_way_are_listed(
+    move: Migration, api: Api, conductor: SuperConductor
+) -> None:
+    """Unless Armillary's own fields are asked for."""
+    path = f"/v2.1/servers/{move.instance_uuid}/migrations"
+    resize = a_migration(move.instance_uuid, migration_type="resize", status="finished")
+    conductor.migrations.append(resize)
+    headers = {"OpenStack-API-Version": "compute 2.59"}
+    shown = api.send("GET", path, headers=headers).json["migrations"]
+    assert [one["uuid"] for one in shown] == [move.uuid]
+    assert len(api.get(path).json["migrations"]) == 2
 
 
 def test_cells_that_do_not_answer_are_named(

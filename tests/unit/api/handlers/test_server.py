@@ -246,7 +246,7 @@ BAD = [
     ({"imageRef": 1}, "server.imageRef"),
     ({"min_count": 0}, "server.min_count"),
     ({"min_count": -1}, "server.min_count"),
-    ({"min_count": "2"}, "server.min_count"),
+    ({"min_count": "two"}, "server.min_count"),
     ({"min_count": 1.5}, "server.min_count"),
     ({"max_count": 0}, "server.max_count"),
     ({"max_count": 10001}, "server.max_count"),
@@ -260,13 +260,12 @@ BAD = [
     ({"networks": [{"uuid": NETWORK, "remote_managed": 1}]}, "server.networks.0.remote_managed"),
     ({"networks": [{"uuid": NETWORK, "port": "p"}]}, "server.networks.0.port"),
     ({"networks": [{"uuid": NETWORK}] * 65}, "server.networks"),
-    ({"networks": []}, "server.networks"),
     ({"networks": "public"}, "server.networks"),
     ({"availability_zone": ""}, "server.availability_zone"),
     ({"availability_zone": "a:b:c:d"}, "server.availability_zone"),
     ({"availability_zone": "::"}, "server.availability_zone"),
     ({"host": "a b"}, "server.host"),
-    ({"return_reservation_id": "yes"}, "server.return_reservation_id"),
+    ({"return_reservation_id": "maybe"}, "server.return_reservation_id"),
     ({"key_name": "k"}, "server.key_name"),
     ({"hints": {"group": "apart"}}, "os:scheduler_hints.group"),
     ({"hints": {"x": 1}}, "os:scheduler_hints.x"),
@@ -298,7 +297,7 @@ def test_a_body_must_hold_a_server(body: Any, api: Api) -> None:
 
 def test_networks_say_what_is_not_part_of_this(api: Api) -> None:
     """Rather than ignoring them."""
-    assert "Networking is not part of this service" in message(ask(api, networks=[]))
+    assert "Networking is not part of this service" in message(ask(api, networks="public"))
 
 
 def test_more_than_the_quota_is_forbidden(api: Api, conductor: SuperConductor) -> None:
@@ -345,7 +344,24 @@ def test_a_server_is_shown_with_all_that_is_known(api: Api, conductor: SuperCond
     base = shown["links"][0]["href"].removesuffix(f"/v2.1/servers/{server.uuid}")
     host_id = shown.pop("hostId")
     assert len(host_id) == 64
-    assert shown == {
+    given: dict[str, Any] = {
+        "accessIPv4": "",
+        "accessIPv6": "",
+        "config_drive": "",
+        "description": None,
+        "key_name": None,
+        "pinned_availability_zone": None,
+        "progress": 0,
+        "tags": [],
+        "trusted_image_certificates": None,
+        "OS-EXT-SRV-ATTR:hostname": "web",
+        "OS-EXT-SRV-ATTR:kernel_id": "",
+        "OS-EXT-SRV-ATTR:ramdisk_id": "",
+        "OS-EXT-SRV-ATTR:root_device_name": None,
+        "OS-EXT-SRV-ATTR:user_data": None,
+        "os-extended-volumes:volumes_attached": [],
+    }
+    assert shown == given | {
         "id": server.uuid,
         "name": "web",
         "status": "ACTIVE",

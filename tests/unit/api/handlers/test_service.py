@@ -125,7 +125,7 @@ def test_host_and_binary_must_go_together(body: Any, service: Service, api: Api)
         ({"disabled_reason": "fire"}, "disabled_reason"),
         ({"status": "enabled", "disabled_reason": "fire"}, "disabled_reason"),
         ({"status": "disabled", "disabled_reason": "x" * 256}, "disabled_reason"),
-        ({"forced_down": "yes"}, "forced_down"),
+        ({"forced_down": "maybe"}, "forced_down"),
         ({"host": "host1"}, "host"),
     ],
     ids=str,
