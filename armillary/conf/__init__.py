@@ -1,4 +1,7 @@
-"""Configuration: one module per option group, all listed here."""
+"""Configuration: one module per option group, all listed here.
+
+Name, default and bounds of an option stand on one line, so these modules are not formatted.
+"""
 
 from __future__ import annotations
 

@@ -2,11 +2,11 @@
 
 from oslo_config import cfg
 
+# fmt: off
 OPTIONS: dict[str, list[cfg.Opt]] = {
     "accelerators": [
         cfg.MultiStrOpt(
-            "device_profile",
-            default=[],
+            "device_profile", default=[],
             help="""
 Accelerators that flavors may request by name, as ``accel:device_profile=NAME``. Each value is a
 JSON object with ``name`` and ``groups``, a list of objects such as ``{"resources:FPGA": "1",

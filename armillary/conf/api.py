@@ -6,11 +6,11 @@ the programs that serve it.
 
 from oslo_config import cfg
 
+# fmt: off
 OPTIONS: dict[str, list[cfg.Opt]] = {
     "api": [
         cfg.HostAddressOpt(
-            "bind_host",
-            default="127.0.0.1",
+            "bind_host", default="127.0.0.1",
             help="""
 Address to listen on. With ``auth_strategy = noauth`` only a loopback address (127.0.0.1, ::1,
 localhost) is accepted, unless allow_network_without_authentication is set: without authentication,
@@ -18,8 +18,7 @@ every client that reaches the port may do everything.
 """,
         ),
         cfg.PortOpt(
-            "bind_port",
-            default=8774,
+            "bind_port", default=8774,
             help="Port to listen on. 0 lets the system choose a free port, for tests.",
         ),
         cfg.StrOpt(
@@ -41,23 +40,17 @@ signed by one of them, and a token as well. Unset: clients need no certificate.
 """,
         ),
         cfg.IntOpt(
-            "workers",
-            min=1,
-            max=512,
+            "workers", min=1, max=512,
             help="""
 Number of worker processes. All of them listen on the same port. Unset: ``[DEFAULT] workers``.
 """,
         ),
         cfg.IntOpt(
-            "threads",
-            default=16,
-            min=1,
-            max=1000,
+            "threads", default=16, min=1, max=1000,
             help="Maximum number of requests that one worker process handles at the same time.",
         ),
         cfg.StrOpt(
-            "auth_strategy",
-            default="noauth",
+            "auth_strategy", default="noauth",
             choices=[
                 (
                     "noauth",
@@ -89,8 +82,7 @@ share a configuration, it applies to all of them.
 """,
         ),
         cfg.BoolOpt(
-            "allow_network_without_authentication",
-            default=False,
+            "allow_network_without_authentication", default=False,
             help="""
 Listen on addresses other than loopback although ``auth_strategy`` is noauth or noauth2: every
 client that reaches the port may do everything. Only for a network without untrusted clients.
@@ -115,8 +107,7 @@ optional::
 """,
         ),
         cfg.ListOpt(
-            "allowed_hosts",
-            default=[],
+            "allowed_hosts", default=[],
             help="""
 Host names and addresses, without a port, that the headers ``Host`` and ``Origin`` of a request may
 name in addition to the loopback interface and ``compute_link_prefix``. Requests with other hosts
@@ -127,27 +118,20 @@ proxy in front of the API passes on.
 """,
         ),
         cfg.IntOpt(
-            "max_body_bytes",
-            default=1048576,
-            min=1024,
-            max=16777216,
+            "max_body_bytes", default=1048576, min=1024, max=16777216,
             help=(
                 "Maximum size of a request body, in bytes. A larger one is rejected with "
                 "status 413."
             ),
         ),
         cfg.IntOpt(
-            "max_limit",
-            default=1000,
-            min=1,
-            max=10000,
+            "max_limit", default=1000, min=1, max=10000,
             help="""
 Maximum number of items in one response. A longer list ends with a link to its next page.
 """,
         ),
         cfg.URIOpt(
-            "compute_link_prefix",
-            schemes=["http", "https"],
+            "compute_link_prefix", schemes=["http", "https"],
             help="""
 Base URL of the links in responses, such as ``https://cloud.example.org``, for an API that clients
 reach by a name or through a proxy. Unset: the local address at which the request arrived. The

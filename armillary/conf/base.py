@@ -4,12 +4,11 @@ import socket
 
 from oslo_config import cfg
 
+# fmt: off
 OPTIONS: dict[str, list[cfg.Opt]] = {
     "DEFAULT": [
         cfg.StrOpt(  # its form is checked by the loader: the default may be malformed, too
-            "host",
-            default=socket.gethostname(),
-            sample_default="<the machine's host name>",
+            "host", default=socket.gethostname(), sample_default="<the machine's host name>",
             help="""
 Name of this host. It addresses the host's queue and identifies the host to instances, services and
 placement. It must be unique and must not change during the life of the host. It has at most 255
@@ -17,16 +16,14 @@ letters, digits and ``. _ : @ -``, and begins and ends with a letter, a digit or
 """,
         ),
         cfg.StrOpt(
-            "state_path",
-            default="/var/lib/armillary",
+            "state_path", default="/var/lib/armillary",
             help="""
 Directory for a service's local state: SQLite databases of the embedded setup, the compute agent's
 journal, workloads' files. Other options may refer to it as ``$state_path``.
 """,
         ),
         cfg.StrOpt(
-            "concurrency_backend",
-            default="threading",
+            "concurrency_backend", default="threading",
             choices=[
                 ("threading", "Operating-system threads."),
                 ("eventlet", "Green threads on a patched standard library."),
@@ -37,36 +34,27 @@ variable ARMILLARY_CONCURRENCY_BACKEND overrides it. A change requires a restart
 """,
         ),
         cfg.IntOpt(
-            "workers",
-            default=1,
-            min=1,
-            max=512,
+            "workers", default=1, min=1, max=512,
             help="""
 Number of worker processes of a service whose own section does not set it. A worker that dies is
 replaced.
 """,
         ),
         cfg.IntOpt(
-            "report_interval",
-            default=10,
-            min=1,
+            "report_interval", default=10, min=1,
             help="""
 Seconds between two heartbeats of a service to its conductor. Must be less than
 ``service_down_time``.
 """,
         ),
         cfg.IntOpt(
-            "service_down_time",
-            default=60,
-            min=2,
-            mutable=True,
+            "service_down_time", default=60, min=2, mutable=True,
             help="""
 Seconds since its last heartbeat after which a service counts as down.
 """,
         ),
         cfg.BoolOpt(
-            "periodic_enable",
-            default=True,
+            "periodic_enable", default=True,
             help="""
 Whether periodic tasks run. Without them, work that a dead process left behind is never resumed.
 Turn them off for debugging only.

@@ -5,12 +5,10 @@ from oslo_config import cfg
 from armillary.conf import process, simulated
 
 
+# fmt: off
 def _ratio(resource: str, what: str) -> cfg.FloatOpt:
     return cfg.FloatOpt(
-        f"{resource}_allocation_ratio",
-        min=0.01,
-        max=1000.0,
-        mutable=True,
+        f"{resource}_allocation_ratio", min=0.01, max=1000.0, mutable=True,
         help=f"""
 Allocation ratio: number of {what} offered for each one that the host has. If set, it is written to
 placement and overrides a value set there by an operator. Unset, the value in placement applies, and
@@ -21,10 +19,7 @@ a new host starts with ``initial_{resource}_allocation_ratio``.
 
 def _initial_ratio(resource: str, what: str, default: float) -> cfg.FloatOpt:
     return cfg.FloatOpt(
-        f"initial_{resource}_allocation_ratio",
-        default=default,
-        min=0.01,
-        max=1000.0,
+        f"initial_{resource}_allocation_ratio", default=default, min=0.01, max=1000.0,
         help=f"""
 ``{resource}_allocation_ratio`` of a host that is new to placement: number of {what} offered for
 each one that it has. Make later changes in placement or with ``{resource}_allocation_ratio``.
@@ -35,37 +30,26 @@ each one that it has. Make later changes in placement or with ``{resource}_alloc
 OPTIONS: dict[str, list[cfg.Opt]] = {
     "DEFAULT": [
         cfg.HostAddressOpt(
-            "my_ip",
-            sample_default="<the address of the default route's interface>",
+            "my_ip", sample_default="<the address of the default route's interface>",
             help=(
                 "IP address reported for this machine's hosts. Unset: the address of the "
                 "default route's interface."
             ),
         ),
         cfg.IntOpt(
-            "reserved_host_cpus",
-            default=0,
-            min=0,
-            mutable=True,
+            "reserved_host_cpus", default=0, min=0, mutable=True,
             help="CPUs of each host reserved for the host itself; not offered to workloads.",
         ),
         cfg.IntOpt(
-            "reserved_host_memory_mb",
-            default=512,
-            min=0,
-            mutable=True,
+            "reserved_host_memory_mb", default=512, min=0, mutable=True,
             help="Memory of each host, in MiB, reserved for the host itself.",
         ),
         cfg.IntOpt(
-            "reserved_host_disk_mb",
-            default=0,
-            min=0,
-            mutable=True,
+            "reserved_host_disk_mb", default=0, min=0, mutable=True,
             help="Disk of each host, in MiB, reserved for the host itself; rounded up to GiB.",
         ),
         cfg.MultiStrOpt(
-            "reserved_huge_pages",
-            default=[],
+            "reserved_huge_pages", default=[],
             help="""
 Memory pages of a NUMA cell reserved for the host itself, as ``node:0,size:2048,count:64`` or
 ``node:1,size:1GB,count:1``: number of the cell, page size (in KiB, or with a unit), number of
@@ -81,37 +65,28 @@ several cells or sizes.
         _initial_ratio("ram", "MiB of memory", 1.0),
         _initial_ratio("disk", "GiB of disk", 1.0),
         cfg.IntOpt(
-            "max_concurrent_builds",
-            default=10,
-            min=0,
-            mutable=True,
+            "max_concurrent_builds", default=10, min=0, mutable=True,
             help=(
                 "Maximum number of concurrent builds on one host; further builds wait. 0 means "
                 "no limit."
             ),
         ),
         cfg.IntOpt(
-            "max_concurrent_live_migrations",
-            default=1,
-            min=0,
-            mutable=True,
+            "max_concurrent_live_migrations", default=1, min=0, mutable=True,
             help="""
 Maximum number of live migrations that copy memory from one host at the same time. Further ones wait
 with the status ``queued`` and can be aborted meanwhile. 0 means no limit.
 """,
         ),
         cfg.IntOpt(
-            "update_resources_interval",
-            default=0,
-            min=-1,
+            "update_resources_interval", default=0, min=-1,
             help="""
 Seconds between two full reports of the hosts' resources and usage. 0 means 60 seconds, -1 turns
 them off. Changes by builds and deletes are always reported at once.
 """,
         ),
         cfg.ListOpt(
-            "compute_monitors",
-            default=[],
+            "compute_monitors", default=[],
             help="""
 Monitors that measure each host for the MetricsFilter and the MetricsWeigher: a comma-separated list
 of ``cpu.virt_driver`` (frequency, times and percentages of the CPUs) and monitors that plugins
@@ -122,8 +97,7 @@ the part of the name before the dot.
     ],
     "compute": [
         cfg.ListOpt(
-            "driver",
-            default=["process"],
+            "driver", default=["process"],
             help="""
 Comma-separated list of the drivers that run workloads: ``process`` (operating-system processes on
 this machine, one host), ``simulated`` (any number of hosts on which nothing runs), ``libvirt``
@@ -148,8 +122,7 @@ For the driver ``process``.
 """,
         ),
         cfg.StrOpt(
-            "provider_config_location",
-            default="/etc/armillary/provider_config/",
+            "provider_config_location", default="/etc/armillary/provider_config/",
             help="""
 Directory of provider configuration files (``*.yaml``) with inventories and traits of this agent's
 hosts in addition to those that the agent discovers. They are read at startup; the agent does not
@@ -157,8 +130,7 @@ start if one of them is invalid.
 """,
         ),
         cfg.BoolOpt(
-            "numa_nodes_in_placement",
-            default=False,
+            "numa_nodes_in_placement", default=False,
             help="""
 Whether each NUMA cell of a host is a provider of its own in placement, a child of the host's
 provider with the trait ``HW_NUMA_ROOT``. PCI devices that are reported to placement are then
@@ -166,8 +138,7 @@ children of the cell they belong to. CPUs and memory stay with the host's provid
 """,
         ),
         cfg.BoolOpt(
-            "packing_host_numa_cells_allocation_strategy",
-            default=False,
+            "packing_host_numa_cells_allocation_strategy", default=False,
             help="""
 Whether guests with a NUMA topology are placed on the fullest of the host's cells that have room,
 which keeps the others free for large guests, instead of the emptiest. Schedulers must have the same
@@ -175,18 +146,14 @@ value.
 """,
         ),
         cfg.StrOpt(
-            "journal",
-            default="$state_path/compute-journal.sqlite",
+            "journal", default="$state_path/compute-journal.sqlite",
             help="""
 Journal file in which the agent records each command before it executes it. Each agent needs its
 own, and it must survive restarts.
 """,
         ),
         cfg.IntOpt(
-            "consecutive_build_service_disable_threshold",
-            default=10,
-            min=0,
-            mutable=True,
+            "consecutive_build_service_disable_threshold", default=10, min=0, mutable=True,
             help="""
 If 0, failed builds are not counted. With any other value, consecutive failed builds are counted per
 host, and the scheduler's BuildFailureWeigher avoids the host. No service is disabled; the option
@@ -194,10 +161,7 @@ keeps the name that operators know.
 """,
         ),
         cfg.IntOpt(
-            "worker_threads",
-            default=100,
-            min=2,
-            max=10000,
+            "worker_threads", default=100, min=2, max=10000,
             help="""
 Maximum number of concurrent builds in one agent, on all its hosts together. A second pool of this
 size copies guests during live migrations, a third runs everything else, including deletes. Threads
@@ -205,28 +169,18 @@ are created on demand.
 """,
         ),
         cfg.FloatOpt(
-            "shutdown_timeout_seconds",
-            default=60.0,
-            min=0.0,
-            max=3600.0,
-            mutable=True,
+            "shutdown_timeout_seconds", default=60.0, min=0.0, max=3600.0, mutable=True,
             help="""
 Seconds that a workload has to shut down when it is stopped, rebooted or moved, before it is killed.
 0 kills it at once.
 """,
         ),
         cfg.FloatOpt(
-            "guest_poll_interval_seconds",
-            default=1.0,
-            min=0.1,
-            max=3600.0,
+            "guest_poll_interval_seconds", default=1.0, min=0.1, max=3600.0,
             help="Seconds between two checks for workloads that ended on their own.",
         ),
         cfg.IntOpt(
-            "reconcile_interval_seconds",
-            default=300,
-            min=1,
-            max=86400,
+            "reconcile_interval_seconds", default=300, min=1, max=86400,
             help="""
 Seconds between two reconciliations of what runs on this machine with what the cell conductor
 expects. The agent also reconciles at startup, and after the conductor was unreachable for longer
@@ -234,13 +188,11 @@ than ``service_down_time``.
 """,
         ),
         cfg.StrOpt(
-            "stray_guest_action",
-            default="destroy",
+            "stray_guest_action", default="destroy", mutable=True,
             choices=[
                 ("destroy", "Destroy it: its instance was deleted or rebuilt elsewhere."),
                 ("keep", "Keep it and log it at each reconciliation."),
             ],
-            mutable=True,
             help="""
 What to do with a guest of this agent that the cell conductor does not know on this host. Use
 ``keep`` while a cell's database is being restored from a backup.
@@ -249,8 +201,7 @@ What to do with a guest of this agent that the cell conductor does not know on t
     ],
     "pci": [
         cfg.MultiStrOpt(
-            "alias",
-            default=[],
+            "alias", default=[],
             help="""
 Kinds of PCI devices that flavors may request by name, as ``pci_passthrough:alias=NAME:COUNT``. Each
 value is a JSON object with ``name``, ``vendor_id`` and ``product_id`` (four hexadecimal digits),
@@ -263,8 +214,7 @@ alternatives. Repeat the option for several kinds. Read by the super conductor.
 """,
         ),
         cfg.MultiStrOpt(
-            "device_spec",
-            default=[],
+            "device_spec", default=[],
             help="""
 PCI devices of this machine that workloads may use, for the driver ``process``. Each value is a JSON
 object with ``vendor_id`` and ``product_id`` (four hexadecimal digits, or ``*``), ``address`` (such
@@ -277,8 +227,7 @@ Repeat the option for devices of different kinds.
 """,
         ),
         cfg.BoolOpt(
-            "report_in_placement",
-            default=False,
+            "report_in_placement", default=False,
             help="""
 Whether PCI devices are reported to placement as child providers of their host, one provider per
 card (virtual functions are its inventory), with the trait ``COMPUTE_MANAGED_PCI_DEVICE``. Once all

@@ -3,6 +3,7 @@
 from oslo_config import cfg
 
 # Group, default file of the embedded setup, description for the operator.
+# fmt: off
 DATABASES = (
     ("api_database", "api", "the API database; its owner is the super conductor"),
     ("cell_database", "cell", "a cell's database; its owner is the cell conductor"),
@@ -18,9 +19,7 @@ DATABASES = (
 def _options(file_name: str, description: str) -> list[cfg.Opt]:
     return [
         cfg.StrOpt(
-            "connection",
-            default=f"sqlite:///$state_path/{file_name}.sqlite",
-            secret=True,
+            "connection", default=f"sqlite:///$state_path/{file_name}.sqlite", secret=True,
             help=f"""
 URL of {description}. One of ``postgresql+psycopg2://user:password@host/name``,
 ``mysql+pymysql://user:password@host/name`` (MySQL, MariaDB) or ``sqlite:////path/to/file``, the
@@ -29,49 +28,36 @@ sync``.
 """,
         ),
         cfg.IntOpt(
-            "max_pool_size",
-            default=5,
-            min=1,
+            "max_pool_size", default=5, min=1,
             help="Number of connections that each worker process keeps open.",
         ),
         cfg.IntOpt(
-            "max_overflow",
-            default=50,
-            min=0,
+            "max_overflow", default=50, min=0,
             help=(
                 "Maximum number of connections that each worker process opens beyond "
                 "max_pool_size under load."
             ),
         ),
         cfg.IntOpt(
-            "pool_timeout",
-            default=30,
-            min=1,
+            "pool_timeout", default=30, min=1,
             help="Seconds to wait for a free connection from the pool before the call fails.",
         ),
         cfg.IntOpt(
-            "connection_recycle_time",
-            default=3600,
-            min=1,
+            "connection_recycle_time", default=3600, min=1,
             help="""
 Seconds after which an idle connection is replaced; keep it below the server's and any proxy's idle
 timeout.
 """,
         ),
         cfg.IntOpt(
-            "max_retries",
-            default=10,
-            min=0,
-            max=100,
+            "max_retries", default=10, min=0, max=100,
             help="""
 Maximum number of retries of a transaction after a deadlock, a serialisation failure or a lost
 connection, with growing pauses.
 """,
         ),
         cfg.IntOpt(
-            "sqlite_busy_timeout",
-            default=60,
-            min=1,
+            "sqlite_busy_timeout", default=60, min=1,
             help=(
                 "Seconds that a writer waits for a transaction of another process on a SQLite file."
             ),

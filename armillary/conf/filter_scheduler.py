@@ -3,12 +3,10 @@
 from oslo_config import cfg
 
 
+# fmt: off
 def _multiplier(name: str, default: float, pull: str, *, minimum: float | None = None) -> cfg.Opt:
     return cfg.FloatOpt(
-        f"{name}_weight_multiplier",
-        default=default,
-        min=minimum,
-        mutable=True,
+        f"{name}_weight_multiplier", default=default, min=minimum, mutable=True,
         help=f"""
 {pull} 0 turns the weigher off. The aggregate metadata ``{name}_weight_multiplier`` overrides it for
 the aggregate's hosts; with several values, the lowest applies.
@@ -19,8 +17,7 @@ the aggregate's hosts; with several values, the lowest applies.
 OPTIONS: dict[str, list[cfg.Opt]] = {
     "filter_scheduler": [
         cfg.MultiStrOpt(
-            "available_filters",
-            default=["all_filters"],
+            "available_filters", default=["all_filters"],
             help="""
 Filters that enabled_filters may refer to by class name. Repeat the option for several values. Each
 is all_filters, for every entry point of ``armillary.scheduler.filters``; the path of a class
@@ -70,8 +67,7 @@ point, including those of other packages; ``scheduler.weights.all_weighers`` and
 """,
         ),
         cfg.BoolOpt(
-            "track_instance_changes",
-            default=True,
+            "track_instance_changes", default=True,
             help="""
 Whether cell conductors notify schedulers at once of instances that arrive on a host or leave it. If
 off, filters and weighers that use the instances of a host see a change when the host state is
@@ -79,19 +75,14 @@ pushed ([cell] host_push_interval_seconds later).
 """,
         ),
         cfg.IntOpt(
-            "host_subset_size",
-            default=1,
-            min=1,
-            mutable=True,
+            "host_subset_size", default=1, min=1, mutable=True,
             help="""
 Number of best hosts from which one is chosen at random for an instance. More than 1 reduces
 conflicts between schedulers that would all choose the same best host.
 """,
         ),
         cfg.BoolOpt(
-            "shuffle_best_same_weighed_hosts",
-            default=False,
-            mutable=True,
+            "shuffle_best_same_weighed_hosts", default=False, mutable=True,
             help="""
 Whether hosts that share the best weight are taken in a new random order for each instance, instead
 of an order that each scheduler process draws once. This also reduces conflicts, as host_subset_size
@@ -99,20 +90,14 @@ does, but never takes a worse host.
 """,
         ),
         cfg.IntOpt(
-            "max_instances_per_host",
-            default=50,
-            min=1,
-            mutable=True,
+            "max_instances_per_host", default=50, min=1, mutable=True,
             help="""
 NumInstancesFilter passes hosts that run fewer instances than this, and so does
 AggregateNumInstancesFilter where the host's aggregates have no metadata of this name.
 """,
         ),
         cfg.IntOpt(
-            "max_io_ops_per_host",
-            default=8,
-            min=0,
-            mutable=True,
+            "max_io_ops_per_host", default=8, min=0, mutable=True,
             help="""
 IoOpsFilter passes hosts with fewer builds, resizes, snapshots and similar operations in progress
 than this, and so does AggregateIoOpsFilter where the host's aggregates have no metadata of this
@@ -120,42 +105,33 @@ name.
 """,
         ),
         cfg.ListOpt(
-            "isolated_hosts",
-            default=[],
-            mutable=True,
+            "isolated_hosts", default=[], mutable=True,
             help="Hosts that IsolatedHostsFilter reserves for isolated_images.",
         ),
         cfg.ListOpt(
-            "isolated_images",
-            default=[],
-            mutable=True,
+            "isolated_images", default=[], mutable=True,
             help="Ids of the images that IsolatedHostsFilter restricts to isolated_hosts.",
         ),
         cfg.BoolOpt(
-            "restrict_isolated_hosts_to_isolated_images",
-            default=True,
-            mutable=True,
+            "restrict_isolated_hosts_to_isolated_images", default=True, mutable=True,
             help="Whether IsolatedHostsFilter rejects isolated_hosts for all other images.",
         ),
         cfg.StrOpt(
-            "aggregate_image_properties_isolation_namespace",
-            mutable=True,
+            "aggregate_image_properties_isolation_namespace", mutable=True,
             help="""
 Prefix of the metadata keys that AggregateImagePropertiesIsolation considers, followed by the
 separator. The image property has the same full name. Unset: all keys.
 """,
         ),
         cfg.StrOpt(
-            "aggregate_image_properties_isolation_separator",
-            default=".",
-            mutable=True,
+            "aggregate_image_properties_isolation_separator", default=".", mutable=True,
             help=(
                 "Separator between aggregate_image_properties_isolation_namespace and the rest "
                 "of the key."
             ),
         ),
         cfg.StrOpt(
-            "image_properties_default_architecture",
+            "image_properties_default_architecture", mutable=True,
             choices=[
                 "aarch64",
                 "alpha",
@@ -177,7 +153,6 @@ separator. The image property has the same full name. Unset: all keys.
                 "sparc64",
                 "x86_64",
             ],
-            mutable=True,
             help="""
 Architecture that ImagePropertiesFilter requires if the image has no hw_architecture. Unset: such an
 image may run on any architecture.
@@ -254,9 +229,7 @@ image may run on any architecture.
             "builds.",
         ),
         cfg.BoolOpt(
-            "pci_in_placement",
-            default=False,
-            mutable=True,
+            "pci_in_placement", default=False, mutable=True,
             help="""
 Whether placement tracks PCI devices, as inventories of child providers of the hosts. If so, each
 device that a flavor requests by an alias becomes a request group of its own, for the alias's
@@ -264,9 +237,7 @@ device that a flavor requests by an alias becomes a request group of its own, fo
 """,
         ),
         cfg.FloatOpt(
-            "image_props_weight_multiplier",
-            default=0.0,
-            mutable=True,
+            "image_props_weight_multiplier", default=0.0, mutable=True,
             help="""
 Above 0, hosts that run instances of images with the same properties are preferred, so these pack;
 below 0, such hosts are avoided. 0, the default, turns the weigher off, even for aggregates with the
@@ -275,9 +246,7 @@ hosts; with several values, the lowest applies.
 """,
         ),
         cfg.ListOpt(
-            "image_props_weight_setting",
-            default=[],
-            mutable=True,
+            "image_props_weight_setting", default=[], mutable=True,
             help="""
 Comma-separated image properties that ImagePropertiesWeigher compares, each with its weight:
 ``os_distro=2.0``. Unset: all properties of the requested image count 1. Invalid entries are ignored

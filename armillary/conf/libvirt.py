@@ -2,19 +2,18 @@
 
 from oslo_config import cfg
 
+# fmt: off
 OPTIONS: dict[str, list[cfg.Opt]] = {
     "libvirt": [
         cfg.StrOpt(
-            "connection_uri",
-            default="qemu:///system",
+            "connection_uri", default="qemu:///system",
             help="""
 URI of the libvirt daemon in which the driver ``libvirt`` creates its guests. The agent and the
 daemon both open the guests' files, so the daemon must run on the agent's machine.
 """,
         ),
         cfg.StrOpt(
-            "virt_type",
-            default="kvm",
+            "virt_type", default="kvm",
             choices=[
                 ("kvm", "Hardware virtualisation."),
                 ("qemu", "Software emulation: slow, but available on any machine."),
@@ -26,24 +25,21 @@ daemon both open the guests' files, so the daemon must run on the agent's machin
             ),
         ),
         cfg.StrOpt(
-            "instances_path",
-            default="$state_path/instances",
+            "instances_path", default="$state_path/instances",
             help="""
 Directory with one subdirectory per guest, for its disks and its console log. Two hosts that share
 it (NFS) migrate guests without copying their disks; they detect this themselves.
 """,
         ),
         cfg.StrOpt(
-            "images_path",
-            default="$state_path/images",
+            "images_path", default="$state_path/images",
             help="""
 Directory of the image files (image property ``libvirt_disk_file``); files outside it are never
 used. With ``images_type = qcow2``, files that guests were created from must not change.
 """,
         ),
         cfg.StrOpt(
-            "images_type",
-            default="qcow2",
+            "images_type", default="qcow2",
             choices=[
                 ("qcow2", "An overlay on the image's file; needs qemu-img."),
                 ("raw", "A sparse copy; needs qemu-img for qcow2 images only."),
@@ -80,8 +76,7 @@ The interface's MAC address is derived from the guest's UUID. Unset: guests have
 """,
         ),
         cfg.StrOpt(
-            "live_migration_uri",
-            default="qemu+tls://%s/system",
+            "live_migration_uri", default="qemu+tls://%s/system",
             help="""
 URI of the libvirt daemon on another host; ``%s`` is replaced by that host's
 ``live_migration_inbound_addr``. Used for live migrations, and to fetch the disks of guests that are
@@ -89,38 +84,29 @@ moved while powered off.
 """,
         ),
         cfg.HostAddressOpt(
-            "live_migration_inbound_addr",
-            sample_default="<my_ip>",
+            "live_migration_inbound_addr", sample_default="<my_ip>",
             help="Address or name at which other hosts reach this host's daemon. Unset: my_ip.",
         ),
         cfg.StrOpt(
-            "live_migration_data_uri",
-            default="tcp://%s",
+            "live_migration_data_uri", default="tcp://%s",
             help="""
 Destination of a guest's memory and disks during a live migration; ``%s`` is replaced by the other
 host's ``live_migration_inbound_addr``. libvirt adds a port from its own range, 49152 to 49215.
 """,
         ),
         cfg.BoolOpt(
-            "live_migration_with_native_tls",
-            default=False,
+            "live_migration_with_native_tls", default=False,
             help="""
 Whether the hypervisor encrypts migration traffic (TLS). Its certificates must be installed on both
 hosts.
 """,
         ),
         cfg.BoolOpt(
-            "live_migration_permit_auto_converge",
-            default=False,
-            mutable=True,
+            "live_migration_permit_auto_converge", default=False, mutable=True,
             help="Whether a guest that changes memory faster than it can be sent is slowed down.",
         ),
         cfg.IntOpt(
-            "live_migration_bandwidth",
-            default=0,
-            min=0,
-            max=1_000_000,
-            mutable=True,
+            "live_migration_bandwidth", default=0, min=0, max=1_000_000, mutable=True,
             help="Maximum bandwidth of a live migration, in MiB per second. 0 means no limit.",
         ),
     ]

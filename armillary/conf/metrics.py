@@ -2,11 +2,11 @@
 
 from oslo_config import cfg
 
+# fmt: off
 OPTIONS: dict[str, list[cfg.Opt]] = {
     "metrics": [
         cfg.PortOpt(
-            "port",
-            default=0,
+            "port", default=0,
             help="""
 Port on which a service exposes its metrics over HTTP; 0, the default, exposes none. With several
 worker processes the first uses this port, the second the next port, and so on; each has its own
@@ -14,23 +14,18 @@ values.
 """,
         ),
         cfg.HostAddressOpt(
-            "listen",
-            default="127.0.0.1",
+            "listen", default="127.0.0.1",
             help="Address to listen on. There is no authentication: use a private network.",
         ),
         cfg.ListOpt(
-            "weight_setting",
-            default=[],
-            mutable=True,
+            "weight_setting", default=[], mutable=True,
             help="""
 Comma-separated host metrics that MetricsWeigher adds up, each with its ratio: ``cpu.percent=-1.0``.
 MetricsFilter passes hosts that report all of them. Invalid entries are ignored with a warning.
 """,
         ),
         cfg.BoolOpt(
-            "required",
-            default=True,
-            mutable=True,
+            "required", default=True, mutable=True,
             help="""
 Whether a request fails at a host that does not report one of these metrics, with a reason that
 names the metric; enable MetricsFilter to reject such hosts first. If off, such a host gets
@@ -38,17 +33,11 @@ weight_of_unavailable.
 """,
         ),
         cfg.FloatOpt(
-            "weight_of_unavailable",
-            default=-10000.0,
-            min=-1e12,
-            max=1e12,
-            mutable=True,
+            "weight_of_unavailable", default=-10000.0, min=-1e12, max=1e12, mutable=True,
             help="Weight of a host that does not report one of the metrics, if not required.",
         ),
         cfg.FloatOpt(
-            "weight_multiplier",
-            default=1.0,
-            mutable=True,
+            "weight_multiplier", default=1.0, mutable=True,
             help="""
 Multiplier of MetricsWeigher; 0 turns it off. The aggregate metadata ``metrics_weight_multiplier``
 overrides it for the aggregate's hosts; with several values, the lowest applies.

@@ -2,16 +2,15 @@
 
 from oslo_config import cfg
 
+# fmt: off
 OPTIONS: dict[str, list[cfg.Opt]] = {
     "placement": [
         cfg.HostAddressOpt(
-            "rest_bind_host",
-            default="127.0.0.1",
+            "rest_bind_host", default="127.0.0.1",
             help="Address on which the Placement REST API listens.",
         ),
         cfg.PortOpt(
-            "rest_bind_port",
-            default=8778,
+            "rest_bind_port", default=8778,
             help="""
 Port on which the Placement REST API listens. 0 lets the system choose a free port, for tests.
 """,
@@ -47,46 +46,33 @@ the local address at which the request arrived. The header ``Host`` of a request
 """,
         ),
         cfg.IntOpt(
-            "rest_threads",
-            default=16,
-            min=1,
-            max=512,
+            "rest_threads", default=16, min=1, max=512,
             help=(
                 "Maximum number of REST requests that one worker process handles at the same time."
             ),
         ),
         cfg.IntOpt(
-            "rest_max_body_bytes",
-            default=16_777_216,
-            min=1024,
-            max=268_435_456,
+            "rest_max_body_bytes", default=16_777_216, min=1024, max=268_435_456,
             help=(
                 "Maximum size of a request body, in bytes. A larger one is rejected with "
                 "status 413."
             ),
         ),
         cfg.IntOpt(
-            "rest_max_query_bytes",
-            default=32_768,
-            min=1024,
-            max=65_536,
+            "rest_max_query_bytes", default=32_768, min=1024, max=65_536,
             help="""
 Maximum length of a query string, in bytes. A longer one is rejected with status 414.
 """,
         ),
         cfg.IntOpt(
-            "workers",
-            min=1,
-            max=512,
+            "workers", min=1, max=512,
             help="""
 Number of worker processes. Unset: [DEFAULT] workers. Each keeps its own table of all providers in
 memory, about 1 KiB per provider.
 """,
         ),
         cfg.BoolOpt(
-            "randomize_allocation_candidates",
-            default=False,
-            mutable=True,
+            "randomize_allocation_candidates", default=False, mutable=True,
             help="""
 Whether allocation candidates are returned in random order, so that a limited response is a random
 sample. Otherwise they are in the order of the table, mostly the order in which the providers were
@@ -94,10 +80,7 @@ created, and a limit always takes the first ones.
 """,
         ),
         cfg.IntOpt(
-            "max_allocation_candidates",
-            default=-1,
-            min=-1,
-            mutable=True,
+            "max_allocation_candidates", default=-1, min=-1, mutable=True,
             help="""
 Maximum number of candidates generated for one request, whatever its limit; -1 means no limit.
 Candidates are generated one by one and only as many as requested, so this bounds the work for
@@ -105,9 +88,7 @@ requests without a limit.
 """,
         ),
         cfg.StrOpt(
-            "allocation_candidates_generation_strategy",
-            default="depth-first",
-            mutable=True,
+            "allocation_candidates_generation_strategy", default="depth-first", mutable=True,
             choices=[
                 ("depth-first", "All candidates of one provider tree, then those of the next."),
                 (
@@ -122,9 +103,7 @@ Order in which candidates are generated. It determines which ones are left out b
 """,
         ),
         cfg.IntOpt(
-            "allocation_conflict_retry_count",
-            default=10,
-            min=0,
+            "allocation_conflict_retry_count", default=10, min=0,
             help="""
 Accepted for compatibility with OpenStack Placement, which retries a write of allocations after
 another writer changed the same provider. It has no effect here: writes of allocations are
@@ -132,54 +111,40 @@ serialised, so this conflict cannot occur.
 """,
         ),
         cfg.StrOpt(
-            "incomplete_consumer_project_id",
-            default="00000000-0000-0000-0000-000000000000",
+            "incomplete_consumer_project_id", default="00000000-0000-0000-0000-000000000000",
             help="""
 Project of consumers that were created without one, which microversions below 1.8 allow.
 """,
         ),
         cfg.StrOpt(
-            "incomplete_consumer_user_id",
-            default="00000000-0000-0000-0000-000000000000",
+            "incomplete_consumer_user_id", default="00000000-0000-0000-0000-000000000000",
             help="""
 User of consumers that were created without one, which microversions below 1.8 allow.
 """,
         ),
         cfg.IntOpt(
-            "claim_batch_size_max",
-            default=5000,
-            min=1,
-            max=100_000,
+            "claim_batch_size_max", default=5000, min=1, max=100_000,
             help="""
 Maximum number of consumers that one call may claim for or release, and that concurrent calls may
 share in one transaction. All other writers wait until it ends.
 """,
         ),
         cfg.IntOpt(
-            "claim_queue_size_max",
-            default=1000,
-            min=1,
-            max=100_000,
+            "claim_queue_size_max", default=1000, min=1, max=100_000,
             help="""
 Maximum number of calls of a worker process that wait to write allocations; further calls are
 rejected as unavailable.
 """,
         ),
         cfg.IntOpt(
-            "forget_after_seconds",
-            default=86_400,
-            min=3600,
-            max=31_536_000,
+            "forget_after_seconds", default=86_400, min=3600, max=31_536_000,
             help="""
 Seconds for which placement remembers that a consumer was released or a provider deleted. Until then
 a late claim for such a consumer, from an abandoned attempt, is rejected.
 """,
         ),
         cfg.IntOpt(
-            "prune_interval_seconds",
-            default=3600,
-            min=0,
-            max=86_400,
+            "prune_interval_seconds", default=3600, min=0, max=86_400,
             help="Seconds between two runs of the task that prunes these records; 0 turns it off.",
         ),
     ]

@@ -2,11 +2,11 @@
 
 from oslo_config import cfg
 
+# fmt: off
 OPTIONS: dict[str, list[cfg.Opt]] = {
     "scheduler": [
         cfg.StrOpt(
-            "driver",
-            default="filter_scheduler",
+            "driver", default="filter_scheduler",
             help="""
 Name of the scheduler driver: an entry point of ``armillary.scheduler.driver``, or the path of a
 class. filter_scheduler asks placement, filters, weighs and claims. caching_scheduler filters and
@@ -16,8 +16,7 @@ child zones. All schedulers must have the same value.
 """,
         ),
         cfg.BoolOpt(
-            "in_process",
-            default=False,
+            "in_process", default=False,
             help="""
 Whether each super conductor runs a scheduler in its own process. If so, there is no scheduler
 service and no queue for one, and hosts are polled every pull_interval_seconds, since conductors
@@ -25,20 +24,13 @@ cannot push them. All super conductors must have the same value, and read the sc
 """,
         ),
         cfg.IntOpt(
-            "pull_interval_seconds",
-            default=5,
-            min=1,
-            max=600,
+            "pull_interval_seconds", default=5, min=1, max=600,
             help="""
 With in_process: seconds between two polls of each cell for changed hosts.
 """,
         ),
         cfg.FloatOpt(
-            "plugin_timeout_seconds",
-            default=10.0,
-            min=0.1,
-            max=600.0,
-            mutable=True,
+            "plugin_timeout_seconds", default=10.0, min=0.1, max=600.0, mutable=True,
             help="""
 Seconds that a filter, weigher or request filter has for one call. If a plugin takes longer, its
 request ends without a host, with this reason, at the next host that the plugin examines. While a
@@ -46,29 +38,20 @@ call does not return at all, every further request ends this way at once.
 """,
         ),
         cfg.IntOpt(
-            "periodic_task_interval",
-            default=60,
-            min=1,
-            max=3600,
+            "periodic_task_interval", default=60, min=1, max=3600,
             help="""
 Seconds between two refreshes of the driver's host list; for caching_scheduler.
 """,
         ),
         cfg.IntOpt(
-            "workers",
-            min=1,
-            max=512,
+            "workers", min=1, max=512,
             help="""
 Number of worker processes. Unset: [DEFAULT] workers. Each keeps its own view of all hosts in
 memory.
 """,
         ),
         cfg.IntOpt(
-            "max_attempts",
-            default=3,
-            min=1,
-            max=100,
-            mutable=True,
+            "max_attempts", default=3, min=1, max=100, mutable=True,
             help="""
 Maximum number of hosts on which a build is tried: the selected host and up to this number minus one
 of alternates in its cell. With 1, the first failure is final. Schedulers and cell conductors must
@@ -76,10 +59,7 @@ have the same value.
 """,
         ),
         cfg.IntOpt(
-            "max_placement_results",
-            default=0,
-            min=0,
-            mutable=True,
+            "max_placement_results", default=0, min=0, mutable=True,
             help="""
 Maximum number of candidates that placement returns. 0, the default, means no limit; ten thousand
 hosts do not need one. Requests with the hints group, same_host or different_host, and requests for
@@ -111,18 +91,14 @@ example, placement returns candidates on disabled hosts, and only ComputeFilter 
 """,
         ),
         cfg.BoolOpt(
-            "query_placement_for_image_type_support",
-            default=False,
-            mutable=True,
+            "query_placement_for_image_type_support", default=False, mutable=True,
             help="""
 Whether servers are placed only on hosts whose provider has the trait of their image's disk format,
 such as COMPUTE_IMAGE_TYPE_QCOW2.
 """,
         ),
         cfg.BoolOpt(
-            "query_placement_for_routed_network_aggregates",
-            default=False,
-            mutable=True,
+            "query_placement_for_routed_network_aggregates", default=False, mutable=True,
             help="""
 Whether servers that request a network are placed only on hosts of the aggregates that name it in
 their metadata ``routed_network``, one aggregate per segment of a routed network. A network that no
@@ -130,27 +106,21 @@ aggregate names imposes no limit.
 """,
         ),
         cfg.BoolOpt(
-            "enable_isolated_aggregate_filtering",
-            default=False,
-            mutable=True,
+            "enable_isolated_aggregate_filtering", default=False, mutable=True,
             help="""
 Whether the hosts of an aggregate with the metadata ``trait:NAME`` = ``required`` accept only
 servers whose flavor or image requires all of these traits.
 """,
         ),
         cfg.BoolOpt(
-            "image_metadata_prefilter",
-            default=False,
-            mutable=True,
+            "image_metadata_prefilter", default=False, mutable=True,
             help="""
 Whether servers are placed only on hosts whose provider has the traits of the buses, models and
 architectures in their image's properties.
 """,
         ),
         cfg.BoolOpt(
-            "limit_tenants_to_placement_aggregate",
-            default=False,
-            mutable=True,
+            "limit_tenants_to_placement_aggregate", default=False, mutable=True,
             help="""
 Whether a project's servers are placed only on hosts of the aggregates that contain its id as the
 value of a metadata key that begins with ``filter_tenant_id``. A project that no aggregate names is
@@ -158,39 +128,28 @@ not limited, unless placement_aggregate_required_for_tenants is set.
 """,
         ),
         cfg.BoolOpt(
-            "placement_aggregate_required_for_tenants",
-            default=False,
-            mutable=True,
+            "placement_aggregate_required_for_tenants", default=False, mutable=True,
             help="""
 With limit_tenants_to_placement_aggregate: whether a project that no aggregate names gets no host at
 all.
 """,
         ),
         cfg.IntOpt(
-            "claimed_instance_seconds",
-            default=120,
-            min=1,
-            max=3600,
+            "claimed_instance_seconds", default=120, min=1, max=3600,
             help="""
 Seconds for which an instance claimed by this scheduler is assumed to be on its host until a report
 of the cell confirms it.
 """,
         ),
         cfg.IntOpt(
-            "facts_interval_seconds",
-            default=60,
-            min=1,
-            max=3600,
+            "facts_interval_seconds", default=60, min=1, max=3600,
             help="""
 Seconds between two requests to the super conductor for cells and aggregates. Changes are pushed;
 the requests repair a lost push.
 """,
         ),
         cfg.IntOpt(
-            "scheduler_instance_sync_interval",
-            default=120,
-            min=0,
-            max=86400,
+            "scheduler_instance_sync_interval", default=120, min=0, max=86400,
             help="""
 Seconds between two messages in which a cell's conductors list the instances of its hosts to all
 schedulers, so that a scheduler can request what it missed; 0 turns them off. Requires
@@ -198,69 +157,45 @@ schedulers, so that a scheduler can request what it missed; 0 turns them off. Re
 """,
         ),
         cfg.IntOpt(
-            "sync_interval_seconds",
-            default=5,
-            min=1,
-            max=600,
+            "sync_interval_seconds", default=5, min=1, max=600,
             help="""
 Seconds between two checks for cells that are silent or whose host states are incomplete. Each such
 cell is asked for what is missing.
 """,
         ),
         cfg.IntOpt(
-            "sync_timeout_seconds",
-            default=10,
-            min=1,
-            max=600,
+            "sync_timeout_seconds", default=10, min=1, max=600,
             help="Seconds that a cell, or the super conductor, has to answer such a request.",
         ),
         cfg.IntOpt(
-            "first_sync_wait_seconds",
-            default=30,
-            min=0,
-            max=600,
+            "first_sync_wait_seconds", default=30, min=0, max=600,
             help="""
 Seconds that a request waits after a start of the scheduler until every enabled cell was asked for
 its hosts. After that it is scheduled with the hosts known by then.
 """,
         ),
         cfg.IntOpt(
-            "trace_retention_hours",
-            default=168,
-            min=1,
-            max=87600,
-            mutable=True,
+            "trace_retention_hours", default=168, min=1, max=87600, mutable=True,
             help="""
 Hours for which super conductors keep the trace of a decision, which explains why a server is on its
 host, and their records of a deleted server.
 """,
         ),
         cfg.IntOpt(
-            "trace_choices_max",
-            default=1000,
-            min=0,
-            max=100000,
-            mutable=True,
+            "trace_choices_max", default=1000, min=0, max=100000, mutable=True,
             help="""
 Maximum number of instances of one request for which the trace records the selected host and its
 weights.
 """,
         ),
         cfg.IntOpt(
-            "trace_runners_up_max",
-            default=3,
-            min=0,
-            max=100,
-            mutable=True,
+            "trace_runners_up_max", default=3, min=0, max=100, mutable=True,
             help=(
                 "Number of runners-up that the trace records with their weights for each selection."
             ),
         ),
         cfg.IntOpt(
-            "trace_explained_hosts_max",
-            default=100,
-            min=0,
-            max=100000,
+            "trace_explained_hosts_max", default=100, min=0, max=100000,
             help="""
 Maximum number of hosts rejected by a filter that are asked for their reason, which takes some
 microseconds each. If there are more, an even sample is taken, and the trace says "at least" with

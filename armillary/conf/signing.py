@@ -2,10 +2,10 @@
 
 from oslo_config import cfg
 
+# fmt: off
 _SIGNING: list[cfg.Opt] = [
     cfg.StrOpt(
-        "mode",
-        default="off",
+        "mode", default="off",
         choices=[
             ("off", "Sign nothing and check nothing; signed messages are accepted."),
             ("accept", "Sign messages; reject bad signatures, accept unsigned messages."),
@@ -17,16 +17,14 @@ each step on every process of a deployment before the next.
 """,
     ),
     cfg.StrOpt(
-        "key_file",
-        default="$state_path/signing.key",
+        "key_file", default="$state_path/signing.key",
         help="""
 File with this process's own Ed25519 key, mode 0600, created by ``armillary-manage key create``. It
 never leaves this machine; its public key is put on the trust list.
 """,
     ),
     cfg.StrOpt(
-        "trust_file",
-        default="$state_path/trust.json",
+        "trust_file", default="$state_path/trust.json",
         help="""
 File with the trust list of the services (all except compute agents), which maps keys to services
 and is signed by a root key. It must exist at the first start. Later versions are pushed and written
@@ -41,8 +39,7 @@ services cannot be reached by agents.
 """,
     ),
     cfg.ListOpt(
-        "root_keys",
-        default=[],
+        "root_keys", default=[],
         help="""
 Public root keys, base64, as printed by ``armillary-manage key create``. A trust list is valid if
 one of their private keys signed it. The private keys stay with the operator, on none of these
@@ -50,20 +47,14 @@ machines. Use two keys while one replaces the other.
 """,
     ),
     cfg.FloatOpt(
-        "window_seconds",
-        default=300.0,
-        min=5.0,
-        max=3600.0,
+        "window_seconds", default=300.0, min=5.0, max=3600.0,
         help="""
 Maximum age of a message in seconds, by the sender's clock. It must cover the time that messages
 wait in a queue plus the clock skew. Messages are remembered for this long to reject replays.
 """,
     ),
     cfg.FloatOpt(
-        "push_seconds",
-        default=30.0,
-        min=1.0,
-        max=3600.0,
+        "push_seconds", default=30.0, min=1.0, max=3600.0,
         help="""
 Seconds between two pushes of the trust lists, from the super conductor to the services and cell
 conductors, and from these to their agents. A revoked key is rejected everywhere after this time.

@@ -2,6 +2,7 @@
 
 from oslo_config import cfg
 
+# fmt: off
 OPTIONS: dict[str, list[cfg.Opt]] = {
     "trusted_computing": [
         cfg.HostAddressOpt(
@@ -21,47 +22,33 @@ authorities that come with Python's ``requests``.
 """,
         ),
         cfg.StrOpt(
-            "attestation_api_url",
-            default="/OpenAttestationWebServices/V1.0",
+            "attestation_api_url", default="/OpenAttestationWebServices/V1.0",
             help="Path of the service's API; ``/PollHosts`` is appended.",
         ),
         cfg.StrOpt(
-            "attestation_auth_blob",
-            secret=True,
+            "attestation_auth_blob", secret=True,
             help=(
                 "Value of the header ``x-auth-blob``, which authenticates the client to the "
                 "service."
             ),
         ),
         cfg.IntOpt(
-            "attestation_auth_timeout",
-            default=60,
-            min=1,
-            max=86400,
-            mutable=True,
+            "attestation_auth_timeout", default=60, min=1, max=86400, mutable=True,
             help="Seconds for which the trust level of a host is cached.",
         ),
         cfg.BoolOpt(
-            "attestation_insecure_ssl",
-            default=False,
+            "attestation_insecure_ssl", default=False,
             help="Whether to skip the verification of the service's certificate.",
         ),
         cfg.FloatOpt(
-            "attestation_wait_seconds",
-            default=2.0,
-            min=0.0,
-            max=5.0,
-            mutable=True,
+            "attestation_wait_seconds", default=2.0, min=0.0, max=5.0, mutable=True,
             help="""
 Maximum time, in seconds, that one decision waits for unknown trust levels; must be far less than
 [scheduler] plugin_timeout_seconds. Levels that arrive later are available to the next decision.
 """,
         ),
         cfg.IntOpt(
-            "attestation_call_seconds",
-            default=30,
-            min=1,
-            max=600,
+            "attestation_call_seconds", default=30, min=1, max=600,
             help="Timeout of a call to the service, in seconds.",
         ),
     ]

@@ -2,12 +2,11 @@
 
 from oslo_config import cfg
 
+# fmt: off
 OPTIONS: dict[str, list[cfg.Opt]] = {
     "zones": [
         cfg.StrOpt(
-            "name",
-            default="",
-            regex=r"^[a-zA-Z0-9._-]{0,64}$",
+            "name", default="", regex=r"^[a-zA-Z0-9._-]{0,64}$",
             help="""
 Name of this zone: up to 64 letters, digits, '.', '_' and '-', unique in the tree. Empty: the
 deployment is not part of a tree; it pushes no summary and answers no parent. All services of a zone
@@ -15,22 +14,14 @@ must have the same value.
 """,
         ),
         cfg.IntOpt(
-            "entries_max",
-            default=10,
-            min=1,
-            max=10_000,
-            mutable=True,
+            "entries_max", default=10, min=1, max=10_000, mutable=True,
             help="""
 Maximum number of hosts (N) that a zone returns. A request for more instances than that gets as many
 hosts as it has instances.
 """,
         ),
         cfg.FloatOpt(
-            "select_timeout_seconds",
-            default=5.0,
-            min=0.1,
-            max=300.0,
-            mutable=True,
+            "select_timeout_seconds", default=5.0, min=0.1, max=300.0, mutable=True,
             help="""
 Seconds that the zone where a request originates waits for the answers of its children. Zones that
 have not answered by then are left out and named in the decision's trace. Each level below gets four
@@ -38,10 +29,7 @@ fifths of the remaining time.
 """,
         ),
         cfg.FloatOpt(
-            "push_seconds",
-            default=10.0,
-            min=0.1,
-            max=3600.0,
+            "push_seconds", default=10.0, min=0.1, max=3600.0,
             help="""
 Seconds between two summaries that a zone pushes to its parents. A change that adds or removes a
 capability is pushed sooner: the zone checks for one at most twice a second, using no more than 2 %
@@ -49,51 +37,34 @@ of a processor's time.
 """,
         ),
         cfg.FloatOpt(
-            "expiry_factor",
-            default=3.0,
-            min=1.0,
-            max=100.0,
-            mutable=True,
+            "expiry_factor", default=3.0, min=1.0, max=100.0, mutable=True,
             help="""
 Number of push periods for which a child's summary is valid. After that the zone is stale: it gets
 no requests until it pushes again.
 """,
         ),
         cfg.FloatOpt(
-            "offline_factor",
-            default=30.0,
-            min=1.0,
-            max=1000.0,
-            mutable=True,
+            "offline_factor", default=30.0, min=1.0, max=1000.0, mutable=True,
             help="""
 Number of push periods without a summary after which a stale zone is shown as offline.
 """,
         ),
         cfg.StrOpt(
-            "weighing_profile",
-            default="default",
+            "weighing_profile", default="default",
             help="""
 Name of the set of weighers and multipliers in use. It is sent with each request. A zone with a
 different profile returns no hosts and logs this, since its weights cannot be compared.
 """,
         ),
         cfg.FloatOpt(
-            "attempt_timeout_seconds",
-            default=600.0,
-            min=1.0,
-            max=86_400.0,
-            mutable=True,
+            "attempt_timeout_seconds", default=600.0, min=1.0, max=86_400.0, mutable=True,
             help="""
 Seconds that one attempt to build in another zone may take. After that it is cancelled there, and
 the next host is tried once the zone has confirmed the cancellation.
 """,
         ),
         cfg.FloatOpt(
-            "reconcile_timeout_seconds",
-            default=300.0,
-            min=1.0,
-            max=86_400.0,
-            mutable=True,
+            "reconcile_timeout_seconds", default=300.0, min=1.0, max=86_400.0, mutable=True,
             help="""
 Seconds for which a zone is asked about the outcome of an attempt after its answer was lost. After
 that the server is in ERROR and mapped to that zone, which decides its final state once it is back.
@@ -102,11 +73,7 @@ waits as long for a member that is being built in another zone.
 """,
         ),
         cfg.FloatOpt(
-            "forward_timeout_seconds",
-            default=10.0,
-            min=0.1,
-            max=300.0,
-            mutable=True,
+            "forward_timeout_seconds", default=10.0, min=0.1, max=300.0, mutable=True,
             help="""
 Timeout, in seconds, of a forwarded request about a server in another zone, including the response.
 """,
