@@ -7,49 +7,46 @@ import functools
 from oslo_config import cfg
 
 from api import errors, openapi, validation
-from api.authentication import make_authenticate
+from api.access import Access
 from api.body import Body, read_body
 from api.call import AppState, Call
 from api.event_hub import EventHub
 from api.host_ids import HostIds
-from api.policies import list_rules
-from api.policies.base import IS_ADMIN
+from api.project_in_path import ProjectInPath
 from api.routes import ROUTES
 from api.versions import MICROVERSIONS
-from armillary.context import RequestContext
 from armillary.http.authentication import RouteAuthentication
 from armillary.http.bounds import Bounds
 from armillary.http.dispatch import Dialect, Endpoint
 from armillary.http.errors import App, answer_errors
 from armillary.http.microversion import Microversion
-from armillary.http.open_access import require_authentication_or_loopback
 from armillary.http.request_id import RequestId
-from armillary.policy import Enforcer
 from conductor.super_conductor.interface import SuperConductorAPI
 
 
 def make_app(
-    conf: cfg.ConfigOpts, *, conductor: SuperConductorAPI, events: EventHub | None = None
+    conf: cfg.ConfigOpts,
+    *,
+    conductor: SuperConductorAPI,
+    events: EventHub | None = None,
+    access: Access | None = None,
 ) -> App:
     """Return the application, which calls ``conductor`` for everything except ``events``.
 
-    Raises ``ConfigurationError`` for an invalid token file or policy, and for an API without
+    ``access`` is that of the process, if several applications share it. Raises
+    ``ConfigurationError`` for an invalid token file or policy, and for an API without
     authentication on a non-loopback address.
     """
-    require_authentication_or_loopback(
-        conf, "[api] bind_host", conf.api.bind_host, instead="token_file"
-    )
-    enforcer = Enforcer(conf, list_rules())
-
-    def is_admin(context: RequestContext) -> bool:
-        return enforcer.is_allowed(IS_ADMIN, {}, context)
-
+    access = access or Access.from_conf(conf)
+    project_in_path = ProjectInPath(ROUTES)
     app = App(
         middleware=[
             RequestId("x-compute-request-id"),
             Microversion(MICROVERSIONS),
             Bounds(max_body_bytes=conf.api.max_body_bytes),
-            RouteAuthentication(make_authenticate(conf), is_admin=is_admin),
+            project_in_path,
+            RouteAuthentication(access.authenticate, is_admin=access.is_admin),
+            project_in_path.check,
             Body(),
         ]
     )
@@ -57,7 +54,7 @@ def make_app(
     app.req_options.strip_url_path_trailing_slash = True
     site = AppState(
         conductor=conductor,
-        policy=enforcer,
+        policy=access.policy,
         max_limit=conf.api.max_limit,
         link_prefix=_without_slash(conf.api.compute_link_prefix),
         host_ids=HostIds(conductor),

@@ -7,23 +7,26 @@ from oslo_config import cfg
 
 from armillary import exception
 from armillary.http import authentication
-from armillary.http.authentication import ADMIN, HEADER, Authenticate, Caller
-from armillary.http.tokens import with_implied_roles
+from armillary.http.authentication import ADMIN, Authenticate, Caller
+from armillary.identity.accounts import with_implied_roles
+from armillary.identity.builtin import BuiltInIdentity
 
 
-def make_authenticate(conf: cfg.ConfigOpts) -> Authenticate:
+def make_authenticate(
+    conf: cfg.ConfigOpts, *, identity: BuiltInIdentity | None = None
+) -> Authenticate:
     """Return the function for ``[api] auth_strategy``. Raises ``ConfigurationError``."""
-    if conf.api.auth_strategy not in ("noauth", "token_file"):
+    if conf.api.auth_strategy == "noauth2":
         raise exception.ConfigurationError(
-            reason=f"[api] auth_strategy = {conf.api.auth_strategy} is only for the Placement REST "
-            "API; armillary-api accepts noauth and token_file"
+            reason="[api] auth_strategy = noauth2 is only for the Placement REST API; "
+            "armillary-api accepts noauth, token_file and keystone"
         )
-    return authentication.make_authenticate(conf, trusting={"noauth": of_noauth})
+    return authentication.make_authenticate(conf, trusting={"noauth": of_noauth}, identity=identity)
 
 
 def of_noauth(req: falcon.Request) -> Caller | None:
     """Trust every token: none is the administrator, ``USER:PROJECT`` is that user."""
-    token = authentication.token_of(req) if req.get_header(HEADER) else ADMIN
+    token = ADMIN if authentication.is_anonymous(req) else authentication.token_of(req)
     named = authentication.named_in(token)
     if named is None:
         return None

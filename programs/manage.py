@@ -42,6 +42,7 @@ _PLACES = {
     "zone update": "zone_commands:ZoneUpdate",
     "zone remove": "zone_commands:ZoneRemove",
     "zone refresh": "zone_commands:ZoneRefresh",
+    "identity hash-password": "identity_commands:HashPassword",
     "key create": "key_commands:KeyCreate",
     "key show": "key_commands:KeyShow",
     "key trust": "key_commands:KeyTrust",

@@ -23,7 +23,7 @@ ADDRESSES_DIRECTORY = "api-addresses"
 ADMIN = "admin"
 _BYTES = 32
 _CHARACTERS_MAX = 255
-_EVERY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - nothing is bound here
+EVERY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - nothing is bound here
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 
 
@@ -33,16 +33,22 @@ def user_directory(environment: Mapping[str, str] = os.environ) -> Path:
 
 
 def make(state_dir: Path) -> Path:
-    """Make a new administrator's token in a state directory.
+    """Make a new administrator's token, which is also a password, in a state directory.
 
     Return the file with its hash, for ``[api] token_file``. Raises OSError.
     """
     import yaml  # not at module level: commands that only find a token start sooner
 
+    from armillary.identity.passwords import hash_password
+
     token = secrets.token_urlsafe(_BYTES)
     digest = hashlib.sha256(token.encode()).hexdigest()
     entry = {"sha256": digest, "user": ADMIN, "project": ADMIN, "roles": [ADMIN]}
-    private_files.write(state_dir / HASHES_FILE, yaml.safe_dump({"tokens": [entry]}))
+    # The same secret is the user's password, for clients that log in.
+    user = {"name": ADMIN, "password": hash_password(token), "projects": {ADMIN: [ADMIN]}}
+    private_files.write(
+        state_dir / HASHES_FILE, yaml.safe_dump({"tokens": [entry], "users": [user]})
+    )
     private_files.write(state_dir / TOKEN_FILE, f"{token}\n")
     return state_dir / HASHES_FILE
 
@@ -64,7 +70,7 @@ def publish(state_dir: Path, host: str, port: int) -> Path:
     """Let this user's commands find the token by the API's address. Raises OSError."""
     directory = user_directory() / ADDRESSES_DIRECTORY
     private_files.make_directory(directory)
-    link = directory / _name(_EVERY_ADDRESS.get(host, host), port)
+    link = directory / _name(EVERY_ADDRESS.get(host, host), port)
     draft = link.with_name(f".{link.name}.{secrets.token_hex(4)}")
     draft.symlink_to(state_dir / TOKEN_FILE)
     draft.replace(link)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import logging
+import shlex
 import sys
 import uuid
 from collections.abc import Callable, Sequence
@@ -21,7 +22,7 @@ from armillary import exception, private_files
 from armillary.conf import loader
 from armillary.service import Factory, Manager, run_in_process
 from conductor.super_conductor.db import cells
-from programs import EXIT_CONFIGURATION, own_token, wiring
+from programs import EXIT_CONFIGURATION, clouds_yaml, own_token, wiring
 from programs.bus_factory import bus_maker
 from programs.commands.programs import up_parser
 from programs.operator.databases import API, DATABASES
@@ -31,6 +32,11 @@ TOP_URL = "kombu+memory:////top"
 CELL_URL = "kombu+memory:////cell1"
 CELL_NAME = "cell1"
 API_URL_FILE = "api-url"
+API_PORT = 8774
+PLACEMENT_PORT = 8778
+PORTS_MAX = 65536
+
+Address = tuple[str, int]
 
 
 def main(argv: Sequence[str]) -> int:
@@ -64,7 +70,7 @@ def _load(conf: cfg.ConfigOpts, arguments: argparse.Namespace) -> None:
         ("quota", "ram"): -1,
         ("cell", "uuid"): _cell_uuid(state_dir),
         ("cell", "transport_url"): CELL_URL,
-        ("placement", "rest_bind_port"): 0,
+        ("placement", "rest_bind_port"): _placement_port(arguments.port),
         ("api", "auth_strategy"): "token_file",
     }
     for (group, name), value in defaults.items():
@@ -83,6 +89,14 @@ def _load(conf: cfg.ConfigOpts, arguments: argparse.Namespace) -> None:
     conf.set_override("driver", drivers, group="compute")
 
 
+def _placement_port(api_port: int | None) -> int:
+    """Return the port of placement: its usual one, or as far from another port of the API."""
+    if not api_port:
+        return PLACEMENT_PORT if api_port is None else 0
+    port = api_port + PLACEMENT_PORT - API_PORT
+    return port if port < PORTS_MAX else 0
+
+
 def _cell_uuid(state_dir: Path) -> str:
     path = state_dir / "cell1-uuid"
     if not path.exists():
@@ -94,21 +108,40 @@ def _run(conf: cfg.ConfigOpts, *, quiet: bool) -> int:
     make_tables(conf)
     url_file = Path(conf.state_path) / API_URL_FILE
     url_file.unlink(missing_ok=True)
-    bound: list[tuple[str, int]] = []
+    bound: list[Address] = []
+    placement_bound: list[Address] = []
     has_own_token = _make_token(conf)
 
     def on_ready() -> None:
-        host, port = bound[0]
         if has_own_token:
-            links.append(own_token.publish(Path(conf.state_path), host, port))
-        url = f"http://{host}:{port}"
-        private_files.write(url_file, url)
+            links.append(own_token.publish(Path(conf.state_path), *bound[0]))
+        api_url = _url(bound[0], conf.api.cert_file)
+        placement_url = _url(placement_bound[0], conf.placement.rest_cert_file)
+        _add_endpoint(conf, "placement", placement_url)
+        private_files.write(url_file, api_url)
+        clouds = clouds_yaml.write(conf, api_url, placement_url)
         if not quiet:
-            _greet(conf, url)
+            _greet(conf, api_url, placement_url, clouds)
 
-    services = embedded_services(conf, top_url=TOP_URL, on_bound=bound.append)
+    services = embedded_services(
+        conf, top_url=TOP_URL, on_bound=bound.append, on_placement_bound=placement_bound.append
+    )
     with own_token.published(Path(conf.state_path)) as links:
         return run_in_process(conf, services, binary=BINARY, on_ready=on_ready)
+
+
+def _url(address: Address, cert_file: str | None) -> str:
+    """Return the URL for clients of this machine."""
+    host, port = address
+    host = own_token.EVERY_ADDRESS.get(host, host)
+    scheme = "https" if cert_file else "http"
+    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
+
+
+def _add_endpoint(conf: cfg.ConfigOpts, service_type: str, url: str) -> None:
+    """Let the service catalogue show an address that is known only now."""
+    endpoints = {service_type: url, **conf.identity.endpoints}
+    conf.set_override("endpoints", endpoints, group="identity")
 
 
 def _make_token(conf: cfg.ConfigOpts) -> bool:
@@ -121,11 +154,15 @@ def _make_token(conf: cfg.ConfigOpts) -> bool:
 
 
 def embedded_services(
-    conf: cfg.ConfigOpts, *, top_url: str, on_bound: Callable[[tuple[str, int]], None]
+    conf: cfg.ConfigOpts,
+    *,
+    top_url: str,
+    on_bound: Callable[[Address], None],
+    on_placement_bound: Callable[[Address], None] | None = None,
 ) -> list[tuple[str, Factory]]:
     """Return the services of a whole deployment, by name, in start order.
 
-    ``on_bound`` is called with the address of the API.
+    ``on_bound`` is called with the address of the API, the other with that of placement.
     """
     make_bus = bus_maker(conf, BINARY)
     cell_url = conf.cell.transport_url
@@ -134,7 +171,7 @@ def embedded_services(
         return lambda: make(conf, top_url=top_url, make_bus=make_bus, **more)
 
     return [
-        ("placement", on_top(wiring.make_placement)),
+        ("placement", on_top(wiring.make_placement, on_bound=on_placement_bound)),
         ("cell conductor", on_top(wiring.make_cell_conductor)),
         ("super conductor", on_top(wiring.make_super_conductor)),
         *([] if conf.scheduler.in_process else [("scheduler", on_top(wiring.make_scheduler))]),
@@ -160,14 +197,20 @@ def make_tables(conf: cfg.ConfigOpts) -> None:
     api_database.dispose()
 
 
-def _greet(conf: cfg.ConfigOpts, url: str) -> None:
+def _greet(conf: cfg.ConfigOpts, api_url: str, placement_url: str, clouds: Path | None) -> None:
     lines = [
-        f"Armillary is up. API: {url}   State: {conf.state_path}",
+        f"Armillary is up. API: {api_url}   Placement: {placement_url}   State: {conf.state_path}",
         "From a second terminal:",
         "  armillary host list",
         "  armillary flavor create tiny --vcpus 1 --ram 128 --disk 1",
         '  armillary image create sleeper --command "sleep 600"',
         "  armillary server create first --flavor tiny --image sleeper --wait",
-        "Ctrl-C stops it; processes that it started keep running and are found again.",
     ]
+    if clouds is not None:
+        lines += [
+            "Or with OpenStack's clients:",
+            f"  export OS_CLIENT_CONFIG_FILE={shlex.quote(str(clouds))}",
+            "  openstack --os-cloud armillary server list",
+        ]
+    lines.append("Ctrl-C stops it; processes that it started keep running and are found again.")
     print("\n".join(lines), file=sys.stderr, flush=True)  # noqa: T201 - a greeting, not a log line

@@ -100,8 +100,14 @@ def make_scheduler(conf: cfg.ConfigOpts, *, top_url: str, make_bus: MakeBus) -> 
     )
 
 
-def make_placement(conf: cfg.ConfigOpts, *, top_url: str, make_bus: MakeBus) -> Manager:
-    """Return placement with both APIs: RPC and REST."""
+def make_placement(
+    conf: cfg.ConfigOpts,
+    *,
+    top_url: str,
+    make_bus: MakeBus,
+    on_bound: Callable[[tuple[str, int]], None] | None = None,
+) -> Manager:
+    """Return placement with RPC and REST; ``on_bound`` is called with the address of the latter."""
     from armillary.db import Database
     from placement.manager import PlacementManager
     from placement.rest.manager import make_server
@@ -112,7 +118,8 @@ def make_placement(conf: cfg.ConfigOpts, *, top_url: str, make_bus: MakeBus) -> 
         conf, top_bus=top_bus, database=Database.from_conf(conf.placement_database, "placement")
     )
     is_shared = _has_several_workers(conf, conf.placement.workers)
-    with_rest = WithServers(manager, [make_server(conf, manager.engine, reuse_port=is_shared)])
+    server = make_server(conf, manager.engine, reuse_port=is_shared)
+    with_rest = WithServers(manager, [_AnnouncingServer(server, on_bound)])
     return HeartbeatSender(conf, with_rest, binary=service_history.PLACEMENT, bus=top_bus)
 
 
@@ -166,7 +173,7 @@ def make_api(
 ) -> Manager:
     """Return the HTTP API; ``on_bound`` is called with its address."""
     from api import errors
-    from api.app import make_app
+    from api.front import make_front
     from api.interface import ApiAPI
     from conductor.super_conductor.interface import SuperConductorAPI
     from programs.heartbeats import HeartbeatSender
@@ -182,7 +189,7 @@ def make_api(
     )
     server = HttpServer(
         guarded(
-            make_app(conf, conductor=conductor, events=events),
+            make_front(conf, conductor=conductor, events=events),
             conf,
             bind_host=conf.api.bind_host,
             refusal=errors.refusal,

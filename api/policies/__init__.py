@@ -16,6 +16,7 @@ from api.policies import (
     flavor,
     health,
     hypervisor,
+    identity,
     image,
     instance_action,
     limit,
@@ -31,7 +32,7 @@ from api.policies import (
 _NOUNS = (
     base, server, server_action, migration, instance_action, flavor, extra_spec, image, hypervisor,
     service, aggregate, availability_zone, server_group, quota_set, limit, explanation, dry_run,
-    allocation, zone, health, event,
+    allocation, zone, health, event, identity,
 )  # fmt: skip
 
 

@@ -18,6 +18,7 @@ OPTION_MODULES = (
     "rpc",
     "signing",
     "api",
+    "identity",
     "scheduler",
     "filter_scheduler",
     "zones",

@@ -67,13 +67,10 @@ Number of worker processes. All of them listen on the same port. Unset: ``[DEFAU
                 ),
                 (
                     "token_file",
-                    "The header X-Auth-Token must contain a token whose hash is in token_file.",
+                    "The header X-Auth-Token must contain a token whose hash is in token_file, "
+                    "or one issued by the built-in identity to a user of that file.",
                 ),
-                (
-                    "keystone",
-                    "Only for the Placement REST API: Keystone validates tokens, as "
-                    "configured in [keystone_authtoken].",
-                ),
+                ("keystone", "Keystone validates tokens, as configured in [keystone_authtoken]."),
             ],
             help="""
 How requests are authenticated: by the HTTP API in the configuration of armillary-api, by the
@@ -92,7 +89,8 @@ Applies to the Placement REST API, too.
         cfg.StrOpt(
             "token_file",
             help="""
-Path of a YAML file with the accepted tokens. Required with ``auth_strategy = token_file``. Changes
+Path of a YAML file with the accepted tokens, and with users and projects of the built-in identity
+(docs/operating/identity.md). Required with ``auth_strategy = token_file``. Changes
 are picked up automatically. If the file becomes invalid, the old tokens stay in force; if it is
 gone, all tokens are rejected. The file contains only the SHA-256 of each token (``printf %s TOKEN |
 sha256sum``). ``roles`` are admin, member, reader or what the policy file uses; ``expires`` is

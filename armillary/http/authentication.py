@@ -2,7 +2,6 @@
 
 import dataclasses
 from collections.abc import Callable, Collection, Mapping
-from pathlib import Path
 from typing import Any
 
 import falcon
@@ -10,12 +9,14 @@ from oslo_config import cfg
 
 from armillary import exception
 from armillary.context import RequestContext
-from armillary.http.tokens import TokenFile, with_implied_roles
+from armillary.identity.accounts import with_implied_roles
+from armillary.identity.builtin import BuiltInIdentity
 
 HEADER = "X-Auth-Token"
 TOKEN_CHARACTERS_MAX = 512
 
 ADMIN = "admin"
+NO_TOKEN = "notused"  # noqa: S105 - what clients send that were told to send no token
 CONFIRMED = "Confirmed"
 
 
@@ -68,12 +69,13 @@ class _Authentication:
 
 
 class RouteAuthentication(_Authentication):
-    """Middleware: a route needs a token unless it is public; an unknown path needs none."""
+    """Middleware: a path or method needs a token unless public; an unknown path needs none."""
 
     def process_resource(
         self, req: falcon.Request, resp: falcon.Response, resource: object, params: dict[str, Any]
     ) -> None:
-        if not getattr(resource, "is_public", False):
+        is_public = getattr(resource, "is_public", False)
+        if not is_public and req.method not in getattr(resource, "public_methods", ()):
             self._set_caller(req)
 
 
@@ -90,33 +92,37 @@ class PathAuthentication(_Authentication):
 
 
 def make_authenticate(
-    conf: cfg.ConfigOpts, *, trusting: Mapping[str, Authenticate]
+    conf: cfg.ConfigOpts,
+    *,
+    trusting: Mapping[str, Authenticate],
+    identity: BuiltInIdentity | None = None,
 ) -> Authenticate:
     """Return the function for ``[api] auth_strategy``.
 
-    ``trusting`` are the strategies by which this API believes a request. Raises
-    ``ConfigurationError``.
+    ``trusting`` are the strategies by which this API believes a request. ``identity`` is that of
+    the process, if it has one. Raises ``ConfigurationError``.
     """
     strategy = conf.api.auth_strategy
     if strategy in trusting:
         return trusting[strategy]
     if strategy == "keystone":
         return of_keystone
-    if not conf.api.token_file:
-        raise exception.ConfigurationError(
-            reason="[api] token_file must be set with auth_strategy = token_file"
-        )
-    tokens = TokenFile(Path(conf.api.token_file))
-    return lambda req: of_token_file(req, tokens)
+    known = identity or BuiltInIdentity.from_conf(conf)
+    return lambda req: of_built_in_identity(req, known)
 
 
-def of_token_file(req: falcon.Request, tokens: TokenFile) -> Caller | None:
-    """Return the identity of the token from the token file."""
+def of_built_in_identity(req: falcon.Request, known: BuiltInIdentity) -> Caller | None:
+    """Return the identity of a token of the token file, or of one that was issued."""
     token = token_of(req)
-    identity = tokens.find_identity(token) if token else None
+    identity = known.find_identity(token) if token else None
     if identity is None:
         return None
     return Caller(identity.user, identity.project, with_implied_roles(identity.roles))
+
+
+def is_anonymous(req: falcon.Request) -> bool:
+    """Return whether a request has no token; clients without authentication send a word instead."""
+    return req.get_header(HEADER) in (None, "", NO_TOKEN)
 
 
 def of_keystone(req: falcon.Request) -> Caller | None:

@@ -134,6 +134,7 @@ class Endpoint(Generic[CallT]):
 
     def __init__(self, methods: Methods[CallT], dialect: Dialect[CallT]) -> None:
         self.is_public = is_public(methods)
+        self.public_methods = {name for name in methods if is_public({name: methods[name]})}
         allowed = list(methods)
         for name, method in methods.items():
             self._set(name, _responder(method, dialect, allowed))

@@ -107,3 +107,10 @@ class Microversion:
             if versions.old_header:
                 resp.set_header(versions.old_header, to_text(version))
         resp.append_header("Vary", versions.vary)
+
+
+class OneVersion:
+    """Middleware for an API without microversions."""
+
+    def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
+        req.context.version = BEGINNING

@@ -23,7 +23,8 @@ def of_trusted_token(req: falcon.Request) -> Caller | None:
 
 def of_noauth(req: falcon.Request) -> Caller | None:
     """Trust a token in the same way; a request without one acts as the administrator."""
-    return _trusted(req, authentication.token_of(req) or ADMIN)
+    anonymous = authentication.is_anonymous(req)
+    return _trusted(req, ADMIN if anonymous else authentication.token_of(req) or ADMIN)
 
 
 def _trusted(req: falcon.Request, token: str | None) -> Caller | None:

@@ -11,6 +11,8 @@ from oslo_config import cfg
 
 from api.app import make_app
 from armillary.conf import api as api_conf
+from armillary.conf import base as base_conf
+from armillary.conf import identity as identity_conf
 from armillary.conf import register
 from conductor.super_conductor.interface import SuperConductorAPI
 from tests.fixtures.http_api import Api
@@ -21,7 +23,8 @@ from tests.fixtures.super_conductor import SuperConductor, SuperConductorClient
 def make_conf(folder: Path) -> cfg.ConfigOpts:
     """Return the configuration of an API without authentication, whose policy is in a folder."""
     conf = cfg.ConfigOpts()
-    register(conf, api_conf)
+    register(conf, base_conf, api_conf, identity_conf)
+    conf.set_default("state_path", str(folder))
     path = folder / "api.conf"
     path.write_text(f"[oslo_policy]\npolicy_file = {folder}/policy.yaml\n")
     conf([f"--config-file={path}"], default_config_files=[], default_config_dirs=[])

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 import yaml
+from falcon import testing
 from oslo_config import cfg
 
 from api.authentication import make_authenticate
+from api.front import make_front
 from armillary import exception
 from tests.fixtures.http_api import Api
-from tests.fixtures.super_conductor import SuperConductorClient
+from tests.fixtures.keystone import StandInKeystone
+from tests.fixtures.super_conductor import SuperConductor, SuperConductorClient
+from tests.unit.api.conftest import make_conf
 
 
 @pytest.mark.parametrize(
@@ -87,11 +91,69 @@ def test_a_token_file_must_be_named(conf: cfg.ConfigOpts) -> None:
         make_authenticate(conf)
 
 
-@pytest.mark.parametrize("strategy", ["noauth2", "keystone"])
-def test_a_strategy_of_placement_alone_is_refused(strategy: str, conf: cfg.ConfigOpts) -> None:
+def test_a_strategy_of_placement_alone_is_refused(conf: cfg.ConfigOpts) -> None:
     """The line says which ones are offered here."""
-    conf.set_override("auth_strategy", strategy, group="api")
-    with pytest.raises(
-        exception.ConfigurationError, match="armillary-api accepts noauth and token_"
-    ):
+    conf.set_override("auth_strategy", "noauth2", group="api")
+    with pytest.raises(exception.ConfigurationError, match="accepts noauth, token_file and key"):
         make_authenticate(conf)
+
+
+def test_the_word_for_no_token_is_no_token(api: Api, client: SuperConductorClient) -> None:
+    """Clients that are told to send no token send "notused"."""
+    assert api.get("/v2.1/flavors", token="notused").status_code == 200
+    assert client.calls[-1][1].user_id == "admin"
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/v2.1/p1/flavors", 200),
+        ("/v2.1/p1/flavors/detail", 200),
+        ("/v2.1/p2/flavors", 400),
+        ("/v2.1/p1/nothing", 404),
+        ("/v2.1/p1", 404),
+    ],
+)
+def test_a_path_may_contain_the_callers_project(
+    path: str, status: int, conf: cfg.ConfigOpts, client: SuperConductorClient
+) -> None:
+    """As endpoints of older service catalogues have it; another project is a mistake."""
+    web = testing.TestClient(make_front(conf, conductor=client))
+    headers = {"X-Auth-Token": "alice:p1"}
+    assert web.simulate_get(path, headers=headers).status_code == status
+
+
+@pytest.mark.parametrize(
+    ("token", "path", "status"),
+    [
+        ("token-admin", "/v2.1/os-services", 200),
+        ("token-reader", "/v2.1/os-services", 403),
+        ("token-reader", "/v2.1/flavors", 200),
+        ("token-unknown", "/v2.1/flavors", 401),
+        (None, "/v2.1/flavors", 401),
+        (None, "/v2.1", 200),
+        ("token-reader", "/identity/v3", 404),
+    ],
+)
+def test_keystone_says_whose_a_token_is(
+    token: str | None, path: str, status: int, with_keystone: testing.TestClient
+) -> None:
+    """And there are no users beside those of Keystone."""
+    headers = {"X-Roles": "admin", "X-Identity-Status": "Confirmed"}
+    if token is not None:
+        headers["X-Auth-Token"] = token
+    assert with_keystone.simulate_get(path, headers=headers).status_code == status
+
+
+@pytest.fixture(scope="module")
+def with_keystone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[testing.TestClient]:
+    """Return a client of an API that asks a Keystone."""
+    folder = tmp_path_factory.mktemp("keystone")
+    with StandInKeystone().running() as keystone:
+        conf = make_conf(folder)
+        options = "".join(f"{name} = {value}\n" for name, value in keystone.client_options.items())
+        path = folder / "keystone.conf"
+        path.write_text(f"[api]\nauth_strategy = keystone\n[keystone_authtoken]\n{options}")
+        conf([f"--config-file={path}"], default_config_files=[], default_config_dirs=[])
+        front = make_front(conf, conductor=SuperConductorClient(SuperConductor()))
+        yield testing.TestClient(lambda environ, start_response: front(environ, start_response))

@@ -15,7 +15,7 @@ from sqlalchemy.engine import make_url
 
 from armillary.conf import loader
 from armillary.http.open_access import require_authentication_or_loopback
-from armillary.http.tokens import TokenFile
+from armillary.identity.token_file import TokenFile
 from compute_agent.virt.loader import make_drivers
 from programs.operator.broker_commands import definitions
 from rpc import broker_accounts

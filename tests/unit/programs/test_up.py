@@ -11,7 +11,7 @@ import pytest
 from oslo_config import cfg
 
 from armillary.db import Database
-from armillary.http.tokens import TokenFile
+from armillary.identity.token_file import TokenFile
 from armillary.service import Factory
 from conductor.super_conductor.db import cells
 from programs import own_token, up

@@ -13,6 +13,7 @@ from oslo_config import cfg
 from oslo_policy import policy
 
 from api.call import Call
+from api.identity.routes import ROUTES as IDENTITY_ROUTES
 from api.policies import list_rules
 from api.routes import ROUTES
 from armillary.http.dispatch import Action, Choice, actions_of
@@ -202,7 +203,10 @@ def test_rules_are_defined_once() -> None:
 
 def test_every_rule_says_where_it_is_asked() -> None:
     """The sample policy file shows the operations: they exist, and the routes' are among them."""
-    routes = {(method, path) for path, methods in ROUTES.items() for method in methods}
+    tables = (ROUTES, IDENTITY_ROUTES)
+    routes = {
+        (method, path) for table in tables for path, methods in table.items() for method in methods
+    }
     asked = {(rule, (method, path)) for method, path, _choice, a in actions() for rule in [a.rule]}
     documented = {
         (rule.name, (operation["method"], operation["path"]))

@@ -10,9 +10,9 @@ import pytest
 from oslo_config import cfg
 
 from placement.engine import PlacementEngine
+from tests.fixtures.keystone import StandInKeystone
 from tests.fixtures.placement_rest import PlacementApi, rest_conf
 from tests.fixtures.stand_in import StandIn
-from tests.unit.placement.rest.keystone import StandInKeystone
 
 
 @pytest.fixture

@@ -1,10 +1,10 @@
-"""Token file: identities by token, read from YAML and reloaded when the file changes."""
+"""Token file: tokens, users and projects, read from YAML and reloaded when the file changes."""
 
 import hashlib
 import hmac
 import logging
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,12 +12,12 @@ from typing import Any
 
 import jsonschema
 import yaml
+from jsonschema.exceptions import best_match
 
 from armillary import exception
+from armillary.identity.accounts import PROJECTS_SCHEMA, USERS_SCHEMA, Accounts, make_accounts
 
 LOG = logging.getLogger(__name__)
-
-IMPLIED_ROLES = {"admin": ("member", "reader"), "member": ("reader",)}
 
 _TEXT = {"type": "string", "minLength": 1, "maxLength": 255}
 _SCHEMA = {
@@ -37,9 +37,11 @@ _SCHEMA = {
                 "required": ["sha256", "user", "project", "roles"],
                 "additionalProperties": False,
             },
-        }
+        },
+        "users": USERS_SCHEMA,
+        "projects": PROJECTS_SCHEMA,
     },
-    "required": ["tokens"],
+    "minProperties": 1,
     "additionalProperties": False,
 }
 _VALIDATOR = jsonschema.Draft202012Validator(_SCHEMA)
@@ -47,33 +49,37 @@ _VALIDATOR = jsonschema.Draft202012Validator(_SCHEMA)
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """The user, project and roles of a request."""
+    """The user, project and roles of a request, by ids. Without a project there are no roles."""
 
     user: str
-    project: str
+    project: str | None
     roles: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class _Token:
+class FileToken:
+    """A token of the file."""
+
     sha256: bytes
     identity: Identity
     expires: datetime | None
 
 
-def with_implied_roles(roles: Iterable[str]) -> list[str]:
-    """Return the roles with the roles they imply: admin implies member, member implies reader."""
-    roles = set(roles)
-    implied = {other for role in roles for other in IMPLIED_ROLES.get(role, ())}
-    return sorted(roles | implied)
+@dataclass(frozen=True, slots=True)
+class _Content:
+    tokens: list[FileToken]
+    accounts: Accounts
+
+
+_NOTHING = _Content([], Accounts([], []))
 
 
 class TokenFile:
-    """Token lookup; thread-safe.
+    """Lookup of tokens and accounts; thread-safe.
 
     Raises ``ConfigurationError`` when the file is invalid at startup. If it becomes invalid later,
-    the old tokens stay in force; if it is gone or unreadable, all tokens are rejected. Both are
-    logged once.
+    the old content stays in force; if it is gone or unreadable, all tokens and users are rejected.
+    Both are logged once.
     """
 
     def __init__(
@@ -82,67 +88,82 @@ class TokenFile:
         self._path = path
         self._clock = clock
         self._lock = threading.Lock()
-        self._tokens: list[_Token] = []
+        self._content = _NOTHING
         self._seen: tuple[int, ...] | None = None
         try:
             self._seen = self._state()
-            self._tokens = self._read()
+            self._content = self._read()
         except OSError as error:
             raise exception.ConfigurationError(
                 reason=f"[api] token_file: {path} cannot be read: {error.strerror}"
             ) from error
 
     def find_identity(self, token: str) -> Identity | None:
-        """Return the identity of a token, or None if it is unknown or expired.
+        """Return the identity of a token, or None if it is unknown or expired."""
+        found = self.find(token)
+        return None if found is None else found.identity
+
+    def find(self, token: str) -> FileToken | None:
+        """Return a token's entry, or None if it is unknown or expired.
 
         Every known token is compared in constant time, so that timing reveals nothing.
         """
         digest = hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
-        found: _Token | None = None
-        for known in self._current():
+        found: FileToken | None = None
+        for known in self._current().tokens:
             if hmac.compare_digest(known.sha256, digest):
                 found = known
         if found is None or (found.expires is not None and found.expires <= self._clock()):
             return None
-        return found.identity
+        return found
 
-    def _current(self) -> list[_Token]:
+    def accounts(self) -> Accounts:
+        """Return the users and projects, also those that only tokens name."""
+        return self._current().accounts
+
+    def _current(self) -> _Content:
         with self._lock:
             try:
                 state = self._state()
                 if state != self._seen:
                     self._seen = state
-                    self._tokens = self._read()
-                    LOG.info("Reloaded %s, number of tokens: %d", self._path, len(self._tokens))
+                    self._content = self._read()
+                    count = len(self._content.tokens)
+                    LOG.info("Reloaded %s, number of tokens: %d", self._path, count)
             except OSError as error:
-                if self._tokens or self._seen:
+                if self._content is not _NOTHING or self._seen:
                     LOG.error("All tokens are rejected, %s is gone: %s", self._path, error)  # noqa: TRY400
-                self._seen, self._tokens = None, []
+                self._seen, self._content = None, _NOTHING
             except exception.ConfigurationError as error:
                 LOG.error("The old tokens stay in force: %s", error)  # noqa: TRY400
-            return self._tokens
+            return self._content
 
     def _state(self) -> tuple[int, ...]:
         stat = self._path.stat()
         return stat.st_mtime_ns, stat.st_size, stat.st_ino
 
-    def _read(self) -> list[_Token]:
+    def _read(self) -> _Content:
         try:
             content = yaml.safe_load(self._path.read_text(encoding="utf-8"))
         except (yaml.YAMLError, UnicodeDecodeError) as error:
             raise _mistake(self._path, "the file", " ".join(str(error).split())) from error
-        broken = next(_VALIDATOR.iter_errors(content), None)
+        broken = best_match(_VALIDATOR.iter_errors(content))
         if broken is not None:
             raise _mistake(self._path, broken.json_path, broken.message)
-        return [self._token(index, entry) for index, entry in enumerate(content["tokens"])]
+        tokens = [self._token(*entry) for entry in enumerate(content.get("tokens", ()))]
+        bearers = [(each.user, each.project, each.roles) for each in (t.identity for t in tokens)]
+        try:
+            return _Content(tokens, make_accounts(content, bearers))
+        except ValueError as error:
+            raise _mistake(self._path, "$", str(error)) from error
 
-    def _token(self, index: int, entry: dict[str, Any]) -> _Token:
+    def _token(self, index: int, entry: dict[str, Any]) -> FileToken:
         identity = Identity(entry["user"], entry["project"], tuple(entry["roles"]))
         try:
             expires = _expiry(entry.get("expires"))
         except ValueError as error:
             raise _mistake(self._path, f"tokens[{index}].expires", str(error)) from error
-        return _Token(bytes.fromhex(entry["sha256"]), identity, expires)
+        return FileToken(bytes.fromhex(entry["sha256"]), identity, expires)
 
 
 def _expiry(value: Any) -> datetime | None:

@@ -12,7 +12,8 @@ import pytest
 import yaml
 
 from armillary import exception
-from armillary.http.tokens import Identity, TokenFile, with_implied_roles
+from armillary.identity.accounts import with_implied_roles
+from armillary.identity.token_file import Identity, TokenFile
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 
@@ -105,7 +106,7 @@ def test_a_file_that_is_gone_lets_no_user_in(
     [
         ("tokens: [", "the file"),
         ("- a", "not of type 'object'"),
-        ("{}", "'tokens' is a required property"),
+        ("{}", "should be non-empty"),
         ("tokens: [{sha256: abc, user: a, project: p, roles: [r]}]", r"tokens\[0\].sha256"),
         ("tokens: [{token: abc}]", r"tokens\[0\]"),
     ],

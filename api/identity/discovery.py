@@ -1,0 +1,28 @@
+"""Versions of the identity API: 3 only."""
+
+from typing import Any
+
+from api.identity.call import Call
+from armillary.http.call import Answer
+
+
+def index(call: Call) -> Answer:
+    """List the versions."""
+    return Answer({"versions": {"values": [_version(call)]}}, status=300)
+
+
+def show(call: Call) -> Answer:
+    """Show version 3."""
+    return Answer({"version": _version(call)})
+
+
+def _version(call: Call) -> dict[str, Any]:
+    return {
+        "id": "v3.14",
+        "status": "stable",
+        "updated": "2020-04-07T00:00:00Z",  # date of Keystone's version 3.14
+        "links": [{"rel": "self", "href": f"{call.root}/"}],
+        "media-types": [
+            {"base": "application/json", "type": "application/vnd.openstack.identity-v3+json"}
+        ],
+    }

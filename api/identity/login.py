@@ -1,0 +1,107 @@
+"""Login: who sends a request for a token, and for which project it is."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from api.identity.call import Call
+from armillary import exception
+from armillary.identity import passwords
+from armillary.identity.accounts import DOMAIN_ID, DOMAIN_NAME, Accounts, Project, User
+from armillary.identity.signed_tokens import Claims
+
+PASSWORD, TOKEN = "password", "token"
+
+
+@dataclass(frozen=True, slots=True)
+class Login:
+    """A user who is who the request says; ``earlier`` is the token that proved it, if one did."""
+
+    user: User
+    methods: tuple[str, ...]
+    earlier: Claims | None
+
+
+def log_in(call: Call, identity: Mapping[str, Any]) -> Login:
+    """Return who asks for a token. Raises Unauthorized, Invalid, status 429."""
+    methods = identity["methods"]
+    if methods == [TOKEN]:
+        return _by_token(call, _given(identity, TOKEN)["id"])
+    if methods == [PASSWORD]:
+        return _by_password(call, _given(identity, PASSWORD)["user"])
+    raise exception.Unauthorized(
+        f"The method {', '.join(methods)} is not supported: use {PASSWORD} or {TOKEN}"
+    )
+
+
+def project_of(call: Call, login: Login, scope: Any) -> Project | None:
+    """Return the project that the token is for; None for a token without a project.
+
+    Without a scope it is the project of the token that it is got with, or the user's default.
+    Raises Unauthorized if the user has no role in it.
+    """
+    if scope == "unscoped":
+        return None
+    accounts = call.identity.accounts()
+    if scope is None:
+        default = login.earlier.project_id if login.earlier else login.user.default_project_id
+        return accounts.projects.get(default or "")
+    wanted = scope.get("project")
+    if wanted is None:
+        raise exception.Unauthorized("Tokens are for a project here, not for a domain or system")
+    project = _find_project(accounts, wanted)
+    if project is None or not project.is_enabled or project.id not in login.user.roles:
+        raise exception.Unauthorized("The user has no role in this project, or there is none")
+    return project
+
+
+def is_our_domain(domain: Mapping[str, str] | None) -> bool:
+    """Return whether a reference is to the only domain."""
+    if not domain:
+        return False
+    return domain.get("id", DOMAIN_ID) == DOMAIN_ID and domain.get("name", DOMAIN_NAME) in (
+        DOMAIN_NAME, DOMAIN_ID,
+    )  # fmt: skip
+
+
+def _by_token(call: Call, token: str) -> Login:
+    holder = call.identity.find(token)
+    if holder is None:
+        raise exception.Unauthorized
+    methods = tuple(dict.fromkeys((*holder.claims.methods, TOKEN)))
+    return Login(holder.user, methods, holder.claims)
+
+
+def _by_password(call: Call, wanted: Mapping[str, Any]) -> Login:
+    """Check a password. An unknown user takes as long as a wrong password, and fails alike."""
+    who = str(wanted.get("id") or wanted.get("name") or "")
+    user = _find_user(call.identity.accounts(), wanted)
+    line = user.password if user is not None else None
+    guard = call.site.guard
+    with guard.attempt(who, call.client):
+        is_right = passwords.is_right(wanted["password"], line or passwords.NOBODY)
+        if user is None or line is None or not is_right or not user.is_enabled:
+            guard.failed(who, call.client)
+            raise exception.Unauthorized("The user or the password is wrong")
+        guard.succeeded(who, call.client)
+    return Login(user, (PASSWORD,), None)
+
+
+def _find_user(accounts: Accounts, wanted: Mapping[str, Any]) -> User | None:
+    if "id" in wanted:
+        return accounts.find_user(id=wanted["id"])
+    is_ours = is_our_domain(wanted.get("domain"))
+    return accounts.find_user(name=wanted.get("name", "")) if is_ours else None
+
+
+def _find_project(accounts: Accounts, wanted: Mapping[str, Any]) -> Project | None:
+    if "id" in wanted:
+        return accounts.find_project(id=wanted["id"])
+    is_ours = is_our_domain(wanted.get("domain"))
+    return accounts.find_project(name=wanted.get("name", "")) if is_ours else None
+
+
+def _given(identity: Mapping[str, Any], method: str) -> Any:
+    if method not in identity:
+        raise exception.Invalid(f"auth.identity.{method} is missing")
+    return identity[method]

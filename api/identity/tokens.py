@@ -1,0 +1,106 @@
+"""Tokens: issue, show, revoke; what their holder may see."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from api.identity import login
+from api.identity.call import SUBJECT_HEADER, Call
+from armillary import exception
+from armillary.http.authentication import TOKEN_CHARACTERS_MAX
+from armillary.http.call import Answer
+from armillary.identity.accounts import DOMAIN_ID, DOMAIN_NAME, Project, User, with_implied_roles
+from armillary.identity.builtin import FILE_AUDIT_ID, Holder, password_mark
+
+Document = dict[str, Any]
+
+DOMAIN = {"id": DOMAIN_ID, "name": DOMAIN_NAME}
+
+
+def create(call: Call) -> Answer:
+    """Issue a token for a password or for another token."""
+    auth = call.body["auth"]
+    who = login.log_in(call, auth["identity"])
+    project = login.project_of(call, who, auth.get("scope"))
+    token, claims = call.identity.signed.issue(
+        who.user.id,
+        None if project is None else project.id,
+        expires_at=call.identity.expiry(who.earlier),
+        methods=who.methods,
+        password_mark=password_mark(who.user),
+    )
+    if len(token) > TOKEN_CHARACTERS_MAX:
+        raise exception.Unauthorized("The ids of user and project are too long for a token")
+    roles = who.user.roles[project.id] if project is not None else ()
+    document = _shown(call, Holder(claims, who.user, project, roles))
+    return Answer(document, headers={SUBJECT_HEADER: token, "Vary": "X-Auth-Token"})
+
+
+def subject(call: Call) -> Document:
+    """Load the token that a request is about; return its policy target."""
+    holder = call.identity.find(call.subject_token)
+    if holder is None:
+        raise exception.NotFound("Could not find token.")
+    return {"user_id": holder.user.id}
+
+
+def show(call: Call) -> Answer:
+    """Show what a token is for."""
+    headers = {SUBJECT_HEADER: call.subject_token, "Vary": "X-Auth-Token"}
+    return Answer(_shown(call, _holder(call)), headers=headers)
+
+
+def check(call: Call) -> Answer:
+    """Answer whether a token is valid."""
+    return Answer()
+
+
+def revoke(call: Call) -> Answer:
+    """Make a token invalid."""
+    claims = _holder(call).claims
+    if claims.audit_id == FILE_AUDIT_ID:
+        raise exception.Forbidden("This token is in the token file: remove it there")
+    call.identity.signed.revoke(claims)
+    return Answer()
+
+
+def catalog(call: Call) -> Answer:
+    """Return the service catalogue."""
+    shown = call.site.catalog.shown(call.origin, call.context.project_id)
+    return Answer({"catalog": shown, "links": {"self": f"{call.root}/auth/catalog"}})
+
+
+def _holder(call: Call) -> Holder:
+    holder = call.identity.find(call.subject_token)
+    if holder is None:
+        raise exception.NotFound("Could not find token.")
+    return holder
+
+
+def _shown(call: Call, holder: Holder) -> Document:
+    claims = holder.claims
+    token: Document = {
+        "methods": list(claims.methods),
+        "user": _user(holder.user),
+        "audit_ids": [claims.audit_id],
+        "issued_at": _time(claims.issued_at),
+        "expires_at": _time(claims.expires_at),
+    }
+    if holder.project is not None:
+        token["project"] = _project(holder.project)
+        token["is_domain"] = False
+        token["roles"] = [{"id": role, "name": role} for role in with_implied_roles(holder.roles)]
+        if "nocatalog" not in call.query:
+            token["catalog"] = call.site.catalog.shown(call.origin, holder.project.id)
+    return {"token": token}
+
+
+def _user(user: User) -> Document:
+    return {"id": user.id, "name": user.name, "domain": DOMAIN, "password_expires_at": None}
+
+
+def _project(project: Project) -> Document:
+    return {"id": project.id, "name": project.name, "domain": DOMAIN}
+
+
+def _time(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.000000Z")

@@ -1,0 +1,46 @@
+"""Project ids in paths: ``/v2.1/PROJECT/servers`` is ``/v2.1/servers`` of the caller's project."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import falcon
+
+from api.links import VERSION_PATH
+from armillary import exception
+from armillary.context import RequestContext
+
+
+class ProjectInPath:
+    """Middleware: takes the project id out of the path before it is routed.
+
+    Clients whose service catalogue has a project id in the endpoint send it. It must come before
+    authentication, and ``check`` after it.
+    """
+
+    def __init__(self, paths: Iterable[str]) -> None:
+        self._nouns = {path.split("/")[2] for path in paths if path.startswith(f"{VERSION_PATH}/")}
+        self.check = _ProjectCheck()
+
+    def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
+        req.context.project_in_path = None
+        if not req.path.startswith(f"{VERSION_PATH}/"):
+            return
+        project, _, rest = req.path.removeprefix(f"{VERSION_PATH}/").partition("/")
+        if project not in self._nouns and rest.partition("/")[0] in self._nouns:
+            req.context.project_in_path = project
+            req.path = f"{VERSION_PATH}/{rest}"
+
+
+class _ProjectCheck:
+    """Middleware: the project in the path is the caller's."""
+
+    def process_resource(
+        self, req: falcon.Request, resp: falcon.Response, resource: object, params: dict[str, Any]
+    ) -> None:
+        project: str | None = req.context.project_in_path
+        caller: RequestContext | None = getattr(req.context, "caller", None)
+        if project is not None and caller is not None and project != caller.project_id:
+            raise exception.Invalid(
+                f"Malformed request URL: the project in the path is '{project[:80]}', that of the "
+                f"token is '{caller.project_id}'"
+            )

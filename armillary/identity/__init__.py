@@ -1,0 +1,1 @@
+"""Built-in identity: users, projects and tokens for deployments without Keystone."""

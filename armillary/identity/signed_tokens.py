@@ -1,0 +1,154 @@
+"""Expiring tokens that are signed, not stored: every process with the same keys accepts them.
+
+A token holds who got it and until when; the roles are looked up when it is used. Keys and
+revocations are files in one directory, shared by the processes of the deployment.
+"""
+
+import base64
+import hashlib
+import hmac
+import json
+import secrets
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from armillary import private_files
+from armillary.identity.revocations import Revocations
+
+PREFIX = "arm1"
+KEYS_FILE = "keys"
+REVOKED_FILE = "revoked.json"
+
+_KEY_BYTES = 32
+_KEY_CHARACTERS_MIN = 32
+_AUDIT_ID_BYTES = 12
+_KEYS_MAX = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Claims:
+    """What a token says. Times are seconds since 1970; ``password_mark`` ends with the password."""
+
+    user_id: str
+    project_id: str | None
+    issued_at: int
+    expires_at: int
+    audit_id: str
+    methods: tuple[str, ...]
+    password_mark: str
+
+
+class SignedTokens:
+    """Issues, verifies and revokes tokens; thread-safe.
+
+    ``directory`` is made with its keys when the first token is issued. Until then no token is
+    valid.
+    """
+
+    def __init__(self, directory: Path, clock: Callable[[], float]) -> None:
+        self._directory = directory
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._keys: list[bytes] = []
+        self._seen: tuple[int, ...] | None = None
+        self._revocations = Revocations(directory / REVOKED_FILE, clock)
+
+    def issue(
+        self,
+        user_id: str,
+        project_id: str | None,
+        *,
+        expires_at: int,
+        methods: tuple[str, ...],
+        password_mark: str,
+    ) -> tuple[str, Claims]:
+        """Return a new token, and what it says. Raises OSError if the keys cannot be read."""
+        audit_id = secrets.token_urlsafe(_AUDIT_ID_BYTES)
+        claims = Claims(
+            user_id, project_id, int(self._clock()), expires_at, audit_id, methods, password_mark
+        )
+        keys = self._current_keys() or self._make_keys()
+        payload = _encoded(json.dumps(_values(claims), separators=(",", ":")).encode())
+        return f"{PREFIX}.{payload}.{_mac(keys[0], payload)}", claims
+
+    def verify(self, token: str) -> Claims | None:
+        """Return what a token says; None if it is not ours, expired or revoked."""
+        claims = self._signed_claims(token)
+        if claims is None or claims.expires_at <= self._clock():
+            return None
+        if self._revocations.is_revoked(claims.user_id, claims.audit_id, claims.issued_at):
+            return None
+        return claims
+
+    def revoke(self, claims: Claims) -> None:
+        """Make a token invalid in all processes. Raises OSError."""
+        self._revocations.add(claims.user_id, claims.audit_id, claims.expires_at)
+
+    def _signed_claims(self, token: str) -> Claims | None:
+        prefix, _, rest = token.partition(".")
+        payload, _, mac = rest.partition(".")
+        if prefix != PREFIX or not token.isascii():
+            return None
+        with suppress(OSError):
+            # Any of the keys: an older one was in use before a rotation.
+            if any(hmac.compare_digest(_mac(key, payload), mac) for key in self._current_keys()):
+                return _claims(payload)
+        return None
+
+    def _current_keys(self) -> list[bytes]:
+        path = self._directory / KEYS_FILE
+        with self._lock:
+            try:
+                stat = path.stat()
+            except FileNotFoundError:
+                self._keys, self._seen = [], None
+                return []
+            state = (stat.st_mtime_ns, stat.st_size, stat.st_ino)
+            if state != self._seen:
+                self._keys = _keys_in(path)
+                self._seen = state
+            return self._keys
+
+    def _make_keys(self) -> list[bytes]:
+        """Write a first key, unless another process was faster."""
+        private_files.make_directory(self._directory)
+        draft = self._directory / f".{KEYS_FILE}.{secrets.token_hex(4)}"
+        private_files.write(draft, f"{secrets.token_urlsafe(_KEY_BYTES)}\n")
+        try:
+            with suppress(FileExistsError):
+                (self._directory / KEYS_FILE).hardlink_to(draft)
+        finally:
+            draft.unlink()
+        return self._current_keys()
+
+
+def _keys_in(path: Path) -> list[bytes]:
+    """Return the keys of a file, one a line; the first signs. Short lines are ignored."""
+    lines = (line.strip() for line in path.read_text(encoding="ascii", errors="replace").split())
+    return [line.encode() for line in lines if len(line) >= _KEY_CHARACTERS_MIN][:_KEYS_MAX]
+
+
+def _values(claims: Claims) -> list[object]:
+    return [
+        claims.user_id, claims.project_id, claims.issued_at, claims.expires_at, claims.audit_id,
+        list(claims.methods), claims.password_mark,
+    ]  # fmt: skip
+
+
+def _claims(payload: str) -> Claims:
+    """Return what a payload says; its signature was verified, so its form is ours."""
+    user_id, project_id, issued_at, expires_at, audit_id, methods, mark = json.loads(
+        base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4))
+    )
+    return Claims(user_id, project_id, issued_at, expires_at, audit_id, tuple(methods), mark)
+
+
+def _mac(key: bytes, payload: str) -> str:
+    return _encoded(hmac.digest(key, f"{PREFIX}.{payload}".encode(), hashlib.sha256))
+
+
+def _encoded(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()

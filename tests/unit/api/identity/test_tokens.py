@@ -1,0 +1,187 @@
+"""Issued tokens at the border: log in, use, show, exchange, revoke."""
+
+import time
+from typing import Any
+
+import pytest
+from oslo_config import cfg
+
+from api.front import make_front
+from armillary.identity.builtin import BuiltInIdentity
+from tests.fixtures.super_conductor import SuperConductorClient
+from tests.unit.api.identity.conftest import (
+    PASSWORD,
+    Client,
+    WriteAccounts,
+    asked,
+    get,
+    log_in,
+    of_project,
+)
+
+TOKENS = "/identity/v3/auth/tokens"
+FLAVORS = "/v2.1/flavors"
+
+
+def test_a_token_acts_for_its_user_in_its_project(
+    web: Client, client: SuperConductorClient
+) -> None:
+    """With the roles of that project, and the roles that they imply."""
+    token = log_in(web, scope=of_project("moons"))
+    assert get(web, FLAVORS, token).status_code == 200
+    context = client.calls[-1][1]
+    assert (context.user_id, context.project_id, context.roles) == ("alice", "moons", ["reader"])
+
+
+@pytest.mark.parametrize(
+    ("scope", "project"),
+    [(None, "stars"), (of_project("moons"), "moons"), ("unscoped", None)],
+    ids=["default", "named", "unscoped"],
+)
+def test_a_token_says_what_it_is_for(scope: Any, project: str | None, web: Client) -> None:
+    """Without a scope it is for the default project; the catalogue comes with a project."""
+    auth = {} if scope is None else {"scope": scope}
+    result = web.simulate_post(TOKENS, json=asked(**auth))
+    token = result.json["token"]
+    assert token["user"]["name"] == "alice"
+    assert token.get("project", {}).get("id") == project
+    kinds = {service["type"] for service in token.get("catalog", [])}
+    expected = {"identity", "compute", "placement", "image"} if project else set()
+    assert kinds == expected
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        asked(password="wrong"),
+        asked(user="nobody"),
+        asked(scope=of_project("ops")),
+        asked(scope=of_project("nothing")),
+        asked(scope={"domain": {"id": "default"}}),
+        asked(scope={"system": {"all": True}}),
+        {"auth": {"identity": {"methods": ["totp"]}}},
+        {"auth": {"identity": {"methods": ["token"], "token": {"id": "guess"}}}},
+        {
+            "auth": {
+                "identity": {
+                    "methods": ["password"],
+                    "password": {
+                        "user": {"name": "alice", "domain": {"id": "x"}, "password": PASSWORD}
+                    },
+                }
+            }
+        },
+    ],
+    ids=[
+        "password", "user", "foreign-project", "no-project", "domain", "system", "method", "token",
+        "other-domain",
+    ],
+)  # fmt: skip
+def test_a_login_without_proof_or_role_is_refused(body: dict[str, Any], web: Client) -> None:
+    """With status 401 and an error in the identity API's form."""
+    result = web.simulate_post(TOKENS, json=body)
+    assert result.status_code == 401
+    assert result.json["error"]["code"] == 401
+
+
+def test_a_broken_login_names_the_field(web: Client) -> None:
+    result = web.simulate_post(TOKENS, json={"auth": {}})
+    assert result.status_code == 400
+    assert "auth.identity" in result.json["error"]["message"]
+
+
+def test_a_token_is_exchanged_for_one_of_another_project(web: Client) -> None:
+    """The new one does not live longer than the old one."""
+    first = web.simulate_post(TOKENS, json=asked())
+    identity = {"methods": ["token"], "token": {"id": first.headers["X-Subject-Token"]}}
+    second = web.simulate_post(
+        TOKENS, json={"auth": {"identity": identity, "scope": of_project("moons")}}
+    )
+    assert second.status_code == 201
+    assert second.json["token"]["project"]["id"] == "moons"
+    assert second.json["token"]["expires_at"] <= first.json["token"]["expires_at"]
+    assert set(second.json["token"]["methods"]) == {"password", "token"}
+
+
+def test_a_changed_token_is_worth_nothing(web: Client) -> None:
+    """In its content or its signature."""
+    token = log_in(web)
+    head, payload, mac = token.split(".")
+    swapped = payload[:-1] + ("A" if payload[-1] != "A" else "B")
+    for forged in (
+        f"{head}.{swapped}.{mac}",
+        f"{head}.{payload}.{mac[:-2]}AA",
+        f"{head}.{payload}.",
+    ):
+        assert get(web, FLAVORS, forged).status_code == 401
+
+
+@pytest.mark.parametrize(("seconds", "is_valid"), [(14390, True), (14401, False)])
+def test_tokens_end_with_time(
+    seconds: int, is_valid: bool, web: Client, conf: cfg.ConfigOpts
+) -> None:
+    """After their lifetime."""
+    token = log_in(web)
+    then = time.time() + seconds
+    identity = BuiltInIdentity.from_conf(conf, clock=lambda: then)
+    assert (identity.find_identity(token) is not None) is is_valid
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"enabled": False}, {"projects": {"stars": ["member"]}}, {"password": None}],
+    ids=["disabled", "role-lost", "password-changed"],
+)
+def test_tokens_end_with_what_they_stand_on(
+    changes: dict[str, Any], web: Client, write_accounts: WriteAccounts, password_line: str
+) -> None:
+    """A disabled user, a lost role, another password: at once, without a restart."""
+    token = log_in(web, scope=of_project("moons"))
+    if "password" in changes:
+        first, _, last = password_line.rpartition(":")
+        changes = {"password": f"{first}:{last[::-1]}"}
+    write_accounts(**changes)
+    assert get(web, FLAVORS, token).status_code == 401
+
+
+def test_another_process_accepts_and_revokes_the_same_tokens(
+    web: Client, conf: cfg.ConfigOpts, client: SuperConductorClient
+) -> None:
+    """Keys and revocations are in the state directory, not in the process."""
+    token, kept = log_in(web), log_in(web)
+    other = Client(make_front(conf, conductor=client))
+    assert get(other, FLAVORS, token).status_code == 200
+    headers = {"X-Auth-Token": kept, "X-Subject-Token": token}
+    assert other.simulate_delete(TOKENS, headers=headers).status_code == 204
+    assert get(web, FLAVORS, token).status_code == 401
+    assert get(web, FLAVORS, kept).status_code == 200
+
+
+@pytest.mark.parametrize(("caller", "status"), [("alice", 200), ("root", 200)])
+def test_own_tokens_and_an_administrators_view(caller: str, status: int, web: Client) -> None:
+    """A user sees what an own token is for, an administrator sees any."""
+    subject = log_in(web)
+    result = get(web, TOKENS, log_in(web, caller), **{"X-Subject-Token": subject})
+    assert result.status_code == status
+    assert result.json["token"]["user"]["id"] == "alice"
+
+
+def test_the_tokens_of_others_are_hidden(web: Client) -> None:
+    subject = log_in(web, "root")
+    headers = {"X-Auth-Token": log_in(web), "X-Subject-Token": subject}
+    assert web.simulate_get(TOKENS, headers=headers).status_code == 403
+    assert web.simulate_delete(TOKENS, headers=headers).status_code == 403
+    assert web.simulate_head(TOKENS, headers={**headers, "X-Subject-Token": "x"}).status_code == 404
+
+
+def test_guesses_are_slowed_down(web: Client) -> None:
+    """After some failures the next attempt must wait, and even the right password is not tried."""
+    codes = [
+        web.simulate_post(TOKENS, json=asked(password=f"guess {n}")).status_code for n in range(7)
+    ]
+    assert codes[:5] == [401] * 5
+    assert codes[6] == 429
+    result = web.simulate_post(TOKENS, json=asked())
+    assert result.status_code == 429
+    assert int(result.headers["Retry-After"]) >= 1
+    assert web.simulate_post(TOKENS, json=asked("root")).status_code == 201
