@@ -6,7 +6,7 @@ from armillary.context import RequestContext
 from objects.instance import Instance
 from objects.instances.instance_command import InstanceCommand
 from objects.request_spec import RequestSpec
-from rpc.authority import CELL
+from rpc.authority import CELL_HERE
 from rpc.interface import Interface, call, cast
 
 
@@ -20,7 +20,7 @@ class ComputeAPI(Interface):
     SERVED_BY = "compute"
     ADDRESSED_BY = "agent"
 
-    @cast(CELL)
+    @cast(CELL_HERE)
     def build_instance(
         self, context: RequestContext, agent: str, instance: Instance, request_spec: RequestSpec
     ) -> None:
@@ -30,7 +30,7 @@ class ComputeAPI(Interface):
         reported again; an attempt lower than one already seen is ignored.
         """
 
-    @cast(CELL)
+    @cast(CELL_HERE)
     def build_instances(
         self,
         context: RequestContext,
@@ -40,7 +40,7 @@ class ComputeAPI(Interface):
     ) -> None:
         """Request several builds, each as ``build_instance`` does, with one spec per instance."""
 
-    @cast(CELL)
+    @cast(CELL_HERE)
     def delete_instance(
         self, context: RequestContext, agent: str, instance_uuid: str, host: str
     ) -> None:
@@ -49,7 +49,7 @@ class ComputeAPI(Interface):
         The agent reports instance_deleted even if there is none.
         """
 
-    @cast(CELL)
+    @cast(CELL_HERE)
     def forget_attempt(
         self, context: RequestContext, agent: str, instance_uuid: str, host: str, attempt: int
     ) -> None:
@@ -58,7 +58,7 @@ class ComputeAPI(Interface):
         Nothing is reported.
         """
 
-    @cast(CELL)
+    @cast(CELL_HERE)
     def execute(self, context: RequestContext, agent: str, command: InstanceCommand) -> None:
         """Execute one step of an operation on ``command.host``; the agent sends command_answered.
 
@@ -66,13 +66,13 @@ class ComputeAPI(Interface):
         than already seen for the instance on that host is ignored.
         """
 
-    @cast(CELL)
+    @cast(CELL_HERE)
     def abort_command(
         self, context: RequestContext, agent: str, instance_uuid: str, host: str, sequence: int
     ) -> None:
         """Abort a live migration if still possible; its own command is answered."""
 
-    @call(CELL)
+    @call(CELL_HERE)
     def get_console_output(
         self,
         context: RequestContext,

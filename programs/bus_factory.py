@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
 from pathlib import Path
 
 from oslo_config import cfg
 
 import objects
 from armillary import concurrency
+from rpc.signing.place import TOP
 from rpc.signing.setup import make_signer
-from rpc.transport import Bus
-
-MakeBus = Callable[[str], Bus]
+from rpc.transport import Bus, MakeBus
 
 
 def bus_maker(conf: cfg.ConfigOpts, binary: str) -> MakeBus:
-    """Return a factory that makes a bus from a transport URL, in the process that uses it.
+    """Return a factory that makes a bus in the process that uses it.
 
     All buses sign with the one key of this process, unless signing is off.
     """
@@ -25,7 +23,7 @@ def bus_maker(conf: cfg.ConfigOpts, binary: str) -> MakeBus:
     name, locks = f"{binary}-{conf.host}", Path(conf.state_path, "locks")
     post = functools.cache(lambda: make_signer(conf, name, locks))
 
-    def make(transport_url: str) -> Bus:
+    def make(transport_url: str, scope: str = TOP, /) -> Bus:
         return Bus(
             conf,
             transport_url,
@@ -33,6 +31,7 @@ def bus_maker(conf: cfg.ConfigOpts, binary: str) -> MakeBus:
             process_name=name,
             lock_directory=locks,
             post=post(),
+            scope=scope,
         )
 
     return make

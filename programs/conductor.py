@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from oslo_config import cfg
 
     from armillary.service import Manager
-    from programs.bus_factory import MakeBus
+    from rpc.transport import MakeBus
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -11,8 +11,8 @@ from armillary import exception
 from armillary.conf import loader
 from armillary.service import Manager, launch
 from programs import EXIT_CONFIGURATION
-from programs.bus_factory import MakeBus, bus_maker
-from rpc.transport import configured_url
+from programs.bus_factory import bus_maker
+from rpc.transport import MakeBus, configured_url
 
 
 def run(

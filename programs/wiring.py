@@ -12,18 +12,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from oslo_config import cfg
 
-from armillary import service_history
+from armillary import exception, service_history
 from armillary.http.server import HttpServer
 from armillary.http.tls import tls_files
 from armillary.http.trusted_hosts import guarded
 from armillary.notifications import make_notifier
 from armillary.periodic import PeriodicTask
 from armillary.service import Manager, Server
+from rpc.signing.place import TOP
+from rpc.signing.setup import OFF
 
 if TYPE_CHECKING:
     from api.event_hub import EventHub
-    from programs.bus_factory import MakeBus
-    from rpc.transport import Bus
+    from rpc.transport import Bus, MakeBus
     from scheduler.interface import SchedulerAPI
 
 
@@ -76,7 +77,7 @@ def make_cell_conductor(conf: cfg.ConfigOpts, *, top_url: str, make_bus: MakeBus
         conf,
         top_bus=top_bus,
         notifier=make_notifier(conf, "armillary-conductor", top_url),
-        cell_bus=make_bus(conf.cell.transport_url),
+        cell_bus=make_bus(conf.cell.transport_url, conf.cell.uuid or TOP),
         database=Database.from_conf(conf.cell_database, "cell"),
     )
 
@@ -156,12 +157,22 @@ def make_compute(conf: cfg.ConfigOpts, *, cell_url: str, make_bus: MakeBus) -> M
 
     return ComputeManager(
         conf,
-        cell_bus=make_bus(cell_url),
+        cell_bus=make_bus(cell_url, _cell_of_agent(conf)),
         agent=conf.host,
         notifier=make_notifier(conf, "armillary-compute", cell_url),
         drivers=make_drivers(conf),
         journal_path=Path(conf.compute.journal),
     )
+
+
+def _cell_of_agent(conf: cfg.ConfigOpts) -> str:
+    """Return the UUID of the agent's cell. Raises ConfigurationError if messages are to name it."""
+    if conf.cell.uuid is None and conf.signing.mode != OFF:
+        raise exception.ConfigurationError(
+            reason="[cell] uuid is not set; with [signing] an agent needs the UUID of its cell, as "
+            "shown by armillary-manage cell list, because every message names it"
+        )
+    return conf.cell.uuid or TOP
 
 
 def make_api(

@@ -11,7 +11,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from rpc.signing.trust import Identity
+from rpc.signing.trust import SCOPED, Identity
 
 if TYPE_CHECKING:
     from rpc.interface import Interface
@@ -31,9 +31,18 @@ class Caller:
     role: str
     argument: str | None = None
     field: str | None = None
+    is_local: bool = False
+    """Whether the scope must be that of the broker over which the message came."""
 
-    def is_in_scope(self, identity: Identity, arguments: Arguments) -> bool:
-        """Return whether a message, in wire form, is about the sender's own scope."""
+    def is_in_scope(
+        self, identity: Identity, arguments: Arguments, received_for: str | None
+    ) -> bool:
+        """Return whether a message, in wire form, is about the sender's own scope.
+
+        ``received_for`` is the cell or zone of the broker over which it came.
+        """
+        if self.is_local and (identity.scope is None or identity.scope != received_for):
+            return False
         if self.argument is None:
             return True
         return identity.scope is not None and self._scope_in(arguments) == identity.scope
@@ -50,6 +59,7 @@ API = Caller("api")
 AGENT = Caller("compute")
 AGENT_ITSELF = Caller("compute", "agent")
 CELL = Caller("cell_conductor")
+CELL_HERE = Caller("cell_conductor", is_local=True)
 CELL_ITSELF = Caller("cell_conductor", "cell_uuid")
 CELL_OF_BATCH = Caller("cell_conductor", "batch", "cell_uuid")
 CONDUCTOR = Caller("conductor")
@@ -69,8 +79,13 @@ def refusal_reason(
     namespace: str | None,
     method: str,
     arguments: Arguments,
+    *,
+    received_for: str | None = None,
 ) -> str | None:
-    """Return why this identity may not make this call, None if it may."""
+    """Return why this identity may not make this call, None if it may.
+
+    ``received_for`` is the cell or zone of the broker over which it came.
+    """
     if namespace is not None:
         return None if method in BASE_METHODS else f"no role may call {method}"
     declared = interface.METHODS.get(method)
@@ -78,13 +93,25 @@ def refusal_reason(
     fitting = [one for one in callers if one.role == identity.role]
     if not fitting:
         return f"the role {identity.role} may not call {method} on {interface.TOPIC}"
-    if all(one.is_in_scope(identity, arguments) for one in fitting):
+    if all(one.is_in_scope(identity, arguments, received_for) for one in fitting):
         return None
     return f"{identity.name} has the scope {identity.scope!s:.80}; {method} is about another one"
 
 
-def may_answer(interface: type[Interface], identity: Identity, server: str | None) -> bool:
-    """Return whether this identity serves the interface, and under this server name."""
+def may_answer(
+    interface: type[Interface],
+    identity: Identity,
+    server: str | None,
+    *,
+    asked_at: str | None = None,
+) -> bool:
+    """Return whether this identity serves the interface, and under this server name.
+
+    A role with a scope answers for it only: for the server asked or, if any server may answer, for
+    ``asked_at``, the cell or zone of the broker.
+    """
     if identity.role != interface.SERVED_BY:
         return False
-    return interface.ADDRESSED_BY is None or server is None or identity.scope == server
+    if identity.role not in SCOPED:
+        return True
+    return identity.scope == (asked_at if interface.ADDRESSED_BY is None else server)

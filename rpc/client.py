@@ -50,7 +50,7 @@ class RpcClient:
             self._topic,
             version=interface.VERSION,
             timeout_seconds=timeout_seconds,
-            may_answer=partial(authority.may_answer, interface),
+            may_answer=partial(authority.may_answer, interface, asked_at=bus.place.owner),
         )
 
     def ping(self, context: RequestContext, *, server: str | None, timeout_seconds: float) -> None:

@@ -15,6 +15,7 @@ from rpc.endpoints import Handler, wire_handlers_of
 from rpc.interface import Interface
 from rpc.signing import dispatch
 from rpc.signing.message_signer import MessageSigner
+from rpc.signing.place import Place
 from rpc.thread_pool import ReceivingServer
 from rpc.timing import ServerTimes
 
@@ -98,6 +99,7 @@ class RpcServer:
         endpoints: Iterable[Any],
         executor: str,
         serializer: oslo_messaging.Serializer,
+        place: Place,
         post: MessageSigner | None = None,
     ) -> None:
         topic = interface.TOPIC
@@ -116,7 +118,7 @@ class RpcServer:
         if post is None:
             dispatcher.dispatch = dispatch.unverified(topic, timed)
         else:
-            address = post.address(topic, server)
+            address = post.address(place, topic, server)
             dispatcher.dispatch = dispatch.checked(post, address, interface, timed)
         self._conf = conf
 

@@ -1,10 +1,11 @@
 """Bus: a service's view of one broker, with the clients and servers made on it."""
 
+import copy
 import logging
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, Self
 
 import oslo_messaging
 import oslo_messaging.opts
@@ -19,6 +20,7 @@ from rpc.replies import VerifiesReplies
 from rpc.serializer import ObjectSerializer
 from rpc.server import RpcServer
 from rpc.signing.message_signer import MayAnswer, MessageSigner
+from rpc.signing.place import TOP, Place
 from rpc.signing.transport import SignedTransport
 from rpc.signing.trust import Identity
 
@@ -135,7 +137,8 @@ class Bus:
     """One broker (``transport_url``) with everything needed to call and to serve on it.
 
     ``lock_directory`` is needed if ``[oslo_messaging_rabbit] use_queue_manager`` is on. With a
-    ``post``, messages are signed and verified.
+    ``post``, messages are signed and verified; ``scope`` is what they are signed for: the top, the
+    UUID of the broker's cell, or a zone.
     """
 
     def __init__(
@@ -148,6 +151,7 @@ class Bus:
         process_name: str = "armillary",
         lock_directory: Path | None = None,
         post: MessageSigner | None = None,
+        scope: str = TOP,
     ) -> None:
         oslo_internals.check()
         quieten_broker_logs()
@@ -166,6 +170,7 @@ class Bus:
                 "rabbit://user:password@host:port/vhost or kombu+memory:////name"
             ) from error
         self.post = post
+        self.place = Place(scope, conf.control_exchange)
         driver = oslo_internals.driver_of(self.transport)
         if post is not None and not isinstance(driver, VerifiesReplies):
             raise exception.ConfigurationError(
@@ -190,6 +195,7 @@ class Bus:
             executor=self._executor,
             serializer=self.serializer,
             post=self.post,
+            place=self.place,
         )
 
     def client(
@@ -207,7 +213,7 @@ class Bus:
         transport = self.transport
         if self.post is not None:
             transport = SignedTransport(
-                transport, self.post, _ALLOWED_EXCEPTION_MODULES, may_answer
+                transport, self.post, self.place, _ALLOWED_EXCEPTION_MODULES, may_answer
             )
         return oslo_messaging.get_rpc_client(
             transport,
@@ -216,6 +222,18 @@ class Bus:
             serializer=self.serializer,
         )
 
+    def with_scope(self, scope: str) -> Self:
+        """Return this bus for messages that are signed for another scope, on the same broker."""
+        made = copy.copy(self)
+        made.place = Place(scope, self.place.exchange)
+        return made
+
     def close(self) -> None:
         """Close the connections. Stop the servers first."""
         self.transport.cleanup()
+
+
+class MakeBus(Protocol):
+    """Makes a bus from a transport URL, for messages that are signed for a scope."""
+
+    def __call__(self, transport_url: str, scope: str = TOP, /) -> Bus: ...

@@ -25,7 +25,7 @@ from objects.zones.zone_answer import ZoneAnswer
 from objects.zones.zone_query import ZoneQuery
 from placement.interface import PlacementAPI
 from rpc.server import RpcServer
-from rpc.transport import Bus
+from rpc.transport import Bus, MakeBus
 from rpc.version_caps import ConfiguredCap, OldestServices
 from scheduler.drivers.base import load_driver
 from scheduler.explain.trace import TraceBuilder
@@ -36,7 +36,6 @@ from scheduler.plugins.plugin_timeouts import PluginTimedOut, PluginTimeouts
 from scheduler.request.resource_query import expected_allocations
 from scheduler.request.scheduling_request import Outcome, SchedulingRequest
 from scheduler.selection import responses
-from scheduler.zones.links import MakeBus
 from scheduler.zones.service import NOTHING_KNOWN, make_zone_service
 
 LOG = logging.getLogger(__name__)

@@ -16,7 +16,6 @@ from conductor.common.clock import Clock
 from conductor.common.leased_work import StepHook
 from conductor.common.service_records import ON_TOP, ServiceRecords
 from conductor.common.service_versions import ServiceVersions
-from conductor.super_conductor.hosts.cells import MakeBus
 from conductor.super_conductor.housekeeping import Housekeeping
 from conductor.super_conductor.interface import SuperConductorAPI
 from conductor.super_conductor.peers import Environment, make_peers
@@ -26,8 +25,9 @@ from conductor.super_conductor.zones.interface import ZoneAPI
 from objects.cell_mapping import CELL0_UUID
 from objects.pci import pci
 from rpc.server import RpcServer
+from rpc.signing.place import zone_scope
 from rpc.signing.push import TOP_TOPICS, TrustPush
-from rpc.transport import Bus
+from rpc.transport import Bus, MakeBus
 from scheduler.interface import SchedulerAPI
 
 API_SCHEMA = "conductor.super_conductor.db.schema"
@@ -110,7 +110,8 @@ class SuperConductorManager:
         servers = [self._top_bus.server(SuperConductorAPI, host, self._endpoints)]
         if self._conf.zones.name:
             zone = make_zone_endpoint(self._env, self._peers)
-            servers.append(self._top_bus.server(ZoneAPI, host, [zone]))
+            border = self._top_bus.with_scope(zone_scope(self._conf.zones.name))
+            servers.append(border.server(ZoneAPI, host, [zone]))
         return servers
 
     def periodic_tasks(self) -> list[PeriodicTask]:

@@ -12,11 +12,11 @@ from conductor.common.clock import Clock
 from conductor.common.service_versions import ServiceVersions
 from conductor.super_conductor.build.cell0 import Cell0
 from conductor.super_conductor.build.scheduling import Scheduling
-from conductor.super_conductor.hosts.cells import Cells, MakeBus
+from conductor.super_conductor.hosts.cells import Cells
 from conductor.super_conductor.zones.child_zones import ZoneLinks
 from conductor.super_conductor.zones.routes import Routes
 from placement.interface import PlacementAPI
-from rpc.transport import Bus
+from rpc.transport import Bus, MakeBus
 from scheduler.interface import SchedulerAPI
 
 

@@ -14,6 +14,7 @@ from rpc.serializer import VerifiedContext
 from rpc.signing import envelope
 from rpc.signing.envelope import Refused
 from rpc.signing.message_signer import Address, MessageSigner, Opened
+from rpc.signing.place import Place
 from rpc.signing.refusal_log import note
 
 Dispatch = Callable[[Any], Any]
@@ -41,8 +42,8 @@ def checked(
         incoming.message = opened.message
         incoming.client_timeout = None  # was not signed, and asks for heartbeats, which are not
         if incoming.msg_id:  # a call, which needs a reply
-            incoming.reply = _signed_replies(post, opened.nonce, reply)
-        _refuse_unauthorized(opened, interface)
+            incoming.reply = _signed_replies(post, address.place, opened.nonce, reply)
+        _refuse_unauthorized(opened, interface, address.place)
         try:
             return dispatch(incoming)
         except oslo_messaging.ExpectedException as failure:
@@ -71,10 +72,15 @@ def unverified(topic: str, dispatch: Dispatch) -> Dispatch:
 
 
 @oslo_messaging.expected_exceptions(exception.Forbidden)  # type: ignore[untyped-decorator]
-def _refuse_unauthorized(opened: Opened, interface: type[Interface]) -> None:
+def _refuse_unauthorized(opened: Opened, interface: type[Interface], place: Place) -> None:
     message = opened.message
     why = authority.refusal_reason(
-        opened.identity, interface, message.get("namespace"), message["method"], message["args"]
+        opened.identity,
+        interface,
+        message.get("namespace"),
+        message["method"],
+        message["args"],
+        received_for=place.owner,
     )
     if why is None:
         return
@@ -89,10 +95,10 @@ def _note_not_its_own(error: BaseException, topic: str, method: str) -> None:
 
 
 def _signed_replies(
-    post: MessageSigner, nonce: str, reply: Callable[..., None]
+    post: MessageSigner, place: Place, nonce: str, reply: Callable[..., None]
 ) -> Callable[..., None]:
     def sealed_reply(result: Any = None, failure: Any = None) -> None:
-        reply(post.reply(nonce, result, failure))
+        reply(post.reply(place, nonce, result, failure))
 
     return sealed_reply
 

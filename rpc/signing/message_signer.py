@@ -19,6 +19,7 @@ from rpc.signing import envelope
 from rpc.signing.envelope import Refused
 from rpc.signing.keys import SigningKey
 from rpc.signing.nonces import NonceLog
+from rpc.signing.place import Place
 from rpc.signing.trust import Identity
 from rpc.signing.trust_file import TrustFile
 from rpc.signing.verification import Clock, Verifier, refuse_replay
@@ -35,6 +36,7 @@ MayAnswer = Callable[[Identity, str | None], bool]
 class Address:
     """The address that a server consumes."""
 
+    place: Place
     topic: str
     server: str
     fanout_log: str
@@ -50,6 +52,7 @@ class MessageSigner:
         key: SigningKey,
         trusted: Sequence[TrustFile],
         is_required: bool,
+        accepts_unbound: bool = False,
         window_seconds: float,
         nonce_directory: Path,
         slot: str,
@@ -57,11 +60,14 @@ class MessageSigner:
     ) -> None:
         """Set up signing; the lists in ``trusted`` are searched in order.
 
+        With ``accepts_unbound``, messages of older peers need not name their deployment and cell.
         ``slot`` is a name that no other running process on this machine has, and that this process
         gets again after a restart.
         """
         self.trusted = list(trusted)
         self.is_required = is_required
+        self._accepts_unbound = accepts_unbound
+        self._root_ids = frozenset().union(*(each.root_ids for each in self.trusted))
         self._key = key
         self._checker = Verifier(trusted, window_seconds=window_seconds, clock=clock)
         self._window_seconds = window_seconds
@@ -82,19 +88,20 @@ class MessageSigner:
             except exception.Invalid as error:
                 LOG.warning("Rejected a pushed trust list: %s", error.message)
 
-    def address(self, topic: str, server: str) -> Address:
+    def address(self, place: Place, topic: str, server: str) -> Address:
         """Return the address of a server in this process."""
-        return Address(topic, server, f"{topic}.fanout.{self._slot}.{next(self._servers)}")
+        return Address(place, topic, server, f"{topic}.fanout.{self._slot}.{next(self._servers)}")
 
     # Outgoing messages
 
     def request(
-        self, target: oslo_messaging.Target, ctxt: Any, message: Any
+        self, place: Place, target: oslo_messaging.Target, ctxt: Any, message: Any
     ) -> tuple[dict[str, str], str]:
         """Return the signed message and its nonce, which the reply must contain."""
         nonce = envelope.new_nonce()
         contents = {
             "kind": _REQUEST,
+            "for": self._named(place),
             "to": [target.topic, target.server, bool(target.fanout)],
             "nonce": nonce,
             "at": self._clock(),
@@ -103,10 +110,11 @@ class MessageSigner:
         }
         return envelope.seal(contents, self._key), nonce
 
-    def reply(self, nonce: str, result: Any, failure: Any) -> dict[str, str]:
+    def reply(self, place: Place, nonce: str, result: Any, failure: Any) -> dict[str, str]:
         """Return the signed reply to a request; ``failure`` is as from ``sys.exc_info``."""
         contents = {
             "kind": _REPLY,
+            "for": self._named(place),
             "to": nonce,
             "at": self._clock(),
             "result": result,
@@ -129,11 +137,17 @@ class MessageSigner:
             return None
         identity, contents = self._checker.opened(sealed)
         log = self._log_of(address, contents)
+        self._refuse_elsewhere(address.place, contents)
         refuse_replay(log, contents)
         return Opened(identity, contents["nonce"], contents["ctxt"], contents["message"])
 
     def open_reply(
-        self, target: oslo_messaging.Target, nonce: str, answer: Any, may_answer: MayAnswer
+        self,
+        place: Place,
+        target: oslo_messaging.Target,
+        nonce: str,
+        answer: Any,
+        may_answer: MayAnswer,
     ) -> dict[str, Any] | None:
         """Return the contents of a signed reply; None for an unsigned one.
 
@@ -149,6 +163,7 @@ class MessageSigner:
             raise Refused("misdirected", "the reply is to another request")
         if not isinstance(contents.get("failure"), str | None) or "result" not in contents:
             raise Refused("malformed")
+        self._refuse_elsewhere(place, contents)
         if not may_answer(identity, target.server):
             raise Refused("unauthorized", f"{identity.name} does not serve {target.topic}")
         return contents
@@ -170,6 +185,38 @@ class MessageSigner:
         if fanout:
             return self._named_log(address.fanout_log)
         return self._named_log(topic if server is None else f"{topic}.{server}")
+
+    def _named(self, place: Place) -> list[str]:
+        """Return how a message names its place: deployment, cell or zone, and exchange.
+
+        A deployment is known by its root key. Two zones have no root in common; the zone's name
+        stands for itself.
+        """
+        is_shared = place.is_between_deployments
+        return ["" if is_shared else self.trusted[0].current().root_id, *place]
+
+    def _refuse_elsewhere(self, place: Place, contents: dict[str, Any]) -> None:
+        """Raise Refused if a message is for another deployment, cell, zone or exchange."""
+        named = contents.get("for")
+        if named is None and self._accepts_unbound:
+            service_metrics.RPC_UNSIGNED.add(contents["to"][0])
+            return
+        match named:
+            case [str(deployment), str(scope), str(exchange)]:
+                roots = {""} if place.is_between_deployments else self._root_ids
+                if deployment in roots and Place(scope, exchange) == place:
+                    return
+            case None:
+                raise Refused(
+                    "misdirected",
+                    "it names no deployment and cell; set [signing] accept_unbound while processes "
+                    "of an older release run",
+                )
+            case _:
+                raise Refused("malformed")
+        raise Refused(
+            "misdirected", f"it was sent to {scope!a:.80} of the deployment {deployment!a:.40}"
+        )
 
     def _named_log(self, name: str) -> NonceLog:
         with self._lock:

@@ -40,6 +40,7 @@ def make_signer(
         key=keys.load(Path(options.key_file)),
         trusted=trusted,
         is_required=options.mode == REQUIRED,
+        accepts_unbound=options.accept_unbound or options.mode != REQUIRED,
         window_seconds=options.window_seconds,
         nonce_directory=Path(conf.state_path, "nonces"),
         slot=claim_process_name(f"nonces-{process_name}", lock_directory),

@@ -13,6 +13,7 @@ from rpc import oslo_internals
 from rpc.replies import ReplyRefused, SignedCaller, unsigned_result
 from rpc.signing.envelope import Refused
 from rpc.signing.message_signer import MayAnswer, MessageSigner
+from rpc.signing.place import Place
 from rpc.signing.refusal_log import note
 
 
@@ -26,23 +27,25 @@ class SignedTransport(oslo_internals.DriverTransport):
         self,
         transport: RPCTransport,
         post: MessageSigner,
+        place: Place,
         allowed_modules: Sequence[str],
         may_answer: MayAnswer,
     ) -> None:
         super().__init__(transport)
         self._caller: SignedCaller = self.driver
         self._post = post
+        self._place = place
         self._allowed_modules = list(allowed_modules)
         self._may_answer = may_answer
 
     def send(self, target: Any, ctxt: Any, message: Any, **how: Any) -> Any:
-        sealed, nonce = self._post.request(target, ctxt, message)
+        sealed, nonce = self._post.request(self._place, target, ctxt, message)
         if not how.get("wait_for_reply"):
             super().send(target, {}, sealed, **how)
             return None
         method = message["method"]
         call = _SignedCall(
-            self._post, self._allowed_modules, target, nonce, method, self._may_answer
+            self._post, self._place, self._allowed_modules, target, nonce, method, self._may_answer
         )
         try:
             with self._caller.verifying(call.open_reply):
@@ -61,6 +64,7 @@ class _SignedCall:
     def __init__(
         self,
         post: MessageSigner,
+        place: Place,
         allowed_modules: list[str],
         target: oslo_messaging.Target,
         nonce: str,
@@ -69,6 +73,7 @@ class _SignedCall:
     ) -> None:
         self.last_refused: Refused | None = None
         self._post = post
+        self._place = place
         self._allowed_modules = allowed_modules
         self._target = target
         self._nonce = nonce
@@ -79,7 +84,7 @@ class _SignedCall:
         """Return the result. Raises ReplyRefused, or the failure that the server reported."""
         try:
             contents = self._post.open_reply(
-                self._target, self._nonce, message.get("result"), self._may_answer
+                self._place, self._target, self._nonce, message.get("result"), self._may_answer
             )
         except Refused as refused:
             note(refused, self._target.topic, f"the reply to {self._method}")

@@ -69,11 +69,14 @@ class Identity:
 
 
 class TrustList:
-    """An immutable version of a trust list."""
+    """An immutable version of a trust list; ``root_id`` is the id of the key that signed it."""
 
-    def __init__(self, kind: str, serial: int, identities: Iterable[Identity]) -> None:
+    def __init__(
+        self, kind: str, serial: int, identities: Iterable[Identity], *, root_id: str = ""
+    ) -> None:
         self.kind = kind
         self.serial = serial
+        self.root_id = root_id
         self.identities = {identity.name: identity for identity in identities}
         self._owners = {
             key.public.key_id: (identity, key)
@@ -131,16 +134,16 @@ def opened(document: str, roots: Iterable[PublicKey]) -> TrustList:
         )
     if not root.verifies(signature, signed):
         raise exception.Invalid(reason="the signature of the trust list is invalid")
-    return _parsed(text)
+    return _parsed(text, root.key_id)
 
 
-def _parsed(text: str) -> TrustList:
+def _parsed(text: str, root_id: str) -> TrustList:
     try:
         plain = json.loads(text)
         if plain["format"] != _FORMAT:
             raise exception.Invalid(reason=f"unknown trust list format {plain['format']}")
         identities = [_as_identity(one) for one in plain["identities"]]
-        made = TrustList(plain["kind"], int(plain["serial"]), identities)
+        made = TrustList(plain["kind"], int(plain["serial"]), identities, root_id=root_id)
     except (ValueError, TypeError, KeyError) as error:
         raise exception.Invalid(reason="the trust list is signed, but malformed") from error
     stray = next((one for one in identities if kind_of(one.role) != made.kind), None)

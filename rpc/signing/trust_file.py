@@ -49,6 +49,11 @@ class TrustFile:
                 reason=f"[signing] trust_file {path}: {error.message}"
             ) from error
 
+    @property
+    def root_ids(self) -> frozenset[str]:
+        """Ids of the root keys that may sign the list."""
+        return frozenset(root.key_id for root in self._roots)
+
     def current(self) -> trust.TrustList:
         """Return the current list."""
         if self._clock() - self._looked_at >= _LOOK_SECONDS:

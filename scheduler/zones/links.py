@@ -20,11 +20,11 @@ from objects.zones.zone_answer import ZoneAnswer
 from objects.zones.zone_query import ZoneQuery
 from objects.zones.zone_summary import ZoneSummary
 from rpc.server import RpcServer
-from rpc.transport import Bus
+from rpc.signing.place import zone_scope
+from rpc.transport import Bus, MakeBus
 
 LOG = logging.getLogger(__name__)
 
-MakeBus = Callable[[str], Bus]
 TakeSummary = Callable[[str, ZoneSummary], None]
 """Receives a child's name and its summary; raises ``Invalid`` for an invalid one."""
 
@@ -114,7 +114,7 @@ class _Link:
                 return
 
     def _connect(self) -> None:
-        bus = self._bus or self._make_bus(self.url)
+        bus = self._bus or self._make_bus(self.url, zone_scope(self.name))
         self._bus = bus
         self._api = ZoneAPI(bus)
         server = bus.server(

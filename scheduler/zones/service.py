@@ -19,14 +19,15 @@ from objects.zones.zone_answer import ZoneAnswer
 from objects.zones.zone_query import ZoneQuery
 from objects.zones.zone_summary import ZoneSummary
 from placement.interface import PlacementAPI
-from rpc.transport import Bus
+from rpc.signing.place import TOP, zone_scope
+from rpc.transport import Bus, MakeBus
 from scheduler.drivers.base import SchedulerDriver
 from scheduler.drivers.filter_scheduler import FilterScheduler
 from scheduler.drivers.zone_scheduler import ZoneScheduler
 from scheduler.hosts.host_store import HostStore
 from scheduler.zones.capabilities import Capabilities, is_worth_pushing
 from scheduler.zones.children import Children, State
-from scheduler.zones.links import MakeBus, RpcLinks
+from scheduler.zones.links import RpcLinks
 from scheduler.zones.search import ZoneSearch
 from scheduler.zones.summariser import Summariser
 
@@ -82,7 +83,7 @@ class ZoneService:
             ),
             now=lambda: datetime.now(UTC),
         )
-        parents = ZoneSummariesAPI(top_bus)
+        parents = ZoneSummariesAPI(top_bus.with_scope(zone_scope(conf.zones.name or "")))
         self._pushing = SummaryPusher(
             conf,
             make=summariser.make,
@@ -174,7 +175,7 @@ NOTHING_KNOWN: Mapping[str, Any] = {"own": None, "zones": []}
 """Response for a deployment without zones."""
 
 
-def _no_bus(transport_url: str) -> Bus:
+def _no_bus(transport_url: str, scope: str = TOP, /) -> Bus:
     raise AssertionError("this scheduler queries no zones")
 
 

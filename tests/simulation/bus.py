@@ -19,6 +19,7 @@ from armillary.context import RequestContext
 from rpc.endpoints import wire_handlers_of
 from rpc.interface import Interface
 from rpc.serializer import ObjectSerializer
+from rpc.signing.place import TOP, Place
 from rpc.transport import Bus
 from tests.simulation.hub import HUB, Process
 
@@ -149,6 +150,7 @@ class SimBus(Bus):
         self.broker = broker
         self.process = process
         self.serializer = ObjectSerializer()
+        self.place = Place(TOP, "")
         self.post = None  # no process signs here
 
     def server(self, interface: type[Interface], server: str, endpoints: Iterable[Any]) -> Any:

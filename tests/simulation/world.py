@@ -355,7 +355,7 @@ class World:
         return SuperConductorManager(
             self._conf(process),
             top_bus=self.bus(TOP, process),
-            make_bus=lambda url: self.bus(url.rpartition("/")[2], process),
+            make_bus=lambda url, _scope: self.bus(url.rpartition("/")[2], process),
             api_database=self._opened(process, "api"),
             cell0_database=self._opened(process, "cell0"),
         )

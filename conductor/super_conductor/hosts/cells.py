@@ -22,14 +22,13 @@ from conductor.cell_conductor.interface import CellConductorAPI
 from conductor.super_conductor.db import cells as cells_db
 from conductor.super_conductor.peer_link import Asked, Link
 from objects.cell_mapping import CellMapping
-from rpc.transport import Bus
+from rpc.transport import Bus, MakeBus
 from rpc.version_caps import ConfiguredCap, OldestServices, is_auto
 
 LOG = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-MakeBus = Callable[[str], Bus]
 Question = Callable[[CellConductorAPI], T]
 
 _VERSIONS_KEPT_SECONDS = 10.0
@@ -174,7 +173,7 @@ class Cells:
             if link is not None and _is_same_broker(link.cell, cell):
                 return link
             made = self._links[cell.uuid] = _Link(
-                self._conf, cell, self._make_bus(cell.transport_url)
+                self._conf, cell, self._make_bus(cell.transport_url, cell.uuid)
             )
         if link is not None:
             link.close()

@@ -18,11 +18,11 @@ from oslo_config import cfg
 from armillary import exception
 from armillary.db import Database
 from conductor.super_conductor.db import zones as zones_db
-from conductor.super_conductor.hosts.cells import MakeBus
 from conductor.super_conductor.peer_link import Asked, Link
 from conductor.super_conductor.zones.interface import ZoneAPI
 from objects.zones.child_zone import ChildZone
-from rpc.transport import Bus
+from rpc.signing.place import zone_scope
+from rpc.transport import Bus, MakeBus
 
 LOG = logging.getLogger(__name__)
 
@@ -84,7 +84,7 @@ class ZoneLinks:
             if link is not None and _is_same_broker(link.zone, zone):
                 return link
             made = self._links[zone.uuid] = _Link(
-                self._conf, zone, self._make_bus(zone.transport_url)
+                self._conf, zone, self._make_bus(zone.transport_url, zone_scope(zone.name))
             )
         if link is not None:
             link.close()

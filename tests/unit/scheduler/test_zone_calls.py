@@ -109,7 +109,7 @@ class Deployment:
             an_rpc_server(self.bus, ZoneSummariesAPI, "above", self.parent),
         ]
         self.manager = SchedulerManager(
-            self.conf, top_bus=self.bus, make_bus=lambda url: Bus(self.conf, url)
+            self.conf, top_bus=self.bus, make_bus=lambda url, _scope: Bus(self.conf, url)
         )
         self.servers += self.manager.servers()
         for server in self.servers:

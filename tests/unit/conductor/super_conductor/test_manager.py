@@ -99,7 +99,7 @@ def a_manager(conf: cfg.ConfigOpts, tmp_path: Path) -> SuperConductorManager:
     return SuperConductorManager(
         conf,
         top_bus=Bus(conf, "kombu+memory:////none"),
-        make_bus=lambda url: Bus(conf, url),
+        make_bus=lambda url, _scope: Bus(conf, url),
         api_database=Database(f"sqlite:///{tmp_path}/api.sqlite", name="api"),
         cell0_database=Database(f"sqlite:///{tmp_path}/cell0.sqlite", name="cell0"),
     )

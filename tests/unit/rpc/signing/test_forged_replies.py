@@ -11,11 +11,12 @@ import pytest
 
 from armillary import exception
 from rpc.signing import envelope
+from rpc.signing.place import TOP, Place
 from rpc.transport import Bus
 from tests.fixtures.configuration import messaging_conf
 from tests.fixtures.forged_replies import ReplyForger, failure_of
 from tests.fixtures.interfaces import BY_TOPIC, Anything
-from tests.fixtures.signing import SCOPES, Authority
+from tests.fixtures.signing import AT_THE_TOP, SCOPES, Authority
 
 METHOD = {"placement": "claim", "compute": "get_console_output", "host_states": "get_host_states"}
 FAILURES = {
@@ -58,10 +59,12 @@ def attacked(authority):
         yield call
 
 
-def true_answer(authority, request, name="placement", result="true", failure=None):
+def true_answer(
+    authority, request, name="placement", result="true", failure=None, place=AT_THE_TOP
+):
     """Return what a server signs in reply to a request."""
     nonce = json.loads(request["sealed"])["nonce"]
-    return {"result": authority.post(name).reply(nonce, result, failure)}
+    return {"result": authority.post(name).reply(place, nonce, result, failure)}
 
 
 @pytest.mark.parametrize("failure", FAILURES)
@@ -127,6 +130,17 @@ def test_an_answer_to_another_request_is_refused(attacked, authority):
     assert attacked(answer, timeout_seconds=10) == "true"
     with pytest.raises(exception.RpcAnswerRefused, match="to another request"):
         attacked(answer)
+
+
+@pytest.mark.parametrize(
+    "place",
+    [Place("5f3a4b1e-0000-4000-8000-000000000002", AT_THE_TOP.exchange), Place(TOP, "other")],
+    ids=["in another cell", "on another exchange"],
+)
+def test_an_answer_given_elsewhere_is_refused(attacked, authority, place):
+    """An answer names its cell, as its request does."""
+    with pytest.raises(exception.RpcAnswerRefused, match="it was sent to"):
+        attacked(lambda request: [true_answer(authority, request, place=place)])
 
 
 def test_a_request_is_no_reply(attacked, authority):

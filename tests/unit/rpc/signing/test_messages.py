@@ -13,15 +13,19 @@ import pytest
 
 from armillary import exception
 from armillary.context import admin_context
-from rpc.authority import AGENT_ITSELF, CONDUCTOR, SCHEDULER
+from rpc.authority import AGENT_ITSELF, CELL_HERE, CONDUCTOR, SCHEDULER
 from rpc.interface import Interface, call, cast, fanout
 from rpc.signing import envelope, keys
+from rpc.signing.place import TOP, Place, zone_scope
 from rpc.signing.push import TrustPush
 from rpc.signing.trust import AGENTS, SERVICES
 from rpc.transport import Bus
 from tests.fixtures.asking import wait_for
 from tests.fixtures.configuration import messaging_conf
-from tests.fixtures.signing import SCOPES, Authority
+from tests.fixtures.signing import AT_THE_TOP, SCOPES, Authority
+
+CELL = SCOPES["cell_conductor"]
+OTHER_CELL = "5f3a4b1e-0000-4000-8000-000000000002"
 
 
 class Ledger:
@@ -84,6 +88,15 @@ class CellAPI(Interface):
     def build_failed(self, context, agent, host): ...
 
 
+class AgentAPI(Interface):
+    TOPIC = "compute"
+    SERVED_BY = "compute"
+    ADDRESSED_BY = "agent"
+
+    @call(CELL_HERE)
+    def claim(self, context, agent, claims): ...
+
+
 class HostStatesAPI(Interface):
     TOPIC = "host_states"
     SERVED_BY = "cell_conductor"
@@ -123,8 +136,8 @@ def url():
 def make_bus(url):
     buses = []
 
-    def make(post=None):
-        buses.append(Bus(messaging_conf(), url, post=post))
+    def make(post=None, scope=TOP):
+        buses.append(Bus(messaging_conf(), url, post=post, scope=scope))
         return buses[-1]
 
     yield make
@@ -136,9 +149,9 @@ def make_bus(url):
 def serve(make_bus):
     servers = []
 
-    def start(post=None, *, interface=LedgerAPI, name="one"):
+    def start(post=None, *, interface=LedgerAPI, name="one", scope=TOP):
         endpoint = Ledger()
-        server = make_bus(post).server(interface, name, [endpoint])
+        server = make_bus(post, scope).server(interface, name, [endpoint])
         server.start()
         servers.append(server)
         return endpoint
@@ -162,10 +175,12 @@ def send_raw(bus, sealed, *, server=None, topic="placement"):
     bus.transport._send(target, {}, sealed)
 
 
-def sealed_claim(post, claims="forged", *, topic="placement", server=None, fanout=None):
+def sealed_claim(
+    post, claims="forged", *, topic="placement", server=None, fanout=None, place=AT_THE_TOP
+):
     target = oslo_messaging.Target(topic=topic, server=server, fanout=fanout)
     message = {"method": "claim", "args": {"claims": claims}, "version": "1.0"}
-    return post.request(target, admin_context().to_dict(), message)[0]
+    return post.request(place, target, admin_context().to_dict(), message)[0]
 
 
 def test_a_signed_call_is_answered(authority, serve, make_bus):
@@ -305,6 +320,99 @@ def test_a_message_to_one_is_not_taken_by_another(authority, serve, make_bus):
     assert refused("placement", "misdirected") == before + 2
 
 
+ELSEWHERE = {
+    "another cell": Place(OTHER_CELL, AT_THE_TOP.exchange),
+    "the top": AT_THE_TOP,
+    "a zone": Place(zone_scope("eu"), AT_THE_TOP.exchange),
+    "a zone of the name of the cell": Place(zone_scope(CELL), AT_THE_TOP.exchange),
+    "another exchange": Place(CELL, "other"),
+}
+
+
+@pytest.mark.parametrize("kind", ["to any", "to one", "to all"])
+def test_what_was_sent_elsewhere_is_not_taken_in_a_cell(authority, serve, make_bus, kind):
+    """A call, a cast or a fanout, recorded there and put into this cell's broker, is refused."""
+    endpoint = serve(authority.post("placement"), scope=CELL)
+    sender = authority.post("scheduler")
+    address = {"to any": {}, "to one": {"server": "one"}, "to all": {"fanout": True}}[kind]
+    before = refused("placement", "misdirected")
+    bus = make_bus()
+    for name, place in ELSEWHERE.items():
+        send_raw(bus, sealed_claim(sender, name, place=place, **address))
+    send_raw(bus, sealed_claim(sender, "true", place=Place(CELL, AT_THE_TOP.exchange), **address))
+    endpoint.wait_for("true")
+    assert endpoint.claims() == ["true"]
+    assert refused("placement", "misdirected") == before + len(ELSEWHERE)
+
+
+def test_what_was_sent_in_another_deployment_is_not_taken(authority, serve, make_bus, tmp_path):
+    """Even if both deployments trust the sender, by the same key."""
+    endpoint = serve(authority.post("placement"))
+    other = Authority(tmp_path / "other")
+    other.vouch_for(authority, "scheduler", "scheduler")
+    abroad = other.post("scheduler", key=authority.private["scheduler"])
+    before = refused("placement", "misdirected")
+    send_raw(make_bus(), sealed_claim(abroad))
+    PlacementAPI(make_bus(authority.post("scheduler")), timeout_seconds=10).claim("true")
+    assert endpoint.claims() == ["true"]
+    assert refused("placement", "misdirected") == before + 1
+
+
+def unbound(authority, claims):
+    """Return a claim as older releases sign it."""
+    made = sealed_claim(authority.post("scheduler"), claims)
+    contents = json.loads(made["sealed"])
+    del contents["for"]
+    return envelope.seal(contents, authority.private["scheduler"])
+
+
+@pytest.mark.parametrize("is_accepted", [False, True])
+def test_messages_of_older_releases_are_taken_if_configured(
+    authority, serve, make_bus, is_accepted
+):
+    endpoint = serve(authority.post("placement", accepts_unbound=is_accepted))
+    send_raw(make_bus(), unbound(authority, "old"))
+    PlacementAPI(make_bus(authority.post("scheduler")), timeout_seconds=10).claim("true")
+    assert set(endpoint.claims()) == ({"old", "true"} if is_accepted else {"true"})
+
+
+def test_a_destination_out_of_shape_is_refused(authority, serve, make_bus):
+    """Also where older releases' messages without one are taken."""
+    endpoint = serve(authority.post("placement", accepts_unbound=True))
+    bus = make_bus()
+    for named in ([], ["", "", ""], "top", {}, [1, 2, 3], ["x"] * 4, [["top"]] * 3):
+        sealed = sealed_claim(authority.post("scheduler"), str(named))
+        contents = json.loads(sealed["sealed"]) | {"for": named}
+        send_raw(bus, envelope.seal(contents, authority.private["scheduler"]))
+    PlacementAPI(make_bus(authority.post("scheduler")), timeout_seconds=10).claim("true")
+    assert endpoint.claims() == ["true"]
+
+
+def test_an_agent_hears_its_own_cells_conductor_alone(authority, serve, make_bus):
+    """The key of another cell's, with an account on this cell's broker, commands nobody here."""
+    authority.enrol("cell_conductor", name="other", scope=OTHER_CELL)
+    endpoint = serve(
+        authority.post("compute"), interface=AgentAPI, name=SCOPES["compute"], scope=CELL
+    )
+    agent = SCOPES["compute"]
+    before = refused("compute", "unauthorized")
+    with pytest.raises(exception.Forbidden, match="other has the scope"):
+        AgentAPI(make_bus(authority.post("other"), CELL)).claim(admin_context(), agent, "stolen")
+    own = AgentAPI(make_bus(authority.post("cell_conductor"), CELL))
+    assert own.claim(admin_context(), agent, "own") == "claimed own"
+    assert endpoint.claims() == ["own"]
+    assert refused("compute", "unauthorized") == before + 1
+
+
+def test_another_cells_conductor_answers_nothing(authority, serve, make_bus):
+    """It takes a call off this cell's queue, and its answer is refused."""
+    authority.enrol("cell_conductor", name="other", scope=OTHER_CELL)
+    serve(authority.post("other"), interface=CellAPI, scope=CELL)
+    api = CellAPI(make_bus(authority.post("compute"), CELL), timeout_seconds=0.5)
+    with pytest.raises(exception.RpcAnswerRefused, match="does not serve"):
+        api.build_failed(admin_context(), SCOPES["compute"], "h")
+
+
 def test_a_reply_is_no_request_and_a_request_no_reply(authority, serve, make_bus):
     """What a process signed for one purpose is of no use for another."""
     endpoint = serve(authority.post("placement"))
@@ -341,8 +449,8 @@ def test_a_role_may_do_what_the_table_says(authority, serve, make_bus):
 
 
 def test_an_agent_speaks_for_itself_only(authority, serve, make_bus):
-    endpoint = serve(authority.post("cell_conductor"), interface=CellAPI)
-    api = CellAPI(make_bus(authority.post("compute")), timeout_seconds=10)
+    endpoint = serve(authority.post("cell_conductor"), interface=CellAPI, scope=CELL)
+    api = CellAPI(make_bus(authority.post("compute"), CELL), timeout_seconds=10)
     assert api.build_failed(admin_context(), SCOPES["compute"], "h") == "noted"
     with pytest.raises(exception.Forbidden, match="compute has the scope host1; "):
         api.build_failed(admin_context(), "host2", "h")

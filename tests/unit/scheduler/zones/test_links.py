@@ -56,7 +56,7 @@ class Deployment:
         self.made = 0
         self.links = RpcLinks(self.root.conf, self._make_bus, self._take)
 
-    def _make_bus(self, url: str) -> Bus:
+    def _make_bus(self, url: str, _scope: str) -> Bus:
         self.made += 1
         if url == "":
             raise ConnectionError("no such broker")

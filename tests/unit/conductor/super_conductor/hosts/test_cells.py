@@ -14,6 +14,7 @@ from conductor.cell_conductor.interface import CellConductorAPI
 from conductor.super_conductor.db import cells as cells_db
 from conductor.super_conductor.hosts import cells as cells_module
 from conductor.super_conductor.hosts.cells import Cells
+from rpc.signing.place import TOP
 from tests.fixtures.control_plane import NOW, control_plane_conf
 from tests.fixtures.direct_bus import Breaker, DirectBus
 
@@ -29,7 +30,7 @@ class Made:
         self.urls: list[str] = []
         self.closed: list[str] = []
 
-    def __call__(self, url: str) -> DirectBus:
+    def __call__(self, url: str, _scope: str = TOP, /) -> DirectBus:
         self.urls.append(url)
         bus = DirectBus(Breaker())
         bus.close = lambda: self.closed.append(url)  # type: ignore[method-assign]

@@ -39,7 +39,7 @@ def cells(api_database: Database, conductor: Conductor) -> Iterator[Cells]:
     bus.serve("cell_conductor", conductor)
     with api_database.writer() as session:
         cells_db.create_cell(session, name="cell1", transport_url="kombu+memory:////1", now=NOW)
-    made = Cells(control_plane_conf(), api_database, lambda _url: bus)
+    made = Cells(control_plane_conf(), api_database, lambda _url, _scope: bus)
     made._conf.set_override("cell_conductor", "auto", group="upgrade_levels")
     yield made
     made.close()
