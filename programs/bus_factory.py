@@ -1,7 +1,5 @@
 """Message buses of programs, named after program and host, with locks in the state path."""
 
-from __future__ import annotations
-
 import functools
 from pathlib import Path
 

@@ -205,8 +205,9 @@ _CELL: list[cfg.Opt] = [
     cfg.StrOpt(
         "uuid", regex=r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$",
         help="""
-UUID of the cell that this conductor serves, as shown by ``armillary-manage cell list``. Required if
-[conductor] role is cell.
+UUID of the cell that this conductor or compute agent belongs to, as shown by
+``armillary-manage cell list``. Required if [conductor] role is cell, and of agents whose messages
+are signed ([signing] mode).
 """,
     ),
     cfg.StrOpt(

@@ -5,8 +5,6 @@ must not be taken in another, so a message names its cell beside its topic, and 
 compares that with the cell that it serves.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 TOP = "top"

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import json
+import re
 
+import kombu
+import oslo_messaging
 import pytest
 
 from armillary import exception
+from rpc.queue_types import CONTROL_EXCHANGE
+from rpc.signing.place import TOP
 from rpc.signing.trust import AGENTS
+from rpc.topics import direct_exchange
 from rpc.transport import Bus
 from tests.fixtures.asking import wait_for
 from tests.fixtures.configuration import messaging_conf
@@ -52,12 +59,12 @@ def small(deployment):
 
 @pytest.fixture
 def stolen(deployment, tmp_path):
-    """Lend a way to make a bus on either broker that signs with an agent's key."""
+    """Lend a way to make a bus on a broker that signs with an agent's key, or another."""
     buses = []
 
-    def make(url):
-        post = deployment.authority.post(THIEF, nonces="stolen-nonces")
-        buses.append(Bus(messaging_conf(), url, post=post, lock_directory=tmp_path))
+    def make(url, scope=TOP, *, name=THIEF):
+        post = deployment.authority.post(name, nonces="stolen-nonces")
+        buses.append(Bus(messaging_conf(), url, post=post, lock_directory=tmp_path, scope=scope))
         return buses[-1]
 
     yield make
@@ -77,6 +84,28 @@ def test_everything_works_when_signatures_are_required(deployment, small):
     assert deployment.refusals() == []
 
 
+class Recorder:
+    """An attacker with an account who binds a queue of its own to a cell's exchanges."""
+
+    def __init__(self, url):
+        self._connection = kombu.Connection(url.replace("rabbit://", "amqp://"))
+        self._queue = self._connection.channel().queue_declare(exclusive=True).queue
+        for exchange in (CONTROL_EXCHANGE, direct_exchange(CONTROL_EXCHANGE, "cell_conductor")):
+            self._connection.default_channel.queue_bind(self._queue, exchange, "#")
+
+    def sealed(self):
+        """Return the routing key and the signed parts of each message so far."""
+        channel, found = self._connection.default_channel, []
+        while (message := channel.basic_get(self._queue, no_ack=True)) is not None:
+            plain = json.loads(json.loads(message.body)["oslo.message"])
+            parts = {name: plain[name] for name in ("sealed", "signature", "key")}
+            found.append((message.delivery_info["routing_key"], parts))
+        return found
+
+    def close(self):
+        self._connection.release()
+
+
 LIES = {
     "placement": exception.CapacityExceeded(reason="a lie"),
     "scheduler": exception.NoValidHost(reason="a lie"),
@@ -93,7 +122,8 @@ def test_an_account_without_a_key_answers_nothing(deployment, small, tmp_path):
     with contextlib.ExitStack() as attack:
         forgers = {}
         for topic, lie in LIES.items():
-            bus = Bus(messaging_conf(), url_of(deployment, topic), lock_directory=tmp_path)
+            url, _scope = broker_of(deployment, topic)
+            bus = Bus(messaging_conf(), url, lock_directory=tmp_path)
             attack.callback(bus.close)
             failure = failure_of(lie)
             forgers[topic] = attack.enter_context(
@@ -120,7 +150,7 @@ def test_a_stolen_agents_key_opens_nothing_but_itself(deployment, stolen):
         tried = sorted(set(methods) - {"object_backport_versions"})  # reads what it is sent, only
         assert tried or topic == "api"
         is_known = topic in HEARS_AGENTS
-        bus = stolen(url_of(deployment, topic))
+        bus = stolen(*broker_of(deployment, topic))
         api = Anything(bus, BY_TOPIC[topic], timeout_seconds=10 if is_known else 0.2)
         before = len(deployment.refusals(SERVED_BY[topic]))
         for method in tried:
@@ -132,16 +162,50 @@ def test_a_stolen_agents_key_opens_nothing_but_itself(deployment, stolen):
         )  # fmt: skip
 
 
+def test_what_one_cell_was_sent_is_refused_in_another(deployment, small, tmp_path):
+    """All messages on a cell's broker, recorded and put into the same queues of the other's.
+
+    Neither its conductor nor its agent acts on them, and every server keeps what it holds.
+    """
+    source, target = deployment.cells
+    with contextlib.closing(Recorder(source.transport_url)) as recorder:
+        uuids = deployment.create_servers(small, 8)
+        assert_all_active(deployment, uuids)
+        recorded = recorder.sealed()
+    texts = " ".join(parts["sealed"] for _key, parts in recorded)
+    assert {"build_instances", "build_succeeded"} <= set(re.findall(r"\w+", texts))
+    before = {name: len(deployment.refusals(name)) for name in ("cell2-conductor", THIEF)}
+    sent = dict.fromkeys(before, 0)
+    with contextlib.closing(
+        Bus(messaging_conf(), target.transport_url, lock_directory=tmp_path)
+    ) as bus:
+        for routing_key, parts in recorded:
+            is_command = routing_key.startswith("compute.")
+            topic, server = ("compute", THIEF) if is_command else ("cell_conductor", None)
+            bus.transport._send(oslo_messaging.Target(topic=topic, server=server), {}, parts)
+            sent[THIEF if is_command else "cell2-conductor"] += 1
+    assert all(sent.values())
+    for name, count in sent.items():
+        wait_for(
+            lambda: len(deployment.refusals(name)) == before[name] + count,  # noqa: B023
+            f"{name} refuses every message", 30,
+        )  # fmt: skip
+    assert_all_active(deployment, uuids)
+    delete_everything(deployment)
+
+
 def server_of(deployment, topic):
     """Return the one server that is tried, of topics that have several on that broker."""
     named = {"compute": "cell2-agent-2", "scheduler": "scheduler-1"}
     return deployment.cells[1].uuid if topic == "host_states" else named.get(topic)
 
 
-def url_of(deployment, topic):
-    """Return the broker that a topic is on; the thief is in the second cell."""
-    is_in_cell = topic in {"cell_conductor", "compute"}
-    return deployment.cells[1].transport_url if is_in_cell else deployment.top_url
+def broker_of(deployment, topic):
+    """Return the broker that a topic is on, and its scope; the thief is in the second cell."""
+    if topic not in {"cell_conductor", "compute"}:
+        return deployment.top_url, TOP
+    cell = deployment.cells[1]
+    return cell.transport_url, cell.uuid
 
 
 def test_every_topic_is_tried():

@@ -20,6 +20,7 @@ from armillary import exception
 from armillary.context import admin_context
 from conductor.super_conductor.zones.interface import ZoneAPI, ZoneSummariesAPI
 from objects.zones.zone_summary import ZoneSummary
+from rpc.signing.place import zone_scope
 from rpc.transport import Bus
 from tests.fixtures.asking import wait_for
 from tests.fixtures.authority import Certificate, CertificateAuthority
@@ -233,7 +234,7 @@ def test_a_child_speaks_for_itself_only(zones, tmp_path):
         before = len(root.refusals())
         bus = Bus(
             messaging_conf(), child.top_url, lock_directory=tmp_path,
-            post=child.authority.post(name, nonces=f"forged-{name}"),
+            post=child.authority.post(name, nonces=f"forged-{name}"), scope=zone_scope("eu"),
         )  # fmt: skip
         ZoneSummariesAPI(bus).update_summary(admin_context(), _a_summary(zone))
         wait_for(lambda: len(root.refusals()) > before, f"{name} is refused", 20)  # noqa: B023
@@ -249,7 +250,7 @@ def test_an_agents_key_opens_no_zone(zones, tmp_path):
     child = zones["eu"]
     bus = Bus(
         messaging_conf(), child.top_url, lock_directory=tmp_path,
-        post=child.authority.post("eu-agent", nonces="stolen"),
+        post=child.authority.post("eu-agent", nonces="stolen"), scope=zone_scope("eu"),
     )  # fmt: skip
     before = len(child.refusals())
     for method in ZoneAPI.METHODS:
