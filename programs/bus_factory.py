@@ -7,7 +7,6 @@ from oslo_config import cfg
 
 import objects
 from armillary import concurrency
-from rpc.signing.place import TOP
 from rpc.signing.setup import make_signer
 from rpc.transport import Bus, MakeBus
 
@@ -21,7 +20,7 @@ def bus_maker(conf: cfg.ConfigOpts, binary: str) -> MakeBus:
     name, locks = f"{binary}-{conf.host}", Path(conf.state_path, "locks")
     post = functools.cache(lambda: make_signer(conf, name, locks))
 
-    def make(transport_url: str, scope: str = TOP, /) -> Bus:
+    def make(transport_url: str, scope: str) -> Bus:
         return Bus(
             conf,
             transport_url,

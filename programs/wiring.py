@@ -33,7 +33,7 @@ def make_super_conductor(conf: cfg.ConfigOpts, *, top_url: str, make_bus: MakeBu
     from armillary.db import Database
     from conductor.super_conductor.manager import SuperConductorManager
 
-    top_bus = make_bus(top_url)
+    top_bus = make_bus(top_url, TOP)
     notifier = make_notifier(conf, "armillary-conductor", top_url)
     deciding = (
         _make_in_process_scheduler(conf, top_bus, make_bus) if conf.scheduler.in_process else None
@@ -72,7 +72,7 @@ def make_cell_conductor(conf: cfg.ConfigOpts, *, top_url: str, make_bus: MakeBus
     from armillary.db import Database
     from conductor.cell_conductor.manager import CellConductorManager
 
-    top_bus = make_bus(top_url)
+    top_bus = make_bus(top_url, TOP)
     return CellConductorManager(
         conf,
         top_bus=top_bus,
@@ -87,7 +87,7 @@ def make_scheduler(conf: cfg.ConfigOpts, *, top_url: str, make_bus: MakeBus) -> 
     from rpc.version_caps import OldestServices
     from scheduler.manager import SchedulerManager
 
-    top_bus = make_bus(top_url)  # first: it registers the messaging options
+    top_bus = make_bus(top_url, TOP)  # first: it registers the messaging options
     oldest = OldestServices()
     manager = SchedulerManager(
         conf,
@@ -114,7 +114,7 @@ def make_placement(
     from placement.rest.manager import make_server
     from programs.heartbeats import HeartbeatSender
 
-    top_bus = make_bus(top_url)
+    top_bus = make_bus(top_url, TOP)
     manager = PlacementManager(
         conf, top_bus=top_bus, database=Database.from_conf(conf.placement_database, "placement")
     )
@@ -190,7 +190,7 @@ def make_api(
     from programs.heartbeats import HeartbeatSender
     from rpc.version_caps import ConfiguredCap, OldestServices
 
-    bus = make_bus(top_url)  # first: it registers the messaging options
+    bus = make_bus(top_url, TOP)  # first: it registers the messaging options
     events = _event_hub(conf, top_url)
     oldest = OldestServices()
     conductor = SuperConductorAPI(

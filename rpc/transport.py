@@ -5,7 +5,7 @@ import logging
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import oslo_messaging
 import oslo_messaging.opts
@@ -233,7 +233,5 @@ class Bus:
         self.transport.cleanup()
 
 
-class MakeBus(Protocol):
-    """Makes a bus from a transport URL, for messages that are signed for a scope."""
-
-    def __call__(self, transport_url: str, scope: str = TOP, /) -> Bus: ...
+MakeBus = Callable[[str, str], Bus]
+"""Makes a bus from a transport URL, for messages that are signed for a scope."""

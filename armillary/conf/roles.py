@@ -91,6 +91,7 @@ OPTIONS: dict[tuple[str, str], Readers] = {
     ("workarounds", "disable_compute_service_check_for_ffu"): (CONDUCTOR,),
     ("workarounds", "disable_group_policy_check_upcall"): (COMPUTE,),
     ("compute", "packing_host_numa_cells_allocation_strategy"): (COMPUTE, SCHEDULER),
+    ("cell", "uuid"): (COMPUTE, CONDUCTOR),
     ("pci", "alias"): (CONDUCTOR,),
     ("metrics", "port"): PROGRAMS,
     ("metrics", "listen"): PROGRAMS,

@@ -10,6 +10,7 @@ from armillary.context import RequestContext, admin_context
 from conductor.super_conductor.interface import SuperConductorAPI
 from placement.interface import PlacementAPI
 from programs.bus_factory import bus_maker
+from rpc.signing.place import TOP
 from rpc.transport import configured_url
 from rpc.version_caps import ConfiguredCap, OldestServices, is_auto
 
@@ -26,7 +27,7 @@ class Peers:
 @contextmanager
 def peers(conf: cfg.ConfigOpts) -> Iterator[Peers]:
     """Connect to ``[DEFAULT] transport_url``. Raises ConfigurationError if it is unset."""
-    bus = bus_maker(conf, "armillary-manage")(configured_url(conf))
+    bus = bus_maker(conf, "armillary-manage")(configured_url(conf), TOP)
     timeout_seconds = conf.rpc.response_timeout_seconds
     oldest = OldestServices()
     try:

@@ -19,7 +19,7 @@ from objects.zones.zone_answer import ZoneAnswer
 from objects.zones.zone_query import ZoneQuery
 from objects.zones.zone_summary import ZoneSummary
 from placement.interface import PlacementAPI
-from rpc.signing.place import TOP, zone_scope
+from rpc.signing.place import zone_scope
 from rpc.transport import Bus, MakeBus
 from scheduler.drivers.base import SchedulerDriver
 from scheduler.drivers.filter_scheduler import FilterScheduler
@@ -175,7 +175,7 @@ NOTHING_KNOWN: Mapping[str, Any] = {"own": None, "zones": []}
 """Response for a deployment without zones."""
 
 
-def _no_bus(transport_url: str, scope: str = TOP, /) -> Bus:
+def _no_bus(transport_url: str, scope: str) -> Bus:
     raise AssertionError("this scheduler queries no zones")
 
 

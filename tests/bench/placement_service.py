@@ -21,6 +21,7 @@ from armillary.conf import rpc as rpc_options
 from armillary.db import Database
 from placement.interface import PlacementAPI
 from programs.bus_factory import bus_maker
+from rpc.signing.place import TOP
 from tests.fixtures.brokers import fresh_vhost
 from tests.fixtures.configuration import messaging_conf
 from tests.fixtures.databases import fresh_database
@@ -60,7 +61,7 @@ class Service:
 
     @contextlib.contextmanager
     def rpc(self) -> Iterator[PlacementAPI]:
-        bus = bus_maker(bench_conf(self.folder), "bench-client")(self.transport_url)
+        bus = bus_maker(bench_conf(self.folder), "bench-client")(self.transport_url, TOP)
         try:
             yield PlacementAPI(bus, timeout_seconds=CALL_SECONDS_MAX)
         finally:

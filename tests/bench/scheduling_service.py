@@ -26,6 +26,7 @@ from objects.allocation import AllocationClaim
 from objects.hosts.host_states import HostStateBatch
 from placement.interface import PlacementAPI
 from programs.bus_factory import bus_maker
+from rpc.signing.place import TOP
 from rpc.signing.trust import SERVICES
 from rpc.transport import Bus
 from scheduler.interface import SchedulerAPI
@@ -157,10 +158,10 @@ def deployed(
             running_service(folder, url, options=signing.of("placement").section())
         )
         conf = _own_conf(folder, signing.of("conductor"))
-        bus = bus_maker(conf, "bench-conductor")(service.transport_url)
+        bus = bus_maker(conf, "bench-conductor")(service.transport_url, TOP)
         running.callback(bus.close)
         cell_conf = _own_conf(folder, signing.of("cell_conductor"))
-        cell_bus = bus_maker(cell_conf, "bench-cell")(service.transport_url)
+        cell_bus = bus_maker(cell_conf, "bench-cell")(service.transport_url, TOP)
         running.callback(cell_bus.close)
         for server in (
             an_rpc_server(bus, SuperConductorAPI, "bench", _Facts()),

@@ -30,6 +30,7 @@ from objects.flavor import Flavor
 from objects.instances.local_resources import local_resources_of
 from objects.request_spec import RequestSpec
 from programs.bus_factory import bus_maker
+from rpc.signing.place import TOP
 from scheduler.interface import SchedulerAPI
 from tests.bench.markdown import machine, print_table
 from tests.bench.zones_tree import MEMORY_MB, Tree, Zone, running_tree
@@ -77,7 +78,7 @@ class Bench:
         self.tree = tree
         self._rounds = rounds
         conf = embedded_conf(folder / "asking", {(None, "host"): "bench"})
-        self._bus = bus_maker(conf, "bench")(tree.root.top_url)
+        self._bus = bus_maker(conf, "bench")(tree.root.top_url, TOP)
         self._scheduler = SchedulerAPI(self._bus, timeout_seconds=60)
         self._small, self._large = _spec("small", 512), _spec("large", MEMORY_MB + 1)
         self._flavor = tree.api.create_flavor("small", vcpus=1, ram=512)

@@ -14,7 +14,7 @@ from tests.fleets import scheduling_conf
 def test_it_does_not_start_where_conductors_decide_by_themselves() -> None:
     """BZ-02: no process would ever ask it."""
 
-    def no_bus(url: str) -> NoReturn:
+    def no_bus(url: str, scope: str) -> NoReturn:
         pytest.fail("nothing is connected")
 
     conf = scheduling_conf(scheduler__in_process=True)

@@ -28,6 +28,7 @@ from objects.instances.server_filters import ServerFilters
 from programs import manage, status
 from programs.bus_factory import bus_maker
 from programs.operator.application import OperatorApp
+from rpc.signing.place import TOP
 from tests import builders
 from tests.fixtures.interfaces import an_rpc_server
 
@@ -168,7 +169,7 @@ def cell_conductor(api_database: Database) -> Iterator[CellConductor]:
     """Return the conductor of the registered cell ``cell1``, which answers."""
     url = f"kombu+memory:////{uuid.uuid4()}"
     register(api_database, url=url, chosen_uuid=CELL_UUID)
-    bus = bus_maker(cfg.CONF, "armillary-conductor")(url)
+    bus = bus_maker(cfg.CONF, "armillary-conductor")(url, TOP)
     conductor = CellConductor()
     server = an_rpc_server(bus, CellConductorAPI, "host", conductor)
     server.start()

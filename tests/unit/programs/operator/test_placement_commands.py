@@ -19,6 +19,7 @@ from programs.bus_factory import bus_maker
 from programs.operator.placement_commands import audit_code
 from programs.operator.placement_heal import heal_code
 from programs.operator.placement_sync import SyncResult, sync_code
+from rpc.signing.place import TOP
 from tests import builders
 from tests.fixtures.interfaces import an_rpc_server
 from tests.fixtures.placement import placement_template, placement_url
@@ -41,7 +42,7 @@ def test_services_are_asked_over_the_broker(run_manage: Run, tmp_path: Path) -> 
     url = f"kombu+memory:////{uuid.uuid4()}"
     conf_file = tmp_path / "manage.conf"
     conf_file.write_text(f"[DEFAULT]\ntransport_url = {url}\nstate_path = {tmp_path}\n")
-    bus = bus_maker(cfg.CONF, "armillary-conductor")(url)
+    bus = bus_maker(cfg.CONF, "armillary-conductor")(url, TOP)
     server = an_rpc_server(bus, SuperConductorAPI, "host", Conductor())
     server.start()
     try:

@@ -13,6 +13,7 @@ from armillary.db import Database
 from conductor.super_conductor.db import zones
 from conductor.super_conductor.interface import SuperConductorAPI
 from programs.bus_factory import bus_maker
+from rpc.signing.place import TOP
 from tests import builders
 from tests.fixtures.interfaces import an_rpc_server
 from tests.fixtures.mappings import map_instances
@@ -183,7 +184,7 @@ def test_summaries_are_asked_for(run_manage: Run, tmp_path: Path) -> None:
     url = f"kombu+memory:////{uuid.uuid4()}"
     path = tmp_path / "top.conf"
     path.write_text(f"[DEFAULT]\ntransport_url = {url}\nstate_path = {tmp_path}\n")
-    bus, conductor = bus_maker(cfg.CONF, "armillary-conductor")(url), RefreshedConductor()
+    bus, conductor = bus_maker(cfg.CONF, "armillary-conductor")(url, TOP), RefreshedConductor()
     server = an_rpc_server(bus, SuperConductorAPI, "host", conductor)
     server.start()
     try:

@@ -389,7 +389,7 @@ def test_a_destination_out_of_shape_is_refused(authority, serve, make_bus):
 
 
 def test_an_agent_hears_its_own_cells_conductor_alone(authority, serve, make_bus):
-    """The key of another cell's, with an account on this cell's broker, commands nobody here."""
+    """The key of another cell's, with an account on this cell's broker, commands no agent here."""
     authority.enrol("cell_conductor", name="other", scope=OTHER_CELL)
     endpoint = serve(
         authority.post("compute"), interface=AgentAPI, name=SCOPES["compute"], scope=CELL

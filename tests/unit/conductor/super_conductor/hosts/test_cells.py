@@ -14,7 +14,6 @@ from conductor.cell_conductor.interface import CellConductorAPI
 from conductor.super_conductor.db import cells as cells_db
 from conductor.super_conductor.hosts import cells as cells_module
 from conductor.super_conductor.hosts.cells import Cells
-from rpc.signing.place import TOP
 from tests.fixtures.control_plane import NOW, control_plane_conf
 from tests.fixtures.direct_bus import Breaker, DirectBus
 
@@ -30,7 +29,7 @@ class Made:
         self.urls: list[str] = []
         self.closed: list[str] = []
 
-    def __call__(self, url: str, _scope: str = TOP, /) -> DirectBus:
+    def __call__(self, url: str, _scope: str) -> DirectBus:
         self.urls.append(url)
         bus = DirectBus(Breaker())
         bus.close = lambda: self.closed.append(url)  # type: ignore[method-assign]
