@@ -145,7 +145,7 @@ bench-placement: $(TEST) ## Measure placement; PEERS=DIR has the reference's scr
 
 ##### Writing it
 
-.PHONY: format lint samples docs stats clean
+.PHONY: format lint samples constraints-hashes docs stats clean
 format: $(LINT) ## Format the code
 	$(VENV)/bin/ruff format
 
@@ -174,6 +174,9 @@ samples: $(TEST) ## Write the sample configuration and policy files in etc/, the
 	$(VENV)/bin/python tools/samples.py
 	$(VENV)/bin/python tools/plugin_reference.py
 	$(VENV)/bin/python -W ignore tools/rpc_reference.py
+
+constraints-hashes: $(TEST) ## Write constraints-hashes.txt again after a change of constraints.txt; asks the package index
+	$(VENV)/bin/python tools/constraint_hashes.py
 
 docs: $(LINT) ## Check the links in the documentation, show the news of the next release
 	$(VENV)/bin/python tools/check_links.py
