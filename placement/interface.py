@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from armillary.context import RequestContext
+from objects.allocation import ConsumerHolding, ProviderAllocation, UsageTotals
 from objects.allocation_candidates import AllocationCandidates
+from objects.hosts.provider_report import ProviderReport
+from objects.hosts.provider_result import ProviderResult
 from objects.packed.claim_batch import AnyClaim, AnyResult, ClaimAnswers, ClaimBatch
 from objects.packed.provider_uuids import Ids, ProviderUUIDs, UUIDCache, complete
 from objects.resource_query import ResourceQuery
+from objects.traces.explanation import CandidatesExplanation
+from objects.zones.zone_summary import ProviderCapabilities
 from rpc.authority import CELL, CONDUCTOR, OPERATOR, SCHEDULER
 from rpc.interface import Interface, call
 
@@ -57,17 +61,12 @@ class PlacementAPI(Interface):
         """Return the UUIDs of providers given by id; deleted ones are left out."""
 
     @call(SCHEDULER)
-    def explain_candidates(self, context: RequestContext, query: ResourceQuery) -> dict[str, Any]:
+    def explain_candidates(
+        self, context: RequestContext, query: ResourceQuery
+    ) -> CandidatesExplanation:
         """Explain why a query has no or few candidates; slower than the query itself.
 
-        Returns a dict with ``sentence``, ``has_candidates``, ``providers_total`` (those with an
-        inventory; a tree counts as one), ``providers_left`` (those that have something for each
-        part), ``ruled_out`` (as in ``DecisionTrace``), ``root`` (parts) and ``groups``: dicts with
-        ``suffix``, ``parts`` and ``nearest``. A part is a dict with ``kind``, ``name`` and
-        ``count``, the number of providers that it alone rejects; for resources also ``asked`` and
-        ``best``. Each of the nearest misses has ``provider`` (uuid, name, root_provider_uuid) and
-        ``lacks``: dicts with ``kind`` and ``name``, for resources also ``asked``, ``free`` and
-        ``short``. Raises InvalidResourceQuery.
+        Raises InvalidResourceQuery.
         """
 
     @call(SCHEDULER)
@@ -77,12 +76,11 @@ class PlacementAPI(Interface):
         *,
         excluded: Sequence[str] = (),
         without_traits: Sequence[str] = (),
-    ) -> dict[str, Any]:
+    ) -> ProviderCapabilities:
         """Return the capabilities of all providers, for a zone summary.
 
-        Returns {"resources": {class: most free on one provider}, "traits": [...], "providers": n},
-        without the trees of ``excluded`` providers (UUIDs of roots; unknown ones are ignored) and
-        those whose root has one of ``without_traits``.
+        Left out are the trees of ``excluded`` providers (UUIDs of roots; unknown ones are ignored)
+        and those whose root has one of ``without_traits``.
         """
 
     def claim(self, context: RequestContext, claims: Sequence[AnyClaim]) -> Sequence[AnyResult]:
@@ -133,11 +131,10 @@ class PlacementAPI(Interface):
     @call(CELL)
     def get_provider_allocations(
         self, context: RequestContext, providers: Sequence[str]
-    ) -> dict[str, dict[str, dict[str, Any]]]:
+    ) -> dict[str, dict[str, ConsumerHolding]]:
         """Return provider -> consumer -> allocations, for providers with any.
 
-        Allocations are a dict with ``generation`` and ``consumer_type`` of the consumer and
-        ``resources`` (class -> amount). Raises Invalid for more than 1000 providers.
+        Raises Invalid for more than 1000 providers.
         """
 
     @call(CELL)
@@ -150,18 +147,15 @@ class PlacementAPI(Interface):
     @call(CONDUCTOR, OPERATOR)
     def list_allocations(
         self, context: RequestContext, *, marker: str | None = None, limit: int = 1000
-    ) -> list[dict[str, Any]]:
+    ) -> list[ProviderAllocation]:
         """Return a page of all allocations, ordered by consumer, for audits.
 
-        Each item is a dict with consumer_uuid, consumer_type, project_id, user_id, provider_uuid,
-        provider_name, updated_at (of the consumer, ISO text in UTC) and resources (class
-        -> amount). ``marker`` is the last consumer of the previous page; a consumer is never split
-        over pages.
+        ``marker`` is the last consumer of the previous page; a consumer is never split over pages.
         """
 
     @call(CONDUCTOR, OPERATOR)
-    def get_usage_totals(self, context: RequestContext) -> dict[str, Any]:
-        """Return {"consumers": n, "providers": n, "resources": {class: {"used", "capacity"}}}."""
+    def get_usage_totals(self, context: RequestContext) -> UsageTotals:
+        """Return the numbers of consumers and providers, and the usage of each resource class."""
 
     @call(CONDUCTOR)
     def get_provider_usages(
@@ -171,25 +165,12 @@ class PlacementAPI(Interface):
 
     @call(CELL)
     def set_providers(
-        self, context: RequestContext, providers: Sequence[dict[str, Any]]
-    ) -> list[dict[str, Any]]:
+        self, context: RequestContext, providers: Sequence[ProviderReport]
+    ) -> list[ProviderResult]:
         """Create or update providers, each independently; return results in order. Idempotent.
 
-        A provider is a dict with uuid, name, inventories (as in ``ComputeNode``) and traits (the
-        full set of standard traits; CUSTOM_ traits set by others are kept unless named in
-        ``managed_custom_traits``). An allocation_ratio may be null: then the present value is kept,
-        or ``initial_allocation_ratio`` is used for a new inventory. A result is a dict with uuid,
-        generation, the new inventories, and error (null or a sentence; then nothing was changed for
-        this provider).
-
-        It may have ``children`` (its descendants, parents before their children: dicts
-        with uuid, name, parent_uuid, inventories, traits and managed_custom_traits) and
-        ``former_children`` (UUIDs of some reported before; those that are no longer children are
-        deleted). A tree is accepted or refused as a whole.
-
-        It may have ``reshape``: true. If something to be removed has allocations, and the
-        reported tree has room for them elsewhere, they move there in the same transaction;
-        otherwise the report is refused as it is without.
+        A tree is accepted or refused as a whole. Null as an allocation_ratio keeps the present
+        value; a new inventory then gets its ``initial_allocation_ratio``.
         """
 
     @call(CELL)

@@ -1,19 +1,22 @@
 """RPC endpoint of placement: unpacks a call, calls the engine, packs the result."""
 
-import dataclasses
 import threading
 from collections.abc import Sequence
-from typing import Any
 
 from oslo_config import cfg
 
 from armillary.context import RequestContext
 from armillary.db import Database
 from armillary.periodic import PeriodicTask
+from objects.allocation import ConsumerHolding, ProviderAllocation, UsageTotals
 from objects.allocation_candidates import AllocationCandidates
+from objects.hosts.provider_report import ProviderReport
+from objects.hosts.provider_result import ProviderResult
 from objects.packed.claim_batch import ClaimAnswers, ClaimBatch
 from objects.packed.provider_uuids import ProviderUUIDs
 from objects.resource_query import ResourceQuery
+from objects.traces.explanation import CandidatesExplanation
+from objects.zones.zone_summary import ProviderCapabilities
 from placement.engine import PlacementEngine
 from placement.interface import PlacementAPI
 from rpc.server import RpcServer
@@ -68,13 +71,15 @@ class PlacementManager:
     ) -> AllocationCandidates:
         return self.engine.get_candidates(query, by_id=by_id)
 
-    def explain_candidates(self, context: RequestContext, query: ResourceQuery) -> dict[str, Any]:
-        return self.engine.explain(query).to_plain()
+    def explain_candidates(
+        self, context: RequestContext, query: ResourceQuery
+    ) -> CandidatesExplanation:
+        return self.engine.explain(query)
 
     def get_summary(
         self, context: RequestContext, excluded: Sequence[str], without_traits: Sequence[str]
-    ) -> dict[str, Any]:
-        return dataclasses.asdict(self.engine.get_summary(excluded, without_traits))
+    ) -> ProviderCapabilities:
+        return self.engine.get_summary(excluded, without_traits)
 
     def get_provider_uuids(
         self, context: RequestContext, providers: ProviderUUIDs
@@ -107,24 +112,19 @@ class PlacementManager:
 
     def get_provider_allocations(
         self, context: RequestContext, providers: Sequence[str]
-    ) -> dict[str, dict[str, dict[str, Any]]]:
-        found = self.engine.allocations.get_of_providers(providers)
-        return {
-            provider: {uuid: dataclasses.asdict(held) for uuid, held in holdings.items()}
-            for provider, holdings in found.items()
-        }
+    ) -> dict[str, dict[str, ConsumerHolding]]:
+        return self.engine.allocations.get_of_providers(providers)
 
     def release_unchanged(self, context: RequestContext, consumers: dict[str, int]) -> list[str]:
         return self.engine.claims.release_unchanged(consumers)
 
     def list_allocations(
         self, context: RequestContext, marker: str | None = None, limit: int = 1000
-    ) -> list[dict[str, Any]]:
-        found = self.engine.allocations.list(marker=marker, limit=limit)
-        return [dataclasses.asdict(item) for item in found]
+    ) -> list[ProviderAllocation]:
+        return self.engine.allocations.list(marker=marker, limit=limit)
 
-    def get_usage_totals(self, context: RequestContext) -> dict[str, Any]:
-        return dataclasses.asdict(self.engine.usages.get_totals())
+    def get_usage_totals(self, context: RequestContext) -> UsageTotals:
+        return self.engine.usages.get_totals()
 
     def get_provider_usages(
         self, context: RequestContext, providers: Sequence[str]
@@ -132,10 +132,9 @@ class PlacementManager:
         return self.engine.usages.get_provider_usages(providers)
 
     def set_providers(
-        self, context: RequestContext, providers: Sequence[dict[str, Any]]
-    ) -> list[dict[str, Any]]:
-        results = self.engine.providers.set_providers(providers)
-        return [dataclasses.asdict(result) for result in results]
+        self, context: RequestContext, providers: Sequence[ProviderReport]
+    ) -> list[ProviderResult]:
+        return self.engine.providers.set_providers(providers)
 
     def set_trait(self, context: RequestContext, provider: str, trait: str, present: bool) -> None:
         self.engine.providers.set_trait(provider, trait, present=present)

@@ -4,7 +4,6 @@ Candidates and claims are computed by the same code as in a deployment. There is
 database, which would cost ten times as much as everything else.
 """
 
-import dataclasses
 import random
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
@@ -17,6 +16,7 @@ from objects.allocation import AllocationClaim, ClaimResult
 from objects.allocation_candidates import AllocationCandidates
 from objects.packed.provider_uuids import Ids, ProviderUUIDs, UUIDCache, complete
 from objects.resource_query import ResourceQuery
+from objects.zones.zone_summary import ProviderCapabilities
 from placement.candidates import capabilities, find_candidates, rpc_candidates
 from placement.candidates import query as queries
 from placement.candidates.strategy import Strategy
@@ -61,11 +61,10 @@ class MemoryPlacement:
         *,
         excluded: Sequence[str] = (),
         without_traits: Sequence[str] = (),
-    ) -> dict[str, Any]:
-        found = capabilities.summarize(
+    ) -> ProviderCapabilities:
+        return capabilities.summarize(
             self.ledger.table, excluded=excluded, without_traits=without_traits
         )
-        return dataclasses.asdict(found)
 
     def claim(
         self, context: RequestContext, claims: Sequence[AllocationClaim]

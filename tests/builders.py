@@ -158,7 +158,7 @@ def an_instance_group(name: str = "apart", **values: Any) -> InstanceGroup:
     return InstanceGroup.from_values({"name": name, **defaults, **values})
 
 
-def a_provider(name: str = "host1", **values: Any) -> dict[str, Any]:
+def a_provider(name: str = "host1", **values: Any) -> Any:
     """Return the report of a provider of 8 vCPUs, as ``PlacementAPI.set_providers`` takes it."""
     inventories = {"VCPU": {"total": 8, "allocation_ratio": 1.0}}
     defaults = {"uuid": a_uuid(), "inventories": inventories, "traits": []}

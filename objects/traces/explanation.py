@@ -5,7 +5,6 @@ is also the amount ``asked``, and the ``rule`` (such as step_size) unless that i
 """
 
 import dataclasses
-from typing import Any
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -22,7 +21,7 @@ class Rejection:
     best: int | None = None
     rule: str | None = None
 
-    def to_plain(self) -> dict[str, str | int]:
+    def to_plain(self) -> dict[str, object]:
         """Return an entry of ``DecisionTrace.ruled_out``."""
         return dataclasses.asdict(self, dict_factory=_without_nulls)
 
@@ -37,6 +36,10 @@ class Lack:
     free: int | None = None
     rule: str | None = None
     short: int | None = None
+
+    def to_plain(self) -> dict[str, object]:
+        """Return an entry of ``DecisionTrace.nearest``."""
+        return dataclasses.asdict(self, dict_factory=_without_nulls)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -82,10 +85,10 @@ class CandidatesExplanation:
     root: list[Rejection]
     groups: list[GroupExplanation]
 
-    def to_plain(self) -> dict[str, Any]:
+    def to_plain(self) -> dict[str, object]:
         """Return JSON values, without what does not apply."""
         return dataclasses.asdict(self, dict_factory=_without_nulls)
 
 
-def _without_nulls(items: list[tuple[str, Any]]) -> dict[str, Any]:
+def _without_nulls(items: list[tuple[str, object]]) -> dict[str, object]:
     return {name: value for name, value in items if value is not None}

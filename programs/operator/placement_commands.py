@@ -130,7 +130,7 @@ class PlacementAudit(PlacementCommand):
             provider=parse_uuid(parsed_args.resource_provider),
             min_age=timedelta(seconds=age),
         )
-        total = found.placement.get_usage_totals(found.context)["consumers"]
+        total = found.placement.get_usage_totals(found.context).consumers
         with self.progress("consumers", total) as show:
             finders: dict[str, Find] = {
                 SERVER: found.conductor.find_orphans,

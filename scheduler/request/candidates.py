@@ -157,9 +157,9 @@ def nearest_misses(
         LOG.info("%s: nearest misses are unknown: %s", context.request_id, error)
         return []
     return [
-        NearestMiss(group["suffix"], miss["provider"]["name"], miss["lacks"])
-        for group in found["groups"]
-        for miss in group["nearest"]
+        NearestMiss(group.suffix, miss.provider.name, [lack.to_plain() for lack in miss.lacks])
+        for group in found.groups
+        for miss in group.nearest
     ]
 
 

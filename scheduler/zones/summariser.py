@@ -11,7 +11,7 @@ import numpy as np
 from oslo_config import cfg
 
 from armillary.outage_log import OutageLog
-from objects.zones.zone_summary import ZoneSummary
+from objects.zones.zone_summary import ProviderCapabilities, ZoneSummary
 from scheduler.hosts.host_store import HostStore
 from scheduler.hosts.host_table import HostTable
 from scheduler.zones import capabilities, zone_counts
@@ -24,7 +24,7 @@ LOG = logging.getLogger(__name__)
 _UP_AND_ENABLED = "ComputeFilter"
 _DEPTH_MAX = 32
 
-AskPlacement = Callable[[Sequence[str]], Mapping[str, Any]]
+AskPlacement = Callable[[Sequence[str]], ProviderCapabilities]
 """Takes the providers to exclude; returns the response of ``PlacementAPI.get_summary``."""
 
 
@@ -114,8 +114,8 @@ class Summariser:
             return None, None
         try:
             found = self._ask_placement(left_out)
-            resources = {str(name): value for name, value in found["resources"].items()}
-            traits = sorted(found["traits"])
+            resources: dict[str, float] = {**found.resources}
+            traits = sorted(found.traits)
         except Exception as error:
             self._outage.failed(error)
             return None, None

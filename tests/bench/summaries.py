@@ -15,10 +15,9 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
 
 import objects
-from objects.zones.zone_summary import ZoneSummary
+from objects.zones.zone_summary import ProviderCapabilities, ZoneSummary
 from scheduler.zones.children import Children
 from scheduler.zones.service import PUSHES_PER_SECOND_MAX, SummaryPusher
 from scheduler.zones.summariser import Summariser
@@ -181,12 +180,12 @@ def _hosts(count: int) -> list[Host]:
     return made
 
 
-def _placement(excluded: Sequence[str]) -> dict[str, Any]:
-    return {
-        "resources": {"VCPU": 64, "MEMORY_MB": 262_144, "DISK_GB": 2_000},
-        "traits": [f"CUSTOM_TRAIT_{number}" for number in range(50)],
-        "providers": 0,
-    }
+def _placement(excluded: Sequence[str]) -> ProviderCapabilities:
+    return ProviderCapabilities(
+        {"VCPU": 64, "MEMORY_MB": 262_144, "DISK_GB": 2_000},
+        [f"CUSTOM_TRAIT_{number}" for number in range(50)],
+        providers=0,
+    )
 
 
 def _now() -> datetime:

@@ -23,6 +23,8 @@ from armillary.db import Database
 from armillary.outage_log import OutageLog
 from conductor.common.cell_db import compute_nodes, models, services
 from conductor.common.clock import Clock, moment
+from objects.hosts.provider_report import ProviderReport
+from objects.hosts.provider_result import ProviderResult
 from placement.interface import PlacementAPI
 
 LOG = logging.getLogger(__name__)
@@ -182,14 +184,12 @@ class Providers:
             self._placement.delete_provider(context, row.uuid)
 
     def _delete_children(self, context: RequestContext, row: models.ComputeNode) -> None:
-        report = {
-            **_provider(row, disabled=True),
-            "children": [],
-            "former_children": sorted(row.sent_traits.keys() - {row.uuid}),
-        }
+        report = _provider(row, disabled=True)
+        report["children"] = []
+        report["former_children"] = sorted(row.sent_traits.keys() - {row.uuid})
         (result,) = self._placement.set_providers(context, [report])
-        if result["error"]:
-            raise exception.InUse(what=f"The provider of node {row.node}", reason=result["error"])
+        if result.error:
+            raise exception.InUse(what=f"The provider of node {row.node}", reason=result.error)
 
     def _confirm_batch(
         self,
@@ -211,7 +211,7 @@ class Providers:
             return {row.uuid: sentence for row in nodes}
         self._outage.succeeded()
         self._store_confirmed(nodes, disabled_hosts, results)
-        return {result["uuid"]: result["error"] for result in results if result["error"]}
+        return {result.uuid: result.error for result in results if result.error}
 
     def _clear_confirmations(self, nodes: Sequence[models.ComputeNode]) -> None:
         """Clear the confirmation of nodes of which placement is about to get another state.
@@ -231,7 +231,7 @@ class Providers:
         self,
         nodes: Sequence[models.ComputeNode],
         disabled_hosts: Collection[str],
-        results: Sequence[dict[str, Any]],
+        results: Sequence[ProviderResult],
     ) -> None:
         confirmed = [
             {
@@ -241,19 +241,19 @@ class Providers:
                 "confirmed_at": moment(self._now()),
                 "allocation_ratios": {
                     resource_class: inventory["allocation_ratio"]
-                    for resource_class, inventory in result["inventories"].items()
+                    for resource_class, inventory in result.inventories.items()
                 },
             }
             for row, result in zip(nodes, results, strict=True)
-            if not result["error"]
+            if not result.error
         ]
         self._database.run_in_writer(lambda session: compute_nodes.update(session, confirmed))
 
 
-def _provider(row: models.ComputeNode, *, disabled: bool) -> dict[str, Any]:
+def _provider(row: models.ComputeNode, *, disabled: bool) -> ProviderReport:
     sent = row.sent_traits
     status = {os_traits.COMPUTE_STATUS_DISABLED} if disabled else set()
-    report: dict[str, Any] = {
+    report: ProviderReport = {
         "uuid": row.uuid,
         "name": row.node,
         "inventories": row.inventories,
@@ -265,7 +265,11 @@ def _provider(row: models.ComputeNode, *, disabled: bool) -> dict[str, Any]:
     if children or former:
         report["children"] = [
             {
-                **dataclasses.asdict(child),
+                "uuid": child.uuid,
+                "name": child.name,
+                "parent_uuid": child.parent_uuid,
+                "inventories": child.inventories,
+                "traits": child.traits,
                 "managed_custom_traits": _managed(child.uuid, child.traits, sent),
             }
             for child in children

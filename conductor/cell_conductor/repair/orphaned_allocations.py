@@ -134,7 +134,7 @@ class OrphanedAllocations:
         hosts = {provider: node.host for node in nodes for provider in _providers_of(node)}
         found = self._placement.get_provider_allocations(context, sorted(hosts))
         held = {
-            Held(consumer, hosts[provider], allocation["generation"])
+            Held(consumer, hosts[provider], allocation.generation)
             for provider, consumers in found.items()
             for consumer, allocation in consumers.items()
             if provider in hosts

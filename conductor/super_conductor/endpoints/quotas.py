@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 from oslo_config import cfg
@@ -49,4 +50,7 @@ class AllocationsEndpoint:
         self, context: RequestContext, marker: str | None = None, limit: int = 1000
     ) -> dict[str, Any]:
         found = self._placement.list_allocations(context, marker=marker, limit=limit)
-        return {"allocations": found, "totals": self._placement.get_usage_totals(context)}
+        return {
+            "allocations": [dataclasses.asdict(each) for each in found],
+            "totals": dataclasses.asdict(self._placement.get_usage_totals(context)),
+        }

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
 
 from armillary.context import RequestContext
+from objects.allocation import ProviderAllocation
 from objects.fence import FENCE_FINAL
 from objects.repair_answers import OrphanSearch
 from placement.interface import PlacementAPI
@@ -44,31 +44,30 @@ class Consumer:
     """A consumer with its allocations, one for each provider."""
 
     uuid: str
-    items: list[dict[str, Any]]
+    items: list[ProviderAllocation]
 
     @property
     def providers(self) -> list[str]:
         """UUIDs of the providers that it has allocations on."""
-        return [item["provider_uuid"] for item in self.items]
+        return [item.provider_uuid for item in self.items]
 
     @property
     def type(self) -> str:
         """Consumer type."""
-        return str(self.items[0]["consumer_type"])
+        return self.items[0].consumer_type
 
     def is_younger(self, moment: datetime) -> bool:
-        """Return whether it changed after a moment; True when the time of the change is unknown."""
-        updated_at = self.items[0].get("updated_at")
-        return updated_at is None or datetime.fromisoformat(updated_at) > moment
+        """Return whether it changed after a moment."""
+        return datetime.fromisoformat(self.items[0].updated_at) > moment
 
     def __str__(self) -> str:
         item = self.items[0]
         held = "; ".join(
-            ", ".join(f"{name}={amount}" for name, amount in sorted(one["resources"].items()))
-            + f" on {one['provider_name']}"
+            ", ".join(f"{name}={amount}" for name, amount in sorted(one.resources.items()))
+            + f" on {one.provider_name}"
             for one in self.items
         )
-        return f"{self.uuid} (project {item['project_id']}, user {item['user_id']}): {held}"
+        return f"{self.uuid} (project {item.project_id}, user {item.user_id}): {held}"
 
 
 @dataclass
@@ -179,10 +178,10 @@ class Audit:
             self._say(f"{consumer}: {'released' if self._options.delete else 'orphaned'}")
 
 
-def _by_consumer(items: Iterable[dict[str, Any]]) -> Iterator[Consumer]:
+def _by_consumer(items: Iterable[ProviderAllocation]) -> Iterator[Consumer]:
     """Yield the consumers of a page, which lists the items of each consumer consecutively."""
-    grouped: dict[str, list[dict[str, Any]]] = {}
+    grouped: dict[str, list[ProviderAllocation]] = {}
     for item in items:
-        grouped.setdefault(item["consumer_uuid"], []).append(item)
+        grouped.setdefault(item.consumer_uuid, []).append(item)
     for uuid, own in grouped.items():
         yield Consumer(uuid, own)

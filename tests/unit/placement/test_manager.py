@@ -12,7 +12,7 @@ import pytest
 from armillary import exception
 from armillary.context import admin_context
 from armillary.db import Database
-from objects.allocation import ClaimStatus
+from objects.allocation import ClaimStatus, ClassUsage, ProviderAllocation, UsageTotals
 from objects.fence import FENCE_FINAL
 from placement.manager import PlacementManager
 from placement.providers.inventory import Inventory
@@ -26,7 +26,7 @@ CONTEXT = admin_context()
 def set_one(placement: PlacementService, **values: Any) -> str:
     provider = a_provider(**values)
     result = placement.api.set_providers(CONTEXT, [provider])[0]
-    assert result["error"] is None
+    assert result.error is None
     return str(provider["uuid"])
 
 
@@ -72,11 +72,7 @@ def test_a_release_gives_everything_back(placement: PlacementService) -> None:
     placement.api.release(CONTEXT, {claim.consumer_uuid: FENCE_FINAL})
     assert placement.api.get_allocations(CONTEXT, [claim.consumer_uuid]) == {}
     totals = placement.api.get_usage_totals(CONTEXT)
-    assert totals == {
-        "consumers": 0,
-        "providers": 1,
-        "resources": {"VCPU": {"used": 0, "capacity": 8}},
-    }
+    assert totals == UsageTotals(0, 1, {"VCPU": ClassUsage(used=0, capacity=8)})
 
 
 def test_a_move_changes_the_owner_only(placement: PlacementService) -> None:
@@ -112,18 +108,17 @@ def test_allocations_are_listed_with_their_owners(placement: PlacementService) -
     claim = a_claim(uuid, vcpus=2)
     placement.api.claim(CONTEXT, [claim])
     (item,) = placement.api.list_allocations(CONTEXT)
-    assert dt.datetime.fromisoformat(item.pop("updated_at")).tzinfo == dt.UTC
-    assert [item] == [
-        {
-            "consumer_uuid": claim.consumer_uuid,
-            "consumer_type": "INSTANCE",
-            "project_id": "p1",
-            "user_id": "u1",
-            "provider_uuid": uuid,
-            "provider_name": "host7",
-            "resources": {"VCPU": 2},
-        }
-    ]
+    assert dt.datetime.fromisoformat(item.updated_at).tzinfo == dt.UTC
+    assert item == ProviderAllocation(
+        consumer_uuid=claim.consumer_uuid,
+        consumer_type="INSTANCE",
+        project_id="p1",
+        user_id="u1",
+        provider_uuid=uuid,
+        provider_name="host7",
+        updated_at=item.updated_at,
+        resources={"VCPU": 2},
+    )
 
 
 def test_provider_usages_show_figures_and_capacity(placement: PlacementService) -> None:
@@ -227,9 +222,9 @@ def test_an_explanation_says_in_a_sentence_what_is_short(placement: PlacementSer
     """And names the nearest hosts."""
     uuid = set_one(placement, name="small")
     found = placement.api.explain_candidates(CONTEXT, a_query(resources={"VCPU": 9}))
-    assert found["sentence"] == "The only provider lacks VCPU: 9 asked, 8 free at most."
-    (group,) = found["groups"]
-    assert group["nearest"][0]["provider"]["uuid"] == uuid
+    assert found.sentence == "The only provider lacks VCPU: 9 asked, 8 free at most."
+    (group,) = found.groups
+    assert group.nearest[0].provider.uuid == uuid
 
 
 def test_an_explanation_of_a_question_that_makes_no_sense_is_refused(

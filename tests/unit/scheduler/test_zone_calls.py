@@ -17,7 +17,7 @@ from conductor.super_conductor.zones.interface import ZoneAPI, ZoneSummariesAPI
 from objects.destinations import Destinations
 from objects.packed.scheduling_batch import BatchedRequest, SchedulingBatch
 from objects.zones.zone_query import ZoneQuery
-from objects.zones.zone_summary import ZoneSummary
+from objects.zones.zone_summary import ProviderCapabilities, ZoneSummary
 from placement.interface import PlacementAPI
 from rpc.endpoints import local
 from rpc.server import RpcServer
@@ -44,8 +44,8 @@ from tests.unit.scheduler.test_manager import (
 
 
 class Placement(PlacementEndpoint):
-    def get_summary(self, context: Any, excluded: Any, without_traits: Any) -> dict[str, Any]:
-        return {"resources": {"VCPU": 16}, "traits": ["CUSTOM_A"], "providers": 3}
+    def get_summary(self, context: Any, excluded: Any, without_traits: Any) -> ProviderCapabilities:
+        return ProviderCapabilities({"VCPU": 16}, ["CUSTOM_A"], providers=3)
 
 
 class Parent:

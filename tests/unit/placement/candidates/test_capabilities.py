@@ -92,5 +92,5 @@ def test_over_rpc(placement: PlacementService) -> None:
     provider = a_provider(a_uuid())
     placement.manager.engine.providers.set_providers([provider])
     api = PlacementAPI(placement.manager._top_bus, timeout_seconds=ANSWER_SECONDS_MAX)
-    assert api.get_summary(admin_context())["providers"] == 1
-    assert api.get_summary(admin_context(), excluded=[str(provider["uuid"])])["providers"] == 0
+    assert api.get_summary(admin_context()).providers == 1
+    assert api.get_summary(admin_context(), excluded=[str(provider["uuid"])]).providers == 0

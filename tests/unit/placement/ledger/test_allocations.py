@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from armillary import exception
@@ -104,13 +106,14 @@ def test_audits_ask_over_the_broker(placement: PlacementService) -> None:
     report = a_provider()
     child = {**a_provider("part"), "parent_uuid": report["uuid"]}
     api, context = placement.api, placement.context
-    (result,) = api.set_providers(context, [{**report, "children": [child]}])
-    assert result["error"] is None
+    family: Any = {**report, "children": [child]}
+    (result,) = api.set_providers(context, [family])
+    assert result.error is None
     claim = a_claim(child["uuid"], 2)
     placement.manager.engine.claims.claim([claim])
     held = api.get_provider_allocations(context, [report["uuid"], child["uuid"]])
-    assert held[child["uuid"]][claim.consumer_uuid]["resources"] == {"VCPU": 2}
-    generation = held[child["uuid"]][claim.consumer_uuid]["generation"]
+    assert held[child["uuid"]][claim.consumer_uuid].resources == {"VCPU": 2}
+    generation = held[child["uuid"]][claim.consumer_uuid].generation
     assert api.release_unchanged(context, {claim.consumer_uuid: generation + 1}) == []
     assert api.release_unchanged(context, {claim.consumer_uuid: generation}) == [
         claim.consumer_uuid

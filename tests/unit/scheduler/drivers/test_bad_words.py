@@ -154,8 +154,8 @@ class Placement:
         wire = ResourceQuery.obj_from_primitive(query.obj_to_primitive())
         return self.engine.get_candidates(wire)
 
-    def explain_candidates(self, context: object, query: ResourceQuery) -> dict[str, Any]:
-        return self.engine.explain(query).to_plain()
+    def explain_candidates(self, context: object, query: ResourceQuery) -> Any:
+        return self.engine.explain(query)
 
 
 @pytest.fixture(scope="module")

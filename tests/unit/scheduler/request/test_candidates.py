@@ -16,6 +16,8 @@ from objects.allocation_candidates import AllocationCandidates
 from objects.packed.claim_batch import AnyClaim
 from objects.request_spec import Destination, RequestSpec
 from objects.resource_query import ResourceQuery
+from objects.traces import explanation
+from objects.traces.explanation import CandidatesExplanation, GroupExplanation, Lack, NamedProvider
 from placement.engine import PlacementEngine
 from scheduler.explain.trace import NearestMiss
 from scheduler.hosts.host_store import HostStore
@@ -387,18 +389,17 @@ LACKS = [{"kind": "resource", "name": "VCPU", "asked": 8, "free": 6, "short": 2}
 
 
 class ExplainingPlacement:
-    def explain_candidates(self, context: RequestContext, query: ResourceQuery) -> dict[str, Any]:
-        provider = {"uuid": "u", "name": "host1", "root_provider_uuid": "u"}
-        return {
-            "groups": [
-                {"suffix": "", "parts": [], "nearest": [{"provider": provider, "lacks": LACKS}]},
-                {"suffix": "_A", "parts": [], "nearest": []},
-            ]
-        }
+    def explain_candidates(
+        self, context: RequestContext, query: ResourceQuery
+    ) -> CandidatesExplanation:
+        lack = Lack("resource", "VCPU", asked=8, free=6, short=2)
+        miss = explanation.NearestMiss(NamedProvider("u", "host1", "u"), [lack])
+        groups = [GroupExplanation("", [], [miss]), GroupExplanation("_A", [], [])]
+        return CandidatesExplanation("", False, 1, 1, [], [], groups)
 
 
 class OldPlacement:
-    def explain_candidates(self, context: RequestContext, query: ResourceQuery) -> dict[str, Any]:
+    def explain_candidates(self, context: RequestContext, query: ResourceQuery) -> Any:
         raise exception.RpcVersionTooOld(
             topic="placement", method="explain_candidates", needed="1.1", cap="1.0"
         )
