@@ -554,7 +554,7 @@ def test_one_that_breaks_the_transaction_harms_no_other(
     resolve = server_requests.resolve
 
     def break_for_one(*arguments: Any) -> Any:
-        if arguments[3]["name"] == "bad":
+        if arguments[3].name == "bad":
             raise RuntimeError("cannot be")
         return resolve(*arguments)
 
