@@ -11,13 +11,13 @@ from api.policies import server_action as policies
 from armillary import exception
 from armillary.http.call import Answer
 from armillary.http.validation import invalid
+from objects.instances.operation_arguments import OperationArguments
 
 Handler = Callable[[Call], Answer]
 
 
-def _operate(call: Call, operation: str, arguments: dict[str, Any] | None = None) -> Answer:
-    """Request an operation, omitting null arguments."""
-    given = {name: value for name, value in (arguments or {}).items() if value is not None}
+def _operate(call: Call, operation: str, **arguments: Any) -> Answer:
+    given = OperationArguments(**arguments)
     call.conductor.operate_server(call.context, call.path["server_id"], operation, given)
     return Answer()
 
@@ -34,24 +34,24 @@ def plain(operation: str, summary: str) -> Handler:
 
 def reboot(call: Call) -> Answer:
     """Reboot the server; HARD does not shut it down first."""
-    return _operate(call, "reboot", {"is_hard": call.body["reboot"]["type"] == "HARD"})
+    return _operate(call, "reboot", is_hard=call.body["reboot"]["type"] == "HARD")
 
 
 def lock(call: Call) -> Answer:
     """Lock the server: only administrators can change it."""
-    return _operate(call, "lock", {"reason": (call.body["lock"] or {}).get("locked_reason")})
+    return _operate(call, "lock", reason=(call.body["lock"] or {}).get("locked_reason"))
 
 
 def unlock(call: Call) -> Answer:
     """Unlock the server; an administrator's lock requires a separate policy."""
-    return _operate(call, "unlock", {"override": call.allows(policies.UNLOCK_OVERRIDE)})
+    return _operate(call, "unlock", override=call.allows(policies.UNLOCK_OVERRIDE))
 
 
 def resize(call: Call) -> Answer:
     """Resize the server, optionally on another host; it waits for confirmation."""
     reference = call.body["resize"]["flavorRef"]
     try:
-        return _operate(call, "resize", {"flavor": last_part(reference), **_cross_cell(call)})
+        return _operate(call, "resize", flavor=last_part(reference), **_cross_cell(call))
     except exception.FlavorNotFound as error:
         raise invalid("resize.flavorRef", reference, error.message) from error
 
@@ -76,7 +76,7 @@ def unshelve(call: Call) -> Answer:
     wanted = call.body["unshelve"] or {}
     arguments = {name: wanted.get(name) for name in ("availability_zone", "host")}
     try:
-        return _operate(call, "unshelve", arguments)
+        return _operate(call, "unshelve", **arguments)
     except exception.HostNotFound as error:
         raise invalid("unshelve.host", wanted.get("host"), error.message) from error
 
@@ -91,7 +91,7 @@ def rebuild(call: Call) -> Answer:
         "metadata": wanted.get("metadata"),
     }
     try:
-        _operate(call, "rebuild", arguments)
+        _operate(call, "rebuild", **arguments)
     except exception.ImageNotFound as error:
         raise invalid("rebuild.imageRef", reference, error.message) from error
     server = call.conductor.get_server(call.context, call.path["server_id"])
@@ -114,6 +114,6 @@ def _cross_cell(call: Call) -> dict[str, Any]:
 def _moved(call: Call, action: str, operation: str, **more: Any) -> Answer:
     host = (call.body[action] or {}).get("host")
     try:
-        return _operate(call, operation, {"host": host, **more})
+        return _operate(call, operation, host=host, **more)
     except exception.HostNotFound as error:
         raise invalid(f"{action}.host", host, error.message) from error

@@ -16,9 +16,12 @@ from objects.instances.build_request import BuildRequest
 from objects.instances.instance_action import InstanceAction
 from objects.instances.instance_command import InstanceCommand
 from objects.instances.migration import Migration
+from objects.instances.operation_arguments import CellOperation
 from objects.instances.server_answers import InstanceMarker
 from objects.instances.server_filters import MigrationFilters, ServerFilters
 from objects.instances.server_record import ServerRecord
+from objects.request_spec import RequestSpec
+from objects.selection import Selection
 from rpc.authority import AGENT, AGENT_ITSELF, API, CONDUCTOR, OPERATOR, SCHEDULER
 from rpc.interface import Interface, call, cast
 
@@ -70,16 +73,12 @@ class CellConductorAPI(Interface):
 
     @call(CONDUCTOR, is_repeatable=False)
     def begin_operation(
-        self,
-        context: RequestContext,
-        instance_uuid: str,
-        operation: str,
-        arguments: Mapping[str, Any],
+        self, context: RequestContext, instance_uuid: str, operation: str, arguments: CellOperation
     ) -> int:
         """Store an operation on an instance, then answer.
 
         ``operation`` is a name of ``conductor.cell_conductor.operations.flows``. Operations that
-        move an instance take ``migration_uuid`` and are idempotent; they wait for
+        move an instance have a ``migration_uuid`` and are idempotent; they wait for
         :meth:`continue_operation`. Returns the first fence of the operation's writes to
         placement. Raises InstanceNotFound, InstanceInvalidState, Invalid.
         """
@@ -90,9 +89,10 @@ class CellConductorAPI(Interface):
         context: RequestContext,
         instance_uuid: str,
         migration_uuid: str,
-        destination: Mapping[str, Any],
+        selections: Sequence[Selection],
+        request_spec: RequestSpec,
     ) -> None:
-        """Give a move its destination: "selections", "request_spec" (wire forms).
+        """Give a move its destination: the selected host and its alternates.
 
         Idempotent. Raises Conflict when the instance is no longer in that move.
         """

@@ -24,6 +24,7 @@ from conductor.cell_conductor.interface import CellConductorAPI, HostStatesAPI
 from conductor.common.cell_db import notify
 from conductor.common.clock import Clock
 from objects.hosts.host_states import HostStateBatch
+from objects.instances.operation_arguments import CellOperation
 from rpc.server import RpcServer
 from rpc.signing.push import CELL_TOPICS, TrustPush
 from rpc.transport import Bus
@@ -153,5 +154,5 @@ class CellConductorManager(SuperConductorEndpoints, AgentEndpoints):
         myself.ping(admin_context(), server=self._conf.host, timeout_seconds=timeout_seconds)
 
     def _begin_by_itself(self, context: RequestContext, instance_uuid: str, operation: str) -> None:
-        stored = self._operations.store(context, instance_uuid, operation, {})
+        stored = self._operations.store(context, instance_uuid, operation, CellOperation())
         self._begin(self._operations, context, stored.leases)

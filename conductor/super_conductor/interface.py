@@ -24,6 +24,7 @@ from objects.instances.instance_action import InstanceAction
 from objects.instances.instance_command import InstanceCommand
 from objects.instances.instance_group import InstanceGroup
 from objects.instances.new_servers import DryRunRequest, NewServers
+from objects.instances.operation_arguments import OperationArguments
 from objects.instances.server_answers import (
     CellServerMarker,
     CellServerPage,
@@ -94,21 +95,14 @@ class SuperConductorAPI(Interface):
         context: RequestContext,
         instance_uuid: str,
         operation: str,
-        arguments: Mapping[str, Any] | None = None,
+        arguments: OperationArguments,
     ) -> None:
         """Accept an operation on a built server.
 
         Once accepted, the operation is stored and will be executed, or undone with a recorded
-        reason (actions, faults). ``arguments``, all optional unless stated otherwise:
-
-        - stop, start, restore, shelve_offload, confirm_resize, revert_resize, force_delete,
-          soft_delete, shelve: none;
-        - reboot: is_hard; lock: reason; unlock: override (also removes an administrator's lock;
-          default: for administrators);
-        - rebuild: image (reference), name, metadata;
-        - resize: flavor (reference, required), is_cross_cell (it may go to another cell);
-        - migrate: host, is_cross_cell; unshelve: host, availability_zone;
-        - live_migrate: host; evacuate: host.
+        reason (actions, faults). Operations: stop, start, reboot, lock, unlock, rebuild, resize,
+        confirm_resize, revert_resize, migrate, live_migrate, evacuate, shelve, shelve_offload,
+        unshelve, soft_delete, restore, force_delete.
 
         Raises InstanceNotFound; InstanceInvalidState, InstanceLocked; FlavorNotFound,
         ImageNotFound, HostNotFound, QuotaExceeded; NoValidHost if that is known at once; Invalid;

@@ -15,6 +15,7 @@ from sqlalchemy.engine import make_url
 from api.handlers.server import request_of
 from armillary.context import admin_context
 from conductor.super_conductor.interface import SuperConductorAPI
+from objects.instances.operation_arguments import OperationArguments
 from objects.instances.server_filters import ServerFilters
 from rpc.transport import Bus
 from tests.fixtures.asking import wait_for
@@ -149,7 +150,7 @@ def test_the_interface_behind_the_api_does_what_the_api_does(
     found = inside.get_server(context, made.uuid)
     assert (found.vm_state, found.host) == ("active", shown["OS-EXT-SRV-ATTR:host"])
     assert shown["flavor"]["original_name"] == found.flavor.name
-    inside.operate_server(context, made.uuid, "stop", {})
+    inside.operate_server(context, made.uuid, "stop", OperationArguments())
     api.wait_for_status(made.uuid, "SHUTOFF")
     inside.delete_server(context, made.uuid)
     wait_for(lambda: not api.servers(), "it is gone", PATIENCE_SECONDS)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from objects.instances.new_servers import NewServers
+from objects.instances.operation_arguments import OperationArguments
 from tests.simulation.hub import HUB
 from tests.simulation.world import World, a_user
 
@@ -54,7 +55,7 @@ def _create(world: World) -> dict[str, str]:
 def _operate(world: World, wanted: dict[str, str]) -> None:
     for uuid, operation in wanted.items():
         if operation:
-            arguments = {"flavor": "large"} if operation == "resize" else {}
+            arguments = OperationArguments(flavor="large" if operation == "resize" else None)
             world.api().operate_server(a_user(), uuid, operation, arguments)
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Set
-from typing import Any
 
 from armillary import exception
 from objects.instances.new_servers import NewServers
+from objects.instances.operation_arguments import OperationArguments
 from objects.instances.server_filters import ServerFilters
 from tests.simulation.hub import HUB
 from tests.simulation.world import FLAVORS, Server, World, a_user
@@ -101,16 +101,16 @@ class Story:
             self.accepted.add(server.uuid)
             HUB.watch("user", f"has {server.uuid}")
 
-    def _arguments(self, operation: str, server: Server) -> dict[str, Any]:
+    def _arguments(self, operation: str, server: Server) -> OperationArguments:
         if operation == "resize":
             own = json.loads(server.flavor).get("armillary_object.data", {}).get("name")
             others = [name for name in FLAVORS if name != own]
-            return {"flavor": self._rng.choice(others)}
+            return OperationArguments(flavor=self._rng.choice(others))
         if operation == "rebuild" and self._rng.random() < 0.3:
-            return {"image": "other"}
+            return OperationArguments(image="other")
         if operation == "reboot":
-            return {"is_hard": self._rng.random() < 0.5}
-        return {}
+            return OperationArguments(is_hard=self._rng.random() < 0.5)
+        return OperationArguments()
 
 
 def _name(server: Server) -> str:

@@ -16,7 +16,6 @@ from conductor.cell_conductor.endpoints.background_tasks import BackgroundTasks
 from conductor.cell_conductor.hosts.host_services import HostServices
 from conductor.cell_conductor.operations.engine import Operations
 from conductor.cell_conductor.operations.locks_and_consoles import LocksAndConsoles
-from conductor.cell_conductor.operations.rows import as_stored
 from conductor.common.cell_db import actions, compute_nodes, faults, instances, migrations, services
 from conductor.common.service_records import ServiceRecords
 from objects.hosts.compute_node import ComputeNode
@@ -28,9 +27,12 @@ from objects.instances.build_request import BuildRequest
 from objects.instances.instance_action import InstanceAction
 from objects.instances.instance_command import InstanceCommand
 from objects.instances.migration import Migration
+from objects.instances.operation_arguments import CellOperation
 from objects.instances.server_answers import InstanceMarker
 from objects.instances.server_filters import MigrationFilters, ServerFilters
 from objects.instances.server_record import ServerRecord
+from objects.request_spec import RequestSpec
+from objects.selection import Selection
 
 
 class SuperConductorEndpoints(BackgroundTasks):
@@ -129,9 +131,9 @@ class SuperConductorEndpoints(BackgroundTasks):
             return {host: nodes.get(host, []) for host in {*services.list_hosts(session), *nodes}}
 
     def begin_operation(
-        self, context: RequestContext, instance_uuid: str, operation: str, arguments: dict[str, Any]
+        self, context: RequestContext, instance_uuid: str, operation: str, arguments: CellOperation
     ) -> int:
-        stored = self._operations.store(context, instance_uuid, operation, as_stored(arguments))
+        stored = self._operations.store(context, instance_uuid, operation, arguments)
         self._begin(self._operations, context, stored.leases)
         return stored.fence
 
@@ -140,11 +142,10 @@ class SuperConductorEndpoints(BackgroundTasks):
         context: RequestContext,
         instance_uuid: str,
         migration_uuid: str,
-        destination: dict[str, Any],
+        selections: Sequence[Selection],
+        request_spec: RequestSpec,
     ) -> None:
-        leases = self._operations.go_on(
-            instance_uuid, migration_uuid, destination["selections"], destination["request_spec"]
-        )
+        leases = self._operations.go_on(instance_uuid, migration_uuid, selections, request_spec)
         self._begin(self._operations, context, leases)
 
     def fail_operation(

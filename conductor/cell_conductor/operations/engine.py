@@ -10,7 +10,6 @@ import dataclasses
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
 
 from sqlalchemy.orm import Session
 
@@ -50,6 +49,7 @@ from conductor.common.leases import Lease
 from conductor.super_conductor.interface import SuperConductorAPI
 from objects.instance_fault import InstanceFault
 from objects.instances.instance_command import InstanceCommand
+from objects.instances.operation_arguments import CellOperation
 from objects.instances.server_record import ServerRecord
 from objects.request_spec import RequestSpec
 from objects.selection import Selection
@@ -126,11 +126,7 @@ class Operations(base_task.Task[models.InstanceOperation]):
     # Requests
 
     def store(
-        self,
-        context: RequestContext,
-        instance_uuid: str,
-        operation: str,
-        arguments: Mapping[str, Any],
+        self, context: RequestContext, instance_uuid: str, operation: str, arguments: CellOperation
     ) -> Stored:
         """Store an operation; the leases are for :meth:`run`, none while it waits for the top.
 
@@ -188,13 +184,13 @@ class Operations(base_task.Task[models.InstanceOperation]):
         context: RequestContext,
         instance_uuid: str,
         flow: Flow,
-        arguments: Mapping[str, Any],
+        arguments: CellOperation,
     ) -> Stored:
         instance = instances.lock(session, instance_uuid)
         if instance is None or instance.deleted_at is not None:
             raise exception.InstanceNotFound(instance_uuid=instance_uuid)
         present = operations.lock(session, instance_uuid)
-        migration_uuid = arguments.get("migration_uuid")
+        migration_uuid = arguments.migration_uuid
         if present is not None and migration_uuid and present.migration_uuid == migration_uuid:
             return Stored(int(fence(present)), [])
         if migration_uuid and migrations.find(session, migration_uuid) is not None:

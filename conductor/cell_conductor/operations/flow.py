@@ -18,6 +18,7 @@ from conductor.cell_conductor.operations.other_cells import OtherCells
 from conductor.cell_conductor.operations.rows import Rows
 from conductor.common.cell_db import models
 from objects.instances.instance_command import Verb
+from objects.instances.operation_arguments import CellOperation
 from placement.interface import PlacementAPI
 
 DONE = "done"
@@ -149,7 +150,7 @@ class Flow:
     vm_states: tuple[str, ...]
     first: str
     stages: Mapping[str, Stage]
-    begin: Callable[[Rows, Mapping[str, Any]], None]
+    begin: Callable[[Rows, CellOperation], None]
     end: Callable[[Rows], None]
     undo: Callable[[Rows], None]
     needs: Side | None = Side.HERE
@@ -186,5 +187,5 @@ def _leads_to(stage: Stage) -> set[str]:
     return {name for name in following if name is not None}
 
 
-def ignore_arguments(_rows: Rows, _arguments: Mapping[str, Any]) -> None:
+def ignore_arguments(_rows: Rows, _arguments: CellOperation) -> None:
     """Begin without using the arguments."""

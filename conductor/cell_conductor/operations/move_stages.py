@@ -32,6 +32,7 @@ from objects.allocation import AllocationClaim
 from objects.fence import FENCE_FINAL, Fence, FenceStep
 from objects.instances.instance_command import Verb
 from objects.instances.migration import MigrationStatus
+from objects.instances.operation_arguments import CellOperation
 
 SCHEDULE = "schedule"
 SECURE = "secure_claim"
@@ -44,19 +45,15 @@ RELEASE = "release_source"
 Allocations = dict[str, dict[str, dict[str, int]]]
 
 
-def begin(rows: Rows, arguments: Mapping[str, Any]) -> None:
-    """Store a migration from the instance's host, its destination still unknown.
-
-    ``arguments``: migration_uuid, migration_type, new_flavor (wire form; absent: unchanged).
-    """
-    instance = rows.instance
-    larger = arguments.get("new_flavor")
-    new_flavor = instance.flavor if larger is None else StoredObject(larger)
+def begin(rows: Rows, arguments: CellOperation) -> None:
+    """Store a migration from the instance's host, its destination still unknown."""
+    instance, new = rows.instance, arguments.new_flavor
+    new_flavor = instance.flavor if new is None else StoredObject.of(new)
     rows.session.add(
         models.Migration(
-            uuid=arguments["migration_uuid"],
+            uuid=arguments.migration_uuid,
             instance_uuid=instance.uuid,
-            migration_type=arguments["migration_type"],
+            migration_type=arguments.migration_type,
             status=MigrationStatus.ACCEPTED,
             source_host=instance.host,
             source_node=instance.node,

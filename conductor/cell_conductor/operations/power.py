@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from conductor.cell_conductor.operations.flow import (
@@ -20,6 +20,7 @@ from conductor.cell_conductor.operations.rows import Rows
 from conductor.common.cell_db import models
 from conductor.common.cell_db.flow_states import FlowState, Reboot
 from objects.instances.instance_command import Verb
+from objects.instances.operation_arguments import CellOperation
 
 RUNNING = "running"
 SHUTDOWN = "shutdown"
@@ -41,10 +42,10 @@ def restore_state(rows: Rows) -> None:
     rows.instance.vm_state = FlowState.of(rows.operation).was
 
 
-def _take_reboot(rows: Rows, arguments: Mapping[str, Any]) -> None:
-    is_hard = bool(arguments.get("is_hard"))
-    dataclasses.replace(Reboot.of(rows.operation), is_hard=is_hard).store(rows.operation)
-    if is_hard:
+def _take_reboot(rows: Rows, arguments: CellOperation) -> None:
+    reboot = dataclasses.replace(Reboot.of(rows.operation), is_hard=arguments.is_hard)
+    reboot.store(rows.operation)
+    if arguments.is_hard:
         rows.instance.task_state = "rebooting_hard"
 
 
@@ -66,7 +67,7 @@ def _flow(
     vm_states: tuple[str, ...],
     command: AgentStage,
     *,
-    begin: Callable[[Rows, Mapping[str, Any]], None] = ignore_arguments,
+    begin: Callable[[Rows, CellOperation], None] = ignore_arguments,
     end: Callable[[Rows], None] = set_state_by_power,
 ) -> Flow:
     """Return the flow of a single command, named after it."""

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
-from typing import Any
 
 from conductor.cell_conductor.operations.flow import DONE, UNDONE, AgentStage, Arguments, Flow, Side
 from conductor.cell_conductor.operations.power import RUNNING, set_state_by_power, take_power_state
@@ -13,23 +11,23 @@ from conductor.common.cell_db import models
 from conductor.common.cell_db.flow_states import Rebuild
 from conductor.common.cell_db.stored_object import StoredObject
 from objects.instances.instance_command import Verb
+from objects.instances.operation_arguments import CellOperation
 
 REBUILD_GUEST = "rebuild_guest"
 
 
-def _begin(rows: Rows, arguments: Mapping[str, Any]) -> None:
-    """Give the instance its new image (wire form), name and metadata."""
+def _begin(rows: Rows, arguments: CellOperation) -> None:
+    """Give the instance its new image, name and metadata."""
     instance = rows.instance
     state = Rebuild.of(rows.operation)
     is_on = instance.power_state == RUNNING or state.was == "error"
     dataclasses.replace(state, is_on=is_on).store(rows.operation)
-    if "image" in arguments:
-        image = arguments["image"]
-        instance.image = None if image is None else StoredObject(image)
-    if arguments.get("name"):
-        instance.name = arguments["name"]
-    if arguments.get("metadata") is not None:
-        instance.metadata_ = arguments["metadata"]
+    if arguments.image is not None:
+        instance.image = StoredObject.of(arguments.image)
+    if arguments.name:
+        instance.name = arguments.name
+    if arguments.metadata is not None:
+        instance.metadata_ = arguments.metadata
 
 
 def _arguments(operation: models.InstanceOperation) -> Arguments:

@@ -12,7 +12,6 @@ the instance again if that cell hands it back.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
 from typing import Any
 
 from armillary import exception
@@ -33,6 +32,7 @@ from conductor.common.cell_db import copies, migrations, models
 from conductor.common.cell_db.flow_states import ColdMove, FinishedMove, Move
 from objects.instances.instance_command import Verb
 from objects.instances.migration import MigrationStatus
+from objects.instances.operation_arguments import CellOperation
 
 ROUTE = "route"
 PREPARE = "prepare"
@@ -183,7 +183,7 @@ MIGRATE = _moving_flow("migrate")
 
 
 def _continue_migration(status: MigrationStatus) -> Any:
-    def begin(rows: Rows, _arguments: Mapping[str, Any]) -> None:
+    def begin(rows: Rows, _arguments: CellOperation) -> None:
         """Continue with the finished migration of the instance."""
         found = [
             row

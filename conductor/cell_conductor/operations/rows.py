@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
 
 from sqlalchemy.orm import Session
 
 from conductor.common.cell_db import host_seq, models
-from objects.base import ArmillaryObject
 from objects.fence import Fence
 
 
@@ -40,17 +37,6 @@ class Rows:
     def touch_host(self) -> None:
         """Mark the instance's host as changed, for the schedulers."""
         host_seq.touch_hosts(self.session, [self.instance.host])
-
-
-def as_stored(value: Any) -> Any:
-    """Return an RPC value in a form that a row can hold: objects as primitives."""
-    if isinstance(value, ArmillaryObject):
-        return value.obj_to_primitive()
-    if isinstance(value, Mapping):
-        return {name: as_stored(each) for name, each in value.items()}
-    if isinstance(value, list):
-        return [as_stored(each) for each in value]
-    return value
 
 
 def fence(operation: models.InstanceOperation) -> Fence:

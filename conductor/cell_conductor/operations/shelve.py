@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
-from typing import Any
 
 from conductor.cell_conductor.operations import move_stages
 from conductor.cell_conductor.operations.flow import (
@@ -29,6 +27,7 @@ from conductor.common.cell_db import models
 from conductor.common.cell_db.flow_states import ColdMove
 from objects.fence import FenceStep
 from objects.instances.instance_command import Verb
+from objects.instances.operation_arguments import CellOperation
 
 DETACH = "detach"
 DROP = "drop"
@@ -124,7 +123,7 @@ UNSHELVE_HERE = Flow(
 )  # fmt: skip
 
 
-def _begin_unshelve(rows: Rows, _arguments: Mapping[str, Any]) -> None:
+def _begin_unshelve(rows: Rows, _arguments: CellOperation) -> None:
     dataclasses.replace(
         ColdMove.of(rows.operation),
         new_flavor=rows.instance.flavor,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from datetime import datetime
 from typing import Any
 
@@ -17,6 +17,18 @@ from conductor.super_conductor.db.statements import delete, from_row
 
 
 @dataclasses.dataclass(frozen=True)
+class MoveArguments:
+    """What was asked of a move; ``new_flavor`` is in wire form, None if it does not change."""
+
+    migration_type: str | None = None
+    new_flavor: Any = None
+    ignore_hosts: list[str] = dataclasses.field(default_factory=list)
+    host: str | None = None
+    availability_zone: str | None = None
+    is_cross_cell: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
 class Move:
     """A stored move."""
 
@@ -24,7 +36,7 @@ class Move:
     instance_uuid: str
     cell_uuid: str
     operation: str
-    arguments: Mapping[str, Any]
+    arguments: MoveArguments
     context: RequestContext
     takes: int
     accepted_at: datetime
@@ -33,6 +45,7 @@ class Move:
 def add(session: Session, move: Move, lease: Lease) -> None:
     """Store a move under a lease. Raises DBDuplicateEntry if the instance is in another."""
     values = {field.name: getattr(move, field.name) for field in dataclasses.fields(move)}
+    values["arguments"] = dataclasses.asdict(move.arguments)
     session.add(models.Move(**values, **lease.columns))
     session.flush()
 
@@ -42,7 +55,7 @@ def find(session: Session, migration_uuid: str) -> Move | None:
     row = session.get(models.Move, migration_uuid, populate_existing=True)
     if row is None:
         return None
-    return from_row(Move, row)
+    return from_row(Move, row, arguments=MoveArguments(**row.arguments))
 
 
 def known(session: Session, migration_uuids: Collection[str]) -> set[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 from armillary.context import RequestContext
 from conductor.super_conductor.accept.acceptance import Acceptance
@@ -16,6 +15,7 @@ from objects.instance import Instance
 from objects.instances.explanation import Explanation
 from objects.instances.instance_action import InstanceAction
 from objects.instances.new_servers import NewServers
+from objects.instances.operation_arguments import OperationArguments
 from objects.instances.server_answers import CreatedServers, MigrationPage, ServerPage
 from objects.instances.server_filters import MigrationFilters, ServerFilters
 
@@ -82,16 +82,21 @@ class ServersEndpoint:
         )
 
     def operate_server(
-        self, context: RequestContext, instance_uuid: str, operation: str, arguments: dict[str, Any]
+        self,
+        context: RequestContext,
+        instance_uuid: str,
+        operation: str,
+        arguments: OperationArguments,
     ) -> None:
         if operation == "force_delete" and self._remote_servers.is_there(context, instance_uuid):
             self._deletes.delete(context, instance_uuid)
             return
         if self._remote_servers.is_there(context, instance_uuid):
             arguments = self._operations.remote_arguments(instance_uuid, operation, arguments)
-        asked: dict[str, Any] = {"operation": operation, "arguments": arguments}
-        here = partial(self._operations.operate, context, instance_uuid, **asked)
-        self._remote_servers.ask(context, instance_uuid, "operate_server", here, **asked)
+        here = partial(self._operations.operate, context, instance_uuid, operation, arguments)
+        self._remote_servers.ask(
+            context, instance_uuid, "operate_server", here, operation=operation, arguments=arguments
+        )
 
     def get_console_output(
         self, context: RequestContext, instance_uuid: str, lines: int | None
@@ -104,9 +109,10 @@ class ServersEndpoint:
     def list_migrations(
         self, context: RequestContext, filters: MigrationFilters, limit: int
     ) -> MigrationPage:
-        asked: dict[str, Any] = {"filters": filters, "limit": limit}
-        here = partial(self._operations.list_migrations, context, **asked)
-        return self._remote_servers.list_migrations(context, here=here, **asked)
+        here = partial(self._operations.list_migrations, context, filters=filters, limit=limit)
+        return self._remote_servers.list_migrations(
+            context, filters=filters, limit=limit, here=here
+        )
 
     def abort_migration(
         self, context: RequestContext, instance_uuid: str, migration_uuid: str

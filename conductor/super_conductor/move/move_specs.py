@@ -34,19 +34,19 @@ def make(
     """
     with database.reader() as session:
         spec = request_specs.get_spec(session, move.instance_uuid)
-    spec.flavor = flavor_of(move, instance)
+    spec.flavor = new_flavor_of(move) or instance.flavor
     spec.image = instance.image
     spec.num_instances = 1
     spec.force_hosts, spec.force_nodes = [], []
     spec.limits = spec.retry = None
-    spec.ignore_hosts = list(move.arguments.get("ignore_hosts") or [])
+    spec.ignore_hosts = move.arguments.ignore_hosts
     spec.requested_destination = Destination.from_values(
-        host=move.arguments.get("host"),
+        host=move.arguments.host,
         cell_uuid=move.cell_uuid,
-        allow_cross_cell_move=bool(move.arguments.get("is_cross_cell")),
+        allow_cross_cell_move=move.arguments.is_cross_cell,
     )
-    if move.arguments.get("availability_zone"):
-        spec.availability_zone = move.arguments["availability_zone"]
+    if move.arguments.availability_zone:
+        spec.availability_zone = move.arguments.availability_zone
     known = pci.parse_aliases(aliases)
     for name, value in local_resources_of(spec.flavor, spec.image, known).items():
         setattr(spec, name, value)
@@ -61,10 +61,7 @@ def make(
     return spec
 
 
-def flavor_of(move: Move, instance: Instance) -> Flavor:
-    """Return the flavor after the move."""
-    primitive = move.arguments.get("new_flavor")
-    if primitive is None:
-        return instance.flavor
-    flavor: Flavor = Flavor.obj_from_primitive(primitive)
-    return flavor
+def new_flavor_of(move: Move) -> Flavor | None:
+    """Return the flavor after the move; None if it does not change."""
+    primitive = move.arguments.new_flavor
+    return None if primitive is None else Flavor.obj_from_primitive(primitive)

@@ -32,6 +32,7 @@ from conductor.super_conductor.peers import Environment, Peers
 from objects.fence import TRIES_MAX, Fence
 from objects.instance import Instance
 from objects.instance_fault import InstanceFault
+from objects.instances.operation_arguments import CellOperation
 from objects.request_spec import RequestSpec
 from objects.selection import Selection
 from objects.traces.decision_trace import DecisionTrace
@@ -91,10 +92,15 @@ class MoveTask(RowTask):
         if found is None:
             raise LeaseLost(self.lease.key)
         self._move, self._take_count = found, found.takes
+        arguments = CellOperation(
+            migration_uuid=found.migration_uuid,
+            migration_type=found.arguments.migration_type,
+            new_flavor=move_specs.new_flavor_of(found),
+        )
         fence = self._peers.cells.call(
             found.cell_uuid,
             lambda cell: cell.begin_operation(
-                self._context, found.instance_uuid, found.operation, found.arguments
+                self._context, found.instance_uuid, found.operation, arguments
             ),
         )
         self._fence = Fence.from_int(fence)
@@ -224,17 +230,13 @@ class MoveTask(RowTask):
 
     def go_on(self) -> None:
         """Send the cell the selected hosts."""
-        move = self._move
-        assert self._spec is not None, "set by read_instance"
-        facts = {
-            "selections": [each.obj_to_primitive() for each in self._selections],
-            "request_spec": self._spec.obj_to_primitive(),
-        }
+        move, spec = self._move, self._spec
+        assert spec is not None, "set by read_instance"
         try:
             self._peers.cells.call(
                 move.cell_uuid,
                 lambda cell: cell.continue_operation(
-                    self._context, move.instance_uuid, move.migration_uuid, facts
+                    self._context, move.instance_uuid, move.migration_uuid, self._selections, spec
                 ),
             )
         except exception.Conflict as error:

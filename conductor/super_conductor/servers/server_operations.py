@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import uuid
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from oslo_config import cfg
 from oslo_db import exception as db_exception
@@ -25,7 +24,7 @@ from conductor.super_conductor.db import (
     instance_mappings,
 )
 from conductor.super_conductor.db import quotas as quotas_db
-from conductor.super_conductor.db.moves import Move
+from conductor.super_conductor.db.moves import Move, MoveArguments
 from conductor.super_conductor.delete.delete_task import Deletes
 from conductor.super_conductor.hosts.cells import Cells
 from conductor.super_conductor.move.move_task import Moves, write_nothing
@@ -36,6 +35,7 @@ from objects.image_meta import ImageMeta
 from objects.instance import ADMIN, Instance
 from objects.instances.instance_mapping import InstanceMapping
 from objects.instances.migration import Migration, MigrationType
+from objects.instances.operation_arguments import CellOperation, OperationArguments
 from objects.instances.server_answers import MigrationPage
 from objects.instances.server_filters import MigrationFilters
 
@@ -67,7 +67,7 @@ class _Asked:
     instance: Instance
     cell_uuid: str
     operation: str
-    arguments: Mapping[str, Any]
+    arguments: OperationArguments
     is_delegated: bool = False
     """Whether another zone requested it; that zone counts the server against its quotas."""
     is_cross_cell: bool = False
@@ -116,7 +116,7 @@ class ServerOperations:
         context: RequestContext,
         instance_uuid: str,
         operation: str,
-        arguments: Mapping[str, Any],
+        arguments: OperationArguments,
         *,
         is_delegated: bool = False,
     ) -> None:
@@ -144,16 +144,16 @@ class ServerOperations:
         )
 
     def remote_arguments(
-        self, instance_uuid: str, operation: str, arguments: Mapping[str, Any]
-    ) -> dict[str, Any]:
+        self, instance_uuid: str, operation: str, arguments: OperationArguments
+    ) -> OperationArguments:
         """Return an operation's arguments as they are sent to the server's zone.
 
         A resize is counted against the quota from now on, until the zone reports the server's size.
         Raises FlavorNotFound, ImageNotFound, QuotaExceeded.
         """
         resolved = self.resolved(arguments)
-        if operation == "resize":
-            flavor = resolved["flavor"]
+        flavor = resolved.new_flavor
+        if operation == "resize" and flavor is not None:
             with self._database.reader() as session:
                 mapping = instance_mappings.find_mapping(session, instance_uuid)
             if mapping is not None:
@@ -170,7 +170,7 @@ class ServerOperations:
         if self._conf.reclaim_instance_interval <= 0:
             return False
         try:
-            self.operate(context, instance_uuid, "soft_delete", {})
+            self.operate(context, instance_uuid, "soft_delete", OperationArguments())
         except exception.InstanceInvalidState:
             return False
         return True
@@ -223,10 +223,13 @@ class ServerOperations:
     # Handlers
 
     def _at_once(self, asked: _Asked) -> None:
+        self._begin(asked, CellOperation(is_hard=asked.arguments.is_hard))
+
+    def _begin(self, asked: _Asked, arguments: CellOperation) -> None:
         self._cells.call(
             asked.cell_uuid,
             lambda cell: cell.begin_operation(
-                asked.context, asked.instance.uuid, asked.operation, asked.arguments
+                asked.context, asked.instance.uuid, asked.operation, arguments
             ),
         )
 
@@ -270,7 +273,8 @@ class ServerOperations:
 
         Raises Forbidden for an administrator's lock, unless ``override`` is set.
         """
-        may_override = bool(asked.arguments.get("override", asked.context.is_admin))
+        override = asked.arguments.override
+        may_override = asked.context.is_admin if override is None else override
         if asked.instance.locked_by == ADMIN and not may_override:
             raise exception.Forbidden(
                 reason=f"server {asked.instance.uuid} was locked by an administrator and can "
@@ -279,7 +283,7 @@ class ServerOperations:
         self._set_lock(asked, locked=False)
 
     def _set_lock(self, asked: _Asked, *, locked: bool) -> None:
-        instance_uuid, reason = asked.instance.uuid, asked.arguments.get("reason")
+        instance_uuid, reason = asked.instance.uuid, asked.arguments.reason
         try:
             self._cells.call(
                 asked.cell_uuid,
@@ -299,20 +303,20 @@ class ServerOperations:
 
     def _move(self, asked: _Asked) -> None:
         asked = dataclasses.replace(asked, is_cross_cell=self._may_change_cell(asked))
-        arguments: dict[str, Any] = {
-            "migration_uuid": str(uuid.uuid4()),
-            "migration_type": MOVES[asked.operation].value,
-            "ignore_hosts": self._ignored(asked),
-            "is_cross_cell": asked.is_cross_cell,
-            **self._host_asked(asked),
-        }
+        arguments = MoveArguments(
+            migration_type=MOVES[asked.operation].value,
+            ignore_hosts=self._ignored(asked),
+            is_cross_cell=asked.is_cross_cell,
+            host=self._host_asked(asked),
+        )
         if asked.operation != "resize":
             self._accept_move(asked, arguments)
             return
         flavor = self._new_flavor(asked)
-        arguments["new_flavor"] = flavor.obj_to_primitive()
         self._accept_move(
-            asked, arguments, within=lambda session: self._reserve(session, asked, flavor)
+            asked,
+            dataclasses.replace(arguments, new_flavor=flavor.obj_to_primitive()),
+            within=lambda session: self._reserve(session, asked, flavor),
         )
 
     def _evacuate(self, asked: _Asked) -> None:
@@ -330,12 +334,10 @@ class ServerOperations:
     def _rebuild(self, asked: _Asked) -> None:
         """Rebuild from the same image, or from one that the host can run."""
         given = asked.arguments
-        arguments = {name: given[name] for name in ("name", "metadata") if name in given}
-        if given.get("image") is not None:
-            image = self._image(given["image"])
+        image = self._new_image(given)
+        if image is not None:
             self._check_rebuild(asked, image)
-            arguments["image"] = image.obj_to_primitive()
-        self._at_once(dataclasses.replace(asked, arguments=arguments))
+        self._begin(asked, CellOperation(image=image, name=given.name, metadata=given.metadata))
 
     def _check_rebuild(self, asked: _Asked, image: ImageMeta) -> None:
         """Raise NoValidHost if the server's host cannot run another image."""
@@ -347,25 +349,22 @@ class ServerOperations:
     def _unshelve(self, asked: _Asked) -> None:
         """Power on a shelved server, or select a host if it was offloaded."""
         if asked.instance.vm_state != "shelved_offloaded":
-            if any(asked.arguments.get(name) for name in ("host", "availability_zone")):
+            if asked.arguments.host or asked.arguments.availability_zone:
                 raise exception.InstanceInvalidState(
                     instance_uuid=asked.instance.uuid,
                     operation="unshelve to another place",
                     reason="it is not offloaded",
                 )
-            self._at_once(dataclasses.replace(asked, operation="unshelve_here", arguments={}))
+            self._at_once(dataclasses.replace(asked, operation="unshelve_here"))
             return
-        arguments = {
-            "migration_uuid": str(uuid.uuid4()),
-            "availability_zone": asked.arguments.get("availability_zone"),
-            **self._host_asked(asked),
-        }
+        zone = asked.arguments.availability_zone
+        arguments = MoveArguments(host=self._host_asked(asked), availability_zone=zone)
         self._accept_move(asked, arguments)
 
     def _accept_move(
         self,
         asked: _Asked,
-        arguments: Mapping[str, Any],
+        arguments: MoveArguments,
         within: Callable[[Session], None] = write_nothing,
     ) -> None:
         """Store a move together with what ``within`` writes, and start it.
@@ -373,7 +372,7 @@ class ServerOperations:
         Raises InstanceInvalidState while another move is in progress, and what ``within`` raises.
         """
         move = Move(
-            migration_uuid=arguments["migration_uuid"],
+            migration_uuid=str(uuid.uuid4()),
             instance_uuid=asked.instance.uuid,
             cell_uuid=asked.cell_uuid,
             operation=asked.operation,
@@ -393,19 +392,19 @@ class ServerOperations:
 
     # What a move needs
 
-    def resolved(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Return arguments with references to flavor and image replaced by the objects.
+    def resolved(self, arguments: OperationArguments) -> OperationArguments:
+        """Return arguments with the flavor and image that their references name.
 
         For servers in other zones this is done at their origin, which has the flavors that its
         users know. Raises FlavorNotFound, ImageNotFound.
         """
-        given = dict(arguments)
+        flavor, image = arguments.new_flavor, arguments.new_image
         with self._database.reader() as session:
-            if isinstance(given.get("flavor"), str):
-                given["flavor"] = flavors.get_flavor(session, given["flavor"])
-            if isinstance(given.get("image"), str):
-                given["image"] = images.get_image(session, given["image"])
-        return given
+            if flavor is None and arguments.flavor is not None:
+                flavor = flavors.get_flavor(session, arguments.flavor)
+            if image is None and arguments.image is not None:
+                image = images.get_image(session, arguments.image)
+        return dataclasses.replace(arguments, new_flavor=flavor, new_image=image)
 
     def _ignored(self, asked: _Asked) -> list[str]:
         """Return the hosts to exclude: the present one, unless the server may stay there."""
@@ -415,15 +414,15 @@ class ServerOperations:
 
     def _may_change_cell(self, asked: _Asked) -> bool:
         """Return whether a move may change cells: if requested, and if there are several."""
-        if not asked.arguments.get("is_cross_cell") or asked.operation not in CHANGES_CELL:
+        if not asked.arguments.is_cross_cell or asked.operation not in CHANGES_CELL:
             return False
         return len(self._cells.list_cells()) > 1
 
-    def _host_asked(self, asked: _Asked) -> dict[str, Any]:
-        """Return the requested host. Raises HostNotFound, Invalid."""
-        host = asked.arguments.get("host")
+    def _host_asked(self, asked: _Asked) -> str | None:
+        """Return the requested host, if any. Raises HostNotFound, Invalid."""
+        host = asked.arguments.host
         if host is None:
-            return {}
+            return None
         with self._database.reader() as session:
             mapping = host_mappings.find_host_mapping(session, host)
         if mapping is None:
@@ -436,11 +435,13 @@ class ServerOperations:
             raise exception.Invalid(
                 reason=f"server {asked.instance.uuid} is already on host {host}"
             )
-        return {"host": host}
+        return host
 
     def _new_flavor(self, asked: _Asked) -> Flavor:
         """Return the requested flavor. Raises FlavorNotFound; Invalid for the present one."""
-        flavor = self.resolved(asked.arguments)["flavor"]
+        flavor = self.resolved(asked.arguments).new_flavor
+        if flavor is None:
+            raise exception.Invalid(reason="a resize needs a flavor")
         if flavor.disabled:
             raise exception.Invalid(reason=f"flavor {flavor.name} is disabled")
         if flavor.flavorid == asked.instance.flavor.flavorid:
@@ -485,10 +486,10 @@ class ServerOperations:
         used = quotas_db.count_usage(session, project_id)
         quotas.fitting_count(limits, used, grown, min_count=1, max_count=1)
 
-    def _image(self, reference: str) -> ImageMeta:
-        """Return an active image. Raises ImageNotFound, Invalid."""
-        image = self.resolved({"image": reference})["image"]
-        if image.status != "active":
+    def _new_image(self, arguments: OperationArguments) -> ImageMeta | None:
+        """Return the requested image, if any. Raises ImageNotFound; Invalid if it is not active."""
+        image = self.resolved(arguments).new_image
+        if image is not None and image.status != "active":
             raise exception.Invalid(reason=f"image {image.name} is {image.status}, not active")
         return image
 

@@ -39,7 +39,7 @@ ACCEPTED: list[tuple[dict[str, Any], str, dict[str, Any]]] = [
     ({"os-start": None}, "start", {}),
     ({"os-start": {}}, "start", {}),
     ({"os-stop": None}, "stop", {}),
-    ({"reboot": {"type": "SOFT"}}, "reboot", {"is_hard": False}),
+    ({"reboot": {"type": "SOFT"}}, "reboot", {}),
     ({"reboot": {"type": "HARD"}}, "reboot", {"is_hard": True}),
     ({"rebuild": {"imageRef": "loop"}}, "rebuild", {"image": "loop"}),
     (

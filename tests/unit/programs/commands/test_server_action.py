@@ -28,7 +28,7 @@ def stock(conductor: BuildingSuperConductor) -> None:
 ASKED: list[tuple[str, str, dict[str, Any]]] = [
     ("start web", "start", {}),
     ("stop web", "stop", {}),
-    ("reboot web", "reboot", {"is_hard": False}),
+    ("reboot web", "reboot", {}),
     ("reboot web --hard", "reboot", {"is_hard": True}),
     ("rebuild web --image loop", "rebuild", {"image": "c0ffee00-0000-4000-8000-000000000001"}),
     ("rebuild web --image loop --name www", "rebuild",

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from armillary import exception
 from armillary.context import RequestContext, admin_context
+from objects.instances.operation_arguments import CellOperation
 from tests.fixtures.operated_cell import OperatedCell
 from tests.fixtures.operation_stories import MOVE, STORIES, Stage
 
 LIVE = {"migration_uuid": MOVE, "migration_type": "live-migration"}
 
 
-def ask(cell: OperatedCell, context: RequestContext, operation: str, **arguments: object) -> None:
+def ask(cell: OperatedCell, context: RequestContext, operation: str, **arguments: Any) -> None:
     """Do what begin_operation does, and what follows."""
-    stored = cell.operations.store(context, cell.uuid, operation, arguments)
+    stored = cell.operations.store(context, cell.uuid, operation, CellOperation(**arguments))
     cell.operations.run(context, stored.leases)
     cell.settle()
 

@@ -10,7 +10,7 @@ from armillary import exception
 from armillary.context import admin_context
 from conductor.common.leases import Lease
 from conductor.super_conductor.db import cleanups, host_mappings, moves
-from conductor.super_conductor.db.moves import Move
+from conductor.super_conductor.db.moves import Move, MoveArguments
 from conductor.super_conductor.repair.orphaned_allocations import CONSUMERS_MAX, Orphans
 from objects.cell_mapping import CELL0_UUID
 from tests import builders
@@ -161,7 +161,7 @@ def test_a_move_whose_hosts_are_looked_for_is_none(cloud: Cloud, find_moves: Mov
     uuid = builders.a_uuid()
     move = Move(
         migration_uuid=uuid, instance_uuid=builders.a_uuid(), cell_uuid=cloud.cell.uuid,
-        operation="resize", arguments={}, context=a_user(), takes=1, accepted_at=NOW,
+        operation="resize", arguments=MoveArguments(), context=a_user(), takes=1, accepted_at=NOW,
     )  # fmt: skip
     lease = Lease(uuid, "me", 0.0)
     with cloud.plane.database.writer() as session:

@@ -12,6 +12,7 @@ from conductor.super_conductor.db import quotas
 from objects.cell_mapping import CELL0_UUID
 from objects.flavor import Flavor
 from objects.instances.migration import Migration
+from objects.instances.operation_arguments import OperationArguments
 from objects.instances.server_answers import MigrationPage
 from objects.instances.server_filters import MigrationFilters, ServerFilters
 from tests.builders import a_migration, a_uuid
@@ -43,14 +44,14 @@ def listed(root: Zone, **arguments: Any) -> list[str]:
 
 def test_an_operation_is_done_where_the_server_is(root: Zone, uuid: str) -> None:
     """Its origin and the zone between have nothing to do with it."""
-    root.servers_endpoint.operate_server(a_user(), uuid, "stop", {})
+    root.servers_endpoint.operate_server(a_user(), uuid, "stop", OperationArguments())
     assert [begun[:2] for begun in child(root, "eu-1").cell().begun] == [(uuid, "stop")]
 
 
 def test_a_flavor_is_that_of_the_origin(root: Zone, uuid: str) -> None:
     """The zone has none by that name; the one that its user means travels."""
     root.add_flavor("larger", vcpus=4)
-    resize = {"flavor": "larger"}
+    resize = OperationArguments(flavor="larger")
     root.servers_endpoint.operate_server(a_user(), uuid, "resize", resize)
     root.work_all()
     begun = child(root, "eu-1").cell().begun
@@ -62,7 +63,7 @@ def test_a_flavor_is_that_of_the_origin(root: Zone, uuid: str) -> None:
 def test_a_bad_operation_is_refused_as_here(root: Zone, uuid: str) -> None:
     """The answer of the zone is the answer."""
     with pytest.raises(exception.Invalid):
-        root.servers_endpoint.operate_server(a_user(), uuid, "paint", {})
+        root.servers_endpoint.operate_server(a_user(), uuid, "paint", OperationArguments())
 
 
 def test_its_console_and_actions_come_from_there(root: Zone, uuid: str) -> None:
@@ -137,7 +138,7 @@ def test_others_do_not_see_it(root: Zone, uuid: str) -> None:
     with pytest.raises(exception.InstanceNotFound):
         root.servers_endpoint.get_server(a_user("p2"), uuid)
     with pytest.raises(exception.InstanceNotFound):
-        root.servers_endpoint.operate_server(a_user("p2"), uuid, "stop", {})
+        root.servers_endpoint.operate_server(a_user("p2"), uuid, "stop", OperationArguments())
 
 
 def test_a_server_of_a_silent_zone_is_there_all_the_same(root: Zone, uuid: str) -> None:
@@ -214,7 +215,8 @@ def limit_cores(zone: Zone, cores: int) -> None:
 
 
 def resize(root: Zone, uuid: str, flavor: str = "large") -> None:
-    root.servers_endpoint.operate_server(a_user(), uuid, "resize", {"flavor": flavor})
+    asked = OperationArguments(flavor=flavor)
+    root.servers_endpoint.operate_server(a_user(), uuid, "resize", asked)
 
 
 def reconcile_sizes(root: Zone) -> int:

@@ -13,6 +13,7 @@ import sqlalchemy as sa
 from armillary import exception
 from conductor.common.cell_db.models import Base as CellBase
 from conductor.super_conductor.db.models import Base as ApiBase
+from objects.instances.operation_arguments import OperationArguments
 from placement.db.models import Base as PlacementBase
 from tests.fixtures.control_plane import API_SCHEMA, a_user
 from tests.fixtures.databases import SyncedDatabases
@@ -44,7 +45,7 @@ def test_a_central_server_is_possible_and_not_needed(anywhere: Zone) -> None:
     (uuid,) = create(anywhere, "eu:cell1-host1", "eu/eu-1:cell1-host1", "us:cell1-host1")
     anywhere.walk()
     assert (show(anywhere, uuid).vm_state, show(anywhere, uuid).zone) == ("active", "eu/eu-1")
-    anywhere.servers_endpoint.operate_server(a_user(), uuid, "stop", {})
+    anywhere.servers_endpoint.operate_server(a_user(), uuid, "stop", OperationArguments())
     assert [begun[:2] for begun in child(anywhere, "eu-1").cell().begun] == [(uuid, "stop")]
     delete(anywhere, uuid)
     anywhere.settle_all()

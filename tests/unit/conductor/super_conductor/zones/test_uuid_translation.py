@@ -15,6 +15,7 @@ from conductor.super_conductor.hosts.host_views import Hosts
 from conductor.super_conductor.zones.uuid_translation import UuidTranslation
 from objects.instance_fault import InstanceFault
 from objects.instances.instance_action import InstanceAction
+from objects.instances.operation_arguments import OperationArguments
 from objects.instances.server_filters import MigrationFilters, ServerFilters
 from rpc.dataclass_codec import codec_of
 from rpc.serializer import ObjectSerializer
@@ -52,7 +53,9 @@ class Renamed:
         return told.value
 
     def operate(self, operation: str) -> None:
-        self.root.servers_endpoint.operate_server(a_user(), self.uuid, operation, {})
+        self.root.servers_endpoint.operate_server(
+            a_user(), self.uuid, operation, OperationArguments()
+        )
 
     def break_down(self, reason: str) -> None:
         """Have it in ERROR, with a fault."""
@@ -109,7 +112,9 @@ def test_an_error_names_the_server_that_was_asked_for(renamed: Renamed) -> None:
 
 def test_an_error_that_was_found_at_the_border_does(renamed: Renamed) -> None:
     """Such as that of a lock, which no cell was asked about."""
-    renamed.root.servers_endpoint.operate_server(an_admin(), renamed.uuid, "lock", {})
+    renamed.root.servers_endpoint.operate_server(
+        an_admin(), renamed.uuid, "lock", OperationArguments()
+    )
     with pytest.raises(exception.InstanceLocked) as told:
         renamed.operate("stop")
     assert told.value.message == f"Server {renamed.uuid} is locked; unlock it first."

@@ -1,0 +1,54 @@
+"""Arguments of operations on servers: as users request them, and as cells begin them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from objects.flavor import Flavor
+from objects.image_meta import ImageMeta
+
+
+@dataclass(frozen=True, slots=True)
+class OperationArguments:
+    """Arguments of a user's request; each operation reads its own, others are ignored.
+
+    - reboot: is_hard; lock: reason; unlock: override (also removes an administrator's lock;
+      default: for administrators);
+    - rebuild: image (reference), name, metadata;
+    - resize: flavor (reference, required), is_cross_cell (it may go to another cell);
+    - migrate: host, is_cross_cell; unshelve: host, availability_zone;
+    - live_migrate: host; evacuate: host.
+
+    For a server in another zone, ``new_flavor`` and ``new_image`` are what the references name in
+    the zone that its users know.
+    """
+
+    is_hard: bool = False
+    reason: str | None = None
+    override: bool | None = None
+    image: str | None = None
+    name: str | None = None
+    metadata: dict[str, str] | None = None
+    flavor: str | None = None
+    is_cross_cell: bool = False
+    host: str | None = None
+    availability_zone: str | None = None
+    new_flavor: Flavor | None = None
+    new_image: ImageMeta | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CellOperation:
+    """Arguments of an operation in a cell.
+
+    Operations that move an instance have a ``migration_uuid``; those between hosts also a
+    ``migration_type`` and, if it changes, the new flavor. A rebuild leaves what is None.
+    """
+
+    is_hard: bool = False
+    image: ImageMeta | None = None
+    name: str | None = None
+    metadata: dict[str, str] | None = None
+    migration_uuid: str | None = None
+    migration_type: str | None = None
+    new_flavor: Flavor | None = None
