@@ -15,6 +15,8 @@ class ClaimStatus:
     """The consumer holds other allocations, and the claim does not replace them."""
     FENCED = "fenced"
     """A later attempt, or a delete, has already written."""
+    FOREIGN = "foreign"
+    """The consumer, or a provider, belongs to another cell than the conductor that claims."""
 
 
 ALREADY_HELD = "the consumer holds this already"

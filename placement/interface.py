@@ -93,7 +93,11 @@ class PlacementAPI(Interface):
 
     @call(SCHEDULER, CONDUCTOR, CELL, OPERATOR)
     def claim_batch(self, context: RequestContext, batch: ClaimBatch) -> ClaimAnswers:
-        """Write packed claims as ``claim`` does. Raises Invalid for a malformed batch."""
+        """Write packed claims as ``claim`` does. Raises Invalid for a malformed batch.
+
+        Claims of a cell's conductor are refused as FOREIGN unless consumer and providers are of its
+        cell; its other writes of what is of another cell raise NotItsOwn and change nothing.
+        """
 
     @call(SCHEDULER, CONDUCTOR, CELL, OPERATOR)
     def release(self, context: RequestContext, consumers: dict[str, int]) -> None:
@@ -120,6 +124,16 @@ class PlacementAPI(Interface):
 
         Idempotent. Raises ConsumerNotFound if neither has allocations, ConsumerGenerationConflict
         if ``target`` has other allocations and ``replace`` is not set.
+        """
+
+    @call(CONDUCTOR)
+    def set_consumer_cells(
+        self, context: RequestContext, consumers: Sequence[str], cells: Sequence[str]
+    ) -> None:
+        """Say which cell consumers are in, or between which two they move. Idempotent.
+
+        The conductors of both may write them, on providers of both. Raises Invalid unless there
+        are one or two cells.
         """
 
     @call(CONDUCTOR, CELL, OPERATOR)
@@ -171,6 +185,21 @@ class PlacementAPI(Interface):
 
         A tree is accepted or refused as a whole. Null as an allocation_ratio keeps the present
         value; a new inventory then gets its ``initial_allocation_ratio``.
+        """
+
+    @call(OPERATOR)
+    def adopt_providers(
+        self,
+        context: RequestContext,
+        cell_uuid: str,
+        providers: Sequence[str],
+        *,
+        replace: bool = False,
+    ) -> list[str]:
+        """Give providers and those below them to a cell; return those that it did not have before.
+
+        Those of another cell are kept there unless ``replace`` is set; unknown ones are ignored.
+        Idempotent.
         """
 
     @call(CELL)

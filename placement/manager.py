@@ -8,7 +8,7 @@ from oslo_config import cfg
 from armillary.context import RequestContext
 from armillary.db import Database
 from armillary.periodic import PeriodicTask
-from objects.allocation import ConsumerHolding, ProviderAllocation, UsageTotals
+from objects.allocation import ClaimStatus, ConsumerHolding, ProviderAllocation, UsageTotals
 from objects.allocation_candidates import AllocationCandidates
 from objects.hosts.provider_report import ProviderReport
 from objects.hosts.provider_result import ProviderResult
@@ -19,7 +19,9 @@ from objects.traces.explanation import CandidatesExplanation
 from objects.zones.zone_summary import ProviderCapabilities
 from placement.engine import PlacementEngine
 from placement.interface import PlacementAPI
+from placement.ownership import CELL_CONDUCTOR, CellWriter
 from rpc.server import RpcServer
+from rpc.signing.refusal_log import note_not_its_own
 from rpc.transport import Bus
 
 PRUNE_JITTER_SECONDS = 60.0
@@ -87,10 +89,15 @@ class PlacementManager:
         return self.engine.get_provider_uuids(providers.ids)
 
     def claim_batch(self, context: RequestContext, batch: ClaimBatch) -> ClaimAnswers:
-        return ClaimAnswers.of(self.engine.claims.claim_batch(batch.unpacked()))
+        writer = self._writer(context)
+        results = self.engine.claims.claim_batch(batch.unpacked(), writer)
+        for result in results if writer is not None else ():
+            if result.status == ClaimStatus.FOREIGN:
+                note_not_its_own(str(result.reason), PlacementAPI.TOPIC, "claim_batch")
+        return ClaimAnswers.of(results)
 
     def release(self, context: RequestContext, consumers: dict[str, int]) -> None:
-        self.engine.claims.release(consumers)
+        self.engine.claims.release(consumers, self._writer(context))
 
     def move_allocations(
         self,
@@ -102,8 +109,14 @@ class PlacementManager:
         consumer_type: str | None = None,
     ) -> None:
         self.engine.claims.move(
-            source, target, fence, is_replacing=replace, consumer_type=consumer_type
-        )
+            source, target, fence, is_replacing=replace, consumer_type=consumer_type,
+            writer=self._writer(context),
+        )  # fmt: skip
+
+    def set_consumer_cells(
+        self, context: RequestContext, consumers: Sequence[str], cells: Sequence[str]
+    ) -> None:
+        self.engine.claims.set_cells(consumers, cells)
 
     def get_allocations(
         self, context: RequestContext, consumers: Sequence[str]
@@ -116,7 +129,7 @@ class PlacementManager:
         return self.engine.allocations.get_of_providers(providers)
 
     def release_unchanged(self, context: RequestContext, consumers: dict[str, int]) -> list[str]:
-        return self.engine.claims.release_unchanged(consumers)
+        return self.engine.claims.release_unchanged(consumers, self._writer(context))
 
     def list_allocations(
         self, context: RequestContext, marker: str | None = None, limit: int = 1000
@@ -134,13 +147,23 @@ class PlacementManager:
     def set_providers(
         self, context: RequestContext, providers: Sequence[ProviderReport]
     ) -> list[ProviderResult]:
-        return self.engine.providers.set_providers(providers)
+        results = self.engine.providers.set_providers(providers, self._writer(context))
+        for result in results:
+            if result.is_not_its_own:
+                note_not_its_own(str(result.error), PlacementAPI.TOPIC, "set_providers")
+        return results
+
+    def adopt_providers(
+        self, context: RequestContext, cell_uuid: str, providers: Sequence[str], replace: bool
+    ) -> list[str]:
+        return self.engine.providers.adopt(cell_uuid, providers, is_replacing=replace)
 
     def set_trait(self, context: RequestContext, provider: str, trait: str, present: bool) -> None:
-        self.engine.providers.set_trait(provider, trait, present=present)
+        writer = self._writer(context)
+        self.engine.providers.set_trait(provider, trait, present=present, writer=writer)
 
     def delete_provider(self, context: RequestContext, provider: str) -> None:
-        self.engine.providers.delete(provider)
+        self.engine.providers.delete(provider, self._writer(context))
 
     def set_aggregate_members(
         self, context: RequestContext, aggregate: str, providers: Sequence[str]
@@ -151,3 +174,11 @@ class PlacementManager:
         self, context: RequestContext, aggregate: str, providers: Sequence[str]
     ) -> dict[str, list[str]]:
         return self.engine.aggregates.get_members(aggregate, providers)
+
+    def _writer(self, context: RequestContext) -> CellWriter | None:
+        """Return the cell whose conductor signed a message; None if its writes are unrestricted."""
+        signer = context.signer
+        if signer is None or signer.role != CELL_CONDUCTOR or signer.scope is None:
+            return None
+        post = self._top_bus.post
+        return CellWriter(signer.scope, may_adopt=post is not None and not post.is_required)

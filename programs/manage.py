@@ -51,6 +51,7 @@ _PLACES = {
     "key revoke": "key_commands:KeyRevoke",
     "placement audit": "placement_commands:PlacementAudit",
     "placement heal-allocations": "placement_heal:PlacementHealAllocations",
+    "placement adopt-providers": "placement_adopt:PlacementAdoptProviders",
     "placement sync-aggregates": "placement_sync:PlacementSyncAggregates",
 }
 COMMANDS = {words: f"programs.operator.{place}" for words, place in _PLACES.items()}

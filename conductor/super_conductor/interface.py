@@ -416,8 +416,8 @@ class SuperConductorAPI(Interface):
         """
 
     # Between cells, called by the conductor of the cell ``cell_uuid``. They raise
-    # CellUnavailable, and Conflict when the instance does not (or no longer) change cells in that
-    # move.
+    # CellUnavailable, Conflict when the instance does not (or no longer) change cells in that
+    # move, and NotItsOwn when the cell does not take part in it.
 
     @call(CELL_ITSELF)
     def execute_in_other_cell(

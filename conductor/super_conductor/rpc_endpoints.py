@@ -58,7 +58,7 @@ def make_endpoints(
             builds, deletes, servers, operations, remote_servers,
         ),
         Overview(conf, database, scheduler),
-        CellRelay(database, cells, deletes),
+        CellRelay(database, cells, deletes, placement),
         DryRuns(conf, database, cells, scheduler),
         FlavorsEndpoint(database, now),
         ImagesEndpoint(database, now),

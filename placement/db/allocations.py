@@ -1,16 +1,26 @@
 """Ledger in the database: loaded from its rows under the epoch's lock, and stored."""
 
 import datetime as dt
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from sqlalchemy.orm import Session
 
-from placement.db import epochs, inventories, ledger_postgresql, ledger_rows, names, providers
+from placement.db import (
+    epochs,
+    inventories,
+    ledger_postgresql,
+    ledger_rows,
+    names,
+    provider_traits,
+    providers,
+)
 from placement.db.ledger_rows import Changes
 from placement.ledger.ledger import Account, Holding, Ledger, Provider
+from placement.ownership import ConsumerCells
 from placement.providers import names as known
 from placement.providers.inventory import Inventory
+from placement.providers.sharing import SHARING_TRAIT
 
 
 def open_ledger(
@@ -19,11 +29,13 @@ def open_ledger(
     consumers: Collection[str],
     providers: Collection[str],
     classes: Collection[str] = (),
+    is_by_cell: bool = False,
 ) -> tuple[int, Ledger]:
     """Return the epoch of this write, and a ledger of these consumers and providers.
 
-    The ledger also contains the providers of the consumers' allocations, and which of the resource
-    classes exist. Must be the first call in its transaction, since it takes the epoch's lock.
+    The ledger also contains the providers of the consumers' allocations, which of the resource
+    classes exist and, for writes by cells, which providers without an owner share. Must be the
+    first call in its transaction, since it takes the epoch's lock.
     """
     found = _rows(session).lock_and_read(session, consumers, providers)
     holdings = dict[str, Holding | None].fromkeys(consumers)
@@ -31,9 +43,11 @@ def open_ledger(
     providers_found = _providers(found.accounts)
     ledger = Ledger(
         holdings=holdings,
-        fences=dict(found.fences),
+        fences={row[0]: row[1] for row in found.fences},
+        cells={row[0]: ConsumerCells(row[2], row[3]) for row in found.fences},
         providers=providers_found,
         classes=_known_classes(session, classes, providers_found.values()),
+        sharing=_sharing(session, providers_found) if is_by_cell else frozenset(),
     )
     return found.epoch, ledger
 
@@ -45,11 +59,24 @@ def store(session: Session, ledger: Ledger, epoch: int, now: dt.datetime) -> Non
     _add_holdings(changes, ledger)
     _add_usages(changes, ledger)
     changes.steps = {item.id: item.steps for item in ledger.providers.values() if item.steps}
-    changes.fences = [
-        {"consumer_uuid": uuid, "fence": ledger.fences[uuid], "updated_at": now}
-        for uuid in ledger.changed_fences
-    ]
+    changes.fences = [_fence_row(ledger, uuid, now) for uuid in ledger.changed_fences]
     _rows(session).write(session, changes)
+
+
+def _fence_row(ledger: Ledger, uuid: str, now: dt.datetime) -> dict[str, Any]:
+    cells = ledger.cells.get(uuid, ConsumerCells())
+    return {
+        "consumer_uuid": uuid,
+        "fence": ledger.fences[uuid],
+        "updated_at": now,
+        "cell_uuid": cells.home,
+        "other_cell_uuid": cells.other,
+    }
+
+
+def _sharing(session: Session, found: Mapping[str, Provider]) -> frozenset[str]:
+    unowned = [uuid for uuid, provider in found.items() if provider.cell_uuid is None]
+    return frozenset(provider_traits.with_trait(session, unowned, SHARING_TRAIT))
 
 
 def _rows(session: Session) -> Any:
@@ -69,10 +96,12 @@ def _holdings(rows: Iterable[Any]) -> dict[str, Holding]:
 
 def _providers(rows: Iterable[Any]) -> dict[str, Provider]:
     providers: dict[str, Provider] = {}
-    for uuid, number, name, generation, resource_class, class_id, used, *figures in rows:
+    for uuid, number, name, generation, cell, resource_class, class_id, used, *figures in rows:
         provider = providers.get(uuid)
         if provider is None:
-            provider = providers[uuid] = Provider(id=number, name=name, generation=generation)
+            provider = providers[uuid] = Provider(
+                id=number, name=name, generation=generation, cell_uuid=cell
+            )
         if resource_class is not None:
             figures[-1] = float(figures[-1])  # JSON does not distinguish 1 and 1.0
             provider.accounts[resource_class] = Account(class_id, Inventory(*figures), used)

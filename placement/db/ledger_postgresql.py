@@ -26,7 +26,8 @@ PREPARE armillary_lock AS
 
 PREPARE armillary_read (varchar[], varchar[]) AS SELECT
     (SELECT epoch FROM placement_epoch WHERE id = 1),
-    (SELECT json_agg(json_build_array(consumer_uuid, fence))
+    (SELECT json_agg(json_build_array(
+        consumer_uuid, fence, cell_uuid, other_cell_uuid))
      FROM consumer_fences WHERE consumer_uuid = ANY($1))::text,
     (SELECT json_agg(json_build_array(
         c.uuid, c.generation, c.consumer_type, c.project_id, c.user_id, p.uuid, k.name, a.amount))
@@ -37,7 +38,7 @@ PREPARE armillary_read (varchar[], varchar[]) AS SELECT
      JOIN resource_providers p ON p.id = a.resource_provider_id
      JOIN resource_classes k ON k.id = a.resource_class_id)::text,
     (SELECT json_agg(json_build_array(
-        p.uuid, p.id, p.name, p.generation, k.name, k.id, coalesce(u.used, 0),
+        p.uuid, p.id, p.name, p.generation, p.cell_uuid, k.name, k.id, coalesce(u.used, 0),
         i.total, i.reserved, i.min_unit, i.max_unit, i.step_size, i.allocation_ratio))
      FROM resource_providers p
      LEFT JOIN inventories i ON i.resource_provider_id = p.id
@@ -82,11 +83,12 @@ PREPARE armillary_rise (bigint[], bigint[], timestamp) AS
     UPDATE resource_providers SET generation = generation + r.steps, updated_at = $3
     FROM unnest($1, $2) AS r (id, steps) WHERE resource_providers.id = r.id;
 
-PREPARE armillary_fences (varchar[], bigint[], timestamp[]) AS
-    INSERT INTO consumer_fences (consumer_uuid, fence, updated_at)
-    SELECT * FROM unnest($1, $2, $3)
+PREPARE armillary_fences (varchar[], bigint[], timestamp[], varchar[], varchar[]) AS
+    INSERT INTO consumer_fences (consumer_uuid, fence, updated_at, cell_uuid, other_cell_uuid)
+    SELECT * FROM unnest($1, $2, $3, $4, $5)
     ON CONFLICT (consumer_uuid) DO UPDATE SET
-        fence = excluded.fence, updated_at = excluded.updated_at;
+        fence = excluded.fence, updated_at = excluded.updated_at,
+        cell_uuid = excluded.cell_uuid, other_cell_uuid = excluded.other_cell_uuid;
 """
 _LOCK_AND_READ = (
     f"{_PLANNING} EXECUTE armillary_lock; EXECUTE armillary_read (%s::varchar[], %s::varchar[])"
@@ -94,7 +96,7 @@ _LOCK_AND_READ = (
 _CONSUMER = ("uuid", "generation", "consumer_type", "project_id", "user_id", "updated_at")
 _ALLOCATION = ("consumer_uuid", "resource_provider_id", "resource_class_id", "amount")
 _USAGE = ("resource_provider_id", "resource_class_id", "used", "epoch")
-_FENCE = ("consumer_uuid", "fence", "updated_at")
+_FENCE = ("consumer_uuid", "fence", "updated_at", "cell_uuid", "other_cell_uuid")
 
 
 def lock_and_read(

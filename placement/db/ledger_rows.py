@@ -43,6 +43,7 @@ _ACCOUNTS = (
         ResourceProvider.id,
         ResourceProvider.name,
         ResourceProvider.generation,
+        ResourceProvider.cell_uuid,
         ResourceClass.name,
         ResourceClass.id,
         func.coalesce(Usage.used, 0),
@@ -62,9 +63,12 @@ _ACCOUNTS = (
     )
     .where(ResourceProvider.uuid.in_(any_of()))
 )
-_FENCES = select(ConsumerFence.consumer_uuid, ConsumerFence.fence).where(
-    ConsumerFence.consumer_uuid.in_(any_of())
-)
+_FENCES = select(
+    ConsumerFence.consumer_uuid,
+    ConsumerFence.fence,
+    ConsumerFence.cell_uuid,
+    ConsumerFence.other_cell_uuid,
+).where(ConsumerFence.consumer_uuid.in_(any_of()))
 _DROP_ALLOCATIONS = delete(Allocation.table()).where(Allocation.consumer_uuid.in_(any_of()))
 _DROP_CONSUMERS = delete(Consumer.table()).where(Consumer.uuid.in_(any_of()))
 _RISE = (
@@ -81,9 +85,10 @@ _RISE = (
 class Found:
     """Stored rows, as tuples.
 
-    ``fences``: consumer, fence. ``held``: consumer, generation, type, project, user, provider,
-    class, amount. ``accounts``: provider, its id, name and generation, class, its id, usage, the
-    six values of the inventory; the class is None for a provider without inventories.
+    ``fences``: consumer, fence, its cell and the other one. ``held``: consumer, generation, type,
+    project, user, provider, class, amount. ``accounts``: provider, its id, name, generation and
+    cell, class, its id, usage, the six values of the inventory; the class is None for a provider
+    without inventories.
     """
 
     epoch: int

@@ -96,6 +96,8 @@ class ResourceProvider(Base):
         ForeignKey("resource_providers.id"), index=True
     )
     updated_at: Mapped[dt.datetime] = mapped_column(DateTime, server_default=_LONG_AGO)
+    cell_uuid: Mapped[str | None] = mapped_column(String(UUID_LENGTH))
+    """The cell that owns it: see ``placement.ownership``."""
 
 
 class Inventory(Base):
@@ -190,13 +192,18 @@ class ResourceProviderAggregate(Base):
 
 
 class ConsumerFence(Base):
-    """The highest fence seen for a consumer, with or without allocations."""
+    """The highest fence seen for a consumer, with or without allocations.
+
+    The cells are those of ``placement.ownership.ConsumerCells``.
+    """
 
     __tablename__ = "consumer_fences"
 
     consumer_uuid: Mapped[str] = mapped_column(String(UUID_LENGTH), primary_key=True)
     fence: Mapped[int] = mapped_column(BigInteger)
     updated_at: Mapped[dt.datetime] = mapped_column(DateTime, index=True)
+    cell_uuid: Mapped[str | None] = mapped_column(String(UUID_LENGTH))
+    other_cell_uuid: Mapped[str | None] = mapped_column(String(UUID_LENGTH))
 
 
 class ProviderTombstone(Base):

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from placement.db import names
 from placement.db.models import ResourceProvider, ResourceProviderTrait, Trait
-from placement.db.statements import any_of, execute_in, insert_rows
+from placement.db.statements import any_of, execute_in, in_lists, insert_rows
 
 _MEMBER = ResourceProviderTrait.table()
 _TRAITS = (
@@ -27,9 +27,23 @@ _TRAITS = (
     .outerjoin(Trait, Trait.id == ResourceProviderTrait.trait_id)
     .where(ResourceProvider.uuid == bindparam("uuid"))
 )
+_WITH_TRAIT = (
+    select(ResourceProvider.uuid)
+    .join(ResourceProviderTrait, ResourceProviderTrait.resource_provider_id == ResourceProvider.id)
+    .join(Trait, Trait.id == ResourceProviderTrait.trait_id)
+    .where(Trait.name == bindparam("trait"), ResourceProvider.uuid.in_(any_of()))
+)
 _DELETE = delete(_MEMBER).where(
     _MEMBER.c.trait_id == bindparam("trait_id"), _MEMBER.c.resource_provider_id.in_(any_of())
 )
+
+
+def with_trait(session: Session, uuids: Iterable[str], trait: str) -> set[str]:
+    """Return those of these providers that have a trait."""
+    found: set[str] = set()
+    for part in in_lists(uuids):
+        found.update(session.scalars(_WITH_TRAIT, {"trait": trait, "any_of": part}))
+    return found
 
 
 @dataclass(slots=True)

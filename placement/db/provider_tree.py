@@ -98,8 +98,12 @@ def insert(
     epoch: int,
     now: dt.datetime,
 ) -> None:
-    """Create a provider with generation 0."""
-    row = {"uuid": uuid, "name": name, "generation": 0, "epoch": epoch, "updated_at": now}
+    """Create a provider with generation 0; it belongs to the cell of its parent."""
+    owner = None if parent is None else providers.owners(session, [parent.uuid])[parent.uuid]
+    row = {
+        "uuid": uuid, "name": name, "generation": 0, "epoch": epoch, "updated_at": now,
+        "cell_uuid": owner,
+    }  # fmt: skip
     insert_rows(session, _PROVIDER, [row])
     number = providers.get_ids(session, [uuid])[uuid]
     set_parent(session, number, [number], parent)
@@ -119,6 +123,17 @@ def get_subtree(session: Session, provider_id: int) -> list[int]:
     found = [provider_id]
     for number in found:  # grows during the loop
         found += children[number]
+    return found
+
+
+def owners_below(session: Session, uuids: Collection[str]) -> dict[str, str | None]:
+    """Return UUID -> cell of the existing ones of these providers, and of all below them."""
+    found: dict[str, str | None] = {}
+    level = providers.owners(session, uuids)
+    while level:
+        found |= level
+        children = {child for _, child in rows_in(session, _CHILDREN, level)}
+        level = providers.owners(session, children - found.keys())
     return found
 
 

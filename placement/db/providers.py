@@ -29,7 +29,11 @@ from placement.providers.provider_report import Facts
 
 _PROVIDER = ResourceProvider.table()
 _PROVIDERS = select(
-    ResourceProvider.id, ResourceProvider.uuid, ResourceProvider.name, ResourceProvider.generation
+    ResourceProvider.id,
+    ResourceProvider.uuid,
+    ResourceProvider.name,
+    ResourceProvider.generation,
+    ResourceProvider.cell_uuid,
 ).where(ResourceProvider.uuid.in_(any_of()))
 _IDS = select(ResourceProvider.uuid, ResourceProvider.id).where(ResourceProvider.uuid.in_(any_of()))
 _UUIDS_BY_NAME = select(ResourceProvider.name, ResourceProvider.uuid).where(
@@ -70,6 +74,12 @@ _RENAME = (
     .where(_PROVIDER.c.id == bindparam("provider_id"))
     .values(name=bindparam("new_name"))
 )
+_OWNERS = select(ResourceProvider.uuid, ResourceProvider.cell_uuid).where(
+    ResourceProvider.uuid.in_(any_of())
+)
+_SET_OWNER = (
+    update(_PROVIDER).where(_PROVIDER.c.uuid.in_(any_of())).values(cell_uuid=bindparam("owner"))
+)
 _BECOME_ROOTS = (
     update(_PROVIDER).where(_PROVIDER.c.uuid.in_(any_of())).values(root_provider_id=_PROVIDER.c.id)
 )
@@ -96,6 +106,7 @@ def get_cluster_metadata(session: Session, uuids: Collection[str]) -> dict[str, 
             used=frozenset(used[row.id]),
             generation=row.generation,
             id=row.id,
+            cell_uuid=row.cell_uuid,
         )
         for row in providers
     }
@@ -147,6 +158,16 @@ def touch(session: Session, ids: Collection[int], epoch: int, now: dt.datetime) 
 def touch_quietly(session: Session, ids: Collection[int], epoch: int, now: dt.datetime) -> None:
     """Make readers reload providers without a new generation, which the API sometimes requires."""
     execute_in(session, _TOUCH_QUIETLY, ids, new_epoch=epoch, now=now)
+
+
+def owners(session: Session, uuids: Collection[str]) -> dict[str, str | None]:
+    """Return UUID -> the cell that owns it, for the existing ones of these providers."""
+    return {row.uuid: row.cell_uuid for row in rows_in(session, _OWNERS, uuids)}
+
+
+def set_owner(session: Session, uuids: Collection[str], cell_uuid: str) -> None:
+    """Store the cell that owns providers."""
+    execute_in(session, _SET_OWNER, uuids, owner=cell_uuid)
 
 
 def has_children(session: Session, provider_id: int) -> bool:
@@ -201,6 +222,7 @@ def _insert_providers(
             "generation": facts.generation,
             "epoch": epoch,
             "updated_at": now,
+            "cell_uuid": facts.cell_uuid,
         }
         for facts in providers
     ]

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 from armillary import exception
-from objects.allocation import ClaimResult
+from objects.allocation import ClaimResult, ClaimStatus
 from objects.packed.claim_batch import AnyClaim, Claimed
+from placement.ledger.cell_scope import CellScope
 from placement.ledger.ledger import Ledger
 from placement.ledger.ledger_commit import LedgerCommit, Work
+from placement.ownership import CellWriter, ConsumerCells
 from placement.providers import names
 from placement.providers.inventory import AMOUNT_MAX
 
@@ -33,41 +35,70 @@ class ClaimWriter:
             for each in self.claim_batch(claims)
         ]
 
-    def claim_batch(self, claims: Sequence[AnyClaim]) -> list[Claimed]:
-        """Write claims as ``claim`` does, but return plain results instead of versioned objects."""
+    def claim_batch(
+        self, claims: Sequence[AnyClaim], writer: CellWriter | None = None
+    ) -> list[Claimed]:
+        """Write claims as ``claim`` does, but return plain results instead of versioned objects.
+
+        A claim for a consumer that is not the writer's, or on a provider that is not, is refused
+        with ``FOREIGN``.
+        """
         self._commit.check_size("claims", len(claims))
         for claim in claims:
             _check_claim(claim)
+
+        def apply(ledger: Ledger) -> list[Claimed]:
+            scope = None if writer is None else CellScope(writer, ledger)
+            return [_claimed(ledger, claim, scope) for claim in claims]
+
         work = Work(
-            lambda ledger: [ledger.claim(claim) for claim in claims],
+            apply,
             consumers=[claim.consumer_uuid for claim in claims],
             providers=[provider for claim in claims for provider in claim.allocations],
+            is_by_cell=writer is not None,
         )
         return cast("list[Claimed]", self._commit.submit(work))
 
-    def release(self, consumers: Mapping[str, int]) -> None:
-        """Delete all allocations of these consumers (UUID -> fence)."""
+    def release(self, consumers: Mapping[str, int], writer: CellWriter | None = None) -> None:
+        """Delete all allocations of these consumers (UUID -> fence).
+
+        Raises ``NotItsOwn``, and deletes nothing, if one of them is in another cell than the
+        writer's. One that no cell had is left alone.
+        """
         self._commit.check_size("consumers", len(consumers))
         for consumer, fence in consumers.items():
             _check_consumer(consumer, fence)
 
         def apply(ledger: Ledger) -> None:
-            for consumer, fence in consumers.items():
-                ledger.release(consumer, fence)
+            known = list(consumers)
+            if writer is not None:
+                scope = CellScope(writer, ledger)
+                known = [consumer for consumer in consumers if not scope.is_unknown(consumer)]
+                for consumer in known:
+                    scope.check(consumer)
+            for consumer in known:
+                ledger.release(consumer, consumers[consumer])
 
-        self._commit.submit(Work(apply, consumers=list(consumers)))
+        self._submit(apply, list(consumers), writer)
 
-    def release_unchanged(self, consumers: Mapping[str, int]) -> list[str]:
+    def release_unchanged(
+        self, consumers: Mapping[str, int], writer: CellWriter | None = None
+    ) -> list[str]:
         """Delete all allocations of consumers whose generation is unchanged.
 
         Returns, sorted, the consumers that have no allocations now. Raises ``Invalid`` for invalid
-        UUIDs or too many consumers.
+        UUIDs or too many consumers; ``NotItsOwn`` as ``release`` does.
         """
         self._commit.check_size("consumers", len(consumers))
         for consumer in consumers:
             _check_uuid(consumer)
 
         def apply(ledger: Ledger) -> list[str]:
+            if writer is not None:
+                scope = CellScope(writer, ledger)
+                for consumer in consumers:
+                    if ledger.holdings[consumer] is not None:
+                        scope.check(consumer)
             released = []
             for consumer, generation in sorted(consumers.items()):
                 holding = ledger.holdings[consumer]
@@ -79,7 +110,7 @@ class ClaimWriter:
                 released.append(consumer)
             return released
 
-        return cast("list[str]", self._commit.submit(Work(apply, consumers=list(consumers))))
+        return cast("list[str]", self._submit(apply, list(consumers), writer))
 
     def move(
         self,
@@ -89,8 +120,13 @@ class ClaimWriter:
         *,
         is_replacing: bool = False,
         consumer_type: str | None = None,
+        writer: CellWriter | None = None,
     ) -> None:
-        """Move all allocations of one consumer to another, atomically."""
+        """Move all allocations of one consumer to another, atomically.
+
+        Raises ``NotItsOwn`` if one of them is in another cell than the writer's, or only one is in
+        any.
+        """
         _check_consumer(source, fence)
         _check_consumer(target, fence)
         if source == target:
@@ -99,11 +135,42 @@ class ClaimWriter:
             _check_text(target, "consumer_type", consumer_type)
 
         def apply(ledger: Ledger) -> None:
+            both = (source, target)
+            if writer is not None and any(ledger.holdings[one] is not None for one in both):
+                scope = CellScope(writer, ledger)
+                for one in both:
+                    scope.check(one)
             ledger.move(
                 source, target, fence, is_replacing=is_replacing, consumer_type=consumer_type
             )
 
-        self._commit.submit(Work(apply, consumers=[source, target]))
+        self._submit(apply, [source, target], writer)
+
+    def set_cells(self, consumers: Sequence[str], cells: Sequence[str]) -> None:
+        """Store the cell of consumers, or both while they move between two. Raises ``Invalid``."""
+        self._commit.check_size("consumers", len(consumers))
+        for uuid in (*consumers, *cells):
+            _check_uuid(uuid)
+        if len(cells) not in (1, 2):
+            raise exception.Invalid(reason=f"a consumer is in one cell or two, not {len(cells)}")
+
+        def apply(ledger: Ledger) -> None:
+            for consumer in consumers:
+                ledger.set_cells(consumer, ConsumerCells(*cells))
+
+        self._submit(apply, list(consumers), None)
+
+    def _submit(
+        self, apply: Callable[[Ledger], Any], consumers: list[str], writer: CellWriter | None
+    ) -> Any:
+        return self._commit.submit(Work(apply, consumers=consumers, is_by_cell=writer is not None))
+
+
+def _claimed(ledger: Ledger, claim: AnyClaim, scope: CellScope | None) -> Claimed:
+    foreign = None if scope is None else scope.claim_refusal(claim)
+    if foreign is not None:
+        return Claimed(claim.consumer_uuid, ClaimStatus.FOREIGN, foreign)
+    return ledger.claim(claim)
 
 
 def _check_claim(claim: AnyClaim) -> None:

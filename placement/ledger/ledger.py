@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from armillary import exception
 from objects.allocation import ALREADY_HELD, ClaimStatus
 from objects.packed.claim_batch import AnyClaim, Claimed
+from placement.ownership import ConsumerCells
 from placement.providers.inventory import Inventory
 
 Amounts = dict[str, dict[str, int]]
@@ -65,6 +66,7 @@ class Provider:
     generation: int = 0
     steps: int = 0
     stored_inventories: Mapping[str, Inventory] | None = None
+    cell_uuid: str | None = None
 
     def increment_generation(self, steps: int = 1) -> None:
         """Increment the generation."""
@@ -78,13 +80,16 @@ class Ledger:
 
     It must contain everything that the work names: each consumer, and each existing provider that
     is claimed or has allocations of these consumers. ``classes`` are the existing custom resource
-    classes that the work names.
+    classes that the work names, ``cells`` those of the consumers with a fence, and ``sharing`` the
+    providers without an owner that share their inventories.
     """
 
     holdings: dict[str, Holding | None]
     fences: dict[str, int]
     providers: dict[str, Provider]
     classes: frozenset[str] = frozenset()
+    cells: dict[str, ConsumerCells] = field(default_factory=dict)
+    sharing: frozenset[str] = frozenset()
     changed_consumers: set[str] = field(default_factory=set)
     changed_fences: set[str] = field(default_factory=set)
     changed_accounts: set[tuple[str, str]] = field(default_factory=set)
@@ -159,6 +164,12 @@ class Ledger:
             self._book(taken, sign=1)
         self._put(consumer, holding)
 
+    def set_cells(self, consumer: str, cells: ConsumerCells) -> None:
+        """Store the cells of a consumer."""
+        if self.cells.get(consumer) != cells:
+            self.cells[consumer] = cells
+            self._set_fence(consumer, self.fences.get(consumer, 0))
+
     def increment_generation(self, providers: Iterable[str]) -> None:
         """Increment the generations of providers: once per transaction."""
         for uuid in providers:
@@ -224,8 +235,18 @@ class Ledger:
     def _put(self, consumer: str, holding: Holding | None) -> None:
         if holding is not None:
             holding = replace(holding, generation=holding.generation + 1)
+        self._note_cell(consumer, holding or self.holdings[consumer])
         self.holdings[consumer] = holding
         self.changed_consumers.add(consumer)
+
+    def _note_cell(self, consumer: str, holding: Holding | None) -> None:
+        """Keep in mind which cell a consumer is in, if it is in one and not between two."""
+        known = self.cells.get(consumer)
+        if holding is None or (known is not None and known.other is not None):
+            return
+        owners = {self.providers[uuid].cell_uuid for uuid in holding.amounts} - {None}
+        if len(owners) == 1:
+            self.cells[consumer] = ConsumerCells(owners.pop())
 
     def _book(self, amounts: Amounts, *, sign: int) -> None:
         for provider, resources in amounts.items():

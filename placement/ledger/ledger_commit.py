@@ -19,13 +19,15 @@ from placement.ledger.ledger import Ledger
 class Work:
     """The work of one call: what it applies to the ledger, and the names it refers to.
 
-    ``classes`` are the resource classes whose existence it must know.
+    ``classes`` are the resource classes whose existence it must know; ``is_by_cell`` means that it
+    needs to know which providers without an owner share.
     """
 
     apply: Callable[[Ledger], Any]
     consumers: Sequence[str]
     providers: Sequence[str] = ()
     classes: Iterable[str] = ()
+    is_by_cell: bool = False
 
 
 class LedgerCommit:
@@ -77,6 +79,7 @@ class LedgerCommit:
             consumers={uuid for work in group for uuid in work.consumers},
             providers={uuid for work in group for uuid in work.providers},
             classes={name for work in group for name in work.classes},
+            is_by_cell=any(work.is_by_cell for work in group),
         )
         outcomes = [_outcome(work, ledger) for work in group]
         allocations.store(session, ledger, epoch, self._clock())

@@ -24,6 +24,7 @@ class Facts:
     used: frozenset[str] = field(default=frozenset(), compare=False)
     generation: int = field(default=0, compare=False)
     id: int | None = field(default=None, compare=False)
+    cell_uuid: str | None = field(default=None, compare=False)
 
 
 def is_provider_name(value: object) -> bool:
@@ -53,6 +54,7 @@ def facts_after(report: Mapping[str, Any], present: Facts | None) -> Facts:
         used=present.used if present else frozenset(),
         generation=present.generation if present else 0,
         id=present.id if present else None,
+        cell_uuid=present.cell_uuid if present else None,
     )
 
 

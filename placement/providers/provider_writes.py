@@ -18,6 +18,7 @@ from objects.hosts.provider_result import ProviderResult
 from placement.db import allocations, consumers, epochs, provider_tree
 from placement.db import providers as queries
 from placement.ledger.allocation_transaction import AllocationTransaction
+from placement.ownership import CellWriter
 from placement.providers import names, tree_reshape
 from placement.providers.provider_report import Facts, is_provider_name
 from placement.providers.tree_reports import (
@@ -46,8 +47,13 @@ class ProviderWriter:
         self._database = database
         self._clock = clock
 
-    def set_providers(self, reports: Sequence[Mapping[str, Any]]) -> list[ProviderResult]:
-        """Create or update providers, each independently; see ``PlacementAPI.set_providers``."""
+    def set_providers(
+        self, reports: Sequence[Mapping[str, Any]], writer: CellWriter | None = None
+    ) -> list[ProviderResult]:
+        """Create or update providers, each independently; see ``PlacementAPI.set_providers``.
+
+        A ``writer`` owns what it creates; providers of other cells are refused.
+        """
         for report in reports:
             if not isinstance(report, Mapping):
                 raise exception.Invalid(reason=f"a provider must be an object, not {report!r}")
@@ -56,16 +62,18 @@ class ProviderWriter:
         ]
         results: list[ProviderResult] = []
         for part in _parts(plain):
-            write = functools.partial(_write, reports=part, clock=self._clock)
+            write = functools.partial(_write, reports=part, clock=self._clock, writer=writer)
             results += self._database.run_in_writer(write)
         for place, report in enumerate(reports):
             if results[place].error and report.get(RESHAPE) is True:
-                results[place] = self._reshape(plain[place], results[place])
+                results[place] = self._reshape(plain[place], results[place], writer)
         return results
 
-    def _reshape(self, report: Mapping[str, Any], refused: ProviderResult) -> ProviderResult:
+    def _reshape(
+        self, report: Mapping[str, Any], refused: ProviderResult, writer: CellWriter | None
+    ) -> ProviderResult:
         """Retry a refused report after moving the allocations of its tree, in one transaction."""
-        write = functools.partial(_reshape, report=report, clock=self._clock)
+        write = functools.partial(_reshape, report=report, clock=self._clock, writer=writer)
         try:
             return self._database.run_in_writer(write) or refused
         except exception.Unavailable:
@@ -73,8 +81,14 @@ class ProviderWriter:
         except exception.ArmillaryError as error:
             return replace(refused, error=str(error))
 
-    def set_trait(self, provider: str, trait: str, *, present: bool) -> None:
-        """Add or remove a trait. Raises ``ResourceProviderNotFound``, ``TraitNotFound``."""
+    def set_trait(
+        self, provider: str, trait: str, *, present: bool, writer: CellWriter | None = None
+    ) -> None:
+        """Add or remove a trait.
+
+        Raises ``ResourceProviderNotFound``, ``TraitNotFound``; ``NotItsOwn`` if the provider is not
+        the writer's.
+        """
         if not names.is_trait(trait):
             raise exception.TraitNotFound(traits=trait)
 
@@ -83,20 +97,54 @@ class ProviderWriter:
             old = queries.get_cluster_metadata(session, [provider]).get(provider)
             if old is None:
                 raise exception.ResourceProviderNotFound(provider=provider)
+            if writer is not None:
+                writer.check_provider(provider, old.cell_uuid)
             traits = old.traits | {trait} if present else old.traits - {trait}
             queries.store(session, [(old, replace(old, traits=traits))], epoch, self._clock())
 
         self._database.run_in_writer(write)
 
-    def delete(self, provider: str) -> None:
+    def adopt(
+        self, cell_uuid: str, providers: Sequence[str], *, is_replacing: bool = False
+    ) -> list[str]:
+        """Give providers and those below them to a cell; return those it did not have before.
+
+        Those of other cells are left alone unless ``is_replacing``. Raises ``Invalid`` for a cell
+        or too many providers.
+        """
+        if not names.is_uuid(cell_uuid):
+            raise exception.Invalid(reason="a cell must be named by its UUID, in lower case")
+        if len(providers) > TRANSACTION_SIZE_MAX:
+            raise exception.Invalid(
+                reason=f"{len(providers)} providers were given; at most {TRANSACTION_SIZE_MAX} "
+                "are allowed"
+            )
+
+        def write(session: Session) -> list[str]:
+            epochs.lock(session)
+            present = provider_tree.owners_below(session, providers)
+            changed = [
+                uuid
+                for uuid, owner in present.items()
+                if owner != cell_uuid and (owner is None or is_replacing)
+            ]
+            queries.set_owner(session, changed, cell_uuid)
+            return sorted(changed)
+
+        return self._database.run_in_writer(write)
+
+    def delete(self, provider: str, writer: CellWriter | None = None) -> None:
         """Delete a provider; no error if it does not exist.
 
-        Raises ``ResourceProviderInUse`` if it has allocations, ``ResourceProviderHasChildren``.
+        Raises ``ResourceProviderInUse`` if it has allocations, ``ResourceProviderHasChildren``;
+        ``NotItsOwn`` if it is not the writer's.
         """
 
         def write(session: Session) -> None:
             epoch = epochs.lock(session)
             number = queries.get_ids(session, [provider]).get(provider)
+            if number is not None and writer is not None:
+                writer.check_provider(provider, queries.owners(session, [provider])[provider])
             if number is not None:
                 remove_unused(session, provider, number, epoch, self._clock())
 
@@ -129,7 +177,10 @@ def _parts(reports: Sequence[Mapping[str, Any]]) -> Iterator[list[Mapping[str, A
 
 
 def _reshape(
-    session: Session, report: Mapping[str, Any], clock: Callable[[], dt.datetime]
+    session: Session,
+    report: Mapping[str, Any],
+    clock: Callable[[], dt.datetime],
+    writer: CellWriter | None,
 ) -> ProviderResult | None:
     """Write a tree in both shapes, move its allocations, then write it in its new shape.
 
@@ -144,7 +195,8 @@ def _reshape(
     lost = tree_reshape.removed_classes(report, before)
     if not lost:
         return None
-    _, wide_change = _planned(session, tree_reshape.merged_report(report, lost, before.facts))
+    wide = tree_reshape.merged_report(report, lost, before.facts)
+    _, wide_change = _planned(session, wide, writer)
     provider_tree.store_reports(session, [wide_change], epoch, clock())
     holders = {
         row.uuid
@@ -155,7 +207,7 @@ def _reshape(
     epoch, ledger = allocations.open_ledger(session, consumers=holders, providers=members)
     AllocationTransaction(ledger, tree_reshape.moves(ledger, lost, wide_change)).settle()
     allocations.store(session, ledger, epoch, clock())
-    result, change = _planned(session, report)
+    result, change = _planned(session, report, writer)
     provider_tree.store_reports(session, [change], epochs.lock(session), clock())
     LOG.info(
         "Resource provider %s was reshaped; the allocations of %d consumers moved with it",
@@ -164,9 +216,11 @@ def _reshape(
     return result
 
 
-def _planned(session: Session, report: Mapping[str, Any]) -> tuple[ProviderResult, TreeChange]:
+def _planned(
+    session: Session, report: Mapping[str, Any], writer: CellWriter | None
+) -> tuple[ProviderResult, TreeChange]:
     """Return the result of one report, and its changes. Raises Conflict if it is refused."""
-    plan = _plan(session, [report])
+    plan = _plan(session, [report], writer)
     result = plan.add(report)
     if result.error:
         raise exception.Conflict(reason=result.error)
@@ -174,16 +228,23 @@ def _planned(session: Session, report: Mapping[str, Any]) -> tuple[ProviderResul
 
 
 def _write(
-    session: Session, reports: Sequence[Mapping[str, Any]], clock: Callable[[], dt.datetime]
+    session: Session,
+    reports: Sequence[Mapping[str, Any]],
+    clock: Callable[[], dt.datetime],
+    writer: CellWriter | None,
 ) -> list[ProviderResult]:
     epoch = epochs.lock(session)
-    plan = _plan(session, reports)
+    plan = _plan(session, reports, writer)
     results = [plan.add(report) for report in reports]
     provider_tree.store_reports(session, plan.changes, epoch, clock())
+    if writer is not None:
+        queries.set_owner(session, plan.adopted, writer.cell_uuid)
     return results
 
 
-def _plan(session: Session, reports: Sequence[Mapping[str, Any]]) -> _Plan:
+def _plan(
+    session: Session, reports: Sequence[Mapping[str, Any]], writer: CellWriter | None
+) -> _Plan:
     uuids = {uuid for report in reports for uuid in named_in(report)}
     wanted = {
         str(name) for report in reports for name in names_in(report) if is_provider_name(name)
@@ -198,14 +259,19 @@ def _plan(session: Session, reports: Sequence[Mapping[str, Any]]) -> _Plan:
             for uuid in named_in(report)
         },
     )
-    return _Plan(stored, queries.get_uuids_by_name(session, wanted))
+    return _Plan(stored, queries.get_uuids_by_name(session, wanted), writer)
 
 
 class _Plan:
     """Changes of a batch of reports, each independent, planned one after the other."""
 
-    def __init__(self, stored: Stored, uuids_by_name: Mapping[str, str]) -> None:
+    def __init__(
+        self, stored: Stored, uuids_by_name: Mapping[str, str], writer: CellWriter | None
+    ) -> None:
         self.changes: list[TreeChange] = []
+        self.adopted: list[str] = []
+        """Providers without an owner that become the writer's."""
+        self._writer = writer
         self._stored = stored
         self._uuids_by_name = dict(uuids_by_name)
         self._seen: set[str] = set()
@@ -216,7 +282,10 @@ class _Plan:
         old = self._stored.facts.get(uuid) if isinstance(uuid, str) else None
         try:
             change = change_of(report, self._stored)
+            self._check_owners(change)
             self._check_unique(change)
+        except exception.NotItsOwn as error:
+            return _result(uuid, None, str(error), is_not_its_own=True)
         except exception.ArmillaryError as error:
             return _result(uuid, old, str(error))
         for _, facts in change.members:
@@ -224,10 +293,33 @@ class _Plan:
             self._uuids_by_name[facts.name] = facts.uuid
         self._seen.update(change.gone)
         members = [
-            (before, _with_next_generation(before, after)) for before, after in change.members
+            (before, self._owned(_with_next_generation(before, after)))
+            for before, after in change.members
         ]
         self.changes.append(replace(change, members=members))
         return _result(uuid, members[0][1], None)
+
+    def _check_owners(self, change: TreeChange) -> None:
+        """Raise NotItsOwn if the writer owns not all of a tree.
+
+        What has no owner below a provider that is the writer's was made in the Placement API.
+        """
+        if self._writer is None:
+            return
+        root, *children = [before for before, _ in change.members]
+        if root is not None:
+            self._writer.check_provider(root.uuid, root.cell_uuid)
+        below = [*children, *(self._stored.facts[uuid] for uuid in change.gone)]
+        for facts in below:
+            if facts is not None and facts.cell_uuid is not None:
+                self._writer.check_provider(facts.uuid, facts.cell_uuid)
+
+    def _owned(self, facts: Facts) -> Facts:
+        if self._writer is None or facts.cell_uuid is not None:
+            return facts
+        if facts.id is not None:
+            self.adopted.append(facts.uuid)
+        return replace(facts, cell_uuid=self._writer.cell_uuid)
 
     def _check_unique(self, change: TreeChange) -> None:
         own = {facts.name: facts.uuid for _, facts in change.members}
@@ -249,11 +341,14 @@ def _with_next_generation(before: Facts | None, after: Facts) -> Facts:
     return after if after == before else replace(after, generation=after.generation + 1)
 
 
-def _result(uuid: object, facts: Facts | None, error: str | None) -> ProviderResult:
+def _result(
+    uuid: object, facts: Facts | None, error: str | None, *, is_not_its_own: bool = False
+) -> ProviderResult:
     inventories = facts.inventories if facts else {}
     return ProviderResult(
         uuid=uuid if isinstance(uuid, str) else "",
         generation=facts.generation if facts else None,
         inventories={name: item.to_plain() for name, item in inventories.items()},
         error=error,
+        is_not_its_own=is_not_its_own,
     )

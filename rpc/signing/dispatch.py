@@ -15,7 +15,7 @@ from rpc.signing import envelope
 from rpc.signing.envelope import Refused
 from rpc.signing.message_signer import Address, MessageSigner, Opened
 from rpc.signing.place import Place
-from rpc.signing.refusal_log import note
+from rpc.signing.refusal_log import note, note_not_its_own
 
 Dispatch = Callable[[Any], Any]
 
@@ -47,7 +47,9 @@ def checked(
         try:
             return dispatch(incoming)
         except oslo_messaging.ExpectedException as failure:
-            _note_not_its_own(failure.exc_info[1], address.topic, opened.message["method"])
+            error = failure.exc_info[1]
+            if isinstance(error, exception.NotItsOwn):
+                note_not_its_own(str(error), address.topic, opened.message["method"])
             raise
 
     return checked_dispatch
@@ -86,12 +88,6 @@ def _refuse_unauthorized(opened: Opened, interface: type[Interface], place: Plac
         return
     note(Refused("unauthorized", why), interface.TOPIC, message["method"])
     raise exception.Forbidden(reason=why)
-
-
-def _note_not_its_own(error: BaseException, topic: str, method: str) -> None:
-    """Log and count what a handler refused because it belongs to another than the signer."""
-    if isinstance(error, exception.NotItsOwn):
-        note(Refused("unauthorized", str(error)), topic, method)
 
 
 def _signed_replies(

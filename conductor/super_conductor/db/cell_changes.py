@@ -25,6 +25,10 @@ class CellChange:
     target_cell_uuid: str | None
     created_at: datetime
 
+    def has(self, cell_uuid: str) -> bool:
+        """Return whether a cell is part of the move."""
+        return cell_uuid in (self.source_cell_uuid, self.target_cell_uuid)
+
     def other(self, cell_uuid: str | None) -> str | None:
         """Return the other cell of the move; None if this cell is not part of it."""
         if cell_uuid == self.source_cell_uuid:

@@ -15,7 +15,7 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from armillary import exception
-from armillary.context import RequestContext
+from armillary.context import RequestContext, admin_context
 from armillary.db import Database
 from conductor.super_conductor.db import cell_changes, cleanups, instance_mappings, moves
 from conductor.super_conductor.db.cell_changes import CellChange
@@ -25,6 +25,7 @@ from conductor.super_conductor.hosts.cells import Cells
 from objects.instance_fault import InstanceFault
 from objects.instances.instance_command import InstanceCommand
 from objects.instances.server_record import ServerRecord
+from placement.interface import PlacementAPI
 
 LOG = logging.getLogger(__name__)
 
@@ -34,9 +35,12 @@ ASKED_MAX = 1000
 class CellRelay:
     """Endpoint for moves between cells, see ``SuperConductorAPI``."""
 
-    def __init__(self, database: Database, cells: Cells, deletes: Deletes) -> None:
+    def __init__(
+        self, database: Database, cells: Cells, deletes: Deletes, placement: PlacementAPI
+    ) -> None:
         self._database = database
         self._cells = cells
+        self._placement = placement
         self._deletes = deletes
 
     def execute_in_other_cell(
@@ -48,7 +52,10 @@ class CellRelay:
         command: InstanceCommand,
     ) -> str | None:
         migration_uuid = record.migration.uuid
-        if self._find(migration_uuid, record.instance.uuid).target_cell_uuid is None:
+        change = self._find(migration_uuid, record.instance.uuid)
+        if change.target_cell_uuid is None:
+            if cell_uuid != change.source_cell_uuid:
+                raise _foreign(cell_uuid, change)
             self._database.run_in_writer(
                 lambda session: cell_changes.set_target(session, migration_uuid, to_cell_uuid)
             )
@@ -117,6 +124,15 @@ class CellRelay:
     def end_cell_change(
         self, context: RequestContext, cell_uuid: str, instance_uuid: str, migration_uuid: str
     ) -> None:
+        with self._database.reader() as session:
+            present = cell_changes.find(session, migration_uuid)
+        if present is None or present.instance_uuid != instance_uuid:
+            return
+        if not present.has(cell_uuid):
+            raise _foreign(cell_uuid, present)
+        # The other cell may not write the instance's allocations any more.
+        self._placement.set_consumer_cells(admin_context(), [instance_uuid], [cell_uuid])
+
         def write(session: Session) -> bool:
             change = cell_changes.find(session, migration_uuid, locked=True)
             other = None if change is None else change.other(cell_uuid)
@@ -152,11 +168,12 @@ class CellRelay:
         return change
 
     def _other(self, migration_uuid: str, instance_uuid: str, cell_uuid: str) -> str:
-        other = self._find(migration_uuid, instance_uuid).other(cell_uuid)
+        change = self._find(migration_uuid, instance_uuid)
+        if not change.has(cell_uuid):
+            raise _foreign(cell_uuid, change)
+        other = change.other(cell_uuid)
         if other is None:
-            raise exception.Conflict(
-                reason=f"cell {cell_uuid} does not take part in migration {migration_uuid}"
-            )
+            raise exception.Conflict(reason=f"migration {migration_uuid} has no other cell yet")
         return other
 
 
@@ -164,6 +181,12 @@ def _not_moving(instance_uuid: str, migration_uuid: str) -> exception.Conflict:
     return exception.Conflict(
         reason=f"instance {instance_uuid} does not change cells in migration {migration_uuid}; "
         "it has ended, or the instance is being deleted"
+    )
+
+
+def _foreign(cell_uuid: str, change: CellChange) -> exception.NotItsOwn:
+    return exception.NotItsOwn(
+        reason=f"cell {cell_uuid} does not take part in migration {change.migration_uuid}"
     )
 
 

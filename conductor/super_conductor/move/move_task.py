@@ -218,14 +218,23 @@ class MoveTask(RowTask):
             self._keep_trace(self._trace, host=self._selections[0].service_host)
 
     def allow_change_of_cell(self) -> None:
-        """Record that the move may change cells; another cell is not contacted without this."""
+        """Record that the move may change cells; another cell is not contacted without this.
+
+        Both cells may write the consumers of the move until it has ended.
+        """
         move = self._move
-        if any(chosen.cell_uuid != move.cell_uuid for chosen in self._selections):
+        others = [one.cell_uuid for one in self._selections if one.cell_uuid != move.cell_uuid]
+        if others:
             now = moment(self._env.now())
             self._write(
                 lambda session: cell_changes.allow(
                     session, move.migration_uuid, move.instance_uuid, move.cell_uuid, now=now
                 )
+            )
+            self._peers.placement.set_consumer_cells(
+                admin_context(),
+                [move.instance_uuid, move.migration_uuid],
+                [move.cell_uuid, others[0]],
             )
 
     def go_on(self) -> None:

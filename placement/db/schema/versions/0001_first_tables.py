@@ -60,6 +60,7 @@ def _create_providers() -> None:
         sa.Column("root_provider_id", _ID, index=True),
         sa.Column("parent_provider_id", _ID, sa.ForeignKey("resource_providers.id"), index=True),
         _updated_at(),
+        sa.Column("cell_uuid", sa.String(36)),
         sqlite_autoincrement=True,
     )
     op.create_table(
@@ -128,6 +129,8 @@ def _create_consumers() -> None:
         sa.Column("consumer_uuid", sa.String(36), primary_key=True),
         sa.Column("fence", sa.BigInteger, nullable=False),
         sa.Column("updated_at", sa.DateTime, nullable=False, index=True),
+        sa.Column("cell_uuid", sa.String(36)),
+        sa.Column("other_cell_uuid", sa.String(36)),
     )
 
 

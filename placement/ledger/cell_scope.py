@@ -1,0 +1,87 @@
+"""Scope of a cell's conductor in the ledger: consumers of its cell, on providers of its cell.
+
+A consumer is in the cell that owns the providers it has allocations on. While it has none, it is
+in the one it was in before. Providers without an owner that share their inventories, such as a
+storage pool of several cells, may be used together with those of the cell. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from armillary import exception
+from objects.packed.claim_batch import AnyClaim
+from placement.ledger.ledger import Ledger
+from placement.ownership import CellWriter, ConsumerCells
+
+
+class CellScope:
+    """Decides what a cell's conductor may write of a ledger, which must know the sharing ones."""
+
+    def __init__(self, writer: CellWriter, ledger: Ledger) -> None:
+        self._writer = writer
+        self._ledger = ledger
+
+    def claim_refusal(self, claim: AnyClaim) -> str | None:
+        """Return why a claim is refused, or None."""
+        try:
+            self.check(claim.consumer_uuid)
+        except exception.NotItsOwn as error:
+            return str(error)
+        foreign = self._foreign(claim.consumer_uuid, claim.allocations)
+        return None if foreign is None else str(self._refused(claim.consumer_uuid, foreign))
+
+    def check(self, consumer: str) -> None:
+        """Raise NotItsOwn unless a consumer is in the writer's cell."""
+        holding = self._ledger.holdings[consumer]
+        if holding is None:
+            if not self._was_here(consumer):
+                raise exception.NotItsOwn(
+                    reason=f"consumer {consumer} has no allocations, and was not in cell "
+                    f"{self._writer.cell_uuid} before"
+                )
+            return
+        foreign = self._foreign(consumer, holding.amounts)
+        if foreign is not None:
+            raise self._refused(consumer, foreign)
+        if not any(self._owns(consumer, self._owner(uuid)) for uuid in holding.amounts):
+            raise self._refused(consumer, next(iter(holding.amounts)))
+
+    def is_unknown(self, consumer: str) -> bool:
+        """Return whether no cell ever had a consumer, as far as is known."""
+        is_empty = self._ledger.holdings[consumer] is None
+        return is_empty and self._cells(consumer).home is None
+
+    def _was_here(self, consumer: str) -> bool:
+        cells = self._cells(consumer)
+        return self._writer.owns(cells.home) or self._owns(consumer, cells.other)
+
+    def _foreign(self, consumer: str, providers: Iterable[str]) -> str | None:
+        """Return a provider that this consumer may not be on by the writer's word, or None."""
+        for uuid in providers:
+            if uuid not in self._ledger.providers:
+                continue  # the ledger says so
+            owner = self._owner(uuid)
+            is_shared = owner is None and uuid in self._ledger.sharing
+            if not is_shared and not self._owns(consumer, owner):
+                return uuid
+        return None
+
+    def _owns(self, consumer: str, owner: str | None) -> bool:
+        """Return whether a consumer may be on a provider of this owner: also of both its cells."""
+        cells = self._cells(consumer)
+        both = {cells.home, cells.other}
+        is_changing = cells.other is not None and self._writer.cell_uuid in both
+        return self._writer.owns(owner) or (is_changing and owner in both)
+
+    def _cells(self, consumer: str) -> ConsumerCells:
+        return self._ledger.cells.get(consumer, ConsumerCells())
+
+    def _owner(self, provider: str) -> str | None:
+        return self._ledger.providers[provider].cell_uuid
+
+    def _refused(self, consumer: str, provider: str) -> exception.NotItsOwn:
+        return exception.NotItsOwn(
+            reason=f"consumer {consumer}: resource provider {provider} is not of cell "
+            f"{self._writer.cell_uuid}"
+        )

@@ -1,0 +1,451 @@
+"""A placement that requires signatures, attacked with the key of a cell's conductor."""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import prometheus_client
+import pytest
+
+import objects
+from armillary import exception
+from armillary.context import admin_context
+from armillary.db import Database
+from objects.allocation import AllocationClaim, ClaimStatus
+from placement.interface import PlacementAPI
+from placement.manager import PlacementManager
+from placement.providers.sharing import SHARING_TRAIT
+from rpc.transport import Bus
+from tests.builders import a_provider as a_named_provider
+from tests.builders import a_uuid
+from tests.fixtures.placement import ANSWER_SECONDS_MAX, placement_conf
+from tests.fixtures.signing import Authority
+
+CONTEXT = admin_context()
+UNAUTHORIZED = {"topic": "placement", "reason": "unauthorized"}
+FENCE_HIGHEST = 2**62
+CELLS = {"victim": a_uuid(), "thief": a_uuid()}
+
+
+class SignedPlacement:
+    """A manager, and a client for the key of each role and cell."""
+
+    def __init__(self, directory: Path, template: Path, *, is_required: bool = True) -> None:
+        objects.register_all()
+        self.authority = Authority(directory / "authority")
+        for role in ("placement", "conductor", "scheduler", "operator"):
+            self.authority.enrol(role)
+        for name, uuid in CELLS.items():
+            self.authority.enrol("cell_conductor", name=name, scope=uuid)
+        self.conf, self.url = placement_conf(), f"kombu+memory:////{a_uuid()}"
+        path = shutil.copy(template, directory / "placement.sqlite")
+        self.database = Database(f"sqlite:///{path}", name="placement")
+        post = self.authority.post("placement", is_required=is_required)
+        self.buses = [Bus(self.conf, self.url, post=post)]
+        self.manager = PlacementManager(self.conf, top_bus=self.buses[0], database=self.database)
+        self.manager.start()
+        self.servers = self.manager.servers()
+        for server in self.servers:
+            server.start()
+        self.victim, self.thief = self.api("victim"), self.api("thief")
+        self.scheduler = self.api("scheduler")
+
+    def api(self, name: str | None) -> PlacementAPI:
+        post = None if name is None else self.authority.post(name)
+        self.buses.append(Bus(self.conf, self.url, post=post))
+        return PlacementAPI(self.buses[-1], timeout_seconds=ANSWER_SECONDS_MAX)
+
+    def stop(self) -> None:
+        for server in self.servers:
+            server.stop()
+            server.wait()
+        self.manager.stop(0.0)
+        for bus in self.buses:
+            bus.close()
+        self.database.dispose()
+
+    def state(self) -> tuple[Any, ...]:
+        """Return all that placement knows, for comparison."""
+        engine = self.manager.engine
+        with self.database.reader() as session:
+            fences = session.connection().exec_driver_sql("SELECT * FROM consumer_fences")
+            providers = session.connection().exec_driver_sql("SELECT * FROM resource_providers")
+            traits = session.connection().exec_driver_sql("SELECT * FROM resource_provider_traits")
+            rows = [sorted(map(str, found)) for found in (fences, providers, traits)]
+        return (*rows, engine.allocations.list(marker=None, limit=1000))
+
+
+def refusals() -> float:
+    name = "armillary_rpc_refused_total"
+    return prometheus_client.REGISTRY.get_sample_value(name, UNAUTHORIZED) or 0.0
+
+
+@pytest.fixture(scope="module")
+def signed(tmp_path_factory: pytest.TempPathFactory, placement_template: Path) -> Iterator[Any]:
+    """Return a placement that requires signatures."""
+    made = SignedPlacement(tmp_path_factory.mktemp("placement"), placement_template)
+    yield made
+    made.stop()
+
+
+def a_provider(uuid: str, **values: Any) -> dict[str, Any]:
+    return a_named_provider(f"provider-{uuid}", uuid=uuid, **values)
+
+
+def register(api: PlacementAPI, **values: Any) -> str:
+    """Register a provider with the key of a cell's conductor; return its UUID."""
+    provider = a_provider(a_uuid(), **values)
+    (result,) = api.set_providers(CONTEXT, [provider])
+    assert result.error is None
+    return str(provider["uuid"])
+
+
+def claim(
+    api: PlacementAPI, consumer: str, *providers: str, fence: int = 1, vcpus: int = 1
+) -> tuple[str, str | None]:
+    wanted = AllocationClaim.from_values(
+        consumer_uuid=consumer, project_id="p", user_id="u", fence=fence, replace=True,
+        allocations={uuid: {"resources": {"VCPU": vcpus}} for uuid in providers},
+    )  # fmt: skip
+    (result,) = api.claim(CONTEXT, [wanted])
+    return result.status, result.reason
+
+
+def held(signed: SignedPlacement, consumer: str) -> set[str]:
+    return set(signed.victim.get_allocations(CONTEXT, [consumer]).get(consumer, {}))
+
+
+@pytest.fixture
+def provider(signed: SignedPlacement) -> str:
+    """Return a provider of the victim's cell."""
+    return register(signed.victim)
+
+
+@pytest.fixture
+def own(signed: SignedPlacement) -> str:
+    """Return a provider of the thief's cell."""
+    return register(signed.thief)
+
+
+@pytest.fixture
+def consumer(signed: SignedPlacement, provider: str) -> str:
+    """Return an instance that a scheduler put on the victim's provider."""
+    made = a_uuid()
+    assert claim(signed.scheduler, made, provider)[0] == ClaimStatus.CLAIMED
+    return made
+
+
+@pytest.fixture
+def unharmed(signed: SignedPlacement) -> Iterator[Callable[[], None]]:
+    """Return what checks that an attack changed nothing, and that its refusal was counted."""
+    before: list[Any] = []
+
+    def attack() -> None:
+        before[:] = [signed.state(), refusals()]
+
+    yield attack
+    assert before[0] == signed.state()
+    assert refusals() == before[1] + 1
+
+
+# Providers
+
+
+def rewritten(provider: str, **values: Any) -> dict[str, Any]:
+    return a_provider(provider, **{"inventories": {"VCPU": {"total": 999}}, **values})
+
+
+def test_a_stolen_cell_key_rewrites_no_provider_of_another_cell(
+    signed: SignedPlacement, provider: str, own: str, unharmed: Callable[[], None]
+) -> None:
+    """The others of the same report are stored, and it learns nothing of the one refused."""
+    unharmed()
+    reports = [a_provider(own), rewritten(provider, traits=["HW_NUMA_ROOT"])]
+    stored, refused = signed.thief.set_providers(CONTEXT, reports)
+    assert stored.error is None
+    assert "belongs to another cell" in refused.error
+    assert (refused.generation, refused.inventories) == (None, {})
+
+
+def test_a_stolen_cell_key_takes_no_provider_into_its_trees(
+    signed: SignedPlacement, provider: str, own: str
+) -> None:
+    """As a child, a former child to delete, or by a reshape: the report is refused as a whole."""
+    child = {
+        **{key: rewritten(provider)[key] for key in ("uuid", "name", "inventories", "traits")},
+        "parent_uuid": own,
+    }
+    before = signed.state()
+    (result,) = signed.thief.set_providers(CONTEXT, [{**rewritten(own), "children": [child]}])
+    assert result.error
+    signed.thief.set_providers(
+        CONTEXT, [{**a_provider(own), "children": [], "former_children": [provider]}]
+    )
+    (result,) = signed.thief.set_providers(CONTEXT, [{**rewritten(provider), "reshape": True}])
+    assert result.error
+    assert signed.state() == before
+
+
+@pytest.mark.parametrize("present", [True, False])
+def test_a_stolen_cell_key_sets_no_trait_of_another_cells_provider(
+    signed: SignedPlacement, provider: str, unharmed: Callable[[], None], present: bool
+) -> None:
+    """Which would take a host out of service, or put it back."""
+    unharmed()
+    with pytest.raises(exception.NotItsOwn, match=provider):
+        signed.thief.set_trait(CONTEXT, provider, "COMPUTE_STATUS_DISABLED", present=present)
+
+
+def test_a_stolen_cell_key_deletes_no_provider_of_another_cell(
+    signed: SignedPlacement, provider: str, unharmed: Callable[[], None]
+) -> None:
+    """Though it is unused."""
+    unharmed()
+    with pytest.raises(exception.NotItsOwn, match=provider):
+        signed.thief.delete_provider(CONTEXT, provider)
+
+
+def test_a_cell_registers_changes_and_deletes_its_own(signed: SignedPlacement) -> None:
+    """With children, traits, and a second time."""
+    own = register(signed.victim)
+    child = {**a_provider(a_uuid()), "parent_uuid": own}
+    for children in ([child], [child], []):
+        report = {**a_provider(own), "children": children, "former_children": [child["uuid"]]}
+        (result,) = signed.victim.set_providers(CONTEXT, [report])
+        assert result.error is None
+    signed.victim.set_trait(CONTEXT, own, "COMPUTE_STATUS_DISABLED", present=True)
+    signed.victim.delete_provider(CONTEXT, own)
+    register(signed.thief)
+
+
+def test_what_no_cell_owns_is_no_cells(
+    signed: SignedPlacement, unharmed: Callable[[], None]
+) -> None:
+    """A provider that was made in the Placement API is an operator's to give away."""
+    made = a_uuid()
+    signed.manager.engine.resource_providers.create(made, f"pool-{made}")
+    unharmed()
+    (result,) = signed.thief.set_providers(CONTEXT, [rewritten(made)])
+    assert "adopt-providers" in result.error
+
+
+def test_what_the_placement_api_adds_to_a_tree_is_that_cells(
+    signed: SignedPlacement, provider: str
+) -> None:
+    """Another one cannot claim there."""
+    child = a_uuid()
+    signed.manager.engine.resource_providers.create(child, f"nic-{child}", provider)
+    (result,) = signed.thief.set_providers(CONTEXT, [rewritten(child)])
+    assert "belongs to another cell" in result.error
+
+
+# Consumers
+
+
+def release(api: PlacementAPI, consumer: str, own: str) -> Any:
+    return api.release(CONTEXT, {consumer: FENCE_HIGHEST})
+
+
+def release_unchanged(api: PlacementAPI, consumer: str, own: str) -> Any:
+    return api.release_unchanged(CONTEXT, {consumer: 1})
+
+
+def move_away(api: PlacementAPI, consumer: str, own: str) -> Any:
+    return api.move_allocations(CONTEXT, consumer, a_uuid(), fence=FENCE_HIGHEST)
+
+
+@pytest.mark.parametrize("attack", [release, release_unchanged, move_away])
+def test_a_stolen_cell_key_changes_no_consumer_of_another_cell(
+    signed: SignedPlacement,
+    consumer: str,
+    own: str,
+    attack: Callable[[PlacementAPI, str, str], Any],
+    unharmed: Callable[[], None],
+) -> None:
+    """Its allocations and its fence stay; a high fence would refuse all later claims."""
+    unharmed()
+    with pytest.raises(exception.NotItsOwn, match=consumer):
+        attack(signed.thief, consumer, own)
+
+
+def test_a_stolen_cell_key_releases_nothing_beside_what_it_may_not(
+    signed: SignedPlacement, consumer: str, own: str
+) -> None:
+    """Nothing is half-written."""
+    mine = a_uuid()
+    claim(signed.scheduler, mine, own)
+    with pytest.raises(exception.NotItsOwn):
+        signed.thief.release(CONTEXT, {mine: 5, consumer: 5})
+    assert held(signed, mine) == {own}
+
+
+@pytest.mark.parametrize("target", ["own", "provider"])
+def test_a_stolen_cell_key_claims_nothing_for_a_consumer_of_another_cell(
+    signed: SignedPlacement,
+    consumer: str,
+    target: str,
+    unharmed: Callable[[], None],
+    request: pytest.FixtureRequest,
+) -> None:
+    """Neither on its own provider, nor where the consumer is."""
+    uuid = request.getfixturevalue(target)
+    unharmed()
+    assert claim(signed.thief, consumer, uuid, fence=FENCE_HIGHEST)[0] == ClaimStatus.FOREIGN
+
+
+def test_a_stolen_cell_key_moves_nothing_onto_a_consumer_of_another_cell(
+    signed: SignedPlacement, consumer: str, provider: str, own: str
+) -> None:
+    """Which would release what that has."""
+    mine = a_uuid()
+    claim(signed.scheduler, mine, own)
+    with pytest.raises(exception.NotItsOwn, match=consumer):
+        signed.thief.move_allocations(CONTEXT, mine, consumer, fence=9, replace=True)
+    assert (held(signed, mine), held(signed, consumer)) == ({own}, {provider})
+
+
+def test_a_stolen_cell_key_uses_no_provider_of_another_cell(
+    signed: SignedPlacement, provider: str, own: str, unharmed: Callable[[], None]
+) -> None:
+    """For an instance of its own cell."""
+    mine = a_uuid()
+    claim(signed.scheduler, mine, own)
+    unharmed()
+    status, reason = claim(signed.thief, mine, own, provider, fence=2)
+    assert status == ClaimStatus.FOREIGN
+    assert provider in str(reason)
+
+
+@pytest.mark.parametrize("is_known", [True, False], ids=["shelved", "never-seen"])
+def test_a_stolen_cell_key_takes_over_no_consumer_without_allocations(
+    signed: SignedPlacement, consumer: str, own: str, is_known: bool
+) -> None:
+    """Neither a shelved instance of another cell, nor one that is about to be scheduled."""
+    if is_known:
+        signed.victim.release(CONTEXT, {consumer: 2})
+    else:
+        consumer = a_uuid()
+    assert claim(signed.thief, consumer, own, fence=FENCE_HIGHEST)[0] == ClaimStatus.FOREIGN
+    if is_known:
+        with pytest.raises(exception.NotItsOwn):
+            signed.thief.release(CONTEXT, {consumer: FENCE_HIGHEST})
+    else:
+        signed.thief.release(CONTEXT, {consumer: FENCE_HIGHEST})
+    assert claim(signed.scheduler, consumer, own, fence=3)[0] == ClaimStatus.CLAIMED
+
+
+def test_a_cell_writes_its_own_consumers(signed: SignedPlacement, own: str) -> None:
+    """An alternate, a move and back, a shelve and unshelve, the end."""
+    other, mine, migration = register(signed.thief), a_uuid(), a_uuid()
+    fence = itertools.count(2)
+    api = signed.thief
+    claim(signed.scheduler, mine, own)
+    assert claim(api, mine, other, fence=next(fence))[0] == ClaimStatus.CLAIMED
+    signed.api("conductor").move_allocations(CONTEXT, mine, migration, fence=next(fence))
+    assert claim(api, mine, own, fence=next(fence))[0] == ClaimStatus.CLAIMED
+    for _ in range(2):
+        api.move_allocations(CONTEXT, migration, mine, fence=next(fence), replace=True)
+    assert held(signed, mine) == {other}
+    api.release(CONTEXT, {mine: next(fence)})
+    assert claim(api, mine, own, fence=next(fence))[0] == ClaimStatus.CLAIMED
+    api.release(CONTEXT, {mine: FENCE_HIGHEST, migration: FENCE_HIGHEST})
+    assert held(signed, mine) == set()
+
+
+def test_a_pool_that_no_cell_owns_serves_the_instances_of_all(
+    signed: SignedPlacement, consumer: str, provider: str, own: str
+) -> None:
+    """It has to share its inventory; and it makes no consumer another cell's."""
+    pool = a_uuid()
+    engine = signed.manager.engine
+    engine.providers.set_providers([a_provider(pool)])
+    assert claim(signed.victim, consumer, provider, pool, fence=2)[0] == ClaimStatus.FOREIGN
+    engine.providers.set_trait(pool, SHARING_TRAIT, present=True)
+    assert claim(signed.victim, consumer, provider, pool, fence=2)[0] == ClaimStatus.CLAIMED
+    with pytest.raises(exception.NotItsOwn):
+        signed.thief.release(CONTEXT, {consumer: 3})
+    signed.victim.release(CONTEXT, {consumer: 3})
+    alone = a_uuid()
+    claim(signed.scheduler, alone, pool)
+    with pytest.raises(exception.NotItsOwn):
+        signed.thief.release(CONTEXT, {alone: 3})
+
+
+# Moves between cells
+
+
+def test_both_cells_of_a_move_write_its_consumers(
+    signed: SignedPlacement, provider: str, own: str
+) -> None:
+    """As the super conductor says, until it says that the move has ended; and no third cell."""
+    server, migration = a_uuid(), a_uuid()
+    alternate, conductor = register(signed.thief), signed.api("conductor")
+    claim(signed.scheduler, server, provider)
+    conductor.move_allocations(CONTEXT, server, migration, fence=2)
+    claim(signed.scheduler, server, own, fence=3)
+    assert claim(signed.victim, server, alternate, fence=4)[0] == ClaimStatus.FOREIGN
+    both = [CELLS["victim"], CELLS["thief"]]
+    conductor.set_consumer_cells(CONTEXT, [server, migration], both)
+    assert claim(signed.victim, server, alternate, fence=4)[0] == ClaimStatus.CLAIMED
+    signed.victim.move_allocations(CONTEXT, migration, server, fence=5, replace=True)
+    assert held(signed, server) == {provider}
+    conductor.move_allocations(CONTEXT, server, migration, fence=6)
+    claim(signed.scheduler, server, own, fence=7)
+    conductor.set_consumer_cells(CONTEXT, [server], both[1:])
+    signed.thief.release(CONTEXT, {migration: FENCE_HIGHEST})
+    with pytest.raises(exception.NotItsOwn):
+        signed.victim.release(CONTEXT, {server: FENCE_HIGHEST})
+    assert (held(signed, server), held(signed, migration)) == ({own}, set())
+
+
+@pytest.mark.parametrize("method", ["set_consumer_cells", "adopt_providers"])
+def test_a_stolen_cell_key_gives_itself_nothing(
+    signed: SignedPlacement, consumer: str, provider: str, method: str
+) -> None:
+    """Only the super conductor and an operator say what is whose."""
+    mine = CELLS["thief"]
+    arguments = ([consumer], [mine]) if method == "set_consumer_cells" else (mine, [provider])
+    with pytest.raises(exception.Forbidden, match="may not call"):
+        getattr(signed.thief, method)(CONTEXT, *arguments)
+
+
+# Changing over
+
+
+def test_an_operator_gives_providers_to_a_cell(signed: SignedPlacement, provider: str) -> None:
+    """Those that no cell owns, with what is below; those of another cell only if he says so."""
+    engine, operator = signed.manager.engine, signed.api("operator")
+    root, child = a_uuid(), a_uuid()
+    engine.resource_providers.create(root, f"root-{root}")
+    engine.resource_providers.create(child, f"child-{child}", root)
+    mine, asked = CELLS["thief"], [root, provider, a_uuid()]
+    assert operator.adopt_providers(CONTEXT, mine, asked) == sorted([root, child])
+    assert operator.adopt_providers(CONTEXT, mine, asked) == []
+    (result,) = signed.thief.set_providers(CONTEXT, [a_provider(root)])
+    assert result.error is None
+    assert operator.adopt_providers(CONTEXT, mine, asked, replace=True) == [provider]
+    with pytest.raises(exception.NotItsOwn):
+        signed.victim.delete_provider(CONTEXT, provider)
+
+
+def test_a_cell_adopts_what_has_no_owner_while_unsigned_messages_are_accepted(
+    tmp_path: Path, placement_template: Path
+) -> None:
+    """By its next report: then it is that cell's alone."""
+    accepting = SignedPlacement(tmp_path, placement_template, is_required=False)
+    try:
+        made = register(accepting.api(None))
+        uuid = a_uuid()
+        claim(accepting.scheduler, uuid, made)
+        assert accepting.victim.set_providers(CONTEXT, [a_provider(made)])[0].error is None
+        (result,) = accepting.thief.set_providers(CONTEXT, [rewritten(made)])
+        assert "belongs to another cell" in result.error
+        with pytest.raises(exception.NotItsOwn):
+            accepting.thief.release(CONTEXT, {uuid: 2})
+        accepting.victim.release(CONTEXT, {uuid: 2})
+    finally:
+        accepting.stop()
