@@ -13,7 +13,7 @@ from oslo_config import cfg
 from oslo_messaging.transport import RPCTransport
 
 from armillary import exception
-from rpc import broker_tls, memory_driver, memory_transport, oslo_internals, queue_types, rabbit
+from rpc import broker_tls, memory_transport, oslo_internals, polling, queue_types, rabbit
 from rpc.interface import Interface
 from rpc.queue_names import claim_process_name
 from rpc.replies import VerifiesReplies
@@ -23,6 +23,50 @@ from rpc.signing.message_signer import MayAnswer, MessageSigner
 from rpc.signing.place import TOP, Place
 from rpc.signing.transport import SignedTransport
 from rpc.signing.trust import Identity
+
+_WAIT_SECONDS_MAX = 60.0
+
+
+class _Connection(oslo_internals.Connection):  # type: ignore[misc]
+    """A connection that polls for messages only after a wake-up."""
+
+    _found_nothing_at: int | None = None
+    """Number of wake-ups when the queues were last seen empty."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._q_manager = None
+        self._may_block = polling.may_block()
+
+    def consume(self, timeout: float | None = None) -> None:
+        """Consume available or coming messages; ``timeout`` is the library's poll interval."""
+        if not self._may_block:
+            super().consume(timeout)
+            return
+        waiter = self.connection.transport.waiter
+        calls = waiter.calls
+        if calls == self._found_nothing_at and not self._consume_loop_stopped:
+            waiter.wait(calls, _WAIT_SECONDS_MAX)
+            return
+        try:
+            super().consume(polling.UPKEEP_SECONDS)
+        except oslo_internals.Timeout:
+            self._found_nothing_at = calls
+            raise
+
+    def stop_consuming(self) -> None:
+        super().stop_consuming()
+        self.connection.transport.waiter.call()
+
+
+class Driver(VerifiesReplies):
+    """The RabbitMQ driver with these connections."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        oslo_internals.set_connection_class(self, _Connection)
+        self._q_manager = None  # names are unique within the process
+
 
 _ALLOWED_EXCEPTION_MODULES = ["armillary.exception"]
 _URL_UNSET = "rabbit://"
@@ -110,7 +154,7 @@ def _transport(conf: cfg.ConfigOpts, transport_url: str) -> RPCTransport:
         return _transport_by(rabbit.Driver, conf, url)
     if transport_url.startswith(_EMBEDDED_SCHEME):
         url.transport = memory_transport.install()
-        return _transport_by(memory_driver.Driver, conf, url)
+        return _transport_by(Driver, conf, url)
     return oslo_messaging.get_rpc_transport(
         conf, url=url, allowed_remote_exmods=_ALLOWED_EXCEPTION_MODULES
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from armillary.gc_tuning import settle as gc_settle
+from armillary.service.managed import tune_garbage_collector
 
 pytest_plugins = [
     "tests.fixtures.watchdog",
@@ -25,4 +25,4 @@ pytest_plugins = [
 
 def pytest_collection_finish() -> None:
     """Exclude what was imported and collected from garbage collections: it stays to the end."""
-    gc_settle()
+    tune_garbage_collector()

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import datetime as dt
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
 from typing import TypeVar
 
+import numpy as np
 from oslo_utils import timeutils
 from sqlalchemy.orm import Session
 
@@ -16,10 +17,13 @@ from armillary.db import Database
 from placement.db import aggregates, epochs
 from placement.db import provider_tree as tree
 from placement.db import providers as queries
+from placement.ledger.feasibility import fits
 from placement.providers import names
-from placement.providers.provider_filter import ids_that_match, is_about_facts
+from placement.providers.columns import Mask
+from placement.providers.inventory import AMOUNT_MAX
 from placement.providers.provider_record import ProviderAggregates, ProviderFilters, ProviderRecord
 from placement.providers.provider_report import NAME_LENGTH_MAX, is_provider_name
+from placement.providers.provider_table import ProviderTable
 from placement.providers.provider_writes import remove_unused
 from placement.providers.table_cache import TableCache
 
@@ -246,3 +250,38 @@ def _cannot_create(uuid: str, name: str, reason: str) -> exception.ProviderParen
 
 def _cannot_save(record: ProviderRecord, reason: str) -> exception.ProviderParentRefused:
     return exception.ProviderParentRefused(action="save", provider=record.uuid, reason=reason)
+
+
+def is_about_facts(filters: ProviderFilters) -> bool:
+    """Return whether the table is needed: filters by name, UUID and tree use the database only."""
+    return bool(
+        filters.resources
+        or filters.required_traits
+        or filters.forbidden_traits
+        or filters.member_of
+        or filters.forbidden_aggregates
+    )
+
+
+def ids_that_match(table: ProviderTable, filters: ProviderFilters) -> list[int]:
+    """Return the ids of the providers with these free resources, traits and aggregates."""
+    remaining: Mask = table.is_there.copy()
+    for name, amount in filters.resources.items():
+        if amount > AMOUNT_MAX:  # exceeds the range of a column, and any capacity
+            return []
+        remaining &= fits(table.columns_of(name), amount)
+    for traits in filters.required_traits:
+        remaining &= _any(map(table.has_trait, traits))
+    for trait in filters.forbidden_traits:
+        remaining &= ~table.has_trait(trait)
+    for group in filters.member_of:
+        remaining &= _any(map(table.is_member, group))
+    for aggregate in filters.forbidden_aggregates:
+        remaining &= ~table.is_member(aggregate)
+    found: list[int] = table.ids[remaining].tolist()
+    return found
+
+
+def _any(masks: Iterable[Mask]) -> Mask:
+    found: Mask = np.logical_or.reduce(list(masks))
+    return found

@@ -1,24 +1,104 @@
 """The Placement REST API as a WSGI application: middleware in order, routes, errors."""
 
 import functools
+from typing import Any
 
+import falcon
 from oslo_config import cfg
 
-from armillary.http import wsgi_middleware
+from armillary.http import bounds, wsgi_middleware
 from armillary.http.authentication import PathAuthentication
-from armillary.http.dispatch import Endpoint, is_public
+from armillary.http.call import Answer
+from armillary.http.dispatch import Action, Check, Dialect, Endpoint, is_public
 from armillary.http.errors import App, answer_errors
-from armillary.http.microversion import Microversion
+from armillary.http.microversion import Microversion, Version
 from armillary.http.request_id import RequestId
 from armillary.policy import Enforcer
 from placement.engine import PlacementEngine
-from placement.rest import errors, openapi
+from placement.rest import errors, openapi, validation
 from placement.rest.authentication import make_authenticate
-from placement.rest.call import AppState
-from placement.rest.dialect import Bounds, make_dialect
+from placement.rest.call import AppState, Call
 from placement.rest.policies import list_rules
 from placement.rest.routes import ROUTES
 from placement.rest.versions import MICROVERSIONS
+
+CACHE_HEADERS_SINCE: Version = (1, 15)
+
+_ACCEPT_ALL = frozenset({"", "*/*", falcon.MEDIA_JSON})
+
+
+def make_dialect(site: AppState) -> Dialect[Call]:
+    """Return the dialect of the Placement API.
+
+    Query parameters have several values; a body is any JSON, and ignored if unexpected.
+    """
+    return Dialect(
+        site=site,
+        make_check=validation.Check,
+        make_call=Call.of,
+        check_path=validation.check_path,
+        read_query=lambda req: validation.parse_query(req.query_string),
+        read_body=_read_body,
+        check_headers=_check_headers,
+        set_headers=_set_headers,
+        answers_options=False,
+    )
+
+
+def _check_headers(req: falcon.Request, action: Action[Call], takes_body: bool) -> None:
+    if action.status != 204 and action.rule is not None:
+        _require_json_accepted(req)
+    if takes_body:
+        _require_json_sent(req)
+
+
+def _read_body(req: falcon.Request, check: Check | None) -> Any:
+    if check is None:
+        return None
+    body = validation.parse_body(_read(req))
+    check.body(body)
+    return body
+
+
+def _set_headers(resp: falcon.Response, version: Version, answer: Answer) -> None:
+    if answer.last_modified is not None and version >= CACHE_HEADERS_SINCE:
+        resp.last_modified = answer.last_modified
+        resp.set_header("Cache-Control", "no-cache")
+
+
+def _require_json_accepted(req: falcon.Request) -> None:
+    accept = req.accept
+    if accept not in _ACCEPT_ALL and not req.client_accepts(falcon.MEDIA_JSON):
+        raise falcon.HTTPNotAcceptable(description=f"Only {falcon.MEDIA_JSON} is provided")
+
+
+def _require_json_sent(req: falcon.Request) -> None:
+    media_type = req.content_type and req.content_type.partition(";")[0].strip().lower()
+    if media_type != falcon.MEDIA_JSON:
+        raise falcon.HTTPUnsupportedMediaType(
+            description=f"The media type {req.content_type} is not supported, "
+            f"use {falcon.MEDIA_JSON}"
+        )
+
+
+def _read(req: falcon.Request) -> bytes:
+    """Return the body; a truncated body may be valid JSON, but not what the client meant."""
+    raw: bytes = req.bounded_stream.read()
+    if len(raw) < (req.content_length or 0):
+        raise errors.bad_request(f"The body ended after {len(raw)} of {req.content_length} bytes")
+    return raw
+
+
+class Bounds(bounds.Bounds):
+    """Middleware: the limits of all APIs; and a body must have a content type."""
+
+    def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
+        try:
+            super().process_request(req, resp)
+        except falcon.HTTPInvalidHeader:
+            raise errors.bad_request("content-length header must be an integer") from None
+        if req.content_length and not req.content_type:
+            raise errors.bad_request("content-type header required when content-length > 0")
 
 
 def make_app(conf: cfg.ConfigOpts, engine: PlacementEngine) -> wsgi_middleware.WsgiApp:

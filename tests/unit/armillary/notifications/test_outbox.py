@@ -9,9 +9,9 @@ from collections.abc import Sequence
 import prometheus_client
 import pytest
 
-from armillary.notifications import outbox as outbox_module
+from armillary.notifications import factory as outbox_module
+from armillary.notifications.factory import Outbox
 from armillary.notifications.notification import Notification
-from armillary.notifications.outbox import Outbox
 from objects.notifications import MetricsPayload
 
 SECONDS_MAX = 20.0

@@ -19,7 +19,7 @@ from compute_agent.journal.journal import (
     Result,
     State,
 )
-from compute_agent.journal.journal_schema import STEPS
+from compute_agent.journal.journal_file import STEPS
 from objects.instance import Instance
 from objects.request_spec import RequestSpec
 from tests import builders

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from armillary import exception
-from compute_agent.journal import journal_schema
+from compute_agent.journal import journal_file
 from compute_agent.journal.journal import Journal
 from tests.fixtures.agent import HOSTS, a_build
 
@@ -26,15 +26,15 @@ def test_a_journal_of_an_older_release_is_brought_up(
     older.accept_builds([a_build()])
     kept = older.list_entries()
     older.close()
-    monkeypatch.setattr(journal_schema, "STEPS", (*journal_schema.STEPS, (*A_STEP, "BROKEN")))
+    monkeypatch.setattr(journal_file, "STEPS", (*journal_file.STEPS, (*A_STEP, "BROKEN")))
     with pytest.raises(exception.JournalCorrupt, match="BROKEN"):
         Journal(path).open()
-    monkeypatch.setattr(journal_schema, "STEPS", (*journal_schema.STEPS[:-1], A_STEP))
+    monkeypatch.setattr(journal_file, "STEPS", (*journal_file.STEPS[:-1], A_STEP))
     newer = Journal(path)
     newer.open()
     assert newer.list_entries(host=HOSTS[0]) == kept != []
     newer.close()
     with sqlite3.connect(path) as connection:
-        assert journal_schema.version_of(connection) == len(journal_schema.STEPS)
+        assert journal_file.version_of(connection) == len(journal_file.STEPS)
         assert connection.execute("SELECT shelf FROM instances").fetchall() == [(None,)]
     connection.close()

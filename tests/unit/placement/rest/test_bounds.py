@@ -9,7 +9,7 @@ import pytest
 from falcon import testing
 
 from placement.engine import PlacementEngine
-from placement.rest.dialect import Bounds
+from placement.rest.app import Bounds
 from tests.fixtures.placement_rest import PlacementApi, detail, rest_conf
 
 PROVIDERS = "/resource_providers"

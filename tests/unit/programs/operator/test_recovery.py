@@ -19,7 +19,7 @@ from conductor.super_conductor.db import models as api
 from objects.fence import Fence
 from programs import status
 from programs.operator.databases import API
-from programs.operator.unfinished_tasks import CELL
+from programs.operator.status_commands import CELL
 from tests import builders
 from tests.fixtures.databases import ON_ALL_THREE, fresh_database, sqlite_with_tables
 from tests.fixtures.services import MARIADB, POSTGRESQL

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from armillary import exception
-from scheduler.request import device_profiles
+from scheduler.request_filters import accelerators
 
 
 def a_profile(*groups: Any, name: Any = "fpga") -> str:
@@ -18,7 +18,7 @@ def a_profile(*groups: Any, name: Any = "fpga") -> str:
 def test_a_profile_is_a_list_of_groups() -> None:
     """Amounts may be numbers; keys for others are left out."""
     group = {"resources:FPGA": 2, "trait:CUSTOM_FAST": "required", "accel:bitstream_id": "b"}
-    profiles = device_profiles.parse(
+    profiles = accelerators.parse(
         [a_profile(group, {"resources:VGPU": "1"}), a_profile({"resources:PGPU": "1"}, name="gpu")]
     )
     assert profiles == {
@@ -30,7 +30,7 @@ def test_a_profile_is_a_list_of_groups() -> None:
 def test_groups_have_suffixes_of_their_own() -> None:
     """So each may be served by another provider."""
     groups = [{"resources:FPGA": "1", "trait:CUSTOM_A": "required"}, {"resources:FPGA": "2"}]
-    assert device_profiles.as_extra_specs(groups) == {
+    assert accelerators.as_extra_specs(groups) == {
         "resources_device_profile_0:FPGA": "1",
         "trait_device_profile_0:CUSTOM_A": "required",
         "resources_device_profile_1:FPGA": "2",
@@ -60,10 +60,10 @@ def test_groups_have_suffixes_of_their_own() -> None:
 def test_what_is_no_profile_is_refused_with_its_text(text: str, why: str) -> None:
     """At the start of the scheduler, and not with the first request."""
     with pytest.raises(exception.ConfigurationError, match=why) as caught:
-        device_profiles.parse([text])
+        accelerators.parse([text])
     assert text[:10] in str(caught.value)
 
 
 def test_a_name_stands_for_one_profile() -> None:
     with pytest.raises(exception.ConfigurationError, match="profile fpga is defined twice"):
-        device_profiles.parse([a_profile({"resources:FPGA": "1"})] * 2)
+        accelerators.parse([a_profile({"resources:FPGA": "1"})] * 2)

@@ -13,7 +13,7 @@ from armillary.context import admin_context
 from objects.image_meta import ImageMeta
 from objects.request_spec import RequestSpec
 from scheduler.request.scheduling_request import SchedulingRequest
-from scheduler.zones.pruning import Pruner, needs_of
+from scheduler.zones.search import Pruner, needs_of
 from tests.builders import a_flavor, a_uuid
 from tests.fixtures.examples import examples
 from tests.fixtures.zone_trees import Zone, outcomes

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from armillary import gc_tuning
+from armillary.service import managed
 
 
 @pytest.fixture(autouse=True)
@@ -21,15 +21,15 @@ def _as_before() -> Iterator[None]:
 
 def test_what_is_there_is_looked_at_no_more() -> None:
     """All of it; what comes later is, less often."""
-    gc_tuning.settle()
+    managed.tune_garbage_collector()
     assert gc.get_freeze_count() > 1000
     assert len(gc.get_objects()) < gc.get_freeze_count()
-    assert gc.get_threshold()[0] == gc_tuning.YOUNG_MAX
+    assert gc.get_threshold()[0] == managed.YOUNG_MAX
 
 
 def test_later_cycles_are_still_found() -> None:
     """An unreferenced cycle goes with the next collection."""
-    gc_tuning.settle()
+    managed.tune_garbage_collector()
     cycle: list[object] = []
     cycle.append(cycle)
     del cycle
