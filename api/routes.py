@@ -21,6 +21,8 @@ from api.handlers import (
     quota_set,
     server,
     server_group,
+    server_metadata,
+    server_tag,
     service,
     version,
     zone,
@@ -42,6 +44,8 @@ from api.policies import migration as migration_policies
 from api.policies import quota_set as quota_set_policies
 from api.policies import server as server_policies
 from api.policies import server_group as server_group_policies
+from api.policies import server_metadata as server_metadata_policies
+from api.policies import server_tag as server_tag_policies
 from api.policies import service as service_policies
 from api.policies import zone as zone_policies
 from api.schemas import aggregate as aggregate_schemas
@@ -61,6 +65,8 @@ from api.schemas import migration as migration_schemas
 from api.schemas import quota_set as quota_set_schemas
 from api.schemas import server as server_schemas
 from api.schemas import server_group as server_group_schemas
+from api.schemas import server_metadata as server_metadata_schemas
+from api.schemas import server_tag as server_tag_schemas
 from api.schemas import service as service_schemas
 from api.schemas import version as version_schemas
 from api.schemas import zone as zone_schemas
@@ -101,7 +107,101 @@ ROUTES: Routes[Call] = {
         "GET": Action(
             server.show, server_policies.SHOW, server_schemas.SHOW_ANSWER, subject=server.load
         ),
+        "PUT": Action(
+            server.update,
+            server_policies.UPDATE,
+            server_schemas.UPDATE_ANSWER,
+            body=server_schemas.UPDATE,
+            subject=server.load,
+        ),
         "DELETE": Action(server.delete, server_policies.DELETE, status=204, subject=server.load),
+    },
+    "/v2.1/servers/{server_id}/metadata": {
+        "GET": Action(
+            server_metadata.index,
+            server_metadata_policies.INDEX,
+            server_metadata_schemas.ANSWER,
+            subject=server.load,
+        ),
+        "POST": Action(
+            server_metadata.create,
+            server_metadata_policies.CREATE,
+            server_metadata_schemas.ANSWER,
+            body=server_metadata_schemas.ALL,
+            subject=server.load,
+        ),
+        "PUT": Action(
+            server_metadata.update_all,
+            server_metadata_policies.UPDATE_ALL,
+            server_metadata_schemas.ANSWER,
+            body=server_metadata_schemas.ALL,
+            subject=server.load,
+        ),
+    },
+    "/v2.1/servers/{server_id}/metadata/{key}": {
+        "GET": Action(
+            server_metadata.show,
+            server_metadata_policies.SHOW,
+            server_metadata_schemas.ITEM_ANSWER,
+            subject=server.load,
+        ),
+        "PUT": Action(
+            server_metadata.update,
+            server_metadata_policies.UPDATE,
+            server_metadata_schemas.ITEM_ANSWER,
+            body=server_metadata_schemas.ITEM,
+            subject=server.load,
+        ),
+        "DELETE": Action(
+            server_metadata.delete, server_metadata_policies.DELETE, status=204, subject=server.load
+        ),
+    },
+    "/v2.1/servers/{server_id}/tags": {
+        "GET": Action(
+            server_tag.index,
+            server_tag_policies.INDEX,
+            server_tag_schemas.ANSWER,
+            since=(2, 26),
+            subject=server.load,
+        ),
+        "PUT": Action(
+            server_tag.update_all,
+            server_tag_policies.UPDATE_ALL,
+            server_tag_schemas.ANSWER,
+            since=(2, 26),
+            body=server_tag_schemas.ALL,
+            subject=server.load,
+        ),
+        "DELETE": Action(
+            server_tag.delete_all,
+            server_tag_policies.DELETE_ALL,
+            since=(2, 26),
+            status=204,
+            subject=server.load,
+        ),
+    },
+    "/v2.1/servers/{server_id}/tags/{tag}": {
+        "GET": Action(
+            server_tag.show,
+            server_tag_policies.SHOW,
+            since=(2, 26),
+            status=204,
+            subject=server.load,
+        ),
+        "PUT": Action(
+            server_tag.update,
+            server_tag_policies.UPDATE,
+            since=(2, 26),
+            status=201,
+            subject=server.load,
+        ),
+        "DELETE": Action(
+            server_tag.delete,
+            server_tag_policies.DELETE,
+            since=(2, 26),
+            status=204,
+            subject=server.load,
+        ),
     },
     "/v2.1/servers/{server_id}/action": {"POST": ACTIONS},
     "/v2.1/servers/{server_id}/migrations": {

@@ -32,7 +32,7 @@ ACTIONS = Choice(
             server_action.rebuild,
             policies.REBUILD,
             server_schemas.REBUILD_ANSWER,
-            body=schemas.REBUILD,
+            body=server_schemas.REBUILD,
             status=202,
             subject=server.load,
         ),

@@ -28,6 +28,8 @@ PATH_PARAMETER_CHARACTERS_MAX = 255
 
 FORMAT_RULES = {
     "name": "A name must be printable, without surrounding spaces",
+    "ipv4": "It must be an IPv4 address such as 192.0.2.1",
+    "ipv6": "It must be an IPv6 address such as 2001:db8::1",
     "address": "It must be an IP address such as 192.0.2.1 or 2001:db8::1",
     "uuid": "It must be a UUID such as 4b1f3f6c-8d1a-4c43-9a59-0e2d9b0f5c11",
 }
@@ -68,6 +70,16 @@ def _is_address(value: object) -> bool:
     except ValueError:
         return False
     return True
+
+
+@_formats.checks("ipv4")
+def _is_ipv4(value: object) -> bool:
+    return _is_address(value) and ":" not in str(value)
+
+
+@_formats.checks("ipv6")
+def _is_ipv6(value: object) -> bool:
+    return _is_address(value) and (":" in str(value) or not isinstance(value, str))
 
 
 class Check(CompiledSchema):

@@ -6,6 +6,7 @@ from objects import base, fields
 from objects.flavor import Flavor
 from objects.image_meta import ImageMeta
 from objects.instance_fault import InstanceFault
+from objects.instances.server_settings import ServerSettings
 
 OWNER = "owner"
 ADMIN = "admin"
@@ -20,7 +21,7 @@ class Instance(base.ArmillaryObject):
     ignored. ``exit_code`` is that of an ended process. ``locked``: only administrators may change
     the instance; ``locked_by`` is "owner" or "admin". ``operations_total`` numbers operations.
     ``zone`` is the path to the instance's zone ("eu/eu-1") relative to the zone that was asked;
-    null if it is in that zone. It is never stored.
+    null if it is in that zone. It is never stored. ``settings`` None means that none was given.
     """
 
     uuid: str = fields.UUIDField()
@@ -33,6 +34,7 @@ class Instance(base.ArmillaryObject):
     flavor: Flavor = fields.ObjectField("Flavor")
     image: ImageMeta | None = fields.ObjectField("ImageMeta", nullable=True)
     metadata: dict[str, str] = fields.DictOfStringsField(default={})
+    settings: ServerSettings | None = fields.ObjectField("ServerSettings", nullable=True)
     availability_zone: str | None = fields.StringField(nullable=True)
     host: str | None = fields.HostNameField(nullable=True)
     node: str | None = fields.HostNameField(nullable=True)

@@ -21,11 +21,13 @@ from objects.flavor import Flavor
 from objects.hosts.service import Service
 from objects.instance import Instance
 from objects.instances.new_servers import NewServers
+from objects.instances.operation_arguments import OperationArguments
 from objects.instances.server_answers import CreatedServers, ServerPage
+from objects.instances.server_changes import ServerChanges
 from objects.instances.server_filters import ServerFilters
+from objects.instances.server_settings import ServerSettings
 
 COLLECTION = "servers"
-DISK_CONFIG = "MANUAL"
 
 STATUSES = {
     "building": "BUILD",
@@ -55,7 +57,8 @@ PROGRESS = {"BUILD": 0, "ACTIVE": 0, "REBUILD": 0, "RESIZE": 0, "VERIFY_RESIZE":
 """Progress by status, in percent: it is not measured, other statuses show none."""
 
 COMPUTE_BINARY = "armillary-compute"
-DEFAULT_SECURITY_GROUP = "default"
+DEFAULT_SECURITY_GROUPS = [{"name": "default"}]
+NO_SETTINGS = ServerSettings.from_values()
 FLAVOR_SHOWN_SINCE = (2, 47)
 """Servers of earlier versions link to their flavor."""
 HOST_STATUS_SINCE = (2, 16)
@@ -119,6 +122,21 @@ def delete(call: Call) -> Answer:
     return Answer()
 
 
+def update(call: Call) -> Answer:
+    """Change the name, the description and other settings of a server."""
+    wanted = call.body["server"]
+    changes = ServerChanges(name=wanted.get("name"), settings=settings_in(wanted))
+    return Answer({"server": changed(call, change(call, changes))})
+
+
+def change(call: Call, changes: ServerChanges) -> Instance:
+    """Change the server of the path, and return it."""
+    server_id = call.path["server_id"]
+    arguments = OperationArguments(changes=changes)
+    call.conductor.operate_server(call.context, server_id, "update", arguments)
+    return call.conductor.get_server(call.context, server_id)
+
+
 def status_of(server: Instance) -> str:
     """Return the Compute API's status of a server."""
     return STATUSES_OF_TASKS.get(server.task_state or "", STATUSES[server.vm_state])
@@ -174,7 +192,7 @@ def request_of(body: Mapping[str, Any]) -> NewServers:
     """Return the request in the super conductor's format."""
     wanted = body["server"]
     min_count, max_count = _counts(wanted)
-    image = wanted.get("imageRef")
+    image = _image_of(wanted)
     return NewServers(
         name=wanted["name"],
         flavor=last_part(wanted["flavorRef"]),
@@ -187,7 +205,34 @@ def request_of(body: Mapping[str, Any]) -> NewServers:
         hints=_hints(body),
         host=wanted.get("host"),
         node=wanted.get("hypervisor_hostname"),
+        settings=_settings(wanted),
     )
+
+
+SETTINGS = {
+    "description": "description",
+    "key_name": "key_name",
+    "user_data": "user_data",
+    "accessIPv4": "access_ip_v4",
+    "accessIPv6": "access_ip_v6",
+    "hostname": "hostname",
+    "OS-DCF:diskConfig": "disk_config",
+}
+"""Fields of bodies, and what they are in a server's settings."""
+
+
+def settings_in(wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings that a body has."""
+    return {SETTINGS[name]: value for name, value in wanted.items() if name in SETTINGS}
+
+
+def _settings(wanted: Mapping[str, Any]) -> ServerSettings | None:
+    given = settings_in(wanted)
+    if "tags" in wanted:
+        given["tags"] = list(dict.fromkeys(wanted["tags"]))
+    if "security_groups" in wanted:
+        given["security_groups"] = [group.get("name") for group in wanted["security_groups"]]
+    return ServerSettings.from_values(given) if given else None
 
 
 def _counts(wanted: Mapping[str, Any]) -> tuple[int, int]:
@@ -197,6 +242,13 @@ def _counts(wanted: Mapping[str, Any]) -> tuple[int, int]:
         rule = f"It is greater than max_count, which is {max_count}"
         raise invalid("server.min_count", min_count, rule)
     return min_count, max_count
+
+
+def _image_of(wanted: Mapping[str, Any]) -> str | None:
+    """Return the reference to the image, which may be given as the device to boot from."""
+    devices = wanted.get("block_device_mapping_v2") or [{}]
+    image: str | None = wanted.get("imageRef") or devices[0].get("uuid")
+    return image
 
 
 def last_part(reference: str) -> str:
@@ -284,9 +336,9 @@ def _created(call: Call, accepted: CreatedServers, *, only_reservation: bool) ->
     made = {
         "id": first.uuid,
         "links": links,
-        "OS-DCF:diskConfig": DISK_CONFIG,
+        "OS-DCF:diskConfig": (first.settings or NO_SETTINGS).disk_config,
         "adminPass": admin_password(call.body["server"]),
-        "security_groups": [{"name": DEFAULT_SECURITY_GROUP}],
+        "security_groups": call.body["server"].get("security_groups", DEFAULT_SECURITY_GROUPS),
     }
     return Answer({"server": made, **body}, headers={"Location": links[0]["href"]})
 
@@ -321,6 +373,7 @@ def _views(call: Call, servers: list[Instance]) -> list[dict[str, Any]]:
 
 def _show(call: Call, server: Instance) -> dict[str, Any]:
     status = status_of(server)
+    settings = server.settings or NO_SETTINGS
     return {
         **_brief(call, server),
         "status": status,
@@ -333,12 +386,12 @@ def _show(call: Call, server: Instance) -> dict[str, Any]:
         "image": _image(call, server),
         "metadata": server.metadata,
         "addresses": {},
-        "accessIPv4": "",
-        "accessIPv6": "",
-        "description": None,
-        "tags": [],
+        "accessIPv4": settings.access_ip_v4 or "",
+        "accessIPv6": settings.access_ip_v6 or "",
+        "description": settings.description,
+        "tags": settings.tags,
         "server_groups": [server.group_uuid] if server.group_uuid else [],
-        "OS-DCF:diskConfig": DISK_CONFIG,
+        "OS-DCF:diskConfig": settings.disk_config,
         "OS-EXT-AZ:availability_zone": server.availability_zone or "",
         "OS-EXT-STS:vm_state": server.vm_state,
         "OS-EXT-STS:task_state": server.task_state,
@@ -346,10 +399,10 @@ def _show(call: Call, server: Instance) -> dict[str, Any]:
         "OS-SRV-USG:launched_at": times.microseconds(server.launched_at),
         "OS-SRV-USG:terminated_at": times.microseconds(server.deleted_at),
         "config_drive": "",
-        "key_name": None,
+        "key_name": settings.key_name,
         "os-extended-volumes:volumes_attached": [],
         "trusted_image_certificates": None,
-        **({HOSTNAME: hostname_of(server.name)} if call.version >= HOSTNAME_SHOWN_SINCE else {}),
+        **({HOSTNAME: hostname_of(server)} if call.version >= HOSTNAME_SHOWN_SINCE else {}),
         "pinned_availability_zone": None,
         "locked": server.locked,
         "locked_reason": server.locked_reason,
@@ -367,11 +420,11 @@ def _location_fields(server: Instance, statuses: Mapping[str, str] | None) -> di
         "OS-EXT-SRV-ATTR:instance_name": server.name,
         "OS-EXT-SRV-ATTR:reservation_id": server.reservation_id,
         "OS-EXT-SRV-ATTR:launch_index": server.launch_index,
-        HOSTNAME: hostname_of(server.name),
+        HOSTNAME: hostname_of(server),
         "OS-EXT-SRV-ATTR:root_device_name": None,
         "OS-EXT-SRV-ATTR:kernel_id": "",
         "OS-EXT-SRV-ATTR:ramdisk_id": "",
-        "OS-EXT-SRV-ATTR:user_data": None,
+        "OS-EXT-SRV-ATTR:user_data": (server.settings or NO_SETTINGS).user_data,
         "armillary:zone": server.zone or "",
         **_host_status_field(server, statuses),
     }
@@ -383,9 +436,12 @@ def _host_status_field(server: Instance, statuses: Mapping[str, str] | None) -> 
     return {"host_status": "" if server.host is None else statuses.get(server.host, "UNKNOWN")}
 
 
-def hostname_of(name: str) -> str:
-    """Return a name for the guest: letters, digits, dots and hyphens, at most 63 characters."""
-    words = re.sub(r"[^a-z0-9.-]", "", re.sub(r"[ _]", "-", name.lower()))
+def hostname_of(server: Instance) -> str:
+    """Return the guest's host name: the one that was given, or what the name allows."""
+    given = (server.settings or NO_SETTINGS).hostname
+    if given:
+        return given
+    words = re.sub(r"[^a-z0-9.-]", "", re.sub(r"[ _]", "-", server.name.lower()))
     return words[:HOSTNAME_CHARACTERS_MAX].strip("-.")
 
 

@@ -6,12 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 from api.call import Call
-from api.handlers.server import admin_password, changed, last_part
+from api.handlers.server import NO_SETTINGS, admin_password, changed, last_part, settings_in
 from api.policies import server_action as policies
 from armillary import exception
 from armillary.http.call import Answer
 from armillary.http.validation import invalid
 from objects.instances.operation_arguments import OperationArguments
+from objects.instances.server_changes import ServerChanges
 
 Handler = Callable[[Call], Answer]
 
@@ -85,17 +86,19 @@ def rebuild(call: Call) -> Answer:
     """Rebuild the server on its host, from the same image or another one."""
     wanted = call.body["rebuild"]
     reference = wanted["imageRef"]
-    arguments = {
-        "image": last_part(reference),
-        "name": wanted.get("name"),
-        "metadata": wanted.get("metadata"),
-    }
+    changes = ServerChanges(
+        name=wanted.get("name"),
+        metadata=wanted.get("metadata", {}),
+        replaces_metadata="metadata" in wanted,
+        settings=settings_in(wanted),
+    )
     try:
-        _operate(call, "rebuild", **arguments)
+        _operate(call, "rebuild", image=last_part(reference), changes=changes)
     except exception.ImageNotFound as error:
         raise invalid("rebuild.imageRef", reference, error.message) from error
     server = call.conductor.get_server(call.context, call.path["server_id"])
-    shown = {**changed(call, server), "user_data": None, "adminPass": admin_password(wanted)}
+    user_data = (server.settings or NO_SETTINGS).user_data
+    shown = {**changed(call, server), "user_data": user_data, "adminPass": admin_password(wanted)}
     return Answer({"server": shown})
 
 

@@ -25,14 +25,16 @@ from api.policies import (
     server,
     server_action,
     server_group,
+    server_metadata,
+    server_tag,
     service,
     zone,
 )
 
 _NOUNS = (
-    base, server, server_action, migration, instance_action, flavor, extra_spec, image, hypervisor,
-    service, aggregate, availability_zone, server_group, quota_set, limit, explanation, dry_run,
-    allocation, zone, health, event, identity,
+    base, server, server_metadata, server_tag, server_action, migration, instance_action, flavor,
+    extra_spec, image, hypervisor, service, aggregate, availability_zone, server_group, quota_set,
+    limit, explanation, dry_run, allocation, zone, health, event, identity,
 )  # fmt: skip
 
 

@@ -13,6 +13,7 @@ SHOW = "os_compute_api:servers:show"
 CREATE = "os_compute_api:servers:create"
 CREATE_FORCED_HOST = "os_compute_api:servers:create:forced_host"
 CREATE_REQUESTED_DESTINATION = "compute:servers:create:requested_destination"
+UPDATE = "os_compute_api:servers:update"
 DELETE = "os_compute_api:servers:delete"
 EXTENDED_ATTRIBUTES = "os_compute_api:os-extended-server-attributes"
 
@@ -40,6 +41,12 @@ RULES = [
         ADMIN,
         "Create servers on a host or hypervisor given by its field; the filters still apply.",
         [_CREATE],
+    ),
+    rule(
+        UPDATE,
+        MEMBER,
+        "Change the name and other settings of a server.",
+        [("PUT", "/v2.1/servers/{server_id}")],
     ),
     rule(DELETE, MEMBER, "Delete a server.", [("DELETE", "/v2.1/servers/{server_id}")]),
     rule(EXTENDED_ATTRIBUTES, ADMIN, "See the host of a server.", [_SHOW, _DETAIL]),

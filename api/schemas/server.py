@@ -32,11 +32,13 @@ from api.schemas.base import (
     integer,
     listed,
     name,
+    nullable,
     own,
     ruled,
     since,
     text,
     text_map,
+    until,
 )
 from armillary.http.ranges import Ranged
 
@@ -93,9 +95,66 @@ _NETWORKS = ruled(
     "effect, and a list of networks by uuid, which determine the hosts",
 )
 
+_NAME = name()
+_DISK_CONFIG = ruled({"enum": ["AUTO", "MANUAL"]}, "It must be 'AUTO' or 'MANUAL'")
+_PASSWORD = text(minimum=1)
+_NO_FILES = ruled(
+    {"type": "array", "maxItems": 0},
+    "Files are not written to servers: only an empty list is allowed",
+)
+_NO_CONFIG_DRIVE = ruled(
+    {"enum": [False, None, "", "False", "false"]},
+    "No driver makes config drives: only false is allowed",
+)
+_NO_CERTIFICATES = ruled(
+    {"type": ["array", "null"], "maxItems": 0}, "Signatures of images are not verified"
+)
+_USER_DATA = ruled(
+    {"type": ["string", "null"], "maxLength": 65535, "pattern": "^[A-Za-z0-9+/\\s]*={0,2}\\s*$"},
+    "It must be Base64 of at most 65535 characters",
+)
+_BLOCK_DEVICES = ruled(
+    {
+        "type": "array",
+        "maxItems": 1,
+        "items": {
+            **fields(
+                {
+                    "boot_index": {"enum": [0, "0"]},
+                    "uuid": UUID,
+                    "source_type": {"const": "image"},
+                    "destination_type": {"const": "local"},
+                    "delete_on_termination": {"enum": [True, "True", "true"]},
+                },
+                required=["uuid", "source_type"],
+            )
+        },
+    },
+    "Volumes are not part of this service: only the image on the local disk is allowed",
+)
+TAG = ruled(
+    {"type": "string", "minLength": 1, "maxLength": 60, "pattern": "^[^,/]*$"},
+    "A tag may have 60 characters, without commas and slashes",
+)
+TAGS: Schema = {"type": "array", "items": TAG, "maxItems": 50}
+_DESCRIPTION: Schema = {"type": ["string", "null"], "maxLength": TEXT_MAX}
+_HOSTNAME = ruled(
+    {
+        "type": "string",
+        "minLength": 1,
+        "maxLength": 255,
+        "pattern": "^[a-zA-Z0-9]([a-zA-Z0-9.-]*[a-zA-Z0-9])?$",
+    },
+    "A host name may contain letters, digits, dots and hyphens",
+)
+_ADDRESSES = {
+    "accessIPv4": {"type": "string", "format": "ipv4"},
+    "accessIPv6": {"type": "string", "format": "ipv6"},
+}
+
 _SERVER = fields(
     {
-        "name": name(),
+        "name": _NAME,
         "flavorRef": _REFERENCE,
         "imageRef": {"type": ["string", "null"], "maxLength": 2048},
         "availability_zone": name(),
@@ -104,10 +163,63 @@ _SERVER = fields(
         "metadata": text_map(),
         "networks": _NETWORKS,
         "return_reservation_id": BOOLEAN,
-        "host": HOST,
-        "hypervisor_hostname": HOST,
+        "adminPass": _PASSWORD,
+        "OS-DCF:diskConfig": _DISK_CONFIG,
+        "block_device_mapping_v2": _BLOCK_DEVICES,
+        "config_drive": _NO_CONFIG_DRIVE,
+        "key_name": name(),
+        "personality": until(2, 56, _NO_FILES),
+        "security_groups": listed(fields({"name": name()})),
+        "user_data": _USER_DATA,
+        "description": since(2, 19, _DESCRIPTION),
+        "tags": since(2, 52, TAGS),
+        "trusted_image_certificates": since(2, 63, _NO_CERTIFICATES),
+        "host": since(2, 74, HOST),
+        "hypervisor_hostname": since(2, 74, HOST),
+        "hostname": since(2, 90, _HOSTNAME),
+        **_ADDRESSES,
     },
     required=["name", "flavorRef"],
+)
+
+UPDATE = every(
+    {
+        "server": {
+            **fields(
+                {
+                    "name": _NAME,
+                    "OS-DCF:diskConfig": _DISK_CONFIG,
+                    "description": since(2, 19, _DESCRIPTION),
+                    "hostname": since(2, 90, _HOSTNAME),
+                    **_ADDRESSES,
+                }
+            ),
+            "minProperties": 1,
+        }
+    }
+)
+
+REBUILD = every(
+    {
+        "rebuild": fields(
+            {
+                "imageRef": _REFERENCE,
+                "name": _NAME,
+                "metadata": text_map(),
+                "adminPass": _PASSWORD,
+                "preserve_ephemeral": BOOLEAN,
+                "OS-DCF:diskConfig": _DISK_CONFIG,
+                "personality": until(2, 56, _NO_FILES),
+                "description": since(2, 19, _DESCRIPTION),
+                "key_name": since(2, 54, nullable(name())),
+                "user_data": since(2, 57, _USER_DATA),
+                "trusted_image_certificates": since(2, 63, _NO_CERTIFICATES),
+                "hostname": since(2, 90, _HOSTNAME),
+                **_ADDRESSES,
+            },
+            required=["imageRef"],
+        )
+    }
 )
 
 STABLE_STATUSES = [
@@ -239,6 +351,9 @@ SERVER_IN_LIST = fields(
     {**_BASIC_IN_LISTS, **_SHOWN, **_FOR_ADMINISTRATORS, **_SOMETIMES}, [*_BASIC_IN_LISTS, *_SHOWN]
 )
 
+UPDATED = fields(
+    {**_BASIC, **_since_changed({**_SHOWN, **_FOR_ADMINISTRATORS}), **_SOMETIMES}, _BASIC
+)
 REBUILT = fields(
     {
         **_BASIC,
@@ -254,6 +369,7 @@ REBUILT = fields(
 )
 
 SHOW_ANSWER = every({"server": SERVER})
+UPDATE_ANSWER = every({"server": UPDATED})
 REBUILD_ANSWER = every({"server": REBUILT})
 
 _LIST_EXTRAS = {

@@ -12,11 +12,9 @@ from api.schemas.base import (
     every,
     fields,
     integer,
-    name,
     nullable,
     ruled,
     text,
-    text_map,
 )
 
 CONSOLE_LINES_MAX = 100_000
@@ -54,13 +52,6 @@ EVACUATE = _perhaps(
     "evacuate", {"host": _HOST_OR_NULL, "onSharedStorage": BOOLEAN, "adminPass": STRING}
 )
 UNSHELVE = _perhaps("unshelve", {"availability_zone": nullable(ZONE), "host": HOST})
-REBUILD = every(
-    {
-        "rebuild": fields(
-            {"imageRef": _REFERENCE, "name": name(), "metadata": text_map()}, required=["imageRef"]
-        )
-    }
-)
 CONSOLE_OUTPUT = _perhaps(
     "os-getConsoleOutput", {"length": integer(minimum=0, maximum=CONSOLE_LINES_MAX)}
 )

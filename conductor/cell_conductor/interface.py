@@ -18,6 +18,7 @@ from objects.instances.instance_command import InstanceCommand
 from objects.instances.migration import Migration
 from objects.instances.operation_arguments import CellOperation
 from objects.instances.server_answers import InstanceMarker
+from objects.instances.server_changes import ServerChanges
 from objects.instances.server_filters import MigrationFilters, ServerFilters
 from objects.instances.server_record import ServerRecord
 from objects.request_spec import RequestSpec
@@ -108,6 +109,15 @@ class CellConductorAPI(Interface):
         self, context: RequestContext, instance_uuid: str, *, locked: bool, reason: str | None
     ) -> None:
         """Lock or unlock an instance. Raises InstanceNotFound, InstanceInvalidState."""
+
+    @call(CONDUCTOR)
+    def update_instance(
+        self, context: RequestContext, instance_uuid: str, *, changes: ServerChanges
+    ) -> None:
+        """Change name, metadata, tags and settings; idempotent.
+
+        Raises InstanceNotFound, InstanceInvalidState, Forbidden, Invalid.
+        """
 
     @call(CONDUCTOR)
     def abort_migration(

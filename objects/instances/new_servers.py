@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from objects.instances.server_settings import ServerSettings
 from objects.packed.claim_batch import Allocations
 
 
@@ -28,6 +29,7 @@ class NewServers:
     hints: dict[str, list[str]] = field(default_factory=dict)
     host: str | None = None
     node: str | None = None
+    settings: ServerSettings | None = None
 
     @property
     def count_max(self) -> int:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from objects.flavor import Flavor
 from objects.image_meta import ImageMeta
+from objects.instances.server_changes import ServerChanges
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,7 +15,7 @@ class OperationArguments:
 
     - reboot: is_hard; lock: reason; unlock: override (also removes an administrator's lock;
       default: for administrators);
-    - rebuild: image (reference), name, metadata;
+    - rebuild: image (reference), changes; update: changes;
     - resize: flavor (reference, required), is_cross_cell (it may go to another cell);
     - migrate: host, is_cross_cell; unshelve: host, availability_zone;
     - live_migrate: host; evacuate: host.
@@ -27,8 +28,7 @@ class OperationArguments:
     reason: str | None = None
     override: bool | None = None
     image: str | None = None
-    name: str | None = None
-    metadata: dict[str, str] | None = None
+    changes: ServerChanges | None = None
     flavor: str | None = None
     is_cross_cell: bool = False
     host: str | None = None
@@ -47,8 +47,7 @@ class CellOperation:
 
     is_hard: bool = False
     image: ImageMeta | None = None
-    name: str | None = None
-    metadata: dict[str, str] | None = None
+    changes: ServerChanges | None = None
     migration_uuid: str | None = None
     migration_type: str | None = None
     new_flavor: Flavor | None = None

@@ -29,6 +29,7 @@ from objects.instances.instance_command import InstanceCommand
 from objects.instances.migration import Migration
 from objects.instances.operation_arguments import CellOperation
 from objects.instances.server_answers import InstanceMarker
+from objects.instances.server_changes import ServerChanges
 from objects.instances.server_filters import MigrationFilters, ServerFilters
 from objects.instances.server_record import ServerRecord
 from objects.request_spec import RequestSpec
@@ -153,6 +154,11 @@ class SuperConductorEndpoints(BackgroundTasks):
     ) -> None:
         leases = self._operations.fail(instance_uuid, migration_uuid, fault)
         self._begin(self._operations, context, leases)
+
+    def update_instance(
+        self, context: RequestContext, instance_uuid: str, changes: ServerChanges
+    ) -> None:
+        self._locks_and_consoles.update(context, instance_uuid, changes)
 
     def set_lock(
         self, context: RequestContext, instance_uuid: str, locked: bool, reason: str | None

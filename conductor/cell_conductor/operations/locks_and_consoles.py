@@ -1,4 +1,4 @@
-"""Requests about instances that need no operation flow: locks and the console output."""
+"""Requests about instances that need no operation flow: changes, locks, the console output."""
 
 from __future__ import annotations
 
@@ -9,9 +9,17 @@ from armillary.context import RequestContext
 from armillary.db import Database
 from compute_agent.interface import ComputeAPI
 from conductor.cell_conductor.operations.resize import HANDED_OVER
-from conductor.common.cell_db import actions, instances, operations, services
+from conductor.common.cell_db import (
+    actions,
+    instance_changes,
+    instances,
+    models,
+    operations,
+    services,
+)
 from conductor.common.clock import Clock, moment
 from objects.instance import ADMIN, OWNER
+from objects.instances.server_changes import ServerChanges
 
 
 class LocksAndConsoles:
@@ -33,25 +41,28 @@ class LocksAndConsoles:
         """
 
         def write(session: Session) -> None:
-            row = instances.lock(session, instance_uuid)
-            if row is None or row.deleted_at is not None:
-                raise exception.InstanceNotFound(instance_uuid=instance_uuid)
-            operation = operations.lock(session, instance_uuid)
-            if row.hidden or (operation is not None and operation.stage in HANDED_OVER):
-                raise exception.InstanceInvalidState(
-                    instance_uuid=instance_uuid,
-                    operation="lock" if locked else "unlock",
-                    reason="it is being handed over to another cell; try again in a moment",
-                )
+            action = "lock" if locked else "unlock"
+            row = _changeable(session, instance_uuid, action)
             if locked and row.locked_by == ADMIN and not context.is_admin:
                 return
             now = moment(self._now())
-            action = "lock" if locked else "unlock"
             actions.start_for_row(session, context, action, row, now=now)
             row.locked, row.locked_reason = locked, reason if locked else None
             row.locked_by = (ADMIN if context.is_admin else OWNER) if locked else None
             row.updated_at = now
             actions.finish(session, instance_uuid, action, message=None, now=now)
+
+        self._database.run_in_writer(write)
+
+    def update(self, context: RequestContext, instance_uuid: str, changes: ServerChanges) -> None:
+        """Change name, metadata, tags and settings. Idempotent.
+
+        Raises InstanceNotFound, Forbidden, Invalid, and InstanceInvalidState as ``set_lock``.
+        """
+
+        def write(session: Session) -> None:
+            row = _changeable(session, instance_uuid, "update")
+            instance_changes.apply(row, changes, now=moment(self._now()))
 
         self._database.run_in_writer(write)
 
@@ -76,3 +87,18 @@ class LocksAndConsoles:
         return self._compute.get_console_output(
             context, service.agent, instance_uuid, service.host, lines=lines
         )
+
+
+def _changeable(session: Session, instance_uuid: str, operation: str) -> models.Instance:
+    """Lock and return the row of an instance that can be changed in this cell."""
+    row = instances.lock(session, instance_uuid)
+    if row is None or row.deleted_at is not None:
+        raise exception.InstanceNotFound(instance_uuid=instance_uuid)
+    flow = operations.lock(session, instance_uuid)
+    if row.hidden or (flow is not None and flow.stage in HANDED_OVER):
+        raise exception.InstanceInvalidState(
+            instance_uuid=instance_uuid,
+            operation=operation,
+            reason="it is being handed over to another cell; try again in a moment",
+        )
+    return row

@@ -7,7 +7,7 @@ import dataclasses
 from conductor.cell_conductor.operations.flow import DONE, UNDONE, AgentStage, Arguments, Flow, Side
 from conductor.cell_conductor.operations.power import RUNNING, set_state_by_power, take_power_state
 from conductor.cell_conductor.operations.rows import Rows
-from conductor.common.cell_db import models
+from conductor.common.cell_db import instance_changes, models
 from conductor.common.cell_db.flow_states import Rebuild
 from conductor.common.cell_db.stored_object import StoredObject
 from objects.instances.instance_command import Verb
@@ -17,17 +17,15 @@ REBUILD_GUEST = "rebuild_guest"
 
 
 def _begin(rows: Rows, arguments: CellOperation) -> None:
-    """Give the instance its new image, name and metadata."""
+    """Give the instance its new image, name, metadata and settings."""
     instance = rows.instance
     state = Rebuild.of(rows.operation)
     is_on = instance.power_state == RUNNING or state.was == "error"
     dataclasses.replace(state, is_on=is_on).store(rows.operation)
     if arguments.image is not None:
         instance.image = StoredObject.of(arguments.image)
-    if arguments.name:
-        instance.name = arguments.name
-    if arguments.metadata is not None:
-        instance.metadata_ = arguments.metadata
+    if arguments.changes is not None:
+        instance_changes.apply(instance, arguments.changes, now=rows.now)
 
 
 def _arguments(operation: models.InstanceOperation) -> Arguments:

@@ -251,13 +251,14 @@ def to_object(
     values = {
         column: getattr(row, column)
         for column in Instance.fields
-        if column not in {"flavor", "image", "metadata", "cell_uuid", "fault", "zone"}
+        if column not in {"flavor", "image", "metadata", "settings", "cell_uuid", "fault", "zone"}
     }
     return Instance.from_values(
         values,
         flavor=row.flavor.load(),
         image=None if row.image is None else row.image.load(),
         metadata=row.metadata_,
+        settings=None if row.settings is None else row.settings.load(),
         cell_uuid=cell_uuid,
         fault=fault,
     )
@@ -275,13 +276,14 @@ def values_of(instance: Instance, now: datetime) -> dict[str, Any]:
     values = {
         column.key: getattr(instance, column.key)
         for column in sa.inspect(models.Instance).column_attrs
-        if column.key in Instance.fields and column.key not in {"flavor", "image"}
+        if column.key in Instance.fields and column.key not in {"flavor", "image", "settings"}
     }
     return {
         **values,
         "flavor": StoredObject.of(instance.flavor),
         "image": None if instance.image is None else StoredObject.of(instance.image),
         "metadata_": instance.metadata,
+        "settings": None if instance.settings is None else StoredObject.of(instance.settings),
         "created_at": (instance.created_at or now).replace(microsecond=0),
     }
 

@@ -13,6 +13,7 @@ from conductor.common.cell_db.stored_object import StoredColumn, StoredObject
 from conductor.common.leases import LeaseMixin
 from objects.flavor import Flavor
 from objects.image_meta import ImageMeta
+from objects.instances.server_settings import ServerSettings
 from objects.request_spec import RequestSpec
 
 NAME_LENGTH = 255
@@ -55,6 +56,7 @@ class Base(DeclarativeBase):
         StoredObject[Flavor]: StoredColumn,
         StoredObject[ImageMeta]: StoredColumn,
         StoredObject[RequestSpec]: StoredColumn,
+        StoredObject[ServerSettings]: StoredColumn,
     }
 
 
@@ -168,6 +170,7 @@ class Instance(Base):
     flavor: Mapped[StoredObject[Flavor]]
     image: Mapped[StoredObject[ImageMeta] | None]
     metadata_: Mapped[dict[str, str]] = mapped_column("metadata")
+    settings: Mapped[StoredObject[ServerSettings] | None]
     availability_zone: Mapped[str | None] = mapped_column(sa.String(NAME_LENGTH))
     host: Mapped[str | None] = mapped_column(sa.String(NAME_LENGTH), index=True)
     node: Mapped[str | None] = mapped_column(sa.String(NAME_LENGTH))

@@ -281,6 +281,7 @@ class Acceptance:
             flavor=asked.flavor,
             image=asked.image,
             metadata=asked.metadata,
+            settings=asked.settings,
             availability_zone=asked.zone.zone,
             vm_state="building",
             task_state="scheduling",

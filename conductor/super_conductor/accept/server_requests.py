@@ -23,6 +23,7 @@ from objects.image_meta import ImageMeta
 from objects.instances.instance_group import InstanceGroup
 from objects.instances.local_resources import local_resources_of
 from objects.instances.new_servers import NewServers
+from objects.instances.server_settings import ServerSettings
 from objects.pci import pci
 from objects.request_spec import Destination, RequestSpec
 
@@ -59,6 +60,7 @@ class ServerRequest:
     local_resources: dict[str, Any]
     hints: dict[str, list[str]]
     metadata: dict[str, str]
+    settings: ServerSettings | None
 
     def spec(self, context: RequestContext, *, count: int) -> RequestSpec:
         """Return the request spec for ``count`` instances."""
@@ -114,6 +116,7 @@ def resolve(
         local_resources=local_resources_of(flavor, image, pci.parse_aliases(conf.pci.alias)),
         hints=servers.hints,
         metadata=servers.metadata,
+        settings=servers.settings,
     )
 
 

@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 from armillary import exception
 from armillary.context import RequestContext
 from armillary.db import Database
+from conductor.cell_conductor.interface import CellConductorAPI
 from conductor.common.cell_db.services import COMPUTE
 from conductor.common.clock import Clock, moment
 from conductor.super_conductor.accept import quotas
@@ -37,6 +38,7 @@ from objects.instances.instance_mapping import InstanceMapping
 from objects.instances.migration import Migration, MigrationType
 from objects.instances.operation_arguments import CellOperation, OperationArguments
 from objects.instances.server_answers import MigrationPage
+from objects.instances.server_changes import ServerChanges
 from objects.instances.server_filters import MigrationFilters
 
 AT_ONCE = frozenset(
@@ -108,6 +110,7 @@ class ServerOperations:
             "unshelve": self._unshelve,
             "lock": self._lock,
             "unlock": self._unlock,
+            "update": self._update,
             "force_delete": self._force_delete,
         }
 
@@ -283,20 +286,31 @@ class ServerOperations:
         self._set_lock(asked, locked=False)
 
     def _set_lock(self, asked: _Asked, *, locked: bool) -> None:
-        instance_uuid, reason = asked.instance.uuid, asked.arguments.reason
+        reason = asked.arguments.reason
+        self._in_its_cell(
+            asked,
+            lambda cell: cell.set_lock(
+                asked.context, asked.instance.uuid, locked=locked, reason=reason
+            ),
+        )
+
+    def _update(self, asked: _Asked) -> None:
+        """Change name, metadata, tags and settings."""
+        changes = asked.arguments.changes or ServerChanges()
+        self._in_its_cell(
+            asked,
+            lambda cell: cell.update_instance(asked.context, asked.instance.uuid, changes=changes),
+        )
+
+    def _in_its_cell(self, asked: _Asked, change: Callable[[CellConductorAPI], None]) -> None:
         try:
-            self._cells.call(
-                asked.cell_uuid,
-                lambda cell: cell.set_lock(
-                    asked.context, instance_uuid, locked=locked, reason=reason
-                ),
-            )
+            self._cells.call(asked.cell_uuid, change)
         except exception.InstanceNotFound:
-            found = self._servers.get_server(asked.context, instance_uuid)
+            found = self._servers.get_server(asked.context, asked.instance.uuid)
             if found.cell_uuid in (None, asked.cell_uuid):
                 raise
             there = dataclasses.replace(asked, instance=found, cell_uuid=found.cell_uuid)
-            self._set_lock(there, locked=locked)  # it has just moved there
+            self._in_its_cell(there, change)  # it has just moved there
 
     def _force_delete(self, asked: _Asked) -> None:
         self._deletes.delete(asked.context, asked.instance.uuid)
@@ -337,7 +351,7 @@ class ServerOperations:
         image = self._new_image(given)
         if image is not None:
             self._check_rebuild(asked, image)
-        self._begin(asked, CellOperation(image=image, name=given.name, metadata=given.metadata))
+        self._begin(asked, CellOperation(image=image, changes=given.changes))
 
     def _check_rebuild(self, asked: _Asked, image: ImageMeta) -> None:
         """Raise NoValidHost if the server's host cannot run another image."""

@@ -64,6 +64,7 @@ def test_the_request_arrives_in_the_conductors_words(api: Api, conductor: SuperC
             "hints": {},
             "host": None,
             "node": None,
+            "settings": None,
         }
     ]
 
@@ -101,6 +102,7 @@ def test_everything_that_can_be_said_arrives(api: Api, conductor: SuperConductor
             "hints": {"group": [group], "different_host": [NETWORK, group]},
             "host": "host1",
             "node": "node1",
+            "settings": None,
         }
     ]
 
@@ -266,7 +268,16 @@ BAD = [
     ({"availability_zone": "::"}, "server.availability_zone"),
     ({"host": "a b"}, "server.host"),
     ({"return_reservation_id": "maybe"}, "server.return_reservation_id"),
-    ({"key_name": "k"}, "server.key_name"),
+    ({"key_name": ""}, "server.key_name"),
+    ({"config_drive": True}, "server.config_drive"),
+    ({"personality": []}, "server.personality"),
+    ({"user_data": "not Base64!"}, "server.user_data"),
+    ({"accessIPv4": "2001:db8::1"}, "server.accessIPv4"),
+    ({"tags": ["a,b"]}, "server.tags.0"),
+    (
+        {"block_device_mapping_v2": [{"source_type": "volume", "uuid": NETWORK}]},
+        "server.block_device_mapping_v2.0.source_type",
+    ),
     ({"hints": {"group": "apart"}}, "os:scheduler_hints.group"),
     ({"hints": {"x": 1}}, "os:scheduler_hints.x"),
     ({"hints": {"same_host": "web1"}}, "os:scheduler_hints.same_host"),

@@ -12,6 +12,7 @@ from api.handlers import server as server_handler
 from api.schemas import server as server_schemas
 from armillary import exception
 from objects.instance import Instance
+from objects.instances.server_changes import ServerChanges
 from tests import builders
 from tests.fixtures.http_api import ADMIN, MEMBER, Api, message
 from tests.fixtures.super_conductor import SuperConductor, SuperConductorClient
@@ -41,14 +42,14 @@ ACCEPTED: list[tuple[dict[str, Any], str, dict[str, Any]]] = [
     ({"os-stop": None}, "stop", {}),
     ({"reboot": {"type": "SOFT"}}, "reboot", {}),
     ({"reboot": {"type": "HARD"}}, "reboot", {"is_hard": True}),
-    ({"rebuild": {"imageRef": "loop"}}, "rebuild", {"image": "loop"}),
+    ({"rebuild": {"imageRef": "loop"}}, "rebuild", {"image": "loop", "changes": ServerChanges()}),
     (
         {"rebuild": {"imageRef": f"{LINK}/images/loop", "name": "x", "metadata": {"a": "b"}}},
         "rebuild",
-        {"image": "loop", "name": "x", "metadata": {"a": "b"}},
+        {"image": "loop", "changes": ServerChanges("x", {"a": "b"}, replaces_metadata=True)},
     ),
     ({"rebuild": {"imageRef": "loop", "metadata": {}}}, "rebuild",
-     {"image": "loop", "metadata": {}}),
+     {"image": "loop", "changes": ServerChanges(replaces_metadata=True)}),
     ({"resize": {"flavorRef": "large"}}, "resize", {"flavor": "large"}),
     ({"resize": {"flavorRef": f"{LINK}/flavors/large"}}, "resize", {"flavor": "large"}),
     ({"resize": {"flavorRef": "large", "OS-DCF:diskConfig": "AUTO"}}, "resize",

@@ -43,6 +43,19 @@ ALLOWED = {
     "server-show": READERS,
     "server-create": EVERYBODY - {"reader"},
     "server-delete": MEMBERS,
+    "server-update": MEMBERS,
+    "server_metadata-index": READERS,
+    "server_metadata-show": READERS,
+    "server_metadata-create": MEMBERS,
+    "server_metadata-update": MEMBERS,
+    "server_metadata-update_all": MEMBERS,
+    "server_metadata-delete": MEMBERS,
+    "server_tag-index": READERS,
+    "server_tag-show": READERS,
+    "server_tag-update": MEMBERS,
+    "server_tag-update_all": MEMBERS,
+    "server_tag-delete": MEMBERS,
+    "server_tag-delete_all": MEMBERS,
     "server_action-start": MEMBERS,
     "server_action-stop": MEMBERS,
     "server_action-reboot": MEMBERS,
@@ -167,7 +180,7 @@ def test_an_action_is_for_some_and_not_for_others(
     place = path.format(
         server_id=SERVER, server_group_id=GROUP, flavor_id="x", image_id="x", hypervisor_id="x",
         service_id=builders.a_uuid(), aggregate_id="1", project_id="p1", key="x", request_id="x",
-        migration_id="x", zone_name="x",
+        migration_id="x", tag="x", zone_name="x",
     )  # fmt: skip
     body: dict[str, Any] = {} if choice is None else {"json": {choice: {}}}
     allowed = set()

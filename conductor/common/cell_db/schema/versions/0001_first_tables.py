@@ -134,6 +134,7 @@ def _instance_columns(*, locked: Any, totals: Any) -> list[sa.Column[Any]]:
         _column("flavor", _JSON),
         _column("image", _JSON, null=True),
         _column("metadata", _JSON),
+        _column("settings", _JSON, null=True),
         _column("availability_zone", _NAME, null=True),
         _column("host", _NAME, null=True),
         _column("node", _NAME, null=True),

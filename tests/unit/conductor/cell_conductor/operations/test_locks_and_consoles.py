@@ -1,4 +1,4 @@
-"""Locks: who locked an instance, and what that means for the next one who does."""
+"""Locks: who locked an instance, and for whom; changes of what hosts do not see."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from compute_agent.interface import ComputeAPI
 from conductor.cell_conductor.operations.locks_and_consoles import LocksAndConsoles
 from conductor.common.cell_db import instances
 from objects.instance import Instance
+from objects.instances.server_changes import ServerChanges
 from tests import builders
 from tests.fixtures.cell import Cell, a_build_request, cell
 from tests.fixtures.control_plane import a_user
@@ -76,3 +77,50 @@ def test_who_is_not_there_is_not_locked(locks: Locks) -> None:
     """For any caller."""
     with pytest.raises(exception.InstanceNotFound):
         locks.at_rest.set_lock(admin_context(), builders.a_uuid(), locked=True, reason=None)
+
+
+def test_changes_are_merged_and_repeated_without_harm(locks: Locks) -> None:
+    """Each changes only what it names."""
+    first = ServerChanges(
+        name="db", metadata={"a": "1", "b": "2"}, tags_added=["x", "y"],
+        settings={"description": "mine"},
+    )  # fmt: skip
+    second = ServerChanges(
+        metadata={"a": None, "c": "3"}, tags_added=["z", "y"], tags_removed=["x"],
+        settings={"hostname": "db1"},
+    )  # fmt: skip
+    for changes in (first, second, second):
+        locks.at_rest.update(a_user(), locks.uuid, changes)
+    found = locks.instance
+    assert found.settings is not None
+    assert (found.name, found.metadata) == ("db", {"b": "2", "c": "3"})
+    assert (found.settings.tags, found.settings.hostname) == (["y", "z"], "db1")
+    assert found.settings.description == "mine"
+
+
+def test_all_can_be_replaced(locks: Locks) -> None:
+    """By others or by nothing."""
+    locks.at_rest.update(a_user(), locks.uuid, ServerChanges(metadata={"a": "1"}, tags_added=["x"]))
+    replaced = ServerChanges(metadata={"b": "2"}, replaces_metadata=True, replaces_tags=True)
+    locks.at_rest.update(a_user(), locks.uuid, replaced)
+    assert locks.instance.metadata == {"b": "2"}
+    assert locks.instance.settings is not None
+    assert locks.instance.settings.tags == []
+
+
+def test_there_are_limits_and_nothing_is_changed_beyond(locks: Locks) -> None:
+    """Of what one instance may have."""
+    locks.at_rest.update(a_user(), locks.uuid, ServerChanges(metadata={"a": "1"}))
+    many = {f"k{number}": "v" for number in range(128)}
+    with pytest.raises(exception.Forbidden, match="128 metadata items, not 129"):
+        locks.at_rest.update(a_user(), locks.uuid, ServerChanges(name="db", metadata={**many}))
+    tags = [f"t{number}" for number in range(51)]
+    with pytest.raises(exception.Invalid, match="50 tags, not 51"):
+        locks.at_rest.update(a_user(), locks.uuid, ServerChanges(name="db", tags_added=tags))
+    assert (locks.instance.name, locks.instance.metadata) == ("web", {"a": "1"})
+
+
+def test_what_is_not_there_is_not_changed(locks: Locks) -> None:
+    """For any caller."""
+    with pytest.raises(exception.InstanceNotFound):
+        locks.at_rest.update(admin_context(), builders.a_uuid(), ServerChanges(name="db"))

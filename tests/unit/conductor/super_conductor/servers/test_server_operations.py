@@ -10,6 +10,7 @@ from armillary import exception
 from conductor.common.clock import moment
 from conductor.super_conductor.db import quotas
 from conductor.super_conductor.delete.retention import Reclaimer
+from objects.instances.server_changes import ServerChanges
 from objects.instances.server_filters import MigrationFilters
 from tests import builders
 from tests.builders import a_migration
@@ -404,10 +405,11 @@ def test_a_rebuild_from_the_same_image_asks_no_scheduler(
     plane.add_image("loop")
     (uuid,) = plane.build(image="loop")
     plane.scheduler.specs.clear()
-    plane.operate(uuid, "rebuild", image="loop", name="new", metadata={"a": "b"})
+    changes = ServerChanges(name="new", metadata={"a": "b"})
+    plane.operate(uuid, "rebuild", image="loop", changes=changes)
     ((_, operation, arguments),) = cell.begun
     assert operation == "rebuild"
-    assert (arguments["name"], arguments["metadata"]) == ("new", {"a": "b"})
+    assert arguments["changes"] == changes
     assert arguments["image"].name == "loop"
     assert plane.scheduler.specs == []
 
@@ -492,3 +494,25 @@ def test_a_migration_is_aborted_by_its_cell(
     assert cell.begun == [(uuid, "abort", {"migration_uuid": cell.migrations[0].uuid})]
     with pytest.raises(exception.MigrationNotFound):
         plane.operations.abort_migration(an_admin(), uuid, builders.a_uuid())
+
+
+# Changes
+
+
+def test_a_change_goes_to_the_cell(plane: ControlPlane, cell: CellConductor) -> None:
+    """Where its metadata are merged."""
+    (uuid,) = plane.build(metadata={"a": "1"})
+    changes = ServerChanges(metadata={"b": "2"}, settings={"description": "mine"})
+    plane.operate(uuid, "update", changes=changes)
+    found = cell.instances[uuid]
+    assert found.metadata == {"a": "1", "b": "2"}
+    assert found.settings is not None
+    assert found.settings.description == "mine"
+
+
+def test_a_locked_server_is_not_changed_by_its_user(plane: ControlPlane) -> None:
+    """As with any other operation."""
+    (uuid,) = plane.build()
+    plane.operate(uuid, "lock")
+    with pytest.raises(exception.InstanceLocked):
+        plane.operate(uuid, "update", changes=ServerChanges(name="db"))

@@ -1,0 +1,54 @@
+"""Metadata of a server, which scheduling does not read."""
+
+from __future__ import annotations
+
+from api.call import Call
+from api.handlers.server import change
+from armillary import exception
+from armillary.http.call import Answer
+from armillary.http.validation import invalid
+from objects.instances.server_changes import ServerChanges
+
+
+def index(call: Call) -> Answer:
+    """List the metadata of a server."""
+    return Answer({"metadata": call.subject.metadata})
+
+
+def create(call: Call) -> Answer:
+    """Add metadata to a server, or change some."""
+    server = change(call, ServerChanges(metadata=call.body["metadata"]))
+    return Answer({"metadata": server.metadata})
+
+
+def update_all(call: Call) -> Answer:
+    """Replace the metadata of a server."""
+    server = change(call, ServerChanges(metadata=call.body["metadata"], replaces_metadata=True))
+    return Answer({"metadata": server.metadata})
+
+
+def show(call: Call) -> Answer:
+    """Show one item of a server's metadata."""
+    return _item(call, call.subject.metadata)
+
+
+def update(call: Call) -> Answer:
+    """Set one item of a server's metadata."""
+    item, key = call.body["meta"], call.path["key"]
+    if key not in item:
+        raise invalid("meta", item, f"Its only field must be {key}, as in the path")
+    return _item(call, change(call, ServerChanges(metadata=item)).metadata)
+
+
+def delete(call: Call) -> Answer:
+    """Delete one item of a server's metadata."""
+    _item(call, call.subject.metadata)
+    change(call, ServerChanges(metadata={call.path["key"]: None}))
+    return Answer()
+
+
+def _item(call: Call, metadata: dict[str, str]) -> Answer:
+    key = call.path["key"]
+    if key not in metadata:
+        raise exception.NotFound(what=f"Metadata item {key} of server {call.path['server_id']}")
+    return Answer({"meta": {key: metadata[key]}})

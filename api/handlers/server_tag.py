@@ -1,0 +1,67 @@
+"""Tags of a server: short words to find it by."""
+
+from __future__ import annotations
+
+from api.call import Call
+from api.handlers.server import change
+from api.schemas.server import TAG
+from api.validation import Check
+from armillary import exception
+from armillary.http.call import Answer
+from objects.instance import Instance
+from objects.instances.server_changes import ServerChanges
+
+CREATED, UNCHANGED = 201, 204
+
+_CHECK = Check({"type": "object", "properties": {"tag": TAG}})
+
+
+def index(call: Call) -> Answer:
+    """List the tags of a server."""
+    return Answer({"tags": _tags(call.subject)})
+
+
+def update_all(call: Call) -> Answer:
+    """Replace the tags of a server."""
+    server = change(call, ServerChanges(tags_added=call.body["tags"], replaces_tags=True))
+    return Answer({"tags": _tags(server)})
+
+
+def delete_all(call: Call) -> Answer:
+    """Remove all tags of a server."""
+    change(call, ServerChanges(replaces_tags=True))
+    return Answer()
+
+
+def show(call: Call) -> Answer:
+    """Check that a server has a tag."""
+    _require(call)
+    return Answer()
+
+
+def update(call: Call) -> Answer:
+    """Add a tag to a server."""
+    tag = call.path["tag"]
+    _CHECK.body({"tag": tag})
+    if tag in _tags(call.subject):
+        return Answer(status=UNCHANGED)
+    change(call, ServerChanges(tags_added=[tag]))
+    links = call.links.of("servers", call.path["server_id"])
+    return Answer(headers={"Location": f"{links[0]['href']}/tags/{tag}"})
+
+
+def delete(call: Call) -> Answer:
+    """Remove a tag from a server."""
+    _require(call)
+    change(call, ServerChanges(tags_removed=[call.path["tag"]]))
+    return Answer()
+
+
+def _require(call: Call) -> None:
+    if call.path["tag"] not in _tags(call.subject):
+        where = f"Tag {call.path['tag']} of server {call.path['server_id']}"
+        raise exception.NotFound(what=where)
+
+
+def _tags(server: Instance) -> list[str]:
+    return [] if server.settings is None else list(server.settings.tags)

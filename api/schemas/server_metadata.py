@@ -1,0 +1,11 @@
+"""Metadata of a server: all, and one item."""
+
+from __future__ import annotations
+
+from api.schemas.base import STRING_MAP, every, text_map
+
+ALL = every({"metadata": text_map()})
+ITEM = every({"meta": {**text_map(), "minProperties": 1, "maxProperties": 1}})
+
+ANSWER = every({"metadata": STRING_MAP})
+ITEM_ANSWER = every({"meta": STRING_MAP})

@@ -1,0 +1,10 @@
+"""Tags of a server."""
+
+from __future__ import annotations
+
+from api.schemas.base import STRINGS, every
+from api.schemas.server import TAGS
+
+ALL = every({"tags": TAGS})
+
+ANSWER = every({"tags": STRINGS})

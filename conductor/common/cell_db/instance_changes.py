@@ -1,0 +1,50 @@
+"""Changes of an instance that reach neither its host nor its resources."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from armillary import exception
+from conductor.common.cell_db import models
+from conductor.common.cell_db.stored_object import StoredObject
+from objects.instances.server_changes import ServerChanges
+from objects.instances.server_settings import ServerSettings
+
+METADATA_ITEMS_MAX = 128
+TAGS_MAX = 50
+
+
+def apply(row: models.Instance, changes: ServerChanges, *, now: datetime) -> None:
+    """Change a locked row. Raises Forbidden for too many metadata, Invalid for too many tags."""
+    if changes.name is not None:
+        row.name = changes.name
+    if changes.metadata or changes.replaces_metadata:
+        row.metadata_ = new_metadata(row.metadata_, changes)
+    settings = None if row.settings is None else row.settings.load()
+    row.settings = StoredObject.of(new_settings(settings, changes))
+    row.updated_at = now
+
+
+def new_settings(present: ServerSettings | None, changes: ServerChanges) -> ServerSettings:
+    """Return settings with their changes. Raises Invalid for too many tags."""
+    settings = present or ServerSettings.from_values()
+    return settings.with_values(**changes.settings, tags=_tags(settings.tags, changes))
+
+
+def new_metadata(present: dict[str, str], changes: ServerChanges) -> dict[str, str]:
+    """Return metadata with their changes. Raises Forbidden for too many."""
+    merged = {**({} if changes.replaces_metadata else present), **changes.metadata}
+    made = {key: value for key, value in merged.items() if value is not None}
+    if len(made) > METADATA_ITEMS_MAX:
+        raise exception.Forbidden(
+            reason=f"a server may have {METADATA_ITEMS_MAX} metadata items, not {len(made)}"
+        )
+    return made
+
+
+def _tags(present: list[str], changes: ServerChanges) -> list[str]:
+    kept = [] if changes.replaces_tags else [x for x in present if x not in changes.tags_removed]
+    made = list(dict.fromkeys([*kept, *changes.tags_added]))
+    if len(made) > TAGS_MAX:
+        raise exception.Invalid(reason=f"a server may have {TAGS_MAX} tags, not {len(made)}")
+    return made

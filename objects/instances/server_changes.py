@@ -1,0 +1,21 @@
+"""Changes of a server's name, metadata, tags and settings."""
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class ServerChanges:
+    """What to change; fields that are not given stay as they are.
+
+    ``metadata`` is merged, and null removes a key; with ``replaces_metadata`` it is the whole.
+    Tags are removed before others are added; with ``replaces_tags`` all are removed. ``settings``
+    are fields of ``ServerSettings`` other than its lists.
+    """
+
+    name: str | None = None
+    metadata: dict[str, str | None] = field(default_factory=dict)
+    replaces_metadata: bool = False
+    tags_added: list[str] = field(default_factory=list)
+    tags_removed: list[str] = field(default_factory=list)
+    replaces_tags: bool = False
+    settings: dict[str, str | None] = field(default_factory=dict)

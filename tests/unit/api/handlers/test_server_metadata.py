@@ -1,0 +1,116 @@
+"""Metadata, tags and settings of servers: shown and changed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from objects.instances.server_settings import ServerSettings
+from tests import builders
+from tests.fixtures.http_api import MEMBER, Api, message
+from tests.fixtures.super_conductor import SuperConductor
+
+
+@pytest.fixture
+def path(conductor: SuperConductor) -> str:
+    """Return the path of a server with two metadata items and two tags."""
+    settings = ServerSettings.from_values(tags=["x", "y"])
+    conductor.servers = [builders.an_instance(metadata={"a": "1", "b": "2"}, settings=settings)]
+    return f"/v2.1/servers/{conductor.servers[0].uuid}"
+
+
+def test_metadata_are_added_replaced_and_deleted(path: str, api: Api) -> None:
+    """All at once, or one by one."""
+    added = api.post(f"{path}/metadata", {"metadata": {"b": "3", "c": "4"}}, token=MEMBER)
+    assert added.json == {"metadata": {"a": "1", "b": "3", "c": "4"}}
+    assert api.put(f"{path}/metadata/c", {"meta": {"c": "5"}}).json == {"meta": {"c": "5"}}
+    assert api.delete(f"{path}/metadata/a").status_code == 204
+    assert api.get(f"{path}/metadata").json == {"metadata": {"b": "3", "c": "5"}}
+    assert api.put(f"{path}/metadata", {"metadata": {}}).json == {"metadata": {}}
+
+
+@pytest.mark.parametrize("method", ["GET", "DELETE"])
+def test_a_missing_item_is_not_there(method: str, path: str, api: Api) -> None:
+    """404."""
+    assert api.send(method, f"{path}/metadata/z").status_code == 404
+    assert api.send(method, f"{path}/tags/z").status_code == 404
+
+
+@pytest.mark.parametrize(
+    "body", [{"meta": {"z": "1"}}, {"meta": {"a": "1", "b": "2"}}, {"meta": {"a": 1}}, {}], ids=str
+)
+def test_one_item_is_that_of_the_path(body: dict[str, Any], path: str, api: Api) -> None:
+    """And no other."""
+    assert api.put(f"{path}/metadata/a", body).status_code == 400
+
+
+def test_tags_are_added_replaced_and_deleted(path: str, api: Api) -> None:
+    """A tag that is there is not added twice."""
+    made = api.put(f"{path}/tags/z", None)
+    assert made.status_code == 201
+    assert made.headers["Location"].endswith("/tags/z")
+    assert api.put(f"{path}/tags/z", None).status_code == 204
+    assert api.delete(f"{path}/tags/x").status_code == 204
+    assert api.get(f"{path}/tags/y").status_code == 204
+    assert api.get(f"{path}/tags").json == {"tags": ["y", "z"]}
+    assert api.put(f"{path}/tags", {"tags": ["a", "a"]}).json == {"tags": ["a"]}
+    assert api.delete(f"{path}/tags").status_code == 204
+    assert api.get(path).json["server"]["tags"] == []
+
+
+def test_tags_came_with_a_version(path: str, api: Api) -> None:
+    """Before it their path was not there."""
+    headers = {"OpenStack-API-Version": "compute 2.25"}
+    assert api.send("GET", f"{path}/tags", headers=headers).status_code == 404
+
+
+def test_a_bad_tag_is_refused(path: str, api: Api) -> None:
+    """In a path as in a body."""
+    assert "A tag may have 60 characters" in message(api.put(f"{path}/tags/{'x' * 61}", None))
+    assert "A tag may have 60 characters" in message(api.put(f"{path}/tags", {"tags": ["a/b"]}))
+
+
+def test_settings_are_given_shown_and_changed(api: Api, conductor: SuperConductor) -> None:
+    """A user may say them when the server is made, or later."""
+    conductor.flavors = [builders.a_flavor("small")]
+    wanted = {
+        "name": "My server", "flavorRef": "small", "description": "mine", "tags": ["x", "x"],
+        "accessIPv4": "192.0.2.1", "accessIPv6": "2001:db8::1", "OS-DCF:diskConfig": "AUTO",
+        "user_data": "aGVsbG8=", "key_name": "key", "security_groups": [{"name": "default"}],
+        "config_drive": False, "adminPass": "secret", "networks": "none",
+    }  # fmt: skip
+    made = api.post("/v2.1/servers", {"server": wanted}).json["server"]
+    assert (made["adminPass"], made["OS-DCF:diskConfig"]) == ("secret", "AUTO")
+    path = f"/v2.1/servers/{made['id']}"
+    shown = api.get(path).json["server"]
+    given = ("accessIPv4", "accessIPv6", "OS-DCF:diskConfig", "description", "key_name")
+    assert {name: shown[name] for name in given} == {name: wanted[name] for name in given}
+    assert shown["tags"] == ["x"]
+    assert shown["OS-EXT-SRV-ATTR:user_data"] == "aGVsbG8="
+    assert shown["OS-EXT-SRV-ATTR:hostname"] == "my-server"
+    changes = {"name": "other", "description": None, "hostname": "db1"}
+    changed = api.put(path, {"server": changes}).json["server"]
+    assert (changed["name"], changed["description"]) == ("other", None)
+    assert changed["OS-EXT-SRV-ATTR:hostname"] == "db1"
+    assert changed["accessIPv4"] == "192.0.2.1"
+
+
+@pytest.mark.parametrize(
+    "server", [{}, {"name": ""}, {"accessIPv4": "x"}, {"flavorRef": "a"}], ids=str
+)
+def test_a_bad_change_is_refused(server: dict[str, Any], path: str, api: Api) -> None:
+    """And nothing is changed."""
+    assert api.put(path, {"server": server}).status_code == 400
+
+
+def test_the_image_may_be_given_as_a_device(api: Api, conductor: SuperConductor) -> None:
+    """That is how some clients name it."""
+    conductor.flavors, conductor.images = [builders.a_flavor("small")], [builders.an_image("loop")]
+    device = {
+        "uuid": conductor.images[0].id, "source_type": "image", "destination_type": "local",
+        "boot_index": 0, "delete_on_termination": True,
+    }  # fmt: skip
+    server = {"name": "web", "flavorRef": "small", "block_device_mapping_v2": [device]}
+    assert api.post("/v2.1/servers", {"server": server}).status_code == 202
+    assert conductor.requests[-1]["image"] == conductor.images[0].id
