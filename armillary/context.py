@@ -39,7 +39,7 @@ class RequestContext(oslo_context.RequestContext):
         self.instance_uuid = instance_uuid
         self.signer: Signer | None = None
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         return {**super().to_dict(), "instance_uuid": self.instance_uuid}
 
     def for_instance(self, instance_uuid: str) -> RequestContext:

@@ -160,7 +160,7 @@ class _Column(fields.FieldType[Any]):
         return array
 
     @staticmethod
-    def to_primitive(obj: Any, attr: str, value: np.ndarray) -> dict[str, Any]:
+    def to_primitive(obj: Any, attr: str, value: np.ndarray) -> dict[str, object]:
         little = np.ascontiguousarray(value, dtype=value.dtype.newbyteorder("<"))
         return {
             "dtype": little.dtype.str,
@@ -198,7 +198,7 @@ class _PackedColumn(_Column):
         return array if array.dtype in _PACKED_TYPES else array.astype(_WIDEST[array.dtype.kind])
 
     @staticmethod
-    def to_primitive(obj: Any, attr: str, value: np.ndarray) -> dict[str, Any]:
+    def to_primitive(obj: Any, attr: str, value: np.ndarray) -> dict[str, object]:
         return packing.pack_numbers(value)
 
     @staticmethod
@@ -226,7 +226,7 @@ class _StringColumn(fields.FieldType[Any]):
         return list(value)
 
     @staticmethod
-    def to_primitive(obj: Any, attr: str, value: list[str]) -> dict[str, Any]:
+    def to_primitive(obj: Any, attr: str, value: list[str]) -> dict[str, object]:
         return {"count": len(value), "text": "\n".join(value)}
 
     @staticmethod
@@ -258,7 +258,7 @@ class _UUIDColumn(_StringColumn):
     """Many UUIDs, 16 bytes each on the wire; other strings are sent unchanged."""
 
     @staticmethod
-    def to_primitive(obj: Any, attr: str, value: list[str]) -> dict[str, Any]:
+    def to_primitive(obj: Any, attr: str, value: list[str]) -> dict[str, object]:
         return packing.pack_uuids(value)
 
     @staticmethod

@@ -21,7 +21,7 @@ class NotificationPayload(base.DeclaredFields):
         """Make a payload of plain values; values without a field are ignored."""
         return cls(**{name: facts[name] for name in cls.fields if name in facts})
 
-    def wire_form(self) -> dict[str, Any]:
+    def wire_form(self) -> dict[str, object]:
         """Return name, namespace, version and data, without the list of changes."""
         self.obj_reset_changes(recursive=True)
         return dict(self.obj_to_primitive())

@@ -1,7 +1,6 @@
 """``clouds.yaml`` of ``armillary up``: the access of OpenStack's clients to this deployment."""
 
 from pathlib import Path
-from typing import Any
 
 import yaml
 from oslo_config import cfg
@@ -30,7 +29,7 @@ def write(conf: cfg.ConfigOpts, api_url: str, placement_url: str) -> Path | None
     return path
 
 
-def _with_password(state_dir: Path, api_url: str) -> dict[str, Any]:
+def _with_password(state_dir: Path, api_url: str) -> dict[str, object]:
     return {
         "auth_type": "password",
         "auth": {
@@ -46,7 +45,7 @@ def _with_password(state_dir: Path, api_url: str) -> dict[str, Any]:
     }
 
 
-def _without_authentication(api_url: str, placement_url: str) -> dict[str, Any]:
+def _without_authentication(api_url: str, placement_url: str) -> dict[str, object]:
     return {
         "auth_type": "none",
         "auth": {"endpoint": f"{api_url}/v2.1"},

@@ -19,7 +19,7 @@ GROUP = "oslo_messaging_rabbit"
 
 def settings(
     conf: cfg.ConfigOpts, hosts: Sequence[oslo_messaging.TransportHost]
-) -> dict[str, Any] | bool:
+) -> dict[str, object] | bool:
     """Return kombu's TLS settings for the brokers, False if TLS is off.
 
     The broker's certificate is verified by ``ssl_ca_file`` or else by the system's CAs, with its
@@ -29,7 +29,7 @@ def settings(
     options = conf[GROUP]
     if not options.ssl:
         return False
-    found: dict[str, Any] = {
+    found: dict[str, object] = {
         "cert_reqs": ssl.CERT_REQUIRED,
         "server_hostname": hosts[0].hostname if len(hosts) == 1 else None,  # None: kombu's own
     }

@@ -68,7 +68,7 @@ class RpcClient:
         self,
         context: RequestContext,
         method: Method,
-        arguments: dict[str, Any],
+        arguments: dict[str, object],
         *,
         server: str | None,
         timeout_seconds: float | None,

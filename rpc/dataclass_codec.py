@@ -71,7 +71,7 @@ class _FieldsCodec:
             (field, codec_of(hints[field.name]) or _checked(hints[field.name])) for field in fields
         ]
 
-    def encode(self, value: Any) -> dict[str, Any]:
+    def encode(self, value: Any) -> dict[str, object]:
         return {
             field.name: codec.encode(getattr(value, field.name)) for field, codec in self._fields
         }

@@ -38,7 +38,7 @@ def make_exchange(channel: Any, exchange: Exchange) -> None:
         _make(channel, exchange.name, lambda own: _declare_exchange(own, exchange))
 
 
-def make_stream(channel: Any, exchange: Exchange, arguments: dict[str, Any]) -> None:
+def make_stream(channel: Any, exchange: Exchange, arguments: dict[str, object]) -> None:
     """Create a fanout's exchange and its stream, bound to it.
 
     Raises NotDeclaredYet like :func:`make_exchange`, and QueueUnavailable.
@@ -63,7 +63,7 @@ def _declare_exchange(channel: Any, exchange: Exchange) -> None:
     )
 
 
-def _declare_stream(channel: Any, name: str, arguments: dict[str, Any]) -> None:
+def _declare_stream(channel: Any, name: str, arguments: dict[str, object]) -> None:
     channel.queue_declare(name, durable=True, auto_delete=False, arguments=arguments)
     channel.queue_bind(name, name, name)
 

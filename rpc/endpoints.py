@@ -35,7 +35,7 @@ class _LocalSender:
         self,
         context: RequestContext,
         method: Method,
-        arguments: dict[str, Any],
+        arguments: dict[str, object],
         *,
         server: str | None,
         timeout_seconds: float | None,

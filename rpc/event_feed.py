@@ -87,7 +87,7 @@ class FeedWriter:
         self._is_embedded = transport_url.startswith(_EMBEDDED)
         self._silent_until = 0.0
 
-    def publish(self, message: dict[str, Any]) -> None:
+    def publish(self, message: dict[str, object]) -> None:
         """Send one message; reconnect once if the connection is lost. Raises kombu's exceptions."""
         try:
             self._publish(message)
@@ -101,7 +101,7 @@ class FeedWriter:
         with contextlib.suppress(Exception):
             self._connection.release()
 
-    def _publish(self, message: dict[str, Any]) -> None:
+    def _publish(self, message: dict[str, object]) -> None:
         if self._producer is None:
             self._producer = self._find_producer()
         if self._producer is None:
@@ -141,7 +141,7 @@ class FeedReader:
     def run(
         self,
         stop: threading.Event,
-        on_message: Callable[[dict[str, Any]], None],
+        on_message: Callable[[dict[str, object]], None],
         on_gap: Callable[[bool], None] = lambda is_connected: None,
     ) -> None:
         """Call ``on_message`` for each message; ignore messages that are not JSON objects.
@@ -161,7 +161,7 @@ class FeedReader:
                 stop.wait(RECONNECT_SECONDS)
 
     @contextlib.contextmanager
-    def _consuming(self, on_message: Callable[[dict[str, Any]], None]) -> Iterator[Connection]:
+    def _consuming(self, on_message: Callable[[dict[str, object]], None]) -> Iterator[Connection]:
         with connection_to(self._conf, self._url, heartbeat=HEARTBEAT_SECONDS) as connection:
             connection.ensure_connection(max_retries=1, timeout=CONNECT_SECONDS_MAX)
             channel = connection.channel()
@@ -194,7 +194,7 @@ class FeedReader:
                 connection.heartbeat_check()
 
 
-def _deliver_json(message: Any, on_message: Callable[[dict[str, Any]], None]) -> None:
+def _deliver_json(message: Any, on_message: Callable[[dict[str, object]], None]) -> None:
     try:
         document = json.loads(message.body)
     except ValueError:

@@ -99,13 +99,13 @@ class Method:
                 needed = since
         return needed
 
-    def encode(self, arguments: dict[str, Any]) -> dict[str, Any]:
+    def encode(self, arguments: dict[str, object]) -> dict[str, object]:
         """Return the arguments with dataclasses in wire form."""
         codecs = self.argument_codecs
         encoded = {name: codecs[name].encode(arguments[name]) for name in codecs.keys() & arguments}
         return {**arguments, **encoded}
 
-    def decode(self, arguments: dict[str, Any]) -> dict[str, Any]:
+    def decode(self, arguments: dict[str, object]) -> dict[str, object]:
         """Return the arguments with dataclasses made again. Raises Invalid."""
         codecs = self.argument_codecs
         decoded = {name: codecs[name].decode(arguments[name]) for name in codecs.keys() & arguments}
@@ -127,7 +127,7 @@ class Sender(Protocol):
         self,
         context: RequestContext,
         method: Method,
-        arguments: dict[str, Any],
+        arguments: dict[str, object],
         *,
         server: str | None,
         timeout_seconds: float | None,

@@ -64,7 +64,7 @@ class NotificationBus:
         publisher_id: str,
         event_type: str,
         priority: str,
-        payload: dict[str, Any],
+        payload: dict[str, object],
         request_id: str | None,
     ) -> None:
         """Send a notification; the drivers log failures instead of raising."""

@@ -6,8 +6,6 @@ casts and one stream for each fanout, unless an operator configures otherwise; r
 exclusive (``rabbit``).
 """
 
-from typing import Any
-
 import oslo_messaging.opts
 from oslo_config import cfg
 
@@ -17,7 +15,7 @@ CONTROL_EXCHANGE = "armillary"
 
 _OTHER_BROKER = "oslo_messaging_kafka"
 
-DEFAULTS: dict[str, Any] = {
+DEFAULTS: dict[str, object] = {
     "rabbit_quorum_queue": True,
     "rabbit_transient_quorum_queue": True,
     "use_queue_manager": True,

@@ -143,7 +143,7 @@ class _Connection(oslo_internals.Connection):  # type: ignore[misc]
         if self.purpose == oslo_internals.PURPOSE_LISTEN and polling.may_block():
             self._wakeup = polling.Wakeup()
 
-    def _fetch_ssl_params(self) -> dict[str, Any] | bool:
+    def _fetch_ssl_params(self) -> dict[str, object] | bool:
         return dict(self._tls) if isinstance(self._tls, dict) else False
 
     def ensure(self, method: Callable[[], Any], *retries: Any, **how: Any) -> Any:

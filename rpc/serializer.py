@@ -13,7 +13,7 @@ from objects.base import ArmillaryObject
 from rpc.timing import SENT_AT
 
 
-class VerifiedContext(dict[str, Any]):
+class VerifiedContext(dict[str, object]):
     """A received context with the verified signer of its message, which no message can contain."""
 
     def __init__(self, received: Mapping[str, Any], signer: Signer) -> None:
@@ -71,7 +71,7 @@ class ObjectSerializer(oslo_messaging.Serializer):  # type: ignore[misc]
     def serialize_context(self, context: RequestContext) -> dict[str, Any]:
         return {**context.to_dict(), SENT_AT: time.time()}
 
-    def deserialize_context(self, context: dict[str, Any]) -> RequestContext:
+    def deserialize_context(self, context: dict[str, object]) -> RequestContext:
         made = RequestContext.from_dict(context)
         made.signer = context.signer if isinstance(context, VerifiedContext) else None
         made.update_store()  # later log lines of this thread belong to this message

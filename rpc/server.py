@@ -135,7 +135,7 @@ class RpcServer:
         self._server.wait()
 
 
-def _server_options(executor: str) -> dict[str, Any]:
+def _server_options(executor: str) -> dict[str, object]:
     """Return the arguments for oslo.messaging's server with this executor."""
     if executor == "threading":
         return {"server_cls": ReceivingServer}

@@ -102,7 +102,7 @@ class SchedulerAPI(Interface):
         """Push changed host states; a sequence gap reveals losses."""
 
     @fanout(CONDUCTOR)
-    def update_cluster_metadata(self, context: RequestContext, metadata: dict[str, Any]) -> None:
+    def update_cluster_metadata(self, context: RequestContext, metadata: dict[str, object]) -> None:
         """Push cells and aggregates; see ``SuperConductorAPI.get_cluster_metadata``."""
 
     # Incremental updates

@@ -5,7 +5,6 @@ import random
 import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any
 
 from oslo_config import cfg
 
@@ -238,7 +237,7 @@ class SchedulerManager:
             raise exception.Unavailable(reason=str(stuck)) from stuck
         return answer
 
-    def get_zones(self, context: RequestContext) -> dict[str, Any]:
+    def get_zones(self, context: RequestContext) -> dict[str, object]:
         """Return what is known of this zone and its children."""
         return dict(NOTHING_KNOWN) if self._zones is None else self._zones.describe()
 
@@ -309,7 +308,7 @@ class SchedulerManager:
         self._sync.apply_batch(batch)
         self._note_change()
 
-    def update_cluster_metadata(self, context: RequestContext, metadata: dict[str, Any]) -> None:
+    def update_cluster_metadata(self, context: RequestContext, metadata: dict[str, object]) -> None:
         """Apply a push from the super conductor."""
         self._sync.take_facts(metadata)
 

@@ -2,7 +2,6 @@
 
 import dataclasses
 from collections.abc import Callable, Collection, Mapping
-from typing import Any
 
 import falcon
 from oslo_config import cfg
@@ -72,7 +71,11 @@ class RouteAuthentication(_Authentication):
     """Middleware: a path or method needs a token unless public; an unknown path needs none."""
 
     def process_resource(
-        self, req: falcon.Request, resp: falcon.Response, resource: object, params: dict[str, Any]
+        self,
+        req: falcon.Request,
+        resp: falcon.Response,
+        resource: object,
+        params: dict[str, object],
     ) -> None:
         is_public = getattr(resource, "is_public", False)
         if not is_public and req.method not in getattr(resource, "public_methods", ()):

@@ -23,7 +23,7 @@ class Site:
     """
 
     policy: Policy
-    document: Callable[[], dict[str, Any]]
+    document: Callable[[], dict[str, object]]
 
 
 SiteT = TypeVar("SiteT", bound=Site)

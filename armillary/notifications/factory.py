@@ -8,7 +8,7 @@ import logging
 import threading
 import time
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 from oslo_config import cfg
 
@@ -172,7 +172,7 @@ class BusSender(Protocol):
         publisher_id: str,
         event_type: str,
         priority: str,
-        payload: dict[str, Any],
+        payload: dict[str, object],
         request_id: str | None,
     ) -> None: ...
 
@@ -182,7 +182,7 @@ class BusSender(Protocol):
 class FeedPublisher(Protocol):
     """The event feed, as ``rpc.event_feed`` makes it."""
 
-    def publish(self, message: dict[str, Any]) -> None: ...
+    def publish(self, message: dict[str, object]) -> None: ...
 
     def close(self) -> None: ...
 

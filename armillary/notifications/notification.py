@@ -34,7 +34,7 @@ class Notification:
         """Return the payload as a versioned object in its wire form."""
         return self.payload.of(self.facts).wire_form()
 
-    def unversioned(self) -> dict[str, Any]:
+    def unversioned(self) -> dict[str, object]:
         return {name: _plain(value) for name, value in self.facts.items()}
 
     def line(self) -> dict[str, Any]:

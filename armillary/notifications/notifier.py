@@ -250,7 +250,7 @@ _FLAVOR = ("name", "vcpus", "memory_mb", "root_gb", "ephemeral_gb", "swap_mb")
 _IMAGE = ("id", "name")
 
 
-def _of_instance(instance: Any) -> dict[str, Any]:
+def _of_instance(instance: Any) -> dict[str, object]:
     facts = _read(instance, _INSTANCE)
     facts["state"] = _value(instance, "vm_state")
     facts["flavor"] = _some(_value(instance, "flavor"), _FLAVOR)
@@ -259,7 +259,7 @@ def _of_instance(instance: Any) -> dict[str, Any]:
     return facts
 
 
-def _of_request(spec: Any, instance_uuids: Sequence[str]) -> dict[str, Any]:
+def _of_request(spec: Any, instance_uuids: Sequence[str]) -> dict[str, object]:
     names = ("num_instances", "project_id", "user_id", "availability_zone")
     return {
         **_read(spec, names),
@@ -269,7 +269,7 @@ def _of_request(spec: Any, instance_uuids: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _read(thing: Any, names: Sequence[str]) -> dict[str, Any]:
+def _read(thing: Any, names: Sequence[str]) -> dict[str, object]:
     return {name: _value(thing, name) for name in names}
 
 
@@ -286,7 +286,7 @@ def _metadata(instance: Any) -> dict[str, str]:
     return dict(_value(instance, "metadata") if found is None else found)
 
 
-def _some(thing: Any, names: Sequence[str]) -> dict[str, Any] | None:
+def _some(thing: Any, names: Sequence[str]) -> dict[str, object] | None:
     """Return selected values of an object, or of the wire form in which a table stores it."""
     if thing is None:
         return None

@@ -85,7 +85,7 @@ def a_request_spec(
     **values: Any,
 ) -> RequestSpec:
     """Return a request for one instance of ``a_flavor``; ``values`` are fields of the request."""
-    defaults: dict[str, Any] = {
+    defaults: dict[str, object] = {
         "project_id": "project",
         "user_id": "user",
         "flavor": a_flavor(extra_specs),

@@ -116,7 +116,7 @@ MONITOR_COLLECTORS: dict[str, Callable[[HostFigures], Any]] = {
 }
 
 
-def collect(figures: HostFigures, driver_values: Mapping[str, Any]) -> dict[str, Any]:
+def collect(figures: HostFigures, driver_values: Mapping[str, Any]) -> dict[str, object]:
     """Return all attributes that an agent reports. ``driver_values`` were validated at startup."""
     values = {a.name: TRACKER_COLLECTORS[a.name](figures) for a in collected_by(Collector.TRACKER)}
     values |= {a.name: driver_values[a.name] for a in collected_by(Collector.DRIVER)}

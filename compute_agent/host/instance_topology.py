@@ -29,7 +29,7 @@ class PlacementWanted:
         """Whether the instance may be placed anywhere on the host."""
         return self.numa_topology is None and not self.pci_requests
 
-    def to_plain(self) -> dict[str, Any]:
+    def to_plain(self) -> dict[str, object]:
         return {
             "numa_topology": self.numa_topology and self.numa_topology.to_plain(),
             "pci_requests": [request.to_plain() for request in self.pci_requests],
@@ -70,7 +70,7 @@ class InstancePlacement:
                 cpus |= shared.get(cell.host_cell, frozenset())
         return frozenset(cpus)
 
-    def to_plain(self) -> dict[str, Any]:
+    def to_plain(self) -> dict[str, object]:
         return {
             "numa_topology": self.numa_topology and self.numa_topology.to_plain(),
             "pci_devices": [device.to_plain() for device in self.pci_devices],

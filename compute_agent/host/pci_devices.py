@@ -49,7 +49,7 @@ class PciDevice:
         """The address of the card: the parent of a virtual function, else its own."""
         return self.parent or self.address
 
-    def to_plain(self) -> dict[str, Any]:
+    def to_plain(self) -> dict[str, object]:
         """Return the device as JSON values, for journal and driver."""
         return {**self.kind, "address": self.address, "parent": self.parent}
 
@@ -78,7 +78,7 @@ def free_devices(devices: Iterable[PciDevice], taken: Collection[str]) -> list[P
     )
 
 
-def pools(devices: Iterable[PciDevice]) -> list[dict[str, Any]]:
+def pools(devices: Iterable[PciDevice]) -> list[dict[str, object]]:
     """Return the pools of identical devices with their counts, as schedulers see them."""
     counts = collections.Counter(_key(device.kind) for device in devices)
     return [{**json.loads(kind), "count": count} for kind, count in sorted(counts.items())]

@@ -29,7 +29,7 @@ _CUSTOM = "^CUSTOM_[A-Z0-9_]{1,248}$"
 _UUID = "[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
 
 
-def _object(properties: Mapping[str, Any], *required: str, **more: Any) -> dict[str, Any]:
+def _object(properties: Mapping[str, Any], *required: str, **more: Any) -> dict[str, object]:
     return {
         "type": "object",
         "properties": properties,
@@ -39,7 +39,7 @@ def _object(properties: Mapping[str, Any], *required: str, **more: Any) -> dict[
     }
 
 
-def _amount(least: int) -> dict[str, Any]:
+def _amount(least: int) -> dict[str, object]:
     return {"type": "integer", "minimum": least, "maximum": AMOUNT_MAX}
 
 

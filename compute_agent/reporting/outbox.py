@@ -4,7 +4,6 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from armillary import exception
 from armillary.backoff import Backoff, KeyedBackoff
@@ -203,7 +202,7 @@ class Outbox:
         )  # fmt: skip
 
 
-def _built(report: Report) -> dict[str, Any]:
+def _built(report: Report) -> dict[str, object]:
     """Return a success in wire form."""
     return {
         "host": report.host,

@@ -105,7 +105,7 @@ class ComputeDriver(abc.ABC):
         """Return the host's current resources."""
 
     @abc.abstractmethod
-    def get_attributes(self) -> dict[str, Any]:
+    def get_attributes(self) -> dict[str, object]:
         """Return the values that ``host_attributes`` declares for Collector.DRIVER, by name."""
 
     @abc.abstractmethod
@@ -165,7 +165,7 @@ class ComputeDriver(abc.ABC):
 
     # Cold migration: a guest that is off moves from source to destination, perhaps the same host.
 
-    def detach(self, instance_uuid: str, *, grace_seconds: float) -> dict[str, Any]:
+    def detach(self, instance_uuid: str, *, grace_seconds: float) -> dict[str, object]:
         """At the source: power off, and return what the destination needs to take the guest over.
 
         Until ``destroy``, the guest can still be powered on here. The result is plain JSON. Raises
@@ -200,7 +200,7 @@ class ComputeDriver(abc.ABC):
 
     def prepare_live(
         self, instance: Instance, place: InstancePlacement, source: Mapping[str, Any]
-    ) -> dict[str, Any]:
+    ) -> dict[str, object]:
         """At the destination: prepare to receive a guest; return what the source needs to know.
 
         ``source`` is the result of ``describe_live`` there. ``destroy`` undoes it. Raises
@@ -208,7 +208,7 @@ class ComputeDriver(abc.ABC):
         """
         raise self._unsupported(Feature.LIVE_MOVE)
 
-    def describe_live(self, instance_uuid: str) -> dict[str, Any]:
+    def describe_live(self, instance_uuid: str) -> dict[str, object]:
         """At the source: return what a destination needs to know (CPU model, ...), as plain JSON.
 
         Raises OperationFailed if the guest is not running, OperationUnsupported.

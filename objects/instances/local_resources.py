@@ -1,7 +1,6 @@
 """Local resources that an instance requests of a host: NUMA cells and PCI devices."""
 
 from collections.abc import Mapping
-from typing import Any
 
 from objects import numa
 from objects.flavor import Flavor
@@ -11,7 +10,7 @@ from objects.pci import pci
 
 def local_resources_of(
     flavor: Flavor, image: ImageMeta | None, aliases: Mapping[str, pci.Alias]
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return the request spec fields derived from flavor and image, in their wire form.
 
     They are ``numa_topology`` and ``pci_requests``; call it again when the flavor of a request spec

@@ -106,7 +106,7 @@ class HostCell:
         """Return the pages of one size, or None if the cell has none."""
         return next((pool for pool in self.pages if pool.size_kb == size_kb), None)
 
-    def to_plain(self) -> dict[str, Any]:
+    def to_plain(self) -> dict[str, object]:
         """Return the wire form."""
         return {
             "id": self.id,

@@ -36,7 +36,7 @@ class InstanceCell:
         """The host CPUs that are dedicated to the cell."""
         return self.emulator_cpus.union(self.pinning.values())
 
-    def to_plain(self) -> dict[str, Any]:
+    def to_plain(self) -> dict[str, object]:
         """Return the wire form."""
         return {
             "id": self.id,
@@ -90,7 +90,7 @@ class InstanceTopology:
         """Ids of the host cells that it was fitted to."""
         return frozenset(cell.host_cell for cell in self.cells if cell.host_cell is not None)
 
-    def to_plain(self) -> dict[str, Any]:
+    def to_plain(self) -> dict[str, object]:
         """Return the wire form, made of JSON values."""
         return {
             "cells": [cell.to_plain() for cell in self.cells],

@@ -252,7 +252,7 @@ def _index_of(spec: RequestSpec, distinct: list[RequestSpec]) -> int:
     return len(distinct) - 1
 
 
-def _packed_error(error: Exception) -> dict[str, Any]:
+def _packed_error(error: Exception) -> dict[str, object]:
     if isinstance(error, exception.ArmillaryError):
         return {"error": type(error).__name__, "message": error.message, "facts": error.kwargs}
     return {"error": "", "message": f"{type(error).__name__}: {error}", "facts": {}}
@@ -267,7 +267,7 @@ def _unpacked(
     hosts: Sequence[Selection],
     chosen: Sequence[Sequence[int]],
     trace: DecisionTrace,
-    zone_entries: Sequence[dict[str, Any]] = (),
+    zone_entries: Sequence[dict[str, object]] = (),
 ) -> Destinations:
     index_of: dict[int, int] = {}
     rows = [[index_of.setdefault(choice, len(index_of)) for choice in row] for row in chosen]

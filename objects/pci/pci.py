@@ -59,7 +59,7 @@ class PciRequest:
     numa_policy: str | None = None
     request_id: str | None = None
 
-    def to_plain(self) -> dict[str, Any]:
+    def to_plain(self) -> dict[str, object]:
         """Return the wire form, made of JSON values."""
         return {
             "alias_name": self.alias_name,
@@ -348,7 +348,7 @@ def _refused(key: str, source: str, found: str, allowed: str) -> exception.Inval
     )
 
 
-def _objects(text: str) -> list[dict[str, Any]]:
+def _objects(text: str) -> list[dict[str, object]]:
     try:
         found = json.loads(text)
     except (ValueError, RecursionError) as error:

@@ -34,7 +34,7 @@ class ZoneAnswer(base.ArmillaryObject):
     was_pruned: bool = fields.BooleanField(default=False)
     zones: list[dict[str, Any]] = fields.JSONField(default=[])
 
-    def entries(self) -> list[dict[str, Any]]:
+    def entries(self) -> list[dict[str, object]]:
         """Return ``{"host_id", "path"}`` of each host, in order, for the origin's walk."""
         return [
             {"host_id": host_id, "path": list(path)}

@@ -54,13 +54,13 @@ def _has_inventories(one: Any) -> bool:
 
 def merged_report(
     report: Mapping[str, Any], lost: Iterable[Lost], stored: Mapping[str, Facts]
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return a report of the tree in both shapes: with what is new and what will be removed."""
     old: dict[str, dict[str, dict[str, float]]] = defaultdict(dict)
     for uuid, name in lost:
         old[uuid][name] = stored[uuid].inventories[name].to_plain()
 
-    def both(one: Mapping[str, Any]) -> dict[str, Any]:
+    def both(one: Mapping[str, Any]) -> dict[str, object]:
         return {**one, "inventories": {**one["inventories"], **old[str(one["uuid"])]}}
 
     wide = {name: value for name, value in both(report).items() if name != "former_children"}

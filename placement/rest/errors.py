@@ -111,9 +111,9 @@ def write(
         resp.text = json.dumps({"errors": [document]})
 
 
-def _document(req: falcon.Request, status: int, detail: str, code: str | None) -> dict[str, Any]:
+def _document(req: falcon.Request, status: int, detail: str, code: str | None) -> dict[str, object]:
     version: Version | None = getattr(req.context, "version", None)
-    error: dict[str, Any] = {
+    error: dict[str, object] = {
         "status": status,
         "title": HTTPStatus(status).phrase,
         "detail": detail,

@@ -106,7 +106,7 @@ def check_path(parameters: Mapping[str, str]) -> None:
             raise errors.not_found("")
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, object]:
     """Return an object without duplicate names, which parsers interpret differently."""
     found = dict(pairs)
     if len(found) < len(pairs):

@@ -175,7 +175,7 @@ class _Found:
     """Results that several requests may share; see ``DecisionTrace``."""
 
     hosts_total: int = 0
-    ruled_out: list[dict[str, Any]] = dataclasses.field(default_factory=list)
+    ruled_out: list[dict[str, object]] = dataclasses.field(default_factory=list)
     nearest: Sequence[NearestMiss] = ()
     candidates: int = 0
     unknown: int = 0
@@ -189,7 +189,7 @@ class _Filtered(NamedTuple):
     removed: int
     reasons: Reasons
 
-    def to_plain(self) -> dict[str, Any]:
+    def to_plain(self) -> dict[str, object]:
         reasons = [{"reason": reason, "count": count} for reason, count in self.reasons]
         return {**self._asdict(), "reasons": reasons}
 
@@ -202,7 +202,7 @@ class _Choice(NamedTuple):
     runners_up: Sequence[Ranked]
     conflicts: list[tuple[str, str | None]]
 
-    def to_plain(self, instance_uuid: str) -> dict[str, Any]:
+    def to_plain(self, instance_uuid: str) -> dict[str, object]:
         chosen, *runners_up = (
             {
                 "host": self.hosts.value("host", each.position),

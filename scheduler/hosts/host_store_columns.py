@@ -49,7 +49,7 @@ class ReportedColumns:
     """Reads batches; shares one object between equal values, which are common."""
 
     def __init__(self) -> None:
-        self._pools: dict[str, dict[str, Any]] = {}
+        self._pools: dict[str, dict[str, object]] = {}
 
     def read(self, batch: HostStateBatch, *, nodes_known: int) -> dict[str, Column]:
         """Return the names and all attributes, with one value per node of the batch.

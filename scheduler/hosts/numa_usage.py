@@ -18,7 +18,7 @@ RATIOS = ("cpu_allocation_ratio", "ram_allocation_ratio")
 """Host attributes that limit overcommit in NUMA cells."""
 
 
-class HostTopologyDict(dict[str, Any]):
+class HostTopologyDict(dict[str, object]):
     """The wire form of a topology that carries the parsed topology, to avoid parsing it again."""
 
     __slots__ = ("topology",)

@@ -45,7 +45,7 @@ class Capabilities:
         """Return this process's own capabilities from their wire form, without checks."""
         return cls(**plain)
 
-    def to_plain(self) -> dict[str, Any]:
+    def to_plain(self) -> dict[str, object]:
         """Return the wire form, without what is unknown."""
         found = {each.name: getattr(self, each.name) for each in dataclasses.fields(self)}
         return {name: value for name, value in found.items() if value is not None}

@@ -124,7 +124,7 @@ class ZoneService:
         """Answer a parent's query."""
         return self.search.answer(context, query)
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, object]:
         """Return the response of ``SchedulerAPI.get_zones``."""
         return {
             "own": self._pushing.last,

@@ -122,7 +122,7 @@ class Summariser:
         self._outage.succeeded()
         return resources, traits
 
-    def _zones(self) -> list[dict[str, Any]]:
+    def _zones(self) -> list[dict[str, object]]:
         """Return the zones below with their states, without repeating zones above them."""
         above = {self._conf.zones.name}
         return [
@@ -170,7 +170,7 @@ def _counts(hosts: HostTable) -> dict[str, int]:
     }
 
 
-def _nested(zones: Any, above: set[str], depth: int) -> list[dict[str, Any]]:
+def _nested(zones: Any, above: set[str], depth: int) -> list[dict[str, object]]:
     if depth > _DEPTH_MAX or not isinstance(zones, list):
         return []
     return [

@@ -77,7 +77,7 @@ def _sum(made: Capabilities, name: str) -> float:
     return value
 
 
-def to_plain(figures: ZoneCounts) -> dict[str, Any] | None:
+def to_plain(figures: ZoneCounts) -> dict[str, object] | None:
     """Return the wire form; None if there are too many zones."""
     if len(figures) > _ZONES_MAX:
         return None

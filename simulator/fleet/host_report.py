@@ -35,7 +35,7 @@ def uuid_of(kind: str, name: str) -> str:
 
 def attributes_of(
     shape: HostShape, name: str, used: Mapping[str, int], instance_uuids: Sequence[str]
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return the attributes derived from a host's shape and its usage."""
     vcpus, memory, disk = (
         shape.amounts.get(name, _NOTHING) for name in ("VCPU", "MEMORY_MB", "DISK_GB")
@@ -94,7 +94,7 @@ def batch_of(
     )
 
 
-def providers_of(hosts: Sequence[ReportedHost]) -> list[dict[str, Any]]:
+def providers_of(hosts: Sequence[ReportedHost]) -> list[dict[str, object]]:
     """Return hosts as for ``PlacementAPI.set_providers``; those of one shape share the details."""
     inventories = {id(host.shape): _inventories(host.shape) for host in hosts}
     traits = {id(host.shape): sorted({*host.shape.traits, *_AGENT_TRAITS}) for host in hosts}

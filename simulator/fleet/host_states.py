@@ -124,7 +124,7 @@ class HostStates:
             host.properties[pair] += sign
         self.changed[host.row] = host
 
-    def _attributes(self, host: Host) -> dict[str, Any]:
+    def _attributes(self, host: Host) -> dict[str, object]:
         used = dict(zip(self.classes, self.used[host.row].astype(int).tolist(), strict=True))
         return {
             **attributes_of(host.shape, host.name, used, list(host.tenants)),

@@ -5,7 +5,6 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from simulator.results.refusals import Refusal
 
@@ -35,10 +34,10 @@ class Outcome:
         text = json.dumps(told, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()
 
-    def to_plain(self) -> dict[str, Any]:
+    def to_plain(self) -> dict[str, object]:
         return {**self._figures(), "fingerprint": self.fingerprint}
 
-    def _figures(self) -> dict[str, Any]:
+    def _figures(self) -> dict[str, object]:
         figures = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         figures["refusals"] = [dataclasses.asdict(refusal) for refusal in self.refusals]
         return figures

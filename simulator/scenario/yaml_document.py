@@ -46,7 +46,7 @@ def read_text(path: Path) -> str:
         raise _whole(path, f"is not UTF-8 text: byte {error.start}") from error
 
 
-def read_document(path: Path, schema: Schema) -> dict[str, Any]:
+def read_document(path: Path, schema: Schema) -> dict[str, object]:
     """Return a file's document, validated against a schema. Raises ``BadScenario``."""
     try:
         document: Any = yaml.load(read_text(path), Loader=_Loader)  # noqa: S506 - it is a SafeLoader

@@ -7,7 +7,6 @@ from array import array
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -113,7 +112,7 @@ class ZonesOutcome:
             asked.wall_ms.add(wall * 1000)
             asked.critical_ms.add(critical * 1000)
 
-    def to_plain(self) -> dict[str, Any]:
+    def to_plain(self) -> dict[str, object]:
         return {
             "policy": self.policy,
             "zones": self.zones,

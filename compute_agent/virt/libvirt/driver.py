@@ -208,7 +208,7 @@ class LibvirtDriver(ComputeDriver):
 
     # Moves ----------------------------------------------------------------------------------------
 
-    def detach(self, instance_uuid: str, *, grace_seconds: float) -> dict[str, Any]:
+    def detach(self, instance_uuid: str, *, grace_seconds: float) -> dict[str, object]:
         with self._operating(instance_uuid, "Detaching"):
             domain = self._existing(instance_uuid)
             was_on = bool(domain.isActive())
@@ -256,7 +256,7 @@ class LibvirtDriver(ComputeDriver):
 
     def prepare_live(
         self, instance: Instance, place: InstancePlacement, source: Mapping[str, Any]
-    ) -> dict[str, Any]:
+    ) -> dict[str, object]:
         running = LiveSource.from_plain(source)
         try:
             with self._operating(instance.uuid, "Preparing a live migration"):
@@ -274,7 +274,7 @@ class LibvirtDriver(ComputeDriver):
             "pins": ready.pins.to_plain(),
         }
 
-    def describe_live(self, instance_uuid: str) -> dict[str, Any]:
+    def describe_live(self, instance_uuid: str) -> dict[str, object]:
         with self._operating(instance_uuid, "Live migration"):
             found = self._live.describe(instance_uuid, self._running(instance_uuid))
             return dataclasses.asdict(found)

@@ -47,7 +47,7 @@ class Pins:
             },
         )
 
-    def to_plain(self) -> dict[str, Any]:
+    def to_plain(self) -> dict[str, object]:
         return {
             "shared": None if self.shared is None else format_cpus(self.shared),
             "vcpus": {str(vcpu): format_cpus(cpus) for vcpu, cpus in sorted(self.vcpus.items())},

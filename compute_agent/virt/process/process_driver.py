@@ -13,7 +13,7 @@ import pwd
 import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 from oslo_config import cfg
 
@@ -95,7 +95,7 @@ class ProcessDriver(ProcessOperations):
     def get_readings(self, kind: Kind) -> Readings | None:
         return self._meters.read(kind)
 
-    def get_attributes(self) -> dict[str, Any]:
+    def get_attributes(self) -> dict[str, object]:
         return {
             "hypervisor_type": HYPERVISOR_TYPE,
             "hypervisor_version": machine.kernel_version(),

@@ -28,7 +28,7 @@ class File:
     mode: int = 0
     data: bytes | None = None
 
-    def to_plain(self) -> dict[str, Any]:
+    def to_plain(self) -> dict[str, object]:
         """Return ``path``, and either ``link``, or ``mode`` and, for a file, ``data`` in base64."""
         if self.link is not None:
             return {"path": self.path, "link": self.link}

@@ -82,7 +82,7 @@ class ProcessOperations(ComputeDriver):
 
     # Cold migration -------------------------------------------------------------------------------
 
-    def detach(self, instance_uuid: str, *, grace_seconds: float) -> dict[str, Any]:
+    def detach(self, instance_uuid: str, *, grace_seconds: float) -> dict[str, object]:
         with self._operating("Detach", instance_uuid):
             guest = self._get("Detach", instance_uuid)
             command = Command.kept(guest)

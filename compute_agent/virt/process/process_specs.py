@@ -77,7 +77,7 @@ class Command:
         }
         return cls(spec.argv, environment, NEVER if spec.restart is None else spec.restart.policy)
 
-    def to_plain(self) -> dict[str, Any]:
+    def to_plain(self) -> dict[str, object]:
         return dataclasses.asdict(self)
 
     @classmethod

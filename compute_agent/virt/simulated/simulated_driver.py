@@ -99,7 +99,7 @@ class SimulatedDriver(ComputeDriver):
     def get_resources(self) -> HostResources:
         return self._declared.resources
 
-    def get_attributes(self) -> dict[str, Any]:
+    def get_attributes(self) -> dict[str, object]:
         return {
             "hypervisor_type": HYPERVISOR_TYPE,
             "hypervisor_version": HYPERVISOR_VERSION,
@@ -189,7 +189,7 @@ class SimulatedDriver(ComputeDriver):
 
     # Moves ----------------------------------------------------------------------------------------
 
-    def detach(self, instance_uuid: str, *, grace_seconds: float) -> dict[str, Any]:
+    def detach(self, instance_uuid: str, *, grace_seconds: float) -> dict[str, object]:
         def make(guest: SimulatedGuest | None) -> SimulatedGuest:
             if guest is None or not guest.is_ours:
                 raise self._failed("detach", instance_uuid, "the guest does not exist on the host")
@@ -224,13 +224,13 @@ class SimulatedDriver(ComputeDriver):
 
         return self._store.change(self.host, instance.uuid, make).info()
 
-    def describe_live(self, instance_uuid: str) -> dict[str, Any]:
+    def describe_live(self, instance_uuid: str) -> dict[str, object]:
         guest = self._running("describe_live", instance_uuid, self._find(instance_uuid))
         return {"driver": HYPERVISOR_TYPE, "host": self.host, "memory_mb": guest.memory_mb}
 
     def prepare_live(
         self, instance: Instance, place: InstancePlacement, source: Mapping[str, Any]
-    ) -> dict[str, Any]:
+    ) -> dict[str, object]:
         uuid = instance.uuid
         self._check_kind("prepare_live", uuid, source)
         came_from = str(source.get("host"))

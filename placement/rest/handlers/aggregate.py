@@ -1,7 +1,5 @@
 """Aggregates of a provider."""
 
-from typing import Any
-
 from armillary.http.call import Answer
 from placement.providers import names
 from placement.providers.provider_record import ProviderAggregates
@@ -28,7 +26,7 @@ def update(call: Call) -> Answer:
 
 
 def _answer(call: Call, found: ProviderAggregates) -> Answer:
-    body: dict[str, Any] = {"aggregates": found.aggregates}
+    body: dict[str, object] = {"aggregates": found.aggregates}
     if call.version >= GENERATION_SINCE:
         body["resource_provider_generation"] = found.generation
     return Answer(body, last_modified=found.updated_at)

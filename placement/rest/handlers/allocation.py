@@ -112,8 +112,8 @@ def _by_uuid(items: Mapping[str, Any], what: str) -> dict[str, Any]:
     return found
 
 
-def _shown(record: ConsumerRecord, version: Version) -> dict[str, Any]:
-    body: dict[str, Any] = {
+def _shown(record: ConsumerRecord, version: Version) -> dict[str, object]:
+    body: dict[str, object] = {
         "allocations": {
             provider: {"generation": record.provider_generations[provider], "resources": resources}
             for provider, resources in record.amounts.items()

@@ -1,7 +1,5 @@
 """Allocations on resource providers."""
 
-from typing import Any
-
 from oslo_utils import timeutils
 
 from armillary import exception
@@ -17,7 +15,7 @@ def index(call: Call) -> Answer:
     if uuid is None:
         raise exception.ResourceProviderNotFound(provider=call.path["uuid"])
     found = call.engine.allocations.get_of_provider(uuid)
-    allocations: dict[str, dict[str, Any]] = {
+    allocations: dict[str, dict[str, object]] = {
         consumer: {"resources": resources} for consumer, resources in found.amounts.items()
     }
     if call.version >= GENERATION_SINCE:

@@ -1,7 +1,5 @@
 """Resource classes: the kinds of resources."""
 
-from typing import Any
-
 from armillary import exception
 from armillary.http.call import Answer
 from placement.rest import errors
@@ -65,7 +63,7 @@ def _rename(call: Call) -> Answer:
     return Answer(_show(call, name), status=200)
 
 
-def _show(call: Call, name: str) -> dict[str, Any]:
+def _show(call: Call, name: str) -> dict[str, object]:
     link = call.link(f"/resource_classes/{name}")
     return {"name": name, "links": [{"rel": "self", "href": link}]}
 

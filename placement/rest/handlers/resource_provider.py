@@ -2,7 +2,6 @@
 
 import itertools
 import uuid
-from typing import Any
 
 from oslo_utils import timeutils
 
@@ -105,8 +104,8 @@ def _answer(call: Call, record: ProviderRecord) -> Answer:
     return Answer(_show(call, record), last_modified=record.updated_at)
 
 
-def _show(call: Call, record: ProviderRecord) -> dict[str, Any]:
-    shown: dict[str, Any] = {
+def _show(call: Call, record: ProviderRecord) -> dict[str, object]:
+    shown: dict[str, object] = {
         "uuid": record.uuid,
         "name": record.name,
         "generation": record.generation,

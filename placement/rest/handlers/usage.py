@@ -23,7 +23,7 @@ def index(call: Call) -> Answer:
         user_id=call.parameter("user_id"),
         consumer_type=None if consumer_type == ALL_TYPES else consumer_type,
     )
-    body: dict[str, Any] = {"usages": _sums(usages)}
+    body: dict[str, object] = {"usages": _sums(usages)}
     if call.version >= BY_TYPE_SINCE:
         if consumer_type == ALL_TYPES and usages:
             usages = {ALL_TYPES: _joined(usages)}
