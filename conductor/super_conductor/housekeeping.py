@@ -37,13 +37,14 @@ class Housekeeping:
         self.orphans = Orphans(database, cells, peers.cell0)
         self.resize_usage = ResizeUsage(database, cells)
         self._missing_allocations = MissingAllocations(
+            database=database,
             cells=cells,
             servers=self.cell_servers,
             scheduler=peers.scheduler,
             placement=peers.placement,
         )
         self._audit = PeriodicAudit(peers.placement, self.orphans, self._missing_allocations, now)
-        self._reclaimer = Reclaimer(conf, cells, workflows.deletes.delete, now)
+        self._reclaimer = Reclaimer(conf, database, cells, workflows.deletes.delete, now)
         self._reconciler = Reconciler(env, peers, workflows.deletes.delete)
         self._retention = Retention(conf, database, now)
         self._foreign_hosts = discovery.ForeignHosts()

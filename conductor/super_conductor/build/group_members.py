@@ -77,7 +77,7 @@ def refresh(
             CellConductorAPI.find_instance_hosts, context=context, instance_uuids=uuids
         )
         found = cells.call(cell_uuid, question)
-        hosts.update(found.values())
+        hosts.update(host for uuid, host in found.items() if uuid in uuids)
     group.members = [*members, *sorted(set(guests).difference(members))]
     group.hosts = sorted(hosts)
     group.zone_paths = zone_paths

@@ -52,6 +52,18 @@ def all_node_uuids(session: Session) -> set[str]:
     return {uuid for uuids in found for uuid in uuids}
 
 
+def cells_of_hosts(session: Session) -> dict[str, str]:
+    """Return host -> UUID of its cell, for all hosts."""
+    query = sa.select(models.HostMapping.host, models.HostMapping.cell_uuid)
+    return {row.host: row.cell_uuid for row in session.execute(query)}
+
+
+def cells_of_nodes(session: Session) -> dict[str, str]:
+    """Return UUID of a compute node -> UUID of its cell, for the nodes of all hosts."""
+    query = sa.select(models.HostMapping.node_uuids, models.HostMapping.cell_uuid)
+    return {node: cell for nodes, cell in session.execute(query) for node in nodes}
+
+
 def nodes_by_host(session: Session, hosts: Collection[str]) -> dict[str, list[str] | None]:
     """Return host -> UUIDs of its compute nodes; None for a host that is not mapped."""
     host, node_uuids = models.HostMapping.host, models.HostMapping.node_uuids

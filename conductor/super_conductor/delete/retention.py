@@ -15,6 +15,7 @@ from armillary.context import RequestContext, admin_context
 from armillary.db import Database
 from conductor.common.clock import Clock, moment
 from conductor.super_conductor.db import instance_mappings, request_specs, traces, zone_attempts
+from conductor.super_conductor.hosts import cell_reports
 from conductor.super_conductor.hosts.cells import Cells
 from objects.instance import Instance
 from objects.instances.server_filters import ServerFilters
@@ -72,11 +73,13 @@ class Reclaimer:
     def __init__(
         self,
         conf: cfg.ConfigOpts,
+        database: Database,
         cells: Cells,
         delete: Callable[[RequestContext, str], None],
         now: Clock,
     ) -> None:
         self._conf = conf
+        self._database = database
         self._cells = cells
         self._delete = delete
         self._now = now
@@ -92,10 +95,15 @@ class Reclaimer:
                 admin_context(), filters=ServerFilters(status=KEPT), limit=BATCH_SIZE
             )
         )
+        with self._database.reader() as session:
+            own = [
+                instance
+                for cell_uuid, kept in answers.by_cell.items()
+                for instance in cell_reports.own_instances(session, cell_uuid, kept)
+            ]
         due = [
             instance
-            for kept in answers.by_cell.values()
-            for instance in kept
+            for instance in own
             if instance.task_state is None
             and instance.updated_at is not None
             and instance.updated_at <= limit

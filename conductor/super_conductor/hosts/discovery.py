@@ -119,6 +119,8 @@ def _compare(
     changed = sorted(host for host, nodes in hosts.items() if known.get(host, []) != nodes)
     if not new and not changed:
         return [], [], []
+    hosts = _without_foreign_nodes(database, cell, hosts)
+    changed = [host for host in changed if known.get(host, []) != hosts[host]]
 
     def write(session: Session) -> None:
         host_mappings.map_hosts(session, cell.uuid, {host: hosts[host] for host in new})
@@ -133,6 +135,22 @@ def _compare(
         [host for host in changed if host in ours],
         [host for host in new if host not in ours],
     )
+
+
+def _without_foreign_nodes(
+    database: Database, cell: CellMapping, hosts: Mapping[str, list[str]]
+) -> dict[str, list[str]]:
+    """Return the hosts without the compute nodes of other cells' hosts."""
+    with database.reader() as session:
+        cells = host_mappings.cells_of_nodes(session)
+    own = {
+        host: [node for node in nodes if cells.get(node, cell.uuid) == cell.uuid]
+        for host, nodes in hosts.items()
+    }
+    for host, nodes in hosts.items():
+        if len(own[host]) < len(nodes):
+            LOG.warning("Cell %s: host %s has compute nodes of another cell", cell.name, host)
+    return own
 
 
 def _page_after(context: RequestContext, marker: InstanceMarker | None) -> Any:

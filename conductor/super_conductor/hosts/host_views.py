@@ -13,6 +13,7 @@ from armillary.db import Database
 from conductor.common.cell_db.services import COMPUTE
 from conductor.common.service_records import ServiceRecords
 from conductor.super_conductor.db import aggregates, host_mappings
+from conductor.super_conductor.hosts import cell_reports
 from conductor.super_conductor.hosts.cells import Cells
 from conductor.super_conductor.hosts.cluster_metadata import MetadataPublisher
 from conductor.super_conductor.zones import uuid_translation
@@ -105,7 +106,14 @@ class Hosts:
         host = self._cells.call(cell_uuid, lambda cell: cell.delete_service(context, service_uuid))
         if service.binary != COMPUTE:
             return
-        changed = self._database.run_in_writer(lambda session: _forget_host(session, host))
+        if host != service.host:
+            raise exception.RpcFailed(
+                method="delete_service", topic="cell_conductor",
+                reason=f"wrong answer: the service is on {service.host}, not on {host}",
+            )  # fmt: skip
+        changed = self._database.run_in_writer(
+            lambda session: _forget_host(session, host, cell_uuid)
+        )
         self._metadata.aggregates_changed(changed)
 
     def list_compute_nodes(self, context: RequestContext) -> ComputeNodePage:
@@ -154,19 +162,22 @@ class Hosts:
             )
         )
         zones = self._zones()
-        services = [
-            self._placed(service, cell_uuid, zones)
-            for cell_uuid, (found, _) in answers.by_cell.items()
-            for service in found
-        ]
-        nodes = [
-            node.with_values(cell_uuid=cell_uuid)
-            for cell_uuid, (_, found) in answers.by_cell.items()
-            for node in found
-        ]
+        said = answers.by_cell.items()
+        with self._database.reader() as session:
+            services = cell_reports.own_services(session, {cell: one[0] for cell, one in said})
+            nodes = (
+                cell_reports.own_nodes(session, {cell: one[1] for cell, one in said})
+                if with_nodes
+                else []
+            )
         return _AllHosts(
-            services=sorted(services, key=_place),
-            nodes=sorted(nodes, key=lambda one: (one.host, one.node)),
+            services=sorted(
+                (self._placed(service, cell, zones) for cell, service in services), key=_place
+            ),
+            nodes=sorted(
+                (node.with_values(cell_uuid=cell) for cell, node in nodes),
+                key=lambda one: (one.host, one.node),
+            ),
             down_cells=answers.down_cells,
         )
 
@@ -203,13 +214,17 @@ class Hosts:
                 context, filters=ServerFilters(host=node.host), limit=_INSTANCES_MAX
             ),
         )
-        here = [one for one in found if one.node in (None, node.node)]
         with self._database.reader() as session:
+            own = cell_reports.own_instances(session, node.cell_uuid, found)
+            here = [one for one in own if one.node in (None, node.node)]
             return uuid_translation.of_own(session, {one.uuid for one in here}).in_answer(here)
 
 
-def _forget_host(session: Session, host: str) -> list[Aggregate]:
+def _forget_host(session: Session, host: str, cell_uuid: str) -> list[Aggregate]:
     """Remove a host's mapping and aggregate memberships; return its former aggregates."""
+    mapping = host_mappings.find_host_mapping(session, host)
+    if mapping is not None and mapping.cell_uuid != cell_uuid:
+        return []
     lost = [one.uuid for one in aggregates.list_aggregates(session) if host in one.hosts]
     aggregates.remove_host_everywhere(session, host)
     host_mappings.delete_host_mapping(session, host)

@@ -27,6 +27,7 @@ from conductor.super_conductor.build import decision_traces
 from conductor.super_conductor.db import cell_changes, models, moves, traces
 from conductor.super_conductor.db.moves import Move
 from conductor.super_conductor.db.traces import MoveTrace
+from conductor.super_conductor.hosts import cell_reports
 from conductor.super_conductor.move import move_specs
 from conductor.super_conductor.peers import Environment, Peers
 from objects.fence import TRIES_MAX, Fence
@@ -145,9 +146,10 @@ class MoveTask(RowTask):
     def read_instance(self) -> None:
         """Read the instance, and build the request spec of the move."""
         move = self._move
-        instance = self._peers.cells.call(
+        found = self._peers.cells.call(
             move.cell_uuid, lambda cell: cell.get_instance(self._context, move.instance_uuid)
         )
+        instance = cell_reports.asked_for(found, move.instance_uuid)
         self._spec = move_specs.make(
             self._env.database,
             self._peers.cells,

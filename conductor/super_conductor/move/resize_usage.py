@@ -13,6 +13,7 @@ from armillary.backoff import Backoff, KeyedBackoff
 from armillary.context import admin_context
 from armillary.db import Database
 from conductor.super_conductor.db import instance_mappings
+from conductor.super_conductor.hosts import cell_reports
 from conductor.super_conductor.hosts.cells import Cells
 from objects.cell_mapping import CELL0_UUID
 from objects.instance import Instance
@@ -58,9 +59,10 @@ class ResizeUsage:
         if cell_uuid is None or cell_uuid == CELL0_UUID:
             return False
         try:
-            instance = self._cells.call(
+            found = self._cells.call(
                 cell_uuid, lambda cell: cell.get_instance(admin_context(), instance_uuid)
             )
+            instance = cell_reports.asked_for(found, instance_uuid)
         except (exception.NotFound, exception.Unavailable) as error:
             LOG.debug("%s: cannot get its flavor: %s", instance_uuid, error)
             return False

@@ -14,8 +14,10 @@ from datetime import timedelta
 
 from armillary import exception, service_metrics
 from armillary.context import RequestContext, admin_context
+from armillary.db import Database
 from armillary.outage_log import OutageLog
 from conductor.common.clock import Clock, moment
+from conductor.super_conductor.hosts import cell_reports
 from conductor.super_conductor.hosts.cells import Cells
 from conductor.super_conductor.repair.allocation_audit import (
     MOVE,
@@ -48,11 +50,13 @@ class MissingAllocations:
     def __init__(
         self,
         *,
+        database: Database,
         cells: Cells,
         servers: CellServers,
         scheduler: SchedulerAPI,
         placement: PlacementAPI,
     ) -> None:
+        self._database = database
         self._cells = cells
         self._servers = servers
         self._scheduler = scheduler
@@ -76,7 +80,8 @@ class MissingAllocations:
 
     def _nodes(self, context: RequestContext) -> ComputeNodePage:
         answers = self._cells.ask_all(lambda cell: cell.list_compute_nodes(context))
-        nodes = [node for found in answers.by_cell.values() for node in found]
+        with self._database.reader() as session:
+            nodes = [node for _, node in cell_reports.own_nodes(session, answers.by_cell)]
         return ComputeNodePage(nodes, {}, {}, answers.down_cells)
 
     def _expected_allocations(

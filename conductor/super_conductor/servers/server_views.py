@@ -23,6 +23,7 @@ from conductor.super_conductor.db import (
     instance_mappings,
     zone_attempts,
 )
+from conductor.super_conductor.hosts import cell_reports
 from conductor.super_conductor.hosts.cells import Cells
 from conductor.super_conductor.servers import decisions
 from conductor.super_conductor.zones import remote_servers, uuid_translation
@@ -82,7 +83,7 @@ class Servers:
                 if mapping.cell_uuid in (None, former.cell_uuid):
                     raise
             else:
-                return _as_mapped(found, mapping)
+                return _as_mapped(cell_reports.asked_for(found, instance_uuid), mapping)
 
     def check_deletable(self, context: RequestContext, instance_uuid: str) -> None:
         """Raise InstanceNotFound if a server is deleted or not visible to the caller."""

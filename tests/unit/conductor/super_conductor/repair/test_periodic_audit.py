@@ -32,6 +32,7 @@ def watch(cloud: Cloud) -> PeriodicAudit:
     orphans = Orphans(cloud.plane.database, peers.cells, peers.cell0)
     later = MIN_AGE.total_seconds() + 60
     lacking = MissingAllocations(
+        database=cloud.plane.database,
         cells=peers.cells,
         servers=CellServers(cloud.plane.database, peers.cells),
         scheduler=peers.scheduler,

@@ -229,7 +229,9 @@ def test_what_was_kept_long_enough_is_deleted_for_good(
 ) -> None:
     """Not before, and its quota is free with it."""
     plane.conf.set_override("reclaim_instance_interval", 60)
-    reclaiming = Reclaimer(plane.conf, plane.peers.cells, plane.deletes.delete, plane.clock)
+    reclaiming = Reclaimer(
+        plane.conf, plane.database, plane.peers.cells, plane.deletes.delete, plane.clock
+    )
     change(cell, uuid, vm_state="soft-delete", updated_at=moment(plane.clock()))
     assert reclaiming.run() == 0
     plane.clock.advance(61)

@@ -1,0 +1,70 @@
+"""Reports of cells, reduced to what each cell may speak of: its own hosts and instances.
+
+A host belongs to the cell that it was discovered in first, an instance to the one that it is mapped
+to. What a cell says of another's is left out; discovery logs foreign hosts.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+
+from sqlalchemy.orm import Session
+
+from armillary import exception
+from conductor.common.cell_db.services import COMPUTE
+from conductor.super_conductor.db import host_mappings, instance_mappings
+from objects.hosts.compute_node import ComputeNode
+from objects.hosts.service import Service
+from objects.instance import Instance
+
+LOG = logging.getLogger(__name__)
+
+
+def own_services(
+    session: Session, by_cell: Mapping[str, Sequence[Service]]
+) -> list[tuple[str, Service]]:
+    """Return the services with their cells, without compute services on other cells' hosts."""
+    cells = host_mappings.cells_of_hosts(session)
+    return [
+        (cell, one)
+        for cell, found in by_cell.items()
+        for one in found
+        if one.binary != COMPUTE or cells.get(one.host, cell) == cell
+    ]
+
+
+def own_nodes(
+    session: Session, by_cell: Mapping[str, Sequence[ComputeNode]]
+) -> list[tuple[str, ComputeNode]]:
+    """Return the compute nodes with their cells, without other cells' hosts and nodes."""
+    cells = host_mappings.cells_of_hosts(session)
+    nodes = host_mappings.cells_of_nodes(session)
+    return [
+        (cell, one)
+        for cell, found in by_cell.items()
+        for one in found
+        if cells.get(one.host, cell) == cell and nodes.get(one.uuid, cell) == cell
+    ]
+
+
+def own_instances(
+    session: Session, cell_uuid: str, instances: Sequence[Instance]
+) -> list[Instance]:
+    """Return those of a cell's instances that are mapped to it."""
+    mappings = instance_mappings.find_mappings(session, [one.uuid for one in instances])
+    own = {uuid for uuid, mapping in mappings.items() if mapping.cell_uuid == cell_uuid}
+    for one in instances:
+        if one.uuid not in own:
+            LOG.debug("%s: reported by cell %s, which it is not mapped to", one.uuid, cell_uuid)
+    return [one for one in instances if one.uuid in own]
+
+
+def asked_for(instance: Instance, instance_uuid: str) -> Instance:
+    """Return an instance from a cell. Raises RpcFailed if it is not the one asked for."""
+    if instance.uuid != instance_uuid:
+        raise exception.RpcFailed(
+            method="get_instance", topic="cell_conductor",
+            reason=f"wrong answer: asked for {instance_uuid}, got {instance.uuid}",
+        )  # fmt: skip
+    return instance

@@ -1,0 +1,184 @@
+"""Reports of a cell about hosts and instances of another cell, and what is believed of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from armillary import exception
+from armillary.context import RequestContext
+from conductor.common.clock import moment
+from conductor.super_conductor.db import cell_changes, host_mappings, instance_mappings
+from conductor.super_conductor.delete.retention import Reclaimer
+from conductor.super_conductor.hosts.cluster_metadata import MetadataPublisher
+from conductor.super_conductor.hosts.discovery import ForeignHosts, discover_hosts
+from conductor.super_conductor.hosts.host_views import Hosts
+from conductor.super_conductor.move.cell_relay import CellRelay
+from objects.hosts.compute_node import ComputeNode
+from objects.instance import Instance
+from objects.instances.instance_command import InstanceCommand
+from objects.instances.server_record import ServerRecord
+from tests import builders
+from tests.fixtures.control_plane import NOW, ControlPlane, a_user, an_admin
+from tests.fixtures.fake_cell_conductor import CellConductor
+
+
+@pytest.fixture
+def victim(plane: ControlPlane) -> CellConductor:
+    """Return the first cell, with its hosts discovered."""
+    (cell,) = plane.cells.values()
+    plane.map_hosts()
+    return cell
+
+
+@pytest.fixture
+def thief(plane: ControlPlane, victim: CellConductor) -> CellConductor:
+    """Return a second cell whose conductor was taken over."""
+    made = plane.add_cell("thief", hosts=1)
+    plane.map_hosts()
+    return made
+
+
+@pytest.fixture
+def hosts(plane: ControlPlane) -> Hosts:
+    assert plane.links is not None
+    facts = MetadataPublisher(plane.database, plane.peers.scheduler, plane.peers.placement)
+    return Hosts(
+        plane.conf, plane.database, plane.links, plane.peers.placement, facts,
+        own_records=plane.records,
+    )  # fmt: skip
+
+
+def mapped(plane: ControlPlane, cell: CellConductor) -> dict[str, list[str]]:
+    with plane.database.reader() as session:
+        return host_mappings.list_node_uuids(session, cell.uuid)
+
+
+def test_a_cell_adds_no_host_of_another_to_the_lists(
+    victim: CellConductor, thief: CellConductor, hosts: Hosts
+) -> None:
+    """Neither its service, nor a compute node of its name or UUID."""
+    theirs = victim.nodes[0]
+    thief.add_host(theirs.host)
+    own = thief.nodes[0]
+    thief.nodes.append(ComputeNode.from_values(uuid=theirs.uuid, host=own.host, node="n"))
+    services = hosts.list_services(an_admin()).services
+    assert [one.cell_uuid for one in services if one.host == theirs.host] == [victim.uuid]
+    nodes = hosts.list_compute_nodes(an_admin()).nodes
+    found = {node.uuid: node.cell_uuid for node in nodes}
+    assert found == {**{node.uuid: victim.uuid for node in victim.nodes}, own.uuid: thief.uuid}
+
+
+def test_a_cell_takes_no_compute_node_of_another_into_its_hosts(
+    plane: ControlPlane, victim: CellConductor, thief: CellConductor
+) -> None:
+    """Aggregates, and so availability zones, would be changed by that."""
+    before, theirs = mapped(plane, victim), victim.nodes[0]
+    own = thief.nodes[0]
+    thief.nodes.append(ComputeNode.from_values(uuid=theirs.uuid, host=own.host, node="n"))
+    thief.add_host(theirs.host)
+    assert plane.links is not None
+    discover_hosts(plane.database, plane.links, ForeignHosts())
+    assert mapped(plane, victim) == before
+    assert mapped(plane, thief) == {own.host: [own.uuid]}
+
+
+def test_a_cell_has_no_host_of_another_forgotten(
+    plane: ControlPlane,
+    victim: CellConductor,
+    thief: CellConductor,
+    hosts: Hosts,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """When an operator deletes a service of its own."""
+
+    def lie(context: RequestContext, service_uuid: str) -> str:
+        return victim.nodes[0].host
+
+    monkeypatch.setattr(thief, "delete_service", lie)
+    with pytest.raises(exception.RpcFailed, match="wrong answer"):
+        hosts.delete_service(an_admin(), thief.services[0].uuid)
+    assert victim.nodes[0].host in mapped(plane, victim)
+
+
+def test_a_cell_has_no_instance_of_another_deleted(
+    plane: ControlPlane, victim: CellConductor, thief: CellConductor
+) -> None:
+    """By the lie that it was deleted softly long ago."""
+    plane.conf.set_override("reclaim_instance_interval", 60)
+    (uuid,) = plane.build()
+    assert uuid in victim.instances
+    plane.clock.advance(100_000)
+    thief.instances[uuid] = victim.instances[uuid].with_values(
+        vm_state="soft-delete", updated_at=NOW
+    )
+    reclaiming = Reclaimer(
+        plane.conf, plane.database, plane.peers.cells, plane.deletes.delete, plane.clock
+    )
+    assert reclaiming.run() == 0
+    victim.instances[uuid].vm_state, victim.instances[uuid].updated_at = "soft-delete", NOW
+    assert reclaiming.run() == 1
+
+
+def test_a_cell_answers_for_the_instance_that_it_was_asked_for(
+    plane: ControlPlane, victim: CellConductor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another UUID in its answer would be believed in the place of the one asked for."""
+    (uuid,) = plane.build()
+    other = victim.instances[uuid].with_values(uuid=builders.a_uuid())
+
+    def lie(context: RequestContext, instance_uuid: str) -> Instance:
+        return other
+
+    monkeypatch.setattr(victim, "get_instance", lie)
+    with pytest.raises(exception.RpcFailed, match="wrong answer"):
+        plane.servers.get_server(a_user(), uuid)
+
+
+# Moves between cells
+
+
+@pytest.fixture
+def relay(plane: ControlPlane) -> CellRelay:
+    return CellRelay(plane.database, plane.peers.cells, plane.deletes, plane.peers.placement)
+
+
+@pytest.fixture
+def record(plane: ControlPlane, victim: CellConductor) -> ServerRecord:
+    """Return the record of a server whose move from the victim's cell to another is allowed."""
+    (uuid,) = plane.build()
+    migration = builders.a_migration(instance_uuid=uuid)
+    with plane.database.writer() as session:
+        cell_changes.allow(session, migration.uuid, uuid, victim.uuid, now=moment(plane.clock()))
+    return ServerRecord.from_values(
+        instance=victim.instances[uuid], migration=migration, flow_state={}, commands_total=0
+    )
+
+
+def test_a_third_cell_joins_no_move(
+    plane: ControlPlane,
+    victim: CellConductor,
+    thief: CellConductor,
+    relay: CellRelay,
+    record: ServerRecord,
+) -> None:
+    """Nor does it end it, nor get the instance: all though it knows the UUIDs."""
+    migration, instance = record.migration.uuid, record.instance.uuid
+    command = InstanceCommand.from_values(instance_uuid=instance, verb="stop", sequence=1)
+    context = an_admin()
+    attacks = [
+        lambda: relay.execute_in_other_cell(context, thief.uuid, thief.uuid, record, command),
+        lambda: relay.execute_in_other_cell(context, thief.uuid, victim.uuid, record, command),
+        lambda: relay.hand_over_instance(context, thief.uuid, record),
+        lambda: relay.end_cell_change(context, thief.uuid, instance, migration),
+    ]
+    for attack in attacks:
+        with pytest.raises(exception.NotItsOwn, match="does not take part"):
+            attack()
+    with plane.database.reader() as session:
+        change = cell_changes.find(session, migration)
+        mapping = instance_mappings.find_mapping(session, instance)
+    assert change is not None
+    assert (change.source_cell_uuid, change.target_cell_uuid) == (victim.uuid, None)
+    assert mapping is not None
+    assert mapping.cell_uuid == victim.uuid
+    assert plane.placement.cells == {}
