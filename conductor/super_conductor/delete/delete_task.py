@@ -29,9 +29,9 @@ from conductor.super_conductor.db.cleanups import Cleanup, CleanupKind
 from conductor.super_conductor.hosts.cells import Question
 from conductor.super_conductor.peers import Environment, Peers
 from conductor.super_conductor.zones import paths
-from conductor.super_conductor.zones.attempt_states import ATTEMPT_FINAL, AttemptState
 from objects.cell_mapping import CELL0_UUID
 from objects.fence import FENCE_FINAL
+from objects.zones.zone_attempt import ATTEMPT_FINAL, AttemptState
 
 LOG = logging.getLogger(__name__)
 
@@ -166,7 +166,7 @@ class CleanupTask:
         except exception.ZoneNotFound:
             LOG.warning("%s: zone %s no longer exists", one.instance_uuid, one.zone_path)
             return True
-        return bool(answers[one.instance_uuid]["state"] == AttemptState.GONE)
+        return answers[one.instance_uuid].state == AttemptState.GONE
 
     def _in_cell(self, one: Cleanup, question: Question[None]) -> bool:
         assert one.cell_uuid is not None

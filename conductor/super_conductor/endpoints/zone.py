@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from armillary import exception
@@ -9,8 +10,8 @@ from armillary.context import RequestContext
 from armillary.db import Database
 from conductor.super_conductor.build import group_members
 from conductor.super_conductor.peers import Peers
-from conductor.super_conductor.zones.routes import Attempts
 from objects.zones.zone_answer import ZoneAnswer
+from objects.zones.zone_attempt import Attempts
 from objects.zones.zone_query import ZoneOrder, ZoneQuery
 
 _TIMEOUT_FACTOR = 1.25
@@ -51,7 +52,7 @@ class ZoneEndpoint:
         return self._zones.cancel(context, path, attempts).wait()
 
     def forward(
-        self, context: RequestContext, path: list[str], operation: str, arguments: dict[str, Any]
+        self, context: RequestContext, path: list[str], operation: str, arguments: Mapping[str, Any]
     ) -> Any:
         return self._zones.forward(context, path, operation, arguments).wait()
 

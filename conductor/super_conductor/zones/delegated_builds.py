@@ -36,14 +36,19 @@ from conductor.super_conductor.db.request_specs import NewSpec
 from conductor.super_conductor.db.reservations import NewReservation
 from conductor.super_conductor.db.zone_attempts import Guest
 from conductor.super_conductor.peers import Environment, Peers
-from conductor.super_conductor.zones.attempt_states import ATTEMPT_FINAL, AttemptState
-from conductor.super_conductor.zones.routes import Attempts
 from conductor.super_conductor.zones.uuid_translation import UuidTranslation
 from objects.base import ArmillaryObject
 from objects.cell_mapping import CELL0_UUID
 from objects.instance import Instance
 from objects.instances.instance_mapping import InstanceMapping
 from objects.request_spec import Destination, RequestSpec
+from objects.zones.zone_attempt import (
+    ATTEMPT_FINAL,
+    Attempts,
+    AttemptState,
+    ServerSize,
+    ZoneAttempt,
+)
 from objects.zones.zone_query import ZoneOrder
 
 LOG = logging.getLogger(__name__)
@@ -159,13 +164,13 @@ class DelegatedBuilds:
 
     # State of attempts
 
-    def _answer_of_all(self, context: RequestContext, guests: Sequence[Guest]) -> dict[str, Any]:
+    def _answer_of_all(self, context: RequestContext, guests: Sequence[Guest]) -> ZoneAttempt:
         """Return the state of the newest attempt; it is not GONE until all older ones are."""
         newest = guests[-1]
         states = [self._states(context, [guest])[guest.instance_uuid] for guest in guests]
-        undone = [state for state in states[:-1] if state["state"] == AttemptState.CANCELLING]
-        if states[-1]["state"] == AttemptState.GONE and undone:
-            return {**undone[0], "attempt": newest.attempt}
+        undone = [one for one in states[:-1] if one.state == AttemptState.CANCELLING]
+        if states[-1].state == AttemptState.GONE and undone:
+            return dataclasses.replace(undone[0], attempt=newest.attempt)
         return states[-1]
 
     def _states(self, context: RequestContext, guests: Sequence[Guest]) -> Attempts:
@@ -183,21 +188,17 @@ class DelegatedBuilds:
             if uuid not in pending and mapping.cell_uuid is not None
         }
         found = self._find_instances(context, unsettled)
-        states = {
+        return {
             guest.instance_uuid: _state(
                 guest,
                 is_pending=guest.local_uuid in pending,
                 is_left=guest.local_uuid in to_clean_up,
                 mapping=mappings.get(str(guest.local_uuid)),
+                size=sizes.get(str(guest.local_uuid)),
                 found=found,
             )
             for guest in guests
         }
-        for guest in guests:
-            state = states[guest.instance_uuid]
-            if state["state"] == AttemptState.ACTIVE:
-                state["size"] = _plain(sizes[str(guest.local_uuid)])
-        return states
 
     def _find_instances(
         self, context: RequestContext, mappings: Mapping[str, InstanceMapping]
@@ -251,8 +252,9 @@ def _state(
     is_pending: bool,
     is_left: bool,
     mapping: InstanceMapping | None,
+    size: Size | None,
     found: Mapping[str, Instance | None],
-) -> dict[str, Any]:
+) -> ZoneAttempt:
     """Return the state of an attempt; it stays pending in doubt, e.g. when its cell is silent."""
     local_uuid = str(guest.local_uuid)
     is_mapped = mapping is not None and mapping.cell_uuid is not None
@@ -267,16 +269,12 @@ def _state(
         state = AttemptState.GONE
     else:
         state = _state_of(instance)
-    return {
-        "attempt": guest.attempt,
-        "state": state,
-        "reason": _reason(guest, instance) if state == AttemptState.FAILED else None,
-        "host": None,
-    }
-
-
-def _plain(size: Size) -> dict[str, Any]:
-    return {"vcpus": size.vcpus, "memory_mb": size.memory_mb, "is_resizing": size.is_resizing}
+    if state == AttemptState.FAILED:
+        return ZoneAttempt(guest.attempt, state, reason=_reason(guest, instance))
+    if state == AttemptState.ACTIVE and size is not None:
+        counted = ServerSize(size.vcpus, size.memory_mb, size.is_resizing)
+        return ZoneAttempt(guest.attempt, state, size=counted)
+    return ZoneAttempt(guest.attempt, state)
 
 
 def _state_of(instance: Instance | None) -> str:
@@ -357,7 +355,7 @@ def _refuse_late(instance_uuid: str, attempt: int, guests: Sequence[Guest]) -> N
         )
 
 
-def _instance(primitive: dict[str, Any]) -> Instance:
+def _instance(primitive: Any) -> Instance:
     """Return an instance as if just accepted. Raises Invalid for anything else."""
     try:
         instance: Instance = Instance.obj_from_primitive(primitive)

@@ -6,11 +6,12 @@ Both use the child's broker: the parent connects there, the child connects to no
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from armillary.context import RequestContext
 from objects.zones.zone_answer import ZoneAnswer
+from objects.zones.zone_attempt import Attempts
 from objects.zones.zone_query import ZoneOrder, ZoneQuery
 from objects.zones.zone_summary import ZoneSummary
 from rpc.authority import PARENT_ZONE, ZONE_OF_SUMMARY
@@ -58,14 +59,8 @@ class ZoneAPI(Interface):
         instance_uuids: Sequence[str],
         *,
         timeout_seconds: float,
-    ) -> dict[str, dict[str, Any]]:
-        """Return instance -> state of its newest attempt there.
-
-        ``{"attempt": n, "state": "building" | "active" | "failed" | "cancelling" | "gone",
-        "reason": text or None, "host": opaque id or None}``; an instance that never arrived is
-        missing. An active one has ``"size": {"vcpus": n, "memory_mb": MiB, "is_resizing":
-        whether that is the larger of two flavors}``.
-        """
+    ) -> Attempts:
+        """Return the newest attempt of each instance there."""
 
     @call(PARENT_ZONE)
     def cancel(
@@ -75,11 +70,10 @@ class ZoneAPI(Interface):
         attempts: dict[str, int],
         *,
         timeout_seconds: float,
-    ) -> dict[str, dict[str, Any]]:
+    ) -> Attempts:
         """Cancel attempts (instance -> attempt); those that have not arrived will be refused.
 
-        Answers as ``get_attempts``; only "gone" means that nothing is left of an attempt.
-        Idempotent.
+        Answers as ``get_attempts``. Idempotent.
         """
 
     @call(PARENT_ZONE)
@@ -88,7 +82,7 @@ class ZoneAPI(Interface):
         context: RequestContext,
         path: Sequence[str],
         operation: str,
-        arguments: dict[str, Any],
+        arguments: Mapping[str, Any],
         *,
         timeout_seconds: float,
     ) -> Any:

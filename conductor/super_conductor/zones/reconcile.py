@@ -9,9 +9,8 @@ quota usage of a server follows what its zone reports, whether or not it was res
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
-from typing import Any, TypeGuard
 
 from sqlalchemy.orm import Session
 
@@ -22,9 +21,8 @@ from conductor.super_conductor.db.cleanups import Cleanup, CleanupKind
 from conductor.super_conductor.db.instance_mappings import InZone, Size
 from conductor.super_conductor.peers import Environment, Peers
 from conductor.super_conductor.zones import paths
-from conductor.super_conductor.zones.attempt_states import AttemptState
-from conductor.super_conductor.zones.routes import Attempts
 from objects.cell_mapping import CELL0_UUID
+from objects.zones.zone_attempt import Attempts, AttemptState, ServerSize, ZoneAttempt
 
 LOG = logging.getLogger(__name__)
 
@@ -46,7 +44,7 @@ class Reconciler:
         """Ask the zone of each server with an unknown outcome whether it has the server."""
         for one, answer in self._ask(CELL0_UUID):
             uuid, text = one.instance_uuid, one.zone_path
-            state = None if answer is None else answer["state"]
+            state = None if answer is None else answer.state
             if state == AttemptState.ACTIVE:
                 self._is_there(uuid, text)
             elif state != AttemptState.BUILDING:
@@ -55,7 +53,7 @@ class Reconciler:
     def reconcile_deleted(self) -> None:
         """Delete servers that their zone no longer has, and update the usage of the others."""
         for one, answer in self._ask(None):
-            if answer is not None and answer["state"] == AttemptState.GONE:
+            if answer is not None and answer.state == AttemptState.GONE:
                 LOG.info("%s: deleted by zone %s", one.instance_uuid, one.zone_path or "(this)")
                 self._delete(admin_context(), one.instance_uuid)
             else:
@@ -69,7 +67,7 @@ class Reconciler:
 
     def _ask(
         self, cell_uuid: str | None, *, resizing_only: bool = False
-    ) -> Iterator[tuple[InZone, dict[str, Any] | None]]:
+    ) -> Iterator[tuple[InZone, ZoneAttempt | None]]:
         """Yield each server with the answer of its zone; servers of silent zones are left out."""
         after = ""
         while True:
@@ -96,9 +94,9 @@ class Reconciler:
             LOG.debug("Cannot get the state of %d servers in zone %s: %s", len(uuids), text, error)
             return None
 
-    def _take_size(self, one: InZone, answer: dict[str, Any] | None) -> bool:
+    def _take_size(self, one: InZone, answer: ZoneAttempt | None) -> bool:
         """Store the usage that a zone reports; return whether a resize is over by that."""
-        size = None if answer is None else _size(answer.get("size"), one.size)
+        size = None if answer is None else _size(answer.size, one.size)
         if size in (None, one.size) or self._may_be_in_transit(one):
             return False
         assert size is not None
@@ -137,15 +135,11 @@ class Reconciler:
         LOG.info("%s: not found in zone %s", uuid, text)
 
 
-def _size(reported: Any, former: Size) -> Size | None:
+def _size(reported: ServerSize | None, former: Size) -> Size | None:
     """Return the usage that a zone reports; None without a valid one."""
-    if not isinstance(reported, Mapping):
+    if reported is None:
         return None
-    vcpus, memory_mb = reported.get("vcpus"), reported.get("memory_mb")
-    if not (_is_amount(vcpus) and _is_amount(memory_mb)):
+    vcpus, memory_mb = reported.vcpus, reported.memory_mb
+    if not (0 <= vcpus <= _AMOUNT_MAX and 0 <= memory_mb <= _AMOUNT_MAX):
         return None
-    return Size(vcpus, memory_mb, bool(reported.get("is_resizing")), former.resize_asked_at)
-
-
-def _is_amount(value: Any) -> TypeGuard[int]:
-    return isinstance(value, int) and 0 <= value <= _AMOUNT_MAX
+    return Size(vcpus, memory_mb, reported.is_resizing, former.resize_asked_at)

@@ -12,12 +12,10 @@ from armillary.context import RequestContext
 from conductor.super_conductor.hosts.cells import SILENT_TIMEOUT_SECONDS
 from conductor.super_conductor.zones.child_zones import ZoneLinks
 from conductor.super_conductor.zones.interface import ZoneAPI
+from objects.zones.zone_attempt import Attempts
 from objects.zones.zone_query import ZoneOrder
 
 T = TypeVar("T")
-
-Attempts = dict[str, dict[str, Any]]
-"""Instance UUID -> state of its newest attempt; see ``ZoneAPI.get_attempts``."""
 
 
 class OwnZone(Protocol):

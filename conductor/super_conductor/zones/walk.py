@@ -34,11 +34,11 @@ from conductor.super_conductor.db.reservations import Reservation
 from conductor.super_conductor.db.zone_walks import Walk, WalkState
 from conductor.super_conductor.peers import Environment, Peers
 from conductor.super_conductor.zones import walk_changes
-from conductor.super_conductor.zones.attempt_states import AttemptState
 from conductor.super_conductor.zones.paths import Path
-from conductor.super_conductor.zones.routes import Attempts, Waiting
+from conductor.super_conductor.zones.routes import Waiting
 from conductor.super_conductor.zones.walk_start import WalkStarter
 from conductor.super_conductor.zones.walk_store import WalkStore
+from objects.zones.zone_attempt import Attempts, AttemptState
 
 LOG = logging.getLogger(__name__)
 
@@ -139,11 +139,11 @@ class Walks:
         limit = timedelta(seconds=self._env.conf.zones.attempt_timeout_seconds)
         for one in walks:
             answer = answers.get(one.instance_uuid)
-            if answer is not None and answer["attempt"] != one.attempt:
+            if answer is not None and answer.attempt != one.attempt:
                 answer = None
             if one.state == WalkState.CANCELLING:
                 changed.append(walk_changes.after_cancel(one, answer, now))
-            elif answer is not None and answer["state"] == AttemptState.ACTIVE:
+            elif answer is not None and answer.state == AttemptState.ACTIVE:
                 won.append(one)
             else:
                 changed.append(walk_changes.after_poll(one, answer, now, limit))

@@ -6,11 +6,10 @@ import logging
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any
 
 from conductor.super_conductor.db.zone_walks import Entry, Failure, Walk, WalkState
 from conductor.super_conductor.zones import paths
-from conductor.super_conductor.zones.attempt_states import AttemptState
+from objects.zones.zone_attempt import AttemptState, ZoneAttempt
 
 LOG = logging.getLogger(__name__)
 
@@ -54,25 +53,25 @@ def begun(entry: Entry, one: Walk, now: datetime) -> Walk:
     )  # fmt: skip
 
 
-def after_cancel(one: Walk, answer: dict[str, Any] | None, now: datetime) -> Walk:
+def after_cancel(one: Walk, answer: ZoneAttempt | None, now: datetime) -> Walk:
     """Move on once nothing is left in the zone; a lost order is sent a second time."""
-    if answer is None or answer["state"] != AttemptState.GONE:
+    if answer is None or answer.state != AttemptState.GONE:
         return replace(one, heard_at=now)
     return _next(one, now) if _may_be_repeated(one) else failed(one, None, now)
 
 
-def after_poll(one: Walk, answer: dict[str, Any] | None, now: datetime, limit: timedelta) -> Walk:
+def after_poll(one: Walk, answer: ZoneAttempt | None, now: datetime, limit: timedelta) -> Walk:
     """Return the walk after an answer other than "active"; ``limit`` is the build timeout."""
     if answer is None:
         return cancelled(one, _LOST, now, is_lost=one.state == WalkState.ASKED)
-    state = answer["state"]
+    state = answer.state
     if state == AttemptState.BUILDING:
         if now >= one.since + limit:
             return cancelled(one, f"not built within {limit.total_seconds():.0f} s", now)
         return watched(one, now)
     if state == AttemptState.GONE:
         return failed(one, "the instance was deleted there", now)
-    return cancelled(one, answer.get("reason") or "the attempt was cancelled there", now)
+    return cancelled(one, answer.reason or "the attempt was cancelled there", now)
 
 
 def unknown(one: Walk, reason: str) -> Walk:

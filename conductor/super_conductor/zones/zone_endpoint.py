@@ -15,10 +15,10 @@ from conductor.super_conductor.servers.server_operations import ServerOperations
 from conductor.super_conductor.servers.server_views import Servers
 from conductor.super_conductor.zones.delegated_builds import DelegatedBuilds
 from conductor.super_conductor.zones.forwarded import LIST_SERVERS, decode_arguments, encode_answer
-from conductor.super_conductor.zones.routes import Attempts
 from conductor.super_conductor.zones.uuid_translation import UuidTranslation
 from objects.instances.server_answers import InstanceMarker, MigrationPage
 from objects.instances.server_filters import MigrationFilters, ServerFilters
+from objects.zones.zone_attempt import Attempts
 from objects.zones.zone_query import ZoneOrder
 
 Served = Callable[..., Any]

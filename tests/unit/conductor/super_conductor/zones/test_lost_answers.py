@@ -6,8 +6,8 @@ import oslo_messaging
 import pytest
 
 from armillary import exception
-from conductor.super_conductor.zones.attempt_states import ATTEMPT_FINAL, AttemptState
 from objects.cell_mapping import CELL0_UUID
+from objects.zones.zone_attempt import ATTEMPT_FINAL, AttemptState
 from objects.zones.zone_query import ZoneOrder
 from tests.fixtures.control_plane import a_user
 from tests.fixtures.direct_bus import Killed, moments
@@ -229,4 +229,4 @@ def test_a_final_cancel_is_for_ever(root: Zone) -> None:
         a_user(), [], {"11111111-1111-4111-8111-111111111111": ATTEMPT_FINAL}
     )
     (answer,) = answers.values()
-    assert answer["state"] == AttemptState.GONE
+    assert answer.state == AttemptState.GONE

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from functools import partial
 from typing import Any
 
@@ -15,6 +16,7 @@ from objects.instances.migration import Migration
 from objects.instances.operation_arguments import OperationArguments
 from objects.instances.server_answers import MigrationPage
 from objects.instances.server_filters import MigrationFilters, ServerFilters
+from objects.zones.zone_attempt import Attempts, ServerSize
 from tests.builders import a_migration, a_uuid
 from tests.fixtures.control_plane import PROJECT, a_user, an_admin
 from tests.fixtures.direct_bus import moments
@@ -332,18 +334,18 @@ def test_a_resize_that_was_asked_for_in_the_zone_is_counted(
 
 @pytest.mark.parametrize(
     "size",
-    [None, {}, {"vcpus": -1, "memory_mb": 1}, {"vcpus": "2", "memory_mb": 2048}],
-    ids=["an older zone", "nothing", "less than nothing", "no number"],
+    [None, ServerSize(-1, 1, is_resizing=False), ServerSize(1, 2**31, is_resizing=False)],
+    ids=["an older zone", "less than nothing", "too much"],
 )
 def test_a_zone_that_tells_no_size_changes_nothing(
-    root: Zone, resized: str, monkeypatch: pytest.MonkeyPatch, size: object
+    root: Zone, resized: str, monkeypatch: pytest.MonkeyPatch, size: ServerSize | None
 ) -> None:
     """The larger counts until it does."""
     owner = child(root, "eu-1")
     told = owner.zones.own.get_attempts
 
-    def tell(*args: Any) -> dict[str, dict[str, Any]]:
-        return {uuid: {**each, "size": size} for uuid, each in told(*args).items()}
+    def tell(*args: Any) -> Attempts:
+        return {uuid: dataclasses.replace(each, size=size) for uuid, each in told(*args).items()}
 
     monkeypatch.setattr(owner.zones.own, "get_attempts", tell)
     owner.cell().end_resize(resized, flavor=owner.cell().build_requests[0].instance.flavor)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import pytest
 
 from conductor.super_conductor.db.zone_walks import Walk, WalkState
 from conductor.super_conductor.zones import walk_changes
-from conductor.super_conductor.zones.attempt_states import AttemptState
+from objects.zones.zone_attempt import AttemptState, ZoneAttempt
 from tests.builders import a_uuid
 
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
@@ -27,16 +26,10 @@ def a_walk(state: str) -> Walk:
 
 @pytest.mark.parametrize(
     "answer",
-    [
-        None,
-        {"attempt": 1, "state": AttemptState.BUILDING},
-        {"attempt": 1, "state": AttemptState.CANCELLING},
-    ],
+    [None, ZoneAttempt(1, AttemptState.BUILDING), ZoneAttempt(1, AttemptState.CANCELLING)],
     ids=["of another attempt", "building", "cancelling"],
 )
-def test_the_next_zone_waits_until_nothing_is_left_in_the_last(
-    answer: dict[str, Any] | None,
-) -> None:
+def test_the_next_zone_waits_until_nothing_is_left_in_the_last(answer: ZoneAttempt | None) -> None:
     """The walk stays where it is, and is cancelled there again."""
     walk = a_walk(WalkState.CANCELLING)
     assert walk_changes.after_cancel(walk, answer, NOW) == dataclasses.replace(walk, heard_at=NOW)
@@ -45,6 +38,6 @@ def test_the_next_zone_waits_until_nothing_is_left_in_the_last(
 def test_the_next_zone_has_its_turn_when_nothing_is_left_in_the_last() -> None:
     """One step further, at no zone yet."""
     walk = a_walk(WalkState.CANCELLING)
-    answer = {"attempt": 1, "state": AttemptState.GONE}
+    answer = ZoneAttempt(1, AttemptState.GONE)
     after = walk_changes.after_cancel(walk, answer, NOW)
     assert (after.state, after.step, after.path) == (WalkState.NEXT, 1, None)
