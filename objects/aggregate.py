@@ -1,5 +1,6 @@
 """Aggregate: a set of hosts with metadata, which may name an availability zone."""
 
+from dataclasses import dataclass
 from datetime import datetime
 
 from objects import base, fields
@@ -23,3 +24,11 @@ class Aggregate(base.ArmillaryObject):
     def availability_zone(self) -> str | None:
         """The availability zone that this aggregate names for its hosts, if any."""
         return self.metadata.get(AVAILABILITY_ZONE_KEY)
+
+
+@dataclass(frozen=True, slots=True)
+class AggregateChanges:
+    """Changes of an aggregate; None leaves a field. In ``metadata`` None removes a key."""
+
+    name: str | None = None
+    metadata: dict[str, str | None] | None = None

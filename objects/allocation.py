@@ -99,3 +99,11 @@ class UsageTotals:
     consumers: int
     providers: int
     resources: dict[str, ClassUsage]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class AllocationPage:
+    """A page of all allocations, ordered by consumer, and the totals of all."""
+
+    allocations: list[ProviderAllocation]
+    totals: UsageTotals

@@ -8,7 +8,7 @@ from api import times
 from api.call import Call
 from armillary.http.call import Answer
 from armillary.http.validation import invalid
-from objects.aggregate import AVAILABILITY_ZONE_KEY, Aggregate
+from objects.aggregate import AVAILABILITY_ZONE_KEY, Aggregate, AggregateChanges
 from objects.extra_specs import aggregate_metadata
 
 
@@ -36,12 +36,10 @@ def create(call: Call) -> Answer:
 def update(call: Call) -> Answer:
     """Change the name or the availability zone of an aggregate."""
     wanted = call.body["aggregate"]
-    values: dict[str, Any] = {}
-    if "name" in wanted:
-        values["name"] = wanted["name"]
+    metadata = None
     if "availability_zone" in wanted:
-        values["metadata"] = {AVAILABILITY_ZONE_KEY: wanted["availability_zone"]}
-    return _update(call, values)
+        metadata = {AVAILABILITY_ZONE_KEY: wanted["availability_zone"]}
+    return _update(call, AggregateChanges(wanted.get("name"), metadata))
 
 
 def delete(call: Call) -> Answer:
@@ -69,11 +67,13 @@ def set_metadata(call: Call) -> Answer:
     metadata = call.body["set_metadata"]["metadata"]
     for key, rule in aggregate_metadata.mistakes(metadata):
         raise invalid(f"set_metadata.metadata.{key}", metadata[key], rule)
-    return _update(call, {"metadata": metadata})
+    return _update(call, AggregateChanges(metadata=metadata))
 
 
-def _update(call: Call, values: dict[str, Any]) -> Answer:
-    return _answer(call.conductor.update_aggregate(call.context, call.path["aggregate_id"], values))
+def _update(call: Call, changes: AggregateChanges) -> Answer:
+    return _answer(
+        call.conductor.update_aggregate(call.context, call.path["aggregate_id"], changes)
+    )
 
 
 def _answer(aggregate: Aggregate) -> Answer:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 from api.call import Call
@@ -13,8 +14,7 @@ def index(call: Call) -> Answer:
     listed = call.conductor.list_allocations(
         call.context, marker=call.query.get("marker"), limit=call.page_size
     )
-    allocations = listed["allocations"]
-    body: dict[str, Any] = {"allocations": allocations, "totals": listed["totals"]}
-    if len(allocations) >= call.page_size:
-        body["allocations_links"] = call.links.next_page(allocations[-1]["consumer_uuid"])
+    body: dict[str, Any] = dataclasses.asdict(listed)
+    if len(listed.allocations) >= call.page_size:
+        body["allocations_links"] = call.links.next_page(listed.allocations[-1].consumer_uuid)
     return Answer(body)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from api.call import Call
 from armillary import exception
@@ -82,8 +81,8 @@ def _check_together(flavor: Flavor, specs: dict[str, str], given: Mapping[str, s
         raise invalid(f"extra_specs.{key}", specs.get(key, ""), error.message) from error
 
 
-def _store(call: Call, specs: dict[str, Any]) -> None:
-    call.conductor.update_flavor(call.context, call.path["flavor_id"], {"extra_specs": specs})
+def _store(call: Call, specs: dict[str, str]) -> None:
+    call.conductor.set_extra_specs(call.context, call.path["flavor_id"], specs)
 
 
 def _require(call: Call, specs: dict[str, str]) -> str:

@@ -13,6 +13,7 @@ from armillary.outage_log import OutageLog
 from compute_agent.journal.journal import Journal, Kind, Report
 from compute_agent.work.wakeable_loop import WakeableLoop
 from conductor.cell_conductor.interface import CellConductorAPI
+from objects.instances.instance_command import BuiltReport
 
 LOG = logging.getLogger(__name__)
 
@@ -202,14 +203,10 @@ class Outbox:
         )  # fmt: skip
 
 
-def _built(report: Report) -> dict[str, object]:
-    """Return a success in wire form."""
-    return {
-        "host": report.host,
-        "instance_uuid": report.instance_uuid,
-        "attempt": report.attempt,
-        "power_state": report.result.power_state,
-    }
+def _built(report: Report) -> BuiltReport:
+    return BuiltReport(
+        report.host, report.instance_uuid, report.attempt, str(report.result.power_state)
+    )
 
 
 def _context_of(report: Report) -> RequestContext:

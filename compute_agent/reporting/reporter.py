@@ -4,7 +4,6 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
 
 from oslo_config import cfg
 
@@ -19,6 +18,7 @@ from compute_agent.journal.journal import Journal
 from compute_agent.work.wakeable_loop import WakeableLoop
 from conductor.cell_conductor.interface import CellConductorAPI
 from objects.hosts.compute_node import ComputeNode
+from objects.hosts.host_answers import NodeReportResult
 
 LOG = logging.getLogger(__name__)
 
@@ -210,11 +210,11 @@ class Reporter:
         except exception.ArmillaryError as error:
             LOG.warning("Cannot report hosts (%d), retrying: %s", len(nodes), error)
             return set()
-        by_uuid = {answer["uuid"]: answer for answer in answers}
+        by_uuid = {answer.uuid: answer for answer in answers}
         return {node.host for node in nodes if self._note_answer(node.host, by_uuid.get(node.uuid))}
 
-    def _note_answer(self, host: str, answer: dict[str, Any] | None) -> bool:
-        error = "the answer does not include it" if answer is None else answer.get("error")
+    def _note_answer(self, host: str, answer: NodeReportResult | None) -> bool:
+        error = "the answer does not include it" if answer is None else answer.error
         if answer is None or error:
             if self._said_of.get(host) != error:
                 self._said_of[host] = str(error)
@@ -223,6 +223,6 @@ class Reporter:
         self._to_shape.discard(host)
         if self._said_of.pop(host, None):
             LOG.info("Host %s is recorded now", host)
-        if self._trackers[host].note_ratios(answer.get("allocation_ratios") or {}):
+        if self._trackers[host].note_ratios(answer.allocation_ratios):
             self.touch(host)
         return True

@@ -7,14 +7,14 @@ from typing import Any
 
 from armillary.context import RequestContext
 from objects.hosts.compute_node import ComputeNode
-from objects.hosts.host_answers import HostRequest, ServiceChanges
+from objects.hosts.host_answers import HostRequest, NodeReportResult, ServiceChanges
 from objects.hosts.host_states import HostStateBatch
 from objects.hosts.service import Service
 from objects.instance import Instance
 from objects.instance_fault import InstanceFault
 from objects.instances.build_request import BuildRequest
 from objects.instances.instance_action import InstanceAction
-from objects.instances.instance_command import InstanceCommand
+from objects.instances.instance_command import BuiltReport, InstanceCommand
 from objects.instances.migration import Migration
 from objects.instances.operation_arguments import CellOperation
 from objects.instances.server_answers import InstanceMarker
@@ -302,14 +302,11 @@ class CellConductorAPI(Interface):
         nodes: Sequence[ComputeNode],
         *,
         reshape: Sequence[str] = (),
-    ) -> list[dict[str, Any]]:
+    ) -> list[NodeReportResult]:
         """Store inventories and usage of the hosts' nodes, and send inventories to placement.
 
         ``reshape`` lists UUIDs of nodes whose allocations placement may move when the shape of
         their provider trees changes: in an agent's first report after its start.
-
-        Returns for each node {"uuid", "error": null or a sentence, "allocation_ratios": {class:
-        ratio in placement}}.
         """
 
     @call(AGENT_ITSELF, timeout_seconds=REPORT_TIMEOUT_SECONDS)
@@ -330,12 +327,9 @@ class CellConductorAPI(Interface):
 
     @call(AGENT_ITSELF, timeout_seconds=REPORT_TIMEOUT_SECONDS)
     def builds_succeeded(
-        self, context: RequestContext, agent: str, built: Sequence[Mapping[str, Any]]
+        self, context: RequestContext, agent: str, built: Sequence[BuiltReport]
     ) -> list[str]:
-        """Report several finished builds; return the answer to each, in the same order.
-
-        Each is {"host", "instance_uuid", "attempt", "power_state"}.
-        """
+        """Report several finished builds; return the answer to each, in the same order."""
 
     @call(AGENT_ITSELF, timeout_seconds=REPORT_TIMEOUT_SECONDS)
     def build_failed(

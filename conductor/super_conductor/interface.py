@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from armillary.context import RequestContext
-from objects.aggregate import Aggregate
+from objects.aggregate import Aggregate, AggregateChanges
+from objects.allocation import AllocationPage
 from objects.flavor import Flavor
 from objects.hosts.host_answers import (
     AvailabilityZone,
@@ -187,8 +188,10 @@ class SuperConductorAPI(Interface):
         """Return all flavors, sorted by ID."""
 
     @call(API)
-    def update_flavor(self, context: RequestContext, flavor: str, values: dict[str, Any]) -> Flavor:
-        """Change ``description`` or ``extra_specs`` (the whole dict). Raises FlavorNotFound."""
+    def set_extra_specs(
+        self, context: RequestContext, flavor: str, extra_specs: dict[str, str]
+    ) -> Flavor:
+        """Replace the extra specs of a flavor. Raises FlavorNotFound."""
 
     @call(API)
     def delete_flavor(self, context: RequestContext, flavor: str) -> None:
@@ -239,9 +242,9 @@ class SuperConductorAPI(Interface):
 
     @call(API)
     def update_aggregate(
-        self, context: RequestContext, aggregate: str, values: dict[str, Any]
+        self, context: RequestContext, aggregate: str, changes: AggregateChanges
     ) -> Aggregate:
-        """Change ``name`` or ``metadata`` (a null value removes the key).
+        """Change an aggregate.
 
         Raises AggregateNotFound, AggregateExists, HostInOtherZone.
         """
@@ -364,11 +367,8 @@ class SuperConductorAPI(Interface):
     @call(API, OPERATOR)
     def list_allocations(
         self, context: RequestContext, *, marker: str | None = None, limit: int = 1000
-    ) -> dict[str, Any]:
-        """Return {"allocations", "totals"}.
-
-        As PlacementAPI.list_allocations and PlacementAPI.get_usage_totals return them.
-        """
+    ) -> AllocationPage:
+        """Return what PlacementAPI.list_allocations and get_usage_totals return."""
 
     @call(OPERATOR)
     def find_orphans(

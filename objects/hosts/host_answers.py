@@ -1,6 +1,6 @@
 """Answers to queries about services, compute nodes and availability zones."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from objects.hosts.compute_node import ComputeNode
@@ -83,3 +83,15 @@ class AvailabilityZone:
     @property
     def available(self) -> bool:
         return any(host.up and not host.disabled for host in self.hosts.values())
+
+
+@dataclass(frozen=True, slots=True)
+class NodeReportResult:
+    """What became of an agent's report of a compute node.
+
+    ``error`` says why it was refused; ``allocation_ratios`` (class -> ratio) are placement's.
+    """
+
+    uuid: str
+    error: str | None = None
+    allocation_ratios: dict[str, float] = field(default_factory=dict)

@@ -1,6 +1,7 @@
 """InstanceCommand: a command to a host's agent, one step of an operation on an instance."""
 
 import enum
+from dataclasses import dataclass
 from typing import Any
 
 from objects import base, fields
@@ -54,3 +55,13 @@ class InstanceCommand(base.ArmillaryObject):
     sequence: int = fields.IntegerField()
     arguments: dict[str, Any] = fields.JSONField(default={})
     request_spec: RequestSpec | None = fields.ObjectField("RequestSpec", nullable=True)
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltReport:
+    """An agent's report that it has built an attempt."""
+
+    host: str
+    instance_uuid: str
+    attempt: int
+    power_state: str

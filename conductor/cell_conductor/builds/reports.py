@@ -7,7 +7,6 @@ the report that its guest is gone is accepted: "stale" tells the agent to destro
 
 from __future__ import annotations
 
-import dataclasses
 import logging
 from collections.abc import Collection, Sequence
 from datetime import datetime
@@ -34,6 +33,7 @@ from conductor.common.clock import Clock, moment
 from conductor.common.leases import Lease
 from objects.instance import Instance
 from objects.instance_fault import InstanceFault
+from objects.instances.instance_command import BuiltReport
 
 LOG = logging.getLogger(__name__)
 
@@ -44,16 +44,6 @@ _BUILT = frozenset({"resized", "shelved", "soft-delete"})
 """Further states of an instance that has a guest, running or not."""
 
 POWER_STATES = ("running", "shutdown")
-
-
-@dataclasses.dataclass(frozen=True)
-class BuiltReport:
-    """An agent's report that it has built an attempt."""
-
-    host: str
-    instance_uuid: str
-    attempt: int
-    power_state: str
 
 
 class Reports:

@@ -8,7 +8,7 @@ from typing import Any
 from armillary.context import RequestContext
 from conductor.cell_conductor.builds.build_task import Build
 from conductor.cell_conductor.builds.delete_task import Delete
-from conductor.cell_conductor.builds.reports import ACCEPTED, BuiltReport, Reports
+from conductor.cell_conductor.builds.reports import ACCEPTED, Reports
 from conductor.cell_conductor.endpoints import backports
 from conductor.cell_conductor.endpoints.background_tasks import BackgroundTasks
 from conductor.cell_conductor.hosts.host_nodes import HostNodes
@@ -17,8 +17,10 @@ from conductor.cell_conductor.hosts.instance_updates import InstanceUpdates
 from conductor.cell_conductor.operations.engine import Operations
 from conductor.common.service_records import ServiceRecords
 from objects.hosts.compute_node import ComputeNode
+from objects.hosts.host_answers import NodeReportResult
 from objects.instance import Instance
 from objects.instance_fault import InstanceFault
+from objects.instances.instance_command import BuiltReport
 
 
 class AgentEndpoints(BackgroundTasks):
@@ -95,7 +97,7 @@ class AgentEndpoints(BackgroundTasks):
         agent: str,
         nodes: Sequence[ComputeNode],
         reshape: Sequence[str] = (),
-    ) -> list[dict[str, Any]]:
+    ) -> list[NodeReportResult]:
         return self._nodes.report(context, agent, nodes, reshape)
 
     def build_succeeded(
@@ -111,9 +113,9 @@ class AgentEndpoints(BackgroundTasks):
         return self._builds_succeeded(agent, [report])[0]
 
     def builds_succeeded(
-        self, context: RequestContext, agent: str, built: Sequence[dict[str, Any]]
+        self, context: RequestContext, agent: str, built: Sequence[BuiltReport]
     ) -> list[str]:
-        return self._builds_succeeded(agent, [BuiltReport(**each) for each in built])
+        return self._builds_succeeded(agent, built)
 
     def build_failed(
         self,

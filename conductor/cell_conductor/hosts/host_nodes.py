@@ -23,6 +23,7 @@ from conductor.cell_conductor.hosts.providers import (
 from conductor.common.cell_db import compute_nodes, host_seq, models, services
 from conductor.common.clock import Clock, moment
 from objects.hosts.compute_node import ComputeNode
+from objects.hosts.host_answers import NodeReportResult
 from objects.hosts.host_attributes import BY_NAME, Collector, HostAttribute, Kind, collected_by
 
 BATCH_SIZE = 500
@@ -69,12 +70,12 @@ class HostNodes:
         agent: str,
         nodes: Sequence[ComputeNode],
         reshape: Collection[str] = (),
-    ) -> list[dict[str, Any]]:
+    ) -> list[NodeReportResult]:
         """Store nodes and send them to placement; see ``CellConductorAPI.report_compute_nodes``.
 
         The number of SQL statements does not depend on the number of nodes, up to a batch of 500.
         """
-        results: list[dict[str, Any]] = []
+        results: list[NodeReportResult] = []
         for start in range(0, len(nodes), BATCH_SIZE):
             batch = nodes[start : start + BATCH_SIZE]
             results += self._report_batch(context, agent, batch, reshape)
@@ -86,7 +87,7 @@ class HostNodes:
         agent: str,
         nodes: Sequence[ComputeNode],
         reshape: Collection[str],
-    ) -> list[dict[str, Any]]:
+    ) -> list[NodeReportResult]:
         with self._database.reader() as session:
             plan = self._plan(session, agent, nodes)
         if not plan.is_empty:
@@ -94,11 +95,11 @@ class HostNodes:
         good = [node for place, node in enumerate(nodes) if place not in plan.errors]
         refused, ratios = self._confirm(context, good, plan.kept, reshape)
         return [
-            {
-                "uuid": node.uuid,
-                "error": plan.errors.get(place) or refused.get(node.uuid),
-                "allocation_ratios": {} if place in plan.errors else ratios.get(node.uuid, {}),
-            }
+            NodeReportResult(
+                node.uuid,
+                plan.errors.get(place) or refused.get(node.uuid),
+                {} if place in plan.errors else ratios.get(node.uuid, {}),
+            )
             for place, node in enumerate(nodes)
         ]
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.orm import Session
@@ -17,7 +16,7 @@ from sqlalchemy.orm import Session
 from armillary import exception
 from conductor.super_conductor.db import metadata_seq, models
 from conductor.super_conductor.db.statements import delete, raise_if_duplicate
-from objects.aggregate import AVAILABILITY_ZONE_KEY, Aggregate
+from objects.aggregate import AVAILABILITY_ZONE_KEY, Aggregate, AggregateChanges
 
 
 def create_aggregate(
@@ -69,25 +68,17 @@ def get_aggregate(session: Session, aggregate: str) -> Aggregate:
 
 
 def update_aggregate(
-    session: Session, aggregate: str, values: dict[str, Any], *, now: datetime
+    session: Session, aggregate: str, changes: AggregateChanges, *, now: datetime
 ) -> Aggregate:
-    """Change ``name`` or ``metadata`` (a null value removes the key).
-
-    Raises AggregateNotFound, AggregateExists, HostInOtherZone, Invalid.
-    """
+    """Change an aggregate. Raises AggregateNotFound, AggregateExists, HostInOtherZone, Invalid."""
     metadata_seq.increment_seq(session)
-    if unknown := sorted(values.keys() - {"name", "metadata"}):
-        raise exception.Invalid(
-            reason=f"{', '.join(unknown)} of an aggregate cannot be changed; "
-            "only name and metadata can"
-        )
     row = _get_row(session, aggregate)
-    if values.get("name", row.name) != row.name:
-        _check_name(values["name"])
-        _check_name_is_free(session, values["name"])
-        row.name = values["name"]
-    if "metadata" in values:
-        _set_metadata(session, row, values["metadata"])
+    if changes.name is not None and changes.name != row.name:
+        _check_name(changes.name)
+        _check_name_is_free(session, changes.name)
+        row.name = changes.name
+    if changes.metadata is not None:
+        _set_metadata(session, row, changes.metadata)
     row.updated_at = now
     with raise_if_duplicate(session, exception.AggregateExists(name=row.name)):
         return _to_object(row, _hosts_of(session, row))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import uuid
 from datetime import datetime
-from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.orm import Session
@@ -20,7 +19,6 @@ _COLUMNS = (
 )  # fmt: skip
 _BOUNDS = (("vcpus", 1), ("memory_mb", 1), ("root_gb", 0), ("ephemeral_gb", 0), ("swap_mb", 0))
 _INTEGER_MAX = 2**31 - 1
-_CHANGEABLE = {"description", "extra_specs"}
 
 
 def create_flavor(session: Session, flavor: Flavor, *, now: datetime) -> Flavor:
@@ -49,18 +47,12 @@ def list_flavors(session: Session) -> list[Flavor]:
     return [_to_object(row) for row in rows]
 
 
-def update_flavor(
-    session: Session, flavor: str, values: dict[str, Any], *, now: datetime
+def set_extra_specs(
+    session: Session, flavor: str, extra_specs: dict[str, str], *, now: datetime
 ) -> Flavor:
-    """Replace ``description`` or ``extra_specs``. Raises FlavorNotFound, Invalid."""
-    if unknown := sorted(values.keys() - _CHANGEABLE):
-        raise exception.Invalid(
-            reason=f"{', '.join(unknown)} of a flavor cannot be changed; "
-            "only description and extra_specs can"
-        )
+    """Replace the extra specs. Raises FlavorNotFound."""
     row = _get_row(session, flavor)
-    for name, value in values.items():
-        setattr(row, name, value)
+    row.extra_specs = extra_specs
     row.updated_at = now
     session.flush()
     return _to_object(row)

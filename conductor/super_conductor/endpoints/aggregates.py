@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
-from typing import Any
 
 from sqlalchemy.orm import Session
 
@@ -15,7 +14,7 @@ from armillary.notifications.notifier import START
 from conductor.common.clock import Clock, moment
 from conductor.super_conductor.db import aggregates
 from conductor.super_conductor.hosts.cluster_metadata import MetadataPublisher
-from objects.aggregate import Aggregate
+from objects.aggregate import Aggregate, AggregateChanges
 
 
 class AggregatesEndpoint:
@@ -52,15 +51,15 @@ class AggregatesEndpoint:
             return aggregates.get_aggregate(session, aggregate)
 
     def update_aggregate(
-        self, context: RequestContext, aggregate: str, values: dict[str, Any]
+        self, context: RequestContext, aggregate: str, changes: AggregateChanges
     ) -> Aggregate:
         now = moment(self._now())
-        what = "update_metadata" if "metadata" in values else "update_prop"
+        what = "update_prop" if changes.metadata is None else "update_metadata"
         self._begins(context, what, aggregate)
         return self._change(
             context,
             what,
-            lambda session: aggregates.update_aggregate(session, aggregate, values, now=now),
+            lambda session: aggregates.update_aggregate(session, aggregate, changes, now=now),
         )
 
     def delete_aggregate(self, context: RequestContext, aggregate: str) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from armillary.context import RequestContext
 from armillary.db import Database
 from conductor.common.clock import Clock, moment
@@ -33,10 +31,12 @@ class FlavorsEndpoint:
         with self._database.reader() as session:
             return flavors.list_flavors(session)
 
-    def update_flavor(self, context: RequestContext, flavor: str, values: dict[str, Any]) -> Flavor:
+    def set_extra_specs(
+        self, context: RequestContext, flavor: str, extra_specs: dict[str, str]
+    ) -> Flavor:
         now = moment(self._now())
         return self._database.run_in_writer(
-            lambda session: flavors.update_flavor(session, flavor, values, now=now)
+            lambda session: flavors.set_extra_specs(session, flavor, extra_specs, now=now)
         )
 
     def delete_flavor(self, context: RequestContext, flavor: str) -> None:

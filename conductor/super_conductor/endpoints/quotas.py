@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
-from typing import Any
-
 from oslo_config import cfg
 
 from armillary.context import RequestContext
 from armillary.db import Database
 from conductor.super_conductor.accept import quotas
 from conductor.super_conductor.db import quotas as quotas_db
+from objects.allocation import AllocationPage
 from placement.interface import PlacementAPI
 
 
@@ -48,9 +46,6 @@ class AllocationsEndpoint:
 
     def list_allocations(
         self, context: RequestContext, marker: str | None = None, limit: int = 1000
-    ) -> dict[str, Any]:
+    ) -> AllocationPage:
         found = self._placement.list_allocations(context, marker=marker, limit=limit)
-        return {
-            "allocations": [dataclasses.asdict(each) for each in found],
-            "totals": dataclasses.asdict(self._placement.get_usage_totals(context)),
-        }
+        return AllocationPage(found, self._placement.get_usage_totals(context))

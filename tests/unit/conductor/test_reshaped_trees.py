@@ -74,7 +74,7 @@ def reshaped(cell: Cell, *children: dict[str, Any], **values: Any) -> str | None
     """Report host a as an agent does that has just started; return the error."""
     node = a_node("a", child_providers=list(children), **values)
     (result,) = cell.nodes.report(admin_context(), "a", [node], reshape=[node.uuid])
-    error: str | None = result["error"]
+    error: str | None = result.error
     return error
 
 

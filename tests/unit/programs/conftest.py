@@ -41,7 +41,6 @@ class BuildingSuperConductor(SuperConductor):
         self.outcomes: list[dict[str, Any]] = [{"vm_state": "active", "host": "host1"}]
         self.is_deaf = False
         """Whether nothing that was accepted is ever done."""
-        self.totals: dict[str, Any] = {}
 
     def create_servers(self, context: RequestContext, servers: NewServers) -> CreatedServers:
         accepted = super().create_servers(context, servers)
@@ -65,13 +64,6 @@ class BuildingSuperConductor(SuperConductor):
         self.get_server(context, instance_uuid)
         if not self.is_deaf:
             self.servers = [server for server in self.servers if server.uuid != instance_uuid]
-
-    def list_allocations(
-        self, context: RequestContext, marker: str | None, limit: int
-    ) -> dict[str, Any]:
-        listed = super().list_allocations(context, marker, limit)
-        listed["totals"]["resources"] = self.totals
-        return listed
 
     def _looked_at(self, server: Instance) -> Instance:
         """Return the server as it was, and let the next look find it built."""

@@ -86,7 +86,7 @@ def cell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SignedCell]:
         api = made.api(agent)
         api.report_services(CONTEXT, agent, [agent], {}, service_version=1)
         (result,) = api.report_compute_nodes(CONTEXT, agent, [a_node(agent)])
-        assert result["error"] is None
+        assert result.error is None
     with made.database.writer() as session:
         session.query(models.Service).filter_by(host="victim").update({"last_seen_up": None})
     yield made

@@ -6,9 +6,10 @@ import pytest
 
 from armillary import exception
 from armillary.context import admin_context
-from conductor.cell_conductor.builds.reports import ACCEPTED, STALE, BuiltReport
+from conductor.cell_conductor.builds.reports import ACCEPTED, STALE
 from conductor.common.cell_db import models
 from objects.instances.build_request import BuildRequest
+from objects.instances.instance_command import BuiltReport
 from tests.fixtures.cell import Cell, a_build_request, node_uuid
 
 

@@ -10,12 +10,13 @@ from armillary import exception
 from armillary.context import admin_context
 from conductor.common.cell_db import compute_nodes
 from objects.hosts.compute_node import ComputeNode
+from objects.hosts.host_answers import NodeReportResult
 from tests.fixtures.cell import CELL_UUID, Cell, a_node, counted_statements, node_uuid
 
 AWAY = exception.DatabaseUnavailable(name="placement", reason="it restarts")
 
 
-def report(cell: Cell, agent: str, *nodes: ComputeNode) -> list[dict[str, Any]]:
+def report(cell: Cell, agent: str, *nodes: ComputeNode) -> list[NodeReportResult]:
     return cell.nodes.report(admin_context(), agent, nodes)
 
 
@@ -28,9 +29,7 @@ def test_a_reported_node_is_stored_and_told_to_placement(cell: Cell) -> None:
     """The provider has the node's UUID and name; the answer has the ratios as they stand there."""
     cell.services.report("agent", ["a"], {}, version=1)
     [result] = report(cell, "agent", a_node("a", node="a.example.org"))
-    assert result == {
-        "uuid": node_uuid("a"), "error": None, "allocation_ratios": {"VCPU": 4.0}
-    }  # fmt: skip
+    assert result == NodeReportResult(node_uuid("a"), allocation_ratios={"VCPU": 4.0})
     [node] = stored(cell)
     assert (node.host, node.node, node.cell_uuid) == ("a", "a.example.org", CELL_UUID)
     assert cell.placement.providers[node_uuid("a")]["name"] == "a.example.org"
@@ -44,7 +43,7 @@ def test_the_same_report_again_writes_nothing(cell: Cell) -> None:
     [result] = report(cell, "a", a_node("a"))
     assert cell.breaker.names == []
     assert cell.updates.get(0).last_seq == before
-    assert result["allocation_ratios"] == {"VCPU": 4.0}
+    assert result.allocation_ratios == {"VCPU": 4.0}
 
 
 def test_a_changed_attribute_is_a_change_for_schedulers_not_for_placement(cell: Cell) -> None:
@@ -73,7 +72,7 @@ def test_placement_is_told_again_after_a_while(cell: Cell) -> None:
     cell.placement.ratios["VCPU"] = 2.0
     cell.pass_time(301)
     [result] = report(cell, "a", a_node("a"))
-    assert result["allocation_ratios"] == {"VCPU": 2.0}
+    assert result.allocation_ratios == {"VCPU": 2.0}
 
 
 def test_while_placement_is_away_the_node_is_stored_and_the_error_told(cell: Cell) -> None:
@@ -81,7 +80,7 @@ def test_while_placement_is_away_the_node_is_stored_and_the_error_told(cell: Cel
     cell.services.report("a", ["a"], {}, version=1)
     cell.top_bus.fail("set_providers", AWAY)
     [result] = report(cell, "a", a_node("a"))
-    assert "placement does not answer" in result["error"]
+    assert "placement does not answer" in str(result.error)
     assert [node.host for node in stored(cell)] == ["a"]
     assert cell.providers.confirm_pending() == 1
     assert node_uuid("a") in cell.placement.providers
@@ -92,13 +91,13 @@ def test_what_placement_refuses_is_told_for_its_node_alone(cell: Cell) -> None:
     cell.services.report("agent", ["a", "b"], {}, version=1)
     cell.placement.refused_providers[node_uuid("a")] = "VCPU: max_unit is 0"
     results = report(cell, "agent", a_node("a"), a_node("b"))
-    assert [result["error"] for result in results] == ["VCPU: max_unit is 0", None]
+    assert [result.error for result in results] == ["VCPU: max_unit is 0", None]
 
 
 def test_a_host_that_never_reported_cannot_have_nodes(cell: Cell) -> None:
     """Its service record comes first: it says who may speak for the host."""
     [result] = report(cell, "agent", a_node("a"))
-    assert "no service record" in result["error"]
+    assert "no service record" in str(result.error)
     assert stored(cell) == []
 
 
@@ -107,8 +106,8 @@ def test_a_node_of_another_agent_s_host_is_refused(cell: Cell) -> None:
     cell.add_agent("a")
     cell.services.report("b", ["b"], {}, version=1)
     bad, good = report(cell, "b", a_node("a", attributes={"free_ram_mb": 1}), a_node("b"))
-    assert "host a belongs to agent a, b cannot report it" in bad["error"]
-    assert good["error"] is None
+    assert "host a belongs to agent a, b cannot report it" in str(bad.error)
+    assert good.error is None
     assert cell.updates.get(0).attributes["free_ram_mb"] == [0, 0]
 
 
@@ -117,7 +116,7 @@ def test_a_uuid_of_another_host_is_refused(cell: Cell) -> None:
     cell.add_agent("a")
     cell.services.report("b", ["b"], {}, version=1)
     [result] = report(cell, "b", a_node("b", uuid=node_uuid("a")))
-    assert f"{node_uuid('a')} belongs to host a, not to b" in result["error"]
+    assert f"{node_uuid('a')} belongs to host a, not to b" in str(result.error)
     assert [node.host for node in stored(cell)] == ["a"]
 
 
@@ -125,15 +124,15 @@ def test_a_node_that_lost_its_identity_is_refused(cell: Cell) -> None:
     """The same host and name under another UUID: its allocations are the old one's."""
     cell.add_agent("a")
     [result] = report(cell, "a", a_node("a", uuid=node_uuid("other")))
-    assert "restore its identity" in result["error"]
+    assert "restore its identity" in str(result.error)
 
 
 def test_the_same_node_twice_in_a_report_is_refused_the_second_time(cell: Cell) -> None:
     """Of two nodes of one name only the first can be meant."""
     cell.services.report("a", ["a"], {}, version=1)
     first, second = report(cell, "a", a_node("a"), a_node("a", uuid=node_uuid("other")))
-    assert first["error"] is None
-    assert "is known as" in second["error"]
+    assert first.error is None
+    assert "is known as" in str(second.error)
 
 
 @pytest.mark.parametrize(
@@ -151,7 +150,7 @@ def test_an_attribute_of_the_wrong_kind_is_refused(cell: Cell, name: str, value:
     """It would break the schedulers' columns for all hosts."""
     cell.services.report("a", ["a"], {}, version=1)
     [result] = report(cell, "a", a_node("a", attributes={name: value}))
-    assert name in result["error"]
+    assert name in str(result.error)
     assert stored(cell) == []
 
 

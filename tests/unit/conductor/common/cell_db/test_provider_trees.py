@@ -39,7 +39,7 @@ def report(cell: Cell, *children: dict[str, Any], **values: Any) -> str | None:
     """Report host a with these parts; return the error."""
     node = a_node("a", child_providers=list(children), **values)
     (result,) = cell.nodes.report(admin_context(), "a", [node])
-    error: str | None = result["error"]
+    error: str | None = result.error
     return error
 
 

@@ -7,6 +7,7 @@ import pytest
 from armillary import exception
 from conductor.super_conductor.endpoints.aggregates import AggregatesEndpoint
 from conductor.super_conductor.hosts.cluster_metadata import MetadataPublisher
+from objects.aggregate import AggregateChanges
 from tests.fixtures.control_plane import ControlPlane, RunningConductor, an_admin
 from tests.fixtures.told import Told
 
@@ -19,7 +20,9 @@ def test_an_aggregate_comes_changes_and_goes(running: RunningConductor) -> None:
     assert placement.aggregates == {made.uuid: []}
     api.add_aggregate_host(admin, str(made.id), "host1")
     assert placement.aggregates == {made.uuid: [running.cell.nodes[0].uuid]}
-    changed = api.update_aggregate(admin, made.uuid, {"metadata": {"availability_zone": "east"}})
+    changed = api.update_aggregate(
+        admin, made.uuid, AggregateChanges(metadata={"availability_zone": "east"})
+    )
     assert changed.availability_zone == "east"
     assert [zone.name for zone in api.list_availability_zones(admin)] == ["east", "nova"]
     assert api.get_aggregate(admin, made.uuid).hosts == ["host1"]
@@ -40,8 +43,8 @@ def test_each_change_is_told_when_it_begins_and_when_it_is_stored(plane: Control
     plane.map_hosts()
     made = endpoint.create_aggregate(admin, "rack", None)
     endpoint.add_aggregate_host(admin, made.uuid, "cell1-host1")
-    endpoint.update_aggregate(admin, made.uuid, {"metadata": {"ssd": "true"}})
-    endpoint.update_aggregate(admin, made.uuid, {"name": "row"})
+    endpoint.update_aggregate(admin, made.uuid, AggregateChanges(metadata={"ssd": "true"}))
+    endpoint.update_aggregate(admin, made.uuid, AggregateChanges("row"))
     endpoint.remove_aggregate_host(admin, made.uuid, "cell1-host1")
     endpoint.delete_aggregate(admin, made.uuid)
     changes = ["create", "add_host", "update_metadata", "update_prop", "remove_host", "delete"]

@@ -11,5 +11,5 @@ def test_allocations_are_as_placement_has_them(running: RunningConductor) -> Non
     consumer = builders.a_uuid()
     running.placement.held[consumer] = {"n1"}
     answer = running.api.list_allocations(an_admin())
-    assert [each["consumer_uuid"] for each in answer["allocations"]] == [consumer]
-    assert answer["totals"]["consumers"] == 1
+    assert [each.consumer_uuid for each in answer.allocations] == [consumer]
+    assert answer.totals.consumers == 1

@@ -14,7 +14,7 @@ def test_a_flavor_comes_changes_and_goes(running: RunningConductor) -> None:
     api, admin = running.api, an_admin()
     assert api.create_flavor(admin, builders.a_flavor("tiny")).created_at is not None
     assert api.get_flavor(admin, "tiny").flavorid == "id-tiny"
-    changed = api.update_flavor(admin, "id-tiny", {"extra_specs": {"a": "b"}})
+    changed = api.set_extra_specs(admin, "id-tiny", {"a": "b"})
     assert changed.extra_specs == {"a": "b"}
     assert [one.name for one in api.list_flavors(admin)] == ["tiny"]
     api.delete_flavor(admin, "tiny")
