@@ -116,6 +116,7 @@ def _show(
         "uptime": None,
         "armillary:availability_zone": None if service is None else service.availability_zone,
         "armillary:cell_uuid": node.cell_uuid,
+        "armillary:isolation": attributes["isolation"] or {},
         "armillary:traits": node.traits,
         "armillary:inventories": node.inventories,
         "armillary:usages": dict(usages),

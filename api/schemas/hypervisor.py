@@ -89,6 +89,7 @@ _DETAILS: dict[str, Part] = {
     "uptime": since(2, 88, STRING_OR_NULL),
     "armillary:availability_zone": STRING_OR_NULL,
     "armillary:cell_uuid": STRING_OR_NULL,
+    "armillary:isolation": OBJECT,
     "armillary:traits": STRINGS,
     "armillary:inventories": OBJECT,
     "armillary:usages": OBJECT,

@@ -32,8 +32,50 @@ was delegated to it (systemd: Delegate=yes and DelegateSubgroup=agent).
     cfg.StrOpt(
         "workload_user",
         help="""
-User that workloads run as. The agent must be root to use it, and that user must be able to traverse
-``state_path``. Unset: the agent's own user.
+User that all workloads run as; only an agent that runs as root can change users. Unset: a user of
+its own for each workload (workload_uid_base) if the agent is root, else the agent's user. Workloads
+run as root only if this says ``root``.
+""",
+    ),
+    cfg.IntOpt(
+        "workload_uid_base", default=1879048192, min=1000, max=2147418111,
+        help="""
+First of the 65,536 numbers of users and groups of which each workload gets its own while it exists,
+if the agent is root and workload_user is unset. No account of the machine and no container may use
+them; the default begins a range that systemd and others leave free.
+""",
+    ),
+    cfg.IntOpt(
+        "pids_max", default=1024, min=2, max=4194304,
+        help="""
+Maximum number of processes and threads of a workload: pids.max of its cgroup, if the controller
+pids is available, and RLIMIT_NPROC if the workload has a user of its own.
+""",
+    ),
+    cfg.StrOpt(
+        "mounts", default="auto",
+        choices=[
+            ("auto", "Private if the kernel allows it, else those of the machine."),
+            ("private", "Refuse to start if the kernel does not allow it."),
+            ("host", "The file systems of the machine."),
+        ],
+        help="""
+File systems that workloads see. Private: those of the machine without ``state_path`` (but for the
+workload's own home), the agent's configuration and keys, ``/etc/armillary`` and ``/run``. An agent
+that is not root needs user namespaces for it.
+""",
+    ),
+    cfg.StrOpt(
+        "network", default="auto",
+        choices=[
+            ("auto", "Private if the kernel allows it, else that of the machine."),
+            ("private", "Refuse to start if the kernel does not allow it."),
+            ("host", "The network of the machine, with all that listens on its loopback address."),
+        ],
+        help="""
+Network of workloads. Private: each has a loopback interface of its own and no other, so that it
+reaches no broker, database or API, and nothing reaches it. Workloads that serve or use a network
+need ``host``.
 """,
     ),
     cfg.FloatOpt(

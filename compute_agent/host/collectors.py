@@ -119,17 +119,21 @@ MONITOR_COLLECTORS: dict[str, Callable[[HostFigures], Any]] = {
 def collect(figures: HostFigures, driver_values: Mapping[str, Any]) -> dict[str, object]:
     """Return all attributes that an agent reports. ``driver_values`` were validated at startup."""
     values = {a.name: TRACKER_COLLECTORS[a.name](figures) for a in collected_by(Collector.TRACKER)}
-    values |= {a.name: driver_values[a.name] for a in collected_by(Collector.DRIVER)}
+    values |= {a.name: driver_values.get(a.name, a.default) for a in collected_by(Collector.DRIVER)}
     values |= {a.name: MONITOR_COLLECTORS[a.name](figures) for a in collected_by(Collector.MONITOR)}
     return values
 
 
 def check_driver_values(driver: str, values: Mapping[str, Any]) -> None:
-    """Raise ConfigurationError unless a driver reports exactly the declared attributes."""
+    """Raise ConfigurationError unless a driver reports exactly the declared attributes.
+
+    Those whose default is None may be left out.
+    """
     declared = {attribute.name for attribute in collected_by(Collector.DRIVER)}
-    if declared != values.keys():
+    required = {each.name for each in collected_by(Collector.DRIVER) if each.default is not None}
+    if not required <= values.keys() <= declared:
         raise exception.ConfigurationError(
             reason=f"driver {driver} does not report the declared attributes: "
-            f"missing {sorted(declared - values.keys())}, "
+            f"missing {sorted(required - values.keys())}, "
             f"unknown {sorted(values.keys() - declared)}"
         )

@@ -80,6 +80,7 @@ HOST_ATTRIBUTES = _declare(
     ("cpu_info", Kind.TEXT, "JSON text", Collector.DRIVER, Rollup.NONE, ""),
     ("supported_instances", Kind.JSON, "list of [arch, type, mode]", Collector.DRIVER,
      Rollup.UNION, ()),
+    ("isolation", Kind.JSON, "dict of text", Collector.DRIVER, Rollup.NONE, None),
     ("stats", Kind.JSON, "dict", Collector.TRACKER, Rollup.NONE, None),
     ("numa_topology", Kind.JSON, "dict", Collector.TRACKER, Rollup.NONE, None),
     ("pci_stats", Kind.JSON, "list of pools", Collector.TRACKER, Rollup.NONE, ()),

@@ -48,6 +48,7 @@ FIELDS: base.Columns = {
     "availability_zone": ZONE,
     "cell": "armillary:cell_uuid",
     "resources": _resources,
+    "isolation": "armillary:isolation",
     "traits": "armillary:traits",
     "servers": lambda node: {server["uuid"]: server["name"] for server in node["servers"]},
     "updated": "armillary:updated_at",

@@ -1,6 +1,5 @@
 """The demo's real workloads as seen by the machine: processes with a mark in their command."""
 
-import resource
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,6 +12,8 @@ SCRIPT = "while :; do date; sleep 1; done"
 CGROUPS = Path("/sys/fs/cgroup")
 STOP_SECONDS_MAX = 3.0
 UNLIMITED = "max"
+DATA_LIMIT = "Max data size"
+UNLIMITED_DATA = "unlimited"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +78,15 @@ def _memory_limit(process: psutil.Process) -> str:
     text = _cgroup_value(process, "memory.max")
     if text not in ("", UNLIMITED):
         return f"{int(text) // 2**20} MiB (cgroup)"
-    limit, _ = process.rlimit(resource.RLIMIT_DATA)
-    return "none" if limit == resource.RLIM_INFINITY else f"{limit // 2**20} MiB (rlimit)"
+    limit = _data_limit(process)
+    return "none" if limit == UNLIMITED_DATA else f"{int(limit) // 2**20} MiB (rlimit)"
+
+
+def _data_limit(process: psutil.Process) -> str:
+    """Return RLIMIT_DATA; prlimit(2) tells it to the process's own user only."""
+    lines = Path(f"/proc/{process.pid}/limits").read_text().splitlines()
+    (line,) = (line for line in lines if line.startswith(DATA_LIMIT))
+    return line.removeprefix(DATA_LIMIT).split()[0]
 
 
 def _cpu_limit(process: psutil.Process) -> str:

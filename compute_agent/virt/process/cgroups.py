@@ -16,8 +16,8 @@ LOG = logging.getLogger(__name__)
 
 PARENT_NAME = "armillary"
 LIMITING = frozenset({"cpu", "memory"})
-USED = LIMITING | {"cpuset"}
-"""Controllers to enable if available; cpuset is optional."""
+USED = LIMITING | {"cpuset", "pids"}
+"""Controllers to enable if available; cpuset and pids are optional."""
 CPU_PERIOD_US = 100_000
 CPU_WEIGHT_PER_VCPU = 100
 CPU_WEIGHT_MAX = 10_000
@@ -53,12 +53,14 @@ class Cgroups:
         memory_mb: int,
         swap_mb: int,
         vcpus: int,
+        pids: int,
         cpus: Iterable[int] | None = None,
         cells: Iterable[int] | None = None,
     ) -> Path:
         """Create a cgroup with these limits, or update them; return its path. Raises OSError.
 
-        ``cpus`` and ``cells``, the NUMA nodes for its memory, apply if cpuset is available.
+        ``pids`` is the maximum of processes and threads. ``cpus`` and ``cells``, the NUMA nodes
+        for its memory, apply if cpuset is available.
         """
         path = self._directories.of(uuid)
         path.mkdir(exist_ok=True)
@@ -71,6 +73,8 @@ class Cgroups:
             _write(path / "cpu.max", f"{vcpus * CPU_PERIOD_US} {CPU_PERIOD_US}")
             weight = min(vcpus * CPU_WEIGHT_PER_VCPU, CPU_WEIGHT_MAX)  # share under contention
             _write(path / "cpu.weight", str(weight))
+        if "pids" in self.controllers:
+            _write(path / "pids.max", str(pids))
         if "cpuset" in self.controllers and cpus is not None:
             _write(path / "cpuset.cpus", format_cpus(cpus))
             if cells is not None:

@@ -9,15 +9,15 @@ directory, and a small supervisor process that outlives the agent (``process_shi
 import dataclasses
 import logging
 import os
-import pwd
 import shutil
+import stat
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Self
 
 from oslo_config import cfg
 
-from armillary import exception
+from armillary import exception, private_files
 from compute_agent.host.instance_topology import ANYWHERE, InstancePlacement
 from compute_agent.host.pci_devices import PciDevice
 from compute_agent.virt.driver import Feature, GuestInfo, HostResources, Readings
@@ -29,6 +29,7 @@ from compute_agent.virt.machine.machine_metrics import MachineMeters
 from compute_agent.virt.metrics import Kind
 from compute_agent.virt.process import cgroups
 from compute_agent.virt.process.process_guest import DRAFT, TRASH, ProcessGuest, ProcessStatus
+from compute_agent.virt.process.process_isolation import Isolation
 from compute_agent.virt.process.process_lifecycle import Workloads, info
 from compute_agent.virt.process.process_operations import ProcessOperations
 from compute_agent.virt.process.process_specs import Command, SpecMaker, list_guests
@@ -48,6 +49,7 @@ class ProcessDriver(ProcessOperations):
         super().__init__(conf, host)
         self._directory = directory
         self._cgroups: cgroups.Cgroups | None = None
+        self._isolation: Isolation | None = None
         self._processor = machine.processor()
         self._host_ip = conf.my_ip or machine.own_address()
         self._meters = MachineMeters(directory)
@@ -63,10 +65,8 @@ class ProcessDriver(ProcessOperations):
         return [cls(conf, conf.host, state_path / DIRECTORY_NAME)]
 
     def init_host(self, instances: Iterable[Instance]) -> None:
-        options = self._conf.process
         try:
-            self._directory.mkdir(parents=True, exist_ok=True)
-            self._directory.chmod(0o711 if options.workload_user else 0o700)
+            private_files.make_directory(self._directory)
             for left in (TRASH, DRAFT):
                 for path in self._directory.glob(f"{left}*"):
                     shutil.rmtree(path, ignore_errors=True)
@@ -74,8 +74,10 @@ class ProcessDriver(ProcessOperations):
             raise exception.ConfigurationError(
                 reason=f"cannot use the workload directory {self._directory}: {error}"
             ) from error
-        self._check_user(options.workload_user)
         self._cgroups = self._find_cgroups()
+        limits_pids = self._cgroups is not None and "pids" in self._cgroups.controllers
+        self._isolation = Isolation.decide(self._conf, self._directory, limits_pids=limits_pids)
+        self._let_users_pass(self._isolation)
         self._look_inside()
         self._connect()
 
@@ -102,6 +104,7 @@ class ProcessDriver(ProcessOperations):
             "hypervisor_hostname": self.node,
             "host_ip": self._host_ip,
             "cpu_info": machine.cpu_info(self._processor),
+            "isolation": {} if self._isolation is None else dict(self._isolation.described),
             "supported_instances": [[machine.architecture(), HYPERVISOR_TYPE, "exe"]],
         }
 
@@ -168,7 +171,7 @@ class ProcessDriver(ProcessOperations):
         """Manage the workloads with the detected resources of this machine."""
         directories = InstanceDirectories(self._directory)
         specs = SpecMaker(
-            self._conf, self._cgroups, self._split, self._cells,
+            self._conf, self._cgroups, self._split, self._cells, self._isolation,
             lambda: list_guests(directories, self.host),
         )  # fmt: skip
         self._workloads = Workloads(self._conf, self.host, directories, specs, self._cgroups)
@@ -185,19 +188,17 @@ class ProcessDriver(ProcessOperations):
             self._devices = pick(machine_pci.devices(), specs)
             LOG.info("[pci] device_spec: PCI devices for workloads: %d", len(self._devices))
 
-    def _check_user(self, name: str | None) -> None:
-        if name is None:
+    def _let_users_pass(self, isolation: Isolation) -> None:
+        """Let other users reach their workloads' homes, if they see this machine's directories.
+
+        They may pass the directories, and read none.
+        """
+        self._directory.chmod(0o711 if isolation.is_other_user else 0o700)
+        if not isolation.is_other_user or isolation.namespaces.has_mounts:
             return
-        try:
-            pwd.getpwnam(name)
-        except KeyError as error:
-            raise exception.ConfigurationError(
-                reason=f"[process] workload_user: user {name} does not exist on this machine"
-            ) from error
-        if os.geteuid() != 0:
-            raise exception.ConfigurationError(
-                reason="[process] workload_user requires that the agent runs as root"
-            )
+        state = self._directory.parent
+        if state.stat().st_uid == os.geteuid():
+            state.chmod(stat.S_IMODE(state.stat().st_mode) | 0o011)
 
     def _find_cgroups(self) -> cgroups.Cgroups | None:
         options = self._conf.process

@@ -7,7 +7,6 @@ others; hard links become copies; pipes, sockets and devices are skipped. Names 
 import base64
 import dataclasses
 import os
-import pwd
 import stat
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -97,12 +96,16 @@ def unpack(home: Path, files: Sequence[File]) -> None:
             (home / file.path).chmod(file.mode)
 
 
-def give_to(home: Path, user: str) -> None:
-    """Make a user the owner of a directory and its contents, which others cannot access yet."""
-    uid = pwd.getpwnam(user).pw_uid
+def give_to(home: Path, uid: int) -> None:
+    """Make a user the owner of a directory and its contents, while no workload uses it.
+
+    A file with further hard links keeps its owner: the others may be anywhere. Raises OSError.
+    """
     for _, directories, files, directory_fd in os.fwalk(home, topdown=False):
         for name in (*directories, *files):
-            os.chown(name, uid, -1, dir_fd=directory_fd, follow_symlinks=False)
+            found = os.stat(name, dir_fd=directory_fd, follow_symlinks=False)
+            if stat.S_ISDIR(found.st_mode) or found.st_nlink == 1:
+                os.chown(name, uid, -1, dir_fd=directory_fd, follow_symlinks=False)
     os.chown(home, uid, -1)
 
 

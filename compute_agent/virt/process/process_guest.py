@@ -8,6 +8,7 @@ import errno
 import fcntl
 import json
 import os
+import pwd
 import shutil
 import signal
 import subprocess
@@ -101,10 +102,7 @@ class ProcessGuest:
             home = draft / self.home.name
             home.mkdir(mode=0o700)
             process_files.unpack(home, files)
-            if spec.user is not None:
-                process_files.give_to(home, spec.user)
             self._write_spec(draft, spec)
-            draft.chmod(0o711 if spec.user else 0o700)
             draft.rename(self._directory)
         except BaseException:
             shutil.rmtree(draft, ignore_errors=True)
@@ -122,6 +120,7 @@ class ProcessGuest:
 
     def start(self, timeout_seconds: float) -> None:
         """Start a prepared workload. Raises BuildFailed, BuildAborted, OSError; undoes nothing."""
+        self._open_to_user()
         self._launch()
         self.wait_started(timeout_seconds)
 
@@ -199,6 +198,14 @@ class ProcessGuest:
         shutil.rmtree(trash, ignore_errors=True)
 
     # Starting -------------------------------------------------------------------------------------
+
+    def _open_to_user(self) -> None:
+        """Give its home to its user, which may be another than at the last start."""
+        spec = self.spec()
+        uid = os.geteuid() if spec is None else _uid_of(spec)
+        self._directory.chmod(0o700 if uid == os.geteuid() else 0o711)
+        if self.home.lstat().st_uid != uid:
+            process_files.give_to(self.home, uid)
 
     def _write_spec(self, directory: Path, spec: ProcessSpec) -> None:
         process_shim.write_spec(directory, spec._replace(home=str(self.home)))
@@ -329,6 +336,12 @@ class _Processes:
                     signal.pidfd_send_signal(handle, number)
             finally:
                 os.close(handle)
+
+
+def _uid_of(spec: ProcessSpec) -> int:
+    if spec.uid is not None:
+        return spec.uid
+    return os.geteuid() if spec.user is None else pwd.getpwnam(spec.user).pw_uid
 
 
 def _kill(pids: Iterable[int]) -> None:

@@ -259,5 +259,5 @@ def _needs_new_process(before: ProcessSpec, after: ProcessSpec) -> bool:
     """Return whether any value differs that only a new process can get."""
     return any(
         getattr(before, name) != getattr(after, name)
-        for name in ("argv", "environment", "cgroup", "rlimits", "cpus", "user")
+        for name in ("argv", "environment", "cgroup", "rlimits", "cpus", "user", "uid")
     )

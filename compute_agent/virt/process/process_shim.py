@@ -22,6 +22,7 @@ the settle time is a failed start and not restarted.
 
 import contextlib
 import errno
+import importlib.util
 import json
 import os
 import pwd
@@ -30,7 +31,7 @@ import select
 import signal
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
@@ -67,6 +68,7 @@ class ProcessSpec(NamedTuple):
     cpus: list[int] | None
     """CPUs that it may use; None means all."""
     user: str | None
+    """Name of its user; None means ``uid``, or the agent's own."""
     stop_grace_seconds: float
     console_max_bytes: int
     home: str = ""
@@ -75,6 +77,10 @@ class ProcessSpec(NamedTuple):
     """Placement on the host, for an agent that lost its journal."""
     restart: Restart | None = None
     """None means never."""
+    uid: int | None = None
+    """A user without a name; its group has the same number."""
+    namespaces: Mapping[str, Any] | None = None
+    """Fields of ``process_namespaces.Namespaces``."""
 
 
 class StartError(NamedTuple):
@@ -251,6 +257,7 @@ class _Shim:
         assert spec is not None, f"there is no guest.json in {directory}"
         self._spec = spec
         self._prctl = _load_prctl()
+        self._enter = _load_namespaces(spec.namespaces)
         self._console = _Console(directory / "console.log", spec.console_max_bytes)
         self._output = -1
         self._wakeups = -1
@@ -336,7 +343,7 @@ class _Shim:
         self._workload = os.fork()
         if not self._workload:
             os.close(go_end)
-            _become_workload(self._spec, self._prctl, output_end, errors_end, go)
+            _become_workload(self._spec, self._prctl, self._enter, output_end, errors_end, go)
         for fd in (output_end, errors_end, go):
             os.close(fd)
         os.set_blocking(self._output, False)
@@ -477,7 +484,25 @@ def _load_prctl() -> Any:
     return lambda option, value: call(option, ctypes.c_ulong(value), 0, 0, 0)
 
 
-def _become_workload(spec: ProcessSpec, prctl: Any, output: int, errors: int, go: int) -> NoReturn:
+def _load_namespaces(wanted: Mapping[str, Any] | None) -> Callable[[], None]:
+    """Return a function that enters the namespaces, loaded before there is a child that needs it.
+
+    A program that runs isolated (-I) does not find the files beside it.
+    """
+    if wanted is None:
+        return lambda: None
+    name = "process_namespaces"
+    file = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
+    assert file is not None
+    assert file.loader is not None
+    module = importlib.util.module_from_spec(file)
+    file.loader.exec_module(module)
+    return lambda: module.enter(module.Namespaces(**wanted))
+
+
+def _become_workload(
+    spec: ProcessSpec, prctl: Any, enter: Callable[[], None], output: int, errors: int, go: int
+) -> NoReturn:
     """Set up this child and run the command; write a failure to ``errors``."""
     step = "start"
     try:
@@ -486,8 +511,10 @@ def _become_workload(spec: ProcessSpec, prctl: Any, output: int, errors: int, go
         os.setsid()
         step = "cgroup"
         _join_cgroup(spec.cgroup)
+        step = "namespaces"
+        enter()
         step = "user"
-        _become_user(spec.user)
+        _become_user(spec)
         prctl(PR_SET_NO_NEW_PRIVS, 1)
         step = "directory"
         os.chdir(spec.home)
@@ -517,13 +544,16 @@ def _set_limits(spec: ProcessSpec) -> None:
         os.sched_setaffinity(0, spec.cpus)
 
 
-def _become_user(name: str | None) -> None:
-    if name is None:
-        return
-    user = pwd.getpwnam(name)
-    os.initgroups(name, user.pw_gid)
-    os.setgid(user.pw_gid)
-    os.setuid(user.pw_uid)
+def _become_user(spec: ProcessSpec) -> None:
+    if spec.uid is not None:
+        os.setgroups([])
+        os.setgid(spec.uid)
+        os.setuid(spec.uid)
+    elif spec.user is not None:
+        user = pwd.getpwnam(spec.user)
+        os.initgroups(spec.user, user.pw_gid)
+        os.setgid(user.pw_gid)
+        os.setuid(user.pw_uid)
 
 
 def _connect_output(output: int) -> None:

@@ -4,6 +4,7 @@ import collections
 import dataclasses
 import json
 import shlex
+import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Self
 
@@ -16,6 +17,7 @@ from compute_agent.virt.machine import machine
 from compute_agent.virt.machine.cpu_split import CpuSplit
 from compute_agent.virt.process.cgroups import Cgroups
 from compute_agent.virt.process.process_guest import ProcessGuest
+from compute_agent.virt.process.process_isolation import Isolation
 from compute_agent.virt.process.process_shim import ProcessSpec, Restart
 from objects.flavor import Flavor
 from objects.instance import Instance
@@ -105,6 +107,7 @@ class SpecMaker:
         cgroups: Cgroups | None,
         split: CpuSplit,
         cells: Sequence[HostCell],
+        isolation: Isolation | None,
         list_guests: Callable[[], Iterable[ProcessGuest]],
     ) -> None:
         self._conf = conf
@@ -112,6 +115,7 @@ class SpecMaker:
         self._split = split
         self._cells = cells
         self._list_guests = list_guests
+        self._isolation = isolation
 
     def make(
         self, guest: ProcessGuest, instance: Instance, place: InstancePlacement, command: Command
@@ -126,14 +130,37 @@ class SpecMaker:
             argv=command.argv,
             environment={**home, **command.environment, **told},
             cgroup=self._make_cgroup(guest.uuid, flavor, place),
-            rlimits=_rlimits(flavor, limits_memory="memory" not in controllers),
+            rlimits=self._rlimits(flavor, limits_memory="memory" not in controllers),
             cpus=self._cpus(guest, flavor.vcpus, place, has_quota="cpu" in controllers),
-            user=options.workload_user,
+            user=None if self._isolation is None else self._isolation.user,
             stop_grace_seconds=options.stop_grace_seconds,
             console_max_bytes=options.console_max_bytes,
             place=None if place.is_anywhere else place.to_plain(),
             restart=self._restart(command.restart_policy),
+            uid=self._uid(guest),
+            namespaces=None
+            if self._isolation is None
+            else self._isolation.namespaces_of(guest.home),
         )
+
+    def _uid(self, guest: ProcessGuest) -> int | None:
+        """Return its own user, or None if workloads have none of their own. Raises OSError."""
+        if self._isolation is None or self._isolation.uid_base is None:
+            return None
+        others = (each.spec() for each in self._list_guests() if each.uuid != guest.uuid)
+        taken = [spec.uid for spec in others if spec is not None]
+        own = guest.spec()
+        had = None if own is None else own.uid
+        return self._isolation.uid(uuid.UUID(guest.uuid).int, had, taken)
+
+    def _rlimits(self, flavor: Flavor, *, limits_memory: bool) -> dict[str, int]:
+        limits = {"RLIMIT_CORE": 0}
+        if limits_memory and flavor.memory_mb:
+            # Not RLIMIT_AS: many runtimes reserve far more address space than they use.
+            limits["RLIMIT_DATA"] = flavor.memory_mb * machine.MIB
+        if self._isolation is not None and self._isolation.limits_user:
+            limits["RLIMIT_NPROC"] = self._conf.process.pids_max
+        return limits
 
     def _place_environment(self, place: InstancePlacement) -> dict[str, str]:
         """Return the environment variables that describe the placement, if there is one."""
@@ -157,15 +184,18 @@ class SpecMaker:
             options.settle_seconds,
         )
 
-    def _make_cgroup(self, uuid: str, flavor: Flavor, place: InstancePlacement) -> str | None:
+    def _make_cgroup(
+        self, instance_uuid: str, flavor: Flavor, place: InstancePlacement
+    ) -> str | None:
         if self._cgroups is None:
             return None
         topology = place.numa_topology
         path = self._cgroups.create(
-            uuid,
+            instance_uuid,
             memory_mb=flavor.memory_mb,
             swap_mb=flavor.swap_mb,
             vcpus=max(1, flavor.vcpus),
+            pids=self._conf.process.pids_max,
             cpus=self._own_or_shared(place),
             cells=topology.host_cells if topology is not None else None,
         )
@@ -215,14 +245,6 @@ def list_guests(directories: InstanceDirectories, host: str) -> Iterable[Process
 def _cpus_of(guest: ProcessGuest) -> list[int]:
     spec = guest.spec()
     return [] if spec is None else spec.cpus or []
-
-
-def _rlimits(flavor: Flavor, *, limits_memory: bool) -> dict[str, int]:
-    limits = {"RLIMIT_CORE": 0}
-    if limits_memory and flavor.memory_mb:
-        # Not RLIMIT_AS: many runtimes reserve far more address space than they use.
-        limits["RLIMIT_DATA"] = flavor.memory_mb * machine.MIB
-    return limits
 
 
 def _is_environment(value: Any) -> bool:

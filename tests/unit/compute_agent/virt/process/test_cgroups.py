@@ -51,8 +51,8 @@ def kernel(tmp_path: Path) -> Kernel:
 
 def test_limits_are_written_in_the_kernel_s_words(tmp_path: Path) -> None:
     """Bytes of memory and swap, microseconds of CPU in a period, one kill for all."""
-    path = Cgroups(tmp_path, frozenset({"cpu", "memory"})).create(
-        UUID, memory_mb=512, swap_mb=64, vcpus=3
+    path = Cgroups(tmp_path, frozenset({"cpu", "memory", "pids"})).create(
+        UUID, memory_mb=512, swap_mb=64, vcpus=3, pids=64
     )
     assert {file.name: file.read_text() for file in path.iterdir()} == {
         "memory.max": str(512 * 2**20),
@@ -60,6 +60,7 @@ def test_limits_are_written_in_the_kernel_s_words(tmp_path: Path) -> None:
         "memory.oom.group": "1",
         "cpu.max": "300000 100000",
         "cpu.weight": "300",
+        "pids.max": "64",
     }
 
 
@@ -67,14 +68,14 @@ def test_cpus_and_memory_of_a_place_are_the_kernel_s_to_keep(tmp_path: Path) -> 
     """Where there is the controller cpuset; else the affinity has to do."""
     place = {"cpus": [2, 3, 8], "cells": [0, 1]}
     path = Cgroups(tmp_path, frozenset({"cpuset"})).create(
-        UUID, memory_mb=1, swap_mb=0, vcpus=3, **place
+        UUID, memory_mb=1, swap_mb=0, vcpus=3, pids=64, **place
     )
     assert {file.name: file.read_text() for file in path.iterdir()} == {
         "cpuset.cpus": "2-3,8",
         "cpuset.mems": "0-1",
     }
     path = Cgroups(tmp_path, frozenset()).create(
-        str(uuid.uuid4()), memory_mb=1, swap_mb=0, vcpus=3, **place
+        str(uuid.uuid4()), memory_mb=1, swap_mb=0, vcpus=3, pids=64, **place
     )
     assert list(path.iterdir()) == []
 
@@ -82,7 +83,7 @@ def test_cpus_and_memory_of_a_place_are_the_kernel_s_to_keep(tmp_path: Path) -> 
 def test_without_controllers_a_cgroup_only_holds_together(tmp_path: Path) -> None:
     """No limit is written that is not enforced."""
     found = Cgroups(tmp_path, frozenset())
-    assert list(found.create(UUID, memory_mb=1, swap_mb=0, vcpus=1).iterdir()) == []
+    assert list(found.create(UUID, memory_mb=1, swap_mb=0, vcpus=1, pids=64).iterdir()) == []
     assert not found.can_limit
 
 
@@ -105,7 +106,7 @@ def test_controllers_are_asked_for_on_the_way_down(kernel: Kernel) -> None:
     assert found is not None
     assert found.parent == kernel.mount / "operators" / "choice"
     control = kernel.mount / "operators" / "cgroup.subtree_control"
-    assert control.read_text() == "+memory"
+    assert control.read_text() == "+pids"  # the last one asked for
 
 
 @pytest.mark.parametrize(
@@ -165,7 +166,7 @@ def join(path: Path) -> None:
 
 def test_all_processes_of_a_cgroup_end_with_it(real: Cgroups) -> None:
     """Also one that has left session and parent."""
-    path = real.create(UUID, memory_mb=64, swap_mb=0, vcpus=1)
+    path = real.create(UUID, memory_mb=64, swap_mb=0, vcpus=1, pids=64)
     shell = "setsid sleep 300 & exec sleep 300"
     with subprocess.Popen(["sh", "-c", shell], preexec_fn=lambda: join(path)) as process:
         while len((path / "cgroup.procs").read_text().split()) < 2:
@@ -184,7 +185,7 @@ def test_destroying_what_is_not_there_is_fine(real: Cgroups) -> None:
 def test_a_cgroup_may_be_made_twice(real: Cgroups) -> None:
     """After a crash in the middle of a build."""
     for vcpus in (1, 2):
-        real.create(UUID, memory_mb=64, swap_mb=0, vcpus=vcpus)
+        real.create(UUID, memory_mb=64, swap_mb=0, vcpus=vcpus, pids=64)
     real.destroy(UUID)
 
 
@@ -192,7 +193,7 @@ def test_more_memory_than_allowed_kills_the_workload(real: Cgroups) -> None:
     """All of its processes together count."""
     if not real.can_limit:
         pytest.skip("this machine's cgroups of version 2 have no memory controller")
-    path = real.create(UUID, memory_mb=32, swap_mb=0, vcpus=1)
+    path = real.create(UUID, memory_mb=32, swap_mb=0, vcpus=1, pids=64)
     greedy = "x = bytearray(200 * 2**20)"
     with subprocess.Popen(["python3", "-c", greedy], preexec_fn=lambda: join(path)) as process:
         assert process.wait(60) == -9

@@ -216,8 +216,8 @@ def test_an_attach_that_was_killed_can_be_done_again(
     there.restart()
     attach(there, instance, migration_payload)
     assert there.power(instance) == ("running", None)
-    assert len(there.of(instance)) == 1
     wait_for(lambda: there.console(instance) == "kept\nready\n", "it has its file", 20)
+    wait_for(lambda: len(there.of(instance)) == 1, "the commands of its start have ended", 20)
 
 
 def test_a_job_that_is_done_is_not_done_again(processes: Processes, there: Processes) -> None:
