@@ -5,8 +5,6 @@ checks that the lease is still its own. A step that cannot know its outcome rele
 with a backoff; recovery takes them again.
 """
 
-from __future__ import annotations
-
 import abc
 import dataclasses
 import logging

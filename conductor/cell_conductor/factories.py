@@ -1,7 +1,5 @@
 """Factories of the cell conductor's parts, one class per room; the manager calls them in order."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 

@@ -1,7 +1,5 @@
 """RPC interfaces of a cell: of its conductor, and of its host states."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The cell conductor's manager: its parts, servers and periodic tasks, as a table of contents."""
 
-from __future__ import annotations
-
 import logging
 import threading
 import time

@@ -1,7 +1,5 @@
 """Conversion of clock seconds to the timestamps that are stored and sent, in UTC."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import UTC, datetime
 

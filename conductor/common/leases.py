@@ -24,8 +24,6 @@ matters: by ``renew`` in the same transaction, and by the fence that a takeover 
 fence=next_attempt(Model.fence))``).
 """
 
-from __future__ import annotations
-
 import dataclasses
 import uuid
 from collections.abc import Callable, Collection, Sequence

@@ -1,7 +1,5 @@
 """Heartbeats of a conductor, and the service versions on the top broker."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Mapping
 

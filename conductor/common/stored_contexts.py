@@ -1,7 +1,5 @@
 """Request contexts as stored with the work they caused: the caller, without its token."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

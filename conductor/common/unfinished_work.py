@@ -1,7 +1,5 @@
 """Unfinished work: rows of all leased tables, in progress or waiting, in a common form."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Sequence
 from datetime import datetime

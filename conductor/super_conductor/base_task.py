@@ -1,7 +1,5 @@
 """The end of a workflow without success."""
 
-from __future__ import annotations
-
 NO_VALID_HOST = "No valid host was found. There are not enough hosts available."
 REFUSED = "The request cannot be scheduled with these properties."
 TOO_LATE = "The request could not be scheduled in time."

@@ -1,7 +1,5 @@
 """Periodic work of a super conductor besides its workflows: discovery, audits, purges."""
 
-from __future__ import annotations
-
 import logging
 
 from armillary.periodic import PeriodicTask

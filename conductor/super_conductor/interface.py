@@ -1,7 +1,5 @@
 """RPC interface of the super conductor."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The super conductor's manager: owner of the API database and cell0."""
 
-from __future__ import annotations
-
 import threading
 import time
 

@@ -1,7 +1,5 @@
 """Environment of a super conductor's parts, and clients of the services that it calls."""
 
-from __future__ import annotations
-
 import dataclasses
 
 from oslo_config import cfg

@@ -1,7 +1,5 @@
 """The endpoints of a super conductor's RPC topics, built from its parts."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from conductor.common.service_records import ServiceRecords

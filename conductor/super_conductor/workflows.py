@@ -1,7 +1,5 @@
 """The workflows of a super conductor: builds, moves and deletes, with their leases."""
 
-from __future__ import annotations
-
 import logging
 import os
 from collections.abc import Callable

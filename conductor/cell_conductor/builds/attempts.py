@@ -4,8 +4,6 @@ The rows are the instance's and its build's. Nothing here does I/O other than th
 build's stage says what to do next.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Sequence
 from datetime import datetime

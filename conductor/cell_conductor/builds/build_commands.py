@@ -1,7 +1,5 @@
 """Build commands for agents, batched per agent."""
 
-from __future__ import annotations
-
 import dataclasses
 import logging
 from collections.abc import Sequence

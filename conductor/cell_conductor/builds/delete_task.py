@@ -8,8 +8,6 @@ Stages, with the step of each:
 - records: release the allocation for good and mark the instance as deleted.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 

@@ -1,7 +1,5 @@
 """Reports and requests of compute agents; each may speak for its own hosts only."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Start of work that continues after an endpoint has answered."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Sequence
 from functools import partial

@@ -1,7 +1,5 @@
 """Backports of objects for peers of an older release."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Requests of the super conductor, on its own behalf and on behalf of another cell."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 from typing import Any

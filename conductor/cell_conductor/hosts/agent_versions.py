@@ -1,7 +1,5 @@
 """Service versions of this cell's agents, cached for a short time."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Mapping
 

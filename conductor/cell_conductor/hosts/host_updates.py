@@ -5,8 +5,6 @@ that is still to be sent. So any conductor of the cell may push, several at the 
 receivers ignore repeats.
 """
 
-from __future__ import annotations
-
 import logging
 import time
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Updates for schedulers about instances that were added to or removed from a cell's hosts."""
 
-from __future__ import annotations
-
 import logging
 import threading
 import time

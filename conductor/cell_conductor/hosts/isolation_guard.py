@@ -5,8 +5,6 @@ heartbeats at all, and would mark the whole cell as down. So it calls itself thr
 marks no host as down while that call fails, nor for one down time after it works again.
 """
 
-from __future__ import annotations
-
 import logging
 import threading
 from collections.abc import Callable

@@ -4,8 +4,6 @@ A node's row has the digest of what placement should store (``provider_digest``)
 confirmed (``confirmed_digest``). While the two differ, a periodic task retries.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Commands to agents: an operation's stage, with the instance as its host must see it."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping
 

@@ -5,8 +5,6 @@ the destination to what the instance holds, and removes the source once that hos
 destroyed the guest.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 
 from conductor.cell_conductor.operations import move_stages

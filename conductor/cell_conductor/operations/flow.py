@@ -5,8 +5,6 @@ another cell. A super conductor stage waits until the super conductor continues.
 A flow that cannot be completed goes through stages that undo its work, and ends undone.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import enum
 from collections.abc import Callable, Mapping

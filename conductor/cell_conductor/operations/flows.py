@@ -1,7 +1,5 @@
 """Table of all operations by name."""
 
-from __future__ import annotations
-
 from conductor.cell_conductor.operations import evacuate, live, power, rebuild, resize, shelve
 from conductor.cell_conductor.operations.flow import Flow
 

@@ -1,7 +1,5 @@
 """Live migration: move a running guest to another host; abortable while memory is copied."""
 
-from __future__ import annotations
-
 import dataclasses
 
 from conductor.cell_conductor.operations import move_stages

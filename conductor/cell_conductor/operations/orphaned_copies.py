@@ -4,8 +4,6 @@ A message from the other cell may arrive after the end of a move, or after its i
 and so create a copy that nothing else removes.
 """
 
-from __future__ import annotations
-
 import logging
 from datetime import datetime, timedelta
 

@@ -5,8 +5,6 @@ operations. Agents of the other cell get commands from that cell's conductor, wh
 of a command: it is asked again until there is an answer, as an agent is.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Collection, Mapping
 from typing import Any

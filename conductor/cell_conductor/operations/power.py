@@ -1,7 +1,5 @@
 """Start, stop, reboot, soft delete and restore: one command to the instance's host."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable
 from typing import Any

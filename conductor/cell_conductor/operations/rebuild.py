@@ -1,7 +1,5 @@
 """Rebuild operation: recreate the guest on its host, from the same image or another one."""
 
-from __future__ import annotations
-
 import dataclasses
 
 from conductor.cell_conductor.operations.flow import DONE, UNDONE, AgentStage, Arguments, Flow, Side

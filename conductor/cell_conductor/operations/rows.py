@@ -1,7 +1,5 @@
 """The locked rows of one instance in one transaction, with the helpers that flows use."""
 
-from __future__ import annotations
-
 import dataclasses
 from datetime import datetime
 

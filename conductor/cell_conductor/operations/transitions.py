@@ -3,8 +3,6 @@
 Nothing here does I/O other than the database: the operation's stage says what to do next.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import logging
 from collections.abc import Callable, Mapping

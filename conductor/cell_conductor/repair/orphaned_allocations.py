@@ -15,8 +15,6 @@ is an instance on another host                         kept, with a warning
 ====================================================== ==========
 """
 
-from __future__ import annotations
-
 import collections
 import dataclasses
 import enum

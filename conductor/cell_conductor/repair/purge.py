@@ -1,7 +1,5 @@
 """Purge of instances that were deleted long ago, and of old removals of hosts."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 from oslo_config import cfg

@@ -1,7 +1,5 @@
 """Queries on instance actions and their events: requested actions, and their steps."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Collection, Sequence
 from datetime import datetime

@@ -1,7 +1,5 @@
 """Queries on unfinished builds, and their stages."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 

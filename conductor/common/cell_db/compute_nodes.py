@@ -1,7 +1,5 @@
 """Queries on compute nodes and on their changes."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple

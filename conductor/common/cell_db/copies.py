@@ -6,8 +6,6 @@ hands it over, and ends as a tombstone: a row that is deleted and hidden. A migr
 is never started again.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import uuid
 from datetime import datetime

@@ -1,7 +1,5 @@
 """Queries on unfinished deletes."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 
 import sqlalchemy as sa

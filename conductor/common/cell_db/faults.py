@@ -1,7 +1,5 @@
 """Queries on faults: one for each failed attempt; attempt 0 stands for the whole request."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from datetime import datetime
 

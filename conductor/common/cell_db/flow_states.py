@@ -4,8 +4,6 @@ Each flow has a class for its state. The stored form has a key for each field th
 class reads its own keys and keeps the others, so that a base class can be used for shared stages.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping
 from typing import Any, Self

@@ -1,7 +1,5 @@
 """Queries on hosts that agents asked for, and that an operator approved or has yet to."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from datetime import datetime
 

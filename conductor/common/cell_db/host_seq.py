@@ -4,8 +4,6 @@ Numbers therefore become visible in order: a reader that sees the counter at n s
 n. A transaction locks the counter after everything else, except for rows of compute nodes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from datetime import datetime
 

@@ -1,7 +1,5 @@
 """Changes of an instance that reach neither its host nor its resources."""
 
-from __future__ import annotations
-
 from datetime import datetime
 
 from armillary import exception

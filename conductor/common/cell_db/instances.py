@@ -4,8 +4,6 @@ Times are aware datetimes. Functions run in the caller's transaction. A transact
 what belongs to an instance locks the instance's row before any other row.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any

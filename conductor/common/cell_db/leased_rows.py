@@ -1,7 +1,5 @@
 """Queries that all tables of leased work on instances have: builds, deletes and operations."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from typing import Generic, TypeVar
 

@@ -1,7 +1,5 @@
 """Queries on migrations: moves and resizes, in progress and ended."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 
 import sqlalchemy as sa

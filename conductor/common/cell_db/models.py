@@ -1,7 +1,5 @@
 """Tables of a cell: services, compute nodes, instances, and tasks on instances."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Queries on unfinished operations."""
 
-from __future__ import annotations
-
 import sqlalchemy as sa
 from sqlalchemy.orm import Session
 

@@ -1,7 +1,5 @@
 """Queries on services. ``is_up`` is the state sent to schedulers; ``up`` is computed."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta

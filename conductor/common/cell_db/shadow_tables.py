@@ -4,8 +4,6 @@ No service reads them. They have the columns of their source tables, without con
 without ids of their own: SQLite reuses the id of a row that was moved.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any

@@ -1,7 +1,5 @@
 """Versioned objects in columns: stored in their wire form, decoded when they are asked for."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any, Generic, Self, TypeVar, cast
 

@@ -1,7 +1,5 @@
 """Sources of unfinished work in a cell's database."""
 
-from __future__ import annotations
-
 import sqlalchemy as sa
 
 from conductor.common.cell_db.models import InstanceBuild, InstanceDelete, InstanceOperation

@@ -5,8 +5,6 @@ requests that arrive while another one of the project is being stored are stored
 Each request is checked separately.
 """
 
-from __future__ import annotations
-
 import copy
 import dataclasses
 import logging

@@ -1,7 +1,5 @@
 """Dry runs: ask the scheduler for hosts without claiming or storing anything."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Owner of a new object: project and user of the request that creates it."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from armillary import exception

@@ -1,7 +1,5 @@
 """Request specs written by people in JSON: validated, with references resolved."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar

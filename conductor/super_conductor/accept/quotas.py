@@ -1,7 +1,5 @@
 """Quota arithmetic: how many more servers fit a project's limits."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from armillary import exception

@@ -1,7 +1,5 @@
 """Validation of users' requests for servers, before anything is stored."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

@@ -3,8 +3,6 @@
 New reservations that wait at the same time are processed together where possible.
 """
 
-from __future__ import annotations
-
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence

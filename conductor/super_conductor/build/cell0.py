@@ -1,7 +1,5 @@
 """cell0: the database of instances whose scheduling failed, owned by the super conductor."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import timedelta
 

@@ -1,7 +1,5 @@
 """Handover of instances to their cells, and what all builds of a conductor share for it."""
 
-from __future__ import annotations
-
 import dataclasses
 import logging
 import math

@@ -1,7 +1,5 @@
 """Decision traces split for storage: what all instances share, and each one's choice."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from typing import Any

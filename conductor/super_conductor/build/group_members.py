@@ -1,7 +1,5 @@
 """Members of a server group and their hosts, read before each decision."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Sequence
 from functools import partial

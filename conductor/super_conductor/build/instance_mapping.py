@@ -1,7 +1,5 @@
 """Mapping of instances to the cell that accepted them: one transaction for many reservations."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Collection, Mapping, Sequence
 

@@ -1,7 +1,5 @@
 """Batched scheduling: concurrent requests of many builds share messages to the schedulers."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Iterator, Sequence
 

@@ -1,7 +1,5 @@
 """Conversion of a scheduler's answer to database rows."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

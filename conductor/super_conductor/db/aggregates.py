@@ -4,8 +4,6 @@ Every change locks the ``facts_seq`` row first. Changes are therefore serialised
 cannot put a host into two zones.
 """
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Iterable
 from datetime import datetime

@@ -1,7 +1,5 @@
 """Queries on build requests: instances that no cell has accepted yet."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Collection, Sequence
 from datetime import datetime

@@ -1,7 +1,5 @@
 """Queries on cell changes: moves that may lead to another cell, and the cells involved."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Collection
 from datetime import datetime

@@ -1,7 +1,5 @@
 """Queries on cells and how to reach them, for the super conductor and ``armillary-manage``."""
 
-from __future__ import annotations
-
 from sqlalchemy.orm import Session
 
 from armillary import exception

@@ -1,7 +1,5 @@
 """Queries on cleanups: work left for instances that their users no longer see."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Collection
 

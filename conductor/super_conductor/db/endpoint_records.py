@@ -4,8 +4,6 @@ Each record has a UUID, a name unique in its table, a transport URL and a disabl
 change increments ``facts_seq``.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import uuid
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Queries on flavors: create, get, list, update, delete."""
 
-from __future__ import annotations
-
 import uuid
 from datetime import datetime
 

@@ -1,7 +1,5 @@
 """Queries on host mappings: the cell of a host, and its compute nodes."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Collection, Mapping
 

@@ -1,7 +1,5 @@
 """Queries on images: create, get, list, delete."""
 
-from __future__ import annotations
-
 from datetime import datetime
 
 import sqlalchemy as sa

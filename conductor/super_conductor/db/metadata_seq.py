@@ -1,7 +1,5 @@
 """Sequence number of the cluster metadata known to schedulers: cells and aggregates."""
 
-from __future__ import annotations
-
 import sqlalchemy as sa
 from sqlalchemy.orm import Session
 

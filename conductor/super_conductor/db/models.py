@@ -1,7 +1,5 @@
 """Tables of the API database: requests, their placement, and what can be requested."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Any
 

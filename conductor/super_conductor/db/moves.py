@@ -1,7 +1,5 @@
 """Queries on moves: accepted moves whose cell has no selections yet."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Collection
 from datetime import datetime

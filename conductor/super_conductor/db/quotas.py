@@ -1,7 +1,5 @@
 """Queries on quotas: a project's limits, and its usage counted from the mappings."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping
 

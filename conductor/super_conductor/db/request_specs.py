@@ -1,7 +1,5 @@
 """Queries on request specs, which are kept as long as their instances."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Collection, Sequence
 from typing import Any

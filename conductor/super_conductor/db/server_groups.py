@@ -1,7 +1,5 @@
 """Queries on server groups and their members."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Collection
 from datetime import datetime

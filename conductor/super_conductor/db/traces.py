@@ -4,8 +4,6 @@ A create's trace is one shared part per reservation and one choice per instance;
 server has its latest ones.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Collection, Mapping
 from datetime import datetime

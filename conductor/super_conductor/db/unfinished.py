@@ -1,7 +1,5 @@
 """Sources of unfinished work in the API database."""
 
-from __future__ import annotations
-
 import sqlalchemy as sa
 
 from conductor.common.unfinished_work import Source, source

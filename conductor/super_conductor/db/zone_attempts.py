@@ -1,7 +1,5 @@
 """Queries on zone guests: attempts of other zones here, and attempts to refuse."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Collection, Sequence
 from datetime import datetime

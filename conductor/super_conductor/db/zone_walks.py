@@ -1,7 +1,5 @@
 """Queries on walks: the progress of instances through hosts that several zones offered."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Collection, Sequence
 from datetime import datetime

@@ -1,7 +1,5 @@
 """Queries on child zones and how to reach them, for conductors and ``armillary-manage``."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -4,8 +4,6 @@ Before a cell knows of the instance, its build request is marked and the conduct
 its reservation drops it. After that the cell is told, with retries until it answers.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Mapping, Sequence
 

@@ -1,7 +1,5 @@
 """Removal with age: soft-deleted servers, old decision traces, records of deleted instances."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable
 from datetime import datetime, timedelta

@@ -1,7 +1,5 @@
 """Aggregates: each change is stored, then sent to placement and the schedulers."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """Flavors and images: create, show, change, delete."""
 
-from __future__ import annotations
-
 from armillary.context import RequestContext
 from armillary.db import Database
 from conductor.common.clock import Clock, moment

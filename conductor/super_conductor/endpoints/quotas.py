@@ -1,7 +1,5 @@
 """Quotas: a project's limits and usage; allocations and usage totals from placement."""
 
-from __future__ import annotations
-
 from oslo_config import cfg
 
 from armillary.context import RequestContext

@@ -1,7 +1,5 @@
 """Servers: accept, show, explain, operate, delete, here or in the zone that has them."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from armillary.context import RequestContext

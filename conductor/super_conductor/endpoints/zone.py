@@ -1,7 +1,5 @@
 """RPC topic ``zone``: requests of parent zones, handled here or forwarded to a child zone."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

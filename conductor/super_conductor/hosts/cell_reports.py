@@ -4,8 +4,6 @@ A host belongs to the cell that it was discovered in first, an instance to the o
 to. What a cell says of another's is left out; discovery logs foreign hosts.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Mapping, Sequence
 

@@ -4,8 +4,6 @@ A call to an unreachable broker blocks until the broker is back. So each cell ha
 pool of its own, and callers wait no longer than a time limit.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import logging
 import threading

@@ -1,7 +1,5 @@
 """Replicated metadata: cells, aggregates and zones for schedulers, aggregates for placement."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterable
 from typing import Any

@@ -1,7 +1,5 @@
 """Hosts of all cells: services, compute nodes and availability zones."""
 
-from __future__ import annotations
-
 import dataclasses
 
 from oslo_config import cfg

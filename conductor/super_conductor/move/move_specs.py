@@ -1,7 +1,5 @@
 """Request specs for instances that move."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from armillary.context import RequestContext

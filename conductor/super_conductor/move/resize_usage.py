@@ -1,7 +1,5 @@
 """Quota usage after resizes: count one flavor again once a resize has ended either way."""
 
-from __future__ import annotations
-
 import logging
 import time
 from collections.abc import Callable

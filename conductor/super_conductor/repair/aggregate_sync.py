@@ -1,7 +1,5 @@
 """On-demand synchronisation of an aggregate's members in placement."""
 
-from __future__ import annotations
-
 import dataclasses
 
 from armillary import exception

@@ -1,7 +1,5 @@
 """Orphans: consumers in placement of the server or migration type that no longer exist."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Collection, Mapping, Sequence
 

@@ -5,8 +5,6 @@ lack. A server that cannot be healed is logged, such as one with allocations on 
 its own.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Paged listing of all servers as their cells have them, one cell at a time."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from armillary import exception

@@ -1,7 +1,5 @@
 """Scheduling decisions about a server: its first host, and the hosts of its moves."""
 
-from __future__ import annotations
-
 import dataclasses
 from datetime import datetime
 

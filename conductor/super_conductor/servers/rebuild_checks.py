@@ -1,7 +1,5 @@
 """Preflight check of rebuilds: ask a scheduler whether a server's host can run another image."""
 
-from __future__ import annotations
-
 from armillary import exception
 from armillary.context import RequestContext
 from armillary.db import Database

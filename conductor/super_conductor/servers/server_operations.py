@@ -1,7 +1,5 @@
 """Operations that users request on built servers: validated here, executed by their cells."""
 
-from __future__ import annotations
-
 import dataclasses
 import uuid
 from collections.abc import Callable, Mapping

@@ -6,8 +6,6 @@ callers wait no longer than a time limit. The list of zones is read from the API
 request; the links are kept.
 """
 
-from __future__ import annotations
-
 import logging
 import threading
 from collections.abc import Callable

@@ -4,8 +4,6 @@ A forwarded request is named after the method of ``SuperConductorAPI`` that a us
 its arguments and answers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

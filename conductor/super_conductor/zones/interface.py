@@ -4,8 +4,6 @@ Both use the child's broker: the parent connects there, the child connects to no
 ``zone`` is served by the child's super conductors.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """This zone and its child zones, with the state that a scheduler knows of them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -4,8 +4,6 @@ In tables and for people a path is text joined by slashes; the asked zone itself
 Zone names contain no slash.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 Path = tuple[str, ...]

@@ -5,8 +5,6 @@ not placed yet. So the first request is scheduled as if the other members did no
 wait, if no host was found for them, until the host of the first one is known.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Sequence
 from datetime import timedelta

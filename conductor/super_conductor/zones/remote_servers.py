@@ -1,7 +1,5 @@
 """Requests about servers that were created here and run in another zone: forwarded to that zone."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable
 from typing import Any, TypeVar

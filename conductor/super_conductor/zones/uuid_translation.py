@@ -6,8 +6,6 @@ The origin does not know the local UUID, so it is replaced in everything sent th
 and reasons.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager

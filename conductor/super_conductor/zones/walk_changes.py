@@ -1,7 +1,5 @@
 """State changes of a walk after news of its attempt: computed here, stored by the caller."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Sequence
 from dataclasses import replace

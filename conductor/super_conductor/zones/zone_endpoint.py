@@ -1,7 +1,5 @@
 """Operations of this zone itself, called by parent zones and by its own walks."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial

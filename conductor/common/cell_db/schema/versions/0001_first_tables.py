@@ -1,7 +1,5 @@
 """Create the tables of a cell."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import sqlalchemy as sa
