@@ -1,7 +1,5 @@
 """RPC endpoint of the agent: receives commands from the cell conductor and wires the components."""
 
-from __future__ import annotations
-
 import logging
 import time
 from collections.abc import Sequence

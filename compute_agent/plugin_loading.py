@@ -1,7 +1,5 @@
 """Loading of the plugins that an option names, from their entry points."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from importlib.metadata import EntryPoint
 from typing import Any

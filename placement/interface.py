@@ -1,7 +1,5 @@
 """RPC interface of placement."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Mapping, Sequence
 

@@ -1,7 +1,5 @@
 """Start-up shared by all services: read the configuration, then run the manager."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Sequence
 

@@ -4,8 +4,6 @@ Runs the same managers as a deployment of separate processes, wired to the embed
 control plane, one cell, this machine as a compute host, and optional simulated hosts.
 """
 
-from __future__ import annotations
-
 import argparse
 import logging
 import shlex

@@ -1,7 +1,5 @@
 """Engines for three databases with equal guarantees: READ COMMITTED and bounded waits."""
 
-from __future__ import annotations
-
 import ssl
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Alembic migrations without an env.py: upgrade a database to a package's newest version."""
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import threading

@@ -5,8 +5,6 @@ complete; what a client does not read of an answer is sent by a thread for all s
 has a deadline, and a server has a maximum of connections.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import enum

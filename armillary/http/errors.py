@@ -1,7 +1,5 @@
 """Mapping of errors to HTTP responses: one table of families; each API writes its own document."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Mapping
 from typing import Any

@@ -5,8 +5,6 @@ version applies. From such a declaration follow the plain schema of each version
 projection of a response onto it: it drops the fields that the version does not have.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Worker processes of one service, on oslo.service's launcher for both concurrency backends."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from oslo_config import cfg

@@ -1,7 +1,5 @@
 """Claims on the host before a build: limits, NUMA cells, devices and group policy."""
 
-from __future__ import annotations
-
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Writes of consumers received over REST: several at once, checked by generation; reshapes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from armillary import exception

@@ -1,7 +1,5 @@
 """Pruning of fences of released consumers, and of tombstones of deleted providers."""
 
-from __future__ import annotations
-
 import datetime as dt
 import logging
 from collections.abc import Callable

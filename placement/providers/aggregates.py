@@ -1,7 +1,5 @@
 """Writes of aggregates and their member providers."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Callable, Sequence
 

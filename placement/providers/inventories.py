@@ -1,7 +1,5 @@
 """Inventories of single providers, as written by their owners."""
 
-from __future__ import annotations
-
 import datetime as dt
 import logging
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """Resource classes: standard ones, which always exist, and custom ones."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Single providers with their trees and aggregates, as read and written by the REST API."""
 
-from __future__ import annotations
-
 import datetime as dt
 import itertools
 from collections.abc import Callable, Iterable, Sequence

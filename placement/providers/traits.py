@@ -1,7 +1,5 @@
 """Traits: standard ones, which always exist, custom ones, and those of providers."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Callable, Collection, Sequence
 

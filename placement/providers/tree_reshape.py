@@ -4,8 +4,6 @@ If a report lacks a class of a provider that has allocations, and its tree has t
 the allocations move there. Pure.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """The program ``armillary demo``: runs the story and always cleans up."""
 
-from __future__ import annotations
-
 import shutil
 import signal
 import tempfile

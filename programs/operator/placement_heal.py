@@ -1,7 +1,5 @@
 """``armillary-manage placement heal-allocations``: create missing allocations of servers."""
 
-from __future__ import annotations
-
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """``armillary-status``: readiness of a deployment for this release, and unfinished tasks."""
 
-from __future__ import annotations
-
 import argparse
 import dataclasses
 import json

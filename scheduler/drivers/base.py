@@ -1,7 +1,5 @@
 """Base class of scheduler drivers, and the loader of the configured one."""
 
-from __future__ import annotations
-
 import abc
 import random
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Text report of a simulation: a table with one column per policy."""
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Text report of a simulation with zones: one column per policy."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 
 from armillary.table_columns import printable

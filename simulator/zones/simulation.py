@@ -1,7 +1,5 @@
 """Simulation of a tree of zones: requests start at the root, owning zones claim, instances end."""
 
-from __future__ import annotations
-
 import contextlib
 import gc
 import random

@@ -12,8 +12,6 @@ source becomes ``left`` and the guest runs nowhere; then, on request, the destin
 to one agent, the last step checks that the guest has really left the source.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import time
