@@ -27,38 +27,15 @@ _EnumField: Any = fields.BaseEnumField
 
 
 VM_STATES = (
-    "building",
-    "active",
-    "stopped",
-    "resized",
-    "shelved",
-    "shelved_offloaded",
-    "soft-delete",
-    "error",
-    "deleted",
-)
+    "building", "active", "stopped", "resized", "shelved", "shelved_offloaded", "soft-delete",
+    "error", "deleted",
+)  # fmt: skip
 TASK_STATES = (
-    "scheduling",
-    "spawning",
-    "deleting",
-    "powering-on",
-    "powering-off",
-    "rebooting",
-    "rebooting_hard",
-    "rebuilding",
-    "resize_prep",
-    "resize_migrating",
-    "resize_finish",
-    "resize_confirming",
-    "resize_reverting",
-    "migrating",
-    "evacuating",
-    "shelving",
-    "shelving_offloading",
-    "unshelving",
-    "soft-deleting",
-    "restoring",
-)
+    "scheduling", "spawning", "deleting", "powering-on", "powering-off", "rebooting",
+    "rebooting_hard", "rebuilding", "resize_prep", "resize_migrating", "resize_finish",
+    "resize_confirming", "resize_reverting", "migrating", "evacuating", "shelving",
+    "shelving_offloading", "unshelving", "soft-deleting", "restoring",
+)  # fmt: skip
 
 
 class UUID(fields.UUID):

@@ -45,19 +45,10 @@ first.
         cfg.ListOpt(
             "weight_classes",
             default=[
-                "CPUWeigher",
-                "RAMWeigher",
-                "DiskWeigher",
-                "IoOpsWeigher",
-                "NumInstancesWeigher",
-                "PCIWeigher",
-                "HypervisorVersionWeigher",
-                "ServerGroupSoftAffinityWeigher",
-                "ServerGroupSoftAntiAffinityWeigher",
-                "BuildFailureWeigher",
-                "CrossCellWeigher",
-                "MetricsWeigher",
-                "ImagePropertiesWeigher",
+                "CPUWeigher", "RAMWeigher", "DiskWeigher", "IoOpsWeigher", "NumInstancesWeigher",
+                "PCIWeigher", "HypervisorVersionWeigher", "ServerGroupSoftAffinityWeigher",
+                "ServerGroupSoftAntiAffinityWeigher", "BuildFailureWeigher", "CrossCellWeigher",
+                "MetricsWeigher", "ImagePropertiesWeigher",
             ],
             help="""
 Weighers whose normalised and multiplied weights add up to the weight of a host: entry points of
@@ -133,25 +124,9 @@ separator. The image property has the same full name. Unset: all keys.
         cfg.StrOpt(
             "image_properties_default_architecture", mutable=True,
             choices=[
-                "aarch64",
-                "alpha",
-                "armv6l",
-                "armv7l",
-                "i686",
-                "ia64",
-                "loongarch64",
-                "mips",
-                "mips64",
-                "mips64el",
-                "mipsel",
-                "ppc",
-                "ppc64",
-                "ppc64le",
-                "riscv64",
-                "s390x",
-                "sparc",
-                "sparc64",
-                "x86_64",
+                "aarch64", "alpha", "armv6l", "armv7l", "i686", "ia64", "loongarch64", "mips",
+                "mips64", "mips64el", "mipsel", "ppc", "ppc64", "ppc64le", "riscv64", "s390x",
+                "sparc", "sparc64", "x86_64",
             ],
             help="""
 Architecture that ImagePropertiesFilter requires if the image has no hw_architecture. Unset: such an

@@ -20,20 +20,10 @@ LOG = logging.getLogger(__name__)
 PROJECT = "armillary"
 
 QUIET_LOGGERS = [
-    "amqp=WARNING",
-    "amqplib=WARNING",
-    "alembic=WARNING",
-    "kombu=WARNING",
-    "oslo_config=INFO",
-    "oslo_db=INFO",
-    "oslo_messaging=INFO",
-    "oslo_policy=INFO",
-    "oslo_service.backend=WARNING",
-    "requests=WARNING",
-    "sqlalchemy=WARNING",
-    "stevedore=WARNING",
-    "urllib3=WARNING",
-]
+    "amqp=WARNING", "amqplib=WARNING", "alembic=WARNING", "kombu=WARNING", "oslo_config=INFO",
+    "oslo_db=INFO", "oslo_messaging=INFO", "oslo_policy=INFO", "oslo_service.backend=WARNING",
+    "requests=WARNING", "sqlalchemy=WARNING", "stevedore=WARNING", "urllib3=WARNING",
+]  # fmt: skip
 _VALUE_ERROR = re.compile(
     r".*? from .*?detail='(?P<where>.*?)'\) is not valid: (?P<why>.*)", re.DOTALL
 )

@@ -69,20 +69,10 @@ a particular host, are never limited.
         cfg.ListOpt(
             "request_filters",
             default=[
-                "tenant",
-                "availability_zone",
-                "image_type_support",
-                "disabled_hosts",
-                "isolated_aggregates",
-                "image_metadata",
-                "accelerators",
-                "packed_virtqueue",
-                "routed_networks",
-                "remote_managed_ports",
-                "ephemeral_encryption",
-                "virtio_sound",
-                "tpm_secret_security",
-                "owner",
+                "tenant", "availability_zone", "image_type_support", "disabled_hosts",
+                "isolated_aggregates", "image_metadata", "accelerators", "packed_virtqueue",
+                "routed_networks", "remote_managed_ports", "ephemeral_encryption", "virtio_sound",
+                "tpm_secret_security", "owner",
             ],
             help="""
 Request filters, in this order: entry points of ``armillary.scheduler.request_filters``, or paths of

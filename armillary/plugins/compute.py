@@ -17,18 +17,7 @@ from objects.instance import Instance
 from objects.numa import HostCell
 
 __all__ = [
-    "ANYWHERE",
-    "ComputeDriver",
-    "Feature",
-    "GuestInfo",
-    "HostCell",
-    "HostResources",
-    "Instance",
-    "InstancePlacement",
-    "LiveWatch",
-    "MetricKind",
-    "Monitor",
-    "OperationUnsupported",
-    "PciDevice",
+    "ANYWHERE", "ComputeDriver", "Feature", "GuestInfo", "HostCell", "HostResources", "Instance",
+    "InstancePlacement", "LiveWatch", "MetricKind", "Monitor", "OperationUnsupported", "PciDevice",
     "Readings",
-]
+]  # fmt: skip

@@ -19,15 +19,9 @@ from scheduler.hosts.host_table import HostTable
 from scheduler.weights import BaseHostWeigher
 
 __all__ = [
-    "a_flavor",
-    "a_host_state",
-    "a_host_table",
-    "a_request_spec",
-    "an_aggregate",
-    "assert_filter_forms_agree",
-    "assert_weigher_forms_agree",
-    "configuration",
-]
+    "a_flavor", "a_host_state", "a_host_table", "a_request_spec", "an_aggregate",
+    "assert_filter_forms_agree", "assert_weigher_forms_agree", "configuration",
+]  # fmt: skip
 
 
 def configuration(**values: Any) -> cfg.ConfigOpts:

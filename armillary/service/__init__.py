@@ -5,11 +5,5 @@ from armillary.service.launch import launch
 from armillary.service.managed import Factory, ManagedService, Manager, Server
 
 __all__ = [
-    "Factory",
-    "ManagedService",
-    "Manager",
-    "Server",
-    "ServiceGroup",
-    "launch",
-    "run_in_process",
-]
+    "Factory", "ManagedService", "Manager", "Server", "ServiceGroup", "launch", "run_in_process",
+]  # fmt: skip

@@ -8,19 +8,7 @@ from objects.numa.instance import InstanceCell, InstanceTopology
 from objects.numa.reasons import why_not
 
 __all__ = [
-    "CpuDemand",
-    "HostCell",
-    "HostTopology",
-    "InstanceCell",
-    "InstanceTopology",
-    "PagePool",
-    "consume",
-    "cpu_demand",
-    "fit",
-    "fits",
-    "format_cpus",
-    "parse_cpus",
-    "release",
-    "topology_of",
+    "CpuDemand", "HostCell", "HostTopology", "InstanceCell", "InstanceTopology", "PagePool",
+    "consume", "cpu_demand", "fit", "fits", "format_cpus", "parse_cpus", "release", "topology_of",
     "why_not",
-]
+]  # fmt: skip

@@ -16,15 +16,9 @@ Ratios = NDArray[np.float64]
 
 
 _COLUMNS = (
-    "allocation_ratio",
-    "capacity",
-    "max_unit",
-    "min_unit",
-    "reserved",
-    "step_size",
-    "total",
+    "allocation_ratio", "capacity", "max_unit", "min_unit", "reserved", "step_size", "total",
     "used",
-)
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,15 +17,9 @@ from programs.progress import counts_text
 LOG = logging.getLogger(__name__)
 
 STATUSES = (
-    "ACTIVE",
-    "BUILD",
-    "ERROR",
-    "SHELVED",
-    "SHELVED_OFFLOADED",
-    "SHUTOFF",
-    "SOFT_DELETED",
+    "ACTIVE", "BUILD", "ERROR", "SHELVED", "SHELVED_OFFLOADED", "SHUTOFF", "SOFT_DELETED",
     "VERIFY_RESIZE",
-)
+)  # fmt: skip
 POWER_STATES = {0: None, 1: "running", 4: "shutdown"}
 PAGE_SIZE_MAX = 1000
 FAULTS_SHOWN_MAX = 5

@@ -31,14 +31,8 @@ ALL = frozenset(
 that its documented settings can be copied."""
 
 __all__ = [
-    "BaseHostWeigher",
-    "Numbers",
-    "Ranked",
-    "Ranking",
-    "RawWeights",
-    "Share",
-    "load_weighers",
-]
+    "BaseHostWeigher", "Numbers", "Ranked", "Ranking", "RawWeights", "Share", "load_weighers",
+]  # fmt: skip
 
 _FOR_GOOD = 2**62
 _SHORTLIST_SIZE = 64
