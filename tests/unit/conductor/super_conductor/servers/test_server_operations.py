@@ -411,7 +411,7 @@ def test_a_rebuild_from_the_same_image_asks_no_scheduler(
     plane.operate(uuid, "rebuild", image="loop", changes=changes)
     ((_, operation, arguments),) = cell.begun
     assert operation == "rebuild"
-    assert arguments["changes"] == changes
+    assert ServerChanges(**arguments["changes"]) == changes
     assert arguments["image"].name == "loop"
     assert plane.scheduler.specs == []
 
