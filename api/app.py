@@ -14,7 +14,7 @@ from api.event_hub import EventHub
 from api.host_ids import HostIds
 from api.project_in_path import ProjectInPath
 from api.routes import ROUTES
-from api.versions import MICROVERSIONS
+from api.versions import MICROVERSIONS, UNKNOWN_QUERIES_UNTIL
 from armillary.http.authentication import RouteAuthentication
 from armillary.http.bounds import Bounds
 from armillary.http.dispatch import Dialect, Endpoint
@@ -69,6 +69,7 @@ def make_app(
         read_query=lambda req: req.params,
         read_body=read_body,
         shows_own=lambda call: call.shows_own,
+        ignores_unknown_until=UNKNOWN_QUERIES_UNTIL,
     )
     for path, methods in ROUTES.items():
         app.add_route(path, Endpoint(methods, dialect))

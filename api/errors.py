@@ -21,6 +21,7 @@ NAME_OF_STATUS = {
     411: "lengthRequired",
     413: "overLimit",
     415: "badMediaType",
+    501: "notImplemented",
     503: "serviceUnavailable",
 }
 OTHER_NAME = "computeFault"

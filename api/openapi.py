@@ -27,6 +27,7 @@ _ERRORS = {
     413: "The body is too large.",
     415: "The body is not application/json.",
     500: "An unexpected error; search the logs for the request id.",
+    501: "No driver supports it.",
     503: f"A part of the service is unavailable; try again after {RETRY_AFTER_SECONDS} seconds.",
     504: "The request timed out; the outcome is unknown.",
 }

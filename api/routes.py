@@ -10,9 +10,11 @@ from api.handlers import (
     dry_run,
     event,
     explanation,
+    extension,
     extra_spec,
     flavor,
     health,
+    host,
     hypervisor,
     image,
     instance_action,
@@ -20,6 +22,7 @@ from api.handlers import (
     migration,
     quota_set,
     server,
+    server_attachment,
     server_group,
     server_metadata,
     server_tag,
@@ -33,9 +36,11 @@ from api.policies import availability_zone as availability_zone_policies
 from api.policies import dry_run as dry_run_policies
 from api.policies import event as event_policies
 from api.policies import explanation as explanation_policies
+from api.policies import extension as extension_policies
 from api.policies import extra_spec as extra_spec_policies
 from api.policies import flavor as flavor_policies
 from api.policies import health as health_policies
+from api.policies import host as host_policies
 from api.policies import hypervisor as hypervisor_policies
 from api.policies import image as image_policies
 from api.policies import instance_action as instance_action_policies
@@ -43,6 +48,7 @@ from api.policies import limit as limit_policies
 from api.policies import migration as migration_policies
 from api.policies import quota_set as quota_set_policies
 from api.policies import server as server_policies
+from api.policies import server_attachment as server_attachment_policies
 from api.policies import server_group as server_group_policies
 from api.policies import server_metadata as server_metadata_policies
 from api.policies import server_tag as server_tag_policies
@@ -54,9 +60,11 @@ from api.schemas import availability_zone as availability_zone_schemas
 from api.schemas import dry_run as dry_run_schemas
 from api.schemas import event as event_schemas
 from api.schemas import explanation as explanation_schemas
+from api.schemas import extension as extension_schemas
 from api.schemas import extra_spec as extra_spec_schemas
 from api.schemas import flavor as flavor_schemas
 from api.schemas import health as health_schemas
+from api.schemas import host as host_schemas
 from api.schemas import hypervisor as hypervisor_schemas
 from api.schemas import image as image_schemas
 from api.schemas import instance_action as instance_action_schemas
@@ -64,6 +72,7 @@ from api.schemas import limit as limit_schemas
 from api.schemas import migration as migration_schemas
 from api.schemas import quota_set as quota_set_schemas
 from api.schemas import server as server_schemas
+from api.schemas import server_attachment as server_attachment_schemas
 from api.schemas import server_group as server_group_schemas
 from api.schemas import server_metadata as server_metadata_schemas
 from api.schemas import server_tag as server_tag_schemas
@@ -155,6 +164,46 @@ ROUTES: Routes[Call] = {
         "DELETE": Action(
             server_metadata.delete, server_metadata_policies.DELETE, status=204, subject=server.load
         ),
+    },
+    "/v2.1/servers/{server_id}/ips": {
+        "GET": Action(
+            server_attachment.list_addresses,
+            server_attachment_policies.ADDRESSES,
+            server_attachment_schemas.ADDRESSES_ANSWER,
+            subject=server.load,
+        )
+    },
+    "/v2.1/servers/{server_id}/ips/{network}": {
+        "GET": Action(
+            server_attachment.show_addresses,
+            server_attachment_policies.NETWORK,
+            server_attachment_schemas.NETWORK_ANSWER,
+            subject=server.load,
+        )
+    },
+    "/v2.1/servers/{server_id}/os-interface": {
+        "GET": Action(
+            server_attachment.list_interfaces,
+            server_attachment_policies.INTERFACES,
+            server_attachment_schemas.INTERFACES_ANSWER,
+            subject=server.load,
+        )
+    },
+    "/v2.1/servers/{server_id}/os-security-groups": {
+        "GET": Action(
+            server_attachment.list_security_groups,
+            server_attachment_policies.SECURITY_GROUPS,
+            server_attachment_schemas.SECURITY_GROUPS_ANSWER,
+            subject=server.load,
+        )
+    },
+    "/v2.1/servers/{server_id}/os-volume_attachments": {
+        "GET": Action(
+            server_attachment.list_volumes,
+            server_attachment_policies.VOLUMES,
+            server_attachment_schemas.VOLUMES_ANSWER,
+            subject=server.load,
+        )
     },
     "/v2.1/servers/{server_id}/tags": {
         "GET": Action(
@@ -350,6 +399,52 @@ ROUTES: Routes[Call] = {
             query=hypervisor_schemas.SHOW_QUERY,
         )
     },
+    "/v2.1/os-hypervisors/statistics": {
+        "GET": Action(
+            hypervisor.statistics,
+            hypervisor_policies.STATISTICS,
+            hypervisor_schemas.STATISTICS_ANSWER,
+            until=hypervisor_schemas.SIZES_UNTIL,
+        )
+    },
+    "/v2.1/os-hypervisors/{hypervisor_id}/search": {
+        "GET": Action(
+            hypervisor.search,
+            hypervisor_policies.SEARCH,
+            hypervisor_schemas.SEARCH_ANSWER,
+            until=hypervisor_schemas.SEARCH_UNTIL,
+        )
+    },
+    "/v2.1/os-hypervisors/{hypervisor_id}/servers": {
+        "GET": Action(
+            hypervisor.list_servers,
+            hypervisor_policies.SERVERS,
+            hypervisor_schemas.SERVERS_ANSWER,
+            until=hypervisor_schemas.SEARCH_UNTIL,
+        )
+    },
+    "/v2.1/os-hypervisors/{hypervisor_id}/uptime": {
+        "GET": Action(
+            hypervisor.uptime,
+            hypervisor_policies.UPTIME,
+            hypervisor_schemas.UPTIME_ANSWER,
+            until=hypervisor_schemas.SIZES_UNTIL,
+        )
+    },
+    "/v2.1/os-hosts": {
+        "GET": Action(
+            host.index,
+            host_policies.LIST,
+            host_schemas.INDEX_ANSWER,
+            until=host_schemas.UNTIL,
+            query=host_schemas.INDEX_QUERY,
+        )
+    },
+    "/v2.1/os-hosts/{host}": {
+        "GET": Action(
+            host.show, host_policies.SHOW, host_schemas.SHOW_ANSWER, until=host_schemas.UNTIL
+        )
+    },
     "/v2.1/os-services": {
         "GET": Action(
             service.index,
@@ -525,6 +620,17 @@ ROUTES: Routes[Call] = {
             limit_schemas.SHOW_ANSWER,
             query=limit_schemas.SHOW_QUERY,
         )
+    },
+    "/v2.1/os-quota-class-sets/{quota_class}": {
+        "GET": Action(
+            quota_set.show_class, quota_set_policies.SHOW_CLASS, quota_set_schemas.CLASS_ANSWER
+        )
+    },
+    "/v2.1/extensions": {
+        "GET": Action(extension.index, extension_policies.LIST, extension_schemas.INDEX_ANSWER)
+    },
+    "/v2.1/extensions/{alias}": {
+        "GET": Action(extension.show, extension_policies.LIST, extension_schemas.SHOW_ANSWER)
     },
     #  Not part of the Compute API
     "/v2.1/armillary/servers/{server_id}/explain": {

@@ -11,6 +11,9 @@ OLD_HEADER = "X-OpenStack-Nova-API-Version"
 OWN_FIELDS_HEADER = "X-Armillary-Fields"
 """With the value 1, responses have Armillary's own fields, too."""
 
+UNKNOWN_QUERIES_UNTIL = (2, 74)
+"""Until this version unknown query parameters are ignored."""
+
 MICROVERSIONS = Microversions(
     service="compute",
     minimum=(2, 1),

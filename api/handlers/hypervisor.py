@@ -6,10 +6,13 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+import falcon
+
 from api import times
 from api.call import Call
 from api.integer_ids import integer_id, is_integer_id
 from api.links import page
+from armillary import exception
 from armillary.http.call import Answer
 from objects.hosts import host_attributes
 from objects.hosts.compute_node import ComputeNode
@@ -17,6 +20,20 @@ from objects.hosts.host_answers import ComputeNodeDetails, ComputeNodePage, Prov
 from objects.hosts.service import Service
 
 MB_PER_GB = 1024
+SUMMED = (
+    "vcpus",
+    "vcpus_used",
+    "memory_mb",
+    "memory_mb_used",
+    "free_ram_mb",
+    "local_gb",
+    "local_gb_used",
+    "free_disk_gb",
+    "disk_available_least",
+    "running_vms",
+    "current_workload",
+)
+"""Sizes of which there are sums of all hypervisors."""
 UNKNOWN_ADDRESS = "0.0.0.0"  # noqa: S104 - shown, not listened at
 CPU_INFO_PARSED_SINCE = (2, 28)
 UUIDS_SINCE = (2, 53)
@@ -53,6 +70,54 @@ def show(call: Call) -> Answer:
     if call.query.get("with_servers"):
         shown["servers"] = _named(found)
     return Answer({"hypervisor": shown})
+
+
+def search(call: Call) -> Answer:
+    """List hypervisors whose name contains a text."""
+    nodes, listed = _named_like(call)
+    return Answer(
+        {"hypervisors": [_brief(call, node, listed.services.get(node.host)) for node in nodes]}
+    )
+
+
+def list_servers(call: Call) -> Answer:
+    """List hypervisors whose name contains a text, with their servers."""
+    nodes, listed = _named_like(call)
+    shown = []
+    for node in nodes:
+        servers = _named(call.conductor.get_compute_node(call.context, node.uuid))
+        brief = _brief(call, node, listed.services.get(node.host))
+        shown.append({**brief, "servers": servers} if servers else brief)
+    return Answer({"hypervisors": shown})
+
+
+def statistics(call: Call) -> Answer:
+    """Show the sums of all hypervisors."""
+    listed = call.conductor.list_compute_nodes(call.context)
+    shown = [
+        _show(call, node, listed.services.get(node.host), listed.usages.get(node.uuid, {}))
+        for node in listed.nodes
+    ]
+    sums = {name: sum(one[name] or 0 for one in shown) for name in SUMMED}
+    return Answer({"hypervisor_statistics": {"count": len(shown), **sums}})
+
+
+def uptime(call: Call) -> Answer:
+    """Show how long a hypervisor has been up, which no driver reports."""
+    node = find(call).node
+    raise falcon.HTTPNotImplemented(
+        description=f"The driver of hypervisor {node.node} does not report its uptime."
+    )
+
+
+def _named_like(call: Call) -> tuple[list[ComputeNode], ComputeNodePage]:
+    """Return the nodes whose name contains the text of the path, and all. Raises NotFound."""
+    text = call.path["hypervisor_id"]
+    listed = call.conductor.list_compute_nodes(call.context)
+    nodes = [node for node in listed.nodes if text in node.node]
+    if not nodes:
+        raise exception.NotFound(what=f"Hypervisor with '{text}' in its name")
+    return nodes, listed
 
 
 def find(call: Call) -> ComputeNodeDetails:
@@ -109,7 +174,7 @@ def _show(
         "hypervisor_version": attributes["hypervisor_version"],
         "cpu_info": cpu_info if call.version < CPU_INFO_PARSED_SINCE else _parsed(cpu_info),
         "service": _service(call, node, service),
-        **_amounts(attributes, usages),
+        **amounts(node, usages),
         "disk_available_least": None,
         "running_vms": attributes["num_instances"],
         "current_workload": attributes["num_io_ops"],
@@ -144,8 +209,9 @@ def _service(call: Call, node: ComputeNode, service: Service | None) -> dict[str
     }
 
 
-def _amounts(attributes: Mapping[str, Any], usages: ProviderUsages) -> dict[str, int]:
+def amounts(node: ComputeNode, usages: ProviderUsages) -> dict[str, int]:
     """Return the sizes from placement, which includes claims in flight, else as reported."""
+    attributes = _attributes(node)
     vcpus, vcpus_used, _ = _amount(
         usages.get("VCPU"), attributes["vcpus_total"], attributes["vcpus_used"]
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from api.call import Call
+from api.schemas.quota_set import RESOURCES
 from armillary.http.call import Answer
 
 FIXED_LIMITS = {
@@ -53,10 +54,18 @@ def defaults(call: Call) -> Answer:
 
 def update(call: Call) -> Answer:
     """Set a project's quotas."""
-    quotas = call.conductor.update_quotas(
-        call.context, call.path["project_id"], dict(call.body["quota_set"])
-    )
+    given = call.body["quota_set"]
+    limits = {name: given[name] for name in RESOURCES if name in given}
+    quotas = call.conductor.update_quotas(call.context, call.path["project_id"], limits)
     return _limits(quotas)
+
+
+def show_class(call: Call) -> Answer:
+    """Show the default quotas as those of the only class of quotas."""
+    name = call.path["quota_class"]
+    quotas = call.conductor.get_quotas(call.context, NO_PROJECT)
+    limits = {resource: quota["limit"] for resource, quota in quotas.items()}
+    return Answer({"quota_class_set": {"id": name, **FIXED_LIMITS, **limits}})
 
 
 def _answer(call: Call, project_id: str) -> Answer:

@@ -168,7 +168,7 @@ def _filters(call: Call, all_projects_rule: str) -> ServerFilters:
 
 def _list_answer(call: Call, listed: ServerPage, servers: list[dict[str, Any]]) -> Answer:
     body: dict[str, Any] = {"servers": servers}
-    if len(servers) == call.page_size:
+    if servers and len(servers) == call.page_size:
         body["servers_links"] = call.links.next_page(listed.instances[-1].uuid)
     if listed.down_cells:
         body["armillary:partial"] = True

@@ -12,9 +12,11 @@ from api.policies import (
     dry_run,
     event,
     explanation,
+    extension,
     extra_spec,
     flavor,
     health,
+    host,
     hypervisor,
     identity,
     image,
@@ -24,6 +26,7 @@ from api.policies import (
     quota_set,
     server,
     server_action,
+    server_attachment,
     server_group,
     server_metadata,
     server_tag,
@@ -34,7 +37,8 @@ from api.policies import (
 _NOUNS = (
     base, server, server_metadata, server_tag, server_action, migration, instance_action, flavor,
     extra_spec, image, hypervisor, service, aggregate, availability_zone, server_group, quota_set,
-    limit, explanation, dry_run, allocation, zone, health, event, identity,
+    limit, explanation, dry_run, allocation, zone, health, event, identity, extension, host,
+    server_attachment,
 )  # fmt: skip
 
 

@@ -7,6 +7,7 @@ from api.policies.base import ADMIN, ANYBODY, READER, rule
 SHOW = "os_compute_api:os-quota-sets:show"
 DETAIL = "os_compute_api:os-quota-sets:detail"
 DEFAULTS = "os_compute_api:os-quota-sets:defaults"
+SHOW_CLASS = "os_compute_api:os-quota-class-sets:show"
 UPDATE = "os_compute_api:os-quota-sets:update"
 
 _ONE = "/v2.1/os-quota-sets/{project_id}"
@@ -15,5 +16,11 @@ RULES = [
     rule(SHOW, READER, "Show a project's quotas.", [("GET", _ONE)]),
     rule(DETAIL, READER, "Show a project's quotas and usage.", [("GET", f"{_ONE}/detail")]),
     rule(DEFAULTS, ANYBODY, "Show the default quotas.", [("GET", f"{_ONE}/defaults")]),
+    rule(
+        SHOW_CLASS,
+        ADMIN,
+        "Show the default quotas by class.",
+        [("GET", "/v2.1/os-quota-class-sets/{quota_class}")],
+    ),
     rule(UPDATE, ADMIN, "Set a project's quotas.", [("PUT", _ONE)]),
 ]

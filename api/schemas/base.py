@@ -117,7 +117,7 @@ ZONE = name(
     ZONE_PATTERN, "A zone's name must be printable, without a colon, and at most 255 characters"
 )
 
-PAGE = {"limit": integer(minimum=1), "marker": name()}
+PAGE = {"limit": integer(), "marker": name()}
 """Pagination parameters of a list."""
 
 # Schemas of responses.

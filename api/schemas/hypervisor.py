@@ -109,4 +109,15 @@ DETAIL_ANSWER = fields(
     {"hypervisors": listed(fields({**_DETAILS, **_WITH_SERVERS}, _DETAILS)), **_LIST_EXTRAS},
     ["hypervisors"],
 )
+SEARCH_UNTIL = (2, 52)
+"""The last version with paths to search; later ones have a query parameter."""
+SIZES_UNTIL = _SIZES_UNTIL
+
+SEARCH_ANSWER = every({"hypervisors": listed(every(_BRIEF))})
+SERVERS_ANSWER = every(
+    {"hypervisors": listed(fields({**_BRIEF, "servers": listed(_SERVER)}, _BRIEF))}
+)
+STATISTICS_ANSWER = every({"hypervisor_statistics": every({"count": NUMBER, **_SIZES})})
+UPTIME_ANSWER = every({"hypervisor": every({**_BRIEF, "uptime": STRING})})
+
 SHOW_ANSWER = every({"hypervisor": fields({**_DETAILS, **_WITH_SERVERS}, _DETAILS)})

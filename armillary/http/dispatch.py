@@ -85,6 +85,8 @@ def is_public(methods: Methods[CallT]) -> bool:
 class Check(Protocol):
     """A compiled schema, which raises errors in the words of its API."""
 
+    properties: Mapping[str, Schema]
+
     def body(self, value: Any) -> None:
         """Raise an error unless ``value`` is valid."""
 
@@ -113,8 +115,9 @@ class Dialect(Generic[CallT]):
     sent; ``make_call`` takes request and fields of the call, not validated yet. ``read_body``
     returns the valid body; it gets no check if the action expects none. ``check_headers`` is told
     whether it does. ``set_headers`` sets headers that depend on the version. ``shows_own`` returns
-    whether the client wants the product's extensions of responses. Unless it ``answers_options``, a
-    path refuses OPTIONS as any other method that it does not have.
+    whether the client wants the product's extensions of responses. Query parameters that an action
+    does not know are ignored until version ``ignores_unknown_until``. Unless it
+    ``answers_options``, a path refuses OPTIONS as any other method that it does not have.
     """
 
     site: Site
@@ -126,6 +129,7 @@ class Dialect(Generic[CallT]):
     check_headers: Callable[[falcon.Request, Action[CallT], bool], None] = _accept_headers
     set_headers: Callable[[falcon.Response, Version, Answer], None] = _set_no_headers
     shows_own: Callable[[CallT], bool] = _show_all
+    ignores_unknown_until: Version | None = None
     answers_options: bool = True
 
 
@@ -201,11 +205,18 @@ class _ReadyAction(Generic[CallT]):
         )
         self._authorize(call)
         if query_check is not None:
-            call.query = query_check.query(query)
+            call.query = query_check.query(self._known(query, query_check, version))
         call.body = dialect.read_body(req, body_check)
         answer = self._projected(call, action.handler(call))
         _send(resp, action, answer)
         dialect.set_headers(resp, version, answer)
+
+    def _known(self, query: Mapping[str, Any], check: Check, version: Version) -> Mapping[str, Any]:
+        """Return the parameters to check: all, or those that the action knows."""
+        last = self._dialect.ignores_unknown_until
+        if last is None or version > last:
+            return query
+        return {name: value for name, value in query.items() if name in check.properties}
 
     def _projected(self, call: CallT, answer: Answer) -> Answer:
         """Return the response with the fields of its version."""

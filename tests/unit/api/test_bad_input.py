@@ -89,7 +89,8 @@ NAMES = {
     "server_id": SERVER, "flavor_id": "small", "image_id": "loop", "hypervisor_id": "node1",
     "service_id": builders.a_uuid(), "aggregate_id": "1", "server_group_id": GROUP,
     "project_id": "p1", "key": "a", "request_id": "req-1", "migration_id": MIGRATION,
-    "zone_name": "eu", "tag": "a",
+    "zone_name": "eu", "tag": "a", "host": "host1", "alias": "os-hosts", "network": "private",
+    "quota_class": "default",
 }  # fmt: skip
 REQUESTS = [(method, path) for path, methods in ROUTES.items() for method in methods]
 

@@ -137,7 +137,7 @@ def test_a_query_gets_the_types_of_its_schema(sent: dict[str, str], read: dict[s
 @pytest.mark.parametrize(
     ("sent", "sentence"),
     [
-        ({"limit": "0"}, "limit. Value: 0. 0 is less than the minimum of 1"),
+        ({"limit": "-1"}, "limit. Value: -1. -1 is less than the minimum of 0"),
         ({"limit": "many"}, "limit. Value: many. 'many' is not of type 'integer'"),
         ({"limit": "9" * 19}, "is greater than the maximum of 2147483647"),
         ({"limit": "9" * 5000}, "is not of type 'integer'"),

@@ -16,7 +16,9 @@ from api.call import Call
 from api.identity.routes import ROUTES as IDENTITY_ROUTES
 from api.policies import list_rules
 from api.routes import ROUTES
+from api.versions import MICROVERSIONS
 from armillary.http.dispatch import Action, Choice, actions_of
+from armillary.http.microversion import HEADER, to_text
 from armillary.http.openapi import operation_id
 from tests import builders
 from tests.fixtures.http_api import Api
@@ -98,6 +100,20 @@ ALLOWED = {
     "hypervisor-index": ADMINS,
     "hypervisor-detail": ADMINS,
     "hypervisor-show": ADMINS,
+    "hypervisor-search": ADMINS,
+    "hypervisor-list_servers": ADMINS,
+    "hypervisor-statistics": ADMINS,
+    "hypervisor-uptime": ADMINS,
+    "host-index": ADMINS,
+    "host-show": ADMINS,
+    "extension-index": EVERYBODY,
+    "extension-show": EVERYBODY,
+    "quota_set-show_class": ADMINS,
+    "server_attachment-list_addresses": READERS,
+    "server_attachment-show_addresses": READERS,
+    "server_attachment-list_interfaces": READERS,
+    "server_attachment-list_security_groups": READERS,
+    "server_attachment-list_volumes": READERS,
     "service-index": ADMINS,
     "service-update": ADMINS,
     "service-enable": ADMINS,
@@ -171,6 +187,10 @@ def api(conf: cfg.ConfigOpts, tmp_path: Path, make_api: Callable[[], Api]) -> Ap
     return make_api()
 
 
+LAST = {operation_id(action): action.until for *_, action in actions()}
+"""The last version that has an action."""
+
+
 @pytest.mark.parametrize("operation", sorted(ACTIONS))
 def test_an_action_is_for_some_and_not_for_others(
     operation: str, api: Api, conductor: SuperConductor
@@ -180,9 +200,11 @@ def test_an_action_is_for_some_and_not_for_others(
     place = path.format(
         server_id=SERVER, server_group_id=GROUP, flavor_id="x", image_id="x", hypervisor_id="x",
         service_id=builders.a_uuid(), aggregate_id="1", project_id="p1", key="x", request_id="x",
-        migration_id="x", tag="x", zone_name="x",
+        migration_id="x", tag="x", host="x", alias="x", network="x", quota_class="x", zone_name="x",
     )  # fmt: skip
     body: dict[str, Any] = {} if choice is None else {"json": {choice: {}}}
+    last = to_text(LAST[operation] or MICROVERSIONS.maximum)
+    body["headers"] = {HEADER: f"compute {last}"}
     allowed = set()
     for who in WHO:
         conductor.servers = [builders.an_instance(uuid=SERVER, project_id="p1")]

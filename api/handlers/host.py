@@ -1,0 +1,52 @@
+"""Hosts, as versions until 2.42 show them: services by host, and resources of one host."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from api.call import Call
+from api.handlers import hypervisor
+from api.handlers.service import INTERNAL_ZONE
+from armillary import exception
+from armillary.http.call import Answer
+
+
+def index(call: Call) -> Answer:
+    """List services by host."""
+    zone = call.query.get("zone")
+    hosts = [
+        {
+            "host_name": service.host,
+            "service": service.binary.rpartition("-")[2],
+            "zone": service.availability_zone or INTERNAL_ZONE,
+        }
+        for service in call.conductor.list_services(call.context).services
+    ]
+    return Answer({"hosts": [host for host in hosts if zone in (None, host["zone"])]})
+
+
+def show(call: Call) -> Answer:
+    """Show the resources of a host, and how much servers use."""
+    host = call.path["host"]
+    listed = call.conductor.list_compute_nodes(call.context)
+    sizes = [
+        hypervisor.amounts(node, listed.usages.get(node.uuid, {}))
+        for node in listed.nodes
+        if node.host == host
+    ]
+    if not sizes:
+        raise exception.HostNotFound(host=host)
+    total = {name: sum(size[name] for size in sizes) for name in sizes[0]}
+    used = _resource(host, "(used_now)", total, "_used")
+    return Answer({"host": [_resource(host, "(total)", total, ""), used]})
+
+
+def _resource(host: str, project: str, total: dict[str, int], ending: str) -> dict[str, Any]:
+    resource = {
+        "host": host,
+        "project": project,
+        "cpu": total[f"vcpus{ending}"],
+        "memory_mb": total[f"memory_mb{ending}"],
+        "disk_gb": total[f"local_gb{ending}"],
+    }
+    return {"resource": resource}

@@ -1,0 +1,110 @@
+"""Hosts in the paths of early versions, and what later ones have instead."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from falcon import testing
+
+from tests import builders
+from tests.fixtures.http_api import Api, message
+from tests.fixtures.super_conductor import SuperConductor
+
+
+@pytest.fixture(autouse=True)
+def stock(conductor: SuperConductor) -> None:
+    conductor.services = [
+        builders.a_service("host1"),
+        builders.a_service("control", binary="armillary-conductor", availability_zone=None),
+    ]
+    conductor.nodes = [builders.a_compute_node(host) for host in ("host1", "host2")]
+    conductor.servers = [builders.an_instance("web", host="host1")]
+
+
+def ask(api: Api, path: str, minor: int = 1, **query: Any) -> testing.Result:
+    headers = {"OpenStack-API-Version": f"compute 2.{minor}"}
+    return api.send("GET", f"/v2.1{path}", headers=headers, params=query)
+
+
+def test_services_are_listed_by_host(api: Api) -> None:
+    """With the zone that they are in."""
+    control = {"host_name": "control", "service": "conductor", "zone": "internal"}
+    host1 = {"host_name": "host1", "service": "compute", "zone": "nova"}
+    assert ask(api, "/os-hosts").json == {"hosts": [host1, control]}
+    assert ask(api, "/os-hosts", zone="internal").json == {"hosts": [control]}
+
+
+def test_a_host_shows_what_is_used_of_it(api: Api) -> None:
+    """Of all its nodes."""
+    total, used = (row["resource"] for row in ask(api, "/os-hosts/host1").json["host"])
+    assert (total["project"], total["cpu"], total["memory_mb"]) == ("(total)", 8, 16384)
+    assert (used["project"], used["cpu"], used["memory_mb"]) == ("(used_now)", 4, 8192)
+    assert ask(api, "/os-hosts/nothing").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("path", "last"),
+    [
+        ("/os-hosts", 42),
+        ("/os-hosts/host1", 42),
+        ("/os-hypervisors/host1/search", 52),
+        ("/os-hypervisors/host1/servers", 52),
+        ("/os-hypervisors/statistics", 87),
+    ],
+)
+def test_later_versions_do_not_have_them(path: str, last: int, api: Api) -> None:
+    """Other paths and placement have the same."""
+    assert ask(api, path, last).status_code == 200
+    assert ask(api, path, last + 1).status_code == 404
+
+
+def test_hypervisors_are_found_by_a_part_of_their_name(api: Api) -> None:
+    """With their servers, if they have some."""
+    (found,) = ask(api, "/os-hypervisors/host2/search").json["hypervisors"]
+    assert found["hypervisor_hostname"] == "host2.example.org"
+    listed = ask(api, "/os-hypervisors/host/servers").json["hypervisors"]
+    assert [[one["name"] for one in node.get("servers", [])] for node in listed] == [["web"], []]
+    assert ask(api, "/os-hypervisors/nothing/search").status_code == 404
+
+
+def test_statistics_are_sums(api: Api) -> None:
+    """Of all hypervisors."""
+    sums = ask(api, "/os-hypervisors/statistics").json["hypervisor_statistics"]
+    assert (sums["count"], sums["vcpus"], sums["vcpus_used"], sums["local_gb"]) == (2, 16, 8, 200)
+
+
+def test_no_driver_reports_uptime(api: Api) -> None:
+    """Which is said rather than made up."""
+    answer = ask(api, "/os-hypervisors/host1.example.org/uptime")
+    assert answer.status_code == 501
+    assert "does not report its uptime" in message(answer)
+
+
+def test_extensions_are_listed_and_shown(api: Api) -> None:
+    """By their alias."""
+    listed = ask(api, "/extensions").json["extensions"]
+    assert "os-services" in [one["alias"] for one in listed]
+    assert ask(api, "/extensions/os-hosts").json["extension"]["name"] == "Hosts"
+    assert ask(api, "/extensions/os-nothing").status_code == 404
+
+
+def test_defaults_are_those_of_a_class_of_quotas(api: Api) -> None:
+    """There is one class only."""
+    quotas = ask(api, "/os-quota-class-sets/default").json["quota_class_set"]
+    assert (quotas["id"], quotas["cores"], quotas["fixed_ips"]) == ("default", 20, -1)
+
+
+def test_other_services_attach_nothing(api: Api, conductor: SuperConductor) -> None:
+    """Lists of it are empty."""
+    server = f"/servers/{conductor.servers[0].uuid}"
+    for name in ("os-interface", "os-security-groups", "os-volume_attachments", "ips"):
+        (empty,) = ask(api, f"{server}/{name}").json.values()
+        assert not empty
+    assert ask(api, f"{server}/ips/private").status_code == 404
+
+
+def test_unknown_parameters_have_no_effect_in_early_versions(api: Api) -> None:
+    """Later ones refuse them."""
+    assert ask(api, "/os-services", 74, xxx="1").status_code == 200
+    assert ask(api, "/os-services", 75, xxx="1").status_code == 400
