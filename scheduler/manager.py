@@ -326,15 +326,15 @@ class SchedulerManager:
 
     def update_instance_info(self, context: RequestContext, hosts: dict[str, list[str]]) -> None:
         """Apply instances added to hosts."""
-        self._instance_info.update(hosts)
+        self._instance_info.update(hosts, context.signer)
 
     def delete_instance_info(self, context: RequestContext, hosts: dict[str, list[str]]) -> None:
         """Apply instances removed from hosts."""
-        self._instance_info.delete(hosts)
+        self._instance_info.delete(hosts, context.signer)
 
     def sync_instance_info(self, context: RequestContext, hosts: dict[str, list[str]]) -> None:
         """Compare complete instance lists with what is known."""
-        self._instance_info.sync(hosts)
+        self._instance_info.sync(hosts, context.signer)
 
 
 def _stuck(context: RequestContext, stuck: PluginTimedOut) -> exception.NoValidHost:

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session, aliased
 
 from placement.db import epochs, providers
 from placement.db.models import ResourceProvider
-from placement.db.statements import AnyRow, any_of, execute_in, insert_rows, rows_in
+from placement.db.statements import AnyRow, any_of, execute_in, in_lists, insert_rows, rows_in
 from placement.providers.provider_record import ProviderFilters, ProviderRecord
 from placement.providers.provider_report import Facts
 from placement.providers.tree_reports import Stored, TreeChange, TreePosition
@@ -126,6 +126,15 @@ def get_subtree(session: Session, provider_id: int) -> list[int]:
     return found
 
 
+def parts_of_cell(session: Session, uuids: Collection[str], cell_uuid: str) -> set[str]:
+    """Return those of these providers that are below a provider of this cell."""
+    owned = _PARTS.where(_PARENT.cell_uuid == bindparam("owner"))
+    found: set[str] = set()
+    for part in in_lists(uuids):
+        found.update(session.scalars(owned, {"any_of": part, "owner": cell_uuid}))
+    return found
+
+
 def owners_below(session: Session, uuids: Collection[str]) -> dict[str, str | None]:
     """Return UUID -> cell of the existing ones of these providers, and of all below them."""
     found: dict[str, str | None] = {}
@@ -173,6 +182,11 @@ _CHILDREN = (
     select(_PARENT.uuid, ResourceProvider.uuid)
     .join(_PARENT, _PARENT.id == ResourceProvider.parent_provider_id)
     .where(_PARENT.uuid.in_(any_of()))
+)
+_PARTS = (
+    select(ResourceProvider.uuid)
+    .join(_PARENT, _PARENT.id == ResourceProvider.parent_provider_id)
+    .where(ResourceProvider.uuid.in_(any_of()))
 )
 _HANG = (
     update(_PROVIDER)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import functools
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -259,19 +259,30 @@ def _plan(
             for uuid in named_in(report)
         },
     )
-    return _Plan(stored, queries.get_uuids_by_name(session, wanted), writer)
+    heads = {str(report["uuid"]) for report in reports if names.is_uuid(report.get("uuid"))}
+    parts = (
+        provider_tree.parts_of_cell(session, heads, writer.cell_uuid)
+        if writer is not None
+        else set[str]()
+    )
+    return _Plan(stored, queries.get_uuids_by_name(session, wanted), writer, parts)
 
 
 class _Plan:
     """Changes of a batch of reports, each independent, planned one after the other."""
 
     def __init__(
-        self, stored: Stored, uuids_by_name: Mapping[str, str], writer: CellWriter | None
+        self,
+        stored: Stored,
+        uuids_by_name: Mapping[str, str],
+        writer: CellWriter | None,
+        parts: Collection[str],
     ) -> None:
         self.changes: list[TreeChange] = []
         self.adopted: list[str] = []
         """Providers without an owner that become the writer's."""
         self._writer = writer
+        self._parts = parts  # below providers of the writer's cell: reported with those alone
         self._stored = stored
         self._uuids_by_name = dict(uuids_by_name)
         self._seen: set[str] = set()
@@ -307,6 +318,10 @@ class _Plan:
         if self._writer is None:
             return
         root, *children = [before for before, _ in change.members]
+        if root is not None and root.uuid in self._parts:
+            raise exception.NotItsOwn(
+                reason=f"resource provider {root.uuid} is a part of another one of the cell"
+            )
         if root is not None:
             self._writer.check_provider(root.uuid, root.cell_uuid)
         below = [*children, *(self._stored.facts[uuid] for uuid in change.gone)]

@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import enum
+import logging
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -19,6 +20,8 @@ from scheduler.hosts.numa_usage import RATIOS, CellDemand, Cells
 from scheduler.hosts.rows_by_id import NamedIds, RowsById
 from scheduler.hosts.tie_order import TieOrder
 from scheduler.hosts.usage import Positions
+
+LOG = logging.getLogger(__name__)
 
 InstancesOfHosts = Mapping[str, Collection[str]]
 """Host -> UUIDs of instances."""
@@ -97,6 +100,7 @@ class HostStore:
         self._in_snapshots: set[str] = set()  # columns that a snapshot uses
         self._in_flight: dict[str, tuple[int, float]] = {}  # instance -> row, expiry
         self._demands: dict[str, _Demand] = {}  # by instance
+        self._refused: dict[str, set[str]] = {}  # nodes, and the cells that report them in vain
         self._altered: set[int] = set()  # rows that differ from the cell's last push
         self._reported = ReportedColumns()
 
@@ -122,7 +126,8 @@ class HostStore:
     def apply(self, batch: HostStateBatch) -> Outcome:
         """Apply a batch in sequence, and record that the cell was heard from in any case.
 
-        Raises ``Invalid`` for a batch whose columns have different lengths, without any change.
+        A node of another cell is left out until that cell removes it. Raises ``Invalid`` for a
+        batch whose columns have different lengths, without any change.
         """
         values = self._reported.read(batch, nodes_known=len(self._row_of))
         with self._lock:
@@ -133,6 +138,9 @@ class HostStore:
                     return Outcome.STALE
                 if batch.first_seq > cell.seq:
                     return Outcome.GAP
+            if foreign := self._foreign_among(cell, batch.node_uuids):
+                batch = _without(batch, foreign)
+                values = self._reported.read(batch, nodes_known=len(self._row_of))
             if batch.full:
                 present = set(batch.node_uuids)
                 rows = [row for row in cell.rows if self._uuid_at(row) not in present]
@@ -297,6 +305,16 @@ class HostStore:
                         cell.seq = 0
         return differing
 
+    def hosts_elsewhere(self, hosts: Collection[str], cell_uuid: str) -> set[str]:
+        """Return those of these hosts that are in another cell."""
+        with self._lock:
+            names, cells = self._columns["host"], self._columns["cell"]
+            return {
+                names[row]
+                for row in self._row_of.values()
+                if names[row] in hosts and self._cell_uuids[cells[row]] != cell_uuid
+            }
+
     def _rows_of_hosts(self, hosts: Collection[str]) -> dict[str, list[int]]:
         found: dict[str, list[int]] = {}
         names = self._columns["host"]
@@ -345,15 +363,25 @@ class HostStore:
         if self._demands:
             self._drop_counted_demands(set(rows))
 
+    def _foreign_among(self, cell: _Cell, uuids: Iterable[str]) -> set[str]:
+        """Return the nodes that another cell has; this one is asked again once it has not."""
+        foreign = set()
+        for uuid in uuids:
+            row = self._row_of.get(uuid)
+            if row is None or row in cell.rows:
+                continue
+            foreign.add(uuid)
+            if cell.uuid not in self._refused.setdefault(uuid, set()):
+                self._refused[uuid].add(cell.uuid)
+                owner = self._cell_uuids[self._columns["cell"][row]]
+                LOG.warning("Compute node %s of cell %s is cell %s's", uuid, cell.uuid, owner)
+        return foreign
+
     def _row_for(self, cell: _Cell, uuid: str) -> int:
         row = self._row_of.get(uuid)
         if row is None:
             row = self._row_of[uuid] = self._new_row()
             self._version += 1
-        else:
-            former = self._cells.get(self._cell_uuids[self._columns["cell"][row]])
-            if former is not None and former is not cell:  # the node moved
-                former.rows.discard(row)
         cell.rows.add(row)
         return row
 
@@ -379,6 +407,9 @@ class HostStore:
             self._version += 1
             cell.rows.remove(row)
             self._free.append(row)
+            for other in self._refused.pop(uuid, ()):
+                if other in self._cells:
+                    self._cells[other].seq = 0  # its next push shows a gap, and it is asked for all
 
     def _own(self, name: str) -> Any:
         """Return a writable column, copied if a snapshot uses it."""
@@ -433,6 +464,21 @@ def _places(texts: list[str], text: str) -> Iterator[int]:
         while True:
             place = texts.index(text, place + 1)
             yield place
+
+
+def _without(batch: HostStateBatch, nodes: Collection[str]) -> HostStateBatch:
+    """Return a batch without the rows of these nodes."""
+    kept = [place for place, uuid in enumerate(batch.node_uuids) if uuid not in nodes]
+
+    def of(column: Sequence[Any]) -> list[Any]:
+        return [column[place] for place in kept]
+
+    return batch.with_values(
+        node_uuids=of(batch.node_uuids),
+        hosts=of(batch.hosts),
+        nodes=of(batch.nodes),
+        attributes={name: of(column) for name, column in batch.attributes.items()},
+    )
 
 
 def _with_claimed(

@@ -9,7 +9,7 @@ from oslo_config import cfg
 
 from armillary import exception
 from armillary.concurrency import WorkerPool, WorkerPoolFull
-from armillary.context import admin_context
+from armillary.context import Signer, admin_context
 from armillary.outage_log import OutageLog
 from conductor.cell_conductor.interface import HostStatesAPI
 from conductor.super_conductor.interface import SuperConductorAPI
@@ -224,23 +224,26 @@ class InstanceInfo:
         self._host_store = host_store
         self._ask_cells = ask_cells
 
-    def update(self, hosts: Mapping[str, list[str]]) -> None:
+    def update(self, hosts: Mapping[str, list[str]], signer: Signer | None = None) -> None:
         """Add these instances to their hosts."""
-        if self._is_wanted(hosts):
+        if self._is_wanted(hosts, signer):
             self._ask_for(self._host_store.add_instances(hosts))
 
-    def delete(self, hosts: Mapping[str, list[str]]) -> None:
+    def delete(self, hosts: Mapping[str, list[str]], signer: Signer | None = None) -> None:
         """Remove these instances from their hosts."""
-        if self._is_wanted(hosts):
+        if self._is_wanted(hosts, signer):
             self._ask_for(self._host_store.drop_instances(hosts))
 
-    def sync(self, hosts: Mapping[str, list[str]]) -> None:
+    def sync(self, hosts: Mapping[str, list[str]], signer: Signer | None = None) -> None:
         """Compare the complete instance lists of hosts with what is known."""
-        if self._is_wanted(hosts):
+        if self._is_wanted(hosts, signer):
             self._ask_cells(self._host_store.cells_that_differ(hosts))
 
-    def _is_wanted(self, hosts: Any) -> bool:
-        """Return whether to apply an update: tracking is on and the format is valid."""
+    def _is_wanted(self, hosts: Any, signer: Signer | None) -> bool:
+        """Return whether to apply an update: tracking is on and the format is valid.
+
+        Raises NotItsOwn if a cell's conductor signed it and a host is in another cell.
+        """
         if not self._conf.filter_scheduler.track_instance_changes:
             return False
         is_sound = isinstance(hosts, Mapping) and all(
@@ -249,7 +252,16 @@ class InstanceInfo:
         )
         if not is_sound:
             LOG.warning("Ignored an instance update: expected a dict of host to list of UUIDs")
+        elif signer is not None and signer.scope is not None:
+            self._refuse_foreign(hosts, signer.scope)
         return is_sound
+
+    def _refuse_foreign(self, hosts: Mapping[str, list[str]], cell_uuid: str) -> None:
+        foreign = self._host_store.hosts_elsewhere(hosts, cell_uuid)
+        if foreign:
+            raise exception.NotItsOwn(
+                reason=f"host {min(foreign)} is in another cell than {cell_uuid}"
+            )
 
     def _ask_for(self, unknown_hosts: set[str]) -> None:
         if unknown_hosts:

@@ -209,7 +209,29 @@ class Providers:
             return {row.uuid: sentence for row in nodes}
         self._outage.succeeded()
         self._store_confirmed(nodes, disabled_hosts, results)
+        self._remove_foreign(nodes, results)
         return {result.uuid: result.error for result in results if result.error}
+
+    def _remove_foreign(
+        self, nodes: Sequence[models.ComputeNode], results: Sequence[ProviderResult]
+    ) -> None:
+        """Remove new nodes whose UUID placement knows as that of another's provider.
+
+        An agent chose it, by mistake or to harm; nothing of it goes to the schedulers.
+        """
+        foreign = [
+            row.uuid
+            for row, result in zip(nodes, results, strict=True)
+            if result.is_not_its_own and row.confirmed_at is None
+        ]
+        if not foreign:
+            return
+        for uuid in foreign:
+            LOG.warning("Compute node %s is removed: its provider is another's", uuid)
+        now = moment(self._now())
+        self._database.run_in_writer(
+            lambda session: compute_nodes.remove_unconfirmed(session, foreign, now=now)
+        )
 
     def _clear_confirmations(self, nodes: Sequence[models.ComputeNode]) -> None:
         """Clear the confirmation of nodes of which placement is about to get another state.

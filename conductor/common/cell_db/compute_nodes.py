@@ -109,7 +109,17 @@ def update(session: Session, values: Sequence[dict[str, Any]]) -> None:
 
 def remove_of_host(session: Session, host: str, *, now: datetime) -> list[str]:
     """Delete a host's nodes and record their removal in the sequence; return their UUIDs."""
-    uuids = [row.uuid for row in list_on_hosts(session, [host])]
+    return _remove(session, [row.uuid for row in list_on_hosts(session, [host])], now=now)
+
+
+def remove_unconfirmed(session: Session, uuids: Collection[str], *, now: datetime) -> list[str]:
+    """Delete those of these nodes that placement never confirmed, as ``remove_of_host`` does."""
+    node = models.ComputeNode
+    query = sa.select(node.uuid).where(node.uuid.in_(uuids), node.confirmed_at.is_(None))
+    return _remove(session, list(session.scalars(query)), now=now)
+
+
+def _remove(session: Session, uuids: list[str], *, now: datetime) -> list[str]:
     if not uuids:
         return []
     seq = host_seq.next_number(session)

@@ -240,6 +240,22 @@ def test_what_the_placement_api_adds_to_a_tree_is_that_cells(
     assert "belongs to another cell" in str(result.error)
 
 
+def test_a_part_of_a_host_is_no_host(signed: SignedPlacement, provider: str) -> None:
+    """An agent that knows its UUID could report it as its own in the same cell."""
+    child = a_provider(a_uuid(), parent_uuid=provider)
+    signed.victim.set_providers(CONTEXT, [a_provider(provider, children=[child])])
+    before = signed.state()
+    (result,) = signed.victim.set_providers(CONTEXT, [rewritten(child["uuid"])])
+    assert "a part of another one" in str(result.error)
+    assert signed.state() == before
+    rack = a_uuid()
+    engine = signed.manager.engine.resource_providers
+    engine.create(rack, f"rack-{rack}")
+    engine.update(provider, f"provider-{provider}", rack, may_reparent=True)
+    (result,) = signed.victim.set_providers(CONTEXT, [a_provider(provider)])
+    assert result.error is None  # below one that an operator made
+
+
 # Consumers
 
 

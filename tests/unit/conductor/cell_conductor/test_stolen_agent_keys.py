@@ -19,7 +19,15 @@ from placement.interface import PlacementAPI
 from rpc.transport import Bus
 from scheduler.interface import SchedulerAPI
 from tests import builders
-from tests.fixtures.cell import CELL_UUID, SCHEMA, Scheduler, a_build_request, a_conf, a_node
+from tests.fixtures.cell import (
+    CELL_UUID,
+    SCHEMA,
+    Scheduler,
+    a_build_request,
+    a_conf,
+    a_node,
+    node_uuid,
+)
 from tests.fixtures.databases import sqlite_with_tables
 from tests.fixtures.fake_placement import Placement
 from tests.fixtures.interfaces import an_rpc_server
@@ -163,3 +171,36 @@ def test_a_stolen_agents_key_reports_nothing_of_another_hosts_instance(
     assert report(stolen, host, request.instance_uuid) == "stale"
     found = cell.api("conductor").get_instance(CONTEXT, request.instance_uuid)
     assert (found.vm_state, found.host) == ("building", "victim")
+
+
+def nodes(cell: SignedCell) -> dict[str, str]:
+    with cell.database.reader() as session:
+        return {row.uuid: row.host for row in session.query(models.ComputeNode)}
+
+
+@pytest.mark.parametrize("whose", ["of-another-host", "of-another-cell"])
+def test_a_stolen_agents_key_uses_no_provider_uuid_of_another(
+    cell: SignedCell, stolen: CellConductorAPI, whose: str
+) -> None:
+    """Neither in a second node, nor in the place of its own; nothing is kept of it."""
+    before = nodes(cell)
+    uuid = node_uuid("victim") if whose == "of-another-host" else builders.a_uuid()
+    cell.placement.foreign = {uuid} - {node_uuid("victim")}
+    for name in ("second", "thief"):
+        reported = a_node("thief", uuid=uuid, node=name)
+        (result,) = stolen.report_compute_nodes(CONTEXT, "thief", [reported])
+        assert result.error
+    assert nodes(cell) == before
+    assert uuid not in cell.placement.providers.keys() - before.keys()
+
+
+def test_a_stolen_agents_key_reports_no_node_of_another_host(
+    cell: SignedCell, stolen: CellConductorAPI
+) -> None:
+    """The host's own node, or a new one of its name."""
+    before = nodes(cell)
+    for uuid in (node_uuid("victim"), builders.a_uuid()):
+        reported = a_node("victim", uuid=uuid)
+        (result,) = stolen.report_compute_nodes(CONTEXT, "thief", [reported])
+        assert "belongs to agent victim" in str(result.error)
+    assert nodes(cell) == before

@@ -110,13 +110,37 @@ def test_a_removed_node_is_gone_and_its_row_is_used_again() -> None:
     assert names(fleet, first, second) == ["host2"]
 
 
-def test_a_node_that_moved_is_not_removed_by_its_old_cell() -> None:
-    """The old cell's farewell may come after the new cell's greeting."""
+def cells_of(fleet: HostStore, *hosts: Host) -> list[str]:
+    table, _known = fleet.view([host.uuid for host in hosts])
+    found: list[str] = table.cell_uuid
+    return found
+
+
+def test_a_cell_takes_no_node_of_another(caplog: pytest.LogCaptureFixture) -> None:
+    """A stolen conductor's key could move other cells' hosts; the cell's own row is applied."""
+    fleet = a_fleet([host := a_host(free_ram_mb=1)])
+    host.values["free_ram_mb"] = 2
+    own = a_host("own", free_ram_mb=3)
+    for first in (0, 1):
+        batch = a_batch([host, own], cell=OTHER_CELL, full=not first, first_seq=first, last_seq=9)
+        fleet.apply(batch)
+    assert cells_of(fleet, host, own) == [CELL, OTHER_CELL]
+    assert free_ram_mb(fleet, host, own) == [1, 3]
+    assert len(caplog.records) == 1
+    fleet.apply(a_batch([], cell=OTHER_CELL, first_seq=9, last_seq=10, removed=[host.uuid]))
+    assert cells_of(fleet, host) == [CELL]
+
+
+def test_a_node_that_moved_is_its_new_cells_once_the_old_one_has_removed_it() -> None:
+    """The old cell's farewell may come after the new cell's greeting: that cell is asked again."""
     fleet = a_fleet([host := a_host()])
-    fleet.apply(a_batch([host], cell=OTHER_CELL, full=True))
+    fleet.apply(a_batch([host], cell=OTHER_CELL, full=True, last_seq=7))
     fleet.apply(a_batch([], first_seq=1, last_seq=2, removed=[host.uuid]))
-    table, _known = fleet.view([host.uuid])
-    assert table.cell_uuid == [OTHER_CELL]
+    assert cells_of(fleet, host) == []
+    heartbeat = a_batch([], cell=OTHER_CELL, first_seq=7, last_seq=8)
+    assert fleet.apply(heartbeat) is Outcome.GAP
+    fleet.apply(a_batch([host], cell=OTHER_CELL, full=True, last_seq=8))
+    assert cells_of(fleet, host) == [OTHER_CELL]
 
 
 def test_more_hosts_than_rows_make_room() -> None:

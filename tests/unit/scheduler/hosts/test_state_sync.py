@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from armillary import exception
+from armillary.context import Signer
 from objects.hosts.host_states import HostStateBatch
 from scheduler.hosts.host_store import HostStore
 from scheduler.hosts.state_sync import InstanceInfo, StateSync
@@ -398,3 +399,15 @@ def test_who_talks_nonsense_is_not_listened_to(hosts: Any) -> None:
     for tell in (scene.info.update, scene.info.delete, scene.info.sync):
         tell(hosts)
     assert (scene.seen(), scene.asked) == (({HERE}, 1), set())
+
+
+@pytest.mark.parametrize("method", ["update", "delete", "sync"])
+def test_a_cell_speaks_of_instances_on_its_own_hosts_alone(method: str) -> None:
+    """What its conductor's key signed about another cell's host is refused as a whole."""
+    scene = Scene()
+    other = Signer("thief", "cell_conductor", OTHER_CELL)
+    with pytest.raises(exception.NotItsOwn, match="host a is in another cell"):
+        getattr(scene.info, method)({"a": [TOLD]}, other)
+    assert scene.seen() == ({HERE}, 1)
+    assert scene.asked == set()
+    getattr(scene.info, method)({"a": [HERE]}, Signer("own", "cell_conductor", CELL))
