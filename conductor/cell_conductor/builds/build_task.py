@@ -65,13 +65,12 @@ class Build(base_task.Task[models.InstanceBuild]):
         """Store instances and builds in one transaction and return leases for :meth:`run`.
 
         Requests that are stored already, or were and are deleted, are left alone. Raises Invalid
-        and stores nothing if a request names no host.
+        and stores nothing if a request names no host, or a host of another cell: a build that
+        fails on all its hosts releases what its instance holds, and only the instance's own cell
+        may do so.
         """
         for request in requests:
-            if not request.selections:
-                raise exception.Invalid(
-                    reason=f"build request {request.instance_uuid} has no selected host"
-                )
+            _refuse_elsewhere(request, str(self._conf.cell.uuid))
         try:
             return self._database.run_in_writer(lambda s: self._store(s, context, requests))
         except db_exception.DBDuplicateEntry:  # the same requests were handed over concurrently
@@ -258,6 +257,20 @@ class Build(base_task.Task[models.InstanceBuild]):
 
         self._database.run_in_writer(end)
         return []
+
+
+def _refuse_elsewhere(request: BuildRequest, cell_uuid: str) -> None:
+    """Raise Invalid unless a request names hosts, and all of them are of this cell."""
+    if not request.selections:
+        raise exception.Invalid(
+            reason=f"build request {request.instance_uuid} has no selected host"
+        )
+    for chosen in request.selections:
+        if chosen.cell_uuid != cell_uuid:
+            raise exception.Invalid(
+                reason=f"build request {request.instance_uuid} is for host {chosen.service_host} "
+                f"of the cell {chosen.cell_uuid}; this is the cell {cell_uuid}"
+            )
 
 
 def _put_on_first_host(request: BuildRequest) -> None:

@@ -167,6 +167,19 @@ def test_a_request_without_a_host_is_refused_whole(cell: Cell) -> None:
     assert cell.rows(models.Instance) == []
 
 
+@pytest.mark.parametrize("position", [0, 1], ids=["chosen", "alternate"])
+def test_a_request_for_another_cell_releases_nothing(cell: Cell, position: int) -> None:
+    """Wherever it came from: this cell does not know the instance, and leaves its claims alone."""
+    request = all_good(cell)
+    request.selections[position].cell_uuid = "5f3a4b1e-0000-4000-8000-000000000002"
+    held = cell.placement.held[request.instance_uuid] = {"a host of that cell"}
+    with pytest.raises(exception.Invalid, match="this is the cell"):
+        cell.build.store(admin_context(), [request])
+    cell.settle()
+    assert cell.rows(models.Instance) == []
+    assert cell.placement.held == {request.instance_uuid: held}
+
+
 def test_storing_two_hundred_takes_as_many_statements_as_storing_two(cell: Cell) -> None:
     """Bulk inserts: the number of statements does not grow with the number of instances."""
     three_hosts(cell)
