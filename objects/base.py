@@ -36,7 +36,8 @@ class _FieldPlan:
     plain: type | None
     """Values of exactly this type need no conversion."""
     is_nullable: bool
-    holds_objects: bool
+    object_name: str | None
+    """Class of the object, or of those in the list, that the field holds."""
 
 
 class ArmillaryObjectRegistry(ovo.VersionedObjectRegistry):
@@ -119,7 +120,7 @@ class ArmillaryObject(DeclaredFields):
         """Return the changed fields; a faster version of the library's method."""
         changes = {name for name in self._changed_fields if name in self.fields}
         for plan in self._plans:
-            value = self.__dict__.get(plan.attribute) if plan.holds_objects else None
+            value = self.__dict__.get(plan.attribute) if plan.object_name else None
             if isinstance(value, ovo.VersionedObject) and value.obj_what_changed():
                 changes.add(plan.name)
         return changes
@@ -180,6 +181,8 @@ class ArmillaryObject(DeclaredFields):
             if value is _UNSET:
                 continue
             if type(value) is not plan.plain and not (value is None and plan.is_nullable):
+                if plan.object_name is not None:
+                    cls._refuse_others(plan, value)
                 value = plan.field.from_primitive(made, plan.name, value)
                 value = plan.field.coerce(made, plan.name, value)
             values[plan.attribute] = value
@@ -191,6 +194,17 @@ class ArmillaryObject(DeclaredFields):
             made.obj_set_defaults_quietly()
             made._changed_fields = changed
         return made
+
+    @classmethod
+    def _refuse_others(cls, plan: _FieldPlan, value: Any) -> None:
+        """Raise ValueError for the wire form of an object of another class than the field's.
+
+        The library would make it, whatever that costs, and only then refuse it.
+        """
+        for each in value if isinstance(value, list) else [value]:
+            name = each.get(cls.primitive_key("name")) if isinstance(each, dict) else None
+            if name not in (None, plan.object_name):
+                raise ValueError(f"{plan.name} must be {plan.object_name}, not {name!a:.80}")
 
     def to_plain(self) -> dict[str, Any]:
         """Return the set fields as JSON-ready values; nested objects become plain dicts."""
@@ -232,7 +246,7 @@ def _plan(name: str, field: Any) -> _FieldPlan:
         field=field,
         plain=_PLAIN.get(type(field)),
         is_nullable=field.nullable,
-        holds_objects=isinstance(field, _HOLD_OBJECTS),
+        object_name=field.objname if isinstance(field, _HOLD_OBJECTS) else None,
     )
 
 

@@ -46,6 +46,7 @@ class RpcClient:
         self._cap = as_cap(version_cap)
         self._timeout_seconds = timeout_seconds
         self._times = ClientTimes(self._topic)
+        self._serializer = bus.serializer
         self._client = bus.client(
             self._topic,
             version=interface.VERSION,
@@ -91,7 +92,7 @@ class RpcClient:
         )
         answer = self._sent(name, timeout, lambda: prepared.call(context, name, **arguments))
         try:
-            return method.decode_answer(answer)
+            return method.decode_answer(answer, partial(self._serializer.rebuild, context))
         except exception.Invalid as error:
             raise exception.RpcFailed(
                 method=method.name, topic=self._topic, reason=f"wrong answer: {error}"

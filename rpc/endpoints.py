@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, TypeVar
 
 from armillary.context import RequestContext
 from rpc.interface import Interface, Method
+from rpc.serializer import ObjectSerializer
 
 AnyInterface = TypeVar("AnyInterface", bound=Interface)
 
@@ -46,13 +48,18 @@ class _LocalSender:
         """Do nothing: this process is alive."""
 
 
-def wire_handlers_of(interface: type[Interface], endpoints: Iterable[Any]) -> dict[str, Handler]:
+def wire_handlers_of(
+    interface: type[Interface], endpoints: Iterable[Any], serializer: ObjectSerializer
+) -> dict[str, Handler]:
     """Return the handler of each declared method, for arguments and answers in wire form.
 
     Raises TypeError as :func:`handlers_of` does.
     """
     handlers = handlers_of(interface, endpoints)
-    return {name: _converting(interface.METHODS[name], each) for name, each in handlers.items()}
+    return {
+        name: _converting(interface.METHODS[name], each, serializer)
+        for name, each in handlers.items()
+    }
 
 
 def handlers_of(interface: type[Interface], endpoints: Iterable[Any]) -> dict[str, Handler]:
@@ -80,11 +87,12 @@ def _handler(interface: type[Interface], method: Method, endpoints: Iterable[Any
     return handler
 
 
-def _converting(method: Method, handler: Handler) -> Handler:
-    if method.answer_codec is None and not method.argument_codecs:
+def _converting(method: Method, handler: Handler, serializer: ObjectSerializer) -> Handler:
+    if method.answer_codec is None and not method.argument_codecs and not method.objects:
         return handler
 
     def convert(context: RequestContext, **arguments: Any) -> Any:
-        return method.encode_answer(handler(context, **method.decode(arguments)))
+        made = method.decode(arguments, partial(serializer.rebuild, context))
+        return method.encode_answer(handler(context, **made))
 
     return convert

@@ -20,15 +20,20 @@ from armillary.context import RequestContext
 from rpc.authority import Caller
 from rpc.client import RpcClient
 from rpc.dataclass_codec import Codec, codec_of
+from rpc.declared_objects import Declared, declared_objects
 from rpc.version_caps import VersionCap, fits
 
 if TYPE_CHECKING:
     from rpc.transport import Bus
 
+Rebuild = Callable[[Any, Declared], Any]
+"""Makes the declared objects in a value that is in wire form. Raises Invalid."""
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
 _SELF, _CONTEXT, _TIMEOUT = "self", "context", "timeout_seconds"
+_ANSWER = "return"
 _DECLARED = "declared"
 _NONE: Mapping[str, str] = MappingProxyType({})
 
@@ -75,6 +80,8 @@ class Method:
     hints: Mapping[str, Any]
     argument_codecs: Mapping[str, Codec]
     answer_codec: Codec | None
+    objects: Mapping[str, Declared] = dataclasses.field(default_factory=dict)
+    """Parameters, and "return", whose hints name versioned objects, with the names of these."""
 
     def sent_names(self, addressed_by: str | None) -> list[str]:
         """Return the parameters whose values are in the message."""
@@ -105,18 +112,23 @@ class Method:
         encoded = {name: codecs[name].encode(arguments[name]) for name in codecs.keys() & arguments}
         return {**arguments, **encoded}
 
-    def decode(self, arguments: dict[str, object]) -> dict[str, object]:
-        """Return the arguments with dataclasses made again. Raises Invalid."""
-        codecs = self.argument_codecs
-        decoded = {name: codecs[name].decode(arguments[name]) for name in codecs.keys() & arguments}
-        return {**arguments, **decoded}
+    def decode(self, arguments: dict[str, object], rebuild: Rebuild) -> dict[str, object]:
+        """Return the arguments with declared objects and dataclasses made again. Raises Invalid."""
+        made = dict(arguments)
+        for name in self.objects.keys() & arguments:
+            made[name] = rebuild(made[name], self.objects[name])
+        for name in self.argument_codecs.keys() & arguments:
+            made[name] = self.argument_codecs[name].decode(made[name])
+        return made
 
     def encode_answer(self, answer: Any) -> Any:
         """Return an answer with dataclasses in wire form."""
         return answer if self.answer_codec is None else self.answer_codec.encode(answer)
 
-    def decode_answer(self, answer: Any) -> Any:
-        """Return an answer with dataclasses made again. Raises Invalid."""
+    def decode_answer(self, answer: Any, rebuild: Rebuild) -> Any:
+        """Return an answer with declared objects and dataclasses made again. Raises Invalid."""
+        if _ANSWER in self.objects:
+            answer = rebuild(answer, self.objects[_ANSWER])
         return answer if self.answer_codec is None else self.answer_codec.decode(answer)
 
 
@@ -248,8 +260,13 @@ def _declarer(
                 if parameter.default is not parameter.empty
             },
             hints=hints,
-            answer_codec=codecs.pop("return", None),
+            answer_codec=codecs.pop(_ANSWER, None),
             argument_codecs=codecs,
+            objects={
+                name: declared
+                for name, hint in hints.items()
+                if (declared := declared_objects(hint)) is None or declared
+            },
         )
 
         @functools.wraps(function)

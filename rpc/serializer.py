@@ -8,9 +8,21 @@ import oslo_messaging
 from oslo_versionedobjects import base as ovo
 from oslo_versionedobjects import exception as ovo_exception
 
+from armillary import exception
 from armillary.context import RequestContext, Signer
 from objects.base import ArmillaryObject
+from rpc.declared_objects import Declared
 from rpc.timing import SENT_AT
+
+DEPTH_MAX = 64
+"""Maximum nesting of lists and dicts around the objects in a message."""
+
+_MALFORMED = (
+    ovo_exception.UnsupportedObjectError, LookupError, TypeError, ValueError, AttributeError,
+    RecursionError,
+)  # fmt: skip
+"""What making an object of wrong fields may raise."""
+_NAME = ArmillaryObject.primitive_key("name")
 
 
 class VerifiedContext(dict[str, object]):
@@ -30,7 +42,10 @@ class BackportAPI(Protocol):
 
 
 class ObjectSerializer(oslo_messaging.Serializer):  # type: ignore[misc]
-    """Serialises versioned objects inside lists, tuples and dicts; contexts as plain dicts."""
+    """Serialises versioned objects inside lists, tuples and dicts; contexts as plain dicts.
+
+    What is received stays in wire form until :meth:`rebuild`.
+    """
 
     def __init__(self) -> None:
         self._backport: BackportAPI | None = None
@@ -49,13 +64,46 @@ class ObjectSerializer(oslo_messaging.Serializer):  # type: ignore[misc]
         return entity
 
     def deserialize_entity(self, context: Any, entity: Any) -> Any:
+        """Return the wire form; :meth:`rebuild` makes what the message's method declares."""
+        return entity
+
+    def rebuild(
+        self, context: Any, entity: Any, declared: Declared = None, *, depth_max: int = DEPTH_MAX
+    ) -> Any:
+        """Make the objects in a received value; only declared ones.
+
+        Raises Invalid for any other object, for one whose fields are wrong, and for a value that is
+        nested too deeply.
+        """
         if isinstance(entity, dict):
             if ArmillaryObject.is_primitive(entity):
-                return self._to_object(context, entity)
-            return {key: self.deserialize_entity(context, value) for key, value in entity.items()}
+                return self._checked_object(context, entity, declared)
+            _check_depth(depth_max)
+            return {
+                key: self.rebuild(context, value, declared, depth_max=depth_max - 1)
+                for key, value in entity.items()
+            }
         if isinstance(entity, list | tuple):
-            return [self.deserialize_entity(context, item) for item in entity]
+            _check_depth(depth_max)
+            return [
+                self.rebuild(context, item, declared, depth_max=depth_max - 1) for item in entity
+            ]
         return entity
+
+    def _checked_object(
+        self, context: Any, primitive: dict[str, Any], declared: Declared
+    ) -> ArmillaryObject:
+        name = primitive[_NAME]
+        if declared is not None and not (isinstance(name, str) and name in declared):
+            raise exception.Invalid(
+                reason=f"the object {name!a:.80} is not one of {', '.join(sorted(declared))}"
+            )
+        try:
+            return self._to_object(context, primitive)
+        except _MALFORMED as error:
+            raise exception.Invalid(
+                reason=f"the object {name!a:.80} is malformed: {error!s:.200}"
+            ) from error
 
     def _to_object(self, context: Any, primitive: dict[str, Any]) -> ArmillaryObject:
         try:
@@ -63,9 +111,9 @@ class ObjectSerializer(oslo_messaging.Serializer):  # type: ignore[misc]
         except ovo_exception.IncompatibleObjectVersion:
             if self._backport is None:
                 raise
-            name = primitive[ArmillaryObject.primitive_key("name")]
-            supported = ovo.obj_tree_get_versions(name)
-            made = self._backport.object_backport_versions(context, primitive, supported)
+            supported = ovo.obj_tree_get_versions(primitive[_NAME])
+            older = self._backport.object_backport_versions(context, primitive, supported)
+            made = ArmillaryObject.obj_from_primitive(older, context=context)
         return made
 
     def serialize_context(self, context: RequestContext) -> dict[str, Any]:
@@ -76,3 +124,8 @@ class ObjectSerializer(oslo_messaging.Serializer):  # type: ignore[misc]
         made.signer = context.signer if isinstance(context, VerifiedContext) else None
         made.update_store()  # later log lines of this thread belong to this message
         return made
+
+
+def _check_depth(depth_left: int) -> None:
+    if depth_left <= 0:
+        raise exception.Invalid(reason=f"a value is nested more than {DEPTH_MAX} levels deep")

@@ -13,6 +13,7 @@ from armillary import exception
 from armillary.context import RequestContext
 from rpc.endpoints import Handler, wire_handlers_of
 from rpc.interface import Interface
+from rpc.serializer import ObjectSerializer
 from rpc.signing import dispatch
 from rpc.signing.message_signer import MessageSigner
 from rpc.signing.place import Place
@@ -48,9 +49,11 @@ class _DeclaredMethods:
     Their ArmillaryErrors go to the caller and are not logged.
     """
 
-    def __init__(self, interface: type[Interface], endpoints: Iterable[Any]) -> None:
+    def __init__(
+        self, interface: type[Interface], endpoints: Iterable[Any], serializer: ObjectSerializer
+    ) -> None:
         self.target = oslo_messaging.Target(version=interface.VERSION)
-        for name, handler in wire_handlers_of(interface, endpoints).items():
+        for name, handler in wire_handlers_of(interface, endpoints, serializer).items():
             setattr(self, name, _exposed(_without_inner_details(interface, name, handler)))
 
 
@@ -98,7 +101,7 @@ class RpcServer:
         server: str,
         endpoints: Iterable[Any],
         executor: str,
-        serializer: oslo_messaging.Serializer,
+        serializer: ObjectSerializer,
         place: Place,
         post: MessageSigner | None = None,
     ) -> None:
@@ -108,7 +111,7 @@ class RpcServer:
         self._server = oslo_messaging.get_rpc_server(
             transport,
             oslo_messaging.Target(topic=topic, server=server),
-            [_DeclaredMethods(interface, endpoints), _BaseEndpoint(post)],
+            [_DeclaredMethods(interface, endpoints, serializer), _BaseEndpoint(post)],
             serializer=serializer,
             access_policy=oslo_messaging.ExplicitRPCAccessPolicy,
             **_server_options(executor),

@@ -1,14 +1,15 @@
 """RPC interface of the scheduler."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from armillary.context import RequestContext
 from objects.aggregate import Aggregate
+from objects.cluster_facts import ClusterFacts
 from objects.destinations import Destinations
 from objects.hosts.host_states import HostStateBatch
 from objects.packed.scheduling_batch import SchedulingAnswers, SchedulingBatch
 from objects.request_spec import RequestSpec
+from objects.zones.known_zones import KnownZones
 from objects.zones.zone_answer import ZoneAnswer
 from objects.zones.zone_query import ZoneQuery
 from rpc.authority import CELL, CELL_OF_BATCH, CONDUCTOR
@@ -85,13 +86,8 @@ class SchedulerAPI(Interface):
         """
 
     @call(CONDUCTOR)
-    def get_zones(self, context: RequestContext) -> dict[str, Any]:
-        """Return what is known of this zone and its children.
-
-        ``own`` is the last ZoneSummary, None before the first; ``zones`` has a dict for each child:
-        ``name``, ``state`` (online, stale, offline, disabled), ``last_seen`` (ISO 8601, or None)
-        and ``summary`` (its last ZoneSummary, or None).
-        """
+    def get_zones(self, context: RequestContext) -> KnownZones:
+        """Return what is known of this zone and its children."""
 
     @call(CONDUCTOR)
     def refresh_zones(self, context: RequestContext) -> None:
@@ -102,7 +98,7 @@ class SchedulerAPI(Interface):
         """Push changed host states; a sequence gap reveals losses."""
 
     @fanout(CONDUCTOR)
-    def update_cluster_metadata(self, context: RequestContext, metadata: dict[str, object]) -> None:
+    def update_cluster_metadata(self, context: RequestContext, metadata: ClusterFacts) -> None:
         """Push cells and aggregates; see ``SuperConductorAPI.get_cluster_metadata``."""
 
     # Incremental updates

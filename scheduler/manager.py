@@ -15,11 +15,13 @@ from armillary.periodic import PeriodicTask
 from conductor.cell_conductor.interface import HostStatesAPI
 from conductor.super_conductor.interface import SuperConductorAPI
 from objects.aggregate import Aggregate
+from objects.cluster_facts import ClusterFacts
 from objects.destinations import Destinations
 from objects.hosts.host_states import HostStateBatch
 from objects.packed.scheduling_batch import SchedulingAnswers, SchedulingBatch
 from objects.request_spec import RequestSpec
 from objects.traces.decision_trace import DecisionTrace
+from objects.zones.known_zones import KnownZones
 from objects.zones.zone_answer import ZoneAnswer
 from objects.zones.zone_query import ZoneQuery
 from placement.interface import PlacementAPI
@@ -237,9 +239,9 @@ class SchedulerManager:
             raise exception.Unavailable(reason=str(stuck)) from stuck
         return answer
 
-    def get_zones(self, context: RequestContext) -> dict[str, object]:
+    def get_zones(self, context: RequestContext) -> KnownZones:
         """Return what is known of this zone and its children."""
-        return dict(NOTHING_KNOWN) if self._zones is None else self._zones.describe()
+        return NOTHING_KNOWN.copy() if self._zones is None else self._zones.describe()
 
     def refresh_zones(self, context: RequestContext) -> None:
         """Push this zone's summary, and ask the children to push theirs."""
@@ -308,7 +310,7 @@ class SchedulerManager:
         self._sync.apply_batch(batch)
         self._note_change()
 
-    def update_cluster_metadata(self, context: RequestContext, metadata: dict[str, object]) -> None:
+    def update_cluster_metadata(self, context: RequestContext, metadata: ClusterFacts) -> None:
         """Apply a push from the super conductor."""
         self._sync.take_facts(metadata)
 

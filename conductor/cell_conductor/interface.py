@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from armillary.context import RequestContext
+from objects.base import ArmillaryObject
 from objects.hosts.compute_node import ComputeNode
 from objects.hosts.host_answers import HostRequest, NodeReportResult, ServiceChanges
 from objects.hosts.host_states import HostStateBatch
@@ -442,9 +443,9 @@ class CellConductorAPI(Interface):
 
     @call(AGENT, SCHEDULER, CONDUCTOR, API)
     def object_backport_versions(
-        self, context: RequestContext, objinst: Any, object_versions: dict[str, str]
-    ) -> Any:
-        """Return a newer object in the versions that the caller knows."""
+        self, context: RequestContext, objinst: ArmillaryObject, object_versions: dict[str, str]
+    ) -> dict[str, Any]:
+        """Return a newer object in wire form, in the versions that the caller knows."""
 
 
 class HostStatesAPI(Interface):

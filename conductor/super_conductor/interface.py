@@ -6,6 +6,7 @@ from typing import Any
 from armillary.context import RequestContext
 from objects.aggregate import Aggregate, AggregateChanges
 from objects.allocation import AllocationPage
+from objects.cluster_facts import ClusterFacts
 from objects.flavor import Flavor
 from objects.hosts.host_answers import (
     AvailabilityZone,
@@ -407,12 +408,8 @@ class SuperConductorAPI(Interface):
         """
 
     @call(SCHEDULER)
-    def get_cluster_metadata(self, context: RequestContext) -> dict[str, Any]:
-        """Return the metadata that every scheduler needs.
-
-        {"seq": int, "cells": [{"uuid", "name", "disabled"}], "aggregates": [Aggregate]}; ``seq``
-        increases with every change.
-        """
+    def get_cluster_metadata(self, context: RequestContext) -> ClusterFacts:
+        """Return the metadata that every scheduler needs."""
 
     # Between cells, called by the conductor of the cell ``cell_uuid``. They raise
     # CellUnavailable, Conflict when the instance does not (or no longer) change cells in that

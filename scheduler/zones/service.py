@@ -4,7 +4,7 @@ import logging
 import random
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -15,6 +15,7 @@ from armillary.context import RequestContext, admin_context
 from armillary.outage_log import OutageLog
 from armillary.periodic import PeriodicTask
 from conductor.super_conductor.zones.interface import ZoneSummariesAPI
+from objects.zones.known_zones import KnownZones
 from objects.zones.zone_answer import ZoneAnswer
 from objects.zones.zone_query import ZoneQuery
 from objects.zones.zone_summary import ZoneSummary
@@ -124,7 +125,7 @@ class ZoneService:
         """Answer a parent's query."""
         return self.search.answer(context, query)
 
-    def describe(self) -> dict[str, object]:
+    def describe(self) -> KnownZones:
         """Return the response of ``SchedulerAPI.get_zones``."""
         return {
             "own": self._pushing.last,
@@ -171,7 +172,7 @@ def make_zone_service(
     return ZoneService(conf, driver=driver, **parts)
 
 
-NOTHING_KNOWN: Mapping[str, Any] = {"own": None, "zones": []}
+NOTHING_KNOWN: KnownZones = {"own": None, "zones": []}
 """Response for a deployment without zones."""
 
 

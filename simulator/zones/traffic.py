@@ -107,15 +107,13 @@ class DirectLinks:
         )
         traffic.questions += 1
         traffic.question_bytes += len(question)
-        received: ZoneQuery = _SERIALIZER.deserialize_entity(
-            None, json.loads(question)["args"]["query"]
-        )
+        received: ZoneQuery = _SERIALIZER.rebuild(None, json.loads(question)["args"]["query"])
         answered = self._answerers[name].answer(context, received)
         traffic.entries_max = max(traffic.entries_max, len(answered.host_ids))
         answer = _written({"result": _SERIALIZER.serialize_entity(None, answered)})
         traffic.answer_bytes += len(answer)
         traffic.answer_bytes_max = max(traffic.answer_bytes_max, len(answer))
-        read: ZoneAnswer = _SERIALIZER.deserialize_entity(None, json.loads(answer)["result"])
+        read: ZoneAnswer = _SERIALIZER.rebuild(None, json.loads(answer)["result"])
         return read
 
 
@@ -130,7 +128,7 @@ def over_the_wire(summary: ZoneSummary, traffic: Traffic) -> ZoneSummary:
     traffic.summaries += 1
     traffic.summary_bytes += len(text)
     traffic.summary_bytes_max = max(traffic.summary_bytes_max, len(text))
-    read: ZoneSummary = _SERIALIZER.deserialize_entity(None, json.loads(text)["args"]["summary"])
+    read: ZoneSummary = _SERIALIZER.rebuild(None, json.loads(text)["args"]["summary"])
     return read
 
 

@@ -87,7 +87,7 @@ class SimServer:
         self._bus = bus
         self._topic = interface.TOPIC
         self._name = name
-        self._handlers = wire_handlers_of(interface, endpoints)
+        self._handlers = wire_handlers_of(interface, endpoints, bus.serializer)
 
     def start(self) -> None:
         self._bus.broker.servers.append(self)

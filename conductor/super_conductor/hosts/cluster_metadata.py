@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Iterable
-from typing import Any
 
 from sqlalchemy.orm import Session
 
@@ -10,6 +9,7 @@ from armillary.context import RequestContext, admin_context
 from armillary.db import Database
 from conductor.super_conductor.db import aggregates, cells, host_mappings, metadata_seq, zones
 from objects.aggregate import Aggregate
+from objects.cluster_facts import ClusterFacts
 from placement.interface import PlacementAPI
 from scheduler.interface import SchedulerAPI
 
@@ -31,7 +31,7 @@ class MetadataPublisher:
         self._placement = placement
         self._seq_pushed = -1
 
-    def get_cluster_metadata(self, context: RequestContext) -> dict[str, Any]:
+    def get_cluster_metadata(self, context: RequestContext) -> ClusterFacts:
         """See ``SuperConductorAPI``."""
         with self._database.reader() as session:
             return self._read(session)
@@ -105,7 +105,7 @@ class MetadataPublisher:
             return aggregates.list_aggregates(session)
 
     @staticmethod
-    def _read(session: Session) -> dict[str, Any]:
+    def _read(session: Session) -> ClusterFacts:
         return {
             # Read first: newer data with an older number is pushed again; the reverse would get
             # lost.

@@ -5,6 +5,7 @@ its arguments and answers.
 """
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from armillary import exception
@@ -13,8 +14,11 @@ from conductor.super_conductor.interface import SuperConductorAPI
 from objects.instances.server_answers import InstanceMarker, ServerPage
 from objects.instances.server_filters import ServerFilters
 from rpc.interface import Interface, Method, call
+from rpc.serializer import ObjectSerializer
 
 LIST_SERVERS = "list_servers"
+
+_rebuild = partial(ObjectSerializer().rebuild, None)
 
 
 class _Forwarded(Interface):
@@ -42,7 +46,7 @@ def encode_arguments(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 def decode_arguments(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments of a request from their wire form. Raises Invalid."""
-    return _declared(name).decode(dict(arguments))
+    return _declared(name).decode(dict(arguments), _rebuild)
 
 
 def encode_answer(name: str, answer: Any) -> Any:
@@ -53,7 +57,7 @@ def encode_answer(name: str, answer: Any) -> Any:
 def decode_answer(name: str, answer: Any) -> Any:
     """Return an answer from its wire form. Raises RpcFailed for a wrong one."""
     try:
-        return _declared(name).decode_answer(answer)
+        return _declared(name).decode_answer(answer, _rebuild)
     except exception.Invalid as error:
         raise exception.RpcFailed(
             method=name, topic="zone", reason=f"wrong answer: {error}"

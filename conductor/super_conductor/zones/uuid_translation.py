@@ -47,7 +47,7 @@ class UuidTranslation:
         if not self._names:
             return answer
         text = json.dumps(_SERIALIZER.serialize_entity(None, answer))
-        renamed: T = _SERIALIZER.deserialize_entity(None, json.loads(self.in_text(text)))
+        renamed: T = _SERIALIZER.rebuild(None, json.loads(self.in_text(text)))
         return renamed
 
     @contextmanager

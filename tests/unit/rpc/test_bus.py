@@ -12,6 +12,7 @@ from kombu.transport import get_transport_cls, memory
 from armillary import exception
 from armillary.context import admin_context
 from objects.flavor import Flavor
+from objects.image_meta import ImageMeta
 from rpc import memory_transport
 from rpc.interface import Interface, call, cast, fanout
 from rpc.transport import Bus
@@ -32,6 +33,10 @@ class Echo:
 
     def echo(self, context, value):
         return {"value": value, "request_id": context.request_id}
+
+    def echo_flavors(self, context, value):
+        assert all(isinstance(each, Flavor) for each in value["flavors"])
+        return self.echo(context, value)
 
     def hear(self, context, value):
         with self.changed:
@@ -70,6 +75,11 @@ class EchoAPI(Interface):
 
     @call()
     def echo(self, context, value): ...
+
+    @call()
+    def echo_flavors(
+        self, context, value: dict[str, list[Flavor]]
+    ) -> dict[str, dict[str, list[Flavor]]]: ...
 
     @cast()
     def hear(self, context, value): ...
@@ -159,8 +169,27 @@ def test_objects_inside_containers_cross_the_wire(serve, api):
     """A versioned object in a list in a dict arrives as an object."""
     serve()
     flavor = Flavor.from_values(flavorid="1", name="small", vcpus=2, memory_mb=512)
-    answer = api.echo(admin_context(), {"flavors": [flavor]})
+    answer = api.echo_flavors(admin_context(), {"flavors": [flavor]})
     assert answer["value"]["flavors"][0].vcpus == 2
+
+
+def test_objects_that_a_method_does_not_declare_stay_plain(serve, api):
+    """Whatever is in an argument or an answer, only what its type names is made of it."""
+    endpoint = serve()
+    flavor = Flavor.from_values(flavorid="1", name="small", vcpus=2, memory_mb=512)
+    primitive = flavor.obj_to_primitive()
+    assert api.echo(admin_context(), flavor)["value"] == primitive
+    api.hear(admin_context(), [flavor])
+    endpoint.wait_for(1)
+    assert endpoint.heard == [[primitive]]
+
+
+def test_another_object_than_the_declared_one_is_refused(serve, api):
+    """Before anything is made of it, and told to the caller in one sentence."""
+    serve()
+    image = ImageMeta.from_values(id=str(uuid.uuid4()), name="loop")
+    with pytest.raises(exception.Invalid, match="ImageMeta' is not one of Flavor"):
+        api.echo_flavors(admin_context(), {"flavors": [image]})
 
 
 def test_our_errors_arrive_as_their_own_class_with_their_facts(serve, api):

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import tracemalloc
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import pytest
 from oslo_versionedobjects import exception as ovo_exception
 from oslo_versionedobjects import fixture
 
+from armillary import exception
 from armillary.context import admin_context
 from conductor.cell_conductor.endpoints import backports
 from objects import base, fields
-from rpc.serializer import ObjectSerializer
+from objects.cluster_facts import ClusterFacts
+from objects.flavor import Flavor
+from objects.instance_fault import InstanceFault
+from objects.instances.server_answers import ServerPage
+from objects.packed.provider_uuids import ProviderUUIDs
+from objects.request_spec import RequestSpec
+from rpc.declared_objects import declared_objects
+from rpc.serializer import DEPTH_MAX, ObjectSerializer
 
 
 class Newer(base.ArmillaryObject):
@@ -61,10 +70,10 @@ class Conductor:
     ) -> Any:
         self.asked.append(object_versions)
         self._releases.run(Newer)
-        received = ObjectSerializer().deserialize_entity(context, objinst)
+        received = ObjectSerializer().rebuild(context, objinst)
         answer = backports.backport(received, object_versions)
         self._releases.run(Older)
-        return ObjectSerializer().deserialize_entity(context, answer)
+        return answer
 
 
 class Releases:
@@ -97,7 +106,7 @@ def test_an_older_peer_has_newer_objects_rewritten(releases: Releases) -> None:
     conductor = Conductor(releases)
     serializer = ObjectSerializer()
     serializer.backport_with(conductor)
-    (received,) = serializer.deserialize_entity(admin_context(), message)
+    (received,) = serializer.rebuild(admin_context(), message)
     assert received.to_plain() == {"name": "outer", "inner": {"name": "inner", "inner": None}}
     assert (received.VERSION, received.inner.VERSION) == ("1.0", "1.0")
     assert conductor.asked == [{"MadeUp": "1.0"}]
@@ -108,7 +117,7 @@ def test_without_a_conductor_a_newer_object_is_an_error(releases: Releases) -> N
     message = a_newer_message(releases)
     releases.run(Older)
     with pytest.raises(ovo_exception.IncompatibleObjectVersion):
-        ObjectSerializer().deserialize_entity(admin_context(), message)
+        ObjectSerializer().rebuild(admin_context(), message)
 
 
 def test_an_older_object_gets_the_defaults_of_newer_fields(releases: Releases) -> None:
@@ -116,6 +125,77 @@ def test_an_older_object_gets_the_defaults_of_newer_fields(releases: Releases) -
     releases.run(Older)
     message = ObjectSerializer().serialize_entity(admin_context(), Older.from_values(name="a"))
     releases.run(Newer)
-    received = ObjectSerializer().deserialize_entity(admin_context(), message)
+    received = ObjectSerializer().rebuild(admin_context(), message)
     assert (received.name, received.colour) == ("a", "grey")
     assert received.obj_what_changed() == set()
+
+
+def wire(made: base.ArmillaryObject) -> dict[str, Any]:
+    primitive: dict[str, Any] = made.obj_to_primitive()
+    return primitive
+
+
+FLAVOR = Flavor.from_values(flavorid="1", name="small", vcpus=1, memory_mb=1)
+
+
+def test_only_declared_objects_are_made() -> None:
+    """In a list in a dict, too; any other is refused before its fields are read."""
+    serializer, sent = ObjectSerializer(), {"flavors": [wire(FLAVOR)]}
+    assert serializer.rebuild(None, sent, frozenset({"Flavor"}))["flavors"][0].vcpus == 1
+    with pytest.raises(exception.Invalid, match="'Flavor' is not one of Instance"):
+        serializer.rebuild(None, sent, frozenset({"Instance"}))
+
+
+def test_a_bomb_in_a_declared_objects_field_is_not_made() -> None:
+    """An object of another class in place of a flavor: half a GB, from a message of 40 kB."""
+    bomb = wire(ProviderUUIDs.from_values(ids=[], uuids=[]))
+    bomb["armillary_object.data"]["ids"] = {
+        "kind": "i", "shape": [1_000_000], "columns": [{"first": 0, "steps": {"all": 1}}],
+    }  # fmt: skip
+    sent = wire(RequestSpec.from_values(flavor=FLAVOR))
+    sent["armillary_object.data"]["flavor"] = bomb
+    tracemalloc.start()
+    try:
+        with pytest.raises(exception.Invalid, match="flavor must be Flavor, not 'ProviderUUIDs'"):
+            ObjectSerializer().rebuild(None, sent, frozenset({"RequestSpec"}))
+        assert tracemalloc.get_traced_memory()[1] < 1_000_000
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"armillary_object.data": None},
+        {"armillary_object.data": {"vcpus": "many"}},
+        {"armillary_object.data": {"extra_specs": [[]]}},
+        {"armillary_object.version": 7},
+        {"armillary_object.namespace": "nova"},
+        {"armillary_object.name": "MadeUp"},
+        {"armillary_object.name": ["Flavor"]},
+        {"armillary_object.changes": 7},
+    ],
+)
+def test_a_forged_object_is_refused_in_one_sentence(change: dict[str, Any]) -> None:
+    """No error of a library reaches a log with its traceback."""
+    with pytest.raises(exception.Invalid):
+        ObjectSerializer().rebuild(None, {**wire(FLAVOR), **change}, frozenset({"Flavor"}))
+
+
+@pytest.mark.parametrize("wrap", [lambda value: [value], lambda value: {"x": value}])
+def test_a_value_is_not_nested_without_end(wrap: Callable[[Any], Any]) -> None:
+    """Whatever the parser lets through."""
+    value: Any = 1
+    for _ in range(DEPTH_MAX):
+        value = wrap(value)
+    ObjectSerializer().rebuild(None, value, frozenset())
+    with pytest.raises(exception.Invalid, match="nested"):
+        ObjectSerializer().rebuild(None, wrap(value), frozenset())
+
+
+def test_a_declaration_names_the_objects_of_its_parts() -> None:
+    """Through lists, optional values, dataclasses and typed dicts."""
+    hints = (ServerPage, list[InstanceFault | None], ClusterFacts, Mapping[str, object])
+    assert declared_objects(*hints) == frozenset({"Instance", "InstanceFault", "Aggregate"})
+    assert declared_objects(dict[str, Any]) == frozenset()
+    assert declared_objects(base.ArmillaryObject | None) is None

@@ -15,6 +15,7 @@ from armillary.context import admin_context
 from conductor.cell_conductor.interface import HostStatesAPI
 from conductor.super_conductor.interface import SuperConductorAPI
 from objects.base import ArmillaryObject
+from objects.cluster_facts import CellFacts
 from objects.hosts.host_states import HostStateBatch
 from objects.packed.claim_batch import ClaimAnswers, ClaimBatch
 from objects.packed.scheduling_batch import BatchedRequest, SchedulingBatch
@@ -204,8 +205,8 @@ def test_pushed_states_and_facts_count(
         host.values["service_disabled"] = True
     manager.update_host_states(context, a_batch(conductor.hosts, first_seq=1, last_seq=2))
     zone = an_aggregate(hosts=["host3"], metadata={"availability_zone": "north"})
-    cells = [{"uuid": CELL, "name": "cell1", "disabled": False}]
-    manager.update_cluster_metadata(context, {"seq": 2, "cells": cells, "aggregates": [zone]})
+    cell: CellFacts = {"uuid": CELL, "name": "cell1", "disabled": False}
+    manager.update_cluster_metadata(context, {"seq": 2, "cells": [cell], "aggregates": [zone]})
     found = api.select_destinations(context, a_request_spec(), [a_uuid()], fences=[1])
     ((selection,),) = found.selections()
     assert (selection.service_host, selection.availability_zone) == ("host3", "north")

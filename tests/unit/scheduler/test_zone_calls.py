@@ -191,8 +191,9 @@ def test_a_zone_pushes_to_any_zone_above(deploy: MakeDeployment) -> None:
     (summary,) = zone.parent.heard
     assert (summary.zone, summary.counts["hosts"]) == ("leaf", 3)
     assert summary.capabilities["resources"] == {"VCPU": 16}
-    described = zone.api.get_zones(admin_context())
-    assert described["own"].seq == summary.seq
+    own = zone.api.get_zones(admin_context())["own"]
+    assert own is not None
+    assert own.seq == summary.seq
 
 
 def test_a_cell_that_is_away_does_not_silence_its_zone(deploy: MakeDeployment) -> None:
@@ -217,6 +218,7 @@ def test_a_zone_that_is_left_alone_tells_what_it_knows(deploy: MakeDeployment) -
         server.wait()
     zone.call("zones")
     own = zone.api.get_zones(admin_context())["own"]
+    assert own is not None
     assert own.counts["hosts_up"] == 3
     assert own.capabilities["attributes"]
 
@@ -313,7 +315,9 @@ def test_in_process_zones_and_news_are_taken_as_over_rpc(deploy: MakeDeployment)
     wait_for(lambda: here.manager._sync.is_complete, "the hosts are known", 15)
     assert len(here_api.select_for_zone(admin_context(), here.query()).host_ids) == 3
     here_api.refresh_zones(admin_context())
-    assert here_api.get_zones(admin_context())["own"].zone == "leaf"
+    own = here_api.get_zones(admin_context())["own"]
+    assert own is not None
+    assert own.zone == "leaf"
     here_api.delete_aggregate(
         admin_context(), here.manager._host_store.facts.aggregates[0].uuid, seq=2
     )

@@ -17,6 +17,7 @@ from armillary.db import Database
 from compute_agent.interface import ComputeAPI
 from conductor.cell_conductor.interface import CellConductorAPI, HostStatesAPI
 from conductor.cell_conductor.manager import CellConductorManager
+from objects.flavor import Flavor
 from objects.hosts.host_answers import ServiceChanges
 from objects.instance import Instance
 from objects.instance_fault import InstanceFault
@@ -245,10 +246,11 @@ def test_changes_are_pushed_to_every_scheduler(running: Running) -> None:
 
 
 def test_objects_are_rewritten_for_older_peers(running: Running) -> None:
-    """The answer is an object again on the caller's side."""
+    """The answer is in wire form, for the caller to read."""
     versions = {"Flavor": "1.0"}
-    flavor = running.api.object_backport_versions(admin_context(), builders.a_flavor(), versions)
-    assert (flavor.obj_name(), flavor.name) == ("Flavor", "small")
+    found = running.api.object_backport_versions(admin_context(), builders.a_flavor(), versions)
+    flavor = Flavor.obj_from_primitive(found)
+    assert (flavor.VERSION, flavor.name) == ("1.0", "small")
 
 
 @pytest.mark.parametrize(
