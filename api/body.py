@@ -48,6 +48,14 @@ def read_body(req: falcon.Request, check: Check | None) -> Mapping[str, Any]:
 
 def parse(raw: bytes) -> dict[str, Any]:
     """Return the JSON object in ``raw``; raise ``HTTPBadRequest`` for anything else."""
+    value = parse_any(raw)
+    if not isinstance(value, dict):
+        raise _refused(f"it must be a JSON object, not {_JSON_NAMES[type(value)]}")
+    return value
+
+
+def parse_any(raw: bytes) -> Any:
+    """Return the clean JSON value in ``raw``; raise ``HTTPBadRequest`` for anything else."""
     try:
         value = json.loads(raw.decode("utf-8"), parse_constant=_refuse_constant)
     except UnicodeDecodeError as error:
@@ -59,8 +67,6 @@ def parse(raw: bytes) -> dict[str, Any]:
         raise _too_deep() from error
     except ValueError as error:  # NaN; or a number with thousands of digits, which int() rejects
         raise _refused("it contains a number that is not valid JSON or too long") from error
-    if not isinstance(value, dict):
-        raise _refused(f"it must be a JSON object, not {_JSON_NAMES[type(value)]}")
     try:
         check_clean(value, allow_infinity=True)
     except RecursionError as error:

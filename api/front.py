@@ -1,4 +1,4 @@
-"""All HTTP APIs of ``armillary-api`` on one port: compute, identity."""
+"""All HTTP APIs of ``armillary-api`` on one port: compute, image, identity."""
 
 from oslo_config import cfg
 
@@ -6,6 +6,7 @@ from api import app as compute
 from api.access import Access
 from api.event_hub import EventHub
 from api.identity import app as identity
+from api.image import app as image
 from armillary.http import wsgi_middleware
 from armillary.http.mounts import Mounts, WsgiApp
 from conductor.super_conductor.interface import SuperConductorAPI
@@ -16,7 +17,7 @@ def make_front(
 ) -> WsgiApp:
     """Return the application for all paths. Raises ``ConfigurationError``."""
     access = Access.from_conf(conf)
-    mounted: dict[str, WsgiApp] = {}
+    mounted: dict[str, WsgiApp] = {"/image": image.make_app(conf, access, conductor)}
     shared: dict[str, WsgiApp] = {}
     if access.identity is not None:
         mounted["/identity"] = shared["/v3"] = identity.make_app(conf, access, access.identity)

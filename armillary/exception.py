@@ -331,6 +331,18 @@ class ImageNotFound(NotFound):
     template = "Image %(image)s could not be found."
 
 
+class ImageChanged(Conflict):
+    """The image was changed since it was read."""
+
+    template = "Image %(image)s was changed at the same time; read it again."
+
+
+class ImageProtected(Forbidden):
+    """A protected image cannot be deleted."""
+
+    template = "Image %(image)s is protected and cannot be deleted."
+
+
 class ImageExists(Exists, Conflict):
     """Image ids are unique."""
 

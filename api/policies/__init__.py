@@ -20,6 +20,7 @@ from api.policies import (
     hypervisor,
     identity,
     image,
+    image_service,
     instance_action,
     limit,
     migration,
@@ -38,7 +39,7 @@ _NOUNS = (
     base, server, server_metadata, server_tag, server_action, migration, instance_action, flavor,
     extra_spec, image, hypervisor, service, aggregate, availability_zone, server_group, quota_set,
     limit, explanation, dry_run, allocation, zone, health, event, identity, extension, host,
-    server_attachment,
+    server_attachment, image_service,
 )  # fmt: skip
 
 

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 # In the order of the sample configuration. Imported on demand, not here: see concurrency.
 OPTION_MODULES = (
-    "base", "database", "rpc", "signing", "api", "identity", "scheduler", "filter_scheduler",
-    "zones", "trusted_computing", "accelerators", "workarounds", "conductor", "compute", "libvirt",
-    "quota", "placement", "metrics", "notifications",
+    "base", "database", "rpc", "signing", "api", "identity", "image", "scheduler",
+    "filter_scheduler", "zones", "trusted_computing", "accelerators", "workarounds", "conductor",
+    "compute", "libvirt", "quota", "placement", "metrics", "notifications",
 )  # fmt: skip
 
 

@@ -25,6 +25,7 @@ GROUPS: dict[str, Readers] = {
     "signing": PROGRAMS,
     "api": (API,),
     "identity": (API,),
+    "image": (API,),
     "scheduler": (SCHEDULER,),
     "filter_scheduler": (SCHEDULER,),
     "zones": (CONDUCTOR, SCHEDULER),

@@ -29,6 +29,7 @@ _REQUEST_LINE = re.compile(rb"[!-~]+ [^\r\n]* HTTP/[^ \r\n]+\r?")
 _HEAD_END = re.compile(rb"\r?\n\r?\n")
 _LENGTH = re.compile(rb"(?im)^content-length[ \t]*:[ \t]*([^\r\n]*?)[ \t]*\r?$")
 _EXPECTS = re.compile(rb"(?im)^expect[ \t]*:[ \t]*100-continue[ \t]*\r?\n")
+_CHUNKED = re.compile(rb"(?im)^transfer-encoding[ \t]*:[ \t]*chunked[ \t]*\r?$")
 _DIGITS_MAX = 18
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 _UNSENT_BYTES_MAX = 4 * 1024 * 1024
@@ -75,6 +76,7 @@ class Incoming(io.RawIOBase):
         self._data = bytearray()
         self._size: int | None = None  # of the request, once its head is complete
         self._is_blocking = False
+        self._is_chunked = False
         self.began_at: float | None = None
 
     @property
@@ -111,19 +113,19 @@ class Incoming(io.RawIOBase):
     def next_request(self) -> bool:
         """Expect another request; return whether a part of it has arrived with the last one."""
         self._size, self.began_at = None, None
-        self._is_blocking = False
+        self._is_blocking = self._is_chunked = False
         return bool(self._data) or (isinstance(self._socket, ssl.SSLSocket) and self._pending())
 
     def readinto(self, buffer: Any) -> int:
         """Hand out the request and nothing of the next; read on if it is longer than buffered."""
         if self._data:
-            left = len(self._data) if self._size is None else self._size
+            left = len(self._data) if self._size is None or self._is_chunked else self._size
             count = min(len(buffer), len(self._data), left)
             buffer[:count] = self._data[:count]
             del self._data[:count]
-            self._size = None if self._size is None else self._size - count
+            self._size = None if self._size is None else max(0, self._size - count)
             return count
-        if self._size == 0:
+        if self._size == 0 and not self._is_chunked:
             return 0
         _block(self._socket, self._limits.receive_seconds_max)
         count = self._socket.recv_into(buffer)
@@ -149,7 +151,8 @@ class Incoming(io.RawIOBase):
     def _find_size(self) -> bool:
         """Look for the end of the head, and the length of the body.
 
-        A body in chunks or of an unclear length is not waited for, as it is refused.
+        A body in chunks is not waited for: the application reads or refuses it, and the connection
+        is closed. Nor is one of an unclear length, which is refused.
         """
         while self._data.startswith((b"\r", b"\n")):  # empty lines before a request are ignored
             del self._data[:1]
@@ -157,6 +160,7 @@ class Incoming(io.RawIOBase):
         if end is None:
             return False
         head = bytes(self._data[: end.end()])
+        self._is_chunked = _CHUNKED.search(head) is not None
         lengths = _LENGTH.findall(head)
         is_clear = len(lengths) == 1 and lengths[0].isdigit() and len(lengths[0]) <= _DIGITS_MAX
         length = int(lengths[0]) if is_clear else 0

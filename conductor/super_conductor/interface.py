@@ -17,6 +17,7 @@ from objects.hosts.host_answers import (
 )
 from objects.hosts.service import Service
 from objects.image_meta import ImageMeta
+from objects.image_record import ImageRecord
 from objects.instance import Instance
 from objects.instance_fault import InstanceFault
 from objects.instances.explanation import DryRun, Explanation
@@ -217,7 +218,47 @@ class SuperConductorAPI(Interface):
 
     @call(API)
     def delete_image(self, context: RequestContext, image: str) -> None:
-        """Delete an image record; instances keep their copy. Raises ImageNotFound."""
+        """Delete an image record; instances keep their copy.
+
+        Raises ImageNotFound, ImageProtected.
+        """
+
+    @call(API, is_repeatable=False)
+    def create_image_record(
+        self, context: RequestContext, record: ImageRecord, of_owner_max: int
+    ) -> ImageRecord:
+        """Store an image with all that the image service knows; its ID is set by the caller.
+
+        An owner may have ``of_owner_max`` images. Raises ImageExists, QuotaExceeded.
+        """
+
+    @call(API)
+    def get_image_record(self, context: RequestContext, image: str) -> ImageRecord:
+        """Return an image that the user may use, by ID, else by name.
+
+        Private properties and members are those that the user may see. Raises ImageNotFound,
+        Invalid for an ambiguous name.
+        """
+
+    @call(API)
+    def list_image_records(self, context: RequestContext) -> list[ImageRecord]:
+        """Return all images that the user may use, sorted by name and ID."""
+
+    @call(API, is_repeatable=False)
+    def update_image_record(self, context: RequestContext, record: ImageRecord) -> ImageRecord:
+        """Replace an image that was read, if it is still of that generation.
+
+        Raises ImageNotFound, ImageChanged.
+        """
+
+    @call(API)
+    def answer_image_sharing(
+        self, context: RequestContext, image: str, member: str, status: str
+    ) -> ImageRecord:
+        """Store whether the project ``member`` accepts an image that is shared with it.
+
+        Raises ImageNotFound, also if it is not shared with that project, and ImageChanged.
+        """
 
     @call(API)
     def get_host_id_key(self, context: RequestContext) -> str:

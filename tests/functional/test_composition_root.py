@@ -47,6 +47,7 @@ UNREAD = {
     "signing.*": "read where messages are signed: tests/integration/test_signed_messages.py",
     "api.token_file": "read with auth_strategy = token_file",
     "identity.*": "read with auth_strategy = token_file",
+    "image.*": "read by uploads and new images",
     "api.allow_network_without_authentication": "read without authentication, beyond loopback",
     "libvirt.*": "read by the driver libvirt",
     "process.*": "read by the driver process",

@@ -73,7 +73,7 @@ def read(
     if "flavor" not in values:
         raise exception.Invalid(reason="request_spec.flavor is missing")
     values["flavor"] = _flavor(session, values["flavor"])
-    values["image"] = _image(session, values.get("image"))
+    values["image"] = _image(session, context, values.get("image"))
     values["instance_group"] = _group(session, context, values.get("instance_group"))
     values["scheduler_hints"] = _hints(values.get("scheduler_hints"))
     for name, kind in _PARTS.items():
@@ -100,11 +100,11 @@ def _flavor(session: Session, value: Any) -> Flavor:
     return _made(Flavor, value, "request_spec.flavor", flavorid=_MADE_UP, name=_MADE_UP)
 
 
-def _image(session: Session, value: Any) -> ImageMeta | None:
+def _image(session: Session, context: RequestContext, value: Any) -> ImageMeta | None:
     if value is None:
         return None
     if isinstance(value, str):
-        return images.get_image(session, value)
+        return images.get_image(session, value, context)
     return _made(ImageMeta, value, "request_spec.image", id=str(uuid.uuid4()), name=_MADE_UP)
 
 

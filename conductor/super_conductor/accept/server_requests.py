@@ -99,7 +99,7 @@ def resolve(
     if flavor is None:
         flavor = flavors.get_flavor(session, servers.flavor)
         known_flavors[servers.flavor] = flavor
-    image = images.get_image(session, servers.image) if servers.image else None
+    image = images.get_image(session, servers.image, context) if servers.image else None
     _check_flavor(flavor, image)
     return ServerRequest(
         name=servers.name,

@@ -1,5 +1,6 @@
-"""Queries on images: create, get, list, delete."""
+"""Queries on images: create, get, list, change, delete; who sees which."""
 
+from dataclasses import replace
 from datetime import datetime
 
 import sqlalchemy as sa
@@ -10,57 +11,132 @@ from armillary.context import RequestContext
 from conductor.super_conductor.db import models
 from conductor.super_conductor.db.statements import raise_if_duplicate
 from objects.image_meta import PRIVATE_PROPERTIES, ImageMeta
+from objects.image_record import COMMUNITY, PUBLIC, SHARED, ImageRecord
 
 _COLUMNS = (
     "id", "name", "status", "disk_format", "min_ram_mb", "min_disk_gb", "size_bytes", "properties",
     "created_at", "updated_at",
+)  # fmt: skip
+_RECORD_COLUMNS = (
+    "owner", "visibility", "is_protected", "is_hidden", "container_format", "checksum", "sha512",
+    "virtual_size_bytes", "tags", "members", "generation",
 )  # fmt: skip
 
 
 def create_image(
     session: Session, image: ImageMeta, *, owner: str | None = None, now: datetime
 ) -> ImageMeta:
-    """Store an image of a project under its own id. Raises ImageExists, Invalid."""
+    """Store a public image of a project under its own id. Raises ImageExists, Invalid."""
     if not image.name.strip():
         raise exception.Invalid(reason="the name of an image must not be empty")
+    return create_record(session, ImageRecord(image, owner=owner), now=now).image
+
+
+def create_record(
+    session: Session, record: ImageRecord, *, now: datetime, of_owner_max: int | None = None
+) -> ImageRecord:
+    """Store an image under its own id, unless its owner has the maximum already.
+
+    Raises ImageExists, QuotaExceeded.
+    """
+    image = record.image
     if session.get(models.Image, image.id) is not None:
         raise exception.ImageExists(image=image.id)
-    values = {name: getattr(image, name) for name in _COLUMNS}
-    row = models.Image(**{**values, "owner": owner, "created_at": now, "updated_at": None})
+    if of_owner_max is not None:
+        owned = sa.select(sa.func.count()).where(models.Image.owner == record.owner)
+        count = session.scalar(owned) or 0
+        if count >= of_owner_max:
+            raise exception.QuotaExceeded(
+                resource="images", requested=1, used=count, limit=of_owner_max
+            )
+    row = models.Image(**{**_values(record), "created_at": now, "updated_at": None})
     with raise_if_duplicate(session, exception.ImageExists(image=image.id)):
         session.add(row)
-    return _to_object(row)
+    return _to_record(row)
 
 
-def get_image(session: Session, image: str) -> ImageMeta:
-    """Find by id, else by name. Raises ImageNotFound, and Invalid for an ambiguous name."""
-    return _to_object(_get_row(session, image))
+def get_image(session: Session, image: str, context: RequestContext) -> ImageMeta:
+    """Find an image that a user may use by id, else by name, with all properties.
+
+    Raises ImageNotFound, and Invalid for an ambiguous name.
+    """
+    return _to_image(_get_row(session, image, context))
 
 
 def show_image(session: Session, image: str, context: RequestContext) -> ImageMeta:
     """Find an image as ``get_image`` does, with the properties that a user may see."""
-    return _visible(_get_row(session, image), context)
+    return get_record(session, image, context).image
 
 
 def list_images(session: Session, context: RequestContext) -> list[ImageMeta]:
-    """Return all images ordered by name and id, with the properties that a user may see."""
+    """Return a user's images ordered by name and id, with the properties that the user may see."""
+    return [record.image for record in list_records(session, context)]
+
+
+def get_record(session: Session, image: str, context: RequestContext) -> ImageRecord:
+    """Find a record as ``get_image`` does, with the properties that a user may see."""
+    return _shown(_get_row(session, image, context), context)
+
+
+def list_records(session: Session, context: RequestContext) -> list[ImageRecord]:
+    """Return the records that a user may use, ordered by name and id."""
     rows = session.scalars(sa.select(models.Image).order_by(models.Image.name, models.Image.id))
-    return [_visible(row, context) for row in rows]
+    return [_shown(row, context) for row in rows if _may_use(row, context)]
 
 
-def delete_image(session: Session, image: str) -> None:
-    """Delete an image; instances keep their copy. Raises ImageNotFound, Invalid."""
-    session.delete(_get_row(session, image))
+def update_record(session: Session, record: ImageRecord, *, now: datetime) -> ImageRecord:
+    """Replace a record of the same generation. Raises ImageNotFound, ImageChanged."""
+    row = session.get(models.Image, record.image.id)
+    if row is None:
+        raise exception.ImageNotFound(image=record.image.id)
+    values = _values(record)
+    values |= {"created_at": row.created_at, "updated_at": now}
+    values["generation"] = record.generation + 1
+    changed = session.execute(
+        sa.update(models.Image)
+        .where(models.Image.id == record.image.id, models.Image.generation == record.generation)
+        .values(values)
+    )
+    if not changed.rowcount:  # type: ignore[attr-defined]
+        raise exception.ImageChanged(image=record.image.id)
+    session.refresh(row)
+    return _to_record(row)
+
+
+def answer_sharing(
+    session: Session, image: str, member: str, status: str, *, now: datetime
+) -> ImageRecord:
+    """Store whether a project accepts an image that is shared with it.
+
+    Raises ImageNotFound, also if it is not shared with that project, and ImageChanged.
+    """
+    row = session.get(models.Image, image)
+    if row is None or row.visibility != SHARED or member not in row.members:
+        raise exception.ImageNotFound(image=image)
+    record = _to_record(row)
+    return update_record(
+        session, replace(record, members={**record.members, member: status}), now=now
+    )
+
+
+def delete_image(session: Session, image: str, context: RequestContext) -> None:
+    """Delete an image; instances keep their copy.
+
+    Raises ImageNotFound, Invalid, ImageProtected.
+    """
+    row = _get_row(session, image, context)
+    if row.is_protected:
+        raise exception.ImageProtected(image=row.id)
+    session.delete(row)
     session.flush()
 
 
-def _get_row(session: Session, image: str) -> models.Image:
+def _get_row(session: Session, image: str, context: RequestContext) -> models.Image:
     by_id = session.get(models.Image, image)
-    if by_id is not None:
+    if by_id is not None and _may_use(by_id, context):
         return by_id
-    by_name = session.scalars(
-        sa.select(models.Image).where(models.Image.name == image).limit(2)
-    ).all()
+    named = session.scalars(sa.select(models.Image).where(models.Image.name == image))
+    by_name = [row for row in named if _may_use(row, context)]
     if not by_name:
         raise exception.ImageNotFound(image=image)
     if len(by_name) > 1:
@@ -70,19 +146,45 @@ def _get_row(session: Session, image: str) -> models.Image:
     return by_name[0]
 
 
-def _visible(row: models.Image, context: RequestContext) -> ImageMeta:
-    """Return an image without private properties unless the user may see them.
+def _may_use(row: models.Image, context: RequestContext) -> bool:
+    if row.visibility in (PUBLIC, COMMUNITY) or _is_owner(row, context):
+        return True
+    return row.visibility == SHARED and context.project_id in row.members
+
+
+def _is_owner(row: models.Image, context: RequestContext) -> bool:
+    is_own = row.owner is not None and row.owner == context.project_id
+    return bool(context.is_admin) or is_own
+
+
+def _shown(row: models.Image, context: RequestContext) -> ImageRecord:
+    """Return a record without private properties and members unless the user may see them.
 
     Those are administrators, and users of the project that owns the image.
     """
-    image = _to_object(row)
-    if context.is_admin or (row.owner is not None and row.owner == context.project_id):
-        return image
+    record = _to_record(row)
+    if _is_owner(row, context):
+        return record
     shown = {
-        name: value for name, value in image.properties.items() if name not in PRIVATE_PROPERTIES
+        name: value
+        for name, value in record.image.properties.items()
+        if name not in PRIVATE_PROPERTIES
     }
-    return image.with_values(properties=shown)
+    own = context.project_id or ""
+    members = {own: row.members[own]} if own in row.members else {}
+    return replace(record, image=record.image.with_values(properties=shown), members=members)
 
 
-def _to_object(row: models.Image) -> ImageMeta:
+def _values(record: ImageRecord) -> dict[str, object]:
+    return {
+        **{name: getattr(record.image, name) for name in _COLUMNS},
+        **{name: getattr(record, name) for name in _RECORD_COLUMNS},
+    }
+
+
+def _to_image(row: models.Image) -> ImageMeta:
     return ImageMeta.from_values({name: getattr(row, name) for name in _COLUMNS})
+
+
+def _to_record(row: models.Image) -> ImageRecord:
+    return ImageRecord(_to_image(row), **{name: getattr(row, name) for name in _RECORD_COLUMNS})

@@ -111,7 +111,7 @@ class Flavor(Base):
 
 
 class Image(Base):
-    """An image; see ``objects.image_meta``. Names need not be unique."""
+    """An image; see ``objects.image_record``. Names need not be unique."""
 
     __tablename__ = "images"
 
@@ -124,7 +124,17 @@ class Image(Base):
     size_bytes: Mapped[int] = mapped_column(sa.BigInteger)
     properties: Mapped[dict[str, Any]]
     owner: Mapped[str | None] = mapped_column(sa.String(NAME_LENGTH))
-    """Project whose users see all of its properties."""
+    """Project whose users see all of its properties, and may change it."""
+    visibility: Mapped[str] = mapped_column(sa.String(WORD_LENGTH))
+    is_protected: Mapped[bool]
+    is_hidden: Mapped[bool]
+    container_format: Mapped[str | None] = mapped_column(sa.String(WORD_LENGTH))
+    checksum: Mapped[str | None] = mapped_column(sa.String(WORD_LENGTH))
+    sha512: Mapped[str | None] = mapped_column(sa.String(128))
+    virtual_size_bytes: Mapped[int | None] = mapped_column(sa.BigInteger)
+    tags: Mapped[list[Any]]
+    members: Mapped[dict[str, str]]
+    generation: Mapped[int]
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime | None]
 

@@ -6,6 +6,7 @@ from conductor.common.clock import Clock, moment
 from conductor.super_conductor.db import flavors, images
 from objects.flavor import Flavor
 from objects.image_meta import ImageMeta
+from objects.image_record import ImageRecord
 
 
 class FlavorsEndpoint:
@@ -63,4 +64,36 @@ class ImagesEndpoint:
             return images.list_images(session, context)
 
     def delete_image(self, context: RequestContext, image: str) -> None:
-        self._database.run_in_writer(lambda session: images.delete_image(session, image))
+        self._database.run_in_writer(lambda session: images.delete_image(session, image, context))
+
+    def create_image_record(
+        self, context: RequestContext, record: ImageRecord, of_owner_max: int
+    ) -> ImageRecord:
+        now = moment(self._now())
+        return self._database.run_in_writer(
+            lambda session: images.create_record(
+                session, record, now=now, of_owner_max=of_owner_max
+            )
+        )
+
+    def get_image_record(self, context: RequestContext, image: str) -> ImageRecord:
+        with self._database.reader() as session:
+            return images.get_record(session, image, context)
+
+    def list_image_records(self, context: RequestContext) -> list[ImageRecord]:
+        with self._database.reader() as session:
+            return images.list_records(session, context)
+
+    def answer_image_sharing(
+        self, context: RequestContext, image: str, member: str, status: str
+    ) -> ImageRecord:
+        now = moment(self._now())
+        return self._database.run_in_writer(
+            lambda session: images.answer_sharing(session, image, member, status, now=now)
+        )
+
+    def update_image_record(self, context: RequestContext, record: ImageRecord) -> ImageRecord:
+        now = moment(self._now())
+        return self._database.run_in_writer(
+            lambda session: images.update_record(session, record, now=now)
+        )

@@ -90,7 +90,9 @@ class ServersEndpoint:
             self._deletes.delete(context, instance_uuid)
             return
         if self._remote_servers.is_there(context, instance_uuid):
-            arguments = self._operations.remote_arguments(instance_uuid, operation, arguments)
+            arguments = self._operations.remote_arguments(
+                context, instance_uuid, operation, arguments
+            )
         here = partial(self._operations.operate, context, instance_uuid, operation, arguments)
         self._remote_servers.ask(
             context, instance_uuid, "operate_server", here, operation=operation, arguments=arguments

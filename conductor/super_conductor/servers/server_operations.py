@@ -145,14 +145,18 @@ class ServerOperations:
         )
 
     def remote_arguments(
-        self, instance_uuid: str, operation: str, arguments: OperationArguments
+        self,
+        context: RequestContext,
+        instance_uuid: str,
+        operation: str,
+        arguments: OperationArguments,
     ) -> OperationArguments:
         """Return an operation's arguments as they are sent to the server's zone.
 
         A resize is counted against the quota from now on, until the zone reports the server's size.
         Raises FlavorNotFound, ImageNotFound, QuotaExceeded.
         """
-        resolved = self.resolved(arguments)
+        resolved = self.resolved(context, arguments)
         flavor = resolved.new_flavor
         if operation == "resize" and flavor is not None:
             with self._database.reader() as session:
@@ -346,7 +350,7 @@ class ServerOperations:
     def _rebuild(self, asked: _Asked) -> None:
         """Rebuild from the same image, or from one that the host can run."""
         given = asked.arguments
-        image = self._new_image(given)
+        image = self._new_image(asked.context, given)
         if image is not None:
             self._check_rebuild(asked, image)
         self._begin(asked, CellOperation(image=image, changes=given.changes))
@@ -404,7 +408,9 @@ class ServerOperations:
 
     # What a move needs
 
-    def resolved(self, arguments: OperationArguments) -> OperationArguments:
+    def resolved(
+        self, context: RequestContext, arguments: OperationArguments
+    ) -> OperationArguments:
         """Return arguments with the flavor and image that their references name.
 
         For servers in other zones this is done at their origin, which has the flavors that its
@@ -415,7 +421,7 @@ class ServerOperations:
             if flavor is None and arguments.flavor is not None:
                 flavor = flavors.get_flavor(session, arguments.flavor)
             if image is None and arguments.image is not None:
-                image = images.get_image(session, arguments.image)
+                image = images.get_image(session, arguments.image, context)
         return dataclasses.replace(arguments, new_flavor=flavor, new_image=image)
 
     def _ignored(self, asked: _Asked) -> list[str]:
@@ -451,7 +457,7 @@ class ServerOperations:
 
     def _new_flavor(self, asked: _Asked) -> Flavor:
         """Return the requested flavor. Raises FlavorNotFound; Invalid for the present one."""
-        flavor = self.resolved(asked.arguments).new_flavor
+        flavor = self.resolved(asked.context, asked.arguments).new_flavor
         if flavor is None:
             raise exception.Invalid(reason="a resize needs a flavor")
         if flavor.disabled:
@@ -498,9 +504,11 @@ class ServerOperations:
         used = quotas_db.count_usage(session, project_id)
         quotas.fitting_count(limits, used, grown, min_count=1, max_count=1)
 
-    def _new_image(self, arguments: OperationArguments) -> ImageMeta | None:
+    def _new_image(
+        self, context: RequestContext, arguments: OperationArguments
+    ) -> ImageMeta | None:
         """Return the requested image, if any. Raises ImageNotFound; Invalid if it is not active."""
-        image = self.resolved(arguments).new_image
+        image = self.resolved(context, arguments).new_image
         if image is not None and image.status != "active":
             raise exception.Invalid(reason=f"image {image.name} is {image.status}, not active")
         return image

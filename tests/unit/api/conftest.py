@@ -13,6 +13,7 @@ from api.app import make_app
 from armillary.conf import api as api_conf
 from armillary.conf import base as base_conf
 from armillary.conf import identity as identity_conf
+from armillary.conf import image as image_conf
 from armillary.conf import register
 from conductor.super_conductor.interface import SuperConductorAPI
 from tests.fixtures.http_api import Api
@@ -23,7 +24,7 @@ from tests.fixtures.super_conductor import SuperConductor, SuperConductorClient
 def make_conf(folder: Path) -> cfg.ConfigOpts:
     """Return the configuration of an API without authentication, whose policy is in a folder."""
     conf = cfg.ConfigOpts()
-    register(conf, base_conf, api_conf, identity_conf)
+    register(conf, base_conf, api_conf, identity_conf, image_conf)
     conf.set_default("state_path", str(folder))
     path = folder / "api.conf"
     path.write_text(f"[oslo_policy]\npolicy_file = {folder}/policy.yaml\n")

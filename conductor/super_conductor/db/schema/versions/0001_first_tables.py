@@ -120,6 +120,13 @@ def _flavors_and_images() -> None:
         _column("size_bytes", sa.BigInteger()),
         _column("properties", _JSON),
         _column("owner", _NAME, null=True),
+        _column("visibility", _WORD),
+        *_columns(sa.Boolean(), "is_protected", "is_hidden"),
+        *[_column(name, _WORD, null=True) for name in ("container_format", "checksum")],
+        _column("sha512", sa.String(128), null=True),
+        _column("virtual_size_bytes", sa.BigInteger(), null=True),
+        *_columns(_JSON, "tags", "members"),
+        _column("generation", sa.Integer()),
         *_times(),
     )
     op.create_table(

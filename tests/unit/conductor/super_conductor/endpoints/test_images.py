@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from armillary import exception
+from objects.image_record import ImageRecord
 from tests import builders
 from tests.fixtures.control_plane import RunningConductor, a_user, an_admin
 
@@ -38,3 +41,42 @@ def test_the_key_of_host_ids_is_made_once(running: RunningConductor) -> None:
     key = running.api.get_host_id_key(an_admin())
     assert len(key) == 64
     assert running.api.get_host_id_key(a_user("p1")) == key
+
+
+def test_a_record_is_written_by_the_generation_that_was_read(running: RunningConductor) -> None:
+    """The second of two concurrent changes is refused, and everything comes back over messages."""
+    api, user = running.api, a_user("limited")
+    record = ImageRecord(
+        builders.an_image("disk"),
+        owner="limited",
+        visibility="private",
+        tags=["a"],
+        sha512="0" * 128,
+    )
+    made = api.create_image_record(user, record, 1)
+    assert (made.tags, made.visibility, made.sha512) == (["a"], "private", "0" * 128)
+    with pytest.raises(exception.QuotaExceeded):
+        api.create_image_record(user, ImageRecord(builders.an_image("more"), owner="limited"), 1)
+    assert api.update_image_record(user, replace(made, is_protected=True)).generation == 1
+    with pytest.raises(exception.ImageChanged):
+        api.update_image_record(user, replace(made, tags=[]))
+    with pytest.raises(exception.ImageProtected):
+        api.delete_image(user, made.image.id)
+
+
+def test_a_private_image_is_its_projects(running: RunningConductor) -> None:
+    """Others cannot see it, nor build from it; a shared one is for its members."""
+    api = running.api
+    image = builders.an_image("disk")
+    record = ImageRecord(image, owner="stars", visibility="shared", members={"moons": "pending"})
+    made = api.create_image_record(a_user("stars"), record, 10)
+    assert image.id in [one.id for one in api.list_images(a_user("stars"))]
+    assert api.get_image_record(a_user("moons"), image.id).members == {"moons": "pending"}
+    answered = api.answer_image_sharing(a_user("moons"), image.id, "moons", "accepted")
+    assert answered.members == {"moons": "accepted"}
+    private = replace(made, visibility="private", generation=answered.generation)
+    api.update_image_record(a_user("stars"), private)
+    with pytest.raises(exception.ImageNotFound):
+        api.get_image(a_user("moons"), image.id)
+    with pytest.raises(exception.ImageNotFound):
+        api.answer_image_sharing(a_user("moons"), image.id, "moons", "accepted")

@@ -1,0 +1,74 @@
+"""The image service as a WSGI application: middleware in order, routes, errors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import falcon
+from oslo_config import cfg
+
+from api import errors, validation
+from api.access import Access
+from api.body import parse_any
+from api.image.call import AppState, Call
+from api.image.routes import ROUTES
+from api.image.store import ImageStore
+from armillary.http.authentication import RouteAuthentication
+from armillary.http.bounds import Bounds
+from armillary.http.dispatch import Check, Dialect, Endpoint
+from armillary.http.errors import App, answer_errors
+from armillary.http.microversion import OneVersion
+from armillary.http.request_id import RequestId
+from conductor.super_conductor.interface import SuperConductorAPI
+
+
+def make_app(conf: cfg.ConfigOpts, access: Access, conductor: SuperConductorAPI) -> App:
+    """Return the application, whose records are the conductor's and whose data is in files."""
+    app = App(
+        middleware=[
+            RequestId(),
+            OneVersion(),
+            _Bounds(max_body_bytes=conf.api.max_body_bytes),
+            RouteAuthentication(access.authenticate, is_admin=access.is_admin),
+        ]
+    )
+    answer_errors(app, errors.write, realm="armillary")
+    app.req_options.strip_url_path_trailing_slash = True
+    prefix = conf.api.compute_link_prefix
+    site = AppState(
+        policy=access.policy,
+        document=dict,
+        conductor=conductor,
+        store=ImageStore(conf),
+        max_limit=conf.api.max_limit,
+        link_prefix=prefix.rstrip("/") if prefix else None,
+        images_per_project_max=conf.image.images_per_project_max,
+    )
+    dialect = Dialect(
+        site=site,
+        make_check=validation.Check,
+        make_call=Call.of,
+        check_path=validation.check_path,
+        read_query=lambda req: req.params,
+        read_body=_read_body,
+    )
+    for path, methods in ROUTES.items():
+        app.add_route(path, Endpoint(methods, dialect))
+    return app
+
+
+class _Bounds(Bounds):
+    """Size limits of all bodies except uploads, whose size the store limits while it reads."""
+
+    def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
+        if req.method != "PUT" or not req.path.rstrip("/").endswith("/file"):
+            super().process_request(req, resp)
+
+
+def _read_body(req: falcon.Request, check: Check | None) -> Any:
+    """Return the valid JSON of a body of any type; data is left to be read by the handler."""
+    if check is None:
+        return None
+    value = parse_any(req.bounded_stream.read() or b"{}")
+    check.body(value)
+    return value

@@ -1,0 +1,140 @@
+"""Schemas of the image service's requests, and those that it publishes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from api.schemas.base import (
+    ANY,
+    BOOLEAN,
+    MAP_SIZE_MAX,
+    STRING,
+    Schema,
+    fields,
+    integer,
+    name,
+    nullable,
+    text,
+)
+from api.schemas.image import PROPERTY_CHARACTERS_MAX
+from objects.image_record import ACCEPTED, PENDING, REJECTED, VISIBILITIES
+
+DISK_FORMATS = (
+    "ami", "ari", "aki", "vhd", "vhdx", "vmdk", "raw", "qcow2", "vdi", "iso", "ploop",
+)  # fmt: skip
+CONTAINER_FORMATS = ("ami", "ari", "aki", "bare", "ovf", "ova", "docker", "compressed")
+TAGS_MAX = 128
+CHANGES_MAX = 512
+MEMBERS_MAX = 1000
+
+TAG = text(minimum=1)
+PROJECT = name()
+PROPERTY = text(PROPERTY_CHARACTERS_MAX)
+
+SETTABLE: dict[str, Schema] = {
+    "name": nullable(text()),
+    "visibility": {"type": "string", "enum": list(VISIBILITIES)},
+    "protected": BOOLEAN,
+    "os_hidden": BOOLEAN,
+    "owner": nullable(text()),
+    "disk_format": {"type": ["string", "null"], "enum": [None, *DISK_FORMATS]},
+    "container_format": {"type": ["string", "null"], "enum": [None, *CONTAINER_FORMATS]},
+    "min_disk": integer(),
+    "min_ram": integer(),
+    "tags": {"type": "array", "items": TAG, "maxItems": TAGS_MAX},
+}
+"""Fields that clients set, beside properties."""
+
+READ_ONLY: dict[str, Schema] = {
+    "status": {"type": "string", "enum": ["queued", "active", "deactivated"]},
+    "size": {"type": ["integer", "null"]},
+    "virtual_size": {"type": ["integer", "null"]},
+    "checksum": {"type": ["string", "null"]},
+    "os_hash_algo": {"type": ["string", "null"]},
+    "os_hash_value": {"type": ["string", "null"]},
+    "created_at": STRING,
+    "updated_at": STRING,
+    "self": STRING,
+    "file": STRING,
+    "schema": STRING,
+    "direct_url": STRING,
+    "locations": {"type": "array"},
+    "stores": STRING,
+}
+ID: Schema = {"type": "string", "format": "uuid"}
+
+CREATE: Schema = {
+    "type": "object",
+    "properties": {"id": ID, **SETTABLE},
+    "maxProperties": MAP_SIZE_MAX + len(SETTABLE) + 1,
+    "propertyNames": text(minimum=1),
+    "additionalProperties": PROPERTY,
+}
+
+PATCH: Schema = {
+    "type": "array",
+    "maxItems": CHANGES_MAX,
+    "items": {
+        "type": "object",
+        "properties": {
+            "op": {"type": "string", "enum": ["add", "replace", "remove"]},
+            "path": text(1024, minimum=2),
+            "value": ANY,
+        },
+        "required": ["op", "path"],
+    },
+}
+VALUES: Schema = {
+    "type": "object",
+    "properties": SETTABLE,
+    "maxProperties": MAP_SIZE_MAX + len(SETTABLE),
+    "additionalProperties": PROPERTY,
+}
+"""All that clients may set, as it is after a patch."""
+
+ADD_MEMBER = fields({"member": PROJECT}, required=["member"])
+ANSWER = fields(
+    {"status": {"type": "string", "enum": [PENDING, ACCEPTED, REJECTED]}}, required=["status"]
+)
+
+ANY_QUERY: Schema = {
+    "type": "object",
+    "properties": {
+        "limit": integer(),
+        "size_min": integer(maximum=2**63 - 1),
+        "size_max": integer(maximum=2**63 - 1),
+    },
+}
+
+_IMAGE: dict[str, Any] = {
+    "name": "image",
+    "properties": {
+        "id": ID,
+        **SETTABLE,
+        **{key: {**schema, "readOnly": True} for key, schema in READ_ONLY.items()},
+    },
+    "additionalProperties": STRING,
+    "links": [{"rel": "self", "href": "{self}"}, {"rel": "enclosure", "href": "{file}"}],
+}
+_MEMBER: dict[str, Any] = {
+    "name": "member",
+    "properties": dict.fromkeys(
+        ("member_id", "image_id", "status", "created_at", "updated_at", "schema"), STRING
+    ),
+}
+
+
+def _list_of(item: dict[str, Any], plural: str) -> dict[str, Any]:
+    return {
+        "name": plural,
+        "properties": {plural: {"type": "array", "items": item}, "schema": STRING},
+        "links": [{"rel": "describedby", "href": "{schema}"}],
+    }
+
+
+PUBLISHED: dict[str, dict[str, Any]] = {
+    "image": _IMAGE,
+    "images": _list_of(_IMAGE, "images"),
+    "member": _MEMBER,
+    "members": _list_of(_MEMBER, "members"),
+}

@@ -1,0 +1,181 @@
+"""Data of images: one file an image, written aside and renamed when it is complete.
+
+A file is named after the image and its content until the record refers to it, and after the image
+alone from then on. So two uploads for one image never mix, and a process may die at any point.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import secrets
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, BinaryIO
+
+import falcon
+from oslo_config import cfg
+
+from armillary import exception, private_files
+from objects.image_record import ImageRecord
+
+PIECE_BYTES = 262144
+DRAFT_PREFIX = ".upload-"
+DRAFT_SECONDS_MAX = 86400.0
+"""An older upload is that of a process that died."""
+RETRY_SECONDS = 5
+_MARK_CHARACTERS = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """Data that was written: its size and its digests, as hexadecimal digits."""
+
+    size_bytes: int
+    md5: str
+    sha512: str
+
+
+class ImageStore:
+    """Files below ``[image] store_path``, of any number of API processes. Thread-safe."""
+
+    def __init__(self, conf: cfg.ConfigOpts) -> None:
+        self._conf = conf
+        self._transfers = threading.BoundedSemaphore(conf.image.transfers_max)
+
+    def write(self, image_id: str, source: IO[bytes], *, size_bytes: int | None) -> Stored:
+        """Store what can be read from ``source``, aside until ``publish``.
+
+        Raises OSError, Invalid if it does not have the announced size, and status 413 or 503 for
+        what exceeds a maximum.
+        """
+        with self._transfer():
+            private_files.make_directory(self._directory)
+            self._remove_old_drafts()
+            room = min(
+                self._conf.image.size_bytes_max, self._conf.image.store_bytes_max - self._used()
+            )
+            draft = self._directory / f"{DRAFT_PREFIX}{secrets.token_hex(8)}"
+            try:
+                stored = _copy(source, draft, room)
+                if size_bytes is not None and stored.size_bytes != size_bytes:
+                    raise exception.Invalid(
+                        f"The data has {stored.size_bytes} bytes, not {size_bytes} as announced."
+                    )
+                draft.replace(self._aside(image_id, stored.sha512))
+            finally:
+                draft.unlink(missing_ok=True)
+        return stored
+
+    def publish(self, image_id: str, stored: Stored) -> None:
+        """Give the data the image's name: its record refers to it now."""
+        with contextlib.suppress(FileNotFoundError):
+            self._aside(image_id, stored.sha512).replace(self._directory / image_id)
+
+    def discard(self, image_id: str, stored: Stored) -> None:
+        """Remove data to which no record refers."""
+        self._aside(image_id, stored.sha512).unlink(missing_ok=True)
+
+    def read(self, record: ImageRecord) -> Iterator[bytes]:
+        """Return the data, piece by piece. Raises FileNotFoundError, status 503."""
+        image_id = record.image.id
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(self._transfer())
+            try:
+                file = (self._directory / image_id).open("rb")
+            except FileNotFoundError:  # the process died before it was published
+                file = self._aside(image_id, record.sha512 or "").open("rb")
+            stack.callback(file.close)
+            return _Pieces(file, stack.pop_all())
+
+    def remove(self, record: ImageRecord) -> None:
+        """Remove an image's data, if it has any."""
+        (self._directory / record.image.id).unlink(missing_ok=True)
+        if record.sha512 is not None:
+            self._aside(record.image.id, record.sha512).unlink(missing_ok=True)
+
+    @property
+    def _directory(self) -> Path:
+        return Path(self._conf.image.store_path)
+
+    def _aside(self, image_id: str, sha512: str) -> Path:
+        return self._directory / f"{image_id}.{sha512[:_MARK_CHARACTERS]}"
+
+    def _used(self) -> int:
+        used = 0
+        for entry in os.scandir(self._directory):
+            with contextlib.suppress(FileNotFoundError):
+                used += entry.stat(follow_symlinks=False).st_size
+        return used
+
+    def _remove_old_drafts(self) -> None:
+        before = time.time() - DRAFT_SECONDS_MAX
+        for path in self._directory.glob(f"{DRAFT_PREFIX}*"):
+            with contextlib.suppress(FileNotFoundError):
+                if path.stat().st_mtime < before:
+                    path.unlink()
+
+    @contextlib.contextmanager
+    def _transfer(self) -> Iterator[None]:
+        if not self._transfers.acquire(blocking=False):
+            raise falcon.HTTPServiceUnavailable(
+                description="Too many uploads and downloads at the same time; try again later.",
+                retry_after=RETRY_SECONDS,
+            )
+        try:
+            yield
+        finally:
+            self._transfers.release()
+
+
+class _Pieces:
+    """A file in pieces, which ends its transfer when it is closed, read or not."""
+
+    def __init__(self, file: BinaryIO, resources: contextlib.ExitStack) -> None:
+        self._file = file
+        self._resources = resources
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self
+
+    def __next__(self) -> bytes:
+        piece = self._file.read(PIECE_BYTES)
+        if not piece:
+            self.close()
+            raise StopIteration
+        return piece
+
+    def close(self) -> None:
+        """End the transfer. Idempotent."""
+        self._resources.close()
+
+
+def _copy(source: IO[bytes], path: Path, room: int) -> Stored:
+    """Copy to a new file that only this user may read, and wait until it is on the disk."""
+    md5, sha512, size = hashlib.md5(usedforsecurity=False), hashlib.sha512(), 0
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    with os.fdopen(os.open(path, flags, private_files.FILE_MODE), "wb") as file:
+        while piece := _read(source):
+            size += len(piece)
+            if size > room:
+                raise falcon.HTTPContentTooLarge(
+                    description="The data is larger than [image] size_bytes_max or than what is "
+                    "left of store_bytes_max."
+                )
+            md5.update(piece)
+            sha512.update(piece)
+            file.write(piece)
+        file.flush()
+        os.fsync(file.fileno())
+    return Stored(size, md5.hexdigest(), sha512.hexdigest())
+
+
+def _read(source: IO[bytes]) -> bytes:
+    try:
+        return source.read(PIECE_BYTES)
+    except (ValueError, OSError) as error:  # the client went away in the middle of a chunk
+        raise exception.Invalid("The data was cut off.") from error

@@ -1,0 +1,142 @@
+"""Data of images: upload, download, what is refused, and what is left on the disk."""
+
+from __future__ import annotations
+
+import hashlib
+import http.client
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from oslo_config import cfg
+
+from tests.unit.api.image.conftest import ADMIN, ALICE, BOB, DATA, Images
+
+
+def test_data_comes_back_as_it_was_sent(images: Images, store: Path) -> None:
+    """The image is active from then on, with size and digests; only the service reads the file."""
+    image = images.create()
+    assert (image["status"], image["size"], image["checksum"]) == ("queued", None, None)
+    assert images.upload(image["id"]) == 204
+    shown = images.show(image["id"])
+    assert (shown["status"], shown["size"]) == ("active", len(DATA))
+    assert shown["checksum"] == hashlib.md5(DATA).hexdigest()
+    assert shown["os_hash_value"] == hashlib.sha512(DATA).hexdigest()
+    result = images.send("GET", f"/v2/images/{image['id']}/file")
+    assert result.content == DATA
+    assert result.headers["Content-MD5"] == shown["checksum"]
+    (path,) = store.iterdir()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(store.stat().st_mode) == 0o700
+
+
+def test_data_is_uploaded_once(images: Images, store: Path) -> None:
+    """A second upload changes nothing, neither the record nor the file."""
+    image = images.create()
+    images.upload(image["id"])
+    assert images.upload(image["id"], b"other") == 409
+    assert images.send("GET", f"/v2/images/{image['id']}/file").content == DATA
+    assert len(list(store.iterdir())) == 1
+
+
+def test_a_deleted_image_leaves_no_data(images: Images, store: Path) -> None:
+    image = images.create()
+    images.upload(image["id"])
+    assert images.send("DELETE", f"/v2/images/{image['id']}").status_code == 204
+    assert list(store.iterdir()) == []
+    assert images.send("GET", f"/v2/images/{image['id']}").status_code == 404
+
+
+def test_too_much_data_is_refused_and_removed(
+    images: Images, store: Path, conf: cfg.ConfigOpts
+) -> None:
+    """For one image, and for all of them."""
+    conf.set_override("size_bytes_max", 1000, group="image")
+    image = images.create()
+    assert images.upload(image["id"]) == 413
+    assert images.show(image["id"])["status"] == "queued"
+    assert list(store.iterdir()) == []
+    conf.set_override("store_bytes_max", 1500, group="image")
+    assert images.upload(image["id"], b"x" * 1000) == 204
+    assert images.upload(images.create()["id"], b"x" * 501) == 413
+
+
+@pytest.mark.parametrize(
+    ("token", "status"), [(ALICE, 204), (ADMIN, 204), (BOB, 404)], ids=["own", "admin", "other"]
+)
+def test_only_users_of_its_project_upload(token: str, status: int, images: Images) -> None:
+    assert images.upload(images.create()["id"], token=token) == status
+
+
+def test_formats_come_before_data(images: Images) -> None:
+    image = images.create(container_format=None)
+    assert images.upload(image["id"]) == 400
+
+
+def test_an_image_without_data_has_none_to_download(images: Images) -> None:
+    image = images.create()
+    assert images.send("GET", f"/v2/images/{image['id']}/file").status_code == 204
+
+
+def test_an_image_that_names_a_program_needs_no_data(images: Images) -> None:
+    """Nor does one of simulated hosts; only administrators name programs."""
+    assert images.create(img_hv_type="simulated")["status"] == "active"
+    image = images.create(token=ADMIN, process_command="sleep 9")
+    assert image["status"] == "active"
+    body = {"name": "mine", "process_command": "id"}
+    assert images.send("POST", "/v2/images", json=body).status_code == 403
+    change = ("add", "/libvirt_disk_file", "/etc/shadow")
+    assert images.patch(images.create()["id"], change).status_code == 403
+
+
+def test_a_deactivated_image_is_not_downloaded(images: Images) -> None:
+    image = images.create()
+    images.upload(image["id"])
+    path = f"/v2/images/{image['id']}"
+    assert images.send("POST", f"{path}/actions/deactivate").status_code == 403
+    assert images.send("POST", f"{path}/actions/deactivate", token=ADMIN).status_code == 204
+    assert images.send("GET", f"{path}/file").status_code == 403
+    assert images.send("POST", f"{path}/actions/reactivate", token=ADMIN).status_code == 204
+    assert images.send("GET", f"{path}/file").content == DATA
+
+
+def pieces() -> Iterator[bytes]:
+    for start in range(0, len(DATA), 5000):
+        yield DATA[start : start + 5000]
+
+
+def test_data_of_unknown_length_comes_in_chunks(images: Images, address: tuple[str, int]) -> None:
+    """As clients send what they read from a pipe; over a real connection."""
+    image = images.create()
+    connection = http.client.HTTPConnection(*address, timeout=30)
+    headers = {"X-Auth-Token": ALICE, "Content-Type": "application/octet-stream"}
+    path = f"/image/v2/images/{image['id']}/file"
+    connection.request("PUT", path, body=pieces(), headers=headers, encode_chunked=True)
+    assert connection.getresponse().status == 204
+    connection.close()
+    assert images.show(image["id"])["checksum"] == hashlib.md5(DATA).hexdigest()
+
+
+@pytest.mark.parametrize("is_chunked", [True, False])
+def test_data_that_is_cut_off_is_not_stored(
+    is_chunked: bool, images: Images, store: Path, address: tuple[str, int]
+) -> None:
+    """A client that goes away leaves the image as it was."""
+    image = images.create()
+    connection = http.client.HTTPConnection(*address, timeout=30)
+    connection.putrequest("PUT", f"/image/v2/images/{image['id']}/file")
+    connection.putheader("X-Auth-Token", ALICE)
+    connection.putheader("Content-Type", "application/octet-stream")
+    if is_chunked:
+        connection.putheader("Transfer-Encoding", "chunked")
+        connection.endheaders(b"1000\r\nshort")
+    else:
+        connection.putheader("Content-Length", "100000000")
+        connection.endheaders(b"short")
+    assert connection.sock is not None
+    connection.sock.shutdown(1)
+    assert connection.getresponse().status == 400
+    connection.close()
+    assert images.show(image["id"])["status"] == "queued"
+    assert list(store.iterdir()) == []
