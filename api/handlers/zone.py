@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from collections.abc import Mapping
 from typing import Any
 
 from api import times
 from api.call import Call
 from armillary.http.call import Answer
+from objects.zones.zone_status import ZoneStatus
 
 _FIGURES = ("hosts", "hosts_up", "hosts_disabled", "own_hosts", "zones_total", "depth")
 
@@ -15,11 +16,11 @@ _FIGURES = ("hosts", "hosts_up", "hosts_disabled", "own_hosts", "zones_total", "
 def index(call: Call) -> Answer:
     """List the direct child zones, and the summary of this zone for its parents."""
     listed = call.conductor.list_zones(call.context)
-    own = listed["own"]
+    own = listed.own
     return Answer(
         {
             "own": None if own is None else _brief(own),
-            "zones": [_brief(zone) for zone in listed["zones"]],
+            "zones": [_brief(zone) for zone in listed.zones],
         }
     )
 
@@ -31,8 +32,8 @@ def show(call: Call) -> Answer:
         {
             "zone": {
                 **_brief(zone),
-                "capabilities": zone.get("capabilities"),
-                "zones": [_nested(each) for each in zone.get("zones", [])],
+                "capabilities": zone.capabilities,
+                "zones": [_nested(each) for each in zone.zones],
             }
         }
     )
@@ -44,17 +45,16 @@ def refresh(call: Call) -> Answer:
     return Answer()
 
 
-def _brief(zone: dict[str, Any]) -> dict[str, Any]:
-    last_seen = zone.get("last_seen")
+def _brief(zone: ZoneStatus) -> dict[str, Any]:
     return {
-        "name": zone["name"],
-        "state": zone["state"],
-        "last_seen": times.seconds(last_seen and datetime.fromisoformat(last_seen)),
-        **{name: zone.get(name) for name in _FIGURES},
+        "name": zone.name,
+        "state": zone.state,
+        "last_seen": times.seconds(zone.last_seen),
+        **{name: getattr(zone, name) for name in _FIGURES},
     }
 
 
-def _nested(zone: dict[str, Any]) -> dict[str, Any]:
+def _nested(zone: Mapping[str, Any]) -> dict[str, Any]:
     """Return a zone further down by name and state: its transport URL is never shown."""
     return {
         "name": zone["name"],

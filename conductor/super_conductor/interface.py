@@ -36,6 +36,7 @@ from objects.instances.server_answers import (
 from objects.instances.server_filters import MigrationFilters, ServerFilters
 from objects.instances.server_record import ServerRecord
 from objects.repair_answers import AggregateSyncResult, OrphanSearch
+from objects.zones.zone_status import ZoneList, ZoneStatus
 from rpc.authority import API, CELL, CELL_ITSELF, CONDUCTOR, OPERATOR, PLACEMENT, SCHEDULER
 from rpc.interface import Interface, call
 
@@ -374,18 +375,11 @@ class SuperConductorAPI(Interface):
     # Zones
 
     @call(API, OPERATOR)
-    def list_zones(self, context: RequestContext) -> dict[str, Any]:
-        """Return {"own": zone or null, "zones": [child zones, sorted by name]}.
-
-        ``own`` is null if this deployment is not part of a tree. A zone: {"name", "state" (own,
-        online, stale, offline, disabled), "last_seen" (ISO 8601 or null), "zones": the zones below
-        it, each {"name", "state", "zones"}} and, all null while no summary of it is known, "hosts",
-        "hosts_up", "hosts_disabled", "own_hosts", "zones_total", "depth", "capabilities" (of its
-        whole sub-tree, see ``ZoneSummary``).
-        """
+    def list_zones(self, context: RequestContext) -> ZoneList:
+        """Return this zone and its child zones."""
 
     @call(API, OPERATOR)
-    def get_zone(self, context: RequestContext, zone: str) -> dict[str, Any]:
+    def get_zone(self, context: RequestContext, zone: str) -> ZoneStatus:
         """Return this zone or a child zone by name. Raises ZoneNotFound."""
 
     @call(API, OPERATOR)

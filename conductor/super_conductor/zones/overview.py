@@ -1,6 +1,7 @@
 """This zone and its child zones, with the state that a scheduler knows of them."""
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 from oslo_config import cfg
@@ -10,6 +11,7 @@ from armillary.context import RequestContext
 from armillary.db import Database
 from conductor.super_conductor.db import zones as zones_db
 from objects.zones.child_zone import ChildZone
+from objects.zones.zone_status import ZoneList, ZoneStatus
 from objects.zones.zone_summary import ZoneSummary
 from scheduler.interface import SchedulerAPI
 
@@ -33,7 +35,7 @@ class Overview:
         self._database = database
         self._scheduler = scheduler
 
-    def list_zones(self, context: RequestContext) -> dict[str, Any]:
+    def list_zones(self, context: RequestContext) -> ZoneList:
         """See ``SuperConductorAPI``."""
         with self._database.reader() as session:
             children = zones_db.list_zones(session)
@@ -44,38 +46,41 @@ class Overview:
         except exception.Unavailable:
             heard, unheard = {"own": None, "zones": []}, _UNKNOWN
         by_name = {zone["name"]: zone for zone in heard["zones"]}
-        own = {"name": name, "state": _OWN, "last_seen": None, "summary": heard["own"]}
-        return {
-            "own": _shown(own) if name else None,
-            "zones": [_shown(_told(child, by_name.get(child.name), unheard)) for child in children],
-        }
+        return ZoneList(
+            own=_status(name, _OWN, heard["own"]) if name else None,
+            zones=[_status_of(child, by_name.get(child.name), unheard) for child in children],
+        )
 
-    def get_zone(self, context: RequestContext, zone: str) -> dict[str, Any]:
+    def get_zone(self, context: RequestContext, zone: str) -> ZoneStatus:
         listed = self.list_zones(context)
-        for one in (listed["own"], *listed["zones"]):
-            if one is not None and one["name"] == zone:
-                return dict(one)
+        for one in (listed.own, *listed.zones):
+            if one is not None and one.name == zone:
+                return one
         raise exception.ZoneNotFound(zone=zone)
 
     def refresh_zones(self, context: RequestContext) -> None:
         self._scheduler.refresh_zones(context)
 
 
-def _told(child: ChildZone, heard: Mapping[str, Any] | None, unheard: str) -> dict[str, Any]:
-    known = {"last_seen": None, "summary": None, **(heard or {})}
+def _status_of(child: ChildZone, heard: Mapping[str, Any] | None, unheard: str) -> ZoneStatus:
+    known = heard or {}
     state = "disabled" if child.disabled else known.get("state", unheard)
-    return {**known, "name": child.name, "state": state}
+    last_seen = known.get("last_seen")
+    seen_at = None if last_seen is None else datetime.fromisoformat(last_seen)
+    return _status(child.name, state, known.get("summary"), last_seen=seen_at)
 
 
-def _shown(zone: Mapping[str, Any]) -> dict[str, Any]:
-    summary: ZoneSummary | None = zone["summary"]
-    counts = {} if summary is None else summary.counts
-    return {
-        "name": zone["name"],
-        "state": zone["state"],
-        "last_seen": zone["last_seen"],
-        **{key: counts.get(name) for key, name in _COUNTS.items()},
-        "depth": None if summary is None else summary.depth,
-        "capabilities": None if summary is None else summary.capabilities,
-        "zones": [] if summary is None else summary.zones,
-    }
+def _status(
+    name: str, state: str, summary: ZoneSummary | None, *, last_seen: datetime | None = None
+) -> ZoneStatus:
+    if summary is None:
+        return ZoneStatus(name, state, last_seen)
+    return ZoneStatus(
+        name,
+        state,
+        last_seen,
+        **{field: summary.counts.get(name) for field, name in _COUNTS.items()},
+        depth=summary.depth,
+        capabilities=summary.capabilities,
+        zones=summary.zones,
+    )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from armillary import exception
+from objects.zones.zone_status import ZoneStatus
 from tests import builders
 from tests.fixtures.http_api import MEMBER, Api, message
 from tests.fixtures.super_conductor import SuperConductor
@@ -15,23 +17,24 @@ PATH = "/v2.1/armillary/zones"
 URL = "rabbit://root:geheim@broker/eu"
 
 
-def a_zone(name: str = "eu", **values: Any) -> dict[str, Any]:
+def a_zone(name: str = "eu", state: str = "online", **values: Any) -> ZoneStatus:
     """Return a zone as the super conductor tells of it, and more than the API may say."""
-    return {
-        "name": name,
-        "state": "online",
-        "last_seen": "2030-01-31T12:00:00+00:00",
-        "hosts": 30,
-        "hosts_up": 29,
-        "hosts_disabled": 1,
-        "own_hosts": 10,
-        "zones_total": 3,
-        "depth": 2,
-        "capabilities": {"resources": {"VCPU": 12.0}, "traits": ["HW_CPU_X86_AVX"]},
-        "zones": [{"name": "eu-1", "state": "stale", "zones": [], "transport_url": URL}],
-        "transport_url": URL,
-        **values,
-    }
+    return ZoneStatus(
+        name,
+        state,
+        **{
+            "last_seen": datetime(2030, 1, 31, 12, tzinfo=UTC),
+            "hosts": 30,
+            "hosts_up": 29,
+            "hosts_disabled": 1,
+            "own_hosts": 10,
+            "zones_total": 3,
+            "depth": 2,
+            "capabilities": {"resources": {"VCPU": 12.0}, "traits": ["HW_CPU_X86_AVX"]},
+            "zones": [{"name": "eu-1", "state": "stale", "zones": [], "transport_url": URL}],
+            **values,
+        },
+    )
 
 
 BRIEF = {
@@ -62,7 +65,7 @@ def test_a_deployment_without_a_tree_has_no_zones(api: Api) -> None:
 
 def test_a_zone_that_was_never_heard_of_has_no_figures(api: Api, conductor: SuperConductor) -> None:
     """Nothing is made up."""
-    conductor.child_zones = [{"name": "eu", "state": "offline"}]
+    conductor.child_zones = [ZoneStatus("eu", "offline")]
     expected = {**dict.fromkeys(BRIEF), "name": "eu", "state": "offline"}
     assert api.get(PATH).json["zones"] == [expected]
 
@@ -74,7 +77,7 @@ def test_a_zone_shows_what_it_promises_and_what_is_below_it(
     conductor.child_zones = [a_zone()]
     assert api.get(f"{PATH}/eu").json["zone"] == {
         **BRIEF,
-        "capabilities": a_zone()["capabilities"],
+        "capabilities": a_zone().capabilities,
         "zones": [{"name": "eu-1", "state": "stale", "zones": []}],
     }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from objects.zones.zone_status import ZoneStatus
 from tests.unit.api.handlers.test_zone import a_zone
 from tests.unit.programs.conftest import Armillary, BuildingSuperConductor
 
@@ -14,7 +15,7 @@ def tree(conductor: BuildingSuperConductor) -> None:
     below = [{"name": "eu-1", "state": "online", "zones": [
         {"name": "eu-1a", "state": "stale", "zones": []}]}]  # fmt: skip
     conductor.own_zone = a_zone("world", state="own", last_seen=None)
-    conductor.child_zones = [a_zone(zones=below), {"name": "us", "state": "offline"}]
+    conductor.child_zones = [a_zone(zones=below), ZoneStatus("us", "offline")]
 
 
 @pytest.mark.usefixtures("tree")
