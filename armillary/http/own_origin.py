@@ -2,7 +2,7 @@
 
 from wsgiref.types import WSGIEnvironment
 
-_DEFAULT_PORTS = {"http": "80", "https": "443"}
+DEFAULT_PORTS = {"http": "80", "https": "443"}
 
 
 def own_origin(environ: WSGIEnvironment) -> str:
@@ -12,4 +12,4 @@ def own_origin(environ: WSGIEnvironment) -> str:
     """
     scheme, name = str(environ["wsgi.url_scheme"]), str(environ["SERVER_NAME"])
     host, port = f"[{name}]" if ":" in name else name, str(environ["SERVER_PORT"])
-    return f"{scheme}://{host}" + ("" if port == _DEFAULT_PORTS.get(scheme) else f":{port}")
+    return f"{scheme}://{host}" + ("" if port == DEFAULT_PORTS.get(scheme) else f":{port}")

@@ -3,10 +3,15 @@
 It is third-party code, loaded only if configured.
 """
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import urlsplit
+from wsgiref.types import StartResponse, WSGIEnvironment
 
 from oslo_config import cfg
+
+from armillary.http.own_origin import DEFAULT_PORTS
 
 WsgiApp = Callable[..., Any]
 
@@ -28,8 +33,27 @@ def wrapped(app: WsgiApp, conf: cfg.ConfigOpts) -> WsgiApp:
         # it uses the proxy's address in locations, if enable_proxy_headers_parsing is set
         from oslo_middleware import http_proxy_to_wsgi
 
-        app = http_proxy_to_wsgi.HTTPProxyToWSGI(app, conf)
+        conf.register_opts(http_proxy_to_wsgi.OPTS, group=PROXY_SECTION)
+        if conf[PROXY_SECTION].enable_proxy_headers_parsing:
+            app = http_proxy_to_wsgi.HTTPProxyToWSGI(_named_by_proxy(app), conf)
     return app
+
+
+def _named_by_proxy(app: WsgiApp) -> WsgiApp:
+    """Take the address that a proxy passed on, in ``Host`` by then, for the server's own.
+
+    A proxy that passes none on leaves the local address.
+    """
+
+    def named(environ: WSGIEnvironment, start_response: StartResponse) -> Any:
+        if "HTTP_X_FORWARDED_HOST" in environ or "host=" in environ.get("HTTP_FORWARDED", ""):
+            with contextlib.suppress(ValueError):  # not an address
+                parts = urlsplit(f"//{environ['HTTP_HOST']}")
+                port = str(parts.port or DEFAULT_PORTS.get(environ["wsgi.url_scheme"], ""))
+                environ |= {"SERVER_NAME": parts.hostname or "", "SERVER_PORT": port}
+        return app(environ, start_response)
+
+    return named
 
 
 def _with_keystone(app: WsgiApp, conf: cfg.ConfigOpts) -> WsgiApp:

@@ -156,16 +156,24 @@ def test_with_cors_the_named_origin_is_let_in(
     assert ("access-control-allow-origin" in result.headers) is is_let_in
 
 
-@pytest.mark.parametrize(("is_trusted", "scheme"), [("true", "https"), ("false", "http")])
+@pytest.mark.parametrize(
+    ("is_trusted", "forwarded", "origin"),
+    [
+        ("true", "cloud.example.org", "https://cloud.example.org/"),
+        ("true", "cloud.example.org:8443", "https://cloud.example.org:8443/"),
+        ("true", "cloud.example.org:port", "https://falconframework.org:80/"),
+        ("false", "cloud.example.org", "http://falconframework.org/"),
+    ],
+)
 def test_locations_are_those_of_a_trusted_proxy(
-    tmp_path: Path, engine: PlacementEngine, is_trusted: str, scheme: str
+    tmp_path: Path, engine: PlacementEngine, is_trusted: str, forwarded: str, origin: str
 ) -> None:
     """That it ended TLS is in a header, which anybody could send."""
     conf = rest_conf(tmp_path, oslo_middleware={"enable_proxy_headers_parsing": is_trusted})
     body = {"name": "p", "uuid": "8f2c0c1e-0f0a-4b41-a0fd-2a3d4f2b9f10"}
-    headers = {"X-Forwarded-Proto": "https", "X-Forwarded-Host": "cloud.example.org"}
+    headers = {"X-Forwarded-Proto": "https", "X-Forwarded-Host": forwarded}
     result = PlacementApi(conf, engine).post(EMPTY, body, version="1.0", headers=headers)
-    assert result.headers["location"].startswith(f"{scheme}://")
+    assert result.headers["location"].startswith(origin)
 
 
 def test_a_policy_file_that_cannot_be_used_stops_the_start(
