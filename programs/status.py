@@ -16,6 +16,7 @@ PROGRAM = "armillary-status"
 EXIT_UNEXPECTED = 255
 COMMANDS = {
     "upgrade-check": "programs.operator.status_commands:UpgradeCheck",
+    "security check": "programs.operator.security.command:SecurityCheck",
     "recovery": "programs.operator.status_commands:Recovery",
 }
 

@@ -119,7 +119,7 @@ def quieten_broker_logs() -> None:
 
 def configured_url(conf: cfg.ConfigOpts) -> str:
     """Return ``[DEFAULT] transport_url``. Raises ConfigurationError if it is not set."""
-    _register_options(conf)
+    register_options(conf)
     url: str = conf.transport_url
     if url == _URL_UNSET:
         raise exception.ConfigurationError(
@@ -129,7 +129,7 @@ def configured_url(conf: cfg.ConfigOpts) -> str:
     return url
 
 
-def _register_options(conf: cfg.ConfigOpts) -> None:
+def register_options(conf: cfg.ConfigOpts) -> None:
     """Register oslo.messaging's options.
 
     oslo.messaging registers some of them on ``cfg.CONF`` only.
@@ -199,7 +199,7 @@ class Bus:
     ) -> None:
         oslo_internals.check()
         quieten_broker_logs()
-        _register_options(conf)
+        register_options(conf)
         if not transport_url.startswith(_EMBEDDED_SCHEME) and lock_directory is not None:
             queue_types.set_defaults(conf)
         _name_queues(conf, process_name, lock_directory)

@@ -1,0 +1,1 @@
+"""Checks of ``armillary-status security check``: settings weaker than the best practice."""

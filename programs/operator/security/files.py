@@ -1,0 +1,204 @@
+"""Security of files: access of other accounts; expiry of certificates, keys and tokens."""
+
+import datetime
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+import yaml
+from cryptography import x509
+
+from armillary import exception
+from programs.operator.checks import Result
+from programs.operator.security.inspected import (
+    API,
+    PLACEMENT,
+    Inspected,
+    configured,
+    existing,
+    judged,
+)
+from rpc.signing import trust
+from rpc.signing.keys import PublicKey
+
+STATE_FILES_MAX = 10_000
+SHOWN_MAX = 10
+
+
+def check_configuration_files(of: Inspected) -> Result | None:
+    """Check that other accounts can neither read nor change configuration files."""
+    return judged(list(_shown(_open_to_others(_configuration(of)))))
+
+
+def check_secret_files(of: Inspected) -> Result | None:
+    """Check that other accounts cannot read private keys and tokens."""
+    groups = of.conf
+    keys = [
+        groups.signing.key_file, groups.api.key_file, groups.placement.rest_key_file,
+        groups.oslo_messaging_rabbit.ssl_key_file, groups.api.token_file,
+        *_of_databases(of, "sslkey", "ssl_key"),
+    ]  # fmt: skip
+    return judged(list(_shown(_open_to_others(existing(keys)))))
+
+
+def check_state_files(of: Inspected) -> Result | None:
+    """Check that other accounts cannot read what is below the state directory, and databases."""
+    databases = [
+        known.open(of.conf).url.database
+        for known in configured(of.conf)
+        if known.open(of.conf).url.get_backend_name() == "sqlite"
+    ]
+    beside = [f"{path}{suffix}" for path in databases for suffix in ("", "-wal", "-shm")]
+    found = [*existing(beside), *_below(Path(of.conf.state_path))]
+    return judged(list(_shown(_open_to_others(dict.fromkeys(found)))))
+
+
+def check_certificates(of: Inspected) -> Result | None:
+    """Check that certificates and authorities are valid, also for a while."""
+    groups = of.conf
+    paths = [
+        groups.api.cert_file, groups.api.ca_file,
+        groups.placement.rest_cert_file, groups.placement.rest_ca_file,
+        groups.oslo_messaging_rabbit.ssl_cert_file, groups.oslo_messaging_rabbit.ssl_ca_file,
+        *_of_databases(of, "sslcert", "sslrootcert", "ssl_cert", "ssl_ca"),
+    ]  # fmt: skip
+    failures: list[str] = []
+    warnings: list[str] = []
+    for path in dict.fromkeys(path for path in paths if path and path != "system"):
+        try:
+            found = x509.load_pem_x509_certificates(Path(path).read_bytes())
+        except (OSError, ValueError) as error:
+            failures.append(f"{path} cannot be read: {error}")
+            continue
+        expires = min(one.not_valid_after_utc for one in found).timestamp()
+        _judge_expiry(of, f"a certificate in {path}", expires, failures, warnings)
+    return judged(failures, warnings)
+
+
+def check_signing_keys(of: Inspected) -> Result | None:
+    """Check that every service that is trusted has a key that stays valid."""
+    options = of.conf.signing
+    if options.mode == "off":
+        return None
+    failures: list[str] = []
+    warnings: list[str] = []
+    for path in existing([options.trust_file, options.compute_trust_file]):
+        try:
+            roots = [PublicKey.from_text(text) for text in options.root_keys]
+            identities = trust.opened(path.read_text(), roots).identities.values()
+        except (exception.Invalid, OSError, UnicodeDecodeError) as error:
+            failures.append(f"{path} cannot be used: {error}")
+            continue
+        for one in identities:
+            ends = [float("inf") if key.not_after is None else key.not_after for key in one.keys]
+            what = f"the last key of {one.name} in {path}"
+            _judge_expiry(of, what, max(ends, default=float("inf")), failures, warnings)
+    return judged(failures, warnings)
+
+
+def check_tokens(of: Inspected) -> Result | None:
+    """Check that tokens of the token file are valid for a while, and not for ever."""
+    path = of.conf.api.token_file
+    if not path or not of.serves(API, PLACEMENT):
+        return None
+    warnings: list[str] = []
+    for user, expires in _tokens(Path(path)):
+        if expires is None:
+            warnings.append(f"a token of {user} in {path} never expires")
+        elif expires.timestamp() <= of.now_seconds + of.expires_seconds:
+            warnings.append(f"a token of {user} in {path} expires on {expires:%Y-%m-%d}")
+    return judged([], list(_shown(iter(dict.fromkeys(warnings)))))
+
+
+def _configuration(of: Inspected) -> list[Path]:
+    folders = [Path(path) for path in of.conf.config_dir or ()]
+    files = [str(path) for folder in folders for path in sorted(folder.glob("*.conf"))]
+    policy = of.conf.find_file(of.conf.oslo_policy.policy_file)
+    return existing([*(of.conf.config_file or ()), *map(str, folders), *files, policy])
+
+
+def _of_databases(of: Inspected, *options: str) -> Iterator[str]:
+    for known in configured(of.conf):
+        query = known.open(of.conf).url.query
+        for option in options:
+            value = query.get(option)
+            if isinstance(value, str):
+                yield value
+
+
+def _below(directory: Path) -> Iterator[Path]:
+    """Yield the files below a directory that other accounts can reach."""
+    seen = 0
+    for parent, folders, files in os.walk(directory):
+        if not Path(parent).stat().st_mode & stat.S_IXOTH:
+            folders.clear()  # others cannot pass it
+            continue
+        for name in files:
+            seen += 1
+            if seen > STATE_FILES_MAX:
+                return
+            path = Path(parent, name)
+            if not path.is_symlink() and path.is_file():
+                yield path
+
+
+def _open_to_others(paths: dict[Path, None] | list[Path]) -> Iterator[str]:
+    for path in paths:
+        try:
+            mode = path.stat().st_mode
+        except OSError as error:
+            yield f"{path} cannot be examined: {error.strerror}"
+            continue
+        if not _can_be_reached(path):
+            continue
+        if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
+            yield f"every account may change {path} (mode {stat.S_IMODE(mode):04o})"
+        elif mode & stat.S_IROTH and stat.S_ISREG(mode):
+            yield f"every account may read {path} (mode {stat.S_IMODE(mode):04o})"
+        elif mode & stat.S_IWGRP and path.suffix in (".conf", ".pem", ".key", ".yaml"):
+            yield f"its group may change {path} (mode {stat.S_IMODE(mode):04o})"
+
+
+def _can_be_reached(path: Path) -> bool:
+    """Return whether other accounts may pass all directories above a path."""
+    return all(parent.stat().st_mode & stat.S_IXOTH for parent in path.absolute().parents)
+
+
+def _tokens(path: Path) -> Iterator[tuple[str, datetime.datetime | None]]:
+    """Yield user and expiry of each token. Raises ConfigurationError."""
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+        for token in content.get("tokens") or ():
+            expires = token.get("expires")
+            if isinstance(expires, str):
+                expires = datetime.datetime.fromisoformat(expires)
+            yield str(token.get("user")), expires
+    except (OSError, ValueError, AttributeError, yaml.YAMLError) as error:
+        raise exception.ConfigurationError(
+            reason=f"[api] token_file {path} cannot be read: {error}"
+        ) from error
+
+
+def _judge_expiry(
+    of: Inspected, what: str, expires: float, failures: list[str], warnings: list[str]
+) -> None:
+    if expires > of.now_seconds + of.expires_seconds:
+        return
+    day = datetime.datetime.fromtimestamp(expires, datetime.UTC).strftime("%Y-%m-%d")
+    if expires <= of.now_seconds:
+        failures.append(f"{what} expired on {day}")
+    else:
+        warnings.append(f"{what} expires on {day}")
+
+
+def _shown(found: Iterator[str]) -> Iterator[str]:
+    """Yield the first ones, and how many more there are."""
+    left = 0
+    for number, text in enumerate(found):
+        if number < SHOWN_MAX:
+            yield text
+        else:
+            left += 1
+    if left:
+        yield f"and {left} more"

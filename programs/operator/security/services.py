@@ -1,0 +1,143 @@
+"""Security of services themselves: HTTP APIs, metrics, signatures, quotas, workloads."""
+
+import ipaddress
+
+from armillary.http.server import is_loopback
+from armillary.http.trusted_hosts import UNAUTHENTICATED
+from programs.operator.checks import Code, Result
+from programs.operator.security.inspected import (
+    API,
+    COMPUTE,
+    CONDUCTOR,
+    PLACEMENT,
+    SUCCESS,
+    Inspected,
+    judged,
+)
+
+
+def check_authentication(of: Inspected) -> Result | None:
+    """Check that HTTP APIs ask for tokens."""
+    if not of.serves(API, PLACEMENT):
+        return None
+    strategy = of.conf.api.auth_strategy
+    if strategy not in UNAUTHENTICATED:
+        return SUCCESS
+    open_to = [f"{where} {address}" for where, address, _ in _apis(of) if not is_loopback(address)]
+    advice = f"[api] auth_strategy is {strategy}; use token_file or keystone"
+    if open_to:
+        return Result(Code.FAILURE, f"{advice}: every client that reaches {', '.join(open_to)} "
+                      "may do everything")  # fmt: skip
+    return Result(Code.WARNING, f"{advice}: every program of this machine may do everything")
+
+
+def check_api_tls(of: Inspected) -> Result | None:
+    """Check that HTTP APIs on a network use TLS."""
+    if not of.serves(API, PLACEMENT):
+        return None
+    return judged([
+        f"{where} is {address} without TLS, so that tokens can be read on the network; set {option}"
+        for where, address, option in _apis(of)
+        if not is_loopback(address) and not _certificate(of, option)
+    ])  # fmt: skip
+
+
+def check_cors(of: Inspected) -> Result | None:
+    """Check that not every web page may use an API."""
+    if not of.serves(API, PLACEMENT):
+        return None
+    is_open = "*" in (of.conf.cors.allowed_origin or [])
+    return judged([], ["[cors] allowed_origin has *: name the origins"] if is_open else [])
+
+
+def check_metrics(of: Inspected) -> Result | None:
+    """Check that metrics, which need no token, are on a private address."""
+    if not of.conf.metrics.port:
+        return None
+    address = of.conf.metrics.listen
+    if _is_private(address):
+        return SUCCESS
+    return Result(Code.WARNING, f"[metrics] listen is {address}, and there is no authentication; "
+                  "use an address of a private network")  # fmt: skip
+
+
+def check_signing(of: Inspected) -> Result | None:
+    """Check that messages need the signature of a trusted key, and name what they are for."""
+    options = of.conf.signing
+    advice = {
+        "off": "[signing] mode is off: an account on the broker is enough to give every order",
+        "accept": "[signing] mode is accept: messages without a signature are believed",
+    }.get(options.mode)
+    warnings = []
+    if options.mode == "required" and options.accept_unbound:
+        warnings.append("[signing] accept_unbound: recorded messages are accepted in other cells")
+    return judged([f"{advice}; go on to required"] if advice else [], warnings)
+
+
+def check_quotas(of: Inspected) -> Result | None:
+    """Check that each project is limited."""
+    if not of.serves(CONDUCTOR):
+        return None
+    unlimited = [name for name in ("instances", "cores", "ram") if of.conf.quota[name] < 0]
+    if not unlimited:
+        return SUCCESS
+    return Result(Code.WARNING, f"[quota] {', '.join(unlimited)}: unlimited, so that one project "
+                  "can use up all hosts")  # fmt: skip
+
+
+def check_workloads(of: Inspected) -> Result | None:
+    """Check that workloads of the process driver are kept apart from their host."""
+    if not of.serves(COMPUTE) or "process" not in of.conf.compute.driver:
+        return None
+    options = of.conf.process
+    failures = []
+    if options.workload_user == "root":
+        failures.append("[process] workload_user is root: workloads own this machine")
+    warnings = [
+        f"[process] {name} is host: workloads have the {name} of this machine"
+        for name in ("mounts", "network")
+        if options[name] == "host"
+    ]
+    if options.limits == "rlimit":
+        warnings.append(
+            "[process] limits is rlimit, which a workload can evade; use auto or cgroup"
+        )
+    return judged(failures, warnings)
+
+
+def check_migrations(of: Inspected) -> Result | None:
+    """Check that memory and disks of virtual machines are encrypted on the network."""
+    if not of.serves(COMPUTE) or "libvirt" not in of.conf.compute.driver:
+        return None
+    options = of.conf.libvirt
+    warnings = []
+    if options.live_migration_uri.startswith("qemu+tcp"):
+        warnings.append("[libvirt] live_migration_uri uses TCP without TLS; use qemu+tls")
+    if not options.live_migration_with_native_tls:
+        warnings.append("[libvirt] live_migration_with_native_tls is off: memory is not encrypted")
+    return judged([], warnings)
+
+
+def _apis(of: Inspected) -> list[tuple[str, str, str]]:
+    """Return the option, address and certificate option of each API that is served."""
+    found = []
+    if of.serves(API):
+        found.append(("[api] bind_host", of.conf.api.bind_host, "[api] cert_file"))
+    if of.serves(PLACEMENT):
+        option = "[placement] rest_cert_file"
+        found.append(("[placement] rest_bind_host", of.conf.placement.rest_bind_host, option))
+    return found
+
+
+def _certificate(of: Inspected, option: str) -> str | None:
+    group, _, name = option.partition(" ")
+    found: str | None = of.conf[group.strip("[]")][name]
+    return found
+
+
+def _is_private(address: str) -> bool:
+    try:
+        found = ipaddress.ip_address(address)
+    except ValueError:
+        return address == "localhost"
+    return found.is_private and not found.is_unspecified
