@@ -16,6 +16,7 @@ import ssl
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 from cheroot import server as cheroot_server
@@ -173,12 +174,16 @@ class Incoming(io.RawIOBase):
 
 
 class Outgoing(io.RawIOBase):
-    """The answer: what the client does not take at once is sent later, up to a maximum."""
+    """The answer: what the client does not take at once is sent later, up to a maximum.
 
-    def __init__(self, sock: Any, limits: Limits) -> None:
+    ``when_begun`` is called before anything is sent.
+    """
+
+    def __init__(self, sock: Any, limits: Limits, when_begun: Callable[[], None]) -> None:
         super().__init__()
         self._socket = sock
         self._limits = limits
+        self._when_begun = when_begun
         self.unsent = bytearray()
 
     def writable(self) -> bool:
@@ -186,6 +191,7 @@ class Outgoing(io.RawIOBase):
 
     def write(self, data: Any) -> int:
         """Send or keep all of ``data``. Raises TimeoutError if the client takes nothing."""
+        self._when_begun()
         self.unsent += data
         self.send_some()
         if len(self.unsent) > _UNSENT_BYTES_MAX:
@@ -235,7 +241,9 @@ class PatientConnection(cheroot_server.HTTPConnection):
 
     def __init__(self, server: Any, sock: Any, makefile: Any = None) -> None:
         limits: Limits = server.limits
-        self.incoming, self.outgoing = Incoming(sock, limits), Outgoing(sock, limits)
+        self.incoming = Incoming(sock, limits)
+        # A client that has its answer may send its next body at once, so there is room by then.
+        self.outgoing = Outgoing(sock, limits, lambda: server.room.leave(self))
 
         def make(_sock: Any, mode: str, _size: int) -> Any:
             return _Reader(self.incoming) if "r" in mode else _Writer(self.outgoing)
@@ -262,10 +270,7 @@ class PatientConnection(cheroot_server.HTTPConnection):
         if progress is not _Progress.COMPLETE:
             self._refuse(progress)
             return False
-        try:
-            stays: bool = super().communicate()  # type: ignore[no-untyped-call]
-        finally:
-            self.server.room.leave(self)
+        stays: bool = super().communicate()  # type: ignore[no-untyped-call]
         self.rfile.has_more = self.incoming.next_request()
         self.waits_since = time.monotonic()
         return stays
@@ -342,8 +347,9 @@ class BodyRoom:
 
     def leave(self, connection: PatientConnection) -> None:
         """Give back what is reserved."""
-        with self._lock:
-            self._taken.pop(connection, None)
+        if connection in self._taken:
+            with self._lock:
+                self._taken.pop(connection, None)
 
 
 def crowded_out(connections: list[PatientConnection], limits: Limits) -> PatientConnection | None:

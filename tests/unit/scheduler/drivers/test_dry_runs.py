@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from armillary import exception
 from armillary.context import admin_context
 from objects.resource_query import ResourceQuery
 from objects.traces.decision_trace import DecisionTrace
+from objects.traces.explanation import (
+    CandidatesExplanation,
+    GroupExplanation,
+    Lack,
+    NamedProvider,
+    NearestMiss,
+)
 from tests.builders import a_flavor, a_uuid
 from tests.fleets import ArrayPlacement, Host, a_driver, a_host, a_request_spec
 
+LACK = Lack("resource", "VCPU", asked=99, free=16, short=83)
 LACKS = [{"kind": "resource", "name": "VCPU", "asked": 99, "free": 16, "short": 83}]
 
 
@@ -23,10 +29,11 @@ class ExplainingPlacement(ArrayPlacement):
         super().__init__(hosts)
         self.explained: list[ResourceQuery] = []
 
-    def explain_candidates(self, context: object, query: ResourceQuery) -> dict[str, Any]:
+    def explain_candidates(self, context: object, query: ResourceQuery) -> CandidatesExplanation:
         self.explained.append(query)
-        provider = {"uuid": self.uuids[0], "name": "host1", "root_provider_uuid": self.uuids[0]}
-        return {"groups": [{"suffix": "", "nearest": [{"provider": provider, "lacks": LACKS}]}]}
+        provider = NamedProvider(self.uuids[0], "host1", self.uuids[0])
+        group = GroupExplanation("", [], [NearestMiss(provider, [LACK])])
+        return CandidatesExplanation("", False, 2, 0, [], [], [group])
 
 
 @pytest.fixture
