@@ -18,6 +18,7 @@ from api.handlers import (
     hypervisor,
     image,
     instance_action,
+    key_pair,
     limit,
     migration,
     quota_set,
@@ -44,6 +45,7 @@ from api.policies import host as host_policies
 from api.policies import hypervisor as hypervisor_policies
 from api.policies import image as image_policies
 from api.policies import instance_action as instance_action_policies
+from api.policies import key_pair as key_pair_policies
 from api.policies import limit as limit_policies
 from api.policies import migration as migration_policies
 from api.policies import quota_set as quota_set_policies
@@ -68,6 +70,7 @@ from api.schemas import host as host_schemas
 from api.schemas import hypervisor as hypervisor_schemas
 from api.schemas import image as image_schemas
 from api.schemas import instance_action as instance_action_schemas
+from api.schemas import key_pair as key_pair_schemas
 from api.schemas import limit as limit_schemas
 from api.schemas import migration as migration_schemas
 from api.schemas import quota_set as quota_set_schemas
@@ -620,6 +623,39 @@ ROUTES: Routes[Call] = {
             limit_schemas.SHOW_ANSWER,
             query=limit_schemas.SHOW_QUERY,
         )
+    },
+    "/v2.1/os-keypairs": {
+        "GET": Action(
+            key_pair.index,
+            key_pair_policies.INDEX,
+            key_pair_schemas.INDEX_ANSWER,
+            query=key_pair_schemas.INDEX_QUERY,
+            subject=key_pair.load,
+        ),
+        "POST": Action(
+            key_pair.create,
+            key_pair_policies.CREATE,
+            key_pair_schemas.CREATE_ANSWER,
+            body=key_pair_schemas.CREATE,
+            status=201,
+            subject=key_pair.load,
+        ),
+    },
+    "/v2.1/os-keypairs/{keypair}": {
+        "GET": Action(
+            key_pair.show,
+            key_pair_policies.SHOW,
+            key_pair_schemas.SHOW_ANSWER,
+            query=key_pair_schemas.ONE_QUERY,
+            subject=key_pair.load,
+        ),
+        "DELETE": Action(
+            key_pair.delete,
+            key_pair_policies.DELETE,
+            status=204,
+            query=key_pair_schemas.ONE_QUERY,
+            subject=key_pair.load,
+        ),
     },
     "/v2.1/os-quota-class-sets/{quota_class}": {
         "GET": Action(

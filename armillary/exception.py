@@ -391,6 +391,18 @@ class HostInOtherZone(Conflict):
     template = "Host %(host)s is in availability zone %(zone)s already."
 
 
+class KeyPairNotFound(NotFound):
+    """The user has no such key pair."""
+
+    template = "Key pair %(name)s could not be found."
+
+
+class KeyPairExists(Exists, Conflict):
+    """Names of a user's key pairs are unique."""
+
+    template = "Key pair %(name)s already exists."
+
+
 class ServerGroupNotFound(NotFound):
     """The project has no such server group."""
 

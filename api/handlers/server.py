@@ -107,6 +107,7 @@ def create(call: Call) -> Answer:
     wanted = call.body["server"]
     authorize_targets(call, wanted)
     request = request_of(call.body)
+    _check_key(call, wanted.get("key_name"))
     try:
         accepted = call.conductor.create_servers(call.context, request)
     except tuple(REFERENCES) as error:
@@ -178,6 +179,16 @@ def _list_answer(call: Call, listed: ServerPage, servers: list[dict[str, Any]]) 
 
 
 # Creating -----------------------------------------------------------------------------------------
+
+
+def _check_key(call: Call, name: str | None) -> None:
+    """Raise ``Invalid`` for a key pair that the user does not have."""
+    if name is None:
+        return
+    try:
+        call.conductor.get_key_pair(call.context, str(call.context.user_id), name)
+    except exception.KeyPairNotFound as error:
+        raise invalid("server.key_name", name, error.message) from error
 
 
 def authorize_targets(call: Call, wanted: Mapping[str, Any]) -> None:

@@ -22,6 +22,7 @@ from api.policies import (
     image,
     image_service,
     instance_action,
+    key_pair,
     limit,
     migration,
     quota_set,
@@ -39,7 +40,7 @@ _NOUNS = (
     base, server, server_metadata, server_tag, server_action, migration, instance_action, flavor,
     extra_spec, image, hypervisor, service, aggregate, availability_zone, server_group, quota_set,
     limit, explanation, dry_run, allocation, zone, health, event, identity, extension, host,
-    server_attachment, image_service,
+    key_pair, server_attachment, image_service,
 )  # fmt: skip
 
 

@@ -35,6 +35,7 @@ from objects.instances.server_answers import (
 )
 from objects.instances.server_filters import MigrationFilters, ServerFilters
 from objects.instances.server_record import ServerRecord
+from objects.key_pair import KeyPair
 from objects.repair_answers import AggregateSyncResult, OrphanSearch
 from objects.zones.zone_status import ZoneList, ZoneStatus
 from rpc.authority import API, CELL, CELL_ITSELF, CONDUCTOR, OPERATOR, PLACEMENT, SCHEDULER
@@ -197,6 +198,22 @@ class SuperConductorAPI(Interface):
     @call(API)
     def delete_flavor(self, context: RequestContext, flavor: str) -> None:
         """Delete a flavor; instances keep their copy. Raises FlavorNotFound."""
+
+    @call(API, is_repeatable=False)
+    def create_key_pair(self, context: RequestContext, key_pair: KeyPair) -> KeyPair:
+        """Store a user's public key. Raises KeyPairExists, Forbidden for too many."""
+
+    @call(API)
+    def get_key_pair(self, context: RequestContext, user_id: str, name: str) -> KeyPair:
+        """Return a user's key pair. Raises KeyPairNotFound."""
+
+    @call(API)
+    def list_key_pairs(self, context: RequestContext, user_id: str) -> list[KeyPair]:
+        """Return a user's key pairs, sorted by name."""
+
+    @call(API)
+    def delete_key_pair(self, context: RequestContext, user_id: str, name: str) -> None:
+        """Delete a user's key pair. Raises KeyPairNotFound."""
 
     @call(API, is_repeatable=False)
     def create_image(self, context: RequestContext, image: ImageMeta) -> ImageMeta:

@@ -8,6 +8,7 @@ from conductor.super_conductor.accept.dry_runs import DryRuns
 from conductor.super_conductor.accept.server_groups import ServerGroupsEndpoint
 from conductor.super_conductor.endpoints.aggregates import AggregatesEndpoint
 from conductor.super_conductor.endpoints.flavors_and_images import FlavorsEndpoint, ImagesEndpoint
+from conductor.super_conductor.endpoints.key_pairs import KeyPairsEndpoint
 from conductor.super_conductor.endpoints.quotas import AllocationsEndpoint, QuotasEndpoint
 from conductor.super_conductor.endpoints.servers import ServersEndpoint
 from conductor.super_conductor.endpoints.zone import ZoneEndpoint
@@ -60,6 +61,7 @@ def make_endpoints(
         DryRuns(conf, database, cells, scheduler),
         FlavorsEndpoint(database, now),
         ImagesEndpoint(database, now),
+        KeyPairsEndpoint(database, now),
         HostIdKey(database),
         AggregatesEndpoint(database, metadata, now, notifier),
         ServerGroupsEndpoint(conf, database, now, notifier),

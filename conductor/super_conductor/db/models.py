@@ -139,6 +139,18 @@ class Image(Base):
     updated_at: Mapped[datetime | None]
 
 
+class KeyPair(Base):
+    """A user's public key; see ``objects.key_pair``."""
+
+    __tablename__ = "key_pairs"
+
+    user_id: Mapped[str] = mapped_column(sa.String(NAME_LENGTH), primary_key=True)
+    name: Mapped[str] = mapped_column(sa.String(NAME_LENGTH), primary_key=True)
+    public_key: Mapped[str] = mapped_column(sa.Text)
+    fingerprint: Mapped[str] = mapped_column(sa.String(NAME_LENGTH))
+    created_at: Mapped[datetime]
+
+
 class DeploymentSecret(Base):
     """A random secret that all processes of the deployment share."""
 

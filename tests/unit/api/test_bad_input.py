@@ -90,7 +90,7 @@ NAMES = {
     "service_id": builders.a_uuid(), "aggregate_id": "1", "server_group_id": GROUP,
     "project_id": "p1", "key": "a", "request_id": "req-1", "migration_id": MIGRATION,
     "zone_name": "eu", "tag": "a", "host": "host1", "alias": "os-hosts", "network": "private",
-    "quota_class": "default",
+    "quota_class": "default", "keypair": "key",
 }  # fmt: skip
 REQUESTS = [(method, path) for path, methods in ROUTES.items() for method in methods]
 

@@ -74,6 +74,8 @@ def test_a_bad_tag_is_refused(path: str, api: Api) -> None:
 def test_settings_are_given_shown_and_changed(api: Api, conductor: SuperConductor) -> None:
     """A user may say them when the server is made, or later."""
     conductor.flavors = [builders.a_flavor("small")]
+    key = {"name": "key", "public_key": "ssh-rsa AAAAB3NzaC1yc2E="}
+    assert api.post("/v2.1/os-keypairs", {"keypair": key}).status_code == 201
     wanted = {
         "name": "My server", "flavorRef": "small", "description": "mine", "tags": ["x", "x"],
         "accessIPv4": "192.0.2.1", "accessIPv6": "2001:db8::1", "OS-DCF:diskConfig": "AUTO",

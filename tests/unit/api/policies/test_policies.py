@@ -107,6 +107,10 @@ ALLOWED = {
     "hypervisor-uptime": ADMINS,
     "host-index": ADMINS,
     "host-show": ADMINS,
+    "key_pair-index": EVERYBODY,
+    "key_pair-show": EVERYBODY,
+    "key_pair-create": EVERYBODY,
+    "key_pair-delete": EVERYBODY,
     "extension-index": EVERYBODY,
     "extension-show": EVERYBODY,
     "quota_set-show_class": ADMINS,
@@ -201,7 +205,8 @@ def test_an_action_is_for_some_and_not_for_others(
     place = path.format(
         server_id=SERVER, server_group_id=GROUP, flavor_id="x", image_id="x", hypervisor_id="x",
         service_id=builders.a_uuid(), aggregate_id="1", project_id="p1", key="x", request_id="x",
-        migration_id="x", tag="x", host="x", alias="x", network="x", quota_class="x", zone_name="x",
+        migration_id="x", tag="x", host="x", keypair="x", alias="x", network="x", quota_class="x",
+        zone_name="x",
     )  # fmt: skip
     body: dict[str, Any] = {} if choice is None else {"json": {choice: {}}}
     last = to_text(LAST[operation] or MICROVERSIONS.maximum)

@@ -130,6 +130,14 @@ def _flavors_and_images() -> None:
         *_times(),
     )
     op.create_table(
+        "key_pairs",
+        _column("user_id", _NAME, primary_key=True),
+        _column("name", _NAME, primary_key=True),
+        _column("public_key", sa.Text()),
+        _column("fingerprint", _NAME),
+        _column("created_at", _TIME),
+    )
+    op.create_table(
         "deployment_secrets", _column("name", _WORD, primary_key=True), _column("value", _NAME)
     )
     _index("images", "name")

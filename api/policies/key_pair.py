@@ -1,0 +1,22 @@
+"""Key pairs: users manage their own."""
+
+from __future__ import annotations
+
+from api.policies.base import ADMIN, rule
+
+INDEX = "os_compute_api:os-keypairs:index"
+SHOW = "os_compute_api:os-keypairs:show"
+CREATE = "os_compute_api:os-keypairs:create"
+DELETE = "os_compute_api:os-keypairs:delete"
+
+OWNER = f"user_id:%(user_id)s or {ADMIN}"
+
+_ALL = "/v2.1/os-keypairs"
+_ONE = f"{_ALL}/{{keypair}}"
+
+RULES = [
+    rule(INDEX, OWNER, "List a user's key pairs.", [("GET", _ALL)]),
+    rule(SHOW, OWNER, "Show a key pair.", [("GET", _ONE)]),
+    rule(CREATE, OWNER, "Store or make a key pair.", [("POST", _ALL)]),
+    rule(DELETE, OWNER, "Delete a key pair.", [("DELETE", _ONE)]),
+]

@@ -1,0 +1,34 @@
+"""Key pairs: create, show, delete."""
+
+from armillary.context import RequestContext
+from armillary.db import Database
+from conductor.common.clock import Clock, moment
+from conductor.super_conductor.db import key_pairs
+from objects.key_pair import KeyPair
+
+
+class KeyPairsEndpoint:
+    """See ``SuperConductorAPI``."""
+
+    def __init__(self, database: Database, now: Clock) -> None:
+        self._database = database
+        self._now = now
+
+    def create_key_pair(self, context: RequestContext, key_pair: KeyPair) -> KeyPair:
+        now = moment(self._now())
+        return self._database.run_in_writer(
+            lambda session: key_pairs.create_key_pair(session, key_pair, now=now)
+        )
+
+    def get_key_pair(self, context: RequestContext, user_id: str, name: str) -> KeyPair:
+        with self._database.reader() as session:
+            return key_pairs.get_key_pair(session, user_id, name)
+
+    def list_key_pairs(self, context: RequestContext, user_id: str) -> list[KeyPair]:
+        with self._database.reader() as session:
+            return key_pairs.list_key_pairs(session, user_id)
+
+    def delete_key_pair(self, context: RequestContext, user_id: str, name: str) -> None:
+        self._database.run_in_writer(
+            lambda session: key_pairs.delete_key_pair(session, user_id, name)
+        )

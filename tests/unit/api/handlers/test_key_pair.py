@@ -1,0 +1,88 @@
+"""Key pairs: given or made, listed, shown, deleted, each by its user."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests import builders
+from tests.fixtures.http_api import MEMBER, Api, message
+from tests.fixtures.super_conductor import SuperConductor
+
+PATH = "/v2.1/os-keypairs"
+KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIDI6v5V9Rz8ZsR2VtHUD2qsz0cB0qTzHkWUjmL9Rr9pE me@example"
+OTHER = "u2:p1"
+
+
+def make(api: Api, token: str | None = MEMBER, **wanted: Any) -> Any:
+    return api.post(PATH, {"keypair": {"name": "key", **wanted}}, token=token)
+
+
+def test_a_key_is_stored_and_shown(api: Api) -> None:
+    """With the fingerprint that ssh-keygen -E md5 shows."""
+    made = make(api, public_key=KEY).json["keypair"]
+    shown = api.get(f"{PATH}/key", token=MEMBER).json["keypair"]
+    assert "private_key" not in made
+    assert (shown["public_key"], shown["type"], shown["user_id"]) == (KEY, "ssh", "u1")
+    assert len(shown["fingerprint"].split(":")) == 16
+    (listed,) = api.get(PATH, token=MEMBER).json["keypairs"]
+    assert listed["keypair"]["fingerprint"] == made["fingerprint"]
+    assert api.delete(f"{PATH}/key", token=MEMBER).status_code == 204
+    assert api.get(f"{PATH}/key", token=MEMBER).status_code == 404
+
+
+def test_a_pair_is_made(api: Api) -> None:
+    """Its private key is shown once; since 2.92 users make pairs themselves."""
+    assert make(api).status_code == 400
+    headers = {"OpenStack-API-Version": "compute 2.91"}
+    body = {"keypair": {"name": "key"}}
+    made = api.send("POST", PATH, headers=headers, token=MEMBER, json=body).json["keypair"]
+    assert made["private_key"].startswith("-----BEGIN RSA PRIVATE KEY-----")
+    assert made["public_key"].startswith("ssh-rsa ")
+    assert "private_key" not in api.get(f"{PATH}/key", token=MEMBER).json["keypair"]
+
+
+@pytest.mark.parametrize("key", ["", "ssh-rsa", "ssh-rsa !", "ssh-rsa " + KEY.split()[1]], ids=str)
+def test_what_is_no_key_is_refused(key: str, api: Api, conductor: SuperConductor) -> None:
+    """Also one that says it is of another type."""
+    answer = make(api, public_key=key)
+    assert answer.status_code == 400
+    assert "keypair.public_key" in message(answer)
+    assert not conductor.key_pairs
+
+
+def test_a_name_is_used_once_by_a_user(api: Api) -> None:
+    """Another user may have the same."""
+    assert make(api, public_key=KEY).status_code == 201
+    assert make(api, public_key=KEY).status_code == 409
+    assert make(api, OTHER, public_key=KEY).status_code == 201
+
+
+def test_users_see_and_change_only_their_own(api: Api) -> None:
+    """Administrators name the user."""
+    assert make(api, public_key=KEY).status_code == 201
+    assert api.get(f"{PATH}/key", token=OTHER).status_code == 404
+    assert api.get(PATH, token=OTHER, user_id="u1").status_code == 403
+    assert make(api, OTHER, public_key=KEY, user_id="u1").status_code == 403
+    assert api.get(f"{PATH}/key", user_id="u1").status_code == 200
+    assert make(api, None, name="more", public_key=KEY, user_id="u1").status_code == 201
+    assert len(api.get(PATH, token=MEMBER).json["keypairs"]) == 2
+
+
+def test_early_versions_have_other_statuses_and_no_type(api: Api) -> None:
+    """As they began."""
+    body = {"keypair": {"name": "key", "public_key": KEY}}
+    made = api.send("POST", PATH, headers={}, json=body)
+    assert (made.status_code, "type" in made.json["keypair"]) == (200, False)
+    assert api.send("DELETE", f"{PATH}/key", headers={}).status_code == 202
+
+
+def test_a_server_names_a_key_that_is_there(api: Api, conductor: SuperConductor) -> None:
+    """Of its user."""
+    conductor.flavors = [builders.a_flavor("small")]
+    body = {"server": {"name": "web", "flavorRef": "small", "key_name": "key"}}
+    refused = api.post("/v2.1/servers", body, token=MEMBER)
+    assert (refused.status_code, "server.key_name" in message(refused)) == (400, True)
+    assert make(api, public_key=KEY).status_code == 201
+    assert api.post("/v2.1/servers", body, token=MEMBER).status_code == 202
