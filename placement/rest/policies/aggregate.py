@@ -1,19 +1,11 @@
 """Policies of the aggregates of resource providers."""
 
-from placement.rest.policies.base import rule
+from placement.rest.policies.base import Rule
 
 LIST = "placement:resource_providers:aggregates:list"
 UPDATE = "placement:resource_providers:aggregates:update"
 
-RULES = [
-    rule(
-        LIST,
-        "List the aggregates of a resource provider.",
-        "GET /resource_providers/{uuid}/aggregates",
-    ),
-    rule(
-        UPDATE,
-        "Set the aggregates of a resource provider.",
-        "PUT /resource_providers/{uuid}/aggregates",
-    ),
-]
+RULES = {
+    LIST: Rule("List the aggregates of a resource provider."),
+    UPDATE: Rule("Set the aggregates of a resource provider."),
+}

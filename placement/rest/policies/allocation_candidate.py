@@ -1,14 +1,7 @@
 """Policies of allocation candidates."""
 
-from placement.rest.policies.base import rule
+from placement.rest.policies.base import Rule
 
 LIST = "placement:allocation_candidates:list"
 
-RULES = [
-    rule(
-        LIST,
-        "List allocation candidates, and explain why there are no others.",
-        "GET /allocation_candidates",
-        "GET /allocation_candidates/explanation",
-    )
-]
+RULES = {LIST: Rule("List allocation candidates, and explain why there are no others.")}

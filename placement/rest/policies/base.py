@@ -1,5 +1,7 @@
 """Basic rules that others refer to, and the declaration of rules for operations."""
 
+from typing import NamedTuple
+
 from oslo_policy import policy
 
 ADMIN_OR_SERVICE = "rule:admin_or_service_api"
@@ -42,21 +44,25 @@ RULES = [
 ]
 
 
-def rule(
-    name: str, description: str, *operations: str, check: str = ADMIN_OR_SERVICE
+class Rule(NamedTuple):
+    """What a rule is about, and its default check."""
+
+    description: str
+    check: str = ADMIN_OR_SERVICE
+
+
+def documented(
+    name: str, rule: Rule, operations: list[policy.Operation]
 ) -> policy.DocumentedRuleDefault:
-    """Return the rule of operations, each a method and a path, such as ``GET /usages``.
+    """Return the rule of operations.
 
     The role admin satisfies every rule while ``[oslo_policy] enforce_new_defaults`` is off.
     """
     return policy.DocumentedRuleDefault(
         name=name,
-        check_str=check,
-        description=description,
-        operations=[
-            {"method": method, "path": path}
-            for method, _, path in (operation.partition(" ") for operation in operations)
-        ],
+        check_str=rule.check,
+        description=rule.description,
+        operations=operations,
         scope_types=_PROJECT_SCOPE,
         deprecated_rule=policy.DeprecatedRule(
             name=name,

@@ -1,14 +1,9 @@
 """Policies of the reshaper."""
 
-from placement.rest.policies.base import SERVICE, rule
+from placement.rest.policies.base import SERVICE, Rule
 
 RESHAPE = "placement:reshaper:reshape"
 
-RULES = [
-    rule(
-        RESHAPE,
-        "Move inventories and allocations between resource providers.",
-        "POST /reshaper",
-        check=SERVICE,
-    )
-]
+RULES = {
+    RESHAPE: Rule("Move inventories and allocations between resource providers.", check=SERVICE)
+}

@@ -1,6 +1,6 @@
 """Policies of traits, and those of resource providers."""
 
-from placement.rest.policies.base import rule
+from placement.rest.policies.base import Rule
 
 LIST = "placement:traits:list"
 SHOW = "placement:traits:show"
@@ -10,22 +10,12 @@ PROVIDER_LIST = "placement:resource_providers:traits:list"
 PROVIDER_UPDATE = "placement:resource_providers:traits:update"
 PROVIDER_DELETE = "placement:resource_providers:traits:delete"
 
-RULES = [
-    rule(LIST, "List traits.", "GET /traits"),
-    rule(SHOW, "Show whether a trait exists.", "GET /traits/{name}"),
-    rule(UPDATE, "Create a trait.", "PUT /traits/{name}"),
-    rule(DELETE, "Delete a trait.", "DELETE /traits/{name}"),
-    rule(
-        PROVIDER_LIST, "List a resource provider's traits.", "GET /resource_providers/{uuid}/traits"
-    ),
-    rule(
-        PROVIDER_UPDATE,
-        "Replace a resource provider's traits.",
-        "PUT /resource_providers/{uuid}/traits",
-    ),
-    rule(
-        PROVIDER_DELETE,
-        "Remove all traits of a resource provider.",
-        "DELETE /resource_providers/{uuid}/traits",
-    ),
-]
+RULES = {
+    LIST: Rule("List traits."),
+    SHOW: Rule("Show whether a trait exists."),
+    UPDATE: Rule("Create a trait."),
+    DELETE: Rule("Delete a trait."),
+    PROVIDER_LIST: Rule("List a resource provider's traits."),
+    PROVIDER_UPDATE: Rule("Replace a resource provider's traits."),
+    PROVIDER_DELETE: Rule("Remove all traits of a resource provider."),
+}
