@@ -27,6 +27,11 @@ def make_directory(path: Path) -> None:
     path.mkdir(exist_ok=True)  # raises FileExistsError if it is a file
 
 
+def opener(path: str, flags: int) -> int:
+    """Open a file for ``open(opener=...)``; a new one is its owner's alone. Raises OSError."""
+    return os.open(path, flags | os.O_CLOEXEC, FILE_MODE)
+
+
 def prepare_sqlite(path: Path) -> None:
     """Create the file of a SQLite database, or withdraw others' access to an existing one.
 

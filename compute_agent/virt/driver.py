@@ -106,7 +106,10 @@ class ComputeDriver(abc.ABC):
 
     @abc.abstractmethod
     def get_attributes(self) -> dict[str, object]:
-        """Return the values that ``host_attributes`` declares for Collector.DRIVER, by name."""
+        """Return the values that ``host_attributes`` declares for Collector.DRIVER, by name.
+
+        Those whose default is None may be left out.
+        """
 
     @abc.abstractmethod
     def get_traits(self) -> frozenset[str]:

@@ -9,6 +9,7 @@ from xml.etree.ElementTree import Element, SubElement
 
 from oslo_config import cfg
 
+from armillary import private_files
 from compute_agent.virt.libvirt import images, qemu_img, remote_uris, xml_text
 from compute_agent.virt.libvirt.guests import Guests
 from compute_agent.virt.libvirt.instance_files import QCOW2, InstanceFiles
@@ -155,7 +156,7 @@ def _forget_pool(library: Any, source: Any, name: str) -> None:
 def _download(library: Any, source: Any, volume: Any, path: Path) -> None:
     begun = path.with_name(f"{path.name}.begun")
     stream = source.newStream(0)
-    with begun.open("wb") as file:
+    with open(begun, "wb", opener=private_files.opener) as file:
         try:
             volume.download(stream, 0, 0, library.VIR_STORAGE_VOL_DOWNLOAD_SPARSE_STREAM)
             stream.sparseRecvAll(_write, _skip, file)

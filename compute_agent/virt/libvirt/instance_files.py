@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+from armillary import private_files
 from compute_agent.virt.instance_directories import open_own
 from compute_agent.virt.libvirt import qemu_img
 from compute_agent.virt.libvirt.domain_xml import GuestDisk
@@ -66,6 +67,7 @@ class InstanceFiles:
         try:
             # The hypervisor's user must be able to traverse it to reach the disks.
             self.directory.mkdir(mode=0o711, parents=True, exist_ok=True)
+            self.directory.chmod(0o711)  # whatever the umask
         except OSError as error:
             raise _failed(error) from error
 
@@ -81,6 +83,8 @@ class InstanceFiles:
         path = self.directory / _ROOTS[images_type]
         begun = path.with_name(path.name + _BEGUN)
         try:
+            begun.unlink(missing_ok=True)
+            open(begun, "xb", opener=private_files.opener).close()
             if images_type == QCOW2:
                 qemu_img.create_overlay(begun, image.path, image.format, wanted)
             else:
@@ -94,7 +98,7 @@ class InstanceFiles:
         """Create or grow the ephemeral and swap disks. Raises DiskError."""
         for path, size in self._extra_disks(flavor):
             try:
-                with path.open("ab") as file:
+                with open(path, "ab", opener=private_files.opener) as file:
                     if file.tell() < size:
                         file.truncate(size)
             except OSError as error:
@@ -150,7 +154,7 @@ def _failed(error: OSError) -> DiskError:
 
 def copy_sparsely(source: Path, path: Path) -> None:
     """Copy a file with its holes, replacing ``path``. Raises OSError."""
-    with source.open("rb") as reader, path.open("wb") as writer:
+    with source.open("rb") as reader, open(path, "wb", opener=private_files.opener) as writer:
         size = os.fstat(reader.fileno()).st_size
         writer.truncate(size)
         start = 0

@@ -9,6 +9,7 @@ from typing import Any
 
 from oslo_config import cfg
 
+from armillary import private_files
 from compute_agent.host.instance_topology import InstancePlacement
 from compute_agent.virt.driver import LiveWatch
 from compute_agent.virt.libvirt import live_xml, qemu_img, remote_uris
@@ -283,8 +284,7 @@ def _make_empty(directory: Path, disk: DiskFile) -> None:
     path = directory / name
     if not name.endswith((".raw", ".qcow2")):
         raise CannotMove(f"the source has a disk with the invalid name {name}")
+    with open(path, "wb", opener=private_files.opener) as file:
+        file.truncate(0 if disk.format == QCOW2 else disk.bytes)
     if disk.format == QCOW2:
         qemu_img.create(path, disk.bytes)
-        return
-    with path.open("wb") as file:
-        file.truncate(disk.bytes)

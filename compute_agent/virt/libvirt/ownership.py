@@ -13,6 +13,8 @@ import secrets
 from pathlib import Path
 from typing import Self
 
+from armillary import private_files
+
 NOTE = "owner.json"
 
 
@@ -39,9 +41,7 @@ class Ownership:
 
     def write(self, directory: Path) -> None:
         """Write the note atomically. Raises OSError."""
-        begun = directory / f".{NOTE}.{secrets.token_hex(4)}"
-        begun.write_text(json.dumps(dataclasses.asdict(self)), encoding="utf-8")
-        begun.replace(directory / NOTE)
+        private_files.write(directory / NOTE, json.dumps(dataclasses.asdict(self)))
 
     def is_of(self, host: str) -> bool:
         """Return whether the files belong to a host."""

@@ -9,6 +9,7 @@ import pytest
 
 from compute_agent.virt.libvirt.images import ImageFile
 from compute_agent.virt.libvirt.instance_files import GIB, MIB, InstanceFiles, copy_sparsely
+from compute_agent.virt.libvirt.ownership import Ownership
 from compute_agent.virt.libvirt.qemu_img import DiskError
 from tests import builders
 
@@ -49,6 +50,24 @@ def test_disks_are_as_large_as_the_flavor_says(files: InstanceFiles, image: Imag
     names = [Path(disk.path).name for disk in files.disks(flavor)]
     assert names == ["disk.raw", "ephemeral.raw", "swap.raw"]
     assert beginning(files.directory / "disk.raw", 4000) == image.path.read_bytes()
+
+
+@pytest.mark.parametrize("umask", [0, 0o077])
+def test_disks_are_no_other_account_s_to_read(
+    umask: int, files: InstanceFiles, image: ImageFile
+) -> None:
+    """Only the hypervisor's user, whom libvirt gives the disks, may pass the directory besides."""
+    flavor = builders.a_flavor(root_gb=1, swap_mb=1)
+    before = os.umask(umask)
+    try:
+        files.make()
+        files.create_root(image, flavor, RAW)
+        files.create_extra(flavor)
+        Ownership(owner="host1").write(files.directory)
+    finally:
+        os.umask(before)
+    assert files.directory.stat().st_mode & 0o777 == 0o711
+    assert {path.stat().st_mode & 0o777 for path in files.directory.iterdir()} == {0o600}
 
 
 def test_no_root_disk_means_as_large_as_the_image(files: InstanceFiles, image: ImageFile) -> None:
