@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import functools
 import logging
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -26,6 +26,7 @@ from placement.providers.tree_reports import (
     Stored,
     TreeChange,
     change_of,
+    children_in,
     named_in,
     names_in,
     size_of,
@@ -292,8 +293,9 @@ class _Plan:
         uuid = report.get("uuid")
         old = self._stored.facts.get(uuid) if isinstance(uuid, str) else None
         try:
+            self._check_owners(uuid, children_in(report))  # other errors tell what is stored
             change = change_of(report, self._stored)
-            self._check_owners(change)
+            self._check_owners(None, change.gone)
             self._check_unique(change)
         except exception.NotItsOwn as error:
             return _result(uuid, None, str(error), is_not_its_own=True)
@@ -310,24 +312,24 @@ class _Plan:
         self.changes.append(replace(change, members=members))
         return _result(uuid, members[0][1], None)
 
-    def _check_owners(self, change: TreeChange) -> None:
-        """Raise NotItsOwn if the writer owns not all of a tree.
+    def _check_owners(self, head: object, below: Iterable[str]) -> None:
+        """Raise NotItsOwn if a stored provider, or one of these below it, is not the writer's.
 
         What has no owner below a provider that is the writer's was made in the Placement API.
         """
         if self._writer is None:
             return
-        root, *children = [before for before, _ in change.members]
-        if root is not None and root.uuid in self._parts:
+        facts = self._stored.facts.get(head) if isinstance(head, str) else None
+        if facts is not None and facts.uuid in self._parts:
             raise exception.NotItsOwn(
-                reason=f"resource provider {root.uuid} is a part of another one of the cell"
+                reason=f"resource provider {facts.uuid} is a part of another one of the cell"
             )
-        if root is not None:
-            self._writer.check_provider(root.uuid, root.cell_uuid)
-        below = [*children, *(self._stored.facts[uuid] for uuid in change.gone)]
-        for facts in below:
+        if facts is not None:
+            self._writer.check_provider(facts.uuid, facts.cell_uuid)
+        for uuid in below:
+            facts = self._stored.facts.get(uuid)
             if facts is not None and facts.cell_uuid is not None:
-                self._writer.check_provider(facts.uuid, facts.cell_uuid)
+                self._writer.check_provider(uuid, facts.cell_uuid)
 
     def _owned(self, facts: Facts) -> Facts:
         if self._writer is None or facts.cell_uuid is not None:
@@ -347,7 +349,7 @@ class _Plan:
                 if owner != facts.uuid:
                     raise exception.Invalid(
                         reason=f"resource provider {facts.uuid}: the name {facts.name} is used by "
-                        f"resource provider {owner}"
+                        + (f"resource provider {owner}" if self._writer is None else "another one")
                     )
 
 

@@ -47,9 +47,14 @@ class TreeChange:
 def named_in(report: Mapping[str, Any]) -> Iterator[str]:
     """Yield the valid UUIDs of all providers that a report names."""
     yield from _uuids([report.get("uuid")])
+    yield from children_in(report)
+    yield from _uuids(_list(report, "former_children"))
+
+
+def children_in(report: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the valid UUIDs of the children of a report."""
     for child in _list(report, "children"):
         yield from _uuids([child.get("uuid")] if isinstance(child, Mapping) else [])
-    yield from _uuids(_list(report, "former_children"))
 
 
 def names_in(report: Mapping[str, Any]) -> Iterator[object]:

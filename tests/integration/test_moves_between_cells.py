@@ -12,6 +12,7 @@ import pytest
 from tests.fixtures.asking import wait_for
 from tests.fixtures.deployment import Deployment, deployed
 from tests.fixtures.ledger import assert_all_active, delete_everything
+from tests.integration.signed_deployment import SignedDeployment
 
 pytestmark = [pytest.mark.rabbitmq, pytest.mark.postgresql, pytest.mark.long]
 
@@ -46,7 +47,7 @@ def deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]
         name: {f"{name}-agent": [f"name={name}-a{{1..2}}:{SIZE}"]} for name in ("cell1", "cell2")
     }
     options = OPTIONS.format(policy=policy)
-    with deployed(folder, cells, kind=Deployment, options=options, schedulers=1) as made:
+    with deployed(folder, cells, kind=SignedDeployment, options=options, schedulers=1) as made:
         yield made
         delete_everything(made)
 

@@ -1,4 +1,4 @@
-"""A whole deployment that requires signatures; and what a stolen agent's key is good for there."""
+"""A whole deployment that requires signatures; and what stolen keys are good for there."""
 
 from __future__ import annotations
 
@@ -11,12 +11,18 @@ import oslo_messaging
 import pytest
 
 from armillary import exception
+from armillary.context import admin_context
+from conductor.cell_conductor.interface import CellConductorAPI
+from objects.allocation import ClaimStatus
+from placement.interface import PlacementAPI
 from rpc.queue_types import CONTROL_EXCHANGE
 from rpc.signing.place import TOP
 from rpc.signing.trust import AGENTS
 from rpc.topics import direct_exchange
 from rpc.transport import Bus
+from tests.builders import a_claim, a_provider, a_uuid
 from tests.fixtures.asking import wait_for
+from tests.fixtures.cell import a_node
 from tests.fixtures.configuration import messaging_conf
 from tests.fixtures.deployment import two_cells
 from tests.fixtures.forged_replies import ReplyForger, failure_of
@@ -28,6 +34,7 @@ from tests.integration.signed_deployment import SignedDeployment
 pytestmark = [pytest.mark.rabbitmq, pytest.mark.postgresql]
 
 THIEF = "cell2-agent-1"
+CONTEXT = admin_context()
 
 
 HEARS_AGENTS = {"cell_conductor", "conductor", "host_states"}
@@ -192,6 +199,72 @@ def test_what_one_cell_was_sent_is_refused_in_another(deployment, small, tmp_pat
         )  # fmt: skip
     assert_all_active(deployment, uuids)
     delete_everything(deployment)
+
+
+def test_a_stolen_agents_key_takes_over_no_host_of_a_silent_agent(deployment, stolen):
+    """It gets neither its hosts, nor one that it makes up, nor what runs there."""
+    cell, victims = deployment.cells[1], ["cell2-b1", "cell2-b2"]
+    api = CellConductorAPI(stolen(cell.transport_url, cell.uuid), timeout_seconds=10)
+    deployment.kill("cell2-agent-2")
+    wait_for(
+        lambda: not any(host.startswith("cell2-b") for host in deployment.hosts_up()),
+        "the victim's hosts are down", 60,
+    )  # fmt: skip
+    for host in (*victims, "made-up"):
+        with pytest.raises(exception.HostsNotApproved, match=host):
+            api.report_services(CONTEXT, THIEF, ["cell2-a1", host], {}, service_version=1)
+        (result,) = api.report_compute_nodes(CONTEXT, THIEF, [a_node(host, uuid=a_uuid())])
+        assert result.error
+    with pytest.raises(exception.Conflict, match="belongs to agent cell2-agent-2"):
+        api.list_host_instances(CONTEXT, THIEF, victims)
+    assert api.list_host_instances(CONTEXT, THIEF, ["made-up"]) == []
+    deployment.start("cell2-agent-2")
+    wait_for(lambda: set(victims) <= set(deployment.hosts_up()), "its hosts are its own", 60)
+    assert "made-up" not in deployment.hosts_up()
+
+
+def test_a_stolen_cell_key_changes_nothing_of_another_cell(deployment, small, stolen):
+    """Its providers, traits, allocations and fences; and the cell goes on as if nothing was."""
+    uuids = deployment.create_servers(small, 8)
+    assert_all_active(deployment, uuids)
+    trusted = placement_of(deployment, stolen, "super")
+    thief = placement_of(deployment, stolen, "cell2-conductor")
+    before = trusted.get_allocations(CONTEXT, uuids)
+    hosts = {
+        one["id"]: one["hypervisor_hostname"]
+        for one in deployment.get("/os-hypervisors")["hypervisors"]
+    }
+    consumer, theirs = next(
+        (uuid, provider)
+        for uuid, held in before.items()
+        for provider in held
+        if hosts[provider].startswith("cell1-")
+    )
+    own = next(uuid for uuid, host in hosts.items() if host.startswith("cell2-"))
+    refused = len(deployment.refusals("placement"))
+    (result,) = thief.set_providers(CONTEXT, [a_provider(hosts[theirs], uuid=theirs)])
+    assert "belongs to another cell" in result.error
+    for uuid in (own, theirs):
+        claimed = a_claim(uuid, consumer_uuid=consumer, fence=2**61, replace=True)
+        assert thief.claim(CONTEXT, [claimed])[0].status == ClaimStatus.FOREIGN
+    attacks = [
+        lambda: thief.set_trait(CONTEXT, theirs, "COMPUTE_STATUS_DISABLED", present=True),
+        lambda: thief.delete_provider(CONTEXT, theirs),
+        lambda: thief.release(CONTEXT, {consumer: 2**61}),
+        lambda: thief.release_unchanged(CONTEXT, {consumer: 1}),
+        lambda: thief.move_allocations(CONTEXT, consumer, a_uuid(), fence=2**61),
+    ]
+    for attack in attacks:
+        with pytest.raises(exception.NotItsOwn):
+            attack()
+    assert trusted.get_allocations(CONTEXT, uuids) == before
+    assert len(deployment.refusals("placement")) == refused + len(attacks) + 3
+    assert_nothing_is_lost(deployment, uuids)
+    delete_everything(deployment)
+
+
+def placement_of(deployment, stolen, name):
+    return PlacementAPI(stolen(deployment.top_url, name=name), timeout_seconds=10)
 
 
 def server_of(deployment, topic):

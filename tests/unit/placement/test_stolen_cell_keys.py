@@ -172,6 +172,25 @@ def test_a_stolen_cell_key_rewrites_no_provider_of_another_cell(
     assert (refused.generation, refused.inventories) == (None, {})
 
 
+def test_a_stolen_cell_key_learns_nothing_of_a_provider_in_use(
+    signed: SignedPlacement, provider: str, consumer: str, unharmed: Callable[[], None]
+) -> None:
+    """A report without a class that is in use is refused for its sender first."""
+    assert consumer
+    unharmed()
+    (result,) = signed.thief.set_providers(CONTEXT, [rewritten(provider, inventories={})])
+    assert "belongs to another cell" in str(result.error)
+    assert (result.generation, result.inventories) == (None, {})
+
+
+def test_a_stolen_cell_key_learns_no_uuid_by_a_name(signed: SignedPlacement, provider: str) -> None:
+    """Of another cell's provider."""
+    report = a_provider(a_uuid())
+    report["name"] = f"provider-{provider}"
+    (result,) = signed.thief.set_providers(CONTEXT, [report])
+    assert "is used by another one" in str(result.error)
+
+
 def test_a_stolen_cell_key_takes_no_provider_into_its_trees(
     signed: SignedPlacement, provider: str, own: str
 ) -> None:
