@@ -26,6 +26,8 @@ CONFORMANCE ?= ../shared/conformance
 HARNESS     := $(if $(wildcard $(CONFORMANCE)/harness.py),$(VENV)/conformance/.made)
 REST        := armillary-placement-rest
 
+CLIENTS     := $(VENV)/clients/.made
+
 # libvirt's library is compiled, with headers that not every machine has; its tests are left out where it is missing.
 LIBVIRT     := $(if $(shell pkg-config --exists libvirt 2>/dev/null && echo yes),$(VENV)/.installed-libvirt)
 
@@ -50,7 +52,7 @@ up: $(TEST) ## Keep a whole control plane running in one process, until Ctrl-C
 
 ##### Testing it
 
-.PHONY: test check wheel unit functional integration long libvirt conformance conformance-serve-cmd fuzz faults mutants simulation bench bench-builds bench-placement bench-scheduling
+.PHONY: test check wheel unit functional integration long libvirt conformance conformance-serve-cmd fuzz faults clients tempest mutants simulation bench bench-builds bench-placement bench-scheduling
 test: $(TEST) $(LIBVIRT) $(HARNESS) ## Run all tests; the closing lines say what was left out for a missing service
 	@rm -rf $(VENV)/left-out $(GROUPS)
 	@$(MAKE) --no-print-directory -j 4 --output-sync=line \
@@ -122,6 +124,15 @@ PACE       ?= 1
 faults: $(TEST) ## Play PLANS=10 plans of FAULTS=30 faults over OPERATIONS=300 operations, from SEED=1 on
 	nice -n 5 $(VENV)/bin/python -W ignore -m tests.faults --verbose --seed $(SEED) --plans $(PLANS) \
 		--faults $(FAULTS) --operations $(OPERATIONS) --pace $(PACE)
+
+clients: $(TEST) $(CLIENTS) ## Run OpenStack's own clients against a running deployment
+	ARMILLARY_CLIENTS=$(VENV)/clients $(TIMED) -m long tests/clients
+
+REGEX    ?= ^tempest\.api\.compute
+AT_LEAST ?= 0
+tempest: $(TEST) $(VENV)/tempest/.made ## Run OpenStack's tests of the Compute API (Tempest): passed, failed, causes; REGEX=PART
+	@nice -n 5 $(VENV)/bin/python -W ignore -m tests.tempest --venv $(VENV)/tempest --regex '$(REGEX)' \
+		--at-least $(AT_LEAST) $(if $(KEEP),--keep $(KEEP))
 
 mutants: $(TEST) ## Put deliberate faults into copies of the code, one at a time: the tests have to notice; ONLY=NAME
 	@nice -n 10 $(VENV)/bin/python -m tools.mutants $(if $(ONLY),--only $(ONLY))
@@ -209,6 +220,20 @@ $(VENV)/.installed-libvirt: $(TEST)
 	@echo "Installing libvirt-python in $(VENV) ..."
 	@if $(PIP) install -c constraints.txt libvirt-python; then touch $@; else \
 		echo "libvirt-python cannot be built here: tests that need it are left out."; fi
+
+# Environments of their own: these programs need other versions of our libraries.
+$(VENV)/clients/.made: $(MADE)
+	@echo "Installing OpenStack's clients in $(VENV)/clients ..."
+	@tools/make_venv.sh $(VENV)/clients $(PYTHON)
+	@if $(VENV)/clients/bin/python -m pip -qq --disable-pip-version-check install \
+		python-openstackclient==10.5.0 osc-placement==4.9.1; then touch $@; else \
+		echo "The clients cannot be installed here."; exit 1; fi
+
+$(VENV)/tempest/.made: $(MADE)
+	@echo "Installing Tempest in $(VENV)/tempest ..."
+	@tools/make_venv.sh $(VENV)/tempest $(PYTHON)
+	@$(VENV)/tempest/bin/python -m pip -qq --disable-pip-version-check install tempest==47.0.0
+	@touch $@
 
 $(VENV)/conformance/.made: $(MADE) $(wildcard $(CONFORMANCE)/requirements.txt)
 	@echo "Installing the conformance harness in $(VENV)/conformance ..."

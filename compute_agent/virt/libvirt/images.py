@@ -24,14 +24,19 @@ class ImageFile:
 
 
 def file_of(image: ImageMeta | None, directory: Path) -> ImageFile:
-    """Return the file of an image below ``directory``, without checking that it exists.
+    """Return the file of an image below ``directory``; one that a property names may not exist.
 
     The property holds a ``file://`` URL, an absolute path or a path relative to the directory.
-    Raises BadImage, or UnsafeImage if the file is outside the directory.
+    Without it, it is the file that the image service stored there under the image's id. Raises
+    BadImage, or UnsafeImage if the file is outside the directory.
     """
     given = "" if image is None else image.properties.get(FILE_PROPERTY, "")
+    if image is not None and not given and (directory / image.id).is_file():
+        given = image.id
     if image is None or not given:
-        raise BadImage(f"the image has no property {FILE_PROPERTY}")
+        raise BadImage(
+            f"the image has no property {FILE_PROPERTY}, and its data is not in {directory}"
+        )
     disk_format = image.disk_format or "raw"
     if disk_format not in FORMATS:
         raise BadImage(f"the image's disk format is {disk_format}; allowed: {', '.join(FORMATS)}")

@@ -51,3 +51,10 @@ def test_what_no_host_can_use_is_refused(
 ) -> None:
     with pytest.raises(BadImage, match=reason):
         images.file_of(image, tmp_path)
+
+
+def test_uploaded_data_is_found_under_the_image_s_id(tmp_path: Path) -> None:
+    """Where the image service keeps it, if that is the agent's directory, too."""
+    image = builders.an_image(disk_format="qcow2")
+    (tmp_path / image.id).write_bytes(b"data")
+    assert images.file_of(image, tmp_path) == images.ImageFile(tmp_path / image.id, "qcow2")

@@ -1,0 +1,1 @@
+"""OpenStack's own command line against ``armillary up``, from an environment of its own."""

@@ -1,0 +1,1 @@
+"""Tempest, OpenStack's own tests of the Compute API, against ``armillary up``: ``make tempest``."""
