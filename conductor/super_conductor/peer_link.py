@@ -6,16 +6,21 @@ A call to an unreachable broker blocks until the broker is back.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Collection
 from concurrent.futures import CancelledError, Future
 from typing import Any, Generic, TypeVar
 
 from armillary import exception
 from armillary.concurrency import WorkerPool, WorkerPoolFull
 from armillary.outage_log import OutageLog
+from objects.cell_mapping import CellMapping
+from objects.zones.child_zone import ChildZone
 from rpc.transport import Bus
 
 T = TypeVar("T")
+Peer = TypeVar("Peer", bound=CellMapping | ChildZone)
+AnyLink = TypeVar("AnyLink", bound="Link")
 
 _QUEUE_SIZE_MAX = 100
 _SILENCE = (exception.RpcTimeout, exception.RpcUnavailable)
@@ -74,6 +79,41 @@ class Link:
         """Record an answer, even if the caller no longer waits for it."""
         if not future.cancelled() and not isinstance(future.exception(), _SILENCE):
             self.is_silent = False
+
+
+class Links(Generic[Peer, AnyLink]):
+    """Links to cells or zones, kept until the peer's name or transport URL changes."""
+
+    def __init__(self, make: Callable[[Peer], AnyLink]) -> None:
+        self._make = make
+        self._links: dict[str, tuple[Peer, AnyLink]] = {}
+        self._guard = threading.Lock()
+
+    def to(self, peer: Peer) -> AnyLink:
+        with self._guard:
+            known, link = self._links.get(peer.uuid, (None, None))
+            if known is not None and link is not None and _is_same_broker(known, peer):
+                return link
+            made = self._make(peer)
+            self._links[peer.uuid] = peer, made
+        if link is not None:
+            link.close()
+        return made
+
+    def drop_others(self, kept: Collection[str]) -> None:
+        """Close all links but those to these peers, by UUID.
+
+        Calls that are blocked in them end with the process.
+        """
+        with self._guard:
+            gone = [uuid for uuid in self._links if uuid not in kept]
+            links = [self._links.pop(uuid)[1] for uuid in gone]
+        for link in links:
+            link.close()
+
+
+def _is_same_broker(one: CellMapping | ChildZone, other: CellMapping | ChildZone) -> bool:
+    return one.transport_url == other.transport_url and one.name == other.name
 
 
 class Asked(Generic[T]):

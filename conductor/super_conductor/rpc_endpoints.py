@@ -5,11 +5,11 @@ from typing import Any
 from conductor.common.service_records import ServiceRecords
 from conductor.super_conductor.accept.acceptance import Acceptance
 from conductor.super_conductor.accept.dry_runs import DryRuns
+from conductor.super_conductor.accept.quotas import AllocationsEndpoint, QuotasEndpoint
 from conductor.super_conductor.accept.server_groups import ServerGroupsEndpoint
 from conductor.super_conductor.endpoints.aggregates import AggregatesEndpoint
 from conductor.super_conductor.endpoints.flavors_and_images import FlavorsEndpoint, ImagesEndpoint
 from conductor.super_conductor.endpoints.key_pairs import KeyPairsEndpoint
-from conductor.super_conductor.endpoints.quotas import AllocationsEndpoint, QuotasEndpoint
 from conductor.super_conductor.endpoints.servers import ServersEndpoint
 from conductor.super_conductor.endpoints.zone import ZoneEndpoint
 from conductor.super_conductor.hosts.host_id_key import HostIdKey

@@ -1,6 +1,6 @@
 """Table of all operations by name."""
 
-from conductor.cell_conductor.operations import evacuate, live, power, rebuild, resize, shelve
+from conductor.cell_conductor.operations import evacuate, live, power, resize, shelve
 from conductor.cell_conductor.operations.flow import Flow
 
 FLOWS: dict[str, Flow] = {
@@ -15,7 +15,7 @@ FLOWS: dict[str, Flow] = {
         resize.MIGRATE,
         resize.CONFIRM,
         resize.REVERT,
-        rebuild.REBUILD,
+        power.REBUILD,
         live.LIVE_MIGRATE,
         evacuate.EVACUATE,
         shelve.SHELVE,

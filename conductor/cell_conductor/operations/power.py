@@ -1,4 +1,4 @@
-"""Start, stop, reboot, soft delete and restore: one command to the instance's host."""
+"""Start, stop, reboot, rebuild, soft delete, restore: one command to the instance's host."""
 
 import dataclasses
 from collections.abc import Callable
@@ -15,8 +15,9 @@ from conductor.cell_conductor.operations.flow import (
     ignore_arguments,
 )
 from conductor.cell_conductor.operations.rows import Rows
-from conductor.common.cell_db import models
-from conductor.common.cell_db.flow_states import FlowState, Reboot
+from conductor.common.cell_db import instance_changes, models
+from conductor.common.cell_db.flow_states import FlowState, Reboot, Rebuild
+from conductor.common.cell_db.stored_object import StoredObject
 from objects.instances.instance_command import Verb
 from objects.instances.operation_arguments import CellOperation
 
@@ -97,3 +98,47 @@ SOFT_DELETE = _flow(
     "soft_delete", "soft-deleting", ("active", "stopped", "error"), _POWER_OFF, end=_soft_deleted
 )
 RESTORE = _flow("restore", "restoring", ("soft-delete",), _POWER_ON)
+
+
+# Rebuild ------------------------------------------------------------------------------------------
+
+REBUILD_GUEST = "rebuild_guest"
+
+
+def _take_changes(rows: Rows, arguments: CellOperation) -> None:
+    """Give the instance its new image, name, metadata and settings."""
+    instance = rows.instance
+    state = Rebuild.of(rows.operation)
+    is_on = instance.power_state == RUNNING or state.was == "error"
+    dataclasses.replace(state, is_on=is_on).store(rows.operation)
+    if arguments.image is not None:
+        instance.image = StoredObject.of(arguments.image)
+    if arguments.changes is not None:
+        instance_changes.apply(instance, arguments.changes, now=rows.now)
+
+
+def _rebuild_arguments(operation: models.InstanceOperation) -> Arguments:
+    return Arguments(is_on=Rebuild.of(operation).is_on)
+
+
+def _lose_guest(rows: Rows) -> None:
+    """Record that the old guest is gone and there is no new one."""
+    rows.instance.vm_state = "error"
+    rows.instance.power_state = None
+
+
+REBUILD = Flow(
+    "rebuild",
+    task_state="rebuilding",
+    vm_states=("active", "stopped", "error"),
+    first=REBUILD_GUEST,
+    stages={
+        REBUILD_GUEST: AgentStage(
+            Verb.REBUILD, Side.HERE, then=DONE, undo=UNDONE, is_awaited=True,
+            arguments=_rebuild_arguments, done=take_power_state,
+        )
+    },
+    begin=_take_changes,
+    end=set_state_by_power,
+    undo=_lose_guest,
+)  # fmt: skip

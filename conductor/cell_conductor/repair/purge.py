@@ -8,7 +8,6 @@ from armillary.db import Database
 from conductor.common.cell_db import host_seq, instances
 from conductor.common.clock import Clock, moment
 
-PURGE_BATCH_SIZE = 500
 REMOVALS_KEEP_DAYS = 7
 
 
@@ -18,13 +17,4 @@ def purge(conf: cfg.ConfigOpts, database: Database, now: Clock) -> int:
     deleted_before = today - timedelta(days=conf.cell.instance_keep_deleted_days)
     removed_before = today - timedelta(days=REMOVALS_KEEP_DAYS)
     database.run_in_writer(lambda session: host_seq.purge_removals(session, before=removed_before))
-    total = 0
-    while True:
-        count = database.run_in_writer(
-            lambda session: instances.purge(
-                session, deleted_before=deleted_before, limit=PURGE_BATCH_SIZE
-            )
-        )
-        total += count
-        if count < PURGE_BATCH_SIZE:
-            return total
+    return instances.purge(database, deleted_before=deleted_before)

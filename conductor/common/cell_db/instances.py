@@ -14,6 +14,7 @@ from sqlalchemy.orm.attributes import set_committed_value
 
 from armillary import exception
 from armillary.context import RequestContext
+from armillary.db import Database
 from conductor.common.cell_db import actions, faults, migrations, models, notify
 from conductor.common.cell_db.stored_object import StoredObject
 from objects.instance import Instance
@@ -223,16 +224,24 @@ def delete_all(session: Session, instance_uuids: Collection[str], *, now: dateti
     return result.rowcount
 
 
-def purge(session: Session, *, deleted_before: datetime, limit: int) -> int:
-    """Purge instances deleted before a time with all their records; return how many."""
-    uuids = session.scalars(
-        sa.select(models.Instance.uuid)
-        .where(models.Instance.deleted_at < deleted_before)
-        .limit(limit)
-    ).all()
-    if uuids:
-        remove(session, uuids)
-    return len(uuids)
+def purge(database: Database, *, deleted_before: datetime, batch_size: int = 500) -> int:
+    """Purge instances deleted before a time with all their records; return how many.
+
+    One transaction for each batch.
+    """
+
+    def purge_batch(session: Session) -> int:
+        deleted = models.Instance.deleted_at < deleted_before
+        query = sa.select(models.Instance.uuid).where(deleted).limit(batch_size)
+        uuids = session.scalars(query).all()
+        if uuids:
+            remove(session, uuids)
+        return len(uuids)
+
+    total = 0
+    while count := database.run_in_writer(purge_batch):
+        total += count
+    return total
 
 
 def remove(session: Session, instance_uuids: Sequence[str]) -> None:

@@ -55,14 +55,7 @@ class Cell0:
     def purge(self, *, keep_days: int) -> int:
         """Remove the rows of instances deleted more than ``keep_days`` ago; return their number."""
         before = moment(self._now()) - timedelta(days=keep_days)
-        total = 0
-        while True:
-            count = self._database.run_in_writer(
-                lambda session: instances.purge(session, deleted_before=before, limit=_BATCH_SIZE)
-            )
-            total += count
-            if count < _BATCH_SIZE:
-                return total
+        return instances.purge(self._database, deleted_before=before)
 
     def list_actions(self, instance_uuid: str) -> list[InstanceAction]:
         """Return the actions of an instance, newest first."""

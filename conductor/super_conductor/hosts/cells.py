@@ -6,7 +6,6 @@ pool of its own, and callers wait no longer than a time limit.
 
 import dataclasses
 import logging
-import threading
 import time
 from collections.abc import Callable, Iterable
 from typing import Generic, TypeVar
@@ -18,7 +17,7 @@ from armillary.context import admin_context
 from armillary.db import Database
 from conductor.cell_conductor.interface import CellConductorAPI
 from conductor.super_conductor.db import cells as cells_db
-from conductor.super_conductor.peer_link import Asked, Link
+from conductor.super_conductor.peer_link import Asked, Link, Links
 from objects.cell_mapping import CellMapping
 from rpc.transport import Bus, MakeBus
 from rpc.version_caps import ConfiguredCap, OldestServices, is_auto
@@ -94,15 +93,15 @@ class Cells:
     def __init__(self, conf: cfg.ConfigOpts, database: Database, make_bus: MakeBus) -> None:
         self._conf = conf
         self._database = database
-        self._make_bus = make_bus
-        self._links: dict[str, _Link] = {}
-        self._guard = threading.Lock()
+        self._links = Links[CellMapping, _Link](
+            lambda cell: _Link(conf, cell, make_bus(cell.transport_url, cell.uuid))
+        )
 
     def list_cells(self) -> list[CellMapping]:
         """Return all cells except cell0, including disabled ones."""
         with self._database.reader() as session:
             cells = cells_db.list_cells(session)
-        self._drop_others({cell.uuid for cell in cells})
+        self._links.drop_others({cell.uuid for cell in cells})
         return cells
 
     def ask(self, cell_uuid: str, question: Question[T]) -> Asked[T]:
@@ -113,7 +112,7 @@ class Cells:
         """
         with self._database.reader() as session:
             cell = cells_db.get_cell(session, cell_uuid)
-        return self._link(cell).ask(question)
+        return self._links.to(cell).ask(question)
 
     def call(self, cell_uuid: str, question: Question[T]) -> T:
         """Return one cell's answer; wait at most ``[conductor] cell_timeout_seconds`` for it."""
@@ -129,7 +128,7 @@ class Cells:
         ``SILENT_TIMEOUT_SECONDS`` until it answers again, so that lists stay quick while a cell is
         down.
         """
-        links = [self._link(cell) for cell in (self.list_cells() if among is None else among)]
+        links = [self._links.to(cell) for cell in (self.list_cells() if among is None else among)]
         now = time.monotonic()
         deadline = now + self._timeout_seconds
         short = min(deadline, now + SILENT_TIMEOUT_SECONDS)
@@ -151,8 +150,8 @@ class Cells:
         return answers
 
     def close(self) -> None:
-        """Close all connections. Calls that are blocked in them end with the process."""
-        self._drop_others(set())
+        """Close all connections."""
+        self._links.drop_others(())
 
     @property
     def _timeout_seconds(self) -> float:
@@ -164,25 +163,3 @@ class Cells:
             return link.ask(question)
         except exception.CellUnavailable:
             return None
-
-    def _link(self, cell: CellMapping) -> _Link:
-        with self._guard:
-            link = self._links.get(cell.uuid)
-            if link is not None and _is_same_broker(link.cell, cell):
-                return link
-            made = self._links[cell.uuid] = _Link(
-                self._conf, cell, self._make_bus(cell.transport_url, cell.uuid)
-            )
-        if link is not None:
-            link.close()
-        return made
-
-    def _drop_others(self, kept: set[str]) -> None:
-        with self._guard:
-            gone = [self._links.pop(uuid) for uuid in list(self._links) if uuid not in kept]
-        for link in gone:
-            link.close()
-
-
-def _is_same_broker(one: CellMapping, other: CellMapping) -> bool:
-    return one.transport_url == other.transport_url and one.name == other.name

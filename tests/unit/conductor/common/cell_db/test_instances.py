@@ -235,18 +235,15 @@ def test_hosts_are_those_of_the_living_that_have_one(database: Database) -> None
 
 
 def test_purging_removes_what_was_deleted_before(database: Database) -> None:
-    """No more than asked for at once; rows and all that belongs to them."""
+    """All of them, a batch at a time; rows and all that belongs to them."""
     made = [an_instance() for _ in range(3)]
     for instance in made:
         store_in_cell0(database, instance)
     uuids = [instance.uuid for instance in made]
     database.run_in_writer(lambda s: instances.delete_all(s, uuids, now=NOW))
     later = NOW + timedelta(seconds=1)
-    counts = [
-        database.run_in_writer(lambda s: instances.purge(s, deleted_before=later, limit=2))
-        for _ in range(3)
-    ]
-    assert counts == [2, 1, 0]
+    counts = [instances.purge(database, deleted_before=later, batch_size=2) for _ in range(2)]
+    assert counts == [3, 0]
     with database.reader() as session:
         for model in (models.InstanceFault, models.InstanceAction, models.InstanceActionEvent):
             assert session.query(model).count() == 0

@@ -49,7 +49,7 @@ def cap(cells: Cells) -> str | None:
     """Return what the cell may be sent at the next call."""
     (cell,) = cells.list_cells()
     cells.call(cell.uuid, lambda _api: None)
-    return cells._links[cell.uuid]._versions.cap.of(None)
+    return cells._links.to(cell)._versions.cap.of(None)
 
 
 def test_a_cell_of_today_is_sent_the_newest(cells: Cells) -> None:
