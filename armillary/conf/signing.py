@@ -20,7 +20,8 @@ each step on every process of a deployment before the next.
         "key_file", default="$state_path/signing.key",
         help="""
 File with this process's own Ed25519 key, mode 0600, created by ``armillary-manage key create``. It
-never leaves this machine; its public key is put on the trust list.
+never leaves this machine; its public key is put on the trust list. A file that is replaced is read
+within a second.
 """,
     ),
     cfg.StrOpt(
@@ -67,7 +68,8 @@ wait in a queue plus the clock skew. Messages are remembered for this long to re
         "push_seconds", default=30.0, min=1.0, max=3600.0,
         help="""
 Seconds between two pushes of the trust lists, from the super conductor to the services and cell
-conductors, and from these to their agents. A revoked key is rejected everywhere after this time.
+conductors, and from these to their agents, for those that missed a change. A changed list is pushed
+at once, so a revoked key is rejected everywhere within seconds.
 """,
     ),
 ]

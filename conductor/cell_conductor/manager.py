@@ -24,7 +24,7 @@ from conductor.common.clock import Clock
 from objects.hosts.host_states import HostStateBatch
 from objects.instances.operation_arguments import CellOperation
 from rpc.server import RpcServer
-from rpc.signing.push import CELL_TOPICS, TrustPush
+from rpc.signing.push import CELL_TOPICS, LOOK_SECONDS, TrustPush
 from rpc.transport import Bus
 
 LOG = logging.getLogger(__name__)
@@ -94,7 +94,7 @@ class CellConductorManager(SuperConductorEndpoints, AgentEndpoints):
             on_version=self._versions.of_agents.forget,
         )  # fmt: skip
         self._nodes, self._services = self._hosts.nodes, self._hosts.services
-        self._trust = TrustPush(cell_bus, CELL_TOPICS)
+        self._trust = TrustPush(cell_bus, CELL_TOPICS, period_seconds=conf.signing.push_seconds)
 
     # Service interface
 
@@ -124,7 +124,7 @@ class CellConductorManager(SuperConductorEndpoints, AgentEndpoints):
         return [
             self._versions.on_top.task(),
             PeriodicTask("listen", guard.interval_seconds, guard.listen),
-            PeriodicTask("push-trust", self._conf.signing.push_seconds, self._trust.push),
+            PeriodicTask("push-trust", LOOK_SECONDS, self._trust.push),
             factories.with_jitter("recover", recovery_seconds, self._recovery.run),
             *self._updates.periodic_tasks(),
             *self._hosts.periodic_tasks(),

@@ -24,7 +24,7 @@ from objects.cell_mapping import CELL0_UUID
 from objects.pci import pci
 from rpc.server import RpcServer
 from rpc.signing.place import zone_scope
-from rpc.signing.push import TOP_TOPICS, TrustPush
+from rpc.signing.push import LOOK_SECONDS, TOP_TOPICS, TrustPush
 from rpc.transport import Bus, MakeBus
 from scheduler.interface import SchedulerAPI
 
@@ -84,7 +84,7 @@ class SuperConductorManager:
         )
         self._workflows = Workflows(self._env, self._peers, workers, watch)
         self._housekeeping = Housekeeping(self._env, self._peers, self._workflows)
-        self._trust = TrustPush(top_bus, TOP_TOPICS)
+        self._trust = TrustPush(top_bus, TOP_TOPICS, period_seconds=conf.signing.push_seconds)
         self._endpoints = make_endpoints(
             self._env, self._peers, self._workflows, self._housekeeping, self._records
         )
@@ -116,7 +116,7 @@ class SuperConductorManager:
         """Return the periodic tasks."""
         return [
             self._versions.task(),
-            PeriodicTask("push-trust", self._conf.signing.push_seconds, self._trust.push),
+            PeriodicTask("push-trust", LOOK_SECONDS, self._trust.push),
             *self._workflows.periodic_tasks(),
             *self._housekeeping.periodic_tasks(),
         ]

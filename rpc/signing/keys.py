@@ -5,8 +5,11 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
+import logging
 import os
 import stat
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 from cryptography.exceptions import InvalidSignature
@@ -15,6 +18,9 @@ from cryptography.hazmat.primitives.asymmetric import ed25519
 
 from armillary import exception
 
+LOG = logging.getLogger(__name__)
+
+_LOOK_SECONDS = 1.0
 _ID_HEX_DIGITS = 16
 _FILE_BYTES_MAX = 4096
 """Maximum size of a key file."""
@@ -72,6 +78,45 @@ class SigningKey:
     def sign(self, signed: bytes) -> bytes:
         """Return the signature, 64 bytes."""
         return self._key.sign(signed)
+
+
+class KeyFile:
+    """A process's own key. A file that is replaced is read within a second, without a restart."""
+
+    def __init__(self, path: Path, *, clock: Callable[[], float] = time.monotonic) -> None:
+        """Load the key. Raises ConfigurationError as :func:`load`."""
+        self._path = path
+        self._clock = clock
+        self._looked_at = clock()
+        self._seen = self._stamp()
+        self._key = load(path)
+
+    def current(self) -> SigningKey:
+        """Return the key; the former one while the file is missing or wrong."""
+        now = self._clock()
+        if now - self._looked_at >= _LOOK_SECONDS:
+            self._looked_at = now
+            self._look()
+        return self._key
+
+    def _look(self) -> None:
+        stamp = self._stamp()
+        if stamp == self._seen:
+            return
+        self._seen = stamp
+        try:
+            self._key = load(self._path)
+        except exception.ConfigurationError as error:
+            LOG.warning("The key stays %s: %s", self._key.key_id, error.message)
+        else:
+            LOG.info("Messages are signed with the key %s from now on", self._key.key_id)
+
+    def _stamp(self) -> tuple[int, int] | None:
+        try:
+            found = self._path.stat()
+        except OSError:
+            return None
+        return found.st_mtime_ns, found.st_ino
 
 
 def create(path: Path) -> SigningKey:

@@ -49,7 +49,7 @@ class MessageSigner:
     def __init__(
         self,
         *,
-        key: SigningKey,
+        key: Callable[[], SigningKey],
         trusted: Sequence[TrustFile],
         is_required: bool,
         accepts_unbound: bool = False,
@@ -58,7 +58,9 @@ class MessageSigner:
         slot: str,
         clock: Clock = time.time,
     ) -> None:
-        """Set up signing; the lists in ``trusted`` are searched in order.
+        """Set up signing with the key that ``key`` returns for each message.
+
+        The lists in ``trusted`` are searched in order.
 
         With ``accepts_unbound``, messages of older peers need not name their deployment and cell.
         ``slot`` is a name that no other running process on this machine has, and that this process
@@ -108,7 +110,7 @@ class MessageSigner:
             "ctxt": ctxt,
             "message": message,
         }
-        return envelope.seal(contents, self._key), nonce
+        return envelope.seal(contents, self._key()), nonce
 
     def reply(self, place: Place, nonce: str, result: Any, failure: Any) -> dict[str, str]:
         """Return the signed reply to a request; ``failure`` is as from ``sys.exc_info``."""
@@ -120,7 +122,7 @@ class MessageSigner:
             "result": result,
             "failure": oslo_internals.serialize_failure(failure) if failure else None,
         }
-        return envelope.seal(contents, self._key)
+        return envelope.seal(contents, self._key())
 
     # Incoming messages
 

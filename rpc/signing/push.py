@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 
 import oslo_messaging
 
@@ -16,6 +17,9 @@ TOP_TOPICS = ("conductor", "scheduler", "placement", "api", "host_states")
 
 CELL_TOPICS = ("compute",)
 
+LOOK_SECONDS = 1.0
+"""Seconds between two looks for changed lists."""
+
 _HEARS_AGENTS = frozenset({"conductor", "host_states"})
 """Topics whose servers need the agents' list, to verify with it or to pass it on."""
 
@@ -23,20 +27,40 @@ _HEARS_AGENTS = frozenset({"conductor", "host_states"})
 class TrustPush:
     """Pushes this process's lists to all servers of some topics of one bus."""
 
-    def __init__(self, bus: Bus, topics: Sequence[str]) -> None:
+    def __init__(
+        self,
+        bus: Bus,
+        topics: Sequence[str],
+        *,
+        period_seconds: float,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._trusted = bus.post.trusted if bus.post is not None else []
+        self._period_seconds = period_seconds
+        self._clock = clock
+        self._all_at = float("-inf")
+        self._pushed: dict[str, str] = {}
         self._clients = {topic: bus.client(topic, version="1.1") for topic in topics}
 
     def push(self) -> None:
-        """Cast each list to the servers that need it; a list that they have is ignored.
+        """Cast to the servers each list that changed since the last push, or all once a period.
 
-        Raises RpcUnavailable if the broker is unavailable.
+        So a revoked key is refused everywhere within seconds, and a server that missed a list gets
+        it later; one that it has is ignored. Raises RpcUnavailable if the broker is unavailable.
         """
+        now = self._clock()
+        are_all_due = now - self._all_at >= self._period_seconds
         for trusted in self._trusted:
             trusted.current()
+            document = trusted.document
+            if not are_all_due and self._pushed.get(trusted.kind) == document:
+                continue
             for topic in self._clients:
                 if trusted.kind != AGENTS or topic in _HEARS_AGENTS:
-                    self._cast(topic, trusted.kind, trusted.document)
+                    self._cast(topic, trusted.kind, document)
+            self._pushed[trusted.kind] = document
+        if are_all_due:
+            self._all_at = now
 
     def _cast(self, topic: str, kind: str, document: str) -> None:
         prepared = self._clients[topic].prepare(namespace="baseapi", version="1.1", fanout=True)

@@ -37,7 +37,7 @@ def make_signer(
     if options.compute_trust_file:
         trusted.append(TrustFile(Path(options.compute_trust_file), AGENTS, roots))
     return MessageSigner(
-        key=keys.load(Path(options.key_file)),
+        key=keys.KeyFile(Path(options.key_file)).current,
         trusted=trusted,
         is_required=options.mode == REQUIRED,
         accepts_unbound=options.accept_unbound or options.mode != REQUIRED,

@@ -89,7 +89,7 @@ def preferred_cells(deployment: Deployment, flavor: str) -> set[str]:
 def disable(deployment: Deployment, cell: str, *, is_disabled: bool = True) -> None:
     """Disable or enable a cell, as an operator does."""
     word = "--disable" if is_disabled else "--enable"
-    deployment._manage([("super", "cell", "update", cell, word)])
+    deployment.manage([("super", "cell", "update", cell, word)])
 
 
 def test_a_disabled_cell_takes_nothing_new(deployment: Deployment, small: str) -> None:
@@ -140,7 +140,7 @@ def test_a_new_cell_serves_without_a_restart(
     """Registered, started, discovered: with the others disabled, all goes there."""
     before = {name: process.running for name, process in deployment.processes.items()}
     deployment.cells.append(third_cell)
-    deployment._manage(deployment._add_cell(third_cell))
+    deployment.manage(deployment._add_cell(third_cell))
     deployment.start("cell3-conductor", "cell3-agent")
     deployment.wait_until_ready()
     for other in ("cell1", "cell2"):

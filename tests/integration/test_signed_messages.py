@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import re
+import time
 
 import kombu
 import oslo_messaging
@@ -16,8 +17,10 @@ from conductor.cell_conductor.interface import CellConductorAPI
 from objects.allocation import ClaimStatus
 from placement.interface import PlacementAPI
 from rpc.queue_types import CONTROL_EXCHANGE
+from rpc.signing import enrolment, keys
 from rpc.signing.place import TOP
-from rpc.signing.trust import AGENTS
+from rpc.signing.push import CELL_TOPICS, TOP_TOPICS, TrustPush
+from rpc.signing.trust import AGENTS, SERVICES
 from rpc.topics import direct_exchange
 from rpc.transport import Bus
 from tests.builders import a_claim, a_provider, a_uuid
@@ -35,6 +38,8 @@ pytestmark = [pytest.mark.rabbitmq, pytest.mark.postgresql]
 
 THIEF = "cell2-agent-1"
 CONTEXT = admin_context()
+REVOKED_SECONDS_MAX = 10.0
+"""Two pushes, each after a look a second; the rest is for a busy machine."""
 
 
 HEARS_AGENTS = {"cell_conductor", "conductor", "host_states"}
@@ -286,12 +291,99 @@ def test_every_topic_is_tried():
     assert {*SERVED_BY, *BETWEEN_ZONES} == set(BY_TOPIC)
 
 
+def publish(deployment):
+    """Bring the changed lists to the super conductor, as an operator does; nowhere else."""
+    for kind in (SERVICES, AGENTS):
+        at_super = deployment.trust_path("super", kind)
+        beside = at_super.with_suffix(".new")
+        beside.write_text(deployment.authority.path(kind).read_text())
+        beside.replace(at_super)
+
+
+def has_heard(deployment, name, kind):
+    """Return whether a process has the list, which it writes to its file."""
+    serial = deployment.authority.lists[kind].serial
+    return f'\\"serial\\": {serial}}}' in deployment.trust_path(name, kind).read_text()
+
+
+def wait_until_pushed(deployment):
+    for name in deployment.processes:
+        wait_for(lambda: has_heard(deployment, name, SERVICES), f"{name} has it", 15)  # noqa: B023
+
+
+def test_every_key_is_replaced_without_a_stop(deployment, small):
+    """New keys beside the old ones, then in their place, then without them; servers are built on.
+
+    No process is restarted, and no message is refused.
+    """
+    authority = deployment.authority
+    refused = len(deployment.refusals())
+    new = {name: keys.create(authority.directory / f"{name}.new") for name in deployment.processes}
+    change_all(
+        authority,
+        lambda current, name: enrolment.rotated(
+            current, name, new[name].public, now=time.time(), overlap_seconds=3600
+        ),
+    )
+    publish(deployment)
+    wait_until_pushed(deployment)
+    for name in new:
+        (authority.directory / f"{name}.new").replace(authority.key_path(name))
+    first = deployment.create_servers(small, 4)
+    assert_all_active(deployment, first)
+    change_all(
+        authority,
+        lambda current, name: enrolment.revoked(current, name, authority.private[name].key_id),
+    )
+    authority.private.update(new)
+    publish(deployment)
+    wait_until_pushed(deployment)
+    second = deployment.create_servers(small, 4)
+    assert_all_active(deployment, [*first, *second])
+    assert len(deployment.refusals()) == refused
+    delete_everything(deployment)
+
+
+def change_all(authority, change):
+    for kind, current in authority.lists.items():
+        for name in current.identities:
+            authority.lists[kind] = change(authority.lists[kind], name)
+    authority.publish()
+
+
+def test_a_revoked_key_is_refused_by_every_process_within_seconds(deployment, stolen):
+    """Measured from the change of the super conductor's file; the period of pushes is an hour."""
+    authority = deployment.authority
+    authority.enrol("operator", name="lost")
+    publish(deployment)
+    wait_until_pushed(deployment)
+    files = ("--list", str(authority.path()), "--root-key", str(authority.directory / "root.key"))
+    deployment.manage([("super", "key", "revoke", "lost", *files)])
+    authority.lists[SERVICES] = enrolment.read(authority.path(), SERVICES, authority.root)
+    pushes = [TrustPush(stolen(deployment.top_url, name="lost"), TOP_TOPICS, period_seconds=0)]
+    for cell in deployment.cells:
+        bus = stolen(cell.transport_url, cell.uuid, name="lost")
+        pushes.append(TrustPush(bus, CELL_TOPICS, period_seconds=0))
+    publish(deployment)
+    began = time.monotonic()
+
+    def refuse_it():
+        for push in pushes:
+            push.push()  # to every process: a fanout of what is harmless
+        return all(
+            any("unknown_key" in line for line in deployment.refusals(name))
+            for name in deployment.processes
+        )
+
+    wait_for(refuse_it, "every process refuses the key", 30)
+    assert time.monotonic() - began < REVOKED_SECONDS_MAX
+
+
 def test_a_revoked_agent_is_not_heard_any_more(deployment):
     """After one push: its reports are refused, so that its hosts are down; the others' are not."""
     agents = deployment.authority.lists[AGENTS]
     deployment.authority.change(AGENTS, agents.changed({THIEF: None}))
-    at_super = deployment.trust_path("super", AGENTS)
-    at_super.write_text(deployment.authority.path(AGENTS).read_text())
+    publish(deployment)
     wait_for(
         lambda: any("unknown_key" in line for line in deployment.refusals("cell2-conductor")),
         "the cell's conductor refuses the agent",

@@ -458,14 +458,20 @@ def test_an_agent_speaks_for_itself_only(authority, serve, make_bus):
 
 
 def test_a_revoked_key_is_refused_after_one_push(authority, serve, make_bus):
-    """The list comes over the wire, from any sender; its root's signature makes it valid."""
-    post = authority.post("placement")
+    """The list comes over the wire, from any sender; its root's signature makes it valid.
+
+    A changed list is pushed at once, however long the period.
+    """
+    post, conductor = authority.post("placement"), authority.post("conductor")
+    push = TrustPush(make_bus(conductor), ["placement"], period_seconds=3600)
+    push.push()
     endpoint = serve(post)
     revoked = authority.post("scheduler")
     PlacementAPI(make_bus(revoked), timeout_seconds=10).claim("before")
 
     authority.change(SERVICES, authority.lists[SERVICES].changed({"scheduler": None}))
-    TrustPush(make_bus(authority.post("conductor")), ["placement"]).push()
+    conductor.take_over(SERVICES, authority.path().read_text())
+    push.push()
     wait_for(lambda: "scheduler" not in post.trusted[0].current().identities, "it is pushed", 10)
     endpoint.heard.clear()
     before = refused("placement", "unknown_key")
@@ -483,7 +489,9 @@ def test_the_list_of_the_agents_is_pushed_to_who_hears_them(authority, serve, ma
     serve(placement)
     before = {one.kind: one.current().serial for one in conductor.trusted}
     authority.enrol("compute", name="compute-2", scope="host2")
-    push = TrustPush(make_bus(authority.post("conductor")), ["host_states", "placement"])
+    push = TrustPush(
+        make_bus(authority.post("conductor")), ["host_states", "placement"], period_seconds=1
+    )
     push.push()
     agents = next(one for one in conductor.trusted if one.kind == AGENTS)
     wait_for(lambda: agents.current().serial > before[AGENTS], "it is pushed", 10)
