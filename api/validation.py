@@ -128,12 +128,10 @@ def _converted(value: Any, schema: Schema) -> Any:
     if not isinstance(value, str):
         return value
     kinds = schema.get("type", ())
-    if "string" in kinds:
-        return value
-    if "integer" in kinds and _INTEGER.fullmatch(value):
-        return int(value)
     if "boolean" in kinds:
         return _BOOLEANS.get(value.lower(), value)
+    if "integer" in kinds and "string" not in kinds and _INTEGER.fullmatch(value):
+        return int(value)
     return value
 
 

@@ -8,6 +8,7 @@ import re
 import secrets
 import string
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 from api import times
@@ -56,6 +57,18 @@ NO_POWER_STATE = 0
 PROGRESS = {"BUILD": 0, "ACTIVE": 0, "REBUILD": 0, "RESIZE": 0, "VERIFY_RESIZE": 0, "MIGRATING": 0}
 """Progress by status, in percent: it is not measured, other statuses show none."""
 
+FILTERS = (
+    "name",
+    "host",
+    "reservation_id",
+    "uuid",
+    "user_id",
+    "flavor",
+    "image",
+    "availability_zone",
+    "vm_state",
+)
+"""Query parameters that are filters as they stand."""
 COMPUTE_BINARY = "armillary-compute"
 DEFAULT_SECURITY_GROUPS = [{"name": "default"}]
 NO_SETTINGS = ServerSettings.from_values()
@@ -158,13 +171,30 @@ def _list(call: Call, all_projects_rule: str) -> ServerPage:
 def _filters(call: Call, all_projects_rule: str) -> ServerFilters:
     if "host" in call.query:
         call.authorize(policies.ALL_FILTERS)
-    all_projects = bool(call.query.get("all_tenants"))
-    if all_projects:
+    project_id = call.query.get("project_id", call.query.get("tenant_id"))
+    all_projects = call.query.get("all_tenants", False) in (True, "")
+    if all_projects or project_id not in (None, call.context.project_id):
         call.authorize(all_projects_rule)
-    names = ("name", "status", "host", "reservation_id")
+        all_projects = True
     return ServerFilters(
-        **{name: call.query.get(name) for name in names}, all_projects=all_projects
+        **{name: call.query.get(name) for name in FILTERS},
+        status=str(call.query["status"]).upper() if "status" in call.query else None,
+        changed_since=_time(call, "changes-since"),
+        changed_before=_time(call, "changes-before"),
+        project_id=project_id if all_projects else None,
+        all_projects=all_projects,
     )
+
+
+def _time(call: Call, name: str) -> datetime | None:
+    text = call.query.get(name)
+    if text is None:
+        return None
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise invalid(name, text, "It must be a time such as 2030-01-31T12:00:00Z") from error
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
 def _list_answer(call: Call, listed: ServerPage, servers: list[dict[str, Any]]) -> Answer:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 
 
 @dataclass(frozen=True, slots=True)
 class ServerFilters:
     """Conditions that listed servers meet. ``name`` is a part of the name, in any case.
+
+    ``flavor`` and ``image`` are ids. ``changed_since`` and ``changed_before`` are about the last
+    change, at first the creation.
 
     ``status``: one of the Compute API, such as ACTIVE; an unknown one matches nothing. With
     ``all_projects`` an administrator sees the servers of all projects, which ``project_id`` limits
@@ -20,6 +24,14 @@ class ServerFilters:
     reservation_id: str | None = None
     project_id: str | None = None
     all_projects: bool = False
+    uuid: str | None = None
+    user_id: str | None = None
+    flavor: str | None = None
+    image: str | None = None
+    availability_zone: str | None = None
+    vm_state: str | None = None
+    changed_since: datetime | None = None
+    changed_before: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from armillary import exception
 from armillary.context import RequestContext
 from armillary.db import Database
 from conductor.common.cell_db import actions, faults, migrations, models, notify
-from conductor.common.cell_db.stored_object import StoredObject
+from conductor.common.cell_db.stored_object import StoredObject, stored_text
 from objects.instance import Instance
 from objects.instance_fault import InstanceFault
 from objects.instances.server_answers import InstanceMarker
@@ -32,6 +32,16 @@ STATUS_TO_VM_STATE = {
     "SOFT_DELETED": "soft-delete",
     "ERROR": "error",
 }
+
+STATUS_TO_TASK_STATES = {
+    "REBOOT": ("rebooting",),
+    "HARD_REBOOT": ("rebooting_hard",),
+    "REBUILD": ("rebuilding",),
+    "RESIZE": ("resize_prep", "resize_migrating", "resize_finish"),
+    "REVERT_RESIZE": ("resize_reverting",),
+    "MIGRATING": ("migrating",),
+}
+"""Statuses of servers while something is being done to them."""
 
 _IS_ALIVE = models.Instance.deleted_at.is_(None)
 
@@ -301,13 +311,26 @@ def _conditions(filters: ServerFilters) -> list[sa.ColumnElement[bool]]:
         (row.project_id, filters.project_id),
         (row.reservation_id, filters.reservation_id),
         (row.host, filters.host),
+        (row.uuid, filters.uuid),
+        (row.user_id, filters.user_id),
+        (row.availability_zone, filters.availability_zone),
+        (row.vm_state, filters.vm_state),
+        (stored_text(row.flavor, "flavorid"), filters.flavor),
+        (stored_text(row.image, "id"), filters.image),
     )
     conditions = [column == value for column, value in equal if value is not None]
     if filters.name is not None:
         conditions.append(row.name.icontains(filters.name, autoescape=True))
-    if filters.status is not None:
+    if filters.status in STATUS_TO_TASK_STATES:
+        conditions.append(row.task_state.in_(STATUS_TO_TASK_STATES[filters.status]))
+    elif filters.status is not None:
         vm_state = STATUS_TO_VM_STATE.get(filters.status, filters.status)
         conditions.append(row.vm_state == vm_state)
+    changed_at = sa.func.coalesce(row.updated_at, row.created_at)
+    if filters.changed_since is not None:
+        conditions.append(changed_at >= filters.changed_since)
+    if filters.changed_before is not None:
+        conditions.append(changed_at <= filters.changed_before)
     return conditions
 
 

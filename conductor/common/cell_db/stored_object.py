@@ -36,3 +36,11 @@ class StoredColumn(sa.TypeDecorator[StoredObject[Any]]):
 
     def process_result_value(self, value: Any, dialect: sa.Dialect) -> StoredObject[Any] | None:
         return None if value is None else StoredObject(value)
+
+
+def stored_text(column: Any, *path: str) -> sa.ColumnElement[str]:
+    """Return a text in a column with the wire form of an object; ``path`` leads through objects."""
+    data = ArmillaryObject.primitive_key("data")
+    keys = tuple(key for name in path for key in (data, name))
+    text: sa.ColumnElement[str] = sa.type_coerce(column, sa.JSON)[keys].as_string()
+    return text

@@ -8,6 +8,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
+from conductor.common.cell_db.stored_object import stored_text
 from conductor.super_conductor.db import models
 from conductor.super_conductor.db.statements import delete, insert, insert_missing, update
 from objects.instance import Instance
@@ -191,6 +192,22 @@ def _conditions(filters: ServerFilters) -> list[sa.ColumnElement[bool]]:
         conditions.append(row.project_id == filters.project_id)
     if filters.reservation_id:
         conditions.append(row.reservation_id == filters.reservation_id)
+    in_objects = (
+        (("user_id",), filters.user_id),
+        (("availability_zone",), filters.availability_zone),
+        (("vm_state",), filters.vm_state),
+        (("flavor", "flavorid"), filters.flavor),
+        (("image", "id"), filters.image),
+    )
+    conditions += [
+        stored_text(row.instance, *path) == value for path, value in in_objects if value is not None
+    ]
+    if filters.uuid:
+        conditions.append(row.instance_uuid == filters.uuid)
+    if filters.changed_since is not None:
+        conditions.append(row.created_at >= filters.changed_since)
+    if filters.changed_before is not None:
+        conditions.append(row.created_at <= filters.changed_before)
     return conditions
 
 

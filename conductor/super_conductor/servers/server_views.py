@@ -342,7 +342,7 @@ def _place(instance: Instance) -> tuple[datetime, str]:
 def _scoped(context: RequestContext, filters: ServerFilters) -> ServerFilters:
     if filters.all_projects and not context.is_admin:
         raise exception.PolicyNotAuthorized(rule="servers:index:all_projects")
-    project_id = None if filters.all_projects else context.project_id
+    project_id = filters.project_id if filters.all_projects else context.project_id
     return dataclasses.replace(filters, project_id=project_id)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -547,7 +548,34 @@ def test_filters_arrive(api: Api, conductor: SuperConductor) -> None:
     }
 
 
-@pytest.mark.parametrize("query", [{"host": "host1"}, {"all_tenants": "1"}], ids=str)
+def test_more_filters_arrive(api: Api, conductor: SuperConductor) -> None:
+    """A status in any case, times with their zone, projects by either name."""
+    query = {
+        "flavor": "small", "image": NETWORK, "user_id": "u1", "uuid": NETWORK, "vm_state": "active",
+        "availability_zone": "north", "status": "Reboot", "changes-since": "2030-01-31T12:00:00Z",
+        "changes-before": "2030-01-31 13:00", "tenant_id": "p2",
+    }  # fmt: skip
+    assert api.get(PATH, **query).status_code == 200
+    assert conductor.requests[-1]["filters"] == {
+        "flavor": "small",
+        "image": NETWORK,
+        "user_id": "u1",
+        "uuid": NETWORK,
+        "vm_state": "active",
+        "availability_zone": "north",
+        "status": "REBOOT",
+        "changed_since": builders.A_TIME,
+        "changed_before": builders.A_TIME + timedelta(hours=1),
+        "project_id": "p2",
+        "all_projects": True,
+    }
+    api.send("GET", PATH, query_string="all_tenants")
+    assert conductor.requests[-1]["filters"] == {"all_projects": True}
+
+
+@pytest.mark.parametrize(
+    "query", [{"host": "host1"}, {"all_tenants": "1"}, {"tenant_id": "p2"}], ids=str
+)
 @pytest.mark.parametrize("path", [PATH, f"{PATH}/detail"])
 def test_some_filters_are_for_administrators(path: str, query: Any, api: Api) -> None:
     """403 rather than a list that ignores them."""
@@ -557,7 +585,8 @@ def test_some_filters_are_for_administrators(path: str, query: Any, api: Api) ->
 @pytest.mark.parametrize(
     ("query", "field"),
     [
-        ({"status": "FINE"}, "status"),
+        ({"changes-since": "yesterday"}, "changes-since"),
+        ({"all_tenants": "some"}, "all_tenants"),
         ({"limit": "-1"}, "limit"),
         ({"marker": "x"}, "marker"),
         ({"deleted": "true"}, "deleted"),

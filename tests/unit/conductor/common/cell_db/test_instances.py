@@ -15,7 +15,7 @@ from conductor.common.cell_db import actions, faults, instances, models
 from objects.instance import Instance
 from objects.instances.server_answers import InstanceMarker
 from objects.instances.server_filters import ServerFilters
-from tests.builders import A_TIME, a_fault, a_uuid, an_image, an_instance
+from tests.builders import A_TIME, a_fault, a_uuid, a_uuid_of, an_image, an_instance
 from tests.fixtures.cell import counted_statements
 
 CELL = "c0ffee00-0000-4000-8000-000000000001"
@@ -247,3 +247,38 @@ def test_purging_removes_what_was_deleted_before(database: Database) -> None:
     with database.reader() as session:
         for model in (models.InstanceFault, models.InstanceAction, models.InstanceActionEvent):
             assert session.query(model).count() == 0
+
+
+@pytest.mark.parametrize(
+    ("filters", "found"),
+    [
+        ({"flavor": "id-small"}, ["a", "b"]),
+        ({"flavor": "small"}, []),
+        ({"image": a_uuid_of("loop")}, ["a"]),
+        ({"user_id": "u2"}, ["b"]),
+        ({"uuid": a_uuid_of("b")}, ["b"]),
+        ({"availability_zone": "north"}, ["b"]),
+        ({"vm_state": "stopped"}, ["b"]),
+        ({"status": "REBOOT"}, ["a"]),
+        ({"status": "SHUTOFF"}, ["b"]),
+        ({"status": "FINE"}, []),
+        ({"changed_since": A_TIME + timedelta(minutes=1)}, ["b"]),
+        ({"changed_before": A_TIME + timedelta(minutes=1)}, ["a"]),
+        ({"flavor": "id-small", "user_id": "u2"}, ["b"]),
+    ],
+    ids=str,
+)
+def test_instances_are_found_by_what_is_known_of_them(
+    filters: dict[str, Any], found: list[str], database: Database
+) -> None:
+    """All conditions hold."""
+    image = an_image("loop", id=a_uuid_of("loop"))
+    insert(
+        database,
+        an_instance("a", uuid=a_uuid_of("a"), image=image, task_state="rebooting"),
+        an_instance(
+            "b", uuid=a_uuid_of("b"), user_id="u2", availability_zone="north", vm_state="stopped",
+            updated_at=A_TIME + timedelta(minutes=2),
+        ),
+    )  # fmt: skip
+    assert sorted(page(database, **filters)) == found
