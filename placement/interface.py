@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from armillary.context import RequestContext
 from objects.allocation import ConsumerHolding, ProviderAllocation, UsageTotals
 from objects.allocation_candidates import AllocationCandidates
-from objects.hosts.provider_report import ProviderReport
-from objects.hosts.provider_result import ProviderResult
+from objects.hosts.provider_report import ProviderReport, ProviderResult
 from objects.packed.claim_batch import AnyClaim, AnyResult, ClaimAnswers, ClaimBatch
 from objects.packed.provider_uuids import Ids, ProviderUUIDs, UUIDCache, complete
 from objects.resource_query import ResourceQuery

@@ -10,8 +10,7 @@ from armillary.db import Database
 from armillary.periodic import PeriodicTask
 from objects.allocation import ClaimStatus, ConsumerHolding, ProviderAllocation, UsageTotals
 from objects.allocation_candidates import AllocationCandidates
-from objects.hosts.provider_report import ProviderReport
-from objects.hosts.provider_result import ProviderResult
+from objects.hosts.provider_report import ProviderReport, ProviderResult
 from objects.packed.claim_batch import ClaimAnswers, ClaimBatch
 from objects.packed.provider_uuids import ProviderUUIDs
 from objects.resource_query import ResourceQuery

@@ -1,5 +1,6 @@
-"""ProviderReport: what the owner of a resource provider tells placement of it, as JSON."""
+"""ProviderReport, what an owner tells placement of a provider, and ProviderResult, the answer."""
 
+import dataclasses
 from typing import NotRequired, TypedDict
 
 
@@ -32,3 +33,19 @@ class ProviderReport(TypedDict):
     children: NotRequired[list[ChildReport]]
     former_children: NotRequired[list[str]]
     reshape: NotRequired[bool]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ProviderResult:
+    """The state after a report; if it was refused, ``error`` is a sentence and nothing changed.
+
+    ``uuid`` is empty if the report has none; without a provider ``generation`` is None.
+    ``inventories`` maps each class to the fields of its inventory. ``is_not_its_own`` tells that it
+    was refused because the provider belongs to another cell.
+    """
+
+    uuid: str
+    generation: int | None
+    inventories: dict[str, dict[str, float]]
+    error: str | None
+    is_not_its_own: bool = False

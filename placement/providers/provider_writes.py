@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 
 from armillary import exception
 from armillary.db import Database
-from objects.hosts.provider_result import ProviderResult
+from objects.hosts.provider_report import ProviderResult
 from placement.db import allocations, consumers, epochs, provider_tree
 from placement.db import providers as queries
 from placement.ledger.allocation_transaction import AllocationTransaction

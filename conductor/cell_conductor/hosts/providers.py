@@ -21,8 +21,7 @@ from armillary.db import Database
 from armillary.outage_log import OutageLog
 from conductor.common.cell_db import compute_nodes, models, services
 from conductor.common.clock import Clock, moment
-from objects.hosts.provider_report import ProviderReport
-from objects.hosts.provider_result import ProviderResult
+from objects.hosts.provider_report import ProviderReport, ProviderResult
 from placement.interface import PlacementAPI
 
 LOG = logging.getLogger(__name__)

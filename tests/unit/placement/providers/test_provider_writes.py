@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import select
 
 from armillary import exception
-from objects.hosts.provider_result import ProviderResult
+from objects.hosts.provider_report import ProviderResult
 from placement.db.models import PlacementEpoch, ResourceProvider
 from placement.engine import PlacementEngine
 from tests.builders import a_claim, a_provider, a_query, a_uuid

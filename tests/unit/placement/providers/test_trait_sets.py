@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from placement.providers.trait_sets import TraitSets
+from placement.providers.provider_table import TraitSets
 
 
 def test_equal_sets_have_one_number() -> None:
