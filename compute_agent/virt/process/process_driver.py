@@ -29,7 +29,7 @@ from compute_agent.virt.machine.machine_metrics import MachineMeters
 from compute_agent.virt.metrics import Kind
 from compute_agent.virt.process import cgroups
 from compute_agent.virt.process.process_guest import DRAFT, TRASH, ProcessGuest, ProcessStatus
-from compute_agent.virt.process.process_isolation import Isolation
+from compute_agent.virt.process.process_isolation import Isolation, may_pass
 from compute_agent.virt.process.process_lifecycle import Workloads, info
 from compute_agent.virt.process.process_operations import ProcessOperations
 from compute_agent.virt.process.process_specs import Command, SpecMaker, list_guests
@@ -196,9 +196,15 @@ class ProcessDriver(ProcessOperations):
         self._directory.chmod(0o711 if isolation.is_other_user else 0o700)
         if not isolation.is_other_user or isolation.namespaces.has_mounts:
             return
-        state = self._directory.parent
+        state = self._directory.parent.absolute()
         if state.stat().st_uid == os.geteuid():
             state.chmod(stat.S_IMODE(state.stat().st_mode) | 0o011)
+        closed = [str(path) for path in state.parents if not may_pass(path)]
+        if closed:
+            LOG.warning(
+                "Workloads start in their homes and cannot name them: their users may not pass %s; "
+                "choose another [DEFAULT] state_path", ", ".join(closed),
+            )  # fmt: skip
 
     def _find_cgroups(self) -> cgroups.Cgroups | None:
         options = self._conf.process

@@ -216,7 +216,7 @@ def _hidden(conf: cfg.ConfigOpts, directory: Path, *, as_other: bool) -> list[st
     """Return what workloads must not see: the state, sockets, configuration and keys."""
     state = directory.parent.absolute()
     if as_other:
-        closed = [path for path in (*reversed(state.parents), state) if not _may_pass(path)]
+        closed = [path for path in (*reversed(state.parents), state) if not may_pass(path)]
         state = closed[0] if closed else state
     files = [*(conf.config_file or ()), *(conf.config_dir or ()), *_key_files(conf)]
     found = {str(state), RUN, CONFIGURATION, *(str(Path(name).absolute()) for name in files)}
@@ -233,6 +233,6 @@ def _key_files(conf: cfg.ConfigOpts) -> Iterator[str]:
             yield value
 
 
-def _may_pass(path: Path) -> bool:
+def may_pass(path: Path) -> bool:
     """Return whether other users may traverse a directory."""
     return not path.exists() or bool(path.stat().st_mode & stat.S_IXOTH)

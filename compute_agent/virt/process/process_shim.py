@@ -513,11 +513,11 @@ def _become_workload(
         _join_cgroup(spec.cgroup)
         step = "namespaces"
         enter()
+        step = "directory"
+        os.chdir(spec.home)  # before another user may be unable to pass a directory above it
         step = "user"
         _become_user(spec)
         prctl(PR_SET_NO_NEW_PRIVS, 1)
-        step = "directory"
-        os.chdir(spec.home)
         os.umask(0o077)
         _connect_output(output)
         _reset_signals()

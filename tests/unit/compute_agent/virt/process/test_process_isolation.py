@@ -165,6 +165,22 @@ def test_processes_of_others_are_hidden(isolated: Processes) -> None:
     assert str(isolated.pids(other)["workload"]) not in output
 
 
+def test_own_users_do_without_mounts_of_their_own(
+    isolated: Processes, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Even if they may not pass a directory above their homes, such as that of root."""
+    need_root()
+    isolated.set_options(mounts="host", network="host")
+    tmp_path.parent.chmod(0o700)
+    isolated.restart()
+    assert f"their users may not pass {tmp_path.parent}" in caplog.text
+    assert isolated.state_path.stat().st_mode & 0o777 == 0o711
+    _, output = isolated.output_of("sh -c 'echo mine > file; cat file; id -u'")
+    mine, user = output.splitlines()
+    assert mine == "mine"
+    assert int(user) in range(BASE, BASE + UIDS)
+
+
 def test_root_has_to_be_asked_for_by_name(isolated: Processes) -> None:
     """No other value and no fallback leads there."""
     need_root()
