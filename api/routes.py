@@ -17,6 +17,7 @@ from api.handlers import (
     host,
     hypervisor,
     image,
+    image_metadata,
     instance_action,
     key_pair,
     limit,
@@ -44,6 +45,7 @@ from api.policies import health as health_policies
 from api.policies import host as host_policies
 from api.policies import hypervisor as hypervisor_policies
 from api.policies import image as image_policies
+from api.policies import image_metadata as image_metadata_policies
 from api.policies import instance_action as instance_action_policies
 from api.policies import key_pair as key_pair_policies
 from api.policies import limit as limit_policies
@@ -69,6 +71,7 @@ from api.schemas import health as health_schemas
 from api.schemas import host as host_schemas
 from api.schemas import hypervisor as hypervisor_schemas
 from api.schemas import image as image_schemas
+from api.schemas import image_metadata as image_metadata_schemas
 from api.schemas import instance_action as instance_action_schemas
 from api.schemas import key_pair as key_pair_schemas
 from api.schemas import limit as limit_schemas
@@ -84,6 +87,8 @@ from api.schemas import version as version_schemas
 from api.schemas import zone as zone_schemas
 from api.server_action_routes import ACTIONS
 from armillary.http.dispatch import Action, Choice, Routes
+
+LAST_WITH_IMAGE_METADATA = (2, 38)
 
 ROUTES: Routes[Call] = {
     "/": {"GET": Action(version.index, None, version_schemas.INDEX_ANSWER)},
@@ -374,7 +379,58 @@ ROUTES: Routes[Call] = {
     },
     "/v2.1/images/{image_id}": {
         "GET": Action(image.show, image_policies.SHOW, image_schemas.SHOW_ANSWER),
-        "DELETE": Action(image.delete, image_policies.DELETE, status=204),
+        "DELETE": Action(
+            image.delete, image_policies.DELETE, status=204, subject=image_metadata.load
+        ),
+    },
+    "/v2.1/images/{image_id}/metadata": {
+        "GET": Action(
+            image_metadata.index,
+            image_metadata_policies.INDEX,
+            image_metadata_schemas.ANSWER,
+            until=LAST_WITH_IMAGE_METADATA,
+            subject=image_metadata.load,
+        ),
+        "POST": Action(
+            image_metadata.create,
+            image_metadata_policies.CREATE,
+            image_metadata_schemas.ANSWER,
+            until=LAST_WITH_IMAGE_METADATA,
+            body=image_metadata_schemas.ALL,
+            subject=image_metadata.load,
+        ),
+        "PUT": Action(
+            image_metadata.update_all,
+            image_metadata_policies.UPDATE_ALL,
+            image_metadata_schemas.ANSWER,
+            until=LAST_WITH_IMAGE_METADATA,
+            body=image_metadata_schemas.ALL,
+            subject=image_metadata.load,
+        ),
+    },
+    "/v2.1/images/{image_id}/metadata/{key}": {
+        "GET": Action(
+            image_metadata.show,
+            image_metadata_policies.SHOW,
+            image_metadata_schemas.ITEM_ANSWER,
+            until=LAST_WITH_IMAGE_METADATA,
+            subject=image_metadata.load,
+        ),
+        "PUT": Action(
+            image_metadata.update,
+            image_metadata_policies.UPDATE,
+            image_metadata_schemas.ITEM_ANSWER,
+            until=LAST_WITH_IMAGE_METADATA,
+            body=image_metadata_schemas.ITEM,
+            subject=image_metadata.load,
+        ),
+        "DELETE": Action(
+            image_metadata.delete,
+            image_metadata_policies.DELETE,
+            until=LAST_WITH_IMAGE_METADATA,
+            status=204,
+            subject=image_metadata.load,
+        ),
     },
     #
     # Hosts

@@ -20,6 +20,7 @@ from api.policies import (
     hypervisor,
     identity,
     image,
+    image_metadata,
     image_service,
     instance_action,
     key_pair,
@@ -41,6 +42,7 @@ _NOUNS = (
     extra_spec, image, hypervisor, service, aggregate, availability_zone, server_group, quota_set,
     limit, explanation, dry_run, allocation, zone, health, event, identity, extension, host,
     key_pair, server_attachment, image_service,
+    image_metadata,
 )  # fmt: skip
 
 

@@ -1,8 +1,8 @@
-"""Images: all users see the records, administrators create and delete them."""
+"""Images: users see those that they may use; administrators create them, their projects delete."""
 
 from __future__ import annotations
 
-from api.policies.base import ADMIN, ANYBODY, rule
+from api.policies.base import ADMIN, ANYBODY, MEMBER, rule
 
 SHOW = "os_compute_api:images:show"
 CREATE = "os_compute_api:images:create"
@@ -26,5 +26,7 @@ RULES = [
         "create one can run any program on the hosts.",
         [("POST", "/v2.1/images")],
     ),
-    rule(DELETE, ADMIN, "Delete an image.", [("DELETE", "/v2.1/images/{image_id}")]),
+    rule(
+        DELETE, MEMBER, "Delete an image of the project.", [("DELETE", "/v2.1/images/{image_id}")]
+    ),
 ]

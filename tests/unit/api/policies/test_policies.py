@@ -97,7 +97,13 @@ ALLOWED = {
     "image-detail": EVERYBODY,
     "image-show": EVERYBODY,
     "image-create": ADMINS,
-    "image-delete": ADMINS,
+    "image-delete": MEMBERS,
+    "image_metadata-index": EVERYBODY,
+    "image_metadata-show": EVERYBODY,
+    "image_metadata-create": MEMBERS,
+    "image_metadata-update_all": MEMBERS,
+    "image_metadata-update": MEMBERS,
+    "image_metadata-delete": MEMBERS,
     "hypervisor-index": ADMINS,
     "hypervisor-detail": ADMINS,
     "hypervisor-show": ADMINS,
@@ -214,6 +220,7 @@ def test_an_action_is_for_some_and_not_for_others(
     allowed = set()
     for who in WHO:
         conductor.servers = [builders.an_instance(uuid=SERVER, project_id="p1")]
+        conductor.images = [builders.an_image("x", properties={"x": "y"})]
         conductor.groups = [builders.an_instance_group(uuid=GROUP, project_id="p1")]
         answer = api.send(method, place, token=who, **body)
         if answer.status_code != 403 and not _is_hidden(answer.text):

@@ -1,0 +1,93 @@
+"""Metadata of images: their properties, as the Compute API calls them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from api.call import Call
+from api.image.documents import PROGRAM_PROPERTIES
+from api.policies import image_service
+from armillary import exception
+from armillary.http.call import Answer
+from armillary.http.validation import invalid
+from objects.image_record import ImageRecord
+
+
+@dataclass(frozen=True, slots=True)
+class OwnedImage:
+    """An image, and its owner as policy target."""
+
+    record: ImageRecord
+    project_id: str | None
+    user_id: str | None = None
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        """Metadata of the image."""
+        return self.record.image.properties
+
+
+def load(call: Call) -> OwnedImage:
+    """Return the image of the path. Raises ImageNotFound."""
+    record = call.conductor.get_image_record(call.context, call.path["image_id"])
+    return OwnedImage(record, record.owner)
+
+
+def index(call: Call) -> Answer:
+    """List the metadata of an image."""
+    return Answer({"metadata": call.subject.properties})
+
+
+def create(call: Call) -> Answer:
+    """Add metadata to an image, or change some."""
+    return Answer({"metadata": _changed(call, {**_present(call), **call.body["metadata"]})})
+
+
+def update_all(call: Call) -> Answer:
+    """Replace the metadata of an image."""
+    return Answer({"metadata": _changed(call, call.body["metadata"])})
+
+
+def show(call: Call) -> Answer:
+    """Show one item of an image's metadata."""
+    return _item(call, _present(call))
+
+
+def update(call: Call) -> Answer:
+    """Set one item of an image's metadata."""
+    item, key = call.body["meta"], call.path["key"]
+    if key not in item:
+        raise invalid("meta", item, f"Its only field must be {key}, as in the path")
+    return _item(call, _changed(call, {**_present(call), **item}))
+
+
+def delete(call: Call) -> Answer:
+    """Delete one item of an image's metadata."""
+    _item(call, _present(call))
+    _changed(call, {key: value for key, value in _present(call).items() if key != call.path["key"]})
+    return Answer()
+
+
+def _present(call: Call) -> Mapping[str, str]:
+    image: OwnedImage = call.subject
+    return image.properties
+
+
+def _changed(call: Call, properties: Mapping[str, str]) -> Mapping[str, str]:
+    """Store the properties. Raises ImageChanged, and PolicyNotAuthorized for programs of hosts."""
+    image: OwnedImage = call.subject
+    present = image.properties
+    if any(present.get(name) != properties.get(name) for name in PROGRAM_PROPERTIES):
+        call.authorize(image_service.SET_PROGRAM, {"project_id": image.project_id})
+    meta = image.record.image.with_values(properties=dict(properties))
+    changed = call.conductor.update_image_record(call.context, replace(image.record, image=meta))
+    stored: Mapping[str, str] = changed.image.properties
+    return stored
+
+
+def _item(call: Call, metadata: Mapping[str, str]) -> Answer:
+    key = call.path["key"]
+    if key not in metadata:
+        raise exception.NotFound(what=f"Metadata item {key} of image {call.path['image_id']}")
+    return Answer({"meta": {key: metadata[key]}})
