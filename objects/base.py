@@ -26,6 +26,10 @@ _CLASSES_MAX = 1000
 _HOLD_OBJECTS = (ovo_fields.ObjectField, ovo_fields.ListOfObjectsField)
 
 
+Primitive = dict[str, Any]
+"""An object in wire form, as it is sent and stored."""
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class _FieldPlan:
     """Cached facts about a field for serialisation and deserialisation."""

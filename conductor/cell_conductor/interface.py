@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from armillary.context import RequestContext
-from objects.base import ArmillaryObject
+from objects.base import ArmillaryObject, Primitive
 from objects.hosts.compute_node import ComputeNode
 from objects.hosts.host_answers import HostRequest, NodeReportResult, ServiceChanges
 from objects.hosts.host_states import HostStateBatch
@@ -444,7 +444,7 @@ class CellConductorAPI(Interface):
     @call(AGENT, SCHEDULER, CONDUCTOR, API)
     def object_backport_versions(
         self, context: RequestContext, objinst: ArmillaryObject, object_versions: dict[str, str]
-    ) -> dict[str, Any]:
+    ) -> Primitive:
         """Return a newer object in wire form, in the versions that the caller knows."""
 
 

@@ -1,6 +1,6 @@
 """Reports and requests of compute agents; each may speak for its own hosts only."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from armillary.context import RequestContext
@@ -14,6 +14,7 @@ from conductor.cell_conductor.hosts.host_services import HostServices
 from conductor.cell_conductor.hosts.instance_updates import InstanceUpdates
 from conductor.cell_conductor.operations.engine import Operations
 from conductor.common.service_records import ServiceRecords
+from objects.base import Primitive
 from objects.hosts.compute_node import ComputeNode
 from objects.hosts.host_answers import NodeReportResult
 from objects.instance import Instance
@@ -40,7 +41,7 @@ class AgentEndpoints(BackgroundTasks):
         host: str,
         instance_uuid: str,
         sequence: int,
-        answer: dict[str, Any],
+        answer: Mapping[str, Any],
         fault: InstanceFault | None,
     ) -> str:
         found, leases = self._operations.answers.answered(
@@ -165,7 +166,7 @@ class AgentEndpoints(BackgroundTasks):
 
     def object_backport_versions(
         self, context: RequestContext, objinst: Any, object_versions: dict[str, str]
-    ) -> dict[str, Any]:
+    ) -> Primitive:
         return backports.backport(objinst, object_versions)
 
     def _builds_succeeded(self, agent: str, reports: Sequence[BuiltReport]) -> list[str]:

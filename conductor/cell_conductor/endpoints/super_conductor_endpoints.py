@@ -1,6 +1,6 @@
 """Requests of the super conductor, on its own behalf and on behalf of another cell."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -195,7 +195,7 @@ class SuperConductorEndpoints(BackgroundTasks):
         instance_uuid: str,
         migration_uuid: str,
         sequence: int,
-        answer: dict[str, Any],
+        answer: Mapping[str, Any],
         fault: InstanceFault | None,
     ) -> str:
         found, leases = self._operations.answers.answered_in_other_cell(

@@ -1,6 +1,6 @@
 """Queries on compute nodes and on their changes."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -86,7 +86,7 @@ def uuids_of_hosts(session: Session, hosts: Collection[str]) -> list[str]:
     return list(session.scalars(query))
 
 
-def add(session: Session, values: Sequence[dict[str, Any]]) -> None:
+def add(session: Session, values: Sequence[Mapping[str, Any]]) -> None:
     """Insert nodes and delete the records of their earlier removal; two statements.
 
     Raises oslo.db's ``DBDuplicateEntry`` if another transaction was first: read again.
@@ -101,7 +101,7 @@ def add(session: Session, values: Sequence[dict[str, Any]]) -> None:
     session.execute(sa.insert(models.ComputeNode), list(values))
 
 
-def update(session: Session, values: Sequence[dict[str, Any]]) -> None:
+def update(session: Session, values: Sequence[Mapping[str, Any]]) -> None:
     """Update columns of nodes, each by its UUID; one prepared statement for all."""
     if values:
         session.execute(sa.update(models.ComputeNode), list(values))

@@ -5,7 +5,7 @@ from typing import Any, Generic, Self, TypeVar, cast
 
 import sqlalchemy as sa
 
-from objects.base import ArmillaryObject
+from objects.base import ArmillaryObject, Primitive
 
 T = TypeVar("T", bound=ArmillaryObject)
 
@@ -14,7 +14,7 @@ T = TypeVar("T", bound=ArmillaryObject)
 class StoredObject(Generic[T]):
     """A versioned object; rows are read far more often than the objects in them."""
 
-    primitive: dict[str, Any]
+    primitive: Primitive
 
     @classmethod
     def of(cls, made: T) -> Self:

@@ -40,7 +40,7 @@ from conductor.super_conductor.db.build_requests import NewBuildRequest
 from conductor.super_conductor.db.instance_mappings import NewMapping
 from conductor.super_conductor.db.request_specs import NewSpec
 from conductor.super_conductor.db.reservations import NewReservation
-from objects.base import ArmillaryObject
+from objects.base import ArmillaryObject, Primitive
 from objects.flavor import Flavor
 from objects.instance import Instance
 from objects.instances.instance_group import InstanceGroup
@@ -77,7 +77,7 @@ class _WithinQuota:
 
     asked: _Asked
     found: ServerRequest
-    primitives: list[dict[str, Any]]
+    primitives: list[Primitive]
 
 
 @dataclasses.dataclass
@@ -267,7 +267,7 @@ class Acceptance:
 
     def _instances(
         self, context: RequestContext, asked: ServerRequest, reservation_id: str, count: int
-    ) -> list[dict[str, Any]]:
+    ) -> list[Primitive]:
         """Return the wire forms of the instances, copied from one template."""
         template = Instance.from_values(
             uuid=str(uuid.uuid4()),
@@ -342,11 +342,11 @@ def _reservation(one: _WithinQuota, now: datetime) -> NewReservation:
     return NewReservation.under(one.asked.lease, context, project_id=project_id, accepted_at=now)
 
 
-def _uuid(primitive: dict[str, Any]) -> str:
+def _uuid(primitive: Primitive) -> str:
     return str(primitive[ArmillaryObject.primitive_key("data")]["uuid"])
 
 
-def _build_request(primitive: dict[str, Any], now: datetime) -> NewBuildRequest:
+def _build_request(primitive: Primitive, now: datetime) -> NewBuildRequest:
     data = primitive[ArmillaryObject.primitive_key("data")]
     return NewBuildRequest(
         data["uuid"], data["reservation_id"], data["project_id"], data["name"],
@@ -360,7 +360,7 @@ def _specs(one: _WithinQuota) -> Iterator[NewSpec]:
         yield NewSpec(uuid_, _with_data(spec, instance_uuid=uuid_))
 
 
-def _mapping(primitive: dict[str, Any], asked: ServerRequest) -> NewMapping:
+def _mapping(primitive: Primitive, asked: ServerRequest) -> NewMapping:
     data = primitive[ArmillaryObject.primitive_key("data")]
     return NewMapping(
         data["uuid"], data["reservation_id"], data["project_id"], data["user_id"],
@@ -368,7 +368,7 @@ def _mapping(primitive: dict[str, Any], asked: ServerRequest) -> NewMapping:
     )  # fmt: skip
 
 
-def _with_data(primitive: dict[str, Any], **values: Any) -> dict[str, Any]:
+def _with_data(primitive: Primitive, **values: Any) -> Primitive:
     """Return the wire form of an object with some plain fields changed.
 
     Copying is much cheaper than serialising each of a thousand nearly identical objects.

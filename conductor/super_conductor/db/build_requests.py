@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 from conductor.common.cell_db.stored_object import stored_text
 from conductor.super_conductor.db import models
 from conductor.super_conductor.db.statements import delete, insert, insert_missing, update
+from objects.base import Primitive
 from objects.instance import Instance
 from objects.instances.build_request import BuildRequest
 from objects.instances.server_filters import ServerFilters
@@ -37,7 +38,7 @@ class NewBuildRequest:
     project_id: str
     name: str
     launch_index: int
-    instance: dict[str, Any]
+    instance: Primitive
     created_at: datetime
     is_deleting: bool = False
 

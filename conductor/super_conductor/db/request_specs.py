@@ -2,13 +2,13 @@
 
 import dataclasses
 from collections.abc import Collection, Sequence
-from typing import Any
 
 from sqlalchemy.orm import Session
 
 from armillary import exception
 from conductor.super_conductor.db import models
 from conductor.super_conductor.db.statements import delete, insert, insert_missing
+from objects.base import Primitive
 from objects.request_spec import RequestSpec
 
 
@@ -17,7 +17,7 @@ class NewSpec:
     """The request spec of an instance, in wire form."""
 
     instance_uuid: str
-    spec: dict[str, Any]
+    spec: Primitive
 
 
 def add_specs(session: Session, rows: Sequence[NewSpec]) -> None:
