@@ -15,6 +15,8 @@ from api.host_ids import HostIds
 from api.project_in_path import ProjectInPath
 from api.routes import ROUTES
 from api.versions import MICROVERSIONS, UNKNOWN_QUERIES_UNTIL
+from armillary.audit import AuditTrail
+from armillary.http.audit import Audit
 from armillary.http.authentication import RouteAuthentication
 from armillary.http.bounds import Bounds
 from armillary.http.dispatch import Dialect, Endpoint
@@ -42,6 +44,7 @@ def make_app(
     app = App(
         middleware=[
             RequestId("x-compute-request-id"),
+            Audit(AuditTrail.from_conf(conf, "compute"), "compute"),
             Microversion(MICROVERSIONS),
             Bounds(max_body_bytes=conf.api.max_body_bytes),
             project_in_path,

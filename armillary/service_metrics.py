@@ -114,6 +114,7 @@ RPC_REFUSED = Counter(
     "and reason.",
     ("topic", "reason"),
 )
+AUDIT_LOST = Counter("audit_lost", "Audit events that could not be written.")
 RPC_UNSIGNED = Counter(
     "rpc_unsigned", "Unsigned messages accepted, as [signing] mode = accept allows.", ("topic",)
 )

@@ -70,6 +70,7 @@ def _load(conf: cfg.ConfigOpts, arguments: argparse.Namespace) -> None:
         ("cell", "transport_url"): CELL_URL,
         ("placement", "rest_bind_port"): _placement_port(arguments.port),
         ("api", "auth_strategy"): "token_file",
+        ("audit", "log_file"): str(state_dir / "audit.log"),
     }
     for (group, name), value in defaults.items():
         conf.set_default(name, value, group=group)

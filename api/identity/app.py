@@ -12,6 +12,8 @@ from api.identity.call import AppState, Call
 from api.identity.catalog import Catalog
 from api.identity.login_guard import LoginGuard
 from api.identity.routes import ROUTES
+from armillary.audit import AuditTrail
+from armillary.http.audit import Audit
 from armillary.http.authentication import RouteAuthentication
 from armillary.http.bounds import Bounds
 from armillary.http.dispatch import Dialect, Endpoint
@@ -21,6 +23,7 @@ from armillary.http.request_id import RequestId
 from armillary.identity.builtin import BuiltInIdentity
 
 MAX_BODY_BYTES = 65536
+LOGINS = ("/v3/auth/tokens",)
 
 
 def make_app(conf: cfg.ConfigOpts, access: Access, identity: BuiltInIdentity) -> App:
@@ -28,6 +31,7 @@ def make_app(conf: cfg.ConfigOpts, access: Access, identity: BuiltInIdentity) ->
     app = App(
         middleware=[
             RequestId(),
+            Audit(AuditTrail.from_conf(conf, "identity"), "identity", logins=LOGINS),
             OneVersion(),
             Bounds(max_body_bytes=MAX_BODY_BYTES),
             RouteAuthentication(access.authenticate, is_admin=access.is_admin),

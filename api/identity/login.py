@@ -51,7 +51,9 @@ def project_of(call: Call, login: Login, scope: Any) -> Project | None:
         raise exception.Unauthorized("Tokens are for a project here, not for a domain or system")
     project = _find_project(accounts, wanted)
     if project is None or not project.is_enabled or project.id not in login.user.roles:
-        raise exception.Unauthorized("The user has no role in this project, or there is none")
+        raise exception.Unauthorized(
+            "The user has no role in this project, or there is none", user=login.user.id
+        )
     return project
 
 
@@ -82,7 +84,9 @@ def _by_password(call: Call, wanted: Mapping[str, Any]) -> Login:
         is_right = passwords.is_right(wanted["password"], line or passwords.NOBODY)
         if user is None or line is None or not is_right or not user.is_enabled:
             guard.failed(who, call.client)
-            raise exception.Unauthorized("The user or the password is wrong")
+            raise exception.Unauthorized(
+                "The user or the password is wrong", user=None if user is None else user.id
+            )
         guard.succeeded(who, call.client)
     return Login(user, (PASSWORD,), None)
 

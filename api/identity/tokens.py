@@ -6,6 +6,7 @@ from typing import Any
 from api.identity import login
 from api.identity.call import SUBJECT_HEADER, Call
 from armillary import exception
+from armillary.context import RequestContext
 from armillary.http.authentication import TOKEN_CHARACTERS_MAX
 from armillary.http.call import Answer
 from armillary.identity.accounts import DOMAIN_ID, DOMAIN_NAME, Project, User, with_implied_roles
@@ -30,6 +31,10 @@ def create(call: Call) -> Answer:
     )
     if len(token) > TOKEN_CHARACTERS_MAX:
         raise exception.Unauthorized("The ids of user and project are too long for a token")
+    call.context = RequestContext(
+        user_id=claims.user_id, project_id=claims.project_id, request_id=call.context.request_id
+    )
+    call.subject = {"id": claims.audit_id}
     roles = who.user.roles[project.id] if project is not None else ()
     document = _shown(call, Holder(claims, who.user, project, roles))
     return Answer(document, headers={SUBJECT_HEADER: token, "Vary": "X-Auth-Token"})
@@ -40,7 +45,7 @@ def subject(call: Call) -> Document:
     holder = call.identity.find(call.subject_token)
     if holder is None:
         raise exception.NotFound("Could not find token.")
-    return {"user_id": holder.user.id}
+    return {"user_id": holder.user.id, "id": holder.claims.audit_id}
 
 
 def show(call: Call) -> Answer:

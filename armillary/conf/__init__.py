@@ -16,6 +16,7 @@ OPTION_MODULES = (
     "base", "database", "rpc", "signing", "api", "identity", "image", "scheduler",
     "filter_scheduler", "zones", "trusted_computing", "accelerators", "workarounds", "conductor",
     "compute", "libvirt", "quota", "placement", "metrics", "notifications",
+    "audit",
 )  # fmt: skip
 
 

@@ -43,6 +43,7 @@ GROUPS: dict[str, Readers] = {
     "placement": (PLACEMENT,),
     "metrics": (SCHEDULER,),
     "notifications": _NOTIFYING,
+    "audit": PROGRAMS,
 }
 """Group -> programs that read its options, other than those of ``OPTIONS``."""
 

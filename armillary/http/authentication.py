@@ -30,6 +30,8 @@ class Caller:
     user_domain_id: str | None = None
     project_domain_id: str | None = None
     system_scope: str | None = None
+    credential: str | None = None
+    """Id of the token, for the audit trail."""
 
 
 Authenticate = Callable[[falcon.Request], Caller | None]
@@ -56,8 +58,10 @@ class _Authentication:
         caller = self._authenticate(req)
         if caller is None:
             raise exception.Unauthorized
+        sender = dataclasses.asdict(caller)
+        req.context.credential = sender.pop("credential")
         context = RequestContext(
-            **dataclasses.asdict(caller),
+            **sender,
             request_id=req.context.request_id,
             global_request_id=req.context.global_request_id,
             overwrite=True,
@@ -117,10 +121,16 @@ def make_authenticate(
 def of_built_in_identity(req: falcon.Request, known: BuiltInIdentity) -> Caller | None:
     """Return the identity of a token of the token file, or of one that was issued."""
     token = token_of(req)
-    identity = known.find_identity(token) if token else None
-    if identity is None:
+    holder = known.find(token) if token else None
+    if holder is None:
         return None
-    return Caller(identity.user, identity.project, with_implied_roles(identity.roles))
+    claims = holder.claims
+    return Caller(
+        claims.user_id,
+        claims.project_id,
+        with_implied_roles(holder.roles),
+        credential=claims.audit_id,
+    )
 
 
 def is_anonymous(req: falcon.Request) -> bool:
@@ -135,6 +145,7 @@ def of_keystone(req: falcon.Request) -> Caller | None:
     """
     if req.get_header("X-Identity-Status") != CONFIRMED:
         return None
+    audit_ids = req.env.get("keystone.token_info", {}).get("token", {}).get("audit_ids", [])
     return Caller(
         user_id=req.get_header("X-User-Id"),
         project_id=req.get_header("X-Project-Id"),
@@ -143,6 +154,7 @@ def of_keystone(req: falcon.Request) -> Caller | None:
         user_domain_id=req.get_header("X-User-Domain-Id"),
         project_domain_id=req.get_header("X-Project-Domain-Id"),
         system_scope=req.get_header("OpenStack-System-Scope"),
+        credential=next(iter(audit_ids), None),
     )
 
 

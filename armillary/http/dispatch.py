@@ -165,9 +165,12 @@ def _responder(
     table = {
         name: _ReadyAction(action, dialect, allowed) for name, action in method.actions.items()
     }
-    return lambda req, resp, **path: table[method.choose(req.context.body)].respond(
-        req, resp, **path
-    )
+
+    def respond(req: falcon.Request, resp: falcon.Response, **path: str) -> None:
+        name = req.context.action = method.choose(req.context.body)
+        table[name].respond(req, resp, **path)
+
+    return respond
 
 
 class _ReadyAction(Generic[CallT]):
@@ -203,11 +206,12 @@ class _ReadyAction(Generic[CallT]):
         call = dialect.make_call(
             req, site=dialect.site, context=_context(req), version=version, path=path, query=query
         )
+        req.context.call = call
         self._authorize(call)
         if query_check is not None:
             call.query = query_check.query(self._known(query, query_check, version))
         call.body = dialect.read_body(req, body_check)
-        answer = self._projected(call, action.handler(call))
+        answer = req.context.answer = self._projected(call, action.handler(call))
         _send(resp, action, answer)
         dialect.set_headers(resp, version, answer)
 

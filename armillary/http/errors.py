@@ -55,6 +55,7 @@ def answer_errors(app: App, write: WriteError, *, realm: str) -> None:
     """Make ``app`` answer every error by ``write``; ``realm`` is where tokens are valid."""
 
     def answer(req: Any, resp: falcon.Response, status: int, detail: Any, error: Exception) -> None:
+        req.context.error = error
         write(req, resp, status, detail, error)
         if status == 401:
             resp.set_header("WWW-Authenticate", f'X-Auth-Token realm="{realm}"')

@@ -13,7 +13,7 @@ from armillary import exception
 from armillary.identity import passwords
 from armillary.identity.accounts import Accounts, Project, User
 from armillary.identity.signed_tokens import Claims, SignedTokens
-from armillary.identity.token_file import FileToken, Identity, TokenFile
+from armillary.identity.token_file import FileToken, TokenFile
 
 FILE_AUDIT_ID = "token-file"
 """Audit id of all tokens of the file: they are revoked by removing them from it."""
@@ -67,13 +67,6 @@ class BuiltInIdentity:
     def accounts(self) -> Accounts:
         """Return the users and projects of now."""
         return self.file.accounts()
-
-    def find_identity(self, token: str) -> Identity | None:
-        """Return whose request it is; None if the token is not valid, or no longer."""
-        holder = self.find(token)
-        if holder is None:
-            return None
-        return Identity(holder.user.id, holder.claims.project_id, holder.roles)
 
     def find(self, token: str) -> Holder | None:
         """Return who holds a valid token, None for any other.

@@ -6,7 +6,9 @@ from typing import Any
 import falcon
 from oslo_config import cfg
 
+from armillary.audit import AuditTrail
 from armillary.http import bounds, wsgi_middleware
+from armillary.http.audit import Audit
 from armillary.http.authentication import PathAuthentication
 from armillary.http.call import Answer
 from armillary.http.dispatch import Action, Check, Dialect, Endpoint, is_public
@@ -110,6 +112,7 @@ def make_app(conf: cfg.ConfigOpts, engine: PlacementEngine) -> wsgi_middleware.W
     app = App(
         middleware=[
             RequestId(),
+            Audit(AuditTrail.from_conf(conf, "placement"), "placement"),
             Microversion(MICROVERSIONS),
             Bounds(
                 max_body_bytes=options.rest_max_body_bytes,

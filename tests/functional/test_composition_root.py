@@ -60,6 +60,7 @@ UNREAD = {
     "scheduler.pull_interval_seconds": "read with in_process",
     "scheduler.placement_aggregate_required_for_tenants": "read where tenants are kept apart",
     "trusted_computing.*": "read by the TrustedFilter",
+    "audit.*": "read by programs without an API if messages are signed",
     "zones.*": "read with zone_scheduler: tests/integration/test_zones.py",
     "placement.allocation_conflict_retry_count": "accepted for compatibility, without effect",
 }
@@ -69,6 +70,7 @@ UNUSED = {"allocation_conflict_retry_count"}
 
 STILL = {
     "rpc_refused": "counts what signatures refuse",
+    "audit_lost": "counts events that the disk refuses",
     "rpc_unsigned": "counts messages without a signature where signatures are accepted",
     "zones_*": "count questions to child zones",
     "scheduler_claim_conflicts": "needs two schedulers that choose the same host",

@@ -124,7 +124,7 @@ def test_tokens_end_with_time(
     token = log_in(web)
     then = time.time() + seconds
     identity = BuiltInIdentity.from_conf(conf, clock=lambda: then)
-    assert (identity.find_identity(token) is not None) is is_valid
+    assert (identity.find(token) is not None) is is_valid
 
 
 @pytest.mark.parametrize(
