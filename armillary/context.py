@@ -28,7 +28,9 @@ class Signer:
 class RequestContext(oslo_context.RequestContext):
     """Security and tracing data of one request; plain values only, since it crosses processes.
 
-    ``signer`` is of the message that brought it here, None if that was not signed. It is not sent.
+    ``signer`` is of the message that brought it here, None if that was not signed. A handler that
+    does only a part of its work says in ``refused_parts`` what is another's than the signer's.
+    Neither is sent.
     """
 
     FROM_DICT_EXTRA_KEYS = ["instance_uuid"]  # noqa: RUF012 - a list in the base class
@@ -38,6 +40,7 @@ class RequestContext(oslo_context.RequestContext):
         super().__init__(*args, **kwargs)
         self.instance_uuid = instance_uuid
         self.signer: Signer | None = None
+        self.refused_parts: list[str] = []
 
     def to_dict(self) -> dict[str, object]:
         return {**super().to_dict(), "instance_uuid": self.instance_uuid}

@@ -20,7 +20,6 @@ from placement.engine import PlacementEngine
 from placement.interface import PlacementAPI
 from placement.ownership import CELL_CONDUCTOR, CellWriter
 from rpc.server import RpcServer
-from rpc.signing.refusal_log import note_not_its_own
 from rpc.transport import Bus
 
 PRUNE_JITTER_SECONDS = 60.0
@@ -92,7 +91,7 @@ class PlacementManager:
         results = self.engine.claims.claim_batch(batch.unpacked(), writer)
         for result in results if writer is not None else ():
             if result.status == ClaimStatus.FOREIGN:
-                note_not_its_own(str(result.reason), PlacementAPI.TOPIC, "claim_batch")
+                context.refused_parts.append(str(result.reason))
         return ClaimAnswers.of(results)
 
     def release(self, context: RequestContext, consumers: dict[str, int]) -> None:
@@ -149,7 +148,7 @@ class PlacementManager:
         results = self.engine.providers.set_providers(providers, self._writer(context))
         for result in results:
             if result.is_not_its_own:
-                note_not_its_own(str(result.error), PlacementAPI.TOPIC, "set_providers")
+                context.refused_parts.append(str(result.error))
         return results
 
     def adopt_providers(

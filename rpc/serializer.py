@@ -31,6 +31,7 @@ class VerifiedContext(dict[str, object]):
     def __init__(self, received: Mapping[str, Any], signer: Signer) -> None:
         super().__init__(received)
         self.signer = signer
+        self.refused_parts: list[str] = []
 
 
 class BackportAPI(Protocol):
@@ -121,7 +122,8 @@ class ObjectSerializer(oslo_messaging.Serializer):  # type: ignore[misc]
 
     def deserialize_context(self, context: dict[str, object]) -> RequestContext:
         made = RequestContext.from_dict(context)
-        made.signer = context.signer if isinstance(context, VerifiedContext) else None
+        if isinstance(context, VerifiedContext):
+            made.signer, made.refused_parts = context.signer, context.refused_parts
         made.update_store()  # later log lines of this thread belong to this message
         return made
 

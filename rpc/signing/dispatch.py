@@ -15,7 +15,7 @@ from rpc.signing import envelope
 from rpc.signing.envelope import Refused
 from rpc.signing.message_signer import Address, MessageSigner, Opened
 from rpc.signing.place import Place
-from rpc.signing.refusal_log import note, note_not_its_own
+from rpc.signing.refusal_log import note, note_unauthorized, note_unproven
 
 Dispatch = Callable[[Any], Any]
 
@@ -33,24 +33,28 @@ def checked(
         try:
             opened = post.open_request(address, incoming.message)
         except Refused as refused:
-            note(refused, address.topic, "a message")
+            note_unproven(post.trail, refused, address.topic, incoming.message)
             return None
         if opened is None:
             incoming.reply = reply
             return dispatch(incoming)
-        incoming.ctxt = VerifiedContext(opened.ctxt, opened.identity.as_signer())
+        context = VerifiedContext(opened.ctxt, opened.identity.as_signer())
+        incoming.ctxt = context
         incoming.message = opened.message
         incoming.client_timeout = None  # was not signed, and asks for heartbeats, which are not
         if incoming.msg_id:  # a call, which needs a reply
             incoming.reply = _signed_replies(post, address.place, opened.nonce, reply)
-        _refuse_unauthorized(opened, interface, address.place)
+        _refuse_unauthorized(post, opened, interface, address.place)
         try:
             return dispatch(incoming)
         except oslo_messaging.ExpectedException as failure:
             error = failure.exc_info[1]
             if isinstance(error, exception.NotItsOwn):
-                note_not_its_own(str(error), address.topic, opened.message["method"])
+                note_unauthorized(post.trail, str(error), address.topic, opened)
             raise
+        finally:
+            for why in context.refused_parts:
+                note_unauthorized(post.trail, why, address.topic, opened)
 
     return checked_dispatch
 
@@ -74,7 +78,9 @@ def unverified(topic: str, dispatch: Dispatch) -> Dispatch:
 
 
 @oslo_messaging.expected_exceptions(exception.Forbidden)  # type: ignore[untyped-decorator]
-def _refuse_unauthorized(opened: Opened, interface: type[Interface], place: Place) -> None:
+def _refuse_unauthorized(
+    post: MessageSigner, opened: Opened, interface: type[Interface], place: Place
+) -> None:
     message = opened.message
     why = authority.refusal_reason(
         opened.identity,
@@ -86,7 +92,7 @@ def _refuse_unauthorized(opened: Opened, interface: type[Interface], place: Plac
     )
     if why is None:
         return
-    note(Refused("unauthorized", why), interface.TOPIC, message["method"])
+    note_unauthorized(post.trail, why, interface.TOPIC, opened)
     raise exception.Forbidden(reason=why)
 
 

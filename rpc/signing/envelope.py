@@ -68,6 +68,12 @@ def seal(contents: Mapping[str, Any], key: SigningKey) -> dict[str, str]:
     return {_TEXT: text, _SIGNATURE: signature, _KEY: key.key_id}
 
 
+def claimed_key_id(message: Any) -> str | None:
+    """Return the id of the key that a message names, whoever sent it; None if it names none."""
+    key_id = message.get(_KEY) if isinstance(message, Mapping) else None
+    return key_id if isinstance(key_id, str) and _KEY_ID(key_id) else None
+
+
 def read(message: Any) -> SignedMessage | None:
     """Parse a signed message; None for an unsigned one. Raises Refused if it is malformed."""
     if not isinstance(message, Mapping) or _TEXT not in message:

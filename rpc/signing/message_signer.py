@@ -14,6 +14,7 @@ from typing import Any
 import oslo_messaging
 
 from armillary import exception, service_metrics
+from armillary.audit import AuditTrail
 from rpc import oslo_internals
 from rpc.signing import envelope
 from rpc.signing.envelope import Refused
@@ -56,6 +57,7 @@ class MessageSigner:
         window_seconds: float,
         nonce_directory: Path,
         slot: str,
+        trail: AuditTrail,
         clock: Clock = time.time,
     ) -> None:
         """Set up signing with the key that ``key`` returns for each message.
@@ -64,8 +66,9 @@ class MessageSigner:
 
         With ``accepts_unbound``, messages of older peers need not name their deployment and cell.
         ``slot`` is a name that no other running process on this machine has, and that this process
-        gets again after a restart.
+        gets again after a restart. Refused messages are recorded in ``trail``.
         """
+        self.trail = trail
         self.trusted = list(trusted)
         self.is_required = is_required
         self._accepts_unbound = accepts_unbound
@@ -141,7 +144,9 @@ class MessageSigner:
         log = self._log_of(address, contents)
         self._refuse_elsewhere(address.place, contents)
         refuse_replay(log, contents)
-        return Opened(identity, contents["nonce"], contents["ctxt"], contents["message"])
+        return Opened(
+            identity, sealed.key_id, contents["nonce"], contents["ctxt"], contents["message"]
+        )
 
     def open_reply(
         self,
@@ -234,6 +239,7 @@ class Opened:
     """A verified request."""
 
     identity: Identity
+    key_id: str
     nonce: str
     ctxt: dict[str, Any]
     message: dict[str, Any]

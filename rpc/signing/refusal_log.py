@@ -1,21 +1,59 @@
-"""Log line and metric for every refused message."""
+"""Log line, metric and audit event for every refused message."""
 
 from __future__ import annotations
 
 import logging
+from typing import Any
 
 from armillary import service_metrics
+from armillary.audit import REFUSED, AuditTrail, Event, Initiator
+from rpc.signing import envelope
 from rpc.signing.envelope import Refused
+from rpc.signing.message_signer import Opened
 
 LOG = logging.getLogger(__name__)
 
+RECEIVE, REPLY = "receive", "reply"
+"""Actions of messages that are not opened, so that their method is not known."""
 
-def note_not_its_own(why: str, topic: str, method: str) -> None:
-    """Log and count a refused change of what belongs to another than the signer."""
-    note(Refused("unauthorized", why), topic, method)
+
+def note_unproven(
+    trail: AuditTrail, refused: Refused, topic: str, message: Any, *, reply_to: str | None = None
+) -> None:
+    """Log, count and record a refused message or, with the method, a refused reply to it."""
+    note(refused, topic, "a message" if reply_to is None else f"the reply to {reply_to}")
+    sender = Initiator(kind="service", credential=envelope.claimed_key_id(message))
+    action = RECEIVE if reply_to is None else f"{REPLY}/{reply_to}"
+    trail.record(_event(refused, topic, action, sender))
+
+
+def note_unauthorized(trail: AuditTrail, why: str, topic: str, opened: Opened) -> None:
+    """Log, count and record a refused message whose signer may not do what it says."""
+    refused, method = Refused("unauthorized", why), opened.message["method"]
+    note(refused, topic, method)
+    sender = Initiator(
+        kind=f"service/{opened.identity.role}", id=opened.identity.name, credential=opened.key_id
+    )
+    request_id = opened.ctxt.get("request_id")
+    trail.record(
+        _event(refused, topic, method, sender, request_id if isinstance(request_id, str) else None)
+    )
 
 
 def note(refused: Refused, topic: str, what: str) -> None:
     """Log and count a refusal; ``what`` describes the message in a word or two."""
     service_metrics.RPC_REFUSED.add(topic, refused.reason)
     LOG.warning("Refused %s on %s (%s): %s", what, topic, refused.reason, refused)
+
+
+def _event(
+    refused: Refused, topic: str, action: str, sender: Initiator, request_id: str | None = None
+) -> Event:
+    return Event(
+        action=action,
+        outcome=REFUSED,
+        initiator=sender,
+        target_kind=f"rpc/{topic}",
+        reason=f"{refused.reason}: {refused}",
+        request_id=request_id,
+    )

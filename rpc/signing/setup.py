@@ -7,6 +7,7 @@ from pathlib import Path
 from oslo_config import cfg
 
 from armillary import exception
+from armillary.audit import AuditTrail
 from rpc.queue_names import claim_process_name
 from rpc.signing import keys
 from rpc.signing.keys import PublicKey
@@ -44,6 +45,7 @@ def make_signer(
         window_seconds=options.window_seconds,
         nonce_directory=Path(conf.state_path, "nonces"),
         slot=claim_process_name(f"nonces-{process_name}", lock_directory),
+        trail=AuditTrail.from_conf(conf, process_name),
     )
 
 

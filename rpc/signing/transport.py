@@ -14,7 +14,7 @@ from rpc.replies import ReplyRefused, SignedCaller, unsigned_result
 from rpc.signing.envelope import Refused
 from rpc.signing.message_signer import MayAnswer, MessageSigner
 from rpc.signing.place import Place
-from rpc.signing.refusal_log import note
+from rpc.signing.refusal_log import note_unproven
 
 
 class SignedTransport(oslo_internals.DriverTransport):
@@ -87,7 +87,13 @@ class _SignedCall:
                 self._place, self._target, self._nonce, message.get("result"), self._may_answer
             )
         except Refused as refused:
-            note(refused, self._target.topic, f"the reply to {self._method}")
+            note_unproven(
+                self._post.trail,
+                refused,
+                self._target.topic,
+                message.get("result"),
+                reply_to=self._method,
+            )
             self.last_refused = refused
             raise ReplyRefused from None
         if contents is None:  # the server does not sign

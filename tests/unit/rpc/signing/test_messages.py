@@ -21,8 +21,9 @@ from rpc.signing.push import TrustPush
 from rpc.signing.trust import AGENTS, SERVICES
 from rpc.transport import Bus
 from tests.fixtures.asking import wait_for
+from tests.fixtures.audit_log import events_of
 from tests.fixtures.configuration import messaging_conf
-from tests.fixtures.signing import AT_THE_TOP, SCOPES, Authority
+from tests.fixtures.signing import AT_THE_TOP, AUDIT_LOG, SCOPES, Authority
 
 CELL = SCOPES["cell_conductor"]
 OTHER_CELL = "5f3a4b1e-0000-4000-8000-000000000002"
@@ -41,6 +42,8 @@ class Ledger:
             self.changed.notify_all()
         if claims == "too much":
             raise exception.CapacityExceeded(reason="nothing is left")
+        if claims == "another's":
+            raise exception.NotItsOwn("it belongs to another")
         return f"claimed {claims}"
 
     def claim_everywhere(self, context, claims):
@@ -498,3 +501,46 @@ def test_the_list_of_the_agents_is_pushed_to_who_hears_them(authority, serve, ma
     assert "compute-2" in agents.current().identities
     at_placement = next(one for one in placement.trusted if one.kind == AGENTS)
     assert "compute-2" not in at_placement.current().identities
+
+
+def recorded(authority):
+    """Return who was refused what and why, by the audit log."""
+    return [
+        (
+            event["initiator"].get("id"),
+            event["initiator"].get("credential", {}).get("identifier"),
+            event["action"],
+            event["target"]["typeURI"],
+            event["reason"]["reasonType"].partition(":")[0],
+            event["outcome"],
+        )
+        for event in events_of(authority.directory / AUDIT_LOG)
+    ]
+
+
+def test_refused_messages_are_in_the_audit_trail(authority, serve, make_bus, tmp_path):
+    """Without a signature, by an unknown key, by one without authority; by its key's id."""
+    serve(authority.post("placement"))
+    stranger = keys.create(tmp_path / "stranger.key")
+    bus = make_bus()
+    send_raw(bus, {"method": "claim", "args": {"claims": "unsigned"}, "version": "1.0"})
+    send_raw(bus, sealed_claim(authority.post("scheduler", key=stranger)))
+    agent = authority.post("compute")
+    with pytest.raises(exception.Forbidden):
+        PlacementAPI(make_bus(agent), timeout_seconds=10).claim("an agent's")
+    agents_key = authority.private["compute"].key_id
+    assert recorded(authority) == [
+        (None, None, "receive", "rpc/placement", "unsigned", "failure/refused"),
+        (None, stranger.key_id, "receive", "rpc/placement", "unknown_key", "failure/refused"),
+        ("compute", agents_key, "claim", "rpc/placement", "unauthorized", "failure/refused"),
+    ]
+
+
+def test_a_refused_change_of_what_is_anothers_is_in_the_audit_trail(authority, serve, make_bus):
+    """With the request that it belongs to."""
+    serve(authority.post("placement"))
+    with pytest.raises(exception.NotItsOwn):
+        PlacementAPI(make_bus(authority.post("scheduler")), timeout_seconds=10).claim("another's")
+    (event,) = events_of(authority.directory / AUDIT_LOG)
+    assert event["reason"]["reasonType"] == "unauthorized: it belongs to another"
+    assert event["initiator"]["request_id"].startswith("req-")
