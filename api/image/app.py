@@ -13,6 +13,8 @@ from api.body import parse_any
 from api.image.call import AppState, Call
 from api.image.routes import ROUTES
 from api.image.store import ImageStore
+from armillary.audit import AuditTrail
+from armillary.http.audit import Audit
 from armillary.http.authentication import RouteAuthentication
 from armillary.http.bounds import Bounds
 from armillary.http.dispatch import Check, Dialect, Endpoint
@@ -27,6 +29,7 @@ def make_app(conf: cfg.ConfigOpts, access: Access, conductor: SuperConductorAPI)
     app = App(
         middleware=[
             RequestId(),
+            Audit(AuditTrail.from_conf(conf, "image"), "image"),
             OneVersion(),
             _Bounds(max_body_bytes=conf.api.max_body_bytes),
             RouteAuthentication(access.authenticate, is_admin=access.is_admin),

@@ -69,7 +69,7 @@ def seal(contents: Mapping[str, Any], key: SigningKey) -> dict[str, str]:
 
 
 def claimed_key_id(message: Any) -> str | None:
-    """Return the id of the key that a message names, whoever sent it; None if it names none."""
+    """Return the id of the key that a message names, which proves nothing; None without."""
     key_id = message.get(_KEY) if isinstance(message, Mapping) else None
     return key_id if isinstance(key_id, str) and _KEY_ID(key_id) else None
 

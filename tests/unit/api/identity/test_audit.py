@@ -134,6 +134,19 @@ def test_a_login_is_recorded_with_the_id_of_its_token(front: Client, log: Path) 
     assert PASSWORD not in text
 
 
+def test_the_image_service_is_audited_too(front: Client, log: Path) -> None:
+    headers = {"X-Auth-Token": log_in(front)}
+    body = {"name": ["a-secret-name"]}
+    result = front.simulate_post("/image/v2/images", json=body, headers=headers)
+    assert result.status_code == 400
+    text = log.read_text()
+    event = events_of(log)[-1]
+    assert (event["action"], event["outcome"]) == ("create", "failure")
+    assert event["target"] == {"typeURI": "image/images"}
+    assert event["initiator"]["id"] == "alice"
+    assert "a-secret-name" not in text
+
+
 @pytest.mark.parametrize(
     ("body", "user"),
     [
