@@ -22,7 +22,7 @@ from rpc.signing.trust import Identity, TrustedKey, TrustList
 
 OVERLAP_SECONDS = 86_400.0
 
-COLUMNS = ("Name", "Role", "Scope", "Key", "Ends")
+COLUMNS = ("Name", "Role", "Scope", "Key", "Ends", "Further hosts")
 
 
 class KeyCreate(WithOptions, ShowOne):
@@ -171,7 +171,14 @@ def _list_of(path: Path, roots: list[PublicKey]) -> TrustList:
 
 def _rows(found: TrustList) -> list[tuple[str, ...]]:
     return [
-        (identity.name, identity.role, identity.scope or "", key.public.key_id, _end(key))
+        (
+            identity.name,
+            identity.role,
+            identity.scope or "",
+            key.public.key_id,
+            _end(key),
+            " ".join(identity.hosts),
+        )
         for identity in found.identities.values()
         for key in identity.keys
     ]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rpc.signing import keys, trust
-from rpc.signing.trust import SERVICES
+from rpc.signing.trust import AGENTS, SERVICES
 from rpc.signing.trust_file import TrustFile
 from tests.unit.programs.operator.conftest import Run
 
@@ -105,9 +105,26 @@ def test_the_list_shows_who_is_trusted(
     assert (row["Name"], row["Role"], row["Ends"]) == ("sched-1", "scheduler", "")
 
 
+def test_an_agent_is_enrolled_for_hosts(
+    change, run_manage: Run, tmp_path: Path, root: Path
+) -> None:
+    """Which the list has after a rotation, too."""
+    agents = tmp_path / "agents.json"
+    change(
+        "trust", "rack1", "--role", "compute", "--scope", "rack1", "--host", "rack1-*",
+        "--host", "spare", "--public", public(tmp_path, "first"), "--list", str(agents),
+    )  # fmt: skip
+    change("rotate", "rack1", "--public", public(tmp_path, "second"), "--list", str(agents))
+    found = TrustFile(agents, AGENTS, [keys.load(root).public]).current().identities["rack1"]
+    signer = found.as_signer()
+    enrolled = [signer.is_enrolled_for(host) for host in ("rack1", "rack1-7", "spare", "rack2-7")]
+    assert enrolled == [True, True, True, False]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (["--role", "api", "--host", "x"], "the role api has no hosts"),
         (["--role", "compute"], "the role compute needs a scope: the agent's host name"),
         (["--role", "api", "--scope", "x"], "the role api has no scope"),
     ],
