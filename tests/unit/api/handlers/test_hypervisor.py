@@ -73,6 +73,15 @@ def test_a_host_that_reported_nothing_is_shown(api: Api, conductor: SuperConduct
     (shown,) = api.get(f"{PATH}/detail").json["hypervisors"]
     assert (shown["vcpus"], shown["host_ip"], shown["cpu_info"]) == (0, "0.0.0.0", "")
     assert shown["service"] == {"id": None, "host": "host1", "disabled_reason": None}
+    assert shown["armillary:isolation"] == {}
+
+
+def test_it_is_shown_what_keeps_workloads_apart(api: Api, conductor: SuperConductor) -> None:
+    """With what the kernel refused, so that an operator sees it for all hosts."""
+    isolation = {"user": "root, as configured", "network": "host, as the kernel refuses others"}
+    node = builders.a_compute_node("host1", attributes={"isolation": isolation})
+    conductor.nodes = [node]
+    assert api.get(f"{PATH}/{node.uuid}").json["hypervisor"]["armillary:isolation"] == isolation
 
 
 @pytest.mark.parametrize("by", ["uuid", "node"])
