@@ -54,7 +54,7 @@ class _Headers(dict[bytes, bytes]):
 
 
 class _Request(cheroot_server.HTTPRequest):
-    """Close the connection after a chunked body: the application may not have read all of it.
+    """Close the connection after a chunked or very long body, which may not have been read whole.
 
     Requests rejected before they reach the application are answered by ``refusal``.
     """
@@ -64,7 +64,8 @@ class _Request(cheroot_server.HTTPRequest):
         self.inheaders = _Headers()
 
     def respond(self) -> None:
-        if self.chunked_read:
+        length = int(self.inheaders.get(b"Content-Length") or 0)
+        if self.chunked_read or length > self.server.limits.body_bytes_max:
             self.close_connection = True
         super().respond()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import http.client
+import socket
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -140,3 +141,17 @@ def test_data_that_is_cut_off_is_not_stored(
     connection.close()
     assert images.show(image["id"])["status"] == "queued"
     assert list(store.iterdir()) == []
+
+
+def test_a_refused_upload_is_not_read(address: tuple[str, int]) -> None:
+    """A client that may not upload occupies no thread by sending slowly: it is disconnected."""
+    head = (
+        "PUT /image/v2/images/none/file HTTP/1.1\r\nHost: localhost\r\nX-Auth-Token: :\r\n"
+        "Content-Type: application/octet-stream\r\nContent-Length: 100000000\r\n\r\n"
+    )
+    with socket.create_connection(address, timeout=10) as connection:
+        connection.sendall(head.encode())
+        answer = b""
+        while piece := connection.recv(65536):
+            answer += piece
+    assert answer.startswith(b"HTTP/1.1 401")
