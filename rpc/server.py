@@ -39,7 +39,7 @@ class _BaseEndpoint:
     @oslo_messaging.expose  # type: ignore[untyped-decorator]
     def update_trust(self, context: Any, kind: str, document: str) -> None:
         """Replace the trust list by a newer one that a root key signed."""
-        if self._post is not None:
+        if self._post is not None and isinstance(document, str):
             self._post.take_over(kind, document)
 
 

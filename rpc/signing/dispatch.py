@@ -19,6 +19,9 @@ from rpc.signing.refusal_log import note, note_unauthorized, note_unproven
 
 Dispatch = Callable[[Any], Any]
 
+_CONTEXT_CHARACTERS_MAX = 1024
+_CONTEXT_ITEMS_MAX = 100
+
 
 def checked(
     post: MessageSigner, address: Address, interface: type[Interface], dispatch: Dispatch
@@ -32,6 +35,7 @@ def checked(
         reply, incoming.reply = incoming.reply, _no_reply  # also to what fails in the check itself
         try:
             opened = post.open_request(address, incoming.message)
+            _check_context(incoming.ctxt if opened is None else opened.ctxt)
         except Refused as refused:
             note_unproven(post.trail, refused, address.topic, incoming.message)
             return None
@@ -66,6 +70,7 @@ def unverified(topic: str, dispatch: Dispatch) -> Dispatch:
         try:
             sealed = envelope.read(incoming.message)
             contents = {} if sealed is None else sealed.contents()
+            _check_context(contents["ctxt"] if contents else incoming.ctxt)
         except Refused as refused:
             note(refused, topic, "a message")
             incoming.reply = _no_reply
@@ -75,6 +80,22 @@ def unverified(topic: str, dispatch: Dispatch) -> Dispatch:
         return dispatch(incoming)
 
     return unsealed_dispatch
+
+
+def _check_context(context: Any) -> None:
+    """Raise Refused unless a context has short plain values: they reach logs and databases."""
+    if not isinstance(context, dict):
+        raise Refused("malformed", "its context is not a dict")
+    for value in context.values():
+        is_list = isinstance(value, list) and len(value) <= _CONTEXT_ITEMS_MAX
+        if not all(map(_is_short, value)) if is_list else not _is_short(value):
+            raise Refused("malformed", "a value of its context is too long, or not plain")
+
+
+def _is_short(value: Any) -> bool:
+    if isinstance(value, str):
+        return len(value) <= _CONTEXT_CHARACTERS_MAX
+    return value is None or isinstance(value, bool | int | float)
 
 
 @oslo_messaging.expected_exceptions(exception.Forbidden)  # type: ignore[untyped-decorator]

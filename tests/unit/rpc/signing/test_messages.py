@@ -272,6 +272,26 @@ def test_what_does_not_verify_is_dropped(authority, serve, make_bus, forgery):
     assert refused("placement", reason) == before + 1
 
 
+@pytest.mark.parametrize("mode", ["off", "required"])
+def test_a_context_has_short_plain_values(authority, serve, make_bus, mode):
+    """Request ids, users and projects reach log lines and databases, from any sender."""
+    is_signed = mode == "required"
+    endpoint = serve(authority.post("placement") if is_signed else None)
+    sender, bus = authority.post("scheduler"), make_bus()
+    target = oslo_messaging.Target(topic="placement", version="1.0")
+    before = refused("placement", "malformed")
+    wrong = ("x" * 10_000, {"a": 1}, ["x"] * 10_000, [["x"]], ["x" * 10_000])
+    for value in wrong:
+        context = admin_context().to_dict() | {"request_id": value}
+        message = {"method": "claim", "args": {"claims": "forged"}, "version": "1.0"}
+        if is_signed:
+            message, context = sender.request(AT_THE_TOP, target, context, message)[0], {}
+        bus.transport._send(target, context, message)
+    PlacementAPI(make_bus(sender if is_signed else None), timeout_seconds=10).claim("true")
+    assert endpoint.claims() == ["true"]
+    assert refused("placement", "malformed") == before + len(wrong)
+
+
 def test_a_key_that_is_not_enrolled_is_unknown(authority, serve, make_bus, tmp_path):
     endpoint = serve(authority.post("placement"))
     stranger = authority.post("stranger", key=keys.create(tmp_path / "stranger"))
