@@ -7,10 +7,11 @@ offsets of all rows from that, in the narrowest type that holds them.
 
 import base64
 import binascii
+import contextlib
 import hashlib
 import math
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -52,6 +53,11 @@ def unpack_numbers(packed: Packed) -> NDArray[Any]:
 
     Raises ValueError for a malformed array.
     """
+    with _refusing_other_forms():
+        return _numbers_in(packed)
+
+
+def _numbers_in(packed: Packed) -> NDArray[Any]:
     if packed["kind"] not in _KINDS:
         raise ValueError(f"not an array of numbers: {packed['kind']!r:.20}")
     shape = checked_shape(packed["shape"])
@@ -65,6 +71,15 @@ def unpack_numbers(packed: Packed) -> NDArray[Any]:
             _unpack_into(target, column)
     made.flags.writeable = False
     return made.T if len(shape) == 2 else made[0]
+
+
+@contextlib.contextmanager
+def _refusing_other_forms() -> Iterator[None]:
+    """Raise ValueError for parts that are missing or of another type, wherever that is found."""
+    try:
+        yield
+    except (ArithmeticError, AttributeError, LookupError, TypeError) as error:
+        raise ValueError(f"a column is malformed: {error!r:.100}") from error
 
 
 def checked_shape(shape: Any) -> list[int]:
@@ -221,6 +236,11 @@ def unpack_uuids(packed: Packed) -> list[str]:
 
     They are never compressed, so that a message cannot become more than a few times as large.
     """
+    with _refusing_other_forms():
+        return _uuids_in(packed)
+
+
+def _uuids_in(packed: Packed) -> list[str]:
     texts = packed.get("texts")
     if texts is not None:
         _check_count(len(texts))

@@ -1,7 +1,7 @@
 """No request, however odd, gets a server error from the Placement REST API.
 
-`make fuzz` sends 10,000; `ARMILLARY_FUZZ_CASES` says how many otherwise, `ARMILLARY_FUZZ_SEED`
-which ones; else the commit does.
+`make fuzz` sends 2,000, or `CASES`; `ARMILLARY_FUZZ_CASES` says how many otherwise,
+`ARMILLARY_FUZZ_SEED` which ones; else the commit does.
 """
 
 from __future__ import annotations

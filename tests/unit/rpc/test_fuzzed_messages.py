@@ -1,0 +1,118 @@
+"""Odd messages at the border of RPC: each is taken or refused in the declared way."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import oslo_messaging
+import pytest
+from hypothesis import strategies as st
+
+from armillary import exception
+from armillary.context import admin_context
+from objects.packed import packing
+from rpc.dataclass_codec import codec_of
+from rpc.signing import envelope
+from rpc.signing.envelope import Refused
+from rpc.signing.message_signer import Address
+from tests.fixtures.fuzzing import ODD, altered, fuzzed
+from tests.fixtures.signing import AT_THE_TOP, Authority
+
+HERE = Address(AT_THE_TOP, "placement", "one", "placement.fanout.one")
+UUIDS = [f"5f3a4b1e-0000-4000-8000-{number:012}" for number in range(3)]
+PACKED = packing.pack_numbers(np.array([[1, 2**40, 7], [-3, 4, 0]]))
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    made = Authority(Path(tmp_path_factory.mktemp("authority")))
+    for role in ("placement", "scheduler"):
+        made.enrol(role)
+    return made
+
+
+@pytest.fixture(scope="module")
+def posts(authority: Authority) -> Any:
+    return authority.post("scheduler"), authority.post("placement")
+
+
+@fuzzed(altered({"sealed": "{}", "signature": "AAAA", "key": "0123456789abcdef"}) | ODD)
+def test_what_is_not_sealed_by_a_trusted_key_is_refused(posts: Any, value: Any) -> None:
+    """Whatever its form."""
+    with pytest.raises(Refused):
+        posts[1].open_request(HERE, value)
+
+
+@fuzzed(st.data())
+def test_odd_contents_of_a_trusted_sender_are_taken_or_refused(
+    authority: Authority, posts: Any, value: st.DataObject
+) -> None:
+    """A stolen key can sign anything; what is taken has the parts that a handler relies on."""
+    target = oslo_messaging.Target(topic="placement")
+    message = {"method": "claim", "args": {"claims": "two"}}
+    sent, _ = posts[0].request(AT_THE_TOP, target, admin_context().to_dict(), message)
+    contents = value.draw(altered(json.loads(sent["sealed"])))
+    try:
+        opened = posts[1].open_request(
+            HERE, envelope.seal(contents, authority.private["scheduler"])
+        )
+    except Refused:
+        return
+    assert isinstance(opened.ctxt, dict)
+    assert isinstance(opened.message["method"], str)
+
+
+@fuzzed(altered(json.loads(json.dumps(PACKED))) | ODD)
+def test_packed_numbers_are_an_array_or_refused(value: Any) -> None:
+    _is_made_or_refused(packing.unpack_numbers, value)
+
+
+@fuzzed(altered(json.loads(json.dumps(packing.pack_uuids(UUIDS)))) | ODD)
+def test_packed_uuids_are_texts_or_refused(value: Any) -> None:
+    _is_made_or_refused(packing.unpack_uuids, value)
+
+
+def _is_made_or_refused(unpack: Any, value: Any) -> None:
+    try:
+        unpack(value)
+    except ValueError:
+        return
+
+
+@dataclass(frozen=True)
+class Part:
+    name: str
+    count: int = 0
+
+
+@dataclass(frozen=True)
+class Whole:
+    uuid: str
+    parts: list[Part]
+    by_name: dict[str, Part]
+    other: Part | None = None
+
+
+@fuzzed(
+    altered(
+        {
+            "uuid": UUIDS[0],
+            "parts": [{"name": "a", "count": 1}],
+            "by_name": {"a": {"name": "a", "count": 1}},
+            "other": {"name": "b", "count": 2},
+        }
+    )
+    | ODD
+)
+def test_a_dataclass_is_made_or_refused(value: Any) -> None:
+    codec = codec_of(Whole)
+    assert codec is not None
+    try:
+        made = codec.decode(value)
+    except exception.Invalid:
+        return
+    assert isinstance(made, Whole)
