@@ -35,7 +35,7 @@ def plain(operation: str, summary: str) -> Handler:
 
 def reboot(call: Call) -> Answer:
     """Reboot the server; HARD does not shut it down first."""
-    return _operate(call, "reboot", is_hard=call.body["reboot"]["type"] == "HARD")
+    return _operate(call, "reboot", is_hard=call.body["reboot"]["type"].upper() == "HARD")
 
 
 def lock(call: Call) -> Answer:

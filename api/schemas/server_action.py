@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+
 from api.schemas.base import (
     BOOLEAN,
     HOST,
     STRING,
     TEXT_MAX,
     ZONE,
+    Part,
     Schema,
     every,
     fields,
@@ -15,7 +19,9 @@ from api.schemas.base import (
     nullable,
     ruled,
     text,
+    until,
 )
+from armillary.http.ranges import Ranged
 
 CONSOLE_LINES_MAX = 100_000
 
@@ -29,7 +35,7 @@ def nothing(action: str) -> Schema:
     return every({action: _NOTHING})
 
 
-def _perhaps(action: str, properties: dict[str, Schema]) -> Schema:
+def _perhaps(action: str, properties: Mapping[str, Part]) -> Schema:
     """Return the body of an action whose parameters are all optional."""
     return every({action: nullable(fields(properties))})
 
@@ -37,7 +43,12 @@ def _perhaps(action: str, properties: dict[str, Schema]) -> Schema:
 REBOOT = every(
     {
         "reboot": every(
-            {"type": ruled({"enum": ["SOFT", "HARD"]}, "The type must be 'SOFT' or 'HARD'")}
+            {
+                "type": ruled(
+                    {"type": "string", "pattern": "^([Ss]oft|SOFT|[Hh]ard|HARD)$"},
+                    "The type must be 'SOFT' or 'HARD'",
+                )
+            }
         )
     }
 )
@@ -45,11 +56,35 @@ LOCK = _perhaps("lock", {"locked_reason": text(TEXT_MAX, minimum=1)})
 RESIZE = every({"resize": fields({"flavorRef": _REFERENCE, "OS-DCF:diskConfig": STRING},
                                  required=["flavorRef"])})  # fmt: skip
 MIGRATE = _perhaps("migrate", {"host": _HOST_OR_NULL})
+_NO_FORCE = Ranged(
+    ruled(
+        {"type": "boolean", "const": False},
+        "Every host is checked by the scheduler: only false is allowed",
+    ),
+    since=(2, 30),
+    until=(2, 67),
+)
+_NO_OVERCOMMIT = ruled(
+    {"type": "boolean", "const": False},
+    "Placement decides about the overcommitment of disks: only false is allowed",
+)
 LIVE_MIGRATE = _perhaps(
-    "os-migrateLive", {"host": _HOST_OR_NULL, "block_migration": {"enum": [True, False, "auto"]}}
+    "os-migrateLive",
+    {
+        "host": _HOST_OR_NULL,
+        "block_migration": {"type": ["boolean", "string"], "enum": [True, False, "auto"]},
+        "disk_over_commit": until(2, 24, _NO_OVERCOMMIT),
+        "force": _NO_FORCE,
+    },
 )
 EVACUATE = _perhaps(
-    "evacuate", {"host": _HOST_OR_NULL, "onSharedStorage": BOOLEAN, "adminPass": STRING}
+    "evacuate",
+    {
+        "host": _HOST_OR_NULL,
+        "onSharedStorage": until(2, 13, BOOLEAN),
+        "adminPass": STRING,
+        "force": replace(_NO_FORCE, since=(2, 29)),
+    },
 )
 UNSHELVE = _perhaps("unshelve", {"availability_zone": nullable(ZONE), "host": HOST})
 CONSOLE_OUTPUT = _perhaps(
