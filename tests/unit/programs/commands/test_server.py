@@ -58,6 +58,7 @@ def test_a_create_asks_for_all_that_was_given(
         "hints": {"group": [group.uuid], "different_host": [A, B]},
         "host": "host1",
         "node": None,
+        "settings": None,
     }
 
 

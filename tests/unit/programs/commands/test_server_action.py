@@ -9,6 +9,7 @@ import pytest
 
 from armillary import exception
 from objects.instance import Instance
+from objects.instances.server_changes import ServerChanges
 from tests import builders
 from tests.unit.programs.conftest import Armillary, BuildingSuperConductor
 
@@ -30,9 +31,10 @@ ASKED: list[tuple[str, str, dict[str, Any]]] = [
     ("stop web", "stop", {}),
     ("reboot web", "reboot", {}),
     ("reboot web --hard", "reboot", {"is_hard": True}),
-    ("rebuild web --image loop", "rebuild", {"image": "c0ffee00-0000-4000-8000-000000000001"}),
+    ("rebuild web --image loop", "rebuild",
+     {"image": "c0ffee00-0000-4000-8000-000000000001", "changes": ServerChanges()}),
     ("rebuild web --image loop --name www", "rebuild",
-     {"image": "c0ffee00-0000-4000-8000-000000000001", "name": "www"}),
+     {"image": "c0ffee00-0000-4000-8000-000000000001", "changes": ServerChanges("www")}),
     ("resize web --flavor large", "resize", {"flavor": "id-large"}),
     ("confirm web", "confirm_resize", {}),
     ("revert web", "revert_resize", {}),
