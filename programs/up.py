@@ -197,9 +197,13 @@ def make_tables(conf: cfg.ConfigOpts) -> None:
 
 
 def _greet(conf: cfg.ConfigOpts, api_url: str, placement_url: str, clouds: Path | None) -> None:
+    from programs.commands.app import URL_VARIABLE
+    from programs.http_client import DEFAULT_URL
+
     lines = [
         f"Armillary is up. API: {api_url}   Placement: {placement_url}   State: {conf.state_path}",
         "From a second terminal:",
+        *([] if api_url == DEFAULT_URL else [f"  export {URL_VARIABLE}={api_url}"]),
         "  armillary host list",
         "  armillary flavor create tiny --vcpus 1 --ram 128 --disk 1",
         '  armillary image create sleeper --command "sleep 600"',

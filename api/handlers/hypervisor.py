@@ -124,9 +124,8 @@ def find(call: Call) -> ComputeNodeDetails:
     """Return the hypervisor of the path; raise ``ComputeNodeNotFound``."""
     wanted = call.path["hypervisor_id"]
     if is_integer_id(wanted):
-        for node in call.conductor.list_compute_nodes(call.context).nodes:
-            if integer_id(node.uuid) == int(wanted):
-                wanted = node.uuid
+        nodes = call.conductor.list_compute_nodes(call.context).nodes
+        wanted = next((n.uuid for n in nodes if integer_id(n.uuid) == int(wanted)), wanted)
     return call.conductor.get_compute_node(call.context, wanted)
 
 

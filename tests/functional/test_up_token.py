@@ -14,7 +14,7 @@ import yaml
 
 from programs import own_token
 from programs.commands.app import URL_VARIABLE, ClientApp
-from programs.demo.control_plane import ControlPlane
+from programs.demo.control_plane import LOG_FILE, ControlPlane
 
 IMAGE: dict[str, Any] = {"image": {"name": "evil", "properties": {"process_command": "id"}}}
 
@@ -70,6 +70,7 @@ def test_only_the_user_who_started_it_is_served(url: str, state_dir: Path, tmp_p
         path.name for path in found
     }
     assert [path for path in found if path.stat().st_mode & 0o077] == []
+    assert f"export {URL_VARIABLE}={url}\n" in (state_dir / LOG_FILE).read_text()
     assert run(url, dict(os.environ))[0] == 0
     code, said = run(url, {"XDG_STATE_HOME": str(tmp_path / "another-user")})
     assert code == 1

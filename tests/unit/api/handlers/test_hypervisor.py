@@ -101,8 +101,9 @@ def test_one_is_shown_with_its_servers(
 def test_early_versions_know_it_by_number(
     node: ComputeNode, api: Api, conductor: SuperConductor
 ) -> None:
-    """Which leads to it again; its service has one, too."""
-    (listed,) = api.send("GET", f"{PATH}/detail", headers={}).json["hypervisors"]
+    """Which leads to it again, also among several; its service has one, too."""
+    conductor.nodes.append(builders.a_compute_node("host2"))
+    listed, _other = api.send("GET", f"{PATH}/detail", headers={}).json["hypervisors"]
     assert isinstance(listed["service"]["id"], int)
     shown = api.send("GET", f"{PATH}/{listed['id']}", headers={}).json["hypervisor"]
     assert (shown["id"], shown["hypervisor_hostname"]) == (listed["id"], node.node)
