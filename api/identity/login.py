@@ -81,7 +81,7 @@ def _by_password(call: Call, wanted: Mapping[str, Any]) -> Login:
     line = user.password if user is not None else None
     guard = call.site.guard
     with guard.attempt(who, call.client):
-        is_right = passwords.is_right(wanted["password"], line or passwords.NOBODY)
+        is_right = passwords.is_right(wanted["password"], line or passwords.HASH_FOR_UNKNOWN_USERS)
         if user is None or line is None or not is_right or not user.is_enabled:
             guard.failed(who, call.client)
             raise exception.Unauthorized(

@@ -27,7 +27,7 @@ def hash_password(password: str, *, n: int = _N) -> str:
     return f"scrypt:{n}:{_R}:{_P}:{_encoded(salt)}:{_encoded(digest)}"
 
 
-NOBODY = f"scrypt:{_N}:{_R}:{_P}:{'A' * 22}:{'A' * 43}"
+HASH_FOR_UNKNOWN_USERS = f"scrypt:{_N}:{_R}:{_P}:{'A' * 22}:{'A' * 43}"
 """Hash that no password has: an unknown user takes as long as a known one."""
 
 

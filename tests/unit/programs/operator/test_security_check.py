@@ -291,7 +291,7 @@ def test_a_database_that_others_may_read_is_a_failure(check: Check, folder: Path
 
 
 def a_certificate(path: Path, days: float) -> Path:
-    """Write a certificate that expires in so many days."""
+    """Write a certificate that expires after a number of days."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "service")])
     now = datetime.datetime.now(datetime.UTC)
