@@ -8,7 +8,7 @@ from typing import Any
 
 from api.call import Call
 from api.handlers import server
-from api.policies import explanation as policies
+from api.policies.scheduling import explanation as policies
 from armillary.http.call import Answer
 from armillary.http.validation import invalid
 from objects.instances.new_servers import DryRunRequest

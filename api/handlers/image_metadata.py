@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from api.call import Call
 from api.image.documents import PROGRAM_PROPERTIES
-from api.policies import image_service
+from api.policies.images import image_service
 from armillary import exception
 from armillary.http.call import Answer
 from armillary.http.validation import invalid

@@ -6,7 +6,7 @@ from typing import Any
 
 from api import times
 from api.call import Call
-from api.policies import instance_action as policies
+from api.policies.servers import instance_action as policies
 from armillary import exception
 from armillary.http.call import Answer
 from objects.instances.instance_action import InstanceAction, InstanceActionEvent

@@ -8,7 +8,7 @@ from api import ssh_keys, times
 from api.call import Call
 from api.integer_ids import integer_id
 from api.links import page
-from api.policies import key_pair as policies
+from api.policies.servers import key_pair as policies
 from armillary.http.call import Answer
 from objects.key_pair import KeyPair
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from api.call import Call
 from api.handlers.quota_set import FIXED_LIMITS
-from api.policies import limit as policies
+from api.policies.quotas import limit as policies
 from armillary.http.call import Answer
 
 LIMIT_NAMES = {

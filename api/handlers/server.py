@@ -13,7 +13,7 @@ from typing import Any
 
 from api import times
 from api.call import Call
-from api.policies import server as policies
+from api.policies.servers import server as policies
 from armillary import exception
 from armillary.http.call import Answer
 from armillary.http.validation import invalid

@@ -7,7 +7,7 @@ from typing import Any
 
 from api.call import Call
 from api.handlers.server import NO_SETTINGS, admin_password, changed, last_part, settings_in
-from api.policies import server_action as policies
+from api.policies.servers import server_action as policies
 from armillary import exception
 from armillary.http.call import Answer
 from armillary.http.validation import invalid

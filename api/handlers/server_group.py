@@ -6,7 +6,7 @@ from typing import Any
 
 from api.call import Call
 from api.links import page
-from api.policies import server_group as policies
+from api.policies.servers import server_group as policies
 from armillary.http.call import Answer
 from armillary.http.validation import invalid
 from objects.instances.instance_group import InstanceGroup

@@ -14,7 +14,7 @@ from api.image.call import Call
 from api.image.documents import PROGRAM_PROPERTIES, shown, values_of, with_values
 from api.image.patches import patched
 from api.links import page
-from api.policies import image_service as policies
+from api.policies.images import image_service as policies
 from api.validation import Check
 from armillary import exception
 from armillary.http.call import Answer

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from api.image import discovery, files, images, members, schemas
 from api.image.call import Call, load
-from api.policies import image_service as policies
+from api.policies.images import image_service as policies
 from armillary.http.dispatch import Action, Routes
 
 _IMAGE = "/v2/images/{image_id}"

@@ -4,37 +4,22 @@ from __future__ import annotations
 
 from oslo_policy import policy
 
-from api.policies import (
-    aggregate,
-    allocation,
-    availability_zone,
-    base,
-    dry_run,
-    event,
-    explanation,
-    extension,
-    extra_spec,
-    flavor,
-    health,
-    host,
-    hypervisor,
-    identity,
-    image,
-    image_metadata,
-    image_service,
+from api.policies import base, event, extension, health, identity
+from api.policies.flavors import extra_spec, flavor
+from api.policies.hosts import aggregate, availability_zone, host, hypervisor, service
+from api.policies.images import image, image_metadata, image_service
+from api.policies.quotas import limit, quota_set
+from api.policies.scheduling import allocation, dry_run, explanation, zone
+from api.policies.servers import (
     instance_action,
     key_pair,
-    limit,
     migration,
-    quota_set,
     server,
     server_action,
     server_attachment,
     server_group,
     server_metadata,
     server_tag,
-    service,
-    zone,
 )
 
 _NOUNS = (
