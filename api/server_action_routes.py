@@ -8,8 +8,8 @@ from typing import Any
 from api.call import Call
 from api.handlers import server, server_action
 from api.policies.servers import server_action as policies
-from api.schemas import server as server_schemas
-from api.schemas import server_action as schemas
+from api.schemas.servers import server as server_schemas
+from api.schemas.servers import server_action as schemas
 from armillary.http.dispatch import Action, Choice
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from api.call import Call
-from api.schemas.quota_set import RESOURCES
+from api.schemas.quotas.quota_set import RESOURCES
 from armillary.http.call import Answer
 
 FIXED_LIMITS = {

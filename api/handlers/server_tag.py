@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from api.call import Call
 from api.handlers.server import change
-from api.schemas.server import TAG
+from api.schemas.servers.server import TAG
 from api.validation import Check
 from armillary import exception
 from armillary.http.call import Answer

@@ -16,7 +16,7 @@ from api.schemas.base import (
     nullable,
     text,
 )
-from api.schemas.image import PROPERTY_CHARACTERS_MAX
+from api.schemas.images.image import PROPERTY_CHARACTERS_MAX
 from objects.image_record import ACCEPTED, PENDING, REJECTED, VISIBILITIES
 
 DISK_FORMATS = (

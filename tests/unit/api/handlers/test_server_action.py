@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from api.handlers import server as server_handler
-from api.schemas import server as server_schemas
+from api.schemas.servers import server as server_schemas
 from armillary import exception
 from objects.instance import Instance
 from objects.instances.server_changes import ServerChanges

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from api.schemas import server
 from api.schemas.base import MAP_SIZE_MAX, OBJECT, STRING_OR_NULL, every, fields, listed
+from api.schemas.servers import server
 
 _AS_BUILT = server.CREATE["properties"]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from api.schemas import flavor
 from api.schemas.base import (
     BOOLEAN,
     ENTITY,
@@ -40,6 +39,7 @@ from api.schemas.base import (
     text_map,
     until,
 )
+from api.schemas.flavors import flavor
 from armillary.http.ranges import Ranged
 
 COUNT_MAX = 10000

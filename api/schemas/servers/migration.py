@@ -20,7 +20,7 @@ from api.schemas.base import (
     own,
     since,
 )
-from api.schemas.service import INTEGER_ID_MAX
+from api.schemas.hosts.service import INTEGER_ID_MAX
 
 INDEX_QUERY = fields(
     {

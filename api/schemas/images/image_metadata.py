@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from api.schemas.base import STRING_MAP, every, text_map
-from api.schemas.image import PROPERTY_CHARACTERS_MAX
+from api.schemas.images.image import PROPERTY_CHARACTERS_MAX
 
 ALL = every({"metadata": text_map(PROPERTY_CHARACTERS_MAX)})
 ITEM = every(

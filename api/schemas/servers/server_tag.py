@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from api.schemas.base import STRINGS, every
-from api.schemas.server import TAGS
+from api.schemas.servers.server import TAGS
 
 ALL = every({"tags": TAGS})
 
