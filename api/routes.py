@@ -3,34 +3,21 @@
 from __future__ import annotations
 
 from api.call import Call
-from api.handlers import (
-    aggregate,
-    allocation,
-    availability_zone,
-    dry_run,
-    event,
-    explanation,
-    extension,
-    extra_spec,
-    flavor,
-    health,
-    host,
-    hypervisor,
-    image,
-    image_metadata,
+from api.handlers import event, extension, health, version
+from api.handlers.flavors import extra_spec, flavor
+from api.handlers.hosts import aggregate, availability_zone, host, hypervisor, service
+from api.handlers.images import image, image_metadata
+from api.handlers.quotas import limit, quota_set
+from api.handlers.scheduling import allocation, dry_run, explanation, zone
+from api.handlers.servers import (
     instance_action,
     key_pair,
-    limit,
     migration,
-    quota_set,
     server,
     server_attachment,
     server_group,
     server_metadata,
     server_tag,
-    service,
-    version,
-    zone,
 )
 from api.policies import event as event_policies
 from api.policies import extension as extension_policies

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from api.call import Call
-from api.handlers import server, server_action
+from api.handlers.servers import server, server_action
 from api.policies.servers import server_action as policies
 from api.schemas.servers import server as server_schemas
 from api.schemas.servers import server_action as schemas

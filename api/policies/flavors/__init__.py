@@ -1,1 +1,1 @@
-"""Policies of flavors."""
+"""Flavors and their extra specs."""

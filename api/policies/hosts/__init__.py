@@ -1,1 +1,1 @@
-"""Policies of hosts."""
+"""Hosts: hypervisors, services, aggregates, availability zones."""

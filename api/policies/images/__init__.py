@@ -1,1 +1,1 @@
-"""Policies of images."""
+"""Images and their metadata."""

@@ -1,1 +1,1 @@
-"""Policies of quotas."""
+"""Quotas and limits of projects."""

@@ -1,1 +1,1 @@
-"""Policies of scheduling."""
+"""Decisions: explanations, dry runs, allocations, zones."""

@@ -1,1 +1,1 @@
-"""Policies of servers."""
+"""Servers: their life, actions, metadata, tags, groups, key pairs, moves."""

@@ -1,1 +1,1 @@
-"""Schemas of flavors."""
+"""Flavors and their extra specs."""

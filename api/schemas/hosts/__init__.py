@@ -1,1 +1,1 @@
-"""Schemas of hosts."""
+"""Hosts: hypervisors, services, aggregates, availability zones."""

@@ -1,1 +1,1 @@
-"""Schemas of images."""
+"""Images and their metadata."""

@@ -1,1 +1,1 @@
-"""Schemas of quotas."""
+"""Quotas and limits of projects."""

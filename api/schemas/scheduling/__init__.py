@@ -1,1 +1,1 @@
-"""Schemas of scheduling."""
+"""Decisions: explanations, dry runs, allocations, zones."""

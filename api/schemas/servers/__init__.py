@@ -1,1 +1,1 @@
-"""Schemas of servers."""
+"""Servers: their life, actions, metadata, tags, groups, key pairs, moves."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from objects.zones.zone_status import ZoneStatus
-from tests.unit.api.handlers.test_zone import a_zone
+from tests.unit.api.handlers.scheduling.test_zone import a_zone
 from tests.unit.programs.conftest import Armillary, BuildingSuperConductor
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from api.call import Call
-from api.handlers.quota_set import FIXED_LIMITS
+from api.handlers.quotas.quota_set import FIXED_LIMITS
 from api.policies.quotas import limit as policies
 from armillary.http.call import Answer
 

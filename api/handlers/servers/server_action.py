@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from api.call import Call
-from api.handlers.server import NO_SETTINGS, admin_password, changed, last_part, settings_in
+from api.handlers.servers.server import NO_SETTINGS, admin_password, changed, last_part, settings_in
 from api.policies.servers import server_action as policies
 from armillary import exception
 from armillary.http.call import Answer

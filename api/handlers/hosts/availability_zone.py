@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from api.call import Call
-from api.handlers.service import shown_binary
+from api.handlers.hosts.service import shown_binary
 from armillary.http.call import Answer
 from objects.hosts.host_answers import AvailabilityZone, HostAvailability
 

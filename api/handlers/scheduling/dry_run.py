@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from api.call import Call
-from api.handlers import server
+from api.handlers.servers import server
 from api.policies.scheduling import explanation as policies
 from armillary.http.call import Answer
 from armillary.http.validation import invalid

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from api.call import Call
-from api.handlers.server import change
+from api.handlers.servers.server import change
 from api.schemas.servers.server import TAG
 from api.validation import Check
 from armillary import exception

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from api.call import Call
-from api.handlers.server import change
+from api.handlers.servers.server import change
 from armillary import exception
 from armillary.http.call import Answer
 from armillary.http.validation import invalid

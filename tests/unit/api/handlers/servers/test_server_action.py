@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from api.handlers import server as server_handler
+from api.handlers.servers import server as server_handler
 from api.schemas.servers import server as server_schemas
 from armillary import exception
 from objects.instance import Instance

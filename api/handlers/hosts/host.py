@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from api.call import Call
-from api.handlers import hypervisor
-from api.handlers.service import INTERNAL_ZONE
+from api.handlers.hosts import hypervisor
+from api.handlers.hosts.service import INTERNAL_ZONE
 from armillary import exception
 from armillary.http.call import Answer
 

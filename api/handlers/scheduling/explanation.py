@@ -6,7 +6,7 @@ from typing import Any
 
 from api import times
 from api.call import Call
-from api.handlers.server import status_of
+from api.handlers.servers.server import status_of
 from api.policies.scheduling import explanation as policies
 from armillary.http.call import Answer
 from objects.instance import Instance

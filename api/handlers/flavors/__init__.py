@@ -1,0 +1,1 @@
+"""Flavors and their extra specs."""

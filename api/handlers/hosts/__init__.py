@@ -1,0 +1,1 @@
+"""Hosts: hypervisors, services, aggregates, availability zones."""

@@ -1,0 +1,1 @@
+"""Quotas and limits of projects."""

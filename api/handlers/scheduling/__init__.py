@@ -1,0 +1,1 @@
+"""Decisions: explanations, dry runs, allocations, zones."""

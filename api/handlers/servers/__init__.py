@@ -1,0 +1,1 @@
+"""Servers: their life, actions, metadata, tags, groups, key pairs, moves."""
