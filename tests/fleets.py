@@ -14,14 +14,10 @@ from typing import Any
 import numpy as np
 from oslo_config import cfg
 
-from armillary.conf import (
-    base,
-    compute,
-    conductor,
+from armillary.conf import base, compute, conductor, register, rpc
+from armillary.conf.scheduling import (
     filter_scheduler,
     metrics,
-    register,
-    rpc,
     scheduler,
     trusted_computing,
     workarounds,

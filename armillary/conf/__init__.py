@@ -1,4 +1,4 @@
-"""Configuration: one module per option group, all listed here.
+"""Configuration: one module per option group or room of groups, all listed here.
 
 Name, default and bounds of an option stand on one line, so these modules are not formatted.
 """
@@ -13,10 +13,11 @@ if TYPE_CHECKING:
 
 # In the order of the sample configuration. Imported on demand, not here: see concurrency.
 OPTION_MODULES = (
-    "base", "database", "rpc", "signing", "api", "identity", "image", "scheduler",
-    "filter_scheduler", "zones", "trusted_computing", "accelerators", "workarounds", "conductor",
-    "compute", "libvirt", "quota", "placement", "metrics", "notifications",
-    "audit",
+    "base", "database", "rpc", "signing", "api", "identity", "image",
+    "scheduling.scheduler", "scheduling.filter_scheduler", "scheduling.zones",
+    "scheduling.trusted_computing", "scheduling.accelerators", "scheduling.workarounds",
+    "conductor", "compute", "drivers.libvirt", "quota", "placement", "scheduling.metrics",
+    "notifications", "audit",
 )  # fmt: skip
 
 

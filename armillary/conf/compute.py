@@ -2,7 +2,7 @@
 
 from oslo_config import cfg
 
-from armillary.conf import process, simulated
+from armillary.conf.drivers import process, simulated
 
 
 # fmt: off

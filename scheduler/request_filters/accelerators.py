@@ -13,7 +13,8 @@ import os_traits
 from oslo_config import cfg
 
 from armillary import exception
-from armillary.conf import accelerators, register
+from armillary.conf import register
+from armillary.conf.scheduling import accelerators
 from objects.extra_specs import extra_specs
 from objects.request_spec import RequestSpec
 from scheduler import request_filters

@@ -15,7 +15,7 @@ import pytest
 from oslo_config import cfg
 
 from armillary import service_metrics
-from armillary.conf import metrics as metrics_options
+from armillary.conf.scheduling import metrics as metrics_options
 from tests.fixtures.configuration import parsed_conf
 from tests.fixtures.slow_clients import SlowClients, many_files
 

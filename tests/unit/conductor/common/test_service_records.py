@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from armillary import exception
-from armillary.conf import register, workarounds
+from armillary.conf import register
+from armillary.conf.scheduling import workarounds
 from armillary.service_history import COMPUTE, CONDUCTOR, CURRENT_VERSION, SCHEDULER
 from conductor.common.cell_db import services
 from conductor.common.clock import moment

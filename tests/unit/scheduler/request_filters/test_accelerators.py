@@ -7,7 +7,8 @@ import json
 import pytest
 
 from armillary import exception
-from armillary.conf import accelerators, register
+from armillary.conf import register
+from armillary.conf.scheduling import accelerators
 from objects.request_spec import RequestSpec
 from objects.resource_query import ResourceQuery
 from scheduler import request_filters

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from armillary.conf import metrics
+from armillary.conf.scheduling import metrics
 from tests.fixtures.configuration import parsed_conf
 from tests.fleets import scheduling_conf
 

@@ -1,0 +1,1 @@
+"""Options of the agent's drivers: processes, virtual machines, simulated workloads."""

@@ -1,0 +1,1 @@
+"""Options of schedulers: drivers, filters, weighers, zones."""
