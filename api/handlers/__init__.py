@@ -1,1 +1,4 @@
-"""Handlers: unpack the request, call the super conductor once, pack; one file per noun."""
+"""Handlers: unpack the request, call the super conductor once, pack; one file per noun.
+
+Each file ends with the routes of its noun.
+"""

@@ -7,8 +7,11 @@ from collections.abc import Generator, Iterator
 
 from api.call import Call
 from api.event_hub import ALIVE, EVENT, EventFilter, Follower
+from api.policies import event as policies
+from api.schemas import event as schemas
 from armillary import exception
 from armillary.http.call import Answer
+from armillary.http.dispatch import Action, Routes
 
 
 def follow(call: Call) -> Answer:
@@ -45,3 +48,16 @@ def _as_bytes(follower: Follower) -> Generator[bytes]:
             continue
         number += kind == EVENT
         yield f"id: {number}\nevent: {kind}\ndata: {json.dumps(line)}\n\n".encode()
+
+
+ROUTES: Routes[Call] = {
+    "/v2.1/armillary/events": {
+        "GET": Action(
+            follow,
+            policies.FOLLOW,
+            schemas.FOLLOW_ANSWER,
+            query=schemas.FOLLOW_QUERY,
+            media_type=schemas.EVENT_STREAM,
+        )
+    }
+}

@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from api.call import Call
+from api.policies import extension as policies
+from api.schemas import extension as schemas
 from armillary import exception
 from armillary.http.call import Answer
+from armillary.http.dispatch import Action, Routes
 
 UPDATED = "2014-12-03T00:00:00Z"
 """Date of the last extension: since then, versions tell what is there."""
@@ -60,3 +63,9 @@ def _show(alias: str) -> dict[str, Any]:
         "links": [],
         "updated": UPDATED,
     }
+
+
+ROUTES: Routes[Call] = {
+    "/v2.1/extensions": {"GET": Action(index, policies.LIST, schemas.INDEX_ANSWER)},
+    "/v2.1/extensions/{alias}": {"GET": Action(show, policies.LIST, schemas.SHOW_ANSWER)},
+}

@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from api.call import Call
+from api.policies import health as policies
+from api.schemas import health as schemas
 from armillary.http.call import Answer
+from armillary.http.dispatch import Action, Routes
 from objects.hosts.service import Service
 
 
@@ -37,3 +40,9 @@ def show(call: Call) -> Answer:
 
 def _brief(service: Service) -> dict[str, Any]:
     return {"id": service.uuid, "binary": service.binary, "host": service.host}
+
+
+ROUTES: Routes[Call] = {
+    "/healthcheck": {"GET": Action(check, None, schemas.CHECK_ANSWER)},
+    "/v2.1/armillary/health": {"GET": Action(show, policies.SHOW, schemas.SHOW_ANSWER)},
+}

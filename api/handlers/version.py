@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from api.call import Call
+from api.schemas import version as schemas
 from api.versions import MICROVERSIONS
 from armillary.http.call import Answer
+from armillary.http.dispatch import Action, Routes
 from armillary.http.microversion import to_text
 
 MEDIA_TYPE = "application/vnd.openstack.compute+json;version=2.1"
@@ -37,3 +39,10 @@ def _version(call: Call) -> dict[str, Any]:
         "updated": "2013-07-23T11:33:21Z",  # date of the Compute API's version 2.1
         "links": call.links.version(),
     }
+
+
+ROUTES: Routes[Call] = {
+    "/": {"GET": Action(index, None, schemas.INDEX_ANSWER)},
+    "/v2.1": {"GET": Action(show, None, schemas.SHOW_ANSWER)},
+    "/v2.1/openapi.json": {"GET": Action(document, None, schemas.DOCUMENT_ANSWER)},
+}

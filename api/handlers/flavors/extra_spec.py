@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from api.call import Call
+from api.policies.flavors import extra_spec as policies
+from api.schemas.flavors import extra_spec as schemas
 from armillary import exception
 from armillary.http.call import Answer
+from armillary.http.dispatch import Action, Routes
 from armillary.http.validation import invalid
 from objects import numa
 from objects.extra_specs import extra_specs
@@ -90,3 +93,16 @@ def _require(call: Call, specs: dict[str, str]) -> str:
     if key not in specs:
         raise exception.NotFound(what=f"Extra spec {key} of flavor {call.path['flavor_id']}")
     return specs[key]
+
+
+ROUTES: Routes[Call] = {
+    "/v2.1/flavors/{flavor_id}/os-extra_specs": {
+        "GET": Action(index, policies.INDEX, schemas.INDEX_ANSWER),
+        "POST": Action(create, policies.CREATE, schemas.INDEX_ANSWER, body=schemas.CREATE),
+    },
+    "/v2.1/flavors/{flavor_id}/os-extra_specs/{key}": {
+        "GET": Action(show, policies.SHOW, schemas.PAIR_ANSWER),
+        "PUT": Action(update, policies.UPDATE, schemas.PAIR_ANSWER, body=schemas.UPDATE),
+        "DELETE": Action(delete, policies.DELETE),
+    },
+}

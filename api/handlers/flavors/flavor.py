@@ -6,7 +6,10 @@ from typing import Any
 
 from api.call import Call
 from api.links import page
+from api.policies.flavors import flavor as policies
+from api.schemas.flavors import flavor as schemas
 from armillary.http.call import Answer
+from armillary.http.dispatch import Action, Routes
 from objects.flavor import Flavor
 
 COLLECTION = "flavors"
@@ -96,3 +99,18 @@ def _show(call: Call, flavor: Flavor) -> dict[str, Any]:
         "os-flavor-access:is_public": flavor.is_public,
         "extra_specs": flavor.extra_specs,
     }
+
+
+ROUTES: Routes[Call] = {
+    "/v2.1/flavors": {
+        "GET": Action(index, policies.SHOW, schemas.INDEX_ANSWER, query=schemas.INDEX_QUERY),
+        "POST": Action(create, policies.CREATE, schemas.SHOW_ANSWER, body=schemas.CREATE),
+    },
+    "/v2.1/flavors/detail": {
+        "GET": Action(detail, policies.SHOW, schemas.DETAIL_ANSWER, query=schemas.INDEX_QUERY)
+    },
+    "/v2.1/flavors/{flavor_id}": {
+        "GET": Action(show, policies.SHOW, schemas.SHOW_ANSWER),
+        "DELETE": Action(delete, policies.DELETE, status=202),
+    },
+}

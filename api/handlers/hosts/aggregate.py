@@ -6,7 +6,10 @@ from typing import Any
 
 from api import times
 from api.call import Call
+from api.policies.hosts import aggregate as policies
+from api.schemas.hosts import aggregate as schemas
 from armillary.http.call import Answer
+from armillary.http.dispatch import Action, Choice, Routes
 from armillary.http.validation import invalid
 from objects.aggregate import AVAILABILITY_ZONE_KEY, Aggregate, AggregateChanges
 from objects.extra_specs import aggregate_metadata
@@ -93,3 +96,34 @@ def _show(aggregate: Aggregate) -> dict[str, Any]:
         "deleted_at": None,
         "deleted": False,
     }
+
+
+ROUTES: Routes[Call] = {
+    "/v2.1/os-aggregates": {
+        "GET": Action(index, policies.INDEX, schemas.INDEX_ANSWER),
+        "POST": Action(create, policies.CREATE, schemas.CREATE_ANSWER, body=schemas.CREATE),
+    },
+    "/v2.1/os-aggregates/{aggregate_id}": {
+        "GET": Action(show, policies.SHOW, schemas.SHOW_ANSWER),
+        "PUT": Action(update, policies.UPDATE, schemas.SHOW_ANSWER, body=schemas.UPDATE),
+        "DELETE": Action(delete, policies.DELETE),
+    },
+    "/v2.1/os-aggregates/{aggregate_id}/action": {
+        "POST": Choice(
+            {
+                "add_host": Action(
+                    add_host, policies.ADD_HOST, schemas.SHOW_ANSWER, body=schemas.ADD_HOST
+                ),
+                "remove_host": Action(
+                    remove_host, policies.REMOVE_HOST, schemas.SHOW_ANSWER, body=schemas.REMOVE_HOST
+                ),
+                "set_metadata": Action(
+                    set_metadata,
+                    policies.SET_METADATA,
+                    schemas.SHOW_ANSWER,
+                    body=schemas.SET_METADATA,
+                ),
+            }
+        )
+    },
+}

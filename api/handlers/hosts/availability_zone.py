@@ -6,7 +6,10 @@ from typing import Any
 
 from api.call import Call
 from api.handlers.hosts.service import shown_binary
+from api.policies.hosts import availability_zone as policies
+from api.schemas.hosts import availability_zone as schemas
 from armillary.http.call import Answer
+from armillary.http.dispatch import Action, Routes
 from objects.hosts.host_answers import AvailabilityZone, HostAvailability
 
 COMPUTE_BINARY = "armillary-compute"
@@ -41,3 +44,11 @@ def _show(call: Call, zone: AvailabilityZone, *, shows_hosts: bool) -> dict[str,
 def _host(call: Call, state: HostAvailability) -> dict[str, Any]:
     service = {"available": state.up, "active": not state.disabled, "updated_at": None}
     return {shown_binary(call, COMPUTE_BINARY): service}
+
+
+ROUTES: Routes[Call] = {
+    "/v2.1/os-availability-zone": {"GET": Action(index, policies.LIST, schemas.INDEX_ANSWER)},
+    "/v2.1/os-availability-zone/detail": {
+        "GET": Action(detail, policies.DETAIL, schemas.DETAIL_ANSWER)
+    },
+}

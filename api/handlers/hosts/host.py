@@ -7,8 +7,11 @@ from typing import Any
 from api.call import Call
 from api.handlers.hosts import hypervisor
 from api.handlers.hosts.service import INTERNAL_ZONE
+from api.policies.hosts import host as policies
+from api.schemas.hosts import host as schemas
 from armillary import exception
 from armillary.http.call import Answer
+from armillary.http.dispatch import Action, Routes
 
 
 def index(call: Call) -> Answer:
@@ -50,3 +53,19 @@ def _resource(host: str, project: str, total: dict[str, int], ending: str) -> di
         "disk_gb": total[f"local_gb{ending}"],
     }
     return {"resource": resource}
+
+
+ROUTES: Routes[Call] = {
+    "/v2.1/os-hosts": {
+        "GET": Action(
+            index,
+            policies.LIST,
+            schemas.INDEX_ANSWER,
+            until=schemas.UNTIL,
+            query=schemas.INDEX_QUERY,
+        )
+    },
+    "/v2.1/os-hosts/{host}": {
+        "GET": Action(show, policies.SHOW, schemas.SHOW_ANSWER, until=schemas.UNTIL)
+    },
+}

@@ -12,8 +12,11 @@ from api import times
 from api.call import Call
 from api.integer_ids import integer_id, is_integer_id
 from api.links import page
+from api.policies.hosts import hypervisor as policies
+from api.schemas.hosts import hypervisor as schemas
 from armillary import exception
 from armillary.http.call import Answer
+from armillary.http.dispatch import Action, Routes
 from objects.hosts import host_attributes
 from objects.hosts.compute_node import ComputeNode
 from objects.hosts.host_answers import ComputeNodeDetails, ComputeNodePage, ProviderUsages
@@ -249,3 +252,32 @@ def _parsed(text: str) -> Any:
         return json.loads(text)
     except ValueError:
         return text
+
+
+ROUTES: Routes[Call] = {
+    "/v2.1/os-hypervisors": {
+        "GET": Action(index, policies.LIST, schemas.INDEX_ANSWER, query=schemas.INDEX_QUERY)
+    },
+    "/v2.1/os-hypervisors/detail": {
+        "GET": Action(detail, policies.DETAIL, schemas.DETAIL_ANSWER, query=schemas.INDEX_QUERY)
+    },
+    "/v2.1/os-hypervisors/{hypervisor_id}": {
+        "GET": Action(show, policies.SHOW, schemas.SHOW_ANSWER, query=schemas.SHOW_QUERY)
+    },
+    "/v2.1/os-hypervisors/statistics": {
+        "GET": Action(
+            statistics, policies.STATISTICS, schemas.STATISTICS_ANSWER, until=schemas.SIZES_UNTIL
+        )
+    },
+    "/v2.1/os-hypervisors/{hypervisor_id}/search": {
+        "GET": Action(search, policies.SEARCH, schemas.SEARCH_ANSWER, until=schemas.SEARCH_UNTIL)
+    },
+    "/v2.1/os-hypervisors/{hypervisor_id}/servers": {
+        "GET": Action(
+            list_servers, policies.SERVERS, schemas.SERVERS_ANSWER, until=schemas.SEARCH_UNTIL
+        )
+    },
+    "/v2.1/os-hypervisors/{hypervisor_id}/uptime": {
+        "GET": Action(uptime, policies.UPTIME, schemas.UPTIME_ANSWER, until=schemas.SIZES_UNTIL)
+    },
+}

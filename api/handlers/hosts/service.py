@@ -7,8 +7,11 @@ from typing import Any
 from api import times
 from api.call import Call
 from api.integer_ids import integer_id
+from api.policies.hosts import service as policies
+from api.schemas.hosts import service as schemas
 from armillary import exception
 from armillary.http.call import Answer
+from armillary.http.dispatch import Action, Routes
 from armillary.http.validation import invalid
 from objects.hosts.host_answers import ServiceChanges
 from objects.hosts.service import Service
@@ -122,3 +125,33 @@ def _show(call: Call, service: Service) -> dict[str, Any]:
         "armillary:cell_uuid": service.cell_uuid,
         "armillary:version": service.version,
     }
+
+
+ROUTES: Routes[Call] = {
+    "/v2.1/os-services": {
+        "GET": Action(index, policies.LIST, schemas.INDEX_ANSWER, query=schemas.INDEX_QUERY)
+    },
+    "/v2.1/os-services/enable": {
+        "PUT": Action(enable, policies.UPDATE, schemas.ENABLE_ANSWER, body=schemas.ENABLE)
+    },
+    "/v2.1/os-services/disable": {
+        "PUT": Action(disable, policies.UPDATE, schemas.ENABLE_ANSWER, body=schemas.ENABLE)
+    },
+    "/v2.1/os-services/disable-log-reason": {
+        "PUT": Action(
+            disable_with_reason,
+            policies.UPDATE,
+            schemas.DISABLE_WITH_REASON_ANSWER,
+            body=schemas.DISABLE_WITH_REASON,
+        )
+    },
+    "/v2.1/os-services/force-down": {
+        "PUT": Action(
+            force_down, policies.UPDATE, schemas.FORCE_DOWN_ANSWER, body=schemas.FORCE_DOWN
+        )
+    },
+    "/v2.1/os-services/{service_id}": {
+        "PUT": Action(update, policies.UPDATE, schemas.UPDATE_ANSWER, body=schemas.UPDATE),
+        "DELETE": Action(delete, policies.DELETE, status=204),
+    },
+}

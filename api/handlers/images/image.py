@@ -8,8 +8,12 @@ from oslo_utils import uuidutils
 
 from api import times
 from api.call import Call
+from api.handlers.images import image_metadata
 from api.links import page
+from api.policies.images import image as policies
+from api.schemas.images import image as schemas
 from armillary.http.call import Answer
+from armillary.http.dispatch import Action, Routes
 from objects.image_meta import ImageMeta
 
 COLLECTION = "images"
@@ -84,3 +88,20 @@ def _show(call: Call, image: ImageMeta) -> dict[str, Any]:
         "created": times.seconds(image.created_at),
         "updated": times.seconds(image.updated_at or image.created_at),
     }
+
+
+ROUTES: Routes[Call] = {
+    "/v2.1/images": {
+        "GET": Action(index, policies.SHOW, schemas.INDEX_ANSWER, query=schemas.INDEX_QUERY),
+        "POST": Action(
+            create, policies.CREATE, schemas.SHOW_ANSWER, body=schemas.CREATE, status=201
+        ),
+    },
+    "/v2.1/images/detail": {
+        "GET": Action(detail, policies.SHOW, schemas.DETAIL_ANSWER, query=schemas.INDEX_QUERY)
+    },
+    "/v2.1/images/{image_id}": {
+        "GET": Action(show, policies.SHOW, schemas.SHOW_ANSWER),
+        "DELETE": Action(delete, policies.DELETE, status=204, subject=image_metadata.load),
+    },
+}

@@ -7,9 +7,12 @@ from dataclasses import dataclass, replace
 
 from api.call import Call
 from api.image.documents import PROGRAM_PROPERTIES
+from api.policies.images import image_metadata as policies
 from api.policies.images import image_service
+from api.schemas.images import image_metadata as schemas
 from armillary import exception
 from armillary.http.call import Answer
+from armillary.http.dispatch import Action, Routes
 from armillary.http.validation import invalid
 from objects.image_record import ImageRecord
 
@@ -91,3 +94,34 @@ def _item(call: Call, metadata: Mapping[str, str]) -> Answer:
     if key not in metadata:
         raise exception.NotFound(what=f"Metadata item {key} of image {call.path['image_id']}")
     return Answer({"meta": {key: metadata[key]}})
+
+
+UNTIL = (2, 38)
+ROUTES: Routes[Call] = {
+    "/v2.1/images/{image_id}/metadata": {
+        "GET": Action(index, policies.INDEX, schemas.ANSWER, until=UNTIL, subject=load),
+        "POST": Action(
+            create, policies.CREATE, schemas.ANSWER, until=UNTIL, body=schemas.ALL, subject=load
+        ),
+        "PUT": Action(
+            update_all,
+            policies.UPDATE_ALL,
+            schemas.ANSWER,
+            until=UNTIL,
+            body=schemas.ALL,
+            subject=load,
+        ),
+    },
+    "/v2.1/images/{image_id}/metadata/{key}": {
+        "GET": Action(show, policies.SHOW, schemas.ITEM_ANSWER, until=UNTIL, subject=load),
+        "PUT": Action(
+            update,
+            policies.UPDATE,
+            schemas.ITEM_ANSWER,
+            until=UNTIL,
+            body=schemas.ITEM,
+            subject=load,
+        ),
+        "DELETE": Action(delete, policies.DELETE, until=UNTIL, status=204, subject=load),
+    },
+}

@@ -5,7 +5,9 @@ from __future__ import annotations
 from api.call import Call
 from api.handlers.quotas.quota_set import FIXED_LIMITS
 from api.policies.quotas import limit as policies
+from api.schemas.quotas import limit as schemas
 from armillary.http.call import Answer
+from armillary.http.dispatch import Action, Routes
 
 LIMIT_NAMES = {
     "instances": "maxTotalInstances",
@@ -45,3 +47,10 @@ def show(call: Call) -> Answer:
     limits = {LIMIT_NAMES[name]: quotas[name]["limit"] for name in LIMIT_NAMES if name in quotas}
     usage = {USAGE_NAMES[name]: quotas[name]["in_use"] for name in USAGE_NAMES if name in quotas}
     return Answer({"limits": {"rate": [], "absolute": {**_FIXED, **limits, **usage}}})
+
+
+ROUTES: Routes[Call] = {
+    "/v2.1/limits": {
+        "GET": Action(show, policies.SHOW, schemas.SHOW_ANSWER, query=schemas.SHOW_QUERY)
+    }
+}

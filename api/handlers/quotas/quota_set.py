@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from api.call import Call
+from api.policies.quotas import quota_set as policies
+from api.schemas.quotas import quota_set as schemas
 from api.schemas.quotas.quota_set import RESOURCES
 from armillary.http.call import Answer
+from armillary.http.dispatch import Action, Routes
 
 FIXED_LIMITS = {
     "floating_ips": -1,
@@ -75,3 +78,22 @@ def _answer(call: Call, project_id: str) -> Answer:
 def _limits(quotas: dict[str, dict[str, int]], **identifier: str) -> Answer:
     limits = {name: quota["limit"] for name, quota in quotas.items()}
     return Answer({"quota_set": {**identifier, **FIXED_LIMITS, **limits}})
+
+
+ROUTES: Routes[Call] = {
+    "/v2.1/os-quota-sets/{project_id}": {
+        "GET": Action(show, policies.SHOW, schemas.SHOW_ANSWER, subject=load),
+        "PUT": Action(
+            update, policies.UPDATE, schemas.UPDATE_ANSWER, body=schemas.UPDATE, subject=load
+        ),
+    },
+    "/v2.1/os-quota-sets/{project_id}/detail": {
+        "GET": Action(detail, policies.DETAIL, schemas.DETAIL_ANSWER, subject=load)
+    },
+    "/v2.1/os-quota-sets/{project_id}/defaults": {
+        "GET": Action(defaults, policies.DEFAULTS, schemas.SHOW_ANSWER, subject=load)
+    },
+    "/v2.1/os-quota-class-sets/{quota_class}": {
+        "GET": Action(show_class, policies.SHOW_CLASS, schemas.CLASS_ANSWER)
+    },
+}

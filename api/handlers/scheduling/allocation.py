@@ -6,7 +6,10 @@ import dataclasses
 from typing import Any
 
 from api.call import Call
+from api.policies.scheduling import allocation as policies
+from api.schemas.scheduling import allocation as schemas
 from armillary.http.call import Answer
+from armillary.http.dispatch import Action, Routes
 
 
 def index(call: Call) -> Answer:
@@ -18,3 +21,10 @@ def index(call: Call) -> Answer:
     if len(listed.allocations) >= call.page_size:
         body["allocations_links"] = call.links.next_page(listed.allocations[-1].consumer_uuid)
     return Answer(body)
+
+
+ROUTES: Routes[Call] = {
+    "/v2.1/armillary/allocations": {
+        "GET": Action(index, policies.LIST, schemas.INDEX_ANSWER, query=schemas.INDEX_QUERY)
+    }
+}

@@ -8,8 +8,11 @@ from typing import Any
 
 from api.call import Call
 from api.handlers.servers import server
+from api.policies.scheduling import dry_run as dry_run_policies
 from api.policies.scheduling import explanation as policies
+from api.schemas.scheduling import dry_run as schemas
 from armillary.http.call import Answer
+from armillary.http.dispatch import Action, Routes
 from armillary.http.validation import invalid
 from objects.instances.new_servers import DryRunRequest
 
@@ -63,3 +66,10 @@ def _inside(value: Any) -> list[Any]:
     if isinstance(value, dict):
         value = list(value.values())
     return value if isinstance(value, list) else []
+
+
+ROUTES: Routes[Call] = {
+    "/v2.1/armillary/dry-run": {
+        "POST": Action(create, dry_run_policies.CREATE, schemas.CREATE_ANSWER, body=schemas.CREATE)
+    }
+}

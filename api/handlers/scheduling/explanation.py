@@ -6,9 +6,12 @@ from typing import Any
 
 from api import times
 from api.call import Call
+from api.handlers.servers import server
 from api.handlers.servers.server import status_of
 from api.policies.scheduling import explanation as policies
+from api.schemas.scheduling import explanation as schemas
 from armillary.http.call import Answer
+from armillary.http.dispatch import Action, Routes
 from objects.instance import Instance
 from objects.instance_fault import InstanceFault
 from objects.instances.explanation import BuildAttempt, Decision
@@ -67,3 +70,12 @@ def _fault(fault: InstanceFault, *, shows_hosts: bool) -> dict[str, Any]:
 def _attempt(attempt: BuildAttempt, *, shows_hosts: bool) -> dict[str, Any]:
     shown = {"attempt": attempt.attempt, "result": attempt.result, "reason": attempt.reason}
     return {**shown, "host": attempt.host} if shows_hosts else shown
+
+
+ROUTES: Routes[Call] = {
+    "/v2.1/armillary/servers/{server_id}/explain": {
+        "GET": Action(
+            show, policies.SHOW, schemas.SHOW_ANSWER, query=schemas.SHOW_QUERY, subject=server.load
+        )
+    }
+}

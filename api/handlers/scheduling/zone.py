@@ -7,7 +7,10 @@ from typing import Any
 
 from api import times
 from api.call import Call
+from api.policies.scheduling import zone as policies
+from api.schemas.scheduling import zone as schemas
 from armillary.http.call import Answer
+from armillary.http.dispatch import Action, Choice, Routes
 from objects.zones.zone_status import ZoneStatus
 
 _FIGURES = ("hosts", "hosts_up", "hosts_disabled", "own_hosts", "zones_total", "depth")
@@ -61,3 +64,14 @@ def _nested(zone: Mapping[str, Any]) -> dict[str, Any]:
         "state": zone["state"],
         "zones": [_nested(each) for each in zone.get("zones", [])],
     }
+
+
+ROUTES: Routes[Call] = {
+    "/v2.1/armillary/zones": {
+        "GET": Action(index, policies.LIST, schemas.INDEX_ANSWER),
+        "POST": Choice(
+            {"refresh": Action(refresh, policies.REFRESH, body=schemas.REFRESH, status=202)}
+        ),
+    },
+    "/v2.1/armillary/zones/{zone_name}": {"GET": Action(show, policies.SHOW, schemas.SHOW_ANSWER)},
+}

@@ -6,9 +6,12 @@ from typing import Any
 
 from api import times
 from api.call import Call
+from api.handlers.servers import server
 from api.policies.servers import instance_action as policies
+from api.schemas.servers import instance_action as schemas
 from armillary import exception
 from armillary.http.call import Answer
+from armillary.http.dispatch import Action, Routes
 from objects.instances.instance_action import InstanceAction, InstanceActionEvent
 
 
@@ -66,3 +69,13 @@ def _event(
         # a traceback would show the code of a service, which its log has
         shown |= {"host": event.host, "details": event.details, "traceback": None}
     return shown
+
+
+ROUTES: Routes[Call] = {
+    "/v2.1/servers/{server_id}/os-instance-actions": {
+        "GET": Action(index, policies.LIST, schemas.INDEX_ANSWER, subject=server.load)
+    },
+    "/v2.1/servers/{server_id}/os-instance-actions/{request_id}": {
+        "GET": Action(show, policies.SHOW, schemas.SHOW_ANSWER, subject=server.load)
+    },
+}

@@ -9,7 +9,9 @@ from api.call import Call
 from api.integer_ids import integer_id
 from api.links import page
 from api.policies.servers import key_pair as policies
+from api.schemas.servers import key_pair as schemas
 from armillary.http.call import Answer
+from armillary.http.dispatch import Action, Routes
 from objects.key_pair import KeyPair
 
 COLLECTION = "os-keypairs"
@@ -90,3 +92,28 @@ def _brief(found: KeyPair) -> dict[str, Any]:
         "fingerprint": found.fingerprint,
         "type": KIND,
     }
+
+
+ROUTES: Routes[Call] = {
+    "/v2.1/os-keypairs": {
+        "GET": Action(
+            index, policies.INDEX, schemas.INDEX_ANSWER, query=schemas.INDEX_QUERY, subject=load
+        ),
+        "POST": Action(
+            create,
+            policies.CREATE,
+            schemas.CREATE_ANSWER,
+            body=schemas.CREATE,
+            status=201,
+            subject=load,
+        ),
+    },
+    "/v2.1/os-keypairs/{keypair}": {
+        "GET": Action(
+            show, policies.SHOW, schemas.SHOW_ANSWER, query=schemas.ONE_QUERY, subject=load
+        ),
+        "DELETE": Action(
+            delete, policies.DELETE, status=204, query=schemas.ONE_QUERY, subject=load
+        ),
+    },
+}

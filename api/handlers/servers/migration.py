@@ -6,9 +6,13 @@ from typing import Any
 
 from api import times
 from api.call import Call
+from api.handlers.servers import server
 from api.integer_ids import integer_id, is_integer_id
+from api.policies.servers import migration as policies
+from api.schemas.servers import migration as schemas
 from armillary import exception
 from armillary.http.call import Answer
+from armillary.http.dispatch import Action, Routes
 from objects.flavor import Flavor
 from objects.instances.migration import Migration, MigrationType
 from objects.instances.server_filters import MigrationFilters
@@ -138,3 +142,23 @@ def _processed(move: Migration) -> int | None:
     if move.memory_total_mb is None or move.memory_remaining_mb is None:
         return None
     return _bytes(move.memory_total_mb - move.memory_remaining_mb)
+
+
+ROUTES: Routes[Call] = {
+    "/v2.1/servers/{server_id}/migrations": {
+        "GET": Action(
+            index_of_server,
+            policies.OF_SERVER_INDEX,
+            schemas.OF_SERVER_ANSWER,
+            query=schemas.OF_SERVER_QUERY,
+            subject=server.load,
+        )
+    },
+    "/v2.1/servers/{server_id}/migrations/{migration_id}": {
+        "GET": Action(show, policies.SHOW, schemas.SHOW_ANSWER, subject=server.load),
+        "DELETE": Action(abort, policies.ABORT, status=202, subject=server.load),
+    },
+    "/v2.1/os-migrations": {
+        "GET": Action(index, policies.INDEX, schemas.INDEX_ANSWER, query=schemas.INDEX_QUERY)
+    },
+}

@@ -14,8 +14,10 @@ from typing import Any
 from api import times
 from api.call import Call
 from api.policies.servers import server as policies
+from api.schemas.servers import server as schemas
 from armillary import exception
 from armillary.http.call import Answer
+from armillary.http.dispatch import Action, Routes
 from armillary.http.validation import invalid
 from objects.extra_specs import host_query
 from objects.flavor import Flavor
@@ -540,3 +542,23 @@ def _fault(call: Call, server: Instance) -> dict[str, Any]:
     if call.context.is_admin and server.fault.details is not None:
         fault["details"] = server.fault.details
     return {"fault": fault}
+
+
+ROUTES: Routes[Call] = {
+    "/v2.1/servers": {
+        "GET": Action(index, policies.INDEX, schemas.INDEX_ANSWER, query=schemas.INDEX_QUERY),
+        "POST": Action(
+            create, policies.CREATE, schemas.CREATE_ANSWER, body=schemas.CREATE, status=202
+        ),
+    },
+    "/v2.1/servers/detail": {
+        "GET": Action(detail, policies.DETAIL, schemas.DETAIL_ANSWER, query=schemas.INDEX_QUERY)
+    },
+    "/v2.1/servers/{server_id}": {
+        "GET": Action(show, policies.SHOW, schemas.SHOW_ANSWER, subject=load),
+        "PUT": Action(
+            update, policies.UPDATE, schemas.UPDATE_ANSWER, body=schemas.UPDATE, subject=load
+        ),
+        "DELETE": Action(delete, policies.DELETE, status=204, subject=load),
+    },
+}

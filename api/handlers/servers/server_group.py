@@ -7,7 +7,9 @@ from typing import Any
 from api.call import Call
 from api.links import page
 from api.policies.servers import server_group as policies
+from api.schemas.servers import server_group as schemas
 from armillary.http.call import Answer
+from armillary.http.dispatch import Action, Routes
 from armillary.http.validation import invalid
 from objects.instances.instance_group import InstanceGroup
 
@@ -81,3 +83,15 @@ def _show(group: InstanceGroup) -> dict[str, Any]:
         "project_id": group.project_id,
         "user_id": group.user_id,
     }
+
+
+ROUTES: Routes[Call] = {
+    "/v2.1/os-server-groups": {
+        "GET": Action(index, policies.INDEX, schemas.INDEX_ANSWER, query=schemas.INDEX_QUERY),
+        "POST": Action(create, policies.CREATE, schemas.SHOW_ANSWER, body=schemas.CREATE),
+    },
+    "/v2.1/os-server-groups/{server_group_id}": {
+        "GET": Action(show, policies.SHOW, schemas.SHOW_ANSWER, subject=load),
+        "DELETE": Action(delete, policies.DELETE, status=204, subject=load),
+    },
+}

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from api.call import Call
+from api.handlers.servers import server
 from api.handlers.servers.server import change
+from api.policies.servers import server_metadata as policies
+from api.schemas.servers import server_metadata as schemas
 from armillary import exception
 from armillary.http.call import Answer
+from armillary.http.dispatch import Action, Routes
 from armillary.http.validation import invalid
 from objects.instances.server_changes import ServerChanges
 
@@ -52,3 +56,23 @@ def _item(call: Call, metadata: dict[str, str]) -> Answer:
     if key not in metadata:
         raise exception.NotFound(what=f"Metadata item {key} of server {call.path['server_id']}")
     return Answer({"meta": {key: metadata[key]}})
+
+
+ROUTES: Routes[Call] = {
+    "/v2.1/servers/{server_id}/metadata": {
+        "GET": Action(index, policies.INDEX, schemas.ANSWER, subject=server.load),
+        "POST": Action(
+            create, policies.CREATE, schemas.ANSWER, body=schemas.ALL, subject=server.load
+        ),
+        "PUT": Action(
+            update_all, policies.UPDATE_ALL, schemas.ANSWER, body=schemas.ALL, subject=server.load
+        ),
+    },
+    "/v2.1/servers/{server_id}/metadata/{key}": {
+        "GET": Action(show, policies.SHOW, schemas.ITEM_ANSWER, subject=server.load),
+        "PUT": Action(
+            update, policies.UPDATE, schemas.ITEM_ANSWER, body=schemas.ITEM, subject=server.load
+        ),
+        "DELETE": Action(delete, policies.DELETE, status=204, subject=server.load),
+    },
+}

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from api.call import Call
+from api.handlers.servers import server
 from api.handlers.servers.server import change
+from api.policies.servers import server_tag as policies
+from api.schemas.servers import server_tag as schemas
 from api.schemas.servers.server import TAG
 from api.validation import Check
 from armillary import exception
 from armillary.http.call import Answer
+from armillary.http.dispatch import Action, Routes
 from objects.instance import Instance
 from objects.instances.server_changes import ServerChanges
 
@@ -65,3 +69,26 @@ def _require(call: Call) -> None:
 
 def _tags(server: Instance) -> list[str]:
     return [] if server.settings is None else list(server.settings.tags)
+
+
+ROUTES: Routes[Call] = {
+    "/v2.1/servers/{server_id}/tags": {
+        "GET": Action(index, policies.INDEX, schemas.ANSWER, since=(2, 26), subject=server.load),
+        "PUT": Action(
+            update_all,
+            policies.UPDATE_ALL,
+            schemas.ANSWER,
+            since=(2, 26),
+            body=schemas.ALL,
+            subject=server.load,
+        ),
+        "DELETE": Action(
+            delete_all, policies.DELETE_ALL, since=(2, 26), status=204, subject=server.load
+        ),
+    },
+    "/v2.1/servers/{server_id}/tags/{tag}": {
+        "GET": Action(show, policies.SHOW, since=(2, 26), status=204, subject=server.load),
+        "PUT": Action(update, policies.UPDATE, since=(2, 26), status=201, subject=server.load),
+        "DELETE": Action(delete, policies.DELETE, since=(2, 26), status=204, subject=server.load),
+    },
+}

@@ -10,7 +10,7 @@ from api.handlers.servers import server, server_action
 from api.policies.servers import server_action as policies
 from api.schemas.servers import server as server_schemas
 from api.schemas.servers import server_action as schemas
-from armillary.http.dispatch import Action, Choice
+from armillary.http.dispatch import Action, Choice, Routes
 
 
 def _action(handler: server_action.Handler, rule: str, body: dict[str, Any]) -> Action[Call]:
@@ -90,3 +90,5 @@ ACTIONS = Choice(
         ),
     }
 )
+
+ROUTES: Routes[Call] = {"/v2.1/servers/{server_id}/action": {"POST": ACTIONS}}
