@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from api.call import Call
 from api.handlers import event, extension, health, version
-from api.handlers.flavors import extra_spec, flavor
+from api.handlers.flavors import extra_spec, flavor, flavor_access
 from api.handlers.hosts import aggregate, availability_zone, host, hypervisor, service
 from api.handlers.images import image, image_metadata
 from api.handlers.quotas import limit, quota_set
@@ -24,9 +24,9 @@ from armillary.http.dispatch import Routes
 
 _NOUNS = (
     version, server, server_metadata, server_attachment, server_tag, server_action_routes,
-    migration, instance_action, flavor, extra_spec, image, image_metadata, hypervisor, host,
-    service, aggregate, availability_zone, server_group, quota_set, limit, key_pair, extension,
-    explanation, dry_run, allocation, zone, health, event,
+    migration, instance_action, flavor, flavor_access, extra_spec, image, image_metadata,
+    hypervisor, host, service, aggregate, availability_zone, server_group, quota_set, limit,
+    key_pair, extension, explanation, dry_run, allocation, zone, health, event,
 )  # fmt: skip
 
 ROUTES: Routes[Call] = {path: methods for noun in _NOUNS for path, methods in noun.ROUTES.items()}

@@ -36,6 +36,7 @@ FORMAT_RULES = {
 
 _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _INTEGER = re.compile(r"[+-]?\d{1,19}")
+_NUMBER = re.compile(r"\d{1,19}(\.\d{1,19})?")
 _BOOLEANS = {
     **dict.fromkeys(("true", "1", "on", "yes", "t", "y"), True),
     **dict.fromkeys(("false", "0", "off", "no", "f", "n"), False),
@@ -132,6 +133,8 @@ def _converted(value: Any, schema: Schema) -> Any:
         return _BOOLEANS.get(value.lower(), value)
     if "integer" in kinds and "string" not in kinds and _INTEGER.fullmatch(value):
         return int(value)
+    if "number" in kinds and _NUMBER.fullmatch(value):
+        return float(value)
     return value
 
 

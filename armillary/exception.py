@@ -325,6 +325,24 @@ class FlavorExists(Exists, Conflict):
     template = "Flavor with %(field)s %(value)s already exists."
 
 
+class FlavorIsPublic(Conflict):
+    """Access to a flavor that all projects may use."""
+
+    template = "Flavor %(flavor)s is public: all projects have access to it."
+
+
+class FlavorAccessExists(Exists, Conflict):
+    """The project may use the private flavor already."""
+
+    template = "Project %(project_id)s has access to flavor %(flavor)s already."
+
+
+class FlavorAccessNotFound(NotFound):
+    """The project has no access to the private flavor."""
+
+    template = "Project %(project_id)s has no access to flavor %(flavor)s."
+
+
 class ImageNotFound(NotFound):
     """No image has this id or name."""
 

@@ -7,7 +7,10 @@ from objects import base, fields
 
 @base.ArmillaryObjectRegistry.register
 class Flavor(base.ArmillaryObject):
-    """Requested resources: vCPUs, memory in MiB, disks in GiB, swap in MiB."""
+    """Requested resources: vCPUs, memory in MiB, disks in GiB, swap in MiB.
+
+    ``rxtx_factor`` is kept for clients that set it; no driver limits network bandwidth.
+    """
 
     flavorid: str = fields.StringField()
     name: str = fields.StringField()
@@ -16,6 +19,7 @@ class Flavor(base.ArmillaryObject):
     root_gb: int = fields.IntegerField(default=0)
     ephemeral_gb: int = fields.IntegerField(default=0)
     swap_mb: int = fields.IntegerField(default=0)
+    rxtx_factor: float = fields.FloatField(default=1.0)
     extra_specs: dict[str, str] = fields.DictOfStringsField(default={})
     is_public: bool = fields.BooleanField(default=True)
     disabled: bool = fields.BooleanField(default=False)

@@ -183,17 +183,52 @@ class SuperConductorAPI(Interface):
 
     @call(API)
     def get_flavor(self, context: RequestContext, flavor: str) -> Flavor:
-        """Return a flavor by ID, else by name. Raises FlavorNotFound."""
+        """Return a flavor by ID, else by name.
+
+        Raises FlavorNotFound, also for a private flavor of other projects.
+        """
 
     @call(API)
-    def list_flavors(self, context: RequestContext) -> list[Flavor]:
-        """Return all flavors, sorted by ID."""
+    def list_flavors(
+        self, context: RequestContext, *, is_public: bool | None = True
+    ) -> list[Flavor]:
+        """Return the public flavors and those of the caller's project, sorted by ID.
+
+        False: return the private ones only, None: all; each that the caller may use, as
+        administrators may any.
+        """
 
     @call(API)
     def set_extra_specs(
         self, context: RequestContext, flavor: str, extra_specs: dict[str, str]
     ) -> Flavor:
         """Replace the extra specs of a flavor. Raises FlavorNotFound."""
+
+    @call(API)
+    def set_flavor_description(
+        self, context: RequestContext, flavor: str, description: str | None
+    ) -> Flavor:
+        """Replace the description of a flavor. Raises FlavorNotFound."""
+
+    @call(API)
+    def list_flavor_access(self, context: RequestContext, flavor: str) -> list[str]:
+        """Return the projects that may use a private flavor, sorted. Raises FlavorNotFound."""
+
+    @call(API, is_repeatable=False)
+    def add_flavor_access(self, context: RequestContext, flavor: str, project_id: str) -> list[str]:
+        """Let a project use a private flavor; return all that may.
+
+        Raises FlavorNotFound, FlavorIsPublic, FlavorAccessExists.
+        """
+
+    @call(API, is_repeatable=False)
+    def remove_flavor_access(
+        self, context: RequestContext, flavor: str, project_id: str
+    ) -> list[str]:
+        """Take a private flavor from a project; return all that may use it.
+
+        Raises FlavorNotFound, FlavorAccessNotFound.
+        """
 
     @call(API)
     def delete_flavor(self, context: RequestContext, flavor: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 from api.call import Call
@@ -46,10 +47,19 @@ def create(call: Call) -> Answer:
         root_gb=wanted["disk"],
         ephemeral_gb=wanted.get("OS-FLV-EXT-DATA:ephemeral", 0),
         swap_mb=wanted.get("swap", 0),
+        rxtx_factor=float(wanted.get("rxtx_factor", 1.0)),
+        is_public=wanted.get("os-flavor-access:is_public", True),
         description=wanted.get("description"),
     )
     made = call.conductor.create_flavor(call.context, flavor)
     return Answer({"flavor": _show(call, made)})
+
+
+def update(call: Call) -> Answer:
+    """Change the description of a flavor."""
+    flavor_id, text = call.path["flavor_id"], call.body["flavor"]["description"]
+    changed = call.conductor.set_flavor_description(call.context, flavor_id, text)
+    return Answer({"flavor": _show(call, changed)})
 
 
 def delete(call: Call) -> Answer:
@@ -61,14 +71,22 @@ def delete(call: Call) -> Answer:
 def _page(call: Call) -> tuple[list[Flavor], dict[str, Any]]:
     flavors = [
         flavor
-        for flavor in call.conductor.list_flavors(call.context)
+        for flavor in call.conductor.list_flavors(call.context, is_public=_is_public(call))
         if flavor.memory_mb >= call.query.get("minRam", 0)
         and flavor.root_gb >= call.query.get("minDisk", 0)
     ]
+    key = operator.attrgetter(schemas.SORT_KEYS[call.query.get("sort_key", "flavorid")])
+    flavors.sort(key=key, reverse=call.query.get("sort_dir") == "desc")
     cut, marker = page(
         flavors, lambda flavor: flavor.flavorid, call.page_size, call.query.get("marker")
     )
     return cut, {} if marker is None else {"flavors_links": call.links.next_page(marker)}
+
+
+def _is_public(call: Call) -> bool | None:
+    """Return which flavors to list; others than administrators see those that they may use."""
+    wanted: bool | str = call.query.get("is_public", True) if call.context.is_admin else True
+    return wanted if isinstance(wanted, bool) else None
 
 
 def _brief(call: Call, flavor: Flavor) -> dict[str, Any]:
@@ -94,7 +112,7 @@ def _show(call: Call, flavor: Flavor) -> dict[str, Any]:
         "disk": flavor.root_gb,
         "OS-FLV-EXT-DATA:ephemeral": flavor.ephemeral_gb,
         "swap": flavor.swap_mb or _no_swap(call),
-        "rxtx_factor": 1.0,
+        "rxtx_factor": flavor.rxtx_factor,
         "OS-FLV-DISABLED:disabled": flavor.disabled,
         "os-flavor-access:is_public": flavor.is_public,
         "extra_specs": flavor.extra_specs,
@@ -111,6 +129,9 @@ ROUTES: Routes[Call] = {
     },
     "/v2.1/flavors/{flavor_id}": {
         "GET": Action(show, policies.SHOW, schemas.SHOW_ANSWER),
+        "PUT": Action(
+            update, policies.UPDATE, schemas.SHOW_ANSWER, since=(2, 55), body=schemas.UPDATE
+        ),
         "DELETE": Action(delete, policies.DELETE, status=202),
     },
 }

@@ -24,11 +24,30 @@ from api.schemas.base import (
     text,
 )
 
+SORT_KEYS = {
+    "flavorid": "flavorid",
+    "name": "name",
+    "memory_mb": "memory_mb",
+    "vcpus": "vcpus",
+    "root_gb": "root_gb",
+    "ephemeral_gb": "ephemeral_gb",
+    "swap": "swap_mb",
+    "rxtx_factor": "rxtx_factor",
+    "disabled": "disabled",
+    "is_public": "is_public",
+    "created_at": "created_at",
+}
+"""Values of the query's ``sort_key``, and fields of flavors."""
+
 _ID = ruled(
     {**name(r"^[a-zA-Z0-9. _\-]+$"), "type": ["string", "integer", "null"]},
     "An id may contain letters, digits, spaces and -_. only, at most 255; 'auto' or null "
     "generates one",
 )
+
+_DESCRIPTION = nullable(text(maximum=65535))
+FLOAT_MAX = 3.40282e38
+"""Maximum of ``rxtx_factor``, as clients know it: that of a number of single precision."""
 
 CREATE = fields(
     {
@@ -41,15 +60,9 @@ CREATE = fields(
                 "disk": integer(),
                 "OS-FLV-EXT-DATA:ephemeral": integer(),
                 "swap": integer(),
-                "description": nullable(text(maximum=65535)),
-                "rxtx_factor": ruled(
-                    {"type": "number", "const": 1},
-                    "Networking is not part of this service: only 1.0 is allowed",
-                ),
-                "os-flavor-access:is_public": ruled(
-                    {"type": "boolean", "const": True},
-                    "All flavors are public: only true is allowed",
-                ),
+                "description": since(2, 55, _DESCRIPTION),
+                "rxtx_factor": {"type": "number", "exclusiveMinimum": 0, "maximum": FLOAT_MAX},
+                "os-flavor-access:is_public": BOOLEAN,
             },
             required=["name", "vcpus", "ram", "disk"],
         )
@@ -57,15 +70,24 @@ CREATE = fields(
     required=["flavor"],
 )
 
+UPDATE = every({"flavor": every({"description": _DESCRIPTION})})
+
+_ACCESS = every({"tenant": name()})
+ADD_ACCESS = every({"addTenantAccess": _ACCESS})
+REMOVE_ACCESS = every({"removeTenantAccess": _ACCESS})
+ACCESS_ANSWER = every({"flavor_access": listed(every({"flavor_id": STRING, "tenant_id": STRING}))})
+
 INDEX_QUERY = fields(
     {
         **PAGE,
         "minRam": integer(),
         "minDisk": integer(),
         "is_public": ruled(
-            {"enum": ["true", "True", "1", "none", "None"]},
-            "All flavors are public: only true and none are allowed",
+            {"type": ["boolean", "string"], "enum": [True, False, "none", "None"]},
+            "It must be true, false or none, which lists both kinds",
         ),
+        "sort_key": {"enum": list(SORT_KEYS)},
+        "sort_dir": {"enum": ["asc", "desc"]},
     }
 )
 
@@ -91,7 +113,7 @@ FLAVOR: Schema = every(
         "disk": NUMBER,
         "OS-FLV-EXT-DATA:ephemeral": NUMBER,
         "swap": changed((2, 75), before={"type": ["integer", "string"]}, after=NUMBER),
-        "rxtx_factor": {"const": 1.0},
+        "rxtx_factor": {"type": "number"},
         "OS-FLV-DISABLED:disabled": BOOLEAN,
         "os-flavor-access:is_public": BOOLEAN,
         "description": since(2, 55, STRING_OR_NULL),

@@ -72,7 +72,7 @@ def read(
     values = dict(plain)
     if "flavor" not in values:
         raise exception.Invalid(reason="request_spec.flavor is missing")
-    values["flavor"] = _flavor(session, values["flavor"])
+    values["flavor"] = _flavor(session, context, values["flavor"])
     values["image"] = _image(session, context, values.get("image"))
     values["instance_group"] = _group(session, context, values.get("instance_group"))
     values["scheduler_hints"] = _hints(values.get("scheduler_hints"))
@@ -94,9 +94,9 @@ def read(
     return made
 
 
-def _flavor(session: Session, value: Any) -> Flavor:
+def _flavor(session: Session, context: RequestContext, value: Any) -> Flavor:
     if isinstance(value, str):
-        return flavors.get_flavor(session, value)
+        return flavors.get_flavor(session, value, context)
     return _made(Flavor, value, "request_spec.flavor", flavorid=_MADE_UP, name=_MADE_UP)
 
 

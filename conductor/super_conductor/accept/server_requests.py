@@ -91,14 +91,15 @@ def resolve(
 ) -> ServerRequest:
     """Resolve all references of a request. Raises what ``create_servers`` promises.
 
-    ``known_flavors`` caches the flavors of other requests in the same transaction.
+    ``known_flavors`` caches the public flavors of other requests in the same transaction.
     """
     _check_counts(servers, conf.conductor.max_count)
     _check_name(servers)
     flavor = known_flavors.get(servers.flavor)
     if flavor is None:
-        flavor = flavors.get_flavor(session, servers.flavor)
-        known_flavors[servers.flavor] = flavor
+        flavor = flavors.get_flavor(session, servers.flavor, context)
+        if flavor.is_public:
+            known_flavors[servers.flavor] = flavor
     image = images.get_image(session, servers.image, context) if servers.image else None
     _check_flavor(flavor, image)
     return ServerRequest(

@@ -1,4 +1,4 @@
-"""Queries on flavors: create, get, list, update, delete."""
+"""Queries on flavors: create, get, list, update, delete; and who may use the private ones."""
 
 import uuid
 from datetime import datetime
@@ -7,13 +7,14 @@ import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
 from armillary import exception
+from armillary.context import RequestContext
 from conductor.super_conductor.db import models
 from conductor.super_conductor.db.statements import raise_if_duplicate
 from objects.flavor import Flavor
 
 _COLUMNS = (
-    "flavorid", "name", "vcpus", "memory_mb", "root_gb", "ephemeral_gb", "swap_mb", "extra_specs",
-    "is_public", "disabled", "description", "created_at", "updated_at",
+    "flavorid", "name", "vcpus", "memory_mb", "root_gb", "ephemeral_gb", "swap_mb", "rxtx_factor",
+    "extra_specs", "is_public", "disabled", "description", "created_at", "updated_at",
 )  # fmt: skip
 _BOUNDS = (("vcpus", 1), ("memory_mb", 1), ("root_gb", 0), ("ephemeral_gb", 0), ("swap_mb", 0))
 _INTEGER_MAX = 2**31 - 1
@@ -34,31 +35,83 @@ def create_flavor(session: Session, flavor: Flavor, *, now: datetime) -> Flavor:
     return _to_object(row)
 
 
-def get_flavor(session: Session, flavor: str) -> Flavor:
-    """Find by id, else by name. Raises FlavorNotFound."""
-    return _to_object(_get_row(session, flavor))
+def get_flavor(session: Session, flavor: str, context: RequestContext) -> Flavor:
+    """Find by id, else by name. Raises FlavorNotFound, also if the caller may not use it."""
+    return _to_object(_get_row(session, flavor, context))
 
 
-def list_flavors(session: Session) -> list[Flavor]:
-    """Return all flavors ordered by id."""
-    rows = session.scalars(sa.select(models.Flavor).order_by(models.Flavor.flavorid))
-    return [_to_object(row) for row in rows]
+def list_flavors(
+    session: Session, context: RequestContext, *, is_public: bool | None = True
+) -> list[Flavor]:
+    """Return flavors ordered by id; see ``SuperConductorAPI.list_flavors``."""
+    query = sa.select(models.Flavor).order_by(models.Flavor.flavorid)
+    if is_public or not context.is_admin:
+        query = query.where(sa.or_(models.Flavor.is_public, _is_of_project(context)))
+    if is_public is False:
+        query = query.where(sa.not_(models.Flavor.is_public))
+    return [_to_object(row) for row in session.scalars(query)]
 
 
 def set_extra_specs(
     session: Session, flavor: str, extra_specs: dict[str, str], *, now: datetime
 ) -> Flavor:
     """Replace the extra specs. Raises FlavorNotFound."""
-    row = _get_row(session, flavor)
+    row = _find_row(session, flavor)
     row.extra_specs = extra_specs
     row.updated_at = now
     session.flush()
     return _to_object(row)
 
 
+def set_description(
+    session: Session, flavor: str, description: str | None, *, now: datetime
+) -> Flavor:
+    """Replace the description. Raises FlavorNotFound."""
+    row = _find_row(session, flavor)
+    row.description = description
+    row.updated_at = now
+    session.flush()
+    return _to_object(row)
+
+
+def list_access(session: Session, flavor: str) -> list[str]:
+    """Return the projects that may use a private flavor. Raises FlavorNotFound."""
+    return _projects(session, _find_row(session, flavor))
+
+
+def add_access(session: Session, flavor: str, project_id: str) -> list[str]:
+    """Let a project use a private flavor; return all that may.
+
+    Raises FlavorNotFound, FlavorIsPublic, FlavorAccessExists.
+    """
+    row = _find_row(session, flavor)
+    if row.is_public:
+        raise exception.FlavorIsPublic(flavor=row.flavorid)
+    exists = exception.FlavorAccessExists(flavor=row.flavorid, project_id=project_id)
+    with raise_if_duplicate(session, exists):
+        session.execute(
+            sa.insert(models.FlavorAccess).values(flavorid=row.flavorid, project_id=project_id)
+        )
+    return _projects(session, row)
+
+
+def remove_access(session: Session, flavor: str, project_id: str) -> list[str]:
+    """Take a private flavor from a project; return all that may use it.
+
+    Raises FlavorNotFound, FlavorAccessNotFound.
+    """
+    row = _find_row(session, flavor)
+    access = session.get(models.FlavorAccess, (row.flavorid, project_id))
+    if access is None:
+        raise exception.FlavorAccessNotFound(flavor=row.flavorid, project_id=project_id)
+    session.delete(access)
+    session.flush()
+    return _projects(session, row)
+
+
 def delete_flavor(session: Session, flavor: str) -> None:
     """Delete a flavor; instances keep their copy. Raises FlavorNotFound."""
-    session.delete(_get_row(session, flavor))
+    session.delete(_find_row(session, flavor))
     session.flush()
 
 
@@ -73,7 +126,28 @@ def _check(flavor: Flavor) -> None:
             )
 
 
-def _get_row(session: Session, flavor: str) -> models.Flavor:
+def _projects(session: Session, row: models.Flavor) -> list[str]:
+    column = models.FlavorAccess.project_id
+    of_flavor = models.FlavorAccess.flavorid == row.flavorid
+    return list(session.scalars(sa.select(column).where(of_flavor).order_by(column)))
+
+
+def _is_of_project(context: RequestContext) -> sa.ColumnElement[bool]:
+    """Return the condition that the caller's project has access to a flavor."""
+    return sa.exists().where(
+        models.FlavorAccess.flavorid == models.Flavor.flavorid,
+        models.FlavorAccess.project_id == context.project_id,
+    )
+
+
+def _get_row(session: Session, flavor: str, context: RequestContext) -> models.Flavor:
+    row = _find_row(session, flavor)
+    if row.is_public or context.is_admin or context.project_id in _projects(session, row):
+        return row
+    raise exception.FlavorNotFound(flavor=flavor)
+
+
+def _find_row(session: Session, flavor: str) -> models.Flavor:
     row = (
         session.get(models.Flavor, flavor)
         or session.scalars(

@@ -102,12 +102,25 @@ class Flavor(Base):
     root_gb: Mapped[int]
     ephemeral_gb: Mapped[int]
     swap_mb: Mapped[int]
+    rxtx_factor: Mapped[float] = mapped_column(sa.Double)
     extra_specs: Mapped[dict[str, str]]
     is_public: Mapped[bool]
     disabled: Mapped[bool]
     description: Mapped[str | None] = mapped_column(sa.Text)
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime | None]
+
+
+class FlavorAccess(Base):
+    """A project that may use a private flavor."""
+
+    __tablename__ = "flavor_access"
+
+    flavorid: Mapped[str] = mapped_column(
+        sa.ForeignKey(Flavor.flavorid, name="fk_flavor_access_flavor", ondelete="CASCADE"),
+        primary_key=True,
+    )
+    project_id: Mapped[str] = mapped_column(sa.String(NAME_LENGTH), primary_key=True)
 
 
 class Image(Base):

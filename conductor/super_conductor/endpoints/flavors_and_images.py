@@ -24,11 +24,13 @@ class FlavorsEndpoint:
 
     def get_flavor(self, context: RequestContext, flavor: str) -> Flavor:
         with self._database.reader() as session:
-            return flavors.get_flavor(session, flavor)
+            return flavors.get_flavor(session, flavor, context)
 
-    def list_flavors(self, context: RequestContext) -> list[Flavor]:
+    def list_flavors(
+        self, context: RequestContext, *, is_public: bool | None = True
+    ) -> list[Flavor]:
         with self._database.reader() as session:
-            return flavors.list_flavors(session)
+            return flavors.list_flavors(session, context, is_public=is_public)
 
     def set_extra_specs(
         self, context: RequestContext, flavor: str, extra_specs: dict[str, str]
@@ -36,6 +38,30 @@ class FlavorsEndpoint:
         now = moment(self._now())
         return self._database.run_in_writer(
             lambda session: flavors.set_extra_specs(session, flavor, extra_specs, now=now)
+        )
+
+    def set_flavor_description(
+        self, context: RequestContext, flavor: str, description: str | None
+    ) -> Flavor:
+        now = moment(self._now())
+        return self._database.run_in_writer(
+            lambda session: flavors.set_description(session, flavor, description, now=now)
+        )
+
+    def list_flavor_access(self, context: RequestContext, flavor: str) -> list[str]:
+        with self._database.reader() as session:
+            return flavors.list_access(session, flavor)
+
+    def add_flavor_access(self, context: RequestContext, flavor: str, project_id: str) -> list[str]:
+        return self._database.run_in_writer(
+            lambda session: flavors.add_access(session, flavor, project_id)
+        )
+
+    def remove_flavor_access(
+        self, context: RequestContext, flavor: str, project_id: str
+    ) -> list[str]:
+        return self._database.run_in_writer(
+            lambda session: flavors.remove_access(session, flavor, project_id)
         )
 
     def delete_flavor(self, context: RequestContext, flavor: str) -> None:

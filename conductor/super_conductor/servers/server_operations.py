@@ -419,7 +419,7 @@ class ServerOperations:
         flavor, image = arguments.new_flavor, arguments.new_image
         with self._database.reader() as session:
             if flavor is None and arguments.flavor is not None:
-                flavor = flavors.get_flavor(session, arguments.flavor)
+                flavor = flavors.get_flavor(session, arguments.flavor, context)
             if image is None and arguments.image is not None:
                 image = images.get_image(session, arguments.image, context)
         return dataclasses.replace(arguments, new_flavor=flavor, new_image=image)

@@ -50,6 +50,8 @@ RIGHT: dict[tuple[str, str], Any] = {
             "os-flavor-access:is_public": True,
         }
     },
+    ("PUT", "/v2.1/flavors/{flavor_id}"): {"flavor": {"description": "a"}},
+    ("POST", "/v2.1/flavors/{flavor_id}/action"): {"addTenantAccess": {"tenant": "p1"}},
     ("POST", "/v2.1/flavors/{flavor_id}/os-extra_specs"): {"extra_specs": {"a": "b"}},
     ("PUT", "/v2.1/flavors/{flavor_id}/os-extra_specs/{key}"): {"a": "b"},
     ("POST", "/v2.1/images"): {
@@ -120,7 +122,7 @@ odd_values = st.recursive(
 def an_api() -> Api:
     """Return one with one thing of every kind, as if nothing had been asked before."""
     conductor = SuperConductor()
-    conductor.flavors = [builders.a_flavor("small")]
+    conductor.flavors = [builders.a_flavor("small", is_public=False)]
     conductor.images = [builders.an_image("loop")]
     conductor.servers = [builders.an_instance(uuid=SERVER)]
     conductor.migrations = [a_migration(SERVER, uuid=MIGRATION)]

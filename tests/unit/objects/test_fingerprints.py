@@ -29,7 +29,7 @@ FINGERPRINTS = {
     "DecisionTrace": "1.0-c9ab04215c9be6972619da9fedf24ab0",
     "Destination": "1.0-f066932606492755f9a7ea80fe99728b",
     "Destinations": "1.0-bd637f3018397e1e48d86015a6226e89",
-    "Flavor": "1.0-b508638b6248cf6a48dc29d1636176f8",
+    "Flavor": "1.0-4b23bffeb8a3373be1f40c92b5608265",
     "HostMapping": "1.0-5144e46c5ccd0bc0cd153df785bd0911",
     "HostStateBatch": "1.0-6c35950715e21c7b7f347eec491419c6",
     "ImageMeta": "1.0-d208aa711a08304460a4aaf7896afc33",

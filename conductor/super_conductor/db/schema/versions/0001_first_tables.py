@@ -104,11 +104,18 @@ def _flavors_and_images() -> None:
         _column("flavorid", _NAME, primary_key=True),
         _column("name", _NAME),
         *_columns(sa.Integer(), "vcpus", "memory_mb", "root_gb", "ephemeral_gb", "swap_mb"),
+        _column("rxtx_factor", sa.Double()),
         _column("extra_specs", _JSON),
         *_columns(sa.Boolean(), "is_public", "disabled"),
         _column("description", sa.Text(), null=True),
         *_times(),
         _unique("flavors", "name"),
+    )
+    op.create_table(
+        "flavor_access",
+        _column("flavorid", _NAME, primary_key=True),
+        _column("project_id", _NAME, primary_key=True),
+        _foreign_key("flavor_access", "flavorid", "flavors.flavorid", cascade=True),
     )
     op.create_table(
         "images",

@@ -18,7 +18,7 @@ def test_a_flavor_is_made_and_found_again(api: Api) -> None:
     """What was asked for is what is shown."""
     more = {
         "id": "7", "swap": 512, "OS-FLV-EXT-DATA:ephemeral": 10, "description": "for databases",
-        "rxtx_factor": 1.0, "os-flavor-access:is_public": True,
+        "rxtx_factor": 2.5, "os-flavor-access:is_public": True,
     }  # fmt: skip
     made = api.post(PATH, {"flavor": {**WANTED, **more}}).json["flavor"]
     assert {**WANTED, **more}.items() <= made.items()
@@ -55,8 +55,9 @@ BAD = [
     ({"OS-FLV-EXT-DATA:ephemeral": -1}, "flavor.OS-FLV-EXT-DATA:ephemeral"),
     ({"id": "a/b"}, "flavor.id"),
     ({"id": ""}, "flavor.id"),
-    ({"rxtx_factor": 2.0}, "flavor.rxtx_factor"),
-    ({"os-flavor-access:is_public": False}, "flavor.os-flavor-access:is_public"),
+    ({"rxtx_factor": 0}, "flavor.rxtx_factor"),
+    ({"rxtx_factor": "fast"}, "flavor.rxtx_factor"),
+    ({"os-flavor-access:is_public": "perhaps"}, "flavor.os-flavor-access:is_public"),
     ({"description": 7}, "flavor.description"),
     ({"gpus": 1}, "flavor.gpus"),
 ]
@@ -99,6 +100,8 @@ def test_flavors_are_listed_in_pages(api: Api, conductor: SuperConductor) -> Non
         ({"minDisk": "2"}, ["big"]),
         ({"minDisk": "1", "is_public": "None"}, ["big", "small"]),
         ({"minRam": "999999"}, []),
+        ({"sort_key": "memory_mb", "sort_dir": "asc"}, ["small", "big"]),
+        ({"sort_key": "memory_mb", "sort_dir": "desc"}, ["big", "small"]),
     ],
     ids=str,
 )
@@ -111,7 +114,9 @@ def test_flavors_are_filtered_by_size(
     assert [flavor["name"] for flavor in api.get(PATH, **query).json["flavors"]] == names
 
 
-@pytest.mark.parametrize("query", [{"minRam": "-1"}, {"is_public": "no"}, {"sort": "x"}], ids=str)
+@pytest.mark.parametrize(
+    "query", [{"minRam": "-1"}, {"is_public": "perhaps"}, {"sort_key": "x"}], ids=str
+)
 def test_a_bad_filter_is_refused(query: dict[str, str], api: Api) -> None:
     """And named."""
     answer = api.get(PATH, **query)
@@ -124,3 +129,48 @@ def test_a_flavor_is_deleted(api: Api, conductor: SuperConductor) -> None:
     conductor.flavors = [builders.a_flavor("small")]
     assert api.delete(f"{PATH}/small").status_code == 202
     assert api.delete(f"{PATH}/small").status_code == 404
+
+
+def test_a_private_flavor_is_for_those_who_were_given_it(
+    api: Api, conductor: SuperConductor
+) -> None:
+    """Others do not see it, nor can they use it; administrators list it if they ask."""
+    private = {**WANTED, "id": "p", "os-flavor-access:is_public": False}
+    api.post(PATH, {"flavor": private})
+    conductor.flavors.append(builders.a_flavor("small"))
+
+    def names(token: str | None, **query: str) -> list[str]:
+        return [each["name"] for each in api.get(PATH, token=token, **query).json["flavors"]]
+
+    assert names(MEMBER, is_public="none") == names(None) == ["small"]
+    assert (names(None, is_public="false"), names(None, is_public="none")) == (
+        ["big"], ["small", "big"],
+    )  # fmt: skip
+    assert api.get(f"{PATH}/p", token=MEMBER).status_code == 404
+    server = {"server": {"name": "web", "flavorRef": "p"}}
+    assert api.post("/v2.1/servers", server, token=MEMBER).status_code == 400
+    p1 = {"tenant": "p1"}
+    given = api.post(f"{PATH}/p/action", {"addTenantAccess": p1})
+    assert given.json == {"flavor_access": [{"flavor_id": "p", "tenant_id": "p1"}]}
+    assert api.get(f"{PATH}/p/os-flavor-access").json == given.json
+    assert names(MEMBER) == ["small", "big"]
+    assert api.post("/v2.1/servers", server, token=MEMBER).status_code == 202
+    refused = [
+        api.post(f"{PATH}/p/action", {"addTenantAccess": p1}).status_code,
+        api.post(f"{PATH}/id-small/action", {"addTenantAccess": p1}).status_code,
+        api.get(f"{PATH}/id-small/os-flavor-access").status_code,
+        api.post(f"{PATH}/p/action", {"removeTenantAccess": p1}, token=MEMBER).status_code,
+    ]
+    assert refused == [409, 409, 404, 403]
+    assert api.post(f"{PATH}/p/action", {"removeTenantAccess": p1}).json == {"flavor_access": []}
+    assert api.post(f"{PATH}/p/action", {"removeTenantAccess": p1}).status_code == 404
+    assert names(MEMBER) == ["small"]
+
+
+def test_a_flavor_is_described(api: Api, conductor: SuperConductor) -> None:
+    """Later, and not any more."""
+    conductor.flavors = [builders.a_flavor("small")]
+    for text in ("for tests", None):
+        body = {"flavor": {"description": text}}
+        assert api.put(f"{PATH}/id-small", body).json["flavor"]["description"] == text
+    assert api.put(f"{PATH}/id-small", {"flavor": {"name": "x"}}).status_code == 400

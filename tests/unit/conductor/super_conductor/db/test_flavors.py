@@ -13,7 +13,7 @@ from armillary.db import Database
 from conductor.super_conductor.db import flavors
 from objects.flavor import Flavor
 from tests import builders
-from tests.fixtures.control_plane import NOW
+from tests.fixtures.control_plane import NOW, a_user
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def test_a_flavor_is_found_by_id_and_by_name(session: Session) -> None:
     """It comes back as it was stored."""
     create(session, extra_specs={"trait:HW": "required"}, swap_mb=64)
     for name in ("id-small", "small"):
-        found = flavors.get_flavor(session, name)
+        found = flavors.get_flavor(session, name, a_user())
         assert (found.flavorid, found.swap_mb, found.extra_specs, found.created_at) == (
             "id-small", 64, {"trait:HW": "required"}, NOW,
         )  # fmt: skip
@@ -40,14 +40,14 @@ def test_an_empty_id_becomes_a_uuid(session: Session) -> None:
     """It can be found by it."""
     made = create(session, flavorid="")
     assert len(made.flavorid) == 36
-    assert flavors.get_flavor(session, made.flavorid).name == "small"
+    assert flavors.get_flavor(session, made.flavorid, a_user()).name == "small"
 
 
 def test_flavors_are_listed_by_id(session: Session) -> None:
     """Whatever their names."""
     create(session, "b", flavorid="1")
     create(session, "a", flavorid="2")
-    assert [one.name for one in flavors.list_flavors(session)] == ["b", "a"]
+    assert [one.name for one in flavors.list_flavors(session, a_user())] == ["b", "a"]
 
 
 @pytest.mark.parametrize(
