@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import falcon
 
 from armillary.http import call
+from armillary.http.dispatch import Action
 from armillary.http.own_origin import own_origin
 from placement.engine import PlacementEngine
 
@@ -57,3 +59,7 @@ class Call(call.Call[AppState]):
     def location(self, path: str) -> str:
         """Return a path of this API in the form used in the header ``Location``."""
         return f"{self.origin}{self.root}{path}"
+
+
+Routes = Mapping[str, Mapping[str, Action[Call]]]
+"""Path -> method -> action."""

@@ -8,7 +8,8 @@ from armillary.http.dispatch import Action
 from armillary.http.errors import RETRY_AFTER_SECONDS
 from armillary.http.microversion import HEADER, to_text
 from armillary.http.openapi import JSON, Document
-from placement.rest.routes import ROUTES, Routes
+from placement.rest.call import Routes
+from placement.rest.routes import ROUTES
 from placement.rest.validation import PATH_PARAMETER_CHARACTERS_MAX
 from placement.rest.versions import MAX, MICROVERSIONS, MIN
 

@@ -1,1 +1,1 @@
-"""Handlers of the routes, one file per noun."""
+"""Handlers and routes, one file per noun."""

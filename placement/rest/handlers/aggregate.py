@@ -1,9 +1,12 @@
 """Aggregates of a provider."""
 
 from armillary.http.call import Answer
+from armillary.http.dispatch import Action
 from placement.providers import names
 from placement.providers.provider_record import ProviderAggregates
-from placement.rest.call import Call
+from placement.rest.call import Call, Routes
+from placement.rest.policies import aggregate as policies
+from placement.rest.schemas import aggregate as schemas
 
 GENERATION_SINCE = (1, 19)
 
@@ -30,3 +33,11 @@ def _answer(call: Call, found: ProviderAggregates) -> Answer:
     if call.version >= GENERATION_SINCE:
         body["resource_provider_generation"] = found.generation
     return Answer(body, last_modified=found.updated_at)
+
+
+ROUTES: Routes = {
+    "/resource_providers/{uuid}/aggregates": {
+        "GET": Action(show, policies.LIST, since=(1, 1)),
+        "PUT": Action(update, policies.UPDATE, since=(1, 1), body=schemas.UPDATE, exists=show),
+    }
+}

@@ -7,13 +7,16 @@ from oslo_utils import timeutils
 
 from armillary import exception
 from armillary.http.call import Answer
+from armillary.http.dispatch import Action
 from armillary.http.microversion import Version
 from placement.ledger.allocations import ConsumerRecord
 from placement.ledger.consumer_writes import ANY, ConsumerWrite
 from placement.ledger.ledger import Amounts
 from placement.providers import names
 from placement.rest import errors
-from placement.rest.call import Call
+from placement.rest.call import Call, Routes
+from placement.rest.policies import allocation as policies
+from placement.rest.schemas import allocation as schemas
 
 OWNER_SINCE: Version = (1, 12)
 GENERATION_SINCE: Version = (1, 28)
@@ -126,3 +129,15 @@ def _shown(record: ConsumerRecord, version: Version) -> dict[str, object]:
     if version >= TYPE_SINCE:
         body["consumer_type"] = record.consumer_type
     return body
+
+
+ROUTES: Routes = {
+    "/allocations": {
+        "POST": Action(manage, policies.MANAGE, since=(1, 13), body=schemas.MANAGE, status=204)
+    },
+    "/allocations/{consumer_uuid}": {
+        "GET": Action(show, policies.LIST),
+        "PUT": Action(update, policies.UPDATE, body=schemas.UPDATE, status=204),
+        "DELETE": Action(delete, policies.DELETE, status=204),
+    },
+}

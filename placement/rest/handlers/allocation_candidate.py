@@ -3,9 +3,12 @@
 from oslo_utils import timeutils
 
 from armillary.http.call import Answer
+from armillary.http.dispatch import Action
 from objects.resource_query import ResourceQuery
 from placement.rest import candidates_json, candidates_query, existence_checks
-from placement.rest.call import Call
+from placement.rest.call import Call, Routes
+from placement.rest.policies import allocation_candidate as policies
+from placement.rest.schemas import allocation_candidate as schemas
 
 
 def index(call: Call) -> Answer:
@@ -34,3 +37,13 @@ def _question(call: Call) -> ResourceQuery:
     )
     existence_checks.check_traits(call.engine, candidates_query.traits_of(query))
     return query
+
+
+ROUTES: Routes = {
+    "/allocation_candidates": {
+        "GET": Action(index, policies.LIST, since=(1, 10), query=schemas.LIST_QUERY)
+    },
+    "/allocation_candidates/explanation": {
+        "GET": Action(explain, policies.LIST, since=(1, 10), query=schemas.LIST_QUERY)
+    },
+}

@@ -5,11 +5,14 @@ from typing import Any
 
 from armillary import exception
 from armillary.http.call import Answer
+from armillary.http.dispatch import Action
 from armillary.http.microversion import Version
 from placement.db.inventories import Holdings
 from placement.providers.inventory import AMOUNT_MAX, Inventory
 from placement.rest import errors
-from placement.rest.call import Call
+from placement.rest.call import Call, Routes
+from placement.rest.policies import inventory as policies
+from placement.rest.schemas import inventory as schemas
 
 RESERVED_MAY_BE_TOTAL_SINCE: Version = (1, 26)
 
@@ -130,3 +133,18 @@ def _one(holdings: Holdings, name: str, headers: Mapping[str, str] | None = None
         **holdings.inventories[name].to_plain(),
     }
     return Answer(body, headers=headers or {}, last_modified=holdings.updated_at)
+
+
+ROUTES: Routes = {
+    "/resource_providers/{uuid}/inventories": {
+        "GET": Action(index, policies.LIST),
+        "POST": Action(create, policies.CREATE, body={(1, 0): schemas.CREATE}, status=201),
+        "PUT": Action(update_all, policies.UPDATE, body={(1, 0): schemas.SET_ALL}),
+        "DELETE": Action(delete_all, policies.DELETE, since=(1, 5), too_old_status=405, status=204),
+    },
+    "/resource_providers/{uuid}/inventories/{resource_class}": {
+        "GET": Action(show, policies.SHOW),
+        "PUT": Action(update, policies.UPDATE, body={(1, 0): schemas.SET_ONE}),
+        "DELETE": Action(delete, policies.DELETE, status=204),
+    },
+}

@@ -4,9 +4,11 @@ from oslo_utils import timeutils
 
 from armillary import exception
 from armillary.http.call import Answer
+from armillary.http.dispatch import Action
 from placement.providers import names
-from placement.rest.call import Call
+from placement.rest.call import Call, Routes
 from placement.rest.handlers.allocation import GENERATION_SINCE
+from placement.rest.policies import allocation as allocation_policies
 
 
 def index(call: Call) -> Answer:
@@ -23,3 +25,10 @@ def index(call: Call) -> Answer:
             item["consumer_generation"] = found.consumer_generations[consumer]
     body = {"allocations": allocations, "resource_provider_generation": found.generation}
     return Answer(body, last_modified=found.updated_at or timeutils.utcnow())
+
+
+ROUTES: Routes = {
+    "/resource_providers/{uuid}/allocations": {
+        "GET": Action(index, allocation_policies.PROVIDER_LIST)
+    }
+}

@@ -2,9 +2,12 @@
 
 from armillary import exception
 from armillary.http.call import Answer
+from armillary.http.dispatch import Action
 from placement.db.provider_traits import ProviderTraits
 from placement.rest import errors
-from placement.rest.call import Call
+from placement.rest.call import Call, Routes
+from placement.rest.policies import trait as trait_policies
+from placement.rest.schemas import trait as trait_schemas
 
 
 def index(call: Call) -> Answer:
@@ -37,3 +40,14 @@ def delete(call: Call) -> Answer:
 def _answer(found: ProviderTraits) -> Answer:
     body = {"resource_provider_generation": found.generation, "traits": sorted(found.traits)}
     return Answer(body, last_modified=found.updated_at)
+
+
+ROUTES: Routes = {
+    "/resource_providers/{uuid}/traits": {
+        "GET": Action(index, trait_policies.PROVIDER_LIST, since=(1, 6)),
+        "PUT": Action(
+            update, trait_policies.PROVIDER_UPDATE, since=(1, 6), body={(1, 6): trait_schemas.SET}
+        ),
+        "DELETE": Action(delete, trait_policies.PROVIDER_DELETE, since=(1, 6), status=204),
+    }
+}

@@ -2,11 +2,14 @@
 
 from armillary import exception
 from armillary.http.call import Answer
+from armillary.http.dispatch import Action
 from placement.providers import names
 from placement.providers.inventory import Inventory
 from placement.rest import errors
-from placement.rest.call import Call
+from placement.rest.call import Call, Routes
 from placement.rest.handlers import allocation, inventory
+from placement.rest.policies import reshaper as policies
+from placement.rest.schemas import reshaper as schemas
 
 
 def reshape(call: Call) -> Answer:
@@ -32,3 +35,10 @@ def _shapes(call: Call) -> dict[str, tuple[int, dict[str, Inventory]]]:
     if len(shapes) < len(call.body["inventories"]):
         raise errors.bad_request("a resource provider is named twice, in two forms of its UUID")
     return shapes
+
+
+ROUTES: Routes = {
+    "/reshaper": {
+        "POST": Action(reshape, policies.RESHAPE, since=(1, 30), body=schemas.RESHAPE, status=204)
+    }
+}

@@ -2,8 +2,10 @@
 
 from armillary import exception
 from armillary.http.call import Answer
+from armillary.http.dispatch import Action
 from placement.rest import errors
-from placement.rest.call import Call
+from placement.rest.call import Call, Routes
+from placement.rest.policies import resource_class as policies
 from placement.rest.schemas import resource_class as schemas
 from placement.rest.validation import Check
 
@@ -70,3 +72,20 @@ def _show(call: Call, name: str) -> dict[str, object]:
 
 def _location(call: Call, name: str) -> dict[str, str]:
     return {"Location": call.location(f"/resource_classes/{name}")}
+
+
+ROUTES: Routes = {
+    "/resource_classes": {
+        "GET": Action(index, policies.LIST, since=(1, 2)),
+        "POST": Action(
+            create, policies.CREATE, since=(1, 2), body={(1, 2): schemas.NAMED}, status=204
+        ),
+    },
+    "/resource_classes/{name}": {
+        "GET": Action(show, policies.SHOW, since=(1, 2)),
+        "PUT": Action(
+            update, policies.UPDATE, since=(1, 2), body={(1, 2): schemas.NAMED, (1, 7): None}
+        ),
+        "DELETE": Action(delete, policies.DELETE, since=(1, 2), status=204),
+    },
+}

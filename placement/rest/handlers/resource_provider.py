@@ -6,12 +6,15 @@ import uuid
 from oslo_utils import timeutils
 
 from armillary.http.call import Answer
+from armillary.http.dispatch import Action
 from placement.providers import names
 from placement.providers.provider_record import ProviderFilters, ProviderRecord
 from placement.providers.resource_providers import Parent
 from placement.rest import query_values
-from placement.rest.call import Call
+from placement.rest.call import Call, Routes
 from placement.rest.existence_checks import check_resource_classes, check_traits
+from placement.rest.policies import resource_provider as policies
+from placement.rest.schemas import resource_provider as schemas
 from placement.rest.versions import MIN
 
 TREES_SINCE = (1, 14)
@@ -128,3 +131,16 @@ def _links(call: Call, record: ProviderRecord) -> list[dict[str, str]]:
 
 def _path(record: ProviderRecord) -> str:
     return f"/resource_providers/{record.uuid}"
+
+
+ROUTES: Routes = {
+    "/resource_providers": {
+        "GET": Action(index, policies.LIST, query=schemas.LIST_QUERY),
+        "POST": Action(create, policies.CREATE, body=schemas.CREATE),
+    },
+    "/resource_providers/{uuid}": {
+        "GET": Action(show, policies.SHOW),
+        "PUT": Action(update, policies.UPDATE, body=schemas.UPDATE),
+        "DELETE": Action(delete, policies.DELETE, status=204),
+    },
+}

@@ -3,8 +3,9 @@
 from oslo_utils import timeutils
 
 from armillary.http.call import Answer
+from armillary.http.dispatch import Action
 from armillary.http.microversion import to_text
-from placement.rest.call import Call
+from placement.rest.call import Call, Routes
 from placement.rest.versions import MAX, MIN
 
 
@@ -23,3 +24,9 @@ def index(call: Call) -> Answer:
         "links": [{"rel": "self", "href": call.root}],
     }
     return Answer({"versions": [version]}, last_modified=timeutils.utcnow())
+
+
+ROUTES: Routes = {
+    "/": {"GET": Action(index, None)},
+    "/openapi.json": {"GET": Action(document, None)},
+}

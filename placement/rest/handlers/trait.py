@@ -3,9 +3,12 @@
 from oslo_utils import timeutils
 
 from armillary.http.call import Answer
+from armillary.http.dispatch import Action
 from placement.providers import names
 from placement.rest import errors
-from placement.rest.call import Call
+from placement.rest.call import Call, Routes
+from placement.rest.policies import trait as policies
+from placement.rest.schemas import trait as schemas
 
 _NAME_RULE = (
     "The trait is invalid. A valid trait must be no longer than 255 characters, start with the "
@@ -71,3 +74,13 @@ def _is_associated(text: str | None) -> bool:
     if text.lower() not in {"true", "false"}:
         raise errors.bad_request(f'{_ASSOCIATED_RULE}. Got: "{text}"')
     return text.lower() == "true"
+
+
+ROUTES: Routes = {
+    "/traits": {"GET": Action(index, policies.LIST, since=(1, 6), query={(1, 6): schemas.LIST})},
+    "/traits/{name}": {
+        "GET": Action(show, policies.SHOW, since=(1, 6), status=204),
+        "PUT": Action(update, policies.UPDATE, since=(1, 6), status=204),
+        "DELETE": Action(delete, policies.DELETE, since=(1, 6), status=204),
+    },
+}

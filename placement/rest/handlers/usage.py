@@ -7,9 +7,12 @@ from typing import Any
 from oslo_utils import timeutils
 
 from armillary.http.call import Answer
+from armillary.http.dispatch import Action
 from armillary.http.microversion import Version
 from placement.ledger.usages import TypeUsage
-from placement.rest.call import Call
+from placement.rest.call import Call, Routes
+from placement.rest.policies import usage as policies
+from placement.rest.schemas import usage as schemas
 
 BY_TYPE_SINCE: Version = (1, 38)
 ALL_TYPES = "all"
@@ -50,3 +53,10 @@ def _sums(usages: Mapping[str, TypeUsage]) -> dict[str, int]:
 
 def _shown(usage: TypeUsage) -> dict[str, int]:
     return {"consumer_count": usage.consumer_count, **usage.resources}
+
+
+ROUTES: Routes = {
+    "/usages": {
+        "GET": Action(index, policies.SHOW_TOTAL, since=(1, 9), query=schemas.INDEX, subject=target)
+    }
+}
