@@ -1,5 +1,6 @@
 """Form of the identifiers that reach file names, queue names and log lines."""
 
+import hashlib
 import re
 from typing import Any
 
@@ -21,6 +22,12 @@ def is_host_name(value: Any) -> bool:
     or ``_``.
     """
     return isinstance(value, str) and _HOST.fullmatch(value) is not None
+
+
+def mac_address(instance_uuid: str) -> str:
+    """Return the MAC address of an instance's interface, derived from its UUID."""
+    digest = hashlib.sha256(instance_uuid.encode("ascii")).hexdigest()
+    return ":".join(["52", "54", "00", digest[0:2], digest[2:4], digest[4:6]])
 
 
 def checked_uuid(name: str, value: Any) -> str:

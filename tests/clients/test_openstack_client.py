@@ -34,12 +34,18 @@ class Cloud:
 
     def run(self, *words: str) -> str:
         """Return the output. Fails with the client's message."""
-        command = [str(PROGRAM), "--os-cloud", "armillary", *words]
+        return self._output([str(PROGRAM), "--os-cloud", "armillary", *words])
+
+    def python(self, code: str) -> str:
+        """Return what code prints that uses the SDK."""
+        return self._output([str(ENVIRONMENT / "bin" / "python"), "-c", f"import openstack;{code}"])
+
+    def _output(self, command: list[str]) -> str:
         ended = subprocess.run(
             command, env=self._environment, capture_output=True, text=True, check=False,
             stdin=subprocess.DEVNULL,
         )  # fmt: skip
-        assert ended.returncode == 0, f"{' '.join(words)}: {ended.stderr[-2000:]}"
+        assert ended.returncode == 0, f"{' '.join(command)}: {ended.stderr[-2000:]}"
         return ended.stdout
 
     def show(self, *words: str) -> Any:
@@ -117,3 +123,16 @@ def test_placement_is_in_the_catalogue(cloud: Cloud) -> None:
     """Hosts are its resource providers."""
     names = {row["name"] for row in cloud.show("resource", "provider", "list")}
     assert names == {"sim-1", "sim-2"}
+
+
+def test_the_sdk_waits_for_a_server_and_keeps_it(cloud: Cloud) -> None:
+    """It deletes servers without an address, and adds floating IPs to those with a private one."""
+    cloud.run("flavor", "create", "--vcpus", "1", "--ram", "64", "--disk", "1", "small")
+    cloud.run("image", "create", "--property", "img_hv_type=simulated", "--public", "empty")
+    made = cloud.python(
+        "made = openstack.connect(cloud='armillary').create_server("
+        "'sdk', image='empty', flavor='small', wait=True, timeout=60);"
+        "print(made.status, made.interface_ip in str(made.addresses))"
+    )
+    assert made.split() == ["ACTIVE", "True"]
+    cloud.run("server", "delete", "--wait", "sdk")

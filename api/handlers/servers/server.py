@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from api import times
+from api import addresses, times
 from api.call import Call
 from api.policies.servers import server as policies
 from api.schemas.servers import server as schemas
@@ -428,7 +428,7 @@ def _show(call: Call, server: Instance) -> dict[str, Any]:
         "flavor": _flavor(call, server.flavor),
         "image": _image(call, server),
         "metadata": server.metadata,
-        "addresses": {},
+        "addresses": addresses.of(server),
         "accessIPv4": settings.access_ip_v4 or "",
         "accessIPv6": settings.access_ip_v6 or "",
         "description": settings.description,

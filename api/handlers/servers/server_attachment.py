@@ -1,7 +1,10 @@
-"""Attachments of a server by other services: lists are empty, as there are none here."""
+"""Attachments of a server by other services: one interface, no volumes, no security groups."""
 
 from __future__ import annotations
 
+from typing import Any
+
+from api import addresses
 from api.call import Call
 from api.handlers.servers import server
 from api.policies.servers import server_attachment as policies
@@ -9,21 +12,46 @@ from api.schemas.servers import server_attachment as schemas
 from armillary import exception
 from armillary.http.call import Answer
 from armillary.http.dispatch import Action, Routes
+from armillary.identifiers import mac_address
 
 
 def list_addresses(call: Call) -> Answer:
     """List the addresses of a server by network."""
-    return Answer({"addresses": {}})
+    return Answer({"addresses": _shown(call)})
 
 
 def show_addresses(call: Call) -> Answer:
     """Show the addresses of a server in one network."""
-    raise exception.NotFound(what=f"Network {call.path['network']} of this server")
+    network = call.path["network"]
+    found = _shown(call)
+    if network not in found:
+        raise exception.NotFound(what=f"Network {network} of this server")
+    return Answer({network: found[network]})
+
+
+def _shown(call: Call) -> dict[str, list[dict[str, Any]]]:
+    """Return the addresses with the two fields that these paths have."""
+    return {
+        network: [{"version": each["version"], "addr": each["addr"]} for each in listed]
+        for network, listed in addresses.of(call.subject).items()
+    }
 
 
 def list_interfaces(call: Call) -> Answer:
-    """List the ports of a server."""
-    return Answer({"interfaceAttachments": []})
+    """List the ports of a server: one while it is on a host."""
+    found = addresses.of(call.subject).get(addresses.NETWORK, [])
+    return Answer({"interfaceAttachments": [_port(call, each["addr"]) for each in found]})
+
+
+def _port(call: Call, address: str) -> dict[str, Any]:
+    return {
+        "port_id": addresses.port_id(call.subject),
+        "net_id": addresses.NETWORK_ID,
+        "mac_addr": mac_address(call.subject.uuid),
+        "port_state": "ACTIVE",
+        "fixed_ips": [{"ip_address": address, "subnet_id": addresses.SUBNET_ID}],
+        "tag": None,
+    }
 
 
 def list_security_groups(call: Call) -> Answer:

@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
-from api.schemas.base import OBJECT, every
+from api.schemas.base import NUMBER, STRING, STRING_OR_NULL, every, listed, since
 
 _NONE = {"type": "array", "maxItems": 0}
 
-ADDRESSES_ANSWER = every({"addresses": OBJECT})
-NETWORK_ANSWER = OBJECT
-INTERFACES_ANSWER = every({"interfaceAttachments": _NONE})
+NETWORK_ANSWER = {
+    "type": "object",
+    "additionalProperties": listed(every({"version": NUMBER, "addr": STRING})),
+}
+ADDRESSES_ANSWER = every({"addresses": NETWORK_ANSWER})
+_PORT = every(
+    {
+        "port_id": STRING,
+        "net_id": STRING,
+        "mac_addr": STRING,
+        "port_state": STRING,
+        "fixed_ips": listed(every({"ip_address": STRING, "subnet_id": STRING})),
+        "tag": since(2, 70, STRING_OR_NULL),
+    }
+)
+INTERFACES_ANSWER = every({"interfaceAttachments": listed(_PORT)})
 SECURITY_GROUPS_ANSWER = every({"security_groups": _NONE})
 VOLUMES_ANSWER = every({"volumeAttachments": _NONE})

@@ -1,9 +1,9 @@
 """Domain XML of a guest. Pure."""
 
 import dataclasses
-import hashlib
 from xml.etree.ElementTree import Element, SubElement
 
+from armillary.identifiers import mac_address
 from compute_agent.virt.libvirt import xml_text
 from compute_agent.virt.libvirt.pins import Pins
 from compute_agent.virt.libvirt.record import GuestRecord, one_line
@@ -50,12 +50,6 @@ class GuestSpec:
 def domain_name(uuid: str) -> str:
     """Return the libvirt name of a guest; the names given by users are not unique."""
     return f"instance-{uuid}"
-
-
-def mac_address(uuid: str) -> str:
-    """Return the MAC address of a guest's interface, derived from its UUID."""
-    digest = hashlib.sha256(uuid.encode("ascii")).hexdigest()
-    return ":".join(["52", "54", "00", digest[0:2], digest[2:4], digest[4:6]])
 
 
 def build(spec: GuestSpec) -> str:

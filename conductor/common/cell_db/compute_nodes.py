@@ -86,6 +86,16 @@ def uuids_of_hosts(session: Session, hosts: Collection[str]) -> list[str]:
     return list(session.scalars(query))
 
 
+def host_ips(
+    session: Session, hosts: Collection[str]
+) -> dict[tuple[str | None, str | None], str | None]:
+    """Return (host, node) -> address of the host, for the nodes of these hosts."""
+    if not hosts:
+        return {}
+    found = session.execute(_HOST_IPS, {"hosts": [*hosts]})
+    return {(host, node): address for host, node, address in found}
+
+
 def add(session: Session, values: Sequence[Mapping[str, Any]]) -> None:
     """Insert nodes and delete the records of their earlier removal; two statements.
 
@@ -160,6 +170,9 @@ _UP_TO: sa.BindParameter[int] = sa.bindparam("up_to_seq")
 _KNOWN = sa.select(_NODE).where(
     _NODE.uuid.in_(sa.bindparam("uuids", expanding=True))
     | _NODE.host.in_(sa.bindparam("hosts", expanding=True))
+)
+_HOST_IPS = sa.select(_NODE.host, _NODE.node, _NODE.attributes["host_ip"].as_string()).where(
+    _NODE.host.in_(sa.bindparam("hosts", expanding=True))
 )
 _UNCONFIRMED = (
     sa.select(_NODE)

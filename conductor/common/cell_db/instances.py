@@ -15,7 +15,7 @@ from sqlalchemy.orm.attributes import set_committed_value
 from armillary import exception
 from armillary.context import RequestContext
 from armillary.db import Database
-from conductor.common.cell_db import actions, faults, migrations, models, notify
+from conductor.common.cell_db import actions, compute_nodes, faults, migrations, models, notify
 from conductor.common.cell_db.stored_object import StoredObject, stored_text
 from objects.instance import Instance
 from objects.instance_fault import InstanceFault
@@ -42,6 +42,11 @@ STATUS_TO_TASK_STATES = {
     "MIGRATING": ("migrating",),
 }
 """Statuses of servers while something is being done to them."""
+
+_NOT_COLUMNS = frozenset(
+    {"flavor", "image", "metadata", "settings", "cell_uuid", "fault", "zone", "host_ip"}
+)
+"""Fields of the object that have no column, or are stored in another form."""
 
 _IS_ALIVE = models.Instance.deleted_at.is_(None)
 
@@ -263,12 +268,14 @@ def remove(session: Session, instance_uuids: Sequence[str]) -> None:
 
 
 def to_object(
-    row: models.Instance, *, cell_uuid: str | None, fault: InstanceFault | None = None
+    row: models.Instance,
+    *,
+    cell_uuid: str | None,
+    fault: InstanceFault | None = None,
+    host_ip: str | None = None,
 ) -> Instance:
     values = {
-        column: getattr(row, column)
-        for column in Instance.fields
-        if column not in {"flavor", "image", "metadata", "settings", "cell_uuid", "fault", "zone"}
+        column: getattr(row, column) for column in Instance.fields if column not in _NOT_COLUMNS
     }
     return Instance.from_values(
         values,
@@ -278,6 +285,7 @@ def to_object(
         settings=None if row.settings is None else row.settings.load(),
         cell_uuid=cell_uuid,
         fault=fault,
+        host_ip=host_ip,
     )
 
 
@@ -285,7 +293,16 @@ def _to_objects(
     session: Session, rows: Sequence[models.Instance], cell_uuid: str | None
 ) -> list[Instance]:
     latest = faults.latest(session, [row.uuid for row in rows if row.vm_state == "error"])
-    return [to_object(row, cell_uuid=cell_uuid, fault=latest.get(row.uuid)) for row in rows]
+    found = compute_nodes.host_ips(session, {row.host for row in rows if row.host is not None})
+    return [
+        to_object(
+            row,
+            cell_uuid=cell_uuid,
+            fault=latest.get(row.uuid),
+            host_ip=found.get((row.host, row.node)),
+        )
+        for row in rows
+    ]
 
 
 def values_of(instance: Instance, now: datetime) -> dict[str, Any]:

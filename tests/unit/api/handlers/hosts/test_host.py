@@ -96,12 +96,27 @@ def test_defaults_are_those_of_a_class_of_quotas(api: Api) -> None:
 
 
 def test_other_services_attach_nothing(api: Api, conductor: SuperConductor) -> None:
-    """Lists of it are empty."""
+    """Lists of it are empty, also of a host that did not say a valid address."""
+    conductor.servers[0].host_ip = "none"
     server = f"/servers/{conductor.servers[0].uuid}"
     for name in ("os-interface", "os-security-groups", "os-volume_attachments", "ips"):
         (empty,) = ask(api, f"{server}/{name}").json.values()
         assert not empty
     assert ask(api, f"{server}/ips/private").status_code == 404
+
+
+def test_a_server_has_the_address_of_its_host(api: Api, conductor: SuperConductor) -> None:
+    """Its only port has it, too."""
+    conductor.servers[0].host_ip = "2001:db8::7"
+    server = f"/servers/{conductor.servers[0].uuid}"
+    (address,) = ask(api, server).json["server"]["addresses"]["public"]
+    mac = address.pop("OS-EXT-IPS-MAC:mac_addr")
+    assert address == {"version": 6, "addr": "2001:db8::7", "OS-EXT-IPS:type": "fixed"}
+    listed = {"public": [{"version": 6, "addr": "2001:db8::7"}]}
+    assert ask(api, f"{server}/ips").json == {"addresses": listed}
+    assert ask(api, f"{server}/ips/public").json == listed
+    (port,) = ask(api, f"{server}/os-interface").json["interfaceAttachments"]
+    assert (port["mac_addr"], port["fixed_ips"][0]["ip_address"]) == (mac, "2001:db8::7")
 
 
 def test_unknown_parameters_have_no_effect_in_early_versions(api: Api) -> None:

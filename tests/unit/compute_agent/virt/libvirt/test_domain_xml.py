@@ -9,6 +9,7 @@ from xml.etree.ElementTree import Element
 
 import pytest
 
+from armillary import identifiers
 from compute_agent.host.instance_topology import ANYWHERE, InstancePlacement
 from compute_agent.host.pci_devices import PciDevice
 from compute_agent.virt.libvirt import domain_xml
@@ -187,7 +188,7 @@ def test_a_guest_is_in_the_network_if_there_is_one() -> None:
     domain = a_domain(network="default")
     assert attributes(domain, "devices/interface/source") == [{"network": "default"}]
     (mac,) = attributes(domain, "devices/interface/mac")
-    assert mac["address"] == domain_xml.mac_address(UUID)
+    assert mac["address"] == identifiers.mac_address(UUID)
     assert mac["address"].startswith("52:54:00:")
     assert a_domain().find("devices/interface") is None
 

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from armillary import exception
 from armillary.context import admin_context
 from armillary.db import Database
-from conductor.common.cell_db import actions, faults, instances, models
+from conductor.common.cell_db import actions, compute_nodes, faults, instances, models
 from objects.instance import Instance
 from objects.instances.server_answers import InstanceMarker
 from objects.instances.server_filters import ServerFilters
@@ -56,6 +56,18 @@ def test_an_instance_comes_back_as_it_was_inserted(database: Database) -> None:
     )  # fmt: skip
     insert(database, made)
     assert get(database, made.uuid).to_plain() == made.with_values(cell_uuid=CELL).to_plain()
+
+
+def test_an_instance_shows_the_address_of_its_node(database: Database) -> None:
+    """Nothing without a host, or on another node."""
+    here = an_instance("here", host="host1", node="host1")
+    made = (here, an_instance("other", node="node2"), an_instance("none", host=None, node=None))
+    insert(database, *made)
+    node: dict[str, Any] = {"inventories": {}, "sent_traits": {}, "allocation_ratios": {}}
+    node |= {"uuid": a_uuid(), "host": "host1", "node": "host1", "seq": 1, "provider_digest": ""}
+    node |= {"attributes": {"host_ip": "192.0.2.7"}, "traits": [], "created_at": NOW}
+    database.run_in_writer(lambda s: compute_nodes.add(s, [node]))
+    assert [get(database, each.uuid).host_ip for each in made] == ["192.0.2.7", None, None]
 
 
 def test_an_instance_is_inserted_once(database: Database) -> None:
