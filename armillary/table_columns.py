@@ -2,11 +2,19 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from cliff.columns import FormattableColumn
 
+SHORT_ID_CHARACTERS = 8
+
 _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
+_TIME = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(\.\d+)?(Z|\+00:00)?")
+_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_UNITS = (("d", 86400), ("h", 3600), ("m", 60))
+_LARGEST_COUNT = 2
+"""A unit is used from this many on: 90 minutes, not one hour."""
 
 
 def printable(value: Any) -> str:
@@ -42,10 +50,37 @@ class Used(FormattableColumn[Mapping[str, float]]):
         super().__init__({"used": used, "total": total})
 
     def human_readable(self) -> str:
-        return f"{self._value['used']:g} of {self._value['total']:g}"
+        return f"{_number(self._value['used'])} of {_number(self._value['total'])}"
 
     def __lt__(self, other: object) -> bool:
         return isinstance(other, Used) and self._value["used"] < other._value["used"]
+
+
+class ShortId(FormattableColumn[str]):
+    """An id of which people see the start, which commands accept; other ids stay whole."""
+
+    def human_readable(self) -> str:
+        is_uuid = _UUID.fullmatch(self._value) is not None
+        return self._value[:SHORT_ID_CHARACTERS] if is_uuid else printable(self._value)
+
+
+class Age(FormattableColumn[float | None]):
+    """The time since a moment: ``5m`` for people, seconds for programs."""
+
+    def __init__(self, since: str | None, now: datetime | None = None) -> None:
+        value = None
+        if since:
+            seconds = ((now or datetime.now(UTC)) - _moment(since)).total_seconds()
+            value = max(0, round(seconds))
+        super().__init__(value)
+
+    def human_readable(self) -> str:
+        if self._value is None:
+            return ""
+        for unit, seconds in _UNITS:
+            if self._value >= _LARGEST_COUNT * seconds:
+                return f"{self._value // seconds:g}{unit}"
+        return f"{self._value:g}s"
 
 
 class Missing(FormattableColumn[None]):
@@ -72,10 +107,21 @@ def cells(values: Iterable[Any]) -> tuple[Any, ...]:
 def _cell(value: Any) -> Any:
     if value is None or value == "":
         return Missing()
-    if isinstance(value, str) and _CONTROL.search(value):
-        return Text(value)
+    if isinstance(value, str):
+        if found := _TIME.fullmatch(value):
+            return f"{found[1]}T{found[2]}Z"  # one form of all times: UTC, and says so
+        return Text(value) if _CONTROL.search(value) else value
     if isinstance(value, Mapping):
         return Pairs(value)
     if isinstance(value, list | tuple):
         return Words(value)
     return value
+
+
+def _moment(text: str) -> datetime:
+    moment = datetime.fromisoformat(text)
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def _number(amount: float) -> str:
+    return str(int(amount)) if amount == int(amount) else f"{amount:g}"

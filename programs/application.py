@@ -108,6 +108,14 @@ class Application(App):
 class WithOptions(Command):
     """A command that declares its options and arguments in ``add_options``."""
 
+    def _load_hooks(self) -> None:
+        """Have no hooks: to look for some reads the metadata of all installed distributions."""
+        self._hooks = []
+
+    def get_epilog(self) -> str:
+        """Return no epilog: to name the distribution of a command reads the metadata of all."""
+        return ""
+
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         self.add_options(parser)

@@ -27,12 +27,13 @@ AGGREGATE = base.Noun(
         "updated": "updated_at",
     },
 )
-COLUMNS = {
-    "ID": "id",
+COLUMNS: base.Columns = {
     "Name": "name",
     "Zone": "availability_zone",
     "Hosts": "hosts",
+    "Age": base.age("created_at"),
     "Properties": "metadata",
+    "ID": "id",
 }
 
 

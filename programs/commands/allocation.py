@@ -2,12 +2,12 @@
 
 from argparse import ArgumentParser, Namespace
 
-from armillary.table_columns import cells
+from armillary.table_columns import ShortId, cells
 from programs.commands import base
 
 PATH = ("armillary", "allocations")
-COLUMNS = {
-    "Consumer": "consumer_uuid",
+COLUMNS: base.Columns = {
+    "Consumer": lambda allocation: ShortId(allocation["consumer_uuid"]),
     "Type": "consumer_type",
     "Project": "project_id",
     "Host": "provider_name",

@@ -8,12 +8,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from cliff.lister import Lister
-from cliff.show import ShowOne
-
-from armillary.table_columns import cells
+from armillary.table_columns import Age, ShortId, cells
 from programs.application import WithOptions
 from programs.http_client import ApiClient, Document
+from programs.output import Lister, ShowOne
 from programs.progress import Show, progress
 
 if TYPE_CHECKING:
@@ -35,6 +33,16 @@ _ZONE = "zone "
 def table(columns: Columns, items: Iterable[Document]) -> Table:
     """Return items as a table with one row each."""
     return tuple(columns), [_values(columns, item) for item in items]
+
+
+def short_id(item: Document) -> ShortId:
+    """Return the id of an item for a column of a list."""
+    return ShortId(str(item["id"]))
+
+
+def age(key: str) -> Callable[[Document], Age]:
+    """Return the function of a column that shows the time since ``key``."""
+    return lambda item: Age(item[key])
 
 
 def record(columns: Columns, item: Document) -> Record:

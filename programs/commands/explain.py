@@ -9,8 +9,9 @@ from armillary.table_columns import printable
 from programs.commands import arguments
 from programs.commands.base import ApiCommand
 from programs.commands.lookup import find_server
-from programs.commands.trace_text import INDENT, UNKNOWN_HOST, WIDTH, aligned, cut, lines_of
+from programs.commands.trace_text import INDENT, UNKNOWN_HOST, aligned, fitted, lines_of
 from programs.http_client import Document
+from programs.text_table import screen_width
 
 _CREATE = "create"
 _DETAIL_LINES_MAX = 5
@@ -51,12 +52,12 @@ def text_of(explanation: Document) -> str:
 def _lines(explanation: Document) -> Iterator[str]:
     trace = explanation["trace"]
     decision, decisions = explanation.get("decision"), explanation.get("decisions", [])
-    yield from textwrap.wrap(_headline(explanation), WIDTH)
+    yield from textwrap.wrap(_headline(explanation), screen_width())
     is_of_create = decision is None or decision["operation"] == _CREATE
     if decision and not (is_of_create and len(decisions) == 1):
-        yield from textwrap.wrap(_about(decision), WIDTH)
+        yield from textwrap.wrap(_about(decision), screen_width())
     if trace and trace.get("sentence"):
-        yield from textwrap.wrap(f"Why: {printable(trace['sentence'])}", WIDTH)
+        yield from textwrap.wrap(f"Why: {printable(trace['sentence'])}", screen_width())
     if is_of_create and _adds_to_headline(explanation["attempts"]):
         yield from _section("Attempts:", _attempts(explanation))
     yield from _section("Faults:", _other_faults(explanation))
@@ -75,7 +76,7 @@ def _section(title: str, lines: Iterable[str]) -> Iterator[str]:
     if body:
         yield ""
         yield title
-        yield from (cut(f"{INDENT}{line}") for line in body)
+        yield from fitted(body, INDENT)
 
 
 def _adds_to_headline(attempts: Sequence[Document]) -> bool:

@@ -32,7 +32,6 @@ FLAVOR = base.Noun(
     },
 )
 COLUMNS: base.Columns = {
-    "ID": "id",
     "Name": "name",
     "VCPUs": "vcpus",
     "RAM": "ram",
@@ -40,6 +39,7 @@ COLUMNS: base.Columns = {
     "Ephemeral": EPHEMERAL,
     "Swap": _swap_mb,
     "Properties": "extra_specs",
+    "ID": base.short_id,
 }
 
 

@@ -24,10 +24,10 @@ GROUP = base.Noun(
     },
 )
 COLUMNS: base.Columns = {
-    "ID": "id",
     "Name": "name",
     "Policy": "policy",
     "Members": lambda group: len(group["members"]),
+    "ID": base.short_id,
 }
 
 

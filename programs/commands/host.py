@@ -1,6 +1,7 @@
 """Hosts: resources, usage and servers."""
 
 from argparse import ArgumentParser, Namespace
+from collections.abc import Callable
 
 from armillary.table_columns import Used
 from programs.commands import base
@@ -25,16 +26,32 @@ def _resources(node: Document) -> dict[str, str]:
     }
 
 
+def _used(key: str, *classes: str, scale: float = 1) -> Callable[[Document], Used]:
+    """Return the function of a column that shows what is used of the capacity of some classes.
+
+    ``key`` names the total of the machine, for hosts of which placement knows nothing.
+    """
+
+    def used_of(node: Document) -> Used:
+        usages = [usage for name, usage in node["armillary:usages"].items() if name in classes]
+        used, total = (sum(usage[part] for usage in usages) for part in ("used", "capacity"))
+        if not usages:
+            used, total = node[f"{key}_used"], node[key]
+        return Used(round(used * scale, 1), round(total * scale, 1))
+
+    return used_of
+
+
 COLUMNS: base.Columns = {
     "Host": _host,
-    "Type": "hypervisor_type",
-    "Zone": ZONE,
-    "State": "state",
     "Status": "status",
+    "State": "state",
     "Servers": "running_vms",
-    "VCPUs": lambda node: Used(node["vcpus_used"], node["vcpus"]),
-    "RAM MiB": lambda node: Used(node["memory_mb_used"], node["memory_mb"]),
-    "Disk GiB": lambda node: Used(node["local_gb_used"], node["local_gb"]),
+    "VCPUs": _used("vcpus", "VCPU", "PCPU"),
+    "RAM GiB": _used("memory_mb", "MEMORY_MB", scale=1 / 1024),
+    "Disk GiB": _used("local_gb", "DISK_GB"),
+    "Zone": ZONE,
+    "Type": "hypervisor_type",
 }
 FIELDS: base.Columns = {
     "host": _host,

@@ -29,12 +29,14 @@ IMAGE = base.Noun(
         "created": "created",
     },
 )
-COLUMNS = {
-    "ID": "id",
+COLUMNS: base.Columns = {
     "Name": "name",
+    "Status": "status",
+    "Age": base.age("created"),
     "Min RAM": "minRam",
     "Min disk": "minDisk",
     "Properties": "properties",
+    "ID": base.short_id,
 }
 
 

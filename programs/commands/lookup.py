@@ -1,7 +1,11 @@
-"""Lookup by id or name: an id takes precedence, a name must be unique."""
+"""Lookup by id or name: an id takes precedence, a name must be unique.
+
+Of a UUID, the start that lists show is enough, unless something has that name.
+"""
 
 import re
 from collections.abc import Callable, Iterable
+from itertools import chain
 
 from armillary import exception
 from armillary.service_history import COMPUTE
@@ -9,6 +13,7 @@ from programs.http_client import ApiClient, ApiNotFound, Document
 
 IDS_SHOWN_MAX = 5
 
+_ID_START = re.compile(r"[0-9a-f]{8}[0-9a-f-]{0,28}")
 _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 
@@ -25,6 +30,8 @@ def find_server(api: ApiClient, server: str) -> Document:
         if found is not None:
             return found
     same = api.list_all("servers", "servers", "detail", query={"name": server})
+    if _ID_START.fullmatch(server):
+        same = chain(same, api.list_all("servers", "servers", "detail"))
     return _the_one("server", server, same)
 
 
@@ -86,12 +93,16 @@ def _the_one(
     ids: Callable[[Document], tuple[str | None, ...]] = lambda item: (str(item["id"]),),
     name: Callable[[Document], str | None] = lambda item: item["name"],
 ) -> Document:
-    named = []
+    named, starting = [], []
+    is_start = _ID_START.fullmatch(wanted) is not None
     for candidate in candidates:
         if wanted in ids(candidate):
             return candidate
         if name(candidate) == wanted:
             named.append(candidate)
+        elif is_start and any((one or "").startswith(wanted) for one in ids(candidate)):
+            starting.append(candidate)
+    named = named or starting
     if not named:
         raise exception.NotFound(f"No {kind} has the id or name '{wanted}'.")
     if len(named) > 1:

@@ -2,7 +2,7 @@
 
 from argparse import ArgumentParser, Namespace
 
-from armillary.table_columns import cells
+from armillary.table_columns import ShortId, cells
 from programs.commands import arguments, base
 from programs.commands.lookup import find_server
 from programs.http_client import Document
@@ -21,16 +21,15 @@ def _copied(move: Document) -> str | None:
 
 
 COLUMNS: base.Columns = {
-    "ID": "uuid",
+    "Server": lambda move: ShortId(move["instance_uuid"]),
     "Type": "migration_type",
     "Status": "status",
-    "Server": "instance_uuid",
     "From": "source_compute",
     "To": "dest_compute",
+    "Age": base.age("created_at"),
     "Flavor": _flavors,
     "Copied": _copied,
-    "Created": "created_at",
-    "Updated": "updated_at",
+    "ID": lambda move: ShortId(move["uuid"]),
 }
 
 

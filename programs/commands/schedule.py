@@ -12,8 +12,16 @@ from armillary.table_columns import printable
 from programs.commands import arguments
 from programs.commands.base import ApiCommand
 from programs.commands.server import add_placement_options, request_body
-from programs.commands.trace_text import INDENT, UNKNOWN_HOST, WIDTH, aligned, cut, lines_of
+from programs.commands.trace_text import (
+    INDENT,
+    UNKNOWN_HOST,
+    UNKNOWN_ZONE,
+    aligned,
+    fitted,
+    lines_of,
+)
 from programs.http_client import Document
+from programs.text_table import screen_width
 
 HOSTS_SHOWN_MAX = 10
 
@@ -83,10 +91,10 @@ def text_of(found: Document) -> Iterator[str]:
     if hosts:
         servers = "1 server" if len(hosts) == 1 else f"{len(hosts):,} servers"
         yield f"{servers} would be placed on (nothing was claimed):"
-        yield from (cut(f"{INDENT}{line}") for line in _places(hosts))
+        yield from fitted(_places(hosts), INDENT)
     else:
         why = printable(trace.get("sentence") or "The scheduler gave no reason.")
-        yield from textwrap.wrap(f"No host fits: {why}", WIDTH)
+        yield from textwrap.wrap(f"No host fits: {why}", screen_width())
     yield from lines_of(trace, None)
 
 
@@ -111,7 +119,7 @@ def _places(hosts: list[Document]) -> Iterator[str]:
 
 
 def _alternate(host: str | None, zone: str | None) -> str:
-    return _name(host) if zone is None else f"one of {_name(zone)}"
+    return _name(host) if zone is None else f"one of {_name(zone, UNKNOWN_ZONE)}"
 
 
 def _name(name: str | None, unknown: str = UNKNOWN_HOST) -> str:

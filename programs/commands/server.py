@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any
 
 from armillary import exception
-from armillary.table_columns import cells, printable
+from armillary.table_columns import printable
 from programs.commands import arguments, base, wait
 from programs.commands.lookup import find_flavor, find_group, find_image, find_server
 from programs.http_client import ApiClient, ApiNotFound, Document
@@ -48,17 +48,19 @@ def _flavor_name(server: Document) -> str:
 
 
 COLUMNS: base.Columns = {
-    "ID": "id",
     "Name": "name",
     "Status": "status",
-    "Task": TASK,
     "Host": lambda server: server.get(HOST),
-    "Attempt": "armillary:attempt",
+    "Age": base.age("created"),
+    "Task": TASK,
     "Flavor": _flavor_name,
-    "Created": "created",
+    "ID": base.short_id,
 }
+BUILT_COLUMNS: base.Columns = {**COLUMNS, "Attempt": "armillary:attempt"}
 LONG_COLUMNS: base.Columns = {
-    **COLUMNS,
+    **BUILT_COLUMNS,
+    "ID": "id",
+    "Created": "created",
     "Node": lambda server: server.get(NODE),
     "Zone": "OS-EXT-AZ:availability_zone",
     "Power": _power_state,
@@ -101,7 +103,16 @@ SERVER = base.Noun(
         "launched": "OS-SRV-USG:launched_at",
     },
 )
-EVENT_COLUMNS = ("Started", "Finished", "Action", "Event", "Attempt", "Host", "Result", "Details")
+EVENT_COLUMNS: base.Columns = {
+    "Started": "start_time",
+    "Action": "action",
+    "Event": "event",
+    "Host": "host",
+    "Result": "result",
+    "Try": "armillary:attempt",
+    "Details": "details",
+}
+LONG_EVENT_COLUMNS: base.Columns = {**EVENT_COLUMNS, "Finished": "finish_time"}
 
 
 class ServersFailed(exception.ArmillaryError):
@@ -161,7 +172,7 @@ class CreateServer(base.ApiLister):
             query = {"reservation_id": reservation_id}
             found = list(self.items("servers", "servers", "detail", query=query))
         self._built = sorted(found, key=_launch_order)
-        return base.table(COLUMNS, self._built)
+        return base.table(BUILT_COLUMNS, self._built)
 
     def run(self, parsed_args: Namespace) -> int:
         result = super().run(parsed_args)
@@ -267,17 +278,18 @@ class ListServerEvents(base.ApiLister):
 
     def add_options(self, parser: ArgumentParser) -> None:
         parser.add_argument("server", help="id or name")
+        parser.add_argument("--long", action="store_true", help="show when each step finished")
 
     def take_action(self, parsed_args: Namespace) -> base.Table:
         server = find_server(self.api, parsed_args.server)["id"]
         path = ("servers", server, "os-instance-actions")
         actions = self.api.get(*path)["instanceActions"]
-        rows = [
-            cells(row)
+        events = (
+            event
             for action in reversed(actions)
-            for row in _event_rows(self.api.get(*path, action["request_id"])["instanceAction"])
-        ]
-        return EVENT_COLUMNS, rows
+            for event in _events(self.api.get(*path, action["request_id"])["instanceAction"])
+        )
+        return base.table(LONG_EVENT_COLUMNS if parsed_args.long else EVENT_COLUMNS, events)
 
 
 def add_placement_options(parser: ArgumentParser, *, is_flavor_required: bool) -> None:
@@ -322,22 +334,11 @@ def _launch_order(server: Document) -> tuple[int, str]:
     return server.get("OS-EXT-SRV-ATTR:launch_index", 0), server["name"]
 
 
-def _event_rows(action: Document) -> list[tuple[Any, ...]]:
-    """Return a row for each event, or one for an action that has none yet."""
-    rows = [
-        (
-            event["start_time"],
-            event["finish_time"],
-            action["action"],
-            event["event"],
-            event["armillary:attempt"],
-            event.get("host"),
-            event["result"],
-            event.get("details"),
-        )
-        for event in action["events"]
-    ]
-    if rows:
-        return rows
-    begun = action["start_time"], action["updated_at"], action["action"]
-    return [(*begun, None, None, None, None, action["message"])]
+def _events(action: Document) -> list[Document]:
+    """Return the events of an action, or itself as one if it has none yet."""
+    name = {"action": action["action"]}
+    if action["events"]:
+        return [{"host": None, "details": None, **event, **name} for event in action["events"]]
+    unknown = dict.fromkeys(("event", "host", "result", "armillary:attempt"))
+    begun = {"start_time": action["start_time"], "finish_time": action["updated_at"]}
+    return [{**unknown, **begun, **name, "details": action["message"]}]

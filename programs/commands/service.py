@@ -8,17 +8,22 @@ from programs.commands.lookup import find_service
 from programs.http_client import Document
 
 COLUMNS: base.Columns = {
-    "ID": "id",
     "Binary": "binary",
-    "Host": "host",
-    "Zone": "zone",
     "Status": "status",
-    "State": "state",
-    "Forced down": "forced_down",
-    "Version": lambda service: service.get("armillary:version"),
-    "Updated": "updated_at",
+    "State": lambda service: FORCED if service["forced_down"] else service["state"],
+    "Host": "host",
+    "Seen": base.age("updated_at"),
+    "Zone": "zone",
+    "ID": base.short_id,
     "Reason": "disabled_reason",
 }
+LONG_COLUMNS: base.Columns = {
+    **COLUMNS,
+    "ID": "id",
+    "Version": lambda service: service.get("armillary:version"),
+    "Updated": "updated_at",
+}
+FORCED = "forced down"
 
 
 class ListServices(base.ApiLister):
@@ -27,10 +32,12 @@ class ListServices(base.ApiLister):
     def add_options(self, parser: ArgumentParser) -> None:
         parser.add_argument("--host", help="only services of this host")
         parser.add_argument("--binary", help="only services of this program")
+        parser.add_argument("--long", action="store_true", help="show more columns")
 
     def take_action(self, parsed_args: Namespace) -> base.Table:
         query = arguments.given(host=parsed_args.host or None, binary=parsed_args.binary or None)
-        return base.table(COLUMNS, self.items("services", "os-services", query=query))
+        columns = LONG_COLUMNS if parsed_args.long else COLUMNS
+        return base.table(columns, self.items("services", "os-services", query=query))
 
 
 class SetService(base.ApiCommand):

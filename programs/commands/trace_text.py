@@ -1,13 +1,15 @@
 """Decision traces as text for one screen: rejected hosts, reasons and weights."""
 
+import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 
 from armillary.table_columns import printable
 from programs.http_client import Document
+from programs.text_table import screen_width
 
-WIDTH = 100
-UNKNOWN_HOST = "(hidden)"
-"""Placeholder for a host name that the caller may not see."""
+UNKNOWN_HOST = "a host"
+UNKNOWN_ZONE = "a zone"
+"""Words for names that the caller may not see."""
 
 INDENT = "  "
 
@@ -72,9 +74,24 @@ def aligned(rows: Sequence[Sequence[str]], right: Iterable[int]) -> Iterator[str
         yield "  ".join(padded).rstrip()
 
 
-def cut(line: str) -> str:
-    """Return a line cut to the width of the screen."""
-    return line if len(line) <= WIDTH else f"{line[: WIDTH - 1]}…"
+def fitted(lines: Iterable[str], indent: str = "") -> Iterator[str]:
+    """Yield lines, indented; those wider than the screen are continued below, further in."""
+    width = screen_width()
+    for line in lines:
+        start = indent + line[: len(line) - len(line.lstrip())]
+        if len(indent) + len(line) <= width:
+            yield f"{indent}{line}"
+        else:
+            yield from textwrap.wrap(
+                line.lstrip(), width, initial_indent=start,
+                subsequent_indent=f"{start}{INDENT * 2}", break_on_hyphens=False,
+            )  # fmt: skip
+
+
+def cut(line: str, indent: str = "") -> str:
+    """Return a line of less importance, cut to the width of the screen."""
+    width = screen_width() - len(indent)
+    return line if len(line) <= width else f"{line[: width - 1]}…"
 
 
 def nearest_misses(trace: Document) -> Iterator[str]:
@@ -91,8 +108,8 @@ def _section(title: str, lines: Iterable[str], *, sets_apart: bool = True) -> It
         return
     if sets_apart:
         yield ""
-    yield title
-    yield from (cut(f"{INDENT}{line}") for line in body[: _lines_max(body)])
+    yield from fitted([title])
+    yield from fitted(body[: _lines_max(body)], INDENT)
     if len(body) > _lines_max(body):
         yield f"{INDENT}… and {len(body) - _lines_max(body)} more: use -f json to see all"
 
@@ -113,7 +130,7 @@ def _zones(trace: Document) -> Iterator[str]:
 
 def _zone_row(zone: Document) -> tuple[str, str, str]:
     path = zone["path"]
-    where = UNKNOWN_HOST if None in path else "/".join(path) or "this zone"
+    where = UNKNOWN_ZONE if None in path else "/".join(path) or "this zone"
     is_answer = zone["outcome"] in ANSWERED
     hosts = f"{zone['hosts']:,}" if is_answer else ""
     took = f" ({zone['seconds'] * 1000:.1f} ms)" if zone.get("seconds") else ""
@@ -163,7 +180,7 @@ def _filters_title(trace: Document) -> str:
     left = before - sum(entry["removed"] for entry in entries)
     if left == before:
         names = ", ".join(entry["name"] for entry in entries)
-        return cut(f"Filters passed all {before:,}: {names}.")
+        return f"Filters passed all {before:,}: {names}."
     return f"Filters passed {left:,} of {before:,}; rejected:"
 
 
@@ -174,7 +191,7 @@ def _filters(trace: Document) -> Iterator[str]:
     yield from aligned(rows, right=(0,))
     idle = [entry["name"] for entry in trace["filters"] if not entry["removed"]]
     if idle:
-        yield f"none by {', '.join(idle)}"
+        yield cut(f"none by {', '.join(idle)}", INDENT)
 
 
 def _filter_rows(entry: Document) -> Iterator[tuple[str, str]]:
@@ -199,7 +216,17 @@ def _weights_title(choice: Document) -> str:
 
 
 def _weights(choice: Document, host_now: str | None) -> Iterator[str]:
+    """Yield the table of weights: of the selected host, and of as many others as fit beside it."""
     ranked = [choice, *choice["runners_up"]]
+    lines = list(_weights_of(ranked, host_now))
+    while len(ranked) > 1 and max(map(len, lines), default=0) > screen_width() - len(INDENT):
+        ranked.pop()
+        lines = list(_weights_of(ranked, host_now))
+    yield from lines
+
+
+def _weights_of(ranked: Sequence[Document], host_now: str | None) -> Iterator[str]:
+    choice = ranked[0]
     weighers = [
         name
         for name in choice["shares"]
@@ -207,7 +234,7 @@ def _weights(choice: Document, host_now: str | None) -> Iterator[str]:
     ]
     if not choice["shares"]:
         return
-    names = [_short(one["host"]) for one in ranked]
+    names = [_short(one["host"] or f"host {rank}") for rank, one in enumerate(ranked, 1)]
     rows = [("", "raw", "normalised", *names)]
     for weigher in weighers:
         share = choice["shares"][weigher]
@@ -236,9 +263,9 @@ def _remark(one: Document, choice: Document, host_now: str | None) -> str:
     return "chosen" if is_here or host_now is None else "selected"
 
 
-def _short(host: str | None) -> str:
+def _short(host: str) -> str:
     """Return a host's name without its domain; of a long name, the distinctive end."""
-    name = printable(host or UNKNOWN_HOST).partition(".")[0]
+    name = printable(host).partition(".")[0]
     return name if len(name) <= _HOST_WIDTH else f"…{name[1 - _HOST_WIDTH :]}"
 
 

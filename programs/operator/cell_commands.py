@@ -5,8 +5,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from cliff.lister import Lister
-
 from armillary.context import admin_context
 from conductor.super_conductor.db import cells
 from conductor.super_conductor.hosts import discovery
@@ -21,6 +19,7 @@ from programs.operator.transport_records import (
     RemoveRecord,
     UpdateRecord,
 )
+from programs.output import Lister
 
 CELLS = RecordKind(
     "cell",

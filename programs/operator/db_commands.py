@@ -3,10 +3,9 @@
 import argparse
 from typing import Any
 
-from cliff.lister import Lister
-
 from programs.application import WithOptions
 from programs.operator import databases
+from programs.output import Lister
 
 
 def _name(text: str) -> str:

@@ -11,11 +11,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from cliff.lister import Lister
-from cliff.show import ShowOne
-
 from armillary import exception
 from programs.application import WithOptions
+from programs.output import Lister, ShowOne
 from rpc.signing import enrolment, keys, trust
 from rpc.signing.keys import PublicKey, SigningKey
 from rpc.signing.trust import Identity, TrustedKey, TrustList
@@ -25,7 +23,7 @@ OVERLAP_SECONDS = 86_400.0
 COLUMNS = ("Name", "Role", "Scope", "Key", "Ends", "Further hosts")
 
 
-class KeyCreate(WithOptions, ShowOne):
+class KeyCreate(ShowOne):
     """Create a key file for a process, or for a root key; print the public key.
 
     The file is readable by this user only and never has to leave this machine.
@@ -41,7 +39,7 @@ class KeyCreate(WithOptions, ShowOne):
         return ("Key", "Public key", "File"), (made.key_id, made.text, str(parsed_args.file))
 
 
-class KeyShow(WithOptions, ShowOne):
+class KeyShow(ShowOne):
     """Show the public key of a key file."""
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
@@ -143,7 +141,7 @@ class KeyRevoke(_ListCommand):
         return enrolment.revoked(current, parsed_args.name, parsed_args.key)
 
 
-class KeyList(WithOptions, Lister):
+class KeyList(Lister):
     """List trusted identities and keys; [signing] root_keys sets the trusted signers."""
 
     app: Any

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from cliff.lister import Lister
 from oslo_config import cfg
 
 from armillary import exception
@@ -22,6 +21,7 @@ from conductor.super_conductor.db import unfinished as api
 from programs.application import WithOptions
 from programs.operator.checks import CHECKS, Code, run_check
 from programs.operator.databases import API, DATABASES, Known, is_configured
+from programs.output import Lister
 
 CELL = next(known for known in DATABASES if known.name == "cell")
 HEADINGS = ("Table", "Operation", "Stage", "Count", "Free", "Oldest")

@@ -7,9 +7,6 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
 
-from cliff.lister import Lister
-from cliff.show import ShowOne
-
 from armillary import exception
 from armillary.db import Database
 from armillary.masking import mask_passwords
@@ -17,6 +14,7 @@ from objects.cell_mapping import CellMapping
 from objects.zones.child_zone import ChildZone
 from programs.application import WithOptions
 from programs.operator.databases import open_api
+from programs.output import Lister, ShowOne
 
 COLUMNS = ("UUID", "Name", "Disabled", "Transport URL")
 

@@ -3,9 +3,8 @@
 from argparse import Namespace
 from typing import Any
 
-from cliff.command import Command
-
 from conductor.super_conductor.db import zones
+from programs.application import WithOptions
 from programs.operator.service_clients import peers
 from programs.operator.transport_records import (
     CreateRecord,
@@ -64,7 +63,7 @@ class ZoneRemove(RemoveRecord):
     force_help = "also remove mappings of deleted servers"
 
 
-class ZoneRefresh(Command):
+class ZoneRefresh(WithOptions):
     """Make all zones of the tree push their summaries now; needs this zone's top broker."""
 
     app: Any

@@ -4,12 +4,11 @@ import argparse
 import time
 from typing import Any
 
-from cliff.lister import Lister
-
 from armillary import exception
 from programs.operator.checks import Code, Result
 from programs.operator.security import accounts, files, services
 from programs.operator.security.inspected import ROLES, Check, Inspected, register_options, roles_of
+from programs.output import Lister
 
 CHECKS: tuple[tuple[str, Check], ...] = (
     ("Authentication", services.check_authentication),

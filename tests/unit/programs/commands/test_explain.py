@@ -13,6 +13,8 @@ from programs.commands.explain import text_of
 from tests import builders
 from tests.unit.programs.conftest import Armillary, BuildingSuperConductor
 
+pytestmark = pytest.mark.usefixtures("wide_screen")
+
 
 def a_share(raw: float | None, normalised: float | None, weight: float) -> dict[str, Any]:
     return {"raw": raw, "normalised": normalised, "weight": weight}
@@ -194,7 +196,7 @@ def test_members_see_no_host() -> None:
         one["host"] = None
     text = text_of(document)
     assert "is ACTIVE, attempt 1 of 1." in text
-    assert "  (hidden)  (hidden)\n" in text
+    assert "  host 1  host 2\n" in text
 
 
 def test_hosts_that_the_scheduler_does_not_know_are_counted() -> None:
@@ -279,7 +281,7 @@ def test_the_nearest_misses_are_told() -> None:
     assert (
         "Nearest misses:\n"
         "  host1 lacks for part _GPU: 2 of VCPU (6 free), HW_GPU\n"
-        "  (hidden) lacks: 2 of VCPU (6 free)\n"
+        "  a host lacks: 2 of VCPU (6 free)\n"
     ) in text
 
 
@@ -416,7 +418,7 @@ def test_zones_are_told_of_before_hosts() -> None:
 def test_a_zone_that_users_may_not_know_is_hidden() -> None:
     """What became of it is told all the same."""
     text = text_of(an_explanation(trace=a_trace(zones=[a_zone("late", [None])])))
-    assert "  (hidden)    did not answer in time\n" in text
+    assert "  a zone    did not answer in time\n" in text
 
 
 def test_a_decision_about_zones_alone_tells_of_no_hosts() -> None:

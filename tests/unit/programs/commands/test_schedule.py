@@ -14,6 +14,8 @@ from tests import builders
 from tests.unit.programs.commands.test_explain import a_busy_trace, a_trace
 from tests.unit.programs.conftest import Armillary, BuildingSuperConductor
 
+pytestmark = pytest.mark.usefixtures("wide_screen")
+
 ONE, TWO = (f"00000000-0000-4000-8000-00000000000{number}" for number in (1, 2))
 NETWORK = "11111111-2222-4333-8444-555555555555"
 
@@ -153,5 +155,5 @@ def test_many_places_are_cut_to_the_screen() -> None:
     places = [a_place(None if n else "h" * 200, None) for n in range(30)]
     lines = list(text_of({"hosts": places, "trace": a_busy_trace()}))
     assert "  … and 20 more: use -f json to see all" in lines
-    assert any(line.startswith("   2  (hidden)") for line in lines)
+    assert any(line.startswith("   2  a host") for line in lines)
     assert max(map(len, lines)) <= 100

@@ -24,7 +24,7 @@ def test_services_are_listed(
 ) -> None:
     """Filters go to the API."""
     conductor.services.append(builders.a_service("host2", up=False))
-    rows = armillary("service", "list", "-f", "json").json
+    rows = armillary("service", "list", "--long", "-f", "json").json
     assert [(row["Host"], row["State"]) for row in rows] == [("host1", "up"), ("host2", "down")]
     assert rows[0]["Version"] == CURRENT_VERSION
     rows = armillary("service", "list", "--host", "host2", "-f", "json").json

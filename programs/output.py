@@ -1,0 +1,208 @@
+"""Commands whose output is a table for people, or its whole values for programs."""
+
+import argparse
+import csv
+import logging
+from collections.abc import Iterable, Iterator, Sequence
+from types import SimpleNamespace
+from typing import Any, TextIO
+
+from cliff import lister, show
+from cliff.columns import FormattableColumn
+from cliff.formatters.base import ListFormatter, SingleFormatter
+from cliff.formatters.commaseparated import CSVLister
+from cliff.formatters.json_format import JSONFormatter
+from cliff.formatters.shell import ShellFormatter
+from cliff.formatters.value import ValueFormatter
+from cliff.formatters.yaml_format import YAMLFormatter
+
+from armillary.table_columns import cells
+from programs import text_table
+from programs.application import WithOptions
+
+TABLE = "table"
+
+
+class Table(ListFormatter, SingleFormatter):
+    """Columns of plain text, as wide as the terminal."""
+
+    def add_argument_group(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument(
+            "--max-width",
+            metavar="N",
+            type=int,
+            help="maximum width of a table in characters, 0: unlimited (default: the terminal's, "
+            f"or {text_table.DEFAULT_SIZE[0]})",
+        )
+
+    def emit_list(
+        self,
+        column_names: Sequence[str],
+        data: Iterable[Sequence[Any]],
+        stdout: TextIO,
+        parsed_args: argparse.Namespace,
+    ) -> None:
+        rows = [list(row) for row in data]
+        right = [isinstance(value, int | float) for value in rows[0]] if rows else []
+        texts = [list(column_names), *([_text(value) for value in row] for row in rows)]
+        _write(stdout, text_table.lines(texts, _width(parsed_args), right=right))
+
+    def emit_one(
+        self,
+        column_names: Sequence[str],
+        data: Sequence[Any],
+        stdout: TextIO,
+        parsed_args: argparse.Namespace,
+    ) -> None:
+        rows = [[name, _text(value)] for name, value in zip(column_names, data, strict=True)]
+        _write(stdout, text_table.lines(rows, _width(parsed_args)))
+
+
+class Csv(CSVLister):
+    """Comma-separated values; what is missing is empty."""
+
+    def emit_list(
+        self,
+        column_names: Sequence[str],
+        data: Iterable[Sequence[Any]],
+        stdout: TextIO,
+        parsed_args: argparse.Namespace,
+    ) -> None:
+        quoting = self.QUOTE_MODES[parsed_args.quote_mode]
+        writer = csv.writer(stdout, quoting=quoting, lineterminator="\n", escapechar="\\")
+        writer.writerow(column_names)
+        writer.writerows([_plain(value) for value in row] for row in data)
+
+
+class Value(ValueFormatter):
+    """Values alone; what is missing is empty."""
+
+    def emit_list(
+        self,
+        column_names: Sequence[str],
+        data: Iterable[Sequence[Any]],
+        stdout: TextIO,
+        parsed_args: argparse.Namespace,
+    ) -> None:
+        _write(stdout, (" ".join(str(_plain(value)) for value in row) for row in data))
+
+    def emit_one(
+        self,
+        column_names: Sequence[str],
+        data: Sequence[Any],
+        stdout: TextIO,
+        parsed_args: argparse.Namespace,
+    ) -> None:
+        _write(stdout, (str(_plain(value)) for value in data))
+
+
+class Shell(ShellFormatter):
+    """Assignments for a shell; what is missing is empty."""
+
+    def emit_one(
+        self,
+        column_names: Sequence[str],
+        data: Sequence[Any],
+        stdout: TextIO,
+        parsed_args: argparse.Namespace,
+    ) -> None:
+        super().emit_one(column_names, [_plain(value) for value in data], stdout, parsed_args)
+
+
+class Formats:
+    """The formats of one kind of output, as cliff asks for them.
+
+    Cliff's own way to find them reads the metadata of all installed distributions.
+    """
+
+    def __init__(self, **formatters: ListFormatter | SingleFormatter) -> None:
+        self._formatters = formatters
+
+    def names(self) -> list[str]:
+        return list(self._formatters)
+
+    def __getitem__(self, name: str) -> SimpleNamespace:
+        return SimpleNamespace(obj=self._formatters[name])
+
+    def __iter__(self) -> Iterator[SimpleNamespace]:
+        return map(self.__getitem__, self._formatters)
+
+
+class Lister(WithOptions, lister.Lister):
+    """A command that shows a table with one row per item; ``-c`` selects columns."""
+
+    log = logging.getLogger("programs")
+
+    def _load_formatter_plugins(self) -> Any:
+        return Formats(
+            table=Table(), json=JSONFormatter(), csv=Csv(), value=Value(), yaml=YAMLFormatter()
+        )
+
+    def produce_output(
+        self,
+        parsed_args: argparse.Namespace,
+        column_names: Sequence[str],
+        data: Iterable[Sequence[Any]],
+    ) -> int:
+        rows = [_cells(row) for row in data]
+        if not rows and parsed_args.formatter == TABLE:
+            self.app.stderr.write(f"No {items_of(self.cmd_name or '')} found.\n")
+            return 0
+        return super().produce_output(parsed_args, column_names, rows)
+
+
+class ShowOne(WithOptions, show.ShowOne):
+    """A command that shows one item, with one row per field."""
+
+    def _load_formatter_plugins(self) -> Any:
+        return Formats(
+            table=Table(), json=JSONFormatter(), shell=Shell(), value=Value(), yaml=YAMLFormatter()
+        )
+
+    def produce_output(
+        self, parsed_args: argparse.Namespace, column_names: Sequence[str], data: Iterable[Any]
+    ) -> int:
+        return super().produce_output(parsed_args, column_names, _cells(data))
+
+
+def items_of(command: str) -> str:
+    """Return what a command lists: ``server list`` lists servers, ``server events`` its events."""
+    noun = command.removesuffix(" list")
+    if noun == command or noun.endswith("ss"):
+        return f"{noun}es" if noun.endswith("ss") else noun
+    return f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+
+
+def _cells(values: Iterable[Any]) -> tuple[Any, ...]:
+    """Return values as table cells; empty text stays what it is for programs."""
+    row = tuple(values)
+    return tuple(
+        value if value == "" else cell for value, cell in zip(row, cells(row), strict=True)
+    )
+
+
+def _write(stdout: TextIO, lines: Iterable[str]) -> None:
+    stdout.writelines(f"{line}\n" for line in lines)
+
+
+def _width(parsed_args: argparse.Namespace) -> int | None:
+    if parsed_args.max_width is None:
+        return text_table.screen_width()
+    return parsed_args.max_width if parsed_args.max_width > 0 else None
+
+
+def _text(value: Any) -> str:
+    return value.human_readable() if isinstance(value, FormattableColumn) else str(value)
+
+
+def _plain(value: Any) -> Any:
+    """Return a value for a cell of a file: no None, no Python."""
+    if isinstance(value, FormattableColumn):
+        value = value.machine_readable()
+    if value is None:
+        return ""
+    if isinstance(value, dict):
+        return ", ".join(f"{key}={_plain(one)}" for key, one in sorted(value.items()))
+    if isinstance(value, list | tuple):
+        return ", ".join(str(_plain(one)) for one in value)
+    return value

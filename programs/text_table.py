@@ -1,0 +1,92 @@
+"""Tables as plain text: aligned columns that fit the terminal."""
+
+import shutil
+import textwrap
+import unicodedata
+from collections.abc import Iterator, Sequence
+
+GAP = "  "
+COLUMN_WIDTH_MIN = 8
+"""Columns are not narrowed below this."""
+NOTHING = "-"
+DEFAULT_SIZE = (80, 24)
+
+
+def screen_width() -> int:
+    """Return the width of the terminal: 80 without one, unless COLUMNS is set."""
+    return shutil.get_terminal_size(DEFAULT_SIZE).columns
+
+
+def lines(
+    rows: Sequence[Sequence[str]], width: int | None, *, right: Sequence[bool] = ()
+) -> Iterator[str]:
+    """Yield rows as lines; long cells are wrapped so that a row fits ``width``.
+
+    ``right`` says for each column whether it is aligned to the right.
+    """
+    parts = [[cell.splitlines() or [NOTHING] for cell in row] for row in rows]
+    widths = _fitted(list(zip(*parts, strict=True)), width)
+    for row in parts:
+        wrapped = [
+            [part for line in cell for part in _wrapped(line, wide)]
+            for cell, wide in zip(row, widths, strict=True)
+        ]
+        for number in range(max(map(len, wrapped))):
+            cells = [cell[number] if number < len(cell) else "" for cell in wrapped]
+            padded = (
+                _padded(cell, wide, is_right=column < len(right) and right[column])
+                for column, (cell, wide) in enumerate(zip(cells, widths, strict=True))
+            )
+            yield GAP.join(padded).rstrip()
+
+
+def _fitted(columns: Sequence[Sequence[Sequence[str]]], width: int | None) -> list[int]:
+    """Return widths of columns: the widest are narrowed until all fit.
+
+    Columns of several words are narrowed first. A table that cannot fit keeps its own width: its
+    rows stay one line each.
+    """
+    natural = [max(_cells_of(line) for cell in column for line in cell) for column in columns]
+    excess = sum(natural) + len(GAP) * (len(natural) - 1) - (width or 0)
+    if width is None or excess <= 0:
+        return natural
+    words = [
+        max(_cells_of(word) for cell in column for line in cell for word in line.split() or [""])
+        for column in columns
+    ]
+    widths = list(natural)
+    for least in (words, [COLUMN_WIDTH_MIN] * len(words)):
+        while excess > 0:
+            room, widest = max(
+                (wide if wide > floor else 0, number)
+                for number, (wide, floor) in enumerate(zip(widths, least, strict=True))
+            )
+            if not room:
+                break
+            widths[widest] -= 1
+            excess -= 1
+    return natural if excess > 0 else widths
+
+
+def _wrapped(line: str, width: int) -> list[str]:
+    if _cells_of(line) <= width:
+        return [line]
+    return textwrap.wrap(line, width, break_on_hyphens=False) or [""]
+
+
+def _padded(text: str, width: int, *, is_right: bool) -> str:
+    space = " " * (width - _cells_of(text))
+    return f"{space}{text}" if is_right else f"{text}{space}"
+
+
+def _cells_of(text: str) -> int:
+    """Return how many columns of a terminal a text takes."""
+    if text.isascii():
+        return len(text)
+    return sum(_cells_of_character(character) for character in text)
+
+
+def _cells_of_character(character: str) -> int:
+    if unicodedata.combining(character):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1

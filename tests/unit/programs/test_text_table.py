@@ -1,0 +1,38 @@
+"""Tables as plain text."""
+
+from __future__ import annotations
+
+import pytest
+
+from programs import text_table
+
+ROWS = [["name", "reason"], ["web", "the disk of this host is nearly full"], ["db", ""]]
+
+
+def test_long_cells_are_wrapped_at_words() -> None:
+    """The column of several words is narrowed, not that of names; what is missing is a dash."""
+    assert list(text_table.lines(ROWS, 24)) == [
+        "name  reason",
+        "web   the disk of this",
+        "      host is nearly",
+        "      full",
+        "db    -",
+    ]
+
+
+@pytest.mark.parametrize("width", [None, 80])
+def test_a_table_that_fits_has_its_own_width(width: int | None) -> None:
+    """One line a row."""
+    assert list(text_table.lines(ROWS, width))[1] == "web   the disk of this host is nearly full"
+
+
+def test_a_table_that_cannot_fit_keeps_a_line_for_each_row() -> None:
+    """Words are broken only where that is enough."""
+    rows = [[f"column-number-{number}" for number in range(12)]]
+    assert len(list(text_table.lines(rows, 80))) == 1
+
+
+def test_wide_characters_take_two_columns() -> None:
+    """Those that combine take none."""
+    rows = [["\u4e2d\u6587", "x"], ["e\u0301", "x"]]
+    assert list(text_table.lines(rows, 80)) == ["\u4e2d\u6587  x", "e\u0301     x"]
