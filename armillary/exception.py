@@ -313,6 +313,24 @@ class DecisionNotFound(NotFound):
     )
 
 
+class AccountNotFound(NotFound):
+    """The built-in identity has no such user, project or role."""
+
+    template = "Could not find %(kind)s: %(account)s."
+
+
+class AccountExists(Exists, Conflict):
+    """Names of users, projects and roles are unique."""
+
+    template = "A %(kind)s with the %(field)s %(value)s already exists."
+
+
+class AccountFixed(Forbidden):
+    """An entry of the token file, which is changed there alone."""
+
+    template = "The %(kind)s %(account)s is in the token file: change it there."
+
+
 class FlavorNotFound(NotFound):
     """No flavor has this id or name."""
 

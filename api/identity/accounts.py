@@ -1,4 +1,4 @@
-"""Users, projects, roles and what else clients look up by name, from the token file."""
+"""Users, projects, roles and what else clients look up by name."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class Collection:
     def index(self, call: Call) -> Answer:
         """List the objects."""
         items = [item for item in self.list(call) if _matches(item, call.query)]
-        return Answer(_listed(call, self.plural, items))
+        return Answer(listed(call, self.plural, items))
 
     def show(self, call: Call) -> Answer:
         """Show one object."""
@@ -36,19 +36,17 @@ class Collection:
 
 
 def _users(call: Call) -> Iterable[Document]:
-    return (_user(call, user) for user in call.identity.accounts().users.values())
+    return (user_document(call, user) for user in call.identity.accounts().users.values())
 
 
 def _projects(call: Call) -> Iterable[Document]:
-    return (_project(call, project) for project in call.identity.accounts().projects.values())
+    return (
+        project_document(call, project) for project in call.identity.accounts().projects.values()
+    )
 
 
 def _roles(call: Call) -> Iterable[Document]:
-    for role in call.identity.accounts().roles:
-        yield {
-            "id": role, "name": role, "domain_id": None, "description": None, "options": {},
-            "links": {"self": f"{call.root}/roles/{role}"},
-        }  # fmt: skip
+    return (role_document(call, role) for role in call.identity.accounts().roles)
 
 
 def _domains(call: Call) -> Iterable[Document]:
@@ -114,12 +112,12 @@ def projects_of_user(call: Call) -> Answer:
 
 def own_domains(call: Call) -> Answer:
     """List the domains for which the caller can get a token: none."""
-    return Answer(_listed(call, "domains", []))
+    return Answer(listed(call, "domains", []))
 
 
 def groups_of_user(call: Call) -> Answer:
     """List the groups of a user: there are none."""
-    return Answer(_listed(call, "groups", []))
+    return Answer(listed(call, "groups", []))
 
 
 def role_assignments(call: Call) -> Answer:
@@ -134,7 +132,7 @@ def role_assignments(call: Call) -> Answer:
         for role in roles
         if call.query.get("role.id") in (None, role)
     ]
-    return Answer(_listed(call, "role_assignments", found))
+    return Answer(listed(call, "role_assignments", found))
 
 
 def _projects_of(call: Call, user_id: str) -> Answer:
@@ -142,19 +140,31 @@ def _projects_of(call: Call, user_id: str) -> Answer:
     user = accounts.users.get(user_id)
     if user is None:
         raise exception.NotFound(f"Could not find user: {user_id}.")
-    projects = [_project(call, project) for project in accounts.projects_of(user)]
-    return Answer(_listed(call, "projects", [p for p in projects if _matches(p, call.query)]))
+    projects = [project_document(call, project) for project in accounts.projects_of(user)]
+    return Answer(listed(call, "projects", [p for p in projects if _matches(p, call.query)]))
 
 
-def _user(call: Call, user: User) -> Document:
+def role_document(call: Call, role: str) -> Document:
+    """Return a role as answers show it."""
     return {
+        "id": role, "name": role, "domain_id": None, "description": None, "options": {},
+        "links": {"self": f"{call.root}/roles/{role}"},
+    }  # fmt: skip
+
+
+def user_document(call: Call, user: User) -> Document:
+    """Return a user as answers show one; email and description if there are any."""
+    more = {"email": user.email, "description": user.description}
+    return {
+        **{name: value for name, value in more.items() if value is not None},
         "id": user.id, "name": user.name, "domain_id": DOMAIN_ID, "enabled": user.is_enabled,
         "default_project_id": user.default_project_id, "password_expires_at": None, "options": {},
         "links": {"self": f"{call.root}/users/{user.id}"},
     }  # fmt: skip
 
 
-def _project(call: Call, project: Project) -> Document:
+def project_document(call: Call, project: Project) -> Document:
+    """Return a project as answers show one."""
     return {
         "id": project.id, "name": project.name, "description": project.description,
         "domain_id": DOMAIN_ID, "parent_id": DOMAIN_ID, "enabled": project.is_enabled,
@@ -188,6 +198,7 @@ def _matches(item: Mapping[str, Any], query: Mapping[str, Any]) -> bool:
     )
 
 
-def _listed(call: Call, plural: str, items: list[Document]) -> Document:
+def listed(call: Call, plural: str, items: list[Document]) -> Document:
+    """Return a list as answers show it."""
     links = {"self": f"{call.root}/{plural}", "next": None, "previous": None}
     return {plural: items, "links": links}

@@ -3,6 +3,7 @@
 from typing import Any
 
 from armillary.identity import passwords
+from armillary.identity.accounts import DOMAIN_ID, ID_PATTERN
 
 Schema = dict[str, Any]
 
@@ -31,6 +32,51 @@ _SCOPE = _object(
         "domain": _DOMAIN,
         "system": {"type": "object"},
     }
+)
+
+_NAME: Schema = {"type": "string", "minLength": 1, "maxLength": 255, "format": "name"}
+_PASSWORD: Schema = {"type": "string", "minLength": 1, "maxLength": passwords.CHARACTERS_MAX}
+_DESCRIPTION: Schema = {"type": ["string", "null"], "maxLength": 4096}
+_DOMAIN_ID: Schema = {"enum": [DOMAIN_ID, None]}
+_USER_FIELDS = {
+    "name": _NAME,
+    "password": {**_PASSWORD, "type": ["string", "null"]},
+    "email": {"type": ["string", "null"], "maxLength": 255},
+    "description": _DESCRIPTION,
+    "enabled": {"type": "boolean"},
+    "default_project_id": {"type": ["string", "null"], "maxLength": 255},
+    "domain_id": _DOMAIN_ID,
+}
+_PROJECT_FIELDS = {
+    "name": _NAME,
+    "description": _DESCRIPTION,
+    "enabled": {"type": "boolean"},
+    "domain_id": _DOMAIN_ID,
+    "parent_id": _DOMAIN_ID,
+    "is_domain": {"const": False},
+    "tags": {"type": "array", "maxItems": 0},
+}
+
+CREATE_USER = _object({"user": _object(_USER_FIELDS, "name")}, "user")
+UPDATE_USER = _object({"user": _object(_USER_FIELDS)}, "user")
+CHANGE_PASSWORD = _object(
+    {
+        "user": _object(
+            {"password": _PASSWORD, "original_password": _PASSWORD}, "password", "original_password"
+        )
+    },
+    "user",
+)
+CREATE_PROJECT = _object({"project": _object(_PROJECT_FIELDS, "name")}, "project")
+UPDATE_PROJECT = _object({"project": _object(_PROJECT_FIELDS)}, "project")
+CREATE_ROLE = _object(
+    {
+        "role": _object(
+            {"name": {"type": "string", "pattern": ID_PATTERN}, "domain_id": {"const": None}},
+            "name",
+        )
+    },
+    "role",
 )
 
 CREATE_TOKEN = _object(

@@ -8,6 +8,8 @@ VALIDATE_TOKEN = "identity:validate_token"  # noqa: S105 - names of rules
 REVOKE_TOKEN = "identity:revoke_token"  # noqa: S105
 OWN = "identity:get_own"
 LIST = "identity:list_accounts"
+CHANGE = "identity:change_accounts"
+CHANGE_PASSWORD = "identity:change_password"  # noqa: S105
 GET_USER = "identity:get_user"
 GET_PROJECT = "identity:get_project"
 GET_CATALOG = "identity:get_catalog"
@@ -41,7 +43,31 @@ RULES = [
             ("GET", "/v3/roles"),
             ("GET", "/v3/roles/{id}"),
             ("GET", "/v3/role_assignments"),
+            ("GET", "/v3/projects/{project_id}/users/{user_id}/roles"),
         ],
+    ),
+    rule(
+        CHANGE,
+        ADMIN,
+        "Create, change and delete users, projects, roles, and who has which role.",
+        [
+            ("POST", "/v3/users"),
+            ("PATCH", "/v3/users/{user_id}"),
+            ("DELETE", "/v3/users/{user_id}"),
+            ("POST", "/v3/projects"),
+            ("PATCH", "/v3/projects/{project_id}"),
+            ("DELETE", "/v3/projects/{project_id}"),
+            ("POST", "/v3/roles"),
+            ("DELETE", "/v3/roles/{id}"),
+            ("PUT", "/v3/projects/{project_id}/users/{user_id}/roles/{role_id}"),
+            ("DELETE", "/v3/projects/{project_id}/users/{user_id}/roles/{role_id}"),
+        ],
+    ),
+    rule(
+        CHANGE_PASSWORD,
+        "user_id:%(user_id)s",
+        "Change one's own password.",
+        [("POST", "/v3/users/{user_id}/password")],
     ),
     rule(
         GET_USER,

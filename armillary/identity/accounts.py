@@ -1,4 +1,4 @@
-"""Users and projects of the token file."""
+"""Users and projects, and how the token file lists them."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -69,6 +69,8 @@ class User:
     password: str | None = None
     default_project_id: str | None = None
     is_enabled: bool = True
+    email: str | None = None
+    description: str | None = None
     roles: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
@@ -88,16 +90,19 @@ def with_implied_roles(roles: Iterable[str]) -> list[str]:
 class Accounts:
     """All users and projects, by id; names are unique within each kind."""
 
-    def __init__(self, users: Iterable[User], projects: Iterable[Project]) -> None:
+    def __init__(
+        self, users: Iterable[User], projects: Iterable[Project], roles: Iterable[str] = ()
+    ) -> None:
         self.users = {user.id: user for user in users}
         self.projects = {project.id: project for project in projects}
+        self._more_roles = set(roles)
 
     @property
     def roles(self) -> list[str]:
         """Names of all roles: those known to the policies, and those that users have."""
         given = {role for user in self.users.values() for roles in user.roles.values()
                  for role in roles}  # fmt: skip
-        return sorted(given | {"admin", "member", "reader"})
+        return sorted(given | self._more_roles | {"admin", "member", "reader"})
 
     def find_user(self, *, id: str | None = None, name: str | None = None) -> User | None:  # noqa: A002
         """Return the user with this id, or with this name."""
@@ -135,7 +140,7 @@ def make_accounts(content: Mapping[str, Any], bearers: Iterable[Bearer]) -> Acco
         merged = {**user.roles, project_id: (*user.roles.get(project_id, ()), *roles)}
         users[user_id] = User(
             user.id, user.name, user.password, user.default_project_id or project_id,
-            user.is_enabled, merged,
+            user.is_enabled, roles=merged,
         )  # fmt: skip
     return Accounts(users.values(), projects.values())
 
@@ -172,7 +177,7 @@ def _users(content: Mapping[str, Any], projects: dict[str, Project]) -> dict[str
             _password(entry, place),
             _default_project_id(entry, projects, place),
             entry.get("enabled", True),
-            {projects[name].id: tuple(roles) for name, roles in granted.items()},
+            roles={projects[name].id: tuple(roles) for name, roles in granted.items()},
         )
         _require_new(user, users.values(), place)
         users[user.id] = user

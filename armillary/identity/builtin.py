@@ -13,6 +13,7 @@ from armillary import exception
 from armillary.identity import passwords
 from armillary.identity.accounts import Accounts, Project, User
 from armillary.identity.signed_tokens import Claims, SignedTokens
+from armillary.identity.stored_accounts import FILE, StoredAccounts
 from armillary.identity.token_file import FileToken, TokenFile
 
 FILE_AUDIT_ID = "token-file"
@@ -39,12 +40,14 @@ class BuiltInIdentity:
         self,
         file: TokenFile,
         signed: SignedTokens,
+        stored: StoredAccounts,
         *,
         lifetime_seconds: int,
         clock: Callable[[], float],
     ) -> None:
         self.file = file
         self.signed = signed
+        self.stored = stored
         self._lifetime_seconds = lifetime_seconds
         self._clock = clock
 
@@ -57,16 +60,18 @@ class BuiltInIdentity:
             raise exception.ConfigurationError(
                 reason="[api] token_file must be set with auth_strategy = token_file"
             )
+        directory = Path(conf.identity.state_dir)
         return cls(
             TokenFile(Path(conf.api.token_file)),
-            SignedTokens(Path(conf.identity.state_dir), clock),
+            SignedTokens(directory, clock),
+            StoredAccounts(directory / FILE),
             lifetime_seconds=conf.identity.token_lifetime_seconds,
             clock=clock,
         )
 
     def accounts(self) -> Accounts:
         """Return the users and projects of now."""
-        return self.file.accounts()
+        return self.stored.merged_with(self.file.accounts())
 
     def find(self, token: str) -> Holder | None:
         """Return who holds a valid token, None for any other.

@@ -1,0 +1,156 @@
+"""Changes of users, projects, roles and who has which; those of the token file are fixed."""
+
+from typing import Any
+
+from api.identity import accounts
+from api.identity.call import Call
+from armillary import exception
+from armillary.http.call import Answer
+from armillary.identity import passwords
+from armillary.identity.accounts import Project, User
+
+_USER_FIELDS = {
+    "name": "name",
+    "email": "email",
+    "description": "description",
+    "enabled": "is_enabled",
+    "default_project_id": "default_project_id",
+}
+_PROJECT_FIELDS = {"name": "name", "description": "description", "enabled": "is_enabled"}
+
+
+def create_user(call: Call) -> Answer:
+    """Create a user, who has no role yet."""
+    wanted = call.body["user"]
+    user = User(id="", **_user_values(wanted))
+    return _user(call, call.identity.stored.add_user(call.identity.file.accounts(), user))
+
+
+def update_user(call: Call) -> Answer:
+    """Change a user."""
+    values = _user_values(call.body["user"])
+    listed, user_id = call.identity.file.accounts(), call.path["user_id"]
+    return _user(call, call.identity.stored.update_user(listed, user_id, values))
+
+
+def delete_user(call: Call) -> Answer:
+    """Delete a user; the tokens end."""
+    call.identity.stored.remove_user(call.identity.file.accounts(), call.path["user_id"])
+    return Answer()
+
+
+def change_password(call: Call) -> Answer:
+    """Change one's own password, which has to be known."""
+    wanted, user_id = call.body["user"], call.path["user_id"]
+    user = call.identity.accounts().users.get(user_id)
+    line = user.password if user is not None else None
+    guard = call.site.guard
+    with guard.attempt(user_id, call.client):
+        if not passwords.is_right(
+            wanted["original_password"], line or passwords.HASH_FOR_UNKNOWN_USERS
+        ):
+            guard.failed(user_id, call.client)
+            raise exception.Unauthorized("The original password is wrong", user=user_id)
+        values = {"password": passwords.hash_password(wanted["password"])}
+    call.identity.stored.update_user(call.identity.file.accounts(), user_id, values)
+    return Answer()
+
+
+def create_project(call: Call) -> Answer:
+    """Create a project, in which no user has a role yet."""
+    project = Project(id="", **_project_values(call.body["project"]))
+    return _project(call, call.identity.stored.add_project(call.identity.file.accounts(), project))
+
+
+def update_project(call: Call) -> Answer:
+    """Change a project."""
+    values = _project_values(call.body["project"])
+    listed, project_id = call.identity.file.accounts(), call.path["project_id"]
+    return _project(call, call.identity.stored.update_project(listed, project_id, values))
+
+
+def delete_project(call: Call) -> Answer:
+    """Delete a project; tokens for it end, its servers stay."""
+    call.identity.stored.remove_project(call.identity.file.accounts(), call.path["project_id"])
+    return Answer()
+
+
+def create_role(call: Call) -> Answer:
+    """Create a role, for a policy that asks for it; its id is its name."""
+    name = call.body["role"]["name"]
+    call.identity.stored.add_role(call.identity.file.accounts(), name)
+    return Answer({"role": accounts.role_document(call, name)})
+
+
+def delete_role(call: Call) -> Answer:
+    """Delete a role; no user has it any more."""
+    call.identity.stored.remove_role(call.identity.file.accounts(), call.path["id"])
+    return Answer()
+
+
+def grants(call: Call) -> Answer:
+    """List the roles of a user in a project."""
+    found = [accounts.role_document(call, role) for role in _roles(call)]
+    return Answer(accounts.listed(call, "roles", found))
+
+
+def check_grant(call: Call) -> Answer:
+    """Answer whether a user has a role in a project."""
+    if call.path["role_id"] not in _roles(call):
+        raise exception.AccountNotFound(kind="role assignment", account=call.path["role_id"])
+    return Answer()
+
+
+def grant(call: Call) -> Answer:
+    """Give a user a role in a project."""
+    role = call.path["role_id"]
+    if role not in call.identity.accounts().roles:
+        raise exception.AccountNotFound(kind="role", account=role)
+    if role not in _roles(call):
+        call.identity.stored.grant(call.path["user_id"], call.path["project_id"], role)
+    return Answer()
+
+
+def withdraw(call: Call) -> Answer:
+    """Take a role in a project from a user."""
+    _roles(call)
+    ids = [call.path[name] for name in ("user_id", "project_id", "role_id")]
+    call.identity.stored.withdraw(call.identity.file.accounts(), *ids)
+    return Answer()
+
+
+def _roles(call: Call) -> tuple[str, ...]:
+    """Return the roles of the path's user in the path's project."""
+    known = call.identity.accounts()
+    user = known.users.get(call.path["user_id"])
+    if user is None:
+        raise exception.AccountNotFound(kind="user", account=call.path["user_id"])
+    if call.path["project_id"] not in known.projects:
+        raise exception.AccountNotFound(kind="project", account=call.path["project_id"])
+    return user.roles.get(call.path["project_id"], ())
+
+
+def _given(names: dict[str, str], wanted: dict[str, Any]) -> dict[str, Any]:
+    return {field: wanted[name] for name, field in names.items() if name in wanted}
+
+
+def _user_values(wanted: dict[str, Any]) -> dict[str, Any]:
+    values = _given(_USER_FIELDS, wanted)
+    if wanted.get("password") is not None:
+        values["password"] = passwords.hash_password(wanted["password"])
+    return values
+
+
+def _project_values(wanted: dict[str, Any]) -> dict[str, Any]:
+    values = _given(_PROJECT_FIELDS, wanted)
+    if "description" in values:
+        values["description"] = values["description"] or ""
+    return values
+
+
+def _user(call: Call, user: User) -> Answer:
+    return Answer({"user": accounts.user_document(call, user)})
+
+
+def _project(call: Call, project: Project) -> Answer:
+    return Answer({"project": accounts.project_document(call, project)})
