@@ -7,8 +7,7 @@ instance's entry are written in the same transaction as its answer.
 import dataclasses
 import json
 import sqlite3
-from collections.abc import Mapping
-from typing import Any, cast
+from typing import cast
 
 from compute_agent.host.instance_topology import InstancePlacement
 from compute_agent.journal.journal import (
@@ -23,7 +22,7 @@ from compute_agent.journal.journal import (
 from objects.base import ArmillaryObject
 from objects.instance import Instance
 from objects.instance_fault import InstanceFault
-from objects.instances.instance_command import InstanceCommand
+from objects.instances.instance_command import NO_ANSWER, CommandAnswer, InstanceCommand
 from objects.request_spec import RequestSpec
 
 Key = tuple[str, str]
@@ -134,11 +133,11 @@ class CommandLog:
         command: InstanceCommand,
         change: Change,
         *,
-        answer: Mapping[str, Any] | None = None,
+        answer: CommandAnswer = NO_ANSWER,
         fault: InstanceFault | None = None,
     ) -> bool:
         """Record and report the result of a command; False if another superseded it."""
-        result = Result(answer=answer or {}, fault=fault)
+        result = Result(answer=answer, fault=fault)
         with self._journal.transaction() as cursor:
             if not self._is_open(cursor, command):
                 return False

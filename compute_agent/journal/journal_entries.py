@@ -4,12 +4,13 @@ import dataclasses
 import enum
 import functools
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, Self
 
 from compute_agent.host.instance_topology import InstancePlacement, PlacementWanted
 from objects.instance import Instance
 from objects.instance_fault import InstanceFault
+from objects.instances.instance_command import NO_ANSWER, CommandAnswer
 
 TEXTS_CACHED_MAX = 4096
 """Number of parsed texts to cache; entries are read often but change seldom."""
@@ -111,19 +112,19 @@ class Result:
     exit_code: int | None = None
     retry: bool = False
     fault: InstanceFault | None = None
-    answer: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-    """The answer to a command, as plain JSON."""
+    answer: CommandAnswer = NO_ANSWER
 
     def to_text(self) -> str:
         plain = {"power_state": self.power_state, "exit_code": self.exit_code, "retry": self.retry}
         fault = None if self.fault is None else self.fault.obj_to_primitive()
-        return json.dumps({**plain, "fault": fault, "answer": dict(self.answer)})
+        return json.dumps({**plain, "fault": fault, "answer": dataclasses.asdict(self.answer)})
 
     @classmethod
     def from_text(cls, text: str) -> Self:
         plain = json.loads(text)
         if plain["fault"] is not None:
             plain["fault"] = InstanceFault.obj_from_primitive(plain["fault"])
+        plain["answer"] = CommandAnswer(**plain["answer"])
         return cls(**plain)
 
 

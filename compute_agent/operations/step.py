@@ -14,7 +14,7 @@ from compute_agent.journal.command_log import NO_CHANGE, Change
 from compute_agent.journal.journal import Entry, State
 from compute_agent.virt.driver import ComputeDriver, GuestInfo, LiveWatch
 from objects.instance import Instance
-from objects.instances.instance_command import InstanceCommand
+from objects.instances.instance_command import NO_ANSWER, CommandAnswer, InstanceCommand
 
 RUNNING = "running"
 
@@ -72,11 +72,11 @@ class Outcome:
     """The change to the journal entry, and the answer for the conductor."""
 
     change: Change = NO_CHANGE
-    answer: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    answer: CommandAnswer = NO_ANSWER
 
     @classmethod
     def of(cls, guest: GuestInfo, change: Change = NO_CHANGE) -> Self:
         """Return a change with the guest's state, and its power state as the answer."""
         state = State.RUNNING if guest.power_state == RUNNING else State.ENDED
         change = dataclasses.replace(change, state=state, exit_code=guest.exit_code)
-        return cls(change, {"power_state": guest.power_state, "exit_code": guest.exit_code})
+        return cls(change, CommandAnswer(guest.power_state, guest.exit_code))

@@ -9,7 +9,7 @@ from compute_agent.journal.command_log import Change
 from compute_agent.journal.journal import State
 from compute_agent.operations.step import Outcome, Step, Superseded
 from compute_agent.virt.driver import GuestInfo
-from objects.instances.instance_command import Verb
+from objects.instances.instance_command import CommandAnswer, Verb
 
 # A guest that stays on its host -------------------------------------------------------------------
 
@@ -137,7 +137,7 @@ def prepare_live(step: Step) -> Outcome:
     """Claim resources, and prepare to receive a running guest."""
     place = _claim_arrival(step)
     destination = step.driver.prepare_live(step.instance, place, step.arguments.get("source") or {})
-    return Outcome(answer={"destination": destination})
+    return Outcome(answer=CommandAnswer(destination=destination))
 
 
 def complete_live(step: Step) -> Outcome:
@@ -152,7 +152,7 @@ def complete_live(step: Step) -> Outcome:
 def detach(step: Step) -> Outcome:
     """Power the guest off, and return what the destination needs to take it over."""
     migration_payload = step.driver.detach(step.uuid, grace_seconds=step.grace_seconds)
-    return Outcome(Change(state=State.LEAVING), {"migration_payload": migration_payload})
+    return Outcome(Change(state=State.LEAVING), CommandAnswer(migration_payload=migration_payload))
 
 
 def keep(step: Step) -> Outcome:
@@ -177,7 +177,7 @@ def drop(step: Step) -> Outcome:
 
 def describe_live(step: Step) -> Outcome:
     """Return what a destination must know about a running guest."""
-    return Outcome(answer={"source": step.driver.describe_live(step.uuid)})
+    return Outcome(answer=CommandAnswer(source=step.driver.describe_live(step.uuid)))
 
 
 def live_migrate(step: Step) -> Outcome:

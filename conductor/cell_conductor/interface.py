@@ -1,7 +1,6 @@
 """RPC interfaces of a cell: of its conductor, and of its host states."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from armillary.context import RequestContext
 from objects.base import ArmillaryObject, Primitive
@@ -13,7 +12,7 @@ from objects.instance import Instance
 from objects.instance_fault import InstanceFault
 from objects.instances.build_request import BuildRequest
 from objects.instances.instance_action import InstanceAction
-from objects.instances.instance_command import BuiltReport, InstanceCommand
+from objects.instances.instance_command import BuiltReport, CommandAnswer, InstanceCommand
 from objects.instances.migration import Migration
 from objects.instances.operation_arguments import CellOperation
 from objects.instances.server_answers import InstanceMarker
@@ -182,7 +181,7 @@ class CellConductorAPI(Interface):
         migration_uuid: str,
         sequence: int,
         *,
-        answer: Mapping[str, Any],
+        answer: CommandAnswer,
         fault: InstanceFault | None,
     ) -> str:
         """Process the answer of another cell's host to a command; return "accepted" or "stale"."""
@@ -381,7 +380,7 @@ class CellConductorAPI(Interface):
         instance_uuid: str,
         sequence: int,
         *,
-        answer: Mapping[str, Any],
+        answer: CommandAnswer,
         fault: InstanceFault | None,
     ) -> str:
         """Report the result of a command; ``fault`` gives the reason of a failure.

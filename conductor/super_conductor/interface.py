@@ -1,7 +1,6 @@
 """RPC interface of the super conductor."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from armillary.context import RequestContext
 from objects.aggregate import Aggregate, AggregateChanges
@@ -22,7 +21,7 @@ from objects.instance import Instance
 from objects.instance_fault import InstanceFault
 from objects.instances.explanation import DryRun, Explanation
 from objects.instances.instance_action import InstanceAction
-from objects.instances.instance_command import InstanceCommand
+from objects.instances.instance_command import CommandAnswer, InstanceCommand
 from objects.instances.instance_group import InstanceGroup
 from objects.instances.new_servers import DryRunRequest, NewServers
 from objects.instances.operation_arguments import OperationArguments
@@ -523,7 +522,7 @@ class SuperConductorAPI(Interface):
         migration_uuid: str,
         sequence: int,
         *,
-        answer: Mapping[str, Any],
+        answer: CommandAnswer,
         fault: InstanceFault | None,
     ) -> str:
         """Send the other cell the answer to its command; return "accepted" or "stale"."""

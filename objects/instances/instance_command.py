@@ -1,6 +1,7 @@
 """InstanceCommand: a command to a host's agent, one step of an operation on an instance."""
 
 import enum
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,6 +56,23 @@ class InstanceCommand(base.ArmillaryObject):
     sequence: int = fields.IntegerField()
     arguments: dict[str, Any] = fields.JSONField(default={})
     request_spec: RequestSpec | None = fields.ObjectField("RequestSpec", nullable=True)
+
+
+@dataclass(frozen=True, slots=True)
+class CommandAnswer:
+    """What a host answers to a command; each verb sets its own fields.
+
+    The mappings are its driver's: a driver of the same kind reads them on another host.
+    """
+
+    power_state: str | None = None
+    exit_code: int | None = None
+    migration_payload: Mapping[str, Any] | None = None
+    source: Mapping[str, Any] | None = None
+    destination: Mapping[str, Any] | None = None
+
+
+NO_ANSWER = CommandAnswer()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """Reports and requests of compute agents; each may speak for its own hosts only."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from armillary.context import RequestContext
@@ -19,7 +19,7 @@ from objects.hosts.compute_node import ComputeNode
 from objects.hosts.host_answers import NodeReportResult
 from objects.instance import Instance
 from objects.instance_fault import InstanceFault
-from objects.instances.instance_command import BuiltReport
+from objects.instances.instance_command import BuiltReport, CommandAnswer
 
 
 class AgentEndpoints(BackgroundTasks):
@@ -41,7 +41,7 @@ class AgentEndpoints(BackgroundTasks):
         host: str,
         instance_uuid: str,
         sequence: int,
-        answer: Mapping[str, Any],
+        answer: CommandAnswer,
         fault: InstanceFault | None,
     ) -> str:
         found, leases = self._operations.answers.answered(

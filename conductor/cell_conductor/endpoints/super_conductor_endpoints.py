@@ -1,8 +1,7 @@
 """Requests of the super conductor, on its own behalf and on behalf of another cell."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 from oslo_config import cfg
 
@@ -23,7 +22,7 @@ from objects.instance import Instance
 from objects.instance_fault import InstanceFault
 from objects.instances.build_request import BuildRequest
 from objects.instances.instance_action import InstanceAction
-from objects.instances.instance_command import InstanceCommand
+from objects.instances.instance_command import CommandAnswer, InstanceCommand
 from objects.instances.migration import Migration
 from objects.instances.operation_arguments import CellOperation
 from objects.instances.server_answers import InstanceMarker
@@ -195,7 +194,7 @@ class SuperConductorEndpoints(BackgroundTasks):
         instance_uuid: str,
         migration_uuid: str,
         sequence: int,
-        answer: Mapping[str, Any],
+        answer: CommandAnswer,
         fault: InstanceFault | None,
     ) -> str:
         found, leases = self._operations.answers.answered_in_other_cell(

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from sqlalchemy.orm import Session
 
@@ -30,6 +29,7 @@ from conductor.common.cell_db.flow_states import LiveMove
 from conductor.common.clock import Clock, moment
 from conductor.common.leases import Lease
 from objects.instance_fault import InstanceFault
+from objects.instances.instance_command import CommandAnswer
 from objects.instances.migration import MigrationStatus
 
 LOG = logging.getLogger(__name__)
@@ -69,7 +69,7 @@ class Answers:
         instance_uuid: str,
         sequence: int,
         *,
-        answer: Mapping[str, Any],
+        answer: CommandAnswer,
         fault: InstanceFault | None,
     ) -> tuple[str, list[Lease]]:
         """Take an agent's answer.
@@ -100,7 +100,7 @@ class Answers:
         migration_uuid: str,
         sequence: int,
         *,
-        answer: Mapping[str, Any],
+        answer: CommandAnswer,
         fault: InstanceFault | None,
     ) -> tuple[str, list[Lease]]:
         """Take an answer from another cell's agent."""

@@ -15,7 +15,7 @@ from armillary.context import RequestContext
 from conductor.cell_conductor.operations.other_cells import OtherCells
 from conductor.cell_conductor.operations.rows import Rows
 from conductor.common.cell_db import models
-from objects.instances.instance_command import Verb
+from objects.instances.instance_command import CommandAnswer, Verb
 from objects.instances.operation_arguments import CellOperation
 from placement.interface import PlacementAPI
 
@@ -46,9 +46,6 @@ class OwnWork:
     others: OtherCells
 
 
-Answer = Mapping[str, Any]
-
-
 @dataclasses.dataclass(frozen=True, slots=True)
 class Arguments:
     """Arguments of a command besides its verb; those that are None are not sent.
@@ -68,7 +65,7 @@ def nothing(_rows: Rows) -> None:
     """Change nothing."""
 
 
-def ignore_answer(_rows: Rows, _answer: Answer) -> None:
+def ignore_answer(_rows: Rows, _answer: CommandAnswer) -> None:
     """Ignore an answer."""
 
 
@@ -100,7 +97,7 @@ class AgentStage:
     needs_spec: bool = False
     is_abortable: bool = False
     on_enter: Callable[[Rows], None] = nothing
-    done: Callable[[Rows, Answer], None] = ignore_answer
+    done: Callable[[Rows, CommandAnswer], None] = ignore_answer
 
     @property
     def without_host(self) -> str | None:

@@ -3,20 +3,12 @@
 import dataclasses
 
 from conductor.cell_conductor.operations import move_stages
-from conductor.cell_conductor.operations.flow import (
-    DONE,
-    UNDONE,
-    AgentStage,
-    Answer,
-    Arguments,
-    Flow,
-    Side,
-)
+from conductor.cell_conductor.operations.flow import DONE, UNDONE, AgentStage, Arguments, Flow, Side
 from conductor.cell_conductor.operations.power import take_power_state
 from conductor.cell_conductor.operations.rows import Rows
 from conductor.common.cell_db import models
 from conductor.common.cell_db.flow_states import LiveMove
-from objects.instances.instance_command import Verb
+from objects.instances.instance_command import CommandAnswer, Verb
 from objects.instances.migration import MigrationStatus
 
 DESCRIBE = "describe"
@@ -29,9 +21,9 @@ DROP_SOURCE = "drop_source"
 RELEASE_LOST = "release_lost"
 
 
-def _described(rows: Rows, answer: Answer) -> None:
+def _described(rows: Rows, answer: CommandAnswer) -> None:
     state = LiveMove.of(rows.operation)
-    dataclasses.replace(state, source_description=answer.get("source", {})).store(rows.operation)
+    dataclasses.replace(state, source_description=answer.source or {}).store(rows.operation)
 
 
 def _prepare(rows: Rows) -> None:
@@ -43,9 +35,9 @@ def _prepare_arguments(operation: models.InstanceOperation) -> Arguments:
     return Arguments(source=LiveMove.of(operation).source_description)
 
 
-def _prepared(rows: Rows, answer: Answer) -> None:
+def _prepared(rows: Rows, answer: CommandAnswer) -> None:
     state = LiveMove.of(rows.operation)
-    described = answer.get("destination", {})
+    described = answer.destination or {}
     dataclasses.replace(state, destination_description=described).store(rows.operation)
 
 
@@ -58,7 +50,7 @@ def _copy_arguments(operation: models.InstanceOperation) -> Arguments:
     return Arguments(destination=LiveMove.of(operation).destination_description)
 
 
-def _copied(rows: Rows, _answer: Answer) -> None:
+def _copied(rows: Rows, _answer: CommandAnswer) -> None:
     rows.status(MigrationStatus.POST_MIGRATING)
     move_stages.go_to(rows, Side.DESTINATION)
 

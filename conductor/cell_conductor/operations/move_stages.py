@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
 from armillary import exception
 from conductor.cell_conductor.operations.flow import (
@@ -30,7 +29,7 @@ from conductor.common.cell_db.flow_states import End, Move
 from conductor.common.cell_db.stored_object import StoredObject
 from objects.allocation import AllocationClaim
 from objects.fence import FENCE_FINAL, Fence, FenceStep
-from objects.instances.instance_command import Verb
+from objects.instances.instance_command import CommandAnswer, Verb
 from objects.instances.migration import MigrationStatus
 from objects.instances.operation_arguments import CellOperation
 
@@ -132,7 +131,7 @@ def stay_off(_operation: models.InstanceOperation) -> Arguments:
     return Arguments(is_on=False)
 
 
-def record_kept_off(rows: Rows, answer: Mapping[str, Any]) -> None:
+def record_kept_off(rows: Rows, answer: CommandAnswer) -> None:
     """Record that the guest stays off, though it was on."""
     dataclasses.replace(Move.of(rows.operation), is_kept_off=True).store(rows.operation)
     take_power_state(rows, answer)

@@ -6,8 +6,7 @@ of a command: it is asked again until there is an answer, as an agent is.
 """
 
 import contextlib
-from collections.abc import Collection, Mapping
-from typing import Any
+from collections.abc import Collection
 
 from oslo_config import cfg
 from sqlalchemy.orm import Session
@@ -20,7 +19,7 @@ from conductor.common.cell_db.flow_states import End, FinishedMove, Move
 from conductor.super_conductor.interface import SuperConductorAPI
 from objects.instance import Instance
 from objects.instance_fault import InstanceFault
-from objects.instances.instance_command import InstanceCommand
+from objects.instances.instance_command import CommandAnswer, InstanceCommand
 from objects.instances.server_record import ACTIONS_MAX, FAULTS_MAX, ServerRecord
 
 ASKED_MAX = 1000
@@ -67,7 +66,7 @@ class OtherCells:
         migration_uuid: str,
         sequence: int,
         *,
-        answer: Mapping[str, Any],
+        answer: CommandAnswer,
         fault: InstanceFault | None,
     ) -> str:
         """Send the cell that has the instance the answer to its command."""

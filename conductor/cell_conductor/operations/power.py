@@ -8,7 +8,6 @@ from conductor.cell_conductor.operations.flow import (
     DONE,
     UNDONE,
     AgentStage,
-    Answer,
     Arguments,
     Flow,
     Side,
@@ -18,17 +17,17 @@ from conductor.cell_conductor.operations.rows import Rows
 from conductor.common.cell_db import instance_changes, models
 from conductor.common.cell_db.flow_states import FlowState, Reboot, Rebuild
 from conductor.common.cell_db.stored_object import StoredObject
-from objects.instances.instance_command import Verb
+from objects.instances.instance_command import CommandAnswer, Verb
 from objects.instances.operation_arguments import CellOperation
 
 RUNNING = "running"
 SHUTDOWN = "shutdown"
 
 
-def take_power_state(rows: Rows, answer: Answer) -> None:
+def take_power_state(rows: Rows, answer: CommandAnswer) -> None:
     """Store the guest's power state and exit code from an answer."""
-    rows.instance.power_state = answer.get("power_state")
-    rows.instance.exit_code = answer.get("exit_code")
+    rows.instance.power_state = answer.power_state
+    rows.instance.exit_code = answer.exit_code
 
 
 def set_state_by_power(rows: Rows) -> None:

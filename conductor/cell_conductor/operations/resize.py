@@ -19,7 +19,6 @@ from conductor.cell_conductor.operations import move_stages
 from conductor.cell_conductor.operations.flow import (
     DONE,
     AgentStage,
-    Answer,
     Arguments,
     Flow,
     OwnStage,
@@ -30,7 +29,7 @@ from conductor.cell_conductor.operations.power import RUNNING, set_state_by_powe
 from conductor.cell_conductor.operations.rows import Rows
 from conductor.common.cell_db import copies, migrations, models
 from conductor.common.cell_db.flow_states import ColdMove, FinishedMove, Move
-from objects.instances.instance_command import Verb
+from objects.instances.instance_command import CommandAnswer, Verb
 from objects.instances.migration import MigrationStatus
 from objects.instances.operation_arguments import CellOperation
 
@@ -71,9 +70,9 @@ def _detach(rows: Rows) -> None:
     rows.instance.task_state = "resize_migrating"
 
 
-def _detached(rows: Rows, answer: Answer) -> None:
+def _detached(rows: Rows, answer: CommandAnswer) -> None:
     move = ColdMove.of(rows.operation)
-    dataclasses.replace(move, migration_payload=answer.get("migration_payload", {})).store(
+    dataclasses.replace(move, migration_payload=answer.migration_payload or {}).store(
         rows.operation
     )
     rows.status(MigrationStatus.POST_MIGRATING)

@@ -9,7 +9,6 @@ from conductor.cell_conductor.operations.flow import (
     DONE,
     UNDONE,
     AgentStage,
-    Answer,
     Arguments,
     Flow,
     OwnStage,
@@ -26,7 +25,7 @@ from conductor.cell_conductor.operations.rows import Rows, fence
 from conductor.common.cell_db import models
 from conductor.common.cell_db.flow_states import ColdMove
 from objects.fence import FenceStep
-from objects.instances.instance_command import Verb
+from objects.instances.instance_command import CommandAnswer, Verb
 from objects.instances.operation_arguments import CellOperation
 
 DETACH = "detach"
@@ -38,8 +37,8 @@ ATTACH = "attach"
 DROP_TRIED = "drop_tried"
 
 
-def _detached(rows: Rows, answer: Answer) -> None:
-    rows.instance.migration_payload = answer.get("migration_payload") or {}
+def _detached(rows: Rows, answer: CommandAnswer) -> None:
+    rows.instance.migration_payload = dict(answer.migration_payload or {})
     rows.instance.power_state = "shutdown"
 
 

@@ -6,7 +6,6 @@ Nothing here does I/O other than the database: the operation's stage says what t
 import dataclasses
 import logging
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from sqlalchemy.orm import Session
 
@@ -27,6 +26,7 @@ from conductor.common.cell_db.stored_object import StoredObject
 from conductor.common.clock import Clock, moment
 from conductor.common.leases import Lease
 from objects.instance_fault import InstanceFault
+from objects.instances.instance_command import CommandAnswer
 
 LOG = logging.getLogger(__name__)
 
@@ -102,7 +102,7 @@ class Transitions:
         instance: models.Instance,
         row: models.InstanceOperation,
         stage: AgentStage,
-        answer: Mapping[str, Any],
+        answer: CommandAnswer,
         fault: InstanceFault | None,
     ) -> list[Lease]:
         """Store the transition that an answer leads to; return the lease to run it under."""

@@ -186,7 +186,7 @@ class Move(FlowState):
 class ColdMove(Move):
     """State of a move without a running guest; ``migration_payload`` is what it takes along."""
 
-    migration_payload: dict[str, Any] | None = None
+    migration_payload: Mapping[str, Any] | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -197,8 +197,8 @@ class LiveMove(Move):
     driver. ``is_gone``: it failed to arrive. ``is_aborted``: its user aborted it.
     """
 
-    source_description: dict[str, Any] | None = None
-    destination_description: dict[str, Any] | None = None
+    source_description: Mapping[str, Any] | None = None
+    destination_description: Mapping[str, Any] | None = None
     is_gone: bool = False
     is_aborted: bool = False
 

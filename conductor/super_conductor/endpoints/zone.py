@@ -1,6 +1,5 @@
 """RPC topic ``zone``: requests of parent zones, handled here or forwarded to a child zone."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from armillary import exception
@@ -11,6 +10,7 @@ from conductor.super_conductor.peers import Peers
 from objects.zones.zone_answer import ZoneAnswer
 from objects.zones.zone_attempt import Attempts
 from objects.zones.zone_query import ZoneOrder, ZoneQuery
+from objects.zones.zone_request import ZoneRequest
 
 _TIMEOUT_FACTOR = 1.25
 """A scheduler uses its whole time limit when a child zone is late, and answers only after that. The
@@ -49,10 +49,8 @@ class ZoneEndpoint:
     ) -> Attempts:
         return self._zones.cancel(context, path, attempts).wait()
 
-    def forward(
-        self, context: RequestContext, path: list[str], operation: str, arguments: Mapping[str, Any]
-    ) -> Any:
-        return self._zones.forward(context, path, operation, arguments).wait()
+    def forward(self, context: RequestContext, path: list[str], request: ZoneRequest) -> Any:
+        return self._zones.forward(context, path, request).wait()
 
     def refresh(self, context: RequestContext) -> None:
         """Have the schedulers push this zone's summary. Raises ZoneUnavailable if there is none."""

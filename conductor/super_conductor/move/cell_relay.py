@@ -9,8 +9,7 @@ here except which cells take part.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from sqlalchemy.orm import Session
 
@@ -23,7 +22,7 @@ from conductor.super_conductor.db.cleanups import Cleanup, CleanupKind
 from conductor.super_conductor.delete.delete_task import Deletes
 from conductor.super_conductor.hosts.cells import Cells
 from objects.instance_fault import InstanceFault
-from objects.instances.instance_command import InstanceCommand
+from objects.instances.instance_command import CommandAnswer, InstanceCommand
 from objects.instances.server_record import ServerRecord
 from placement.interface import PlacementAPI
 
@@ -77,7 +76,7 @@ class CellRelay:
         migration_uuid: str,
         sequence: int,
         *,
-        answer: Mapping[str, Any],
+        answer: CommandAnswer,
         fault: InstanceFault | None,
     ) -> str:
         other = self._other(migration_uuid, instance_uuid, cell_uuid)

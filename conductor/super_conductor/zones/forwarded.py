@@ -4,7 +4,6 @@ A forwarded request is named after the method of ``SuperConductorAPI`` that a us
 its arguments and answers.
 """
 
-from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -13,6 +12,7 @@ from armillary.context import RequestContext
 from conductor.super_conductor.interface import SuperConductorAPI
 from objects.instances.server_answers import InstanceMarker, ServerPage
 from objects.instances.server_filters import ServerFilters
+from objects.zones.zone_request import ZoneRequest
 from rpc.interface import Interface, Method, call
 from rpc.serializer import ObjectSerializer
 
@@ -39,14 +39,14 @@ class _Forwarded(Interface):
         """Soft-delete a server; return whether its zone supports that."""
 
 
-def encode_arguments(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments of a request in wire form."""
-    return _declared(name).encode(dict(arguments))
+def request_for(name: str, instance_uuid: str | None = None, **arguments: object) -> ZoneRequest:
+    """Return the request that calls a method with these arguments."""
+    return ZoneRequest(name, _declared(name).encode(arguments), instance_uuid)
 
 
-def decode_arguments(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments of a request from their wire form. Raises Invalid."""
-    return _declared(name).decode(dict(arguments), _rebuild)
+def decode_arguments(request: ZoneRequest) -> dict[str, Any]:
+    """Return the arguments of a request. Raises Invalid."""
+    return _declared(request.operation).decode(dict(request.arguments), _rebuild)
 
 
 def encode_answer(name: str, answer: Any) -> Any:

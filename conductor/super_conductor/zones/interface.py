@@ -4,13 +4,14 @@ Both use the child's broker: the parent connects there, the child connects to no
 ``zone`` is served by the child's super conductors.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from armillary.context import RequestContext
 from objects.zones.zone_answer import ZoneAnswer
 from objects.zones.zone_attempt import Attempts
 from objects.zones.zone_query import ZoneOrder, ZoneQuery
+from objects.zones.zone_request import ZoneRequest
 from objects.zones.zone_summary import ZoneSummary
 from rpc.authority import PARENT_ZONE, ZONE_OF_SUMMARY
 from rpc.interface import Interface, call, fanout
@@ -79,15 +80,14 @@ class ZoneAPI(Interface):
         self,
         context: RequestContext,
         path: Sequence[str],
-        operation: str,
-        arguments: Mapping[str, Any],
+        request: ZoneRequest,
         *,
         timeout_seconds: float,
     ) -> Any:
         """Run a user's request in the owning zone: show, list, delete, operate.
 
-        ``operation`` is one of those that a zone offers to its parents; see
-        ``conductor.super_conductor.zones``. Raises Invalid for an unknown one.
+        Returns the answer in wire form. Raises Invalid for an operation that zones do not offer
+        their parents; see ``conductor.super_conductor.zones``.
         """
 
     @call(PARENT_ZONE)

@@ -11,7 +11,7 @@ from conductor.super_conductor.build import decision_traces
 from conductor.super_conductor.db import instance_mappings
 from conductor.super_conductor.servers import decisions
 from conductor.super_conductor.zones import paths, uuid_translation
-from conductor.super_conductor.zones.forwarded import LIST_SERVERS, decode_answer, encode_arguments
+from conductor.super_conductor.zones.forwarded import LIST_SERVERS, decode_answer, request_for
 from conductor.super_conductor.zones.routes import Routes
 from objects.cell_mapping import CELL0_UUID
 from objects.instance import Instance
@@ -54,9 +54,9 @@ class RemoteServers:
         if mapping is None:
             return here()
         path = paths.from_text(str(mapping.zone_path))
-        given = {"instance_uuid": instance_uuid, **encode_arguments(method, arguments)}
+        request = request_for(method, instance_uuid, **arguments)
         try:
-            wire = self._zones.forward(context, path, method, given).wait()
+            wire = self._zones.forward(context, path, request).wait()
         except _NO_ANSWER:
             if mapping.cell_uuid != CELL0_UUID:
                 raise
@@ -155,13 +155,9 @@ class RemoteServers:
         """Return path -> a page of the servers there, and the zones that did not answer."""
         with self._database.reader() as session:
             where = instance_mappings.zone_paths(session, filters.project_id)
-        given = encode_arguments(
-            LIST_SERVERS, {"filters": filters, "limit": limit, "marker": marker}
-        )
+        request = request_for(LIST_SERVERS, filters=filters, limit=limit, marker=marker)
         asked = {
-            text: self._zones.forward(
-                context, paths.from_text(text), LIST_SERVERS, given, is_one_of_many=True
-            )
+            text: self._zones.forward(context, paths.from_text(text), request, is_one_of_many=True)
             for text in sorted(where)
             if text
         }

@@ -14,6 +14,7 @@ from conductor.super_conductor.zones.child_zones import ZoneLinks
 from conductor.super_conductor.zones.interface import ZoneAPI
 from objects.zones.zone_attempt import Attempts
 from objects.zones.zone_query import ZoneOrder
+from objects.zones.zone_request import ZoneRequest
 
 T = TypeVar("T")
 
@@ -28,9 +29,7 @@ class OwnZone(Protocol):
 
     def cancel(self, context: RequestContext, attempts: Mapping[str, int]) -> Attempts: ...
 
-    def forward(
-        self, context: RequestContext, method: str, arguments: Mapping[str, Any]
-    ) -> Any: ...
+    def forward(self, context: RequestContext, request: ZoneRequest) -> Any: ...
 
 
 @dataclasses.dataclass(frozen=True)
@@ -90,8 +89,7 @@ class Routes:
         self,
         context: RequestContext,
         path: Sequence[str],
-        method: str,
-        arguments: Mapping[str, Any],
+        request: ZoneRequest,
         *,
         is_one_of_many: bool = False,
     ) -> Waiting[Any]:
@@ -101,9 +99,9 @@ class Routes:
         """
         return self._ask(
             path,
-            lambda own: own.forward(context, method, arguments),
+            lambda own: own.forward(context, request),
             lambda zone, rest, seconds: zone.forward(
-                context, rest, method, dict(arguments), timeout_seconds=seconds
+                context, rest, request, timeout_seconds=seconds
             ),
             silent_seconds=SILENT_TIMEOUT_SECONDS if is_one_of_many else None,
         )

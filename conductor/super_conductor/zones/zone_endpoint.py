@@ -18,6 +18,7 @@ from objects.instances.server_answers import InstanceMarker, MigrationPage
 from objects.instances.server_filters import MigrationFilters, ServerFilters
 from objects.zones.zone_attempt import Attempts
 from objects.zones.zone_query import ZoneOrder
+from objects.zones.zone_request import ZoneRequest
 
 Served = Callable[..., Any]
 
@@ -59,22 +60,23 @@ class LocalZone:
         """Cancel attempts here. See ``ZoneAPI.cancel``."""
         return self._guests.cancel(context, attempts)
 
-    def forward(self, context: RequestContext, method: str, arguments: Mapping[str, Any]) -> Any:
+    def forward(self, context: RequestContext, request: ZoneRequest) -> Any:
         """Call a method on an instance of another zone; the caller uses the origin's UUID for it.
 
         Raises Invalid for a method that zones do not offer, InstanceNotFound when this zone has no
         such instance, and what the method raises. Answers and errors name the origin's UUID, too.
         """
+        method = request.operation
         if method == LIST_SERVERS:
-            return self._list(context, **decode_arguments(method, arguments))
+            return self._list(context, **decode_arguments(request))
         served = self._of_one.get(method)
         if served is None:
             known = ", ".join([LIST_SERVERS, *sorted(self._of_one)])
             raise exception.Invalid(
                 reason=f"unknown method {method!r:.80} for another zone; known methods: {known}"
             )
-        given = decode_arguments(method, arguments)
-        name = str(given.pop("instance_uuid", ""))
+        given = decode_arguments(request)
+        name = request.instance_uuid or ""
         with self._database.reader() as session:
             guest = zone_attempts.find_living(session, name)
         if guest is None or guest.local_uuid is None:
