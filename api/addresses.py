@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ipaddress
 import uuid
-from typing import Any
 
+from armillary.http.call import Document
 from armillary.identifiers import mac_address
 from objects.instance import Instance
 
@@ -15,7 +15,7 @@ NETWORK_ID = str(uuid.uuid5(uuid.NAMESPACE_URL, "armillary:network"))
 SUBNET_ID = str(uuid.uuid5(uuid.NAMESPACE_URL, "armillary:subnet"))
 
 
-def of(server: Instance) -> dict[str, list[dict[str, Any]]]:
+def of(server: Instance) -> dict[str, list[Document]]:
     """Return the addresses of a server by network; none while it is on no host."""
     try:
         found = ipaddress.ip_address(server.host_ip or "")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from http import HTTPStatus
-from typing import Any
 
 import falcon
 
+from armillary.http.call import Document
 from armillary.http.errors import request_id
 
 NAME_OF_STATUS = {
@@ -37,7 +37,7 @@ MESSAGE_OF_STATUS = {
 }
 
 
-def fault(status: int, message: str) -> dict[str, Any]:
+def fault(status: int, message: str) -> Document:
     """Return the body of an error."""
     name = NAME_OF_STATUS.get(status, OTHER_NAME)
     return {name: {"code": status, "message": message}}

@@ -10,10 +10,10 @@ from api.validation import PATH_PARAMETER_CHARACTERS_MAX
 from api.versions import MICROVERSIONS
 from armillary import version
 from armillary.http import openapi
+from armillary.http.call import Document
 from armillary.http.dispatch import Action
 from armillary.http.errors import RETRY_AFTER_SECONDS
 from armillary.http.microversion import to_text
-from armillary.http.openapi import Document
 
 _ERRORS = {
     400: "The request is invalid; the message names the field and the rule. Nothing was changed.",

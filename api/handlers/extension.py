@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from api.call import Call
 from api.policies import extension as policies
 from api.schemas import extension as schemas
 from armillary import exception
-from armillary.http.call import Answer
+from armillary.http.call import Answer, Document
 from armillary.http.dispatch import Action, Routes
 
 UPDATED = "2014-12-03T00:00:00Z"
@@ -54,7 +52,7 @@ def show(call: Call) -> Answer:
     return Answer({"extension": _show(alias)})
 
 
-def _show(alias: str) -> dict[str, Any]:
+def _show(alias: str) -> Document:
     return {
         "alias": alias,
         "name": NAMES[alias],

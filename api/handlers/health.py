@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from api.call import Call
 from api.policies import health as policies
 from api.schemas import health as schemas
-from armillary.http.call import Answer
+from armillary.http.call import Answer, Document
 from armillary.http.dispatch import Action, Routes
 from objects.hosts.service import Service
 
@@ -38,7 +36,7 @@ def show(call: Call) -> Answer:
     )
 
 
-def _brief(service: Service) -> dict[str, Any]:
+def _brief(service: Service) -> Document:
     return {"id": service.uuid, "binary": service.binary, "host": service.host}
 
 

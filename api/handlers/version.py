@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from api.call import Call
 from api.schemas import version as schemas
 from api.versions import MICROVERSIONS
-from armillary.http.call import Answer
+from armillary.http.call import Answer, Document
 from armillary.http.dispatch import Action, Routes
 from armillary.http.microversion import to_text
 
@@ -30,7 +28,7 @@ def document(call: Call) -> Answer:
     return Answer(call.site.document())
 
 
-def _version(call: Call) -> dict[str, Any]:
+def _version(call: Call) -> Document:
     return {
         "id": "v2.1",
         "status": "CURRENT",

@@ -3,10 +3,11 @@
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 from urllib.parse import urlsplit
 
 from oslo_config import cfg
+
+from armillary.http.call import Document
 
 INTERFACES = ("public", "internal", "admin")
 PLACEMENT_PORT = 8778
@@ -16,8 +17,6 @@ NAMES = {
     "network": "neutron", "volumev3": "cinder", "block-storage": "cinder",
 }  # fmt: skip
 """Service type -> name that clients know; others are called by their type."""
-
-Document = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,7 @@
 """Versions of the identity API: 3 only."""
 
-from typing import Any
-
 from api.identity.call import Call
-from armillary.http.call import Answer
+from armillary.http.call import Answer, Document
 
 
 def index(call: Call) -> Answer:
@@ -16,7 +14,7 @@ def show(call: Call) -> Answer:
     return Answer({"version": _version(call)})
 
 
-def _version(call: Call) -> dict[str, Any]:
+def _version(call: Call) -> Document:
     return {
         "id": "v3.14",
         "status": "stable",

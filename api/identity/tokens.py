@@ -1,18 +1,15 @@
 """Tokens: issue, show, revoke; what their holder may see."""
 
 from datetime import UTC, datetime
-from typing import Any
 
 from api.identity import login
 from api.identity.call import SUBJECT_HEADER, Call
 from armillary import exception
 from armillary.context import RequestContext
 from armillary.http.authentication import TOKEN_CHARACTERS_MAX
-from armillary.http.call import Answer
+from armillary.http.call import Answer, Document
 from armillary.identity.accounts import DOMAIN_ID, DOMAIN_NAME, Project, User, with_implied_roles
 from armillary.identity.builtin import FILE_AUDIT_ID, Holder, password_mark
-
-Document = dict[str, Any]
 
 DOMAIN = {"id": DOMAIN_ID, "name": DOMAIN_NAME}
 

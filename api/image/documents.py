@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
 
 from api import times
 from api.image.schemas import READ_ONLY, SETTABLE
+from armillary.http.call import Document
 from objects.image_record import ACTIVE, QUEUED, ImageRecord
-
-Document = dict[str, Any]
 
 HASH_ALGORITHM = "sha512"
 COMMAND, DISK_FILE, HYPERVISOR_TYPE = "process_command", "libvirt_disk_file", "img_hv_type"

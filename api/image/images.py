@@ -17,7 +17,7 @@ from api.links import page
 from api.policies.images import image_service as policies
 from api.validation import Check
 from armillary import exception
-from armillary.http.call import Answer
+from armillary.http.call import Answer, Document
 from armillary.http.validation import invalid
 from objects.image_meta import ImageMeta
 from objects.image_record import ACCEPTED, ACTIVE, DEACTIVATED, PUBLIC, QUEUED, SHARED, ImageRecord
@@ -27,8 +27,6 @@ SORT_KEYS = (
 )  # fmt: skip
 _NOT_FILTERS = frozenset({"limit", "marker", "sort", "sort_key", "sort_dir", "member_status"})
 _VALUES = Check(schemas.VALUES)
-
-Document = dict[str, Any]
 
 
 def index(call: Call) -> Answer:

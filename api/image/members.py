@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from api import times
 from api.image.call import Call, load
 from api.image.schemas import MEMBERS_MAX
 from armillary import exception
-from armillary.http.call import Answer
+from armillary.http.call import Answer, Document
 from objects.image_record import PENDING, SHARED, ImageRecord
-
-Document = dict[str, Any]
 
 
 def index(call: Call) -> Answer:

@@ -7,11 +7,12 @@ from typing import Any
 
 from api.image.schemas import READ_ONLY, SETTABLE
 from armillary import exception
+from armillary.http.call import Document
 
 _KEEPS_NULL = frozenset({"name", "owner", "disk_format", "container_format"})
 
 
-def patched(values: Mapping[str, Any], changes: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+def patched(values: Mapping[str, Any], changes: Iterable[Mapping[str, Any]]) -> Document:
     """Return the values after all changes, each with ``op``, ``path`` and ``value``.
 
     Raises Invalid for a path that is not a field, Forbidden for one that cannot be set, and
@@ -23,7 +24,7 @@ def patched(values: Mapping[str, Any], changes: Iterable[Mapping[str, Any]]) -> 
     return result
 
 
-def _apply(result: dict[str, Any], op: str, name: str, change: Mapping[str, Any]) -> None:
+def _apply(result: Document, op: str, name: str, change: Mapping[str, Any]) -> None:
     if name in READ_ONLY or name == "id":
         raise exception.Forbidden(reason=f"attribute '{name}' is read-only")
     is_field = name in SETTABLE

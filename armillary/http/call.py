@@ -8,6 +8,9 @@ from typing import Any, Generic, Protocol, TypeVar
 from armillary.context import RequestContext
 from armillary.http.microversion import Version
 
+Document = dict[str, Any]
+"""A JSON object of a request or a response."""
+
 
 class Policy(Protocol):
     """Authorization by the policy file and defaults; raises ``PolicyNotAuthorized``."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from armillary.http import authentication, microversion, request_id
+from armillary.http.call import Document
 from armillary.http.dispatch import Action, Choice, Method, Methods, Routes, actions_of
 from armillary.http.microversion import Version
 from armillary.http.validation import Versioned, by_version
@@ -16,7 +17,6 @@ OPENAPI_VERSION = "3.1.0"
 JSON = "application/json"
 SECURITY_SCHEME = "token"
 
-Document = dict[str, Any]
 
 _PATH_PARAMETER = re.compile(r"{(\w+)}")
 

@@ -4,10 +4,11 @@ from typing import Any
 
 from armillary import version
 from armillary.http import openapi
+from armillary.http.call import Document
 from armillary.http.dispatch import Action
 from armillary.http.errors import RETRY_AFTER_SECONDS
 from armillary.http.microversion import HEADER, to_text
-from armillary.http.openapi import JSON, Document
+from armillary.http.openapi import JSON
 from placement.rest.call import Routes
 from placement.rest.routes import ROUTES
 from placement.rest.validation import PATH_PARAMETER_CHARACTERS_MAX

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import operator
-from typing import Any
 
 from api.call import Call
 from api.links import page
 from api.policies.flavors import flavor as policies
 from api.schemas.flavors import flavor as schemas
-from armillary.http.call import Answer
+from armillary.http.call import Answer, Document
 from armillary.http.dispatch import Action, Routes
 from objects.flavor import Flavor
 
@@ -68,7 +67,7 @@ def delete(call: Call) -> Answer:
     return Answer()
 
 
-def _page(call: Call) -> tuple[list[Flavor], dict[str, Any]]:
+def _page(call: Call) -> tuple[list[Flavor], Document]:
     flavors = [
         flavor
         for flavor in call.conductor.list_flavors(call.context, is_public=_is_public(call))
@@ -89,7 +88,7 @@ def _is_public(call: Call) -> bool | None:
     return wanted if isinstance(wanted, bool) else None
 
 
-def _brief(call: Call, flavor: Flavor) -> dict[str, Any]:
+def _brief(call: Call, flavor: Flavor) -> Document:
     links = call.links.of(COLLECTION, flavor.flavorid)
     return {
         "id": flavor.flavorid,
@@ -104,7 +103,7 @@ def _no_swap(call: Call) -> int | str:
     return 0 if call.version >= SWAP_NUMBER_SINCE else ""
 
 
-def _show(call: Call, flavor: Flavor) -> dict[str, Any]:
+def _show(call: Call, flavor: Flavor) -> Document:
     return {
         **_brief(call, flavor),
         "vcpus": flavor.vcpus,

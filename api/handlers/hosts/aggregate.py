@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from api import times
 from api.call import Call
 from api.policies.hosts import aggregate as policies
 from api.schemas.hosts import aggregate as schemas
-from armillary.http.call import Answer
+from armillary.http.call import Answer, Document
 from armillary.http.dispatch import Action, Choice, Routes
 from armillary.http.validation import invalid
 from objects.aggregate import AVAILABILITY_ZONE_KEY, Aggregate, AggregateChanges
@@ -83,7 +81,7 @@ def _answer(aggregate: Aggregate) -> Answer:
     return Answer({"aggregate": _show(aggregate)})
 
 
-def _show(aggregate: Aggregate) -> dict[str, Any]:
+def _show(aggregate: Aggregate) -> Document:
     return {
         "id": aggregate.id,
         "uuid": aggregate.uuid,

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from api.call import Call
 from api.handlers.hosts.service import shown_binary
 from api.policies.hosts import availability_zone as policies
 from api.schemas.hosts import availability_zone as schemas
-from armillary.http.call import Answer
+from armillary.http.call import Answer, Document
 from armillary.http.dispatch import Action, Routes
 from objects.hosts.host_answers import AvailabilityZone, HostAvailability
 
@@ -32,7 +30,7 @@ def _answer(call: Call, *, shows_hosts: bool) -> Answer:
     )
 
 
-def _show(call: Call, zone: AvailabilityZone, *, shows_hosts: bool) -> dict[str, Any]:
+def _show(call: Call, zone: AvailabilityZone, *, shows_hosts: bool) -> Document:
     hosts = {host: _host(call, state) for host, state in zone.hosts.items()}
     return {
         "zoneName": zone.name,
@@ -41,7 +39,7 @@ def _show(call: Call, zone: AvailabilityZone, *, shows_hosts: bool) -> dict[str,
     }
 
 
-def _host(call: Call, state: HostAvailability) -> dict[str, Any]:
+def _host(call: Call, state: HostAvailability) -> Document:
     service = {"available": state.up, "active": not state.disabled, "updated_at": None}
     return {shown_binary(call, COMPUTE_BINARY): service}
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from api.call import Call
 from api.handlers.hosts import hypervisor
 from api.handlers.hosts.service import INTERNAL_ZONE
 from api.policies.hosts import host as policies
 from api.schemas.hosts import host as schemas
 from armillary import exception
-from armillary.http.call import Answer
+from armillary.http.call import Answer, Document
 from armillary.http.dispatch import Action, Routes
 
 
@@ -44,7 +42,7 @@ def show(call: Call) -> Answer:
     return Answer({"host": [_resource(host, "(total)", total, ""), used]})
 
 
-def _resource(host: str, project: str, total: dict[str, int], ending: str) -> dict[str, Any]:
+def _resource(host: str, project: str, total: dict[str, int], ending: str) -> Document:
     resource = {
         "host": host,
         "project": project,

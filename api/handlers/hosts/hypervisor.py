@@ -15,7 +15,7 @@ from api.links import page
 from api.policies.hosts import hypervisor as policies
 from api.schemas.hosts import hypervisor as schemas
 from armillary import exception
-from armillary.http.call import Answer
+from armillary.http.call import Answer, Document
 from armillary.http.dispatch import Action, Routes
 from objects.hosts import host_attributes
 from objects.hosts.compute_node import ComputeNode
@@ -132,7 +132,7 @@ def find(call: Call) -> ComputeNodeDetails:
     return call.conductor.get_compute_node(call.context, wanted)
 
 
-def _servers(call: Call, node: ComputeNode) -> dict[str, Any]:
+def _servers(call: Call, node: ComputeNode) -> Document:
     """Return the servers on a node, if the client asked for them."""
     if not call.query.get("with_servers"):
         return {}
@@ -143,11 +143,11 @@ def _named(found: ComputeNodeDetails) -> list[dict[str, str]]:
     return [{"uuid": server.uuid, "name": server.name} for server in found.instances]
 
 
-def _page(call: Call, listed: ComputeNodePage) -> tuple[list[ComputeNode], dict[str, Any]]:
+def _page(call: Call, listed: ComputeNodePage) -> tuple[list[ComputeNode], Document]:
     pattern = call.query.get("hypervisor_hostname_pattern", "")
     nodes = [node for node in listed.nodes if pattern in node.node]
     cut, marker = page(nodes, lambda node: node.uuid, call.page_size, call.query.get("marker"))
-    extras: dict[str, Any] = {}
+    extras: Document = {}
     if marker is not None:
         extras["hypervisors_links"] = call.links.next_page(marker)
     if listed.down_cells:
@@ -155,7 +155,7 @@ def _page(call: Call, listed: ComputeNodePage) -> tuple[list[ComputeNode], dict[
     return cut, extras
 
 
-def _brief(call: Call, node: ComputeNode, service: Service | None) -> dict[str, Any]:
+def _brief(call: Call, node: ComputeNode, service: Service | None) -> Document:
     return {
         "id": _id(call, node.uuid),
         "hypervisor_hostname": node.node,
@@ -166,7 +166,7 @@ def _brief(call: Call, node: ComputeNode, service: Service | None) -> dict[str, 
 
 def _show(
     call: Call, node: ComputeNode, service: Service | None, usages: ProviderUsages
-) -> dict[str, Any]:
+) -> Document:
     attributes = _attributes(node)
     cpu_info = attributes["cpu_info"]
     return {
@@ -195,7 +195,7 @@ def _id(call: Call, uuid: str) -> str | int:
     return uuid if call.version >= UUIDS_SINCE else integer_id(uuid)
 
 
-def _attributes(node: ComputeNode) -> dict[str, Any]:
+def _attributes(node: ComputeNode) -> Document:
     """Return every declared attribute, with its default if the host did not report it."""
     return {
         attribute.name: node.attributes.get(attribute.name, attribute.default)
@@ -203,7 +203,7 @@ def _attributes(node: ComputeNode) -> dict[str, Any]:
     }
 
 
-def _service(call: Call, node: ComputeNode, service: Service | None) -> dict[str, Any]:
+def _service(call: Call, node: ComputeNode, service: Service | None) -> Document:
     return {
         "id": None if service is None else _id(call, service.uuid),
         "host": node.host,

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from api import times
 from api.call import Call
 from api.integer_ids import integer_id
 from api.policies.hosts import service as policies
 from api.schemas.hosts import service as schemas
 from armillary import exception
-from armillary.http.call import Answer
+from armillary.http.call import Answer, Document
 from armillary.http.dispatch import Action, Routes
 from armillary.http.validation import invalid
 from objects.hosts.host_answers import ServiceChanges
@@ -33,7 +31,7 @@ def index(call: Call) -> Answer:
         if call.query.get("host") in (None, service.host)
         and own_binary(call.query.get("binary", service.binary)) == service.binary
     ]
-    body: dict[str, Any] = {"services": services}
+    body: Document = {"services": services}
     if listed.down_cells:
         body["armillary:down_cells"] = listed.down_cells
     return Answer(body)
@@ -111,7 +109,7 @@ def shown_binary(call: Call, binary: str) -> str:
     return f"{NOVA_PREFIX}{binary.removeprefix(OWN_PREFIX)}"
 
 
-def _show(call: Call, service: Service) -> dict[str, Any]:
+def _show(call: Call, service: Service) -> Document:
     return {
         "id": service.uuid if call.version >= UUIDS_SINCE else integer_id(service.uuid),
         "binary": shown_binary(call, service.binary),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from oslo_utils import uuidutils
 
 from api import times
@@ -12,7 +10,7 @@ from api.handlers.images import image_metadata
 from api.links import page
 from api.policies.images import image as policies
 from api.schemas.images import image as schemas
-from armillary.http.call import Answer
+from armillary.http.call import Answer, Document
 from armillary.http.dispatch import Action, Routes
 from objects.image_meta import ImageMeta
 
@@ -60,7 +58,7 @@ def delete(call: Call) -> Answer:
     return Answer()
 
 
-def _page(call: Call) -> tuple[list[ImageMeta], dict[str, Any]]:
+def _page(call: Call) -> tuple[list[ImageMeta], Document]:
     images = [
         image
         for image in call.conductor.list_images(call.context)
@@ -70,11 +68,11 @@ def _page(call: Call) -> tuple[list[ImageMeta], dict[str, Any]]:
     return cut, {} if marker is None else {"images_links": call.links.next_page(marker)}
 
 
-def _brief(call: Call, image: ImageMeta) -> dict[str, Any]:
+def _brief(call: Call, image: ImageMeta) -> Document:
     return {"id": image.id, "name": image.name, "links": call.links.of(COLLECTION, image.id)}
 
 
-def _show(call: Call, image: ImageMeta) -> dict[str, Any]:
+def _show(call: Call, image: ImageMeta) -> Document:
     return {
         **_brief(call, image),
         "status": image.status.upper(),

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
 from api.call import Call
 from api.policies.scheduling import allocation as policies
 from api.schemas.scheduling import allocation as schemas
-from armillary.http.call import Answer
+from armillary.http.call import Answer, Document
 from armillary.http.dispatch import Action, Routes
 
 
@@ -17,7 +16,7 @@ def index(call: Call) -> Answer:
     listed = call.conductor.list_allocations(
         call.context, marker=call.query.get("marker"), limit=call.page_size
     )
-    body: dict[str, Any] = dataclasses.asdict(listed)
+    body: Document = dataclasses.asdict(listed)
     if len(listed.allocations) >= call.page_size:
         body["allocations_links"] = call.links.next_page(listed.allocations[-1].consumer_uuid)
     return Answer(body)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from api import times
 from api.call import Call
 from api.handlers.servers import server
 from api.handlers.servers.server import status_of
 from api.policies.scheduling import explanation as policies
 from api.schemas.scheduling import explanation as schemas
-from armillary.http.call import Answer
+from armillary.http.call import Answer, Document
 from armillary.http.dispatch import Action, Routes
 from objects.instance import Instance
 from objects.instance_fault import InstanceFault
@@ -37,7 +35,7 @@ def show(call: Call) -> Answer:
     return Answer({"explanation": explanation})
 
 
-def _server(server: Instance, *, shows_hosts: bool) -> dict[str, Any]:
+def _server(server: Instance, *, shows_hosts: bool) -> Document:
     shown = {
         "id": server.uuid,
         "name": server.name,
@@ -47,7 +45,7 @@ def _server(server: Instance, *, shows_hosts: bool) -> dict[str, Any]:
     return {**shown, "host": server.host} if shows_hosts else shown
 
 
-def _decision(decision: Decision, *, shows_hosts: bool) -> dict[str, Any]:
+def _decision(decision: Decision, *, shows_hosts: bool) -> Document:
     shown = {
         "operation": decision.operation,
         "request_id": decision.request_id,
@@ -57,7 +55,7 @@ def _decision(decision: Decision, *, shows_hosts: bool) -> dict[str, Any]:
     return {**shown, "host": decision.host} if shows_hosts else shown
 
 
-def _fault(fault: InstanceFault, *, shows_hosts: bool) -> dict[str, Any]:
+def _fault(fault: InstanceFault, *, shows_hosts: bool) -> Document:
     shown = {
         "attempt": fault.attempt,
         "code": fault.code,
@@ -67,7 +65,7 @@ def _fault(fault: InstanceFault, *, shows_hosts: bool) -> dict[str, Any]:
     return {**shown, "host": fault.host, "details": fault.details} if shows_hosts else shown
 
 
-def _attempt(attempt: BuildAttempt, *, shows_hosts: bool) -> dict[str, Any]:
+def _attempt(attempt: BuildAttempt, *, shows_hosts: bool) -> Document:
     shown = {"attempt": attempt.attempt, "result": attempt.result, "reason": attempt.reason}
     return {**shown, "host": attempt.host} if shows_hosts else shown
 

@@ -9,7 +9,7 @@ from api import times
 from api.call import Call
 from api.policies.scheduling import zone as policies
 from api.schemas.scheduling import zone as schemas
-from armillary.http.call import Answer
+from armillary.http.call import Answer, Document
 from armillary.http.dispatch import Action, Choice, Routes
 from objects.zones.zone_status import ZoneStatus
 
@@ -48,7 +48,7 @@ def refresh(call: Call) -> Answer:
     return Answer()
 
 
-def _brief(zone: ZoneStatus) -> dict[str, Any]:
+def _brief(zone: ZoneStatus) -> Document:
     return {
         "name": zone.name,
         "state": zone.state,
@@ -57,7 +57,7 @@ def _brief(zone: ZoneStatus) -> dict[str, Any]:
     }
 
 
-def _nested(zone: Mapping[str, Any]) -> dict[str, Any]:
+def _nested(zone: Mapping[str, Any]) -> Document:
     """Return a zone further down by name and state: its transport URL is never shown."""
     return {
         "name": zone["name"],

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from api import times
 from api.call import Call
 from api.handlers.servers import server
 from api.policies.servers import instance_action as policies
 from api.schemas.servers import instance_action as schemas
 from armillary import exception
-from armillary.http.call import Answer
+from armillary.http.call import Answer, Document
 from armillary.http.dispatch import Action, Routes
 from objects.instances.instance_action import InstanceAction, InstanceActionEvent
 
@@ -34,7 +32,7 @@ def _list(call: Call) -> list[InstanceAction]:
     return call.conductor.list_server_actions(call.context, call.path["server_id"])
 
 
-def _brief(action: InstanceAction) -> dict[str, Any]:
+def _brief(action: InstanceAction) -> Document:
     return {
         "action": action.action,
         "instance_uuid": action.instance_uuid,
@@ -47,7 +45,7 @@ def _brief(action: InstanceAction) -> dict[str, Any]:
     }
 
 
-def _show(call: Call, action: InstanceAction) -> dict[str, Any]:
+def _show(call: Call, action: InstanceAction) -> Document:
     shows_details = call.allows(policies.EVENT_DETAILS)
     project = call.subject.project_id
     events = [_event(call, event, project, shows_details=shows_details) for event in action.events]
@@ -56,7 +54,7 @@ def _show(call: Call, action: InstanceAction) -> dict[str, Any]:
 
 def _event(
     call: Call, event: InstanceActionEvent, project: str, *, shows_details: bool
-) -> dict[str, Any]:
+) -> Document:
     shown = {
         "event": event.event,
         "start_time": times.microseconds(event.start_time),

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from api import ssh_keys, times
 from api.call import Call
 from api.integer_ids import integer_id
 from api.links import page
 from api.policies.servers import key_pair as policies
 from api.schemas.servers import key_pair as schemas
-from armillary.http.call import Answer
+from armillary.http.call import Answer, Document
 from armillary.http.dispatch import Action, Routes
 from objects.key_pair import KeyPair
 
@@ -31,7 +29,7 @@ def index(call: Call) -> Answer:
     """List a user's key pairs."""
     found = call.conductor.list_key_pairs(call.context, _user(call))
     cut, marker = page(found, lambda each: each.name, call.page_size, call.query.get("marker"))
-    body: dict[str, Any] = {"keypairs": [{"keypair": _brief(each)} for each in cut]}
+    body: Document = {"keypairs": [{"keypair": _brief(each)} for each in cut]}
     if marker is not None:
         body["keypairs_links"] = call.links.next_page(marker)
     return Answer(body)
@@ -85,7 +83,7 @@ def _status(call: Call, before: int, since: int) -> int:
     return since if call.version >= OTHER_STATUSES_SINCE else before
 
 
-def _brief(found: KeyPair) -> dict[str, Any]:
+def _brief(found: KeyPair) -> Document:
     return {
         "name": found.name,
         "public_key": found.public_key,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from api import times
 from api.call import Call
 from api.handlers.servers import server
@@ -11,7 +9,7 @@ from api.integer_ids import integer_id, is_integer_id
 from api.policies.servers import migration as policies
 from api.schemas.servers import migration as schemas
 from armillary import exception
-from armillary.http.call import Answer
+from armillary.http.call import Answer, Document
 from armillary.http.dispatch import Action, Routes
 from objects.flavor import Flavor
 from objects.instances.migration import Migration, MigrationType
@@ -76,14 +74,14 @@ def _list(call: Call, filters: MigrationFilters) -> Answer:
     return _answer([_show_in_list(call, move) for move in found.migrations], found.down_cells)
 
 
-def _answer(shown: list[dict[str, Any]], down_cells: list[str]) -> Answer:
-    body: dict[str, Any] = {"migrations": shown}
+def _answer(shown: list[Document], down_cells: list[str]) -> Answer:
+    body: Document = {"migrations": shown}
     if down_cells:
         body["armillary:down_cells"] = down_cells
     return Answer(body)
 
 
-def _show_in_list(call: Call, move: Migration) -> dict[str, Any]:
+def _show_in_list(call: Call, move: Migration) -> Document:
     shown = {
         **_show(move),
         "old_instance_type_id": _flavor_id(move.old_flavor),
@@ -95,7 +93,7 @@ def _show_in_list(call: Call, move: Migration) -> dict[str, Any]:
     return shown
 
 
-def _show_of_server(move: Migration) -> dict[str, Any]:
+def _show_of_server(move: Migration) -> Document:
     return {
         **_show(move),
         "server_uuid": move.instance_uuid,
@@ -105,7 +103,7 @@ def _show_of_server(move: Migration) -> dict[str, Any]:
     }
 
 
-def _show(move: Migration) -> dict[str, Any]:
+def _show(move: Migration) -> Document:
     return {
         "id": integer_id(move.uuid),
         "uuid": move.uuid,

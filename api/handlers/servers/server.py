@@ -16,7 +16,7 @@ from api.call import Call
 from api.policies.servers import server as policies
 from api.schemas.servers import server as schemas
 from armillary import exception
-from armillary.http.call import Answer
+from armillary.http.call import Answer, Document
 from armillary.http.dispatch import Action, Routes
 from armillary.http.validation import invalid
 from objects.extra_specs import host_query
@@ -199,8 +199,8 @@ def _time(call: Call, name: str) -> datetime | None:
     return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
-def _list_answer(call: Call, listed: ServerPage, servers: list[dict[str, Any]]) -> Answer:
-    body: dict[str, Any] = {"servers": servers}
+def _list_answer(call: Call, listed: ServerPage, servers: list[Document]) -> Answer:
+    body: Document = {"servers": servers}
     if servers and len(servers) == call.page_size:
         body["servers_links"] = call.links.next_page(listed.instances[-1].uuid)
     if listed.down_cells:
@@ -310,7 +310,7 @@ def _zone(zone: str | None) -> str | None:
     return zone
 
 
-def _networks(networks: str | list[dict[str, Any]] | None) -> list[dict[str, str | bool]]:
+def _networks(networks: str | list[Document] | None) -> list[dict[str, str | bool]]:
     """Return the networks in the request; ``none`` and ``auto`` name none."""
     if networks is None or isinstance(networks, str):
         return []
@@ -369,7 +369,7 @@ def _at(body: Mapping[str, Any], field: str) -> Any:
 
 def _created(call: Call, accepted: CreatedServers, *, only_reservation: bool) -> Answer:
     servers: list[Instance] = accepted.instances
-    body: dict[str, Any] = {"armillary:servers": [server.uuid for server in servers]}
+    body: Document = {"armillary:servers": [server.uuid for server in servers]}
     if only_reservation or call.shows_own:
         body["reservation_id"] = accepted.reservation_id
     if only_reservation:
@@ -395,16 +395,16 @@ def admin_password(wanted: Mapping[str, Any]) -> str:
 # Showing ------------------------------------------------------------------------------------------
 
 
-def changed(call: Call, server: Instance) -> dict[str, Any]:
+def changed(call: Call, server: Instance) -> Document:
     """Return a server as answers to its change show it."""
     return _views(call, [server])[0]
 
 
-def _brief(call: Call, server: Instance) -> dict[str, Any]:
+def _brief(call: Call, server: Instance) -> Document:
     return {"id": server.uuid, "name": server.name, "links": call.links.of(COLLECTION, server.uuid)}
 
 
-def _views(call: Call, servers: list[Instance]) -> list[dict[str, Any]]:
+def _views(call: Call, servers: list[Instance]) -> list[Document]:
     """Return servers with all fields; the route's schema drops those of other versions."""
     shows_hosts = call.allows(policies.EXTENDED_ATTRIBUTES)
     statuses = _host_statuses(call, servers) if shows_hosts else None
@@ -414,7 +414,7 @@ def _views(call: Call, servers: list[Instance]) -> list[dict[str, Any]]:
     ]
 
 
-def _show(call: Call, server: Instance) -> dict[str, Any]:
+def _show(call: Call, server: Instance) -> Document:
     status = status_of(server)
     settings = server.settings or NO_SETTINGS
     return {
@@ -456,7 +456,7 @@ def _show(call: Call, server: Instance) -> dict[str, Any]:
     }
 
 
-def _location_fields(server: Instance, statuses: Mapping[str, str] | None) -> dict[str, Any]:
+def _location_fields(server: Instance, statuses: Mapping[str, str] | None) -> Document:
     return {
         "OS-EXT-SRV-ATTR:host": server.host,
         "OS-EXT-SRV-ATTR:hypervisor_hostname": server.node,
@@ -509,7 +509,7 @@ def _host_status(service: Service) -> str:
     return "MAINTENANCE" if service.disabled else "UP"
 
 
-def _flavor(call: Call, flavor: Flavor) -> dict[str, Any]:
+def _flavor(call: Call, flavor: Flavor) -> Document:
     """Return the server's copy of its flavor, which may have changed since, or a link to it."""
     if call.version < FLAVOR_SHOWN_SINCE:
         return {"id": flavor.flavorid, "links": call.links.bookmark("flavors", flavor.flavorid)}
@@ -524,13 +524,13 @@ def _flavor(call: Call, flavor: Flavor) -> dict[str, Any]:
     }
 
 
-def _image(call: Call, server: Instance) -> dict[str, Any] | str:
+def _image(call: Call, server: Instance) -> Document | str:
     if server.image is None:
         return ""
     return {"id": server.image.id, "links": call.links.bookmark("images", server.image.id)}
 
 
-def _fault(call: Call, server: Instance) -> dict[str, Any]:
+def _fault(call: Call, server: Instance) -> Document:
     """Return why a server is in ERROR; a failed attempt of a running server is not its fault."""
     if server.fault is None or status_of(server) not in ("ERROR", "DELETED"):
         return {}

@@ -9,7 +9,7 @@ from api.call import Call
 from api.handlers.servers.server import NO_SETTINGS, admin_password, changed, last_part, settings_in
 from api.policies.servers import server_action as policies
 from armillary import exception
-from armillary.http.call import Answer
+from armillary.http.call import Answer, Document
 from armillary.http.validation import invalid
 from objects.instances.operation_arguments import OperationArguments
 from objects.instances.server_changes import ServerChanges
@@ -109,7 +109,7 @@ def console_output(call: Call) -> Answer:
     return Answer({"output": output})
 
 
-def _cross_cell(call: Call) -> dict[str, Any]:
+def _cross_cell(call: Call) -> Document:
     """Return the argument that allows a move to another cell, if the policy permits it."""
     return {"is_cross_cell": True} if call.allows(policies.RESIZE_CROSS_CELL) else {}
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from api import addresses
 from api.call import Call
 from api.handlers.servers import server
 from api.policies.servers import server_attachment as policies
 from api.schemas.servers import server_attachment as schemas
 from armillary import exception
-from armillary.http.call import Answer
+from armillary.http.call import Answer, Document
 from armillary.http.dispatch import Action, Routes
 from armillary.identifiers import mac_address
 
@@ -29,7 +27,7 @@ def show_addresses(call: Call) -> Answer:
     return Answer({network: found[network]})
 
 
-def _shown(call: Call) -> dict[str, list[dict[str, Any]]]:
+def _shown(call: Call) -> dict[str, list[Document]]:
     """Return the addresses with the two fields that these paths have."""
     return {
         network: [{"version": each["version"], "addr": each["addr"]} for each in listed]
@@ -43,7 +41,7 @@ def list_interfaces(call: Call) -> Answer:
     return Answer({"interfaceAttachments": [_port(call, each["addr"]) for each in found]})
 
 
-def _port(call: Call, address: str) -> dict[str, Any]:
+def _port(call: Call, address: str) -> Document:
     return {
         "port_id": addresses.port_id(call.subject),
         "net_id": addresses.NETWORK_ID,

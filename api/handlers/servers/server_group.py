@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from api.call import Call
 from api.links import page
 from api.policies.servers import server_group as policies
 from api.schemas.servers import server_group as schemas
-from armillary.http.call import Answer
+from armillary.http.call import Answer, Document
 from armillary.http.dispatch import Action, Routes
 from armillary.http.validation import invalid
 from objects.instances.instance_group import InstanceGroup
@@ -55,7 +53,7 @@ def delete(call: Call) -> Answer:
     return Answer()
 
 
-def _policy(wanted: dict[str, Any]) -> str:
+def _policy(wanted: Document) -> str:
     """Return the policy: ``policy``, or the only one of ``policies``."""
     if ("policy" in wanted) == ("policies" in wanted):
         raise invalid(
@@ -67,11 +65,11 @@ def _policy(wanted: dict[str, Any]) -> str:
     return policy
 
 
-def _rules(wanted: dict[str, Any]) -> dict[str, str]:
+def _rules(wanted: Document) -> dict[str, str]:
     return {name: str(value) for name, value in wanted.get("rules", {}).items()}
 
 
-def _show(group: InstanceGroup) -> dict[str, Any]:
+def _show(group: InstanceGroup) -> Document:
     return {
         "id": group.uuid,
         "name": group.name,
