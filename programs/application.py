@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import EntryPoint
 from importlib.util import find_spec
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TextIO
 
 from cliff.app import App
@@ -26,14 +27,20 @@ SIMILAR_SHOWN_MAX = 5
 class CommandTable(CommandManager):
     """Commands by their words, as ``module:Class``; a module is imported when its command runs."""
 
-    def __init__(self, commands: Mapping[str, str]) -> None:
+    def __init__(self, commands: Mapping[str, str], aliases: Mapping[str, str]) -> None:
         super().__init__()
+        self.aliases = aliases
         for words, place in commands.items():
             self.commands[words] = EntryPoint(words, place, "commands")
+        for words, meant in aliases.items():
+            self.commands[words] = EntryPoint(words, commands[meant], "aliases")
 
 
 class Application(App):
-    """``commands`` is the table of commands. Streams can be passed by Python callers."""
+    """``commands`` is the table of commands, ``aliases`` that of other words for some of them.
+
+    Streams can be passed by Python callers.
+    """
 
     def __init__(
         self,
@@ -41,6 +48,7 @@ class Application(App):
         description: str,
         commands: Mapping[str, str],
         *,
+        aliases: Mapping[str, str] = MappingProxyType({}),
         stdout: TextIO | None = None,
         stderr: TextIO | None = None,
     ) -> None:
@@ -49,7 +57,7 @@ class Application(App):
         super().__init__(
             description,
             version_string(),
-            CommandTable(commands),
+            CommandTable(commands, aliases),
             stdout=stdout,
             stderr=stderr,
             deferred_help=True,  # so that --help after a command is that command's
@@ -136,10 +144,15 @@ class Help(HelpCommand):
 
 
 def _overview(app: App) -> str:
-    commands = sorted(app.command_manager)
+    aliases = getattr(app.command_manager, "aliases", {})
+    commands = [item for item in sorted(app.command_manager) if item[0] not in aliases]
     width = max(len(name) for name, _point in commands)
     summaries = _summaries(point.value for _name, point in commands)
     lines = [f"  {name.ljust(width)}  {summaries[point.value]}" for name, point in commands]
+    if aliases:
+        width = max(map(len, aliases))
+        lines += ["", "the same in the words of OpenStack:"]
+        lines += [f"  {name.ljust(width)}  {meant}" for name, meant in sorted(aliases.items())]
     return "\n".join([app.parser.format_help(), "commands:", *lines, ""])
 
 

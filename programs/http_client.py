@@ -118,7 +118,7 @@ class ApiClient:
         """Send a JSON object; return the response's, empty if it has none."""
         return self._request("POST", path, body=body)
 
-    def put(self, *path: str, body: Mapping[str, Any]) -> Document:
+    def put(self, *path: str, body: Mapping[str, Any] | None) -> Document:
         return self._request("PUT", path, body=body)
 
     def delete(self, *path: str) -> None:

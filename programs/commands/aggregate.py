@@ -8,7 +8,7 @@ from armillary import exception
 from armillary.table_columns import cells
 from programs.commands import arguments, base
 from programs.commands.lookup import find_aggregate
-from programs.http_client import Document
+from programs.http_client import ApiClient, Document
 
 AGGREGATES = "os-aggregates"
 
@@ -43,10 +43,13 @@ class CreateAggregate(base.ApiShow):
     def add_options(self, parser: ArgumentParser) -> None:
         parser.add_argument("name", help="name")
         parser.add_argument("--zone", help="availability zone of its hosts")
+        arguments.add_pairs(parser, "--property", "properties", "metadata")
 
     def take_action(self, parsed_args: Namespace) -> base.Record:
         aggregate = {"name": parsed_args.name, "availability_zone": parsed_args.zone}
         created = self.api.post(AGGREGATES, body={"aggregate": aggregate})["aggregate"]
+        if parsed_args.properties:
+            created = _set_metadata(self.api, created["id"], dict(parsed_args.properties))
         return base.record(AGGREGATE.fields, created)
 
 
@@ -84,8 +87,23 @@ class SetAggregate(base.ApiCommand):
         if changes:
             self.api.put(AGGREGATES, aggregate, body={"aggregate": changes})
         if metadata:
-            body = {"set_metadata": {"metadata": metadata}}
-            self.api.post(AGGREGATES, aggregate, "action", body=body)
+            _set_metadata(self.api, aggregate, metadata)
+        return 0
+
+
+class UnsetAggregate(base.ApiCommand):
+    """Remove properties of an aggregate."""
+
+    def add_options(self, parser: ArgumentParser) -> None:
+        parser.add_argument("aggregate", help="id or name")
+        parser.add_argument(
+            "--property", dest="removed", metavar="KEY", action="append", required=True,
+            help="property to remove; may be repeated",
+        )  # fmt: skip
+
+    def take_action(self, parsed_args: Namespace) -> int:
+        aggregate = find_aggregate(self.api, parsed_args.aggregate)["id"]
+        _set_metadata(self.api, aggregate, dict.fromkeys(parsed_args.removed))
         return 0
 
 
@@ -136,6 +154,15 @@ class ListAvailabilityZones(base.ApiLister):
             return ("Zone", "State"), [cells(_zone_and_state(zone)) for zone in zones]
         rows = [cells((*_zone_and_state(zone), _hosts(zone["hosts"]))) for zone in zones]
         return ("Zone", "State", "Hosts"), rows
+
+
+def _set_metadata(
+    api: ApiClient, aggregate: object, metadata: Mapping[str, str | None]
+) -> Document:
+    """Set properties, or remove those that are None; return the aggregate."""
+    body = {"set_metadata": {"metadata": metadata}}
+    changed: Document = api.post(AGGREGATES, str(aggregate), "action", body=body)["aggregate"]
+    return changed
 
 
 def _zone_and_state(zone: Document) -> tuple[str, str]:

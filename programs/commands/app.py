@@ -13,6 +13,7 @@ from armillary import exception
 from programs import own_token
 from programs.application import EXIT_FAILED, EXIT_USAGE, Application
 from programs.commands import COMMANDS, arguments
+from programs.commands.openstack_words import ALIASES
 from programs.commands.wait import WaitTimeout
 from programs.http_client import DEFAULT_TIMEOUT_SECONDS, DEFAULT_URL, ApiClient
 
@@ -56,7 +57,9 @@ class ClientApp(Application):
     ) -> None:
         self._environment = environment
         self._handlers: list[logging.Handler] = []
-        super().__init__("armillary", DESCRIPTION, COMMANDS, stdout=stdout, stderr=stderr)
+        super().__init__(
+            "armillary", DESCRIPTION, COMMANDS, aliases=ALIASES, stdout=stdout, stderr=stderr
+        )
 
     @cached_property
     def api(self) -> ApiClient:

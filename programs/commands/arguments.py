@@ -1,7 +1,9 @@
 """Argument types and options shared by commands: pairs, counts, hints, ``--wait``."""
 
+import re
 from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Iterable
+from decimal import Decimal
 from typing import Any
 
 from programs.http_client import Document
@@ -9,6 +11,10 @@ from programs.http_client import Document
 TEXT = "text"
 JSON = "json"
 WAIT_TIMEOUT_SECONDS = 300.0
+KIBI, MEBI, GIBI, TEBI, PEBI = (1024**power for power in range(1, 6))
+_UNITS = {"K": KIBI, "M": MEBI, "G": GIBI, "T": TEBI, "P": PEBI}
+_NAMES = {MEBI: "MiB", GIBI: "GiB"}
+_AMOUNT = re.compile(r"(\d{1,12}(?:\.\d{1,6})?)\s?(?:([KMGTPkmgtp])(?:i?[Bb])?)?", re.ASCII)
 
 
 def pair(text: str) -> tuple[str, str]:
@@ -32,6 +38,33 @@ def not_negative(text: str) -> int:
 def limit(text: str) -> int:
     """Parse an integer of at least -1, which means unlimited."""
     return _at_least(text, -1)
+
+
+def mebibytes(text: str) -> int:
+    """Parse an amount of memory: a number of MiB, or with a unit: ``512M``, ``4G``, ``1.5T``."""
+    return _amount(text, MEBI)
+
+
+def gibibytes(text: str) -> int:
+    """Parse an amount of disk: a number of GiB, or with a unit: ``500G``, ``2T``."""
+    return _amount(text, GIBI)
+
+
+def mebibytes_limit(text: str) -> int:
+    """Parse a limit of memory in MiB, or with a unit; -1 means unlimited."""
+    return limit(text) if text.startswith("-") else mebibytes(text)
+
+
+def _amount(text: str, unit: int) -> int:
+    found = _AMOUNT.fullmatch(text)
+    if found is None:
+        raise ArgumentTypeError(
+            f"'{text}' is not an amount such as 4096 or 4G; units: {', '.join(_UNITS)}"
+        )
+    value = Decimal(found[1]) * (_UNITS[found[2].upper()] if found[2] else unit)
+    if value % unit:
+        raise ArgumentTypeError(f"'{text}' is not a whole number of {_NAMES[unit]}")
+    return int(value // unit)
 
 
 def seconds(text: str) -> float:

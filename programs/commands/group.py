@@ -43,11 +43,17 @@ class CreateGroup(base.ApiShow):
             type=arguments.positive,
             help="with anti-affinity: maximum number of members on one host (default: 1)",
         )
+        arguments.add_pairs(
+            parser, "--rule", "rules", "rule of the policy, such as max_server_per_host=2"
+        )
 
     def take_action(self, parsed_args: Namespace) -> base.Record:
         group: Document = {"name": parsed_args.name, "policy": parsed_args.policy}
+        rules: Document = dict(parsed_args.rules)
         if parsed_args.max_servers_per_host:
-            group["rules"] = {"max_server_per_host": parsed_args.max_servers_per_host}
+            rules["max_server_per_host"] = parsed_args.max_servers_per_host
+        if rules:
+            group["rules"] = rules
         created = self.api.post(GROUPS, body={"server_group": group})["server_group"]
         return base.record(GROUP.fields, created)
 

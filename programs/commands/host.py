@@ -2,9 +2,10 @@
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
+from typing import Any
 
-from armillary.table_columns import Used
-from programs.commands import base
+from armillary.table_columns import Used, cells
+from programs.commands import arguments, base
 from programs.commands.lookup import find_hypervisor
 from programs.http_client import Document
 
@@ -53,6 +54,13 @@ COLUMNS: base.Columns = {
     "Zone": ZONE,
     "Type": "hypervisor_type",
 }
+LONG_COLUMNS: base.Columns = {
+    **COLUMNS,
+    "Address": "host_ip",
+    "Cell": "armillary:cell_uuid",
+    "Reason": lambda node: node["service"]["disabled_reason"],
+    "ID": "id",
+}
 FIELDS: base.Columns = {
     "host": _host,
     "node": "hypervisor_hostname",
@@ -75,8 +83,33 @@ FIELDS: base.Columns = {
 class ListHosts(base.ApiLister):
     """List hosts with their usage."""
 
+    def add_options(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--matching", metavar="NAME", help="only hosts with this in the name")
+        parser.add_argument("--long", action="store_true", help="show more columns")
+
     def take_action(self, parsed_args: Namespace) -> base.Table:
-        return base.table(COLUMNS, self.items("hypervisors", *HYPERVISORS))
+        query = arguments.given(hypervisor_hostname_pattern=parsed_args.matching)
+        columns = LONG_COLUMNS if parsed_args.long else COLUMNS
+        return base.table(columns, self.items("hypervisors", *HYPERVISORS, query=query))
+
+
+class ShowHostStatistics(base.ApiShow):
+    """Show the sums of all hosts: how many there are, what is used of what they have."""
+
+    def take_action(self, parsed_args: Namespace) -> base.Record:
+        nodes = list(self.items("hypervisors", *HYPERVISORS))
+        usages = [item for node in nodes for item in node["armillary:usages"].items()]
+        shown: dict[str, Any] = {
+            "hosts": len(nodes),
+            "up": sum(node["state"] == "up" for node in nodes),
+            "enabled": sum(node["status"] == "enabled" for node in nodes),
+            "servers": sum(node["running_vms"] for node in nodes),
+        }
+        for name in sorted({name for name, _usage in usages}):
+            found = [usage for of, usage in usages if of == name]
+            used, capacity = (sum(one[part] for one in found) for part in ("used", "capacity"))
+            shown[name] = Used(used, capacity)
+        return tuple(shown), cells(shown.values())
 
 
 class ShowHost(base.ApiShow):

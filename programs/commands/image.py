@@ -44,7 +44,6 @@ class CreateImage(base.ApiShow):
     """Create an image record."""
 
     def add_options(self, parser: ArgumentParser) -> None:
-        size = arguments.not_negative
         parser.add_argument("name", help="name")
         parser.add_argument("--id", help="UUID (default: a new one)")
         parser.add_argument(
@@ -61,12 +60,12 @@ class CreateImage(base.ApiShow):
         example = f"property, such as {HYPERVISOR_TYPE}=simulated"
         arguments.add_pairs(parser, "--property", "properties", example)
         parser.add_argument(
-            "--min-ram", metavar="MIB", type=size, default=0,
-            help="minimum memory of a flavor in MiB",
+            "--min-ram", metavar="MIB", type=arguments.mebibytes, default=0,
+            help="minimum memory of a flavor in MiB, or with a unit: 4G",
         )  # fmt: skip
         parser.add_argument(
-            "--min-disk", metavar="GIB", type=size, default=0,
-            help="minimum disk of a flavor in GiB",
+            "--min-disk", metavar="GIB", type=arguments.gibibytes, default=0,
+            help="minimum disk of a flavor in GiB, or with a unit: 2T",
         )  # fmt: skip
 
     def take_action(self, parsed_args: Namespace) -> base.Record:

@@ -67,14 +67,14 @@ def find_hypervisor(api: ApiClient, host: str) -> Document:
     )
 
 
-def find_service(api: ApiClient, service: str) -> Document:
-    """Return the service with this id, or the compute service of this host."""
-    services = api.list_all("services", "os-services")
-    return _the_one("service", service, services, name=_host_of_compute)
+def find_service(api: ApiClient, service: str, binary: str | None = None) -> Document:
+    """Return the service with this id, or of this host: its compute service, or another."""
+    services = api.list_all("services", "os-services", query={"binary": binary} if binary else None)
 
+    def host(one: Document) -> str | None:
+        return one["host"] if binary or one["binary"] == COMPUTE else None
 
-def _host_of_compute(service: Document) -> str | None:
-    return service["host"] if service["binary"] == COMPUTE else None
+    return _the_one("service", service, services, name=host)
 
 
 def _get_or_none(api: ApiClient, key: str, collection: str, identifier: str) -> Document | None:

@@ -19,7 +19,9 @@ class _Quota(NamedTuple):
 QUOTAS = {
     "instances": _Quota("servers", "maxTotalInstances", "totalInstancesUsed"),
     "cores": _Quota("total vCPUs of all servers", "maxTotalCores", "totalCoresUsed"),
-    "ram": _Quota("total memory of all servers, in MiB", "maxTotalRAMSize", "totalRAMUsed"),
+    "ram": _Quota(
+        "memory of all servers in MiB, or with a unit: 512G", "maxTotalRAMSize", "totalRAMUsed"
+    ),
     "server_groups": _Quota("server groups", "maxServerGroups", "totalServerGroupsUsed"),
     "server_group_members": _Quota("servers in one server group", "maxServerGroupMembers", None),
 }
@@ -49,7 +51,8 @@ class SetQuota(base.ApiLister):
         parser.add_argument("project", help="id of the project")
         for resource, quota in QUOTAS.items():
             option = f"--{resource.replace('_', '-')}"
-            parser.add_argument(option, metavar="N", type=arguments.limit, help=quota.description)
+            kind = arguments.mebibytes_limit if resource == "ram" else arguments.limit
+            parser.add_argument(option, metavar="N", type=kind, help=quota.description)
 
     def take_action(self, parsed_args: Namespace) -> base.Table:
         limits = arguments.given(**{name: getattr(parsed_args, name) for name in QUOTAS})

@@ -100,9 +100,9 @@ class RebootServers(_Action):
     ACTION, DOING, DONE = "reboot", "Rebooting", "Rebooted"
 
     def add_details(self, parser: ArgumentParser) -> None:
-        parser.add_argument(
-            "--hard", action="store_true", help="hard reboot: do not shut down first"
-        )
+        kind = parser.add_mutually_exclusive_group()
+        kind.add_argument("--hard", action="store_true", help="hard reboot: do not shut down first")
+        kind.add_argument("--soft", action="store_true", help="shut down first (default)")
 
     def details(self, parsed_args: Namespace) -> Any:
         return {"type": "HARD" if parsed_args.hard else "SOFT"}
@@ -128,7 +128,16 @@ class ResizeServers(_Action):
     ACTION, DOING, DONE = "resize", "Resizing", "Resized"
 
     def add_details(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--flavor", required=True, help="new flavor (id or name)")
+        what = parser.add_mutually_exclusive_group(required=True)
+        what.add_argument("--flavor", help="new flavor (id or name)")
+        what.add_argument("--confirm", action="store_true", help="the same as 'server confirm'")
+        what.add_argument("--revert", action="store_true", help="the same as 'server revert'")
+
+    def take_action(self, parsed_args: Namespace) -> int:
+        if parsed_args.flavor:
+            return super().take_action(parsed_args)
+        instead = ConfirmServers if parsed_args.confirm else RevertServers
+        return instead(self.app, self.app_args).take_action(parsed_args)
 
     def details(self, parsed_args: Namespace) -> Any:
         return {"flavorRef": find_flavor(self.api, parsed_args.flavor)["id"]}
@@ -167,7 +176,24 @@ class MigrateServers(_Move):
 
     def add_details(self, parser: ArgumentParser) -> None:
         super().add_details(parser)
-        parser.add_argument("--live", action="store_true", help="live-migrate running servers")
+        parser.add_argument(
+            "--live", "--live-migration", action="store_true", help="live-migrate running servers"
+        )
+        disks = parser.add_mutually_exclusive_group()
+        disks.add_argument(
+            "--block-migration", action="store_true", help="with --live: copy local disks, too"
+        )
+        disks.add_argument(
+            "--shared-migration", action="store_true", help="with --live: disks are shared"
+        )
+
+    def details(self, parsed_args: Namespace) -> Any:
+        details = super().details(parsed_args)
+        if parsed_args.block_migration or parsed_args.shared_migration:
+            if not parsed_args.live:
+                raise exception.Invalid("--block-migration and --shared-migration require --live.")
+            details["block_migration"] = parsed_args.block_migration
+        return details
 
     def take_action(self, parsed_args: Namespace) -> int:
         if parsed_args.live:

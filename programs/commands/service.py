@@ -31,7 +31,9 @@ class ListServices(base.ApiLister):
 
     def add_options(self, parser: ArgumentParser) -> None:
         parser.add_argument("--host", help="only services of this host")
-        parser.add_argument("--binary", help="only services of this program")
+        parser.add_argument(
+            "--binary", "--service", help="only services of this program (or its name in Nova)"
+        )
         parser.add_argument("--long", action="store_true", help="show more columns")
 
     def take_action(self, parsed_args: Namespace) -> base.Table:
@@ -45,29 +47,34 @@ class SetService(base.ApiCommand):
 
     def add_options(self, parser: ArgumentParser) -> None:
         parser.add_argument("service", help="host of a compute service, or id of the service")
+        parser.add_argument("binary", nargs="?", help="the program, if it is another of the host")
         status = parser.add_mutually_exclusive_group()
         status.add_argument("--enable", action="store_true", help="accept new servers again")
         status.add_argument("--disable", action="store_true", help="accept no new servers")
-        parser.add_argument("--reason", metavar="TEXT", help="reason for disabling it")
+        parser.add_argument("--reason", "--disable-reason", metavar="TEXT", help="why")
         state = parser.add_mutually_exclusive_group()
         state.add_argument("--down", action="store_true", help="force it down, whatever it reports")
         state.add_argument("--up", action="store_true", help="trust its reports again")
 
     def take_action(self, parsed_args: Namespace) -> int:
         changes = _changes(parsed_args)
-        service = find_service(self.api, parsed_args.service)["id"]
+        service = find_service(self.api, parsed_args.service, parsed_args.binary)["id"]
         self.api.put("os-services", service, body=changes)
         return 0
 
 
-class DeleteService(base.ApiCommand):
-    """Delete a service that is gone permanently, with its host and the host's resources."""
+class DeleteServices(base.ApiCommand):
+    """Delete services that are gone permanently, with their hosts and the hosts' resources."""
 
     def add_options(self, parser: ArgumentParser) -> None:
-        parser.add_argument("service", help="host of a compute service, or id of any service")
+        parser.add_argument(
+            "services", nargs="+", metavar="service",
+            help="host of a compute service, or id of any service",
+        )  # fmt: skip
 
     def take_action(self, parsed_args: Namespace) -> int:
-        self.api.delete("os-services", find_service(self.api, parsed_args.service)["id"])
+        for found in [find_service(self.api, service) for service in parsed_args.services]:
+            self.api.delete("os-services", found["id"])
         return 0
 
 

@@ -3,6 +3,7 @@
 import argparse
 import logging
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, TextIO
 
 from oslo_config import cfg
@@ -29,12 +30,15 @@ class OperatorApp(Application):
         description: str,
         commands: Mapping[str, str],
         *,
+        aliases: Mapping[str, str] = MappingProxyType({}),
         error_code: int | None = None,
         stdout: TextIO | None = None,
         stderr: TextIO | None = None,
     ) -> None:
         self._error_code = error_code
-        super().__init__(program, description, commands, stdout=stdout, stderr=stderr)
+        super().__init__(
+            program, description, commands, aliases=aliases, stdout=stdout, stderr=stderr
+        )
 
     @property
     def conf(self) -> cfg.ConfigOpts:

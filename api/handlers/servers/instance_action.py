@@ -12,6 +12,15 @@ from armillary.http.call import Answer, Document
 from armillary.http.dispatch import Action, Routes
 from objects.instances.instance_action import InstanceAction, InstanceActionEvent
 
+NOVA_NAMES = {
+    "confirm_resize": "confirmResize",
+    "force_delete": "delete",
+    "live_migrate": "live-migration",
+    "revert_resize": "revertResize",
+    "shelve_offload": "shelveOffload",
+}
+"""Operation -> the name under which clients know it; the others have the same."""
+
 
 def index(call: Call) -> Answer:
     """List the actions on a server, newest first."""
@@ -34,7 +43,7 @@ def _list(call: Call) -> list[InstanceAction]:
 
 def _brief(action: InstanceAction) -> Document:
     return {
-        "action": action.action,
+        "action": NOVA_NAMES.get(action.action, action.action),
         "instance_uuid": action.instance_uuid,
         "request_id": action.request_id,
         "project_id": action.project_id,

@@ -124,7 +124,7 @@ def test_every_command_has_a_line_and_all_begin_at_one_column(armillary: Armilla
     ended = armillary("help")
     assert ended.code == 0
     assert "Exit codes: 0 success;" in ended.out
-    listed = ended.out.partition("\ncommands:\n")[2].splitlines()
+    listed = ended.out.partition("\ncommands:\n")[2].partition("\n\n")[0].splitlines()
     lines = {line.strip().partition("  ")[0]: line for line in listed}
     assert set(COMMANDS) <= set(lines)
     width = max(map(len, lines))

@@ -58,3 +58,27 @@ def test_a_key_that_comes_again_has_a_list() -> None:
     """As hints with several values."""
     pairs = [("a", "1"), ("b", "2"), ("a", "3"), ("a", "4")]
     assert arguments.grouped(pairs) == {"a": ["1", "3", "4"], "b": "2"}
+
+
+@pytest.mark.parametrize(
+    ("take", "text", "value"),
+    [
+        (arguments.mebibytes, "4096", 4096),
+        (arguments.mebibytes, "4G", 4096),
+        (arguments.mebibytes, "1.5 GiB", 1536),
+        (arguments.mebibytes, "1024k", 1),
+        (arguments.gibibytes, "2T", 2048),
+        (arguments.gibibytes, "2048MB", 2),
+        (arguments.mebibytes_limit, "-1", -1),
+    ],
+)
+def test_amounts_may_have_units(take: Callable[[str], int], text: str, value: int) -> None:
+    """Powers of two, however they are written; a bare number is in the option's unit."""
+    assert take(text) == value
+
+
+@pytest.mark.parametrize("text", ["", "G", "-4G", "4X", "1.5", "1e3", "\u0664G"])
+def test_other_amounts_are_refused(text: str) -> None:
+    """So are parts of the option's unit."""
+    with pytest.raises(argparse.ArgumentTypeError):
+        arguments.mebibytes(text)

@@ -179,7 +179,7 @@ def test_what_cannot_be_moved_is_left_and_named(
     ended = armillary("host", "drain", "host1")
     assert ended.code == 1
     assert f"{broken.uuid} (broken): its status is ERROR; only ACTIVE, SHUTOFF" in ended.err
-    assert f"{failing.uuid} (failing): live_migrate: No valid host was found." in ended.err
+    assert f"{failing.uuid} (failing): live-migration: No valid host was found." in ended.err
     assert f"{refused.uuid} (refused): Server {refused.uuid} cannot be moved" in ended.err
     assert "3 of 9 did not leave host host1 (3 left, 6 moved)" in ended.err
 
@@ -201,7 +201,7 @@ def test_one_that_is_not_confirmed_is_not_gone(
     conductor.failures[f"{server.uuid} confirm_resize"] = "The host did not answer."
     ended = armillary("host", "drain", "host1")
     assert (ended.code, server.vm_state) == (1, "resized")
-    assert f"{server.uuid} (a): confirm_resize: The host did not answer." in ended.err
+    assert f"{server.uuid} (a): confirmResize: The host did not answer." in ended.err
     assert "1 of 1 did not leave host host1" in ended.err
 
 

@@ -22,7 +22,7 @@ from programs.demo.control_plane import ControlPlane, DemoFailed
 from programs.demo.screen import Screen
 from programs.demo.story import STOP_SECONDS_MAX, Story, reason, why_nowhere
 from tests import builders
-from tests.unit.programs.commands.test_explain import a_trace
+from tests.unit.programs.commands.decisions.test_explain import a_trace
 from tests.unit.programs.conftest import BuildingSuperConductor
 
 SENTENCE = "All 21 hosts lack MEMORY_MB."

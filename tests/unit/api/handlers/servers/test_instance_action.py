@@ -34,6 +34,15 @@ def test_actions_are_listed(path: str, api: Api, conductor: SuperConductor) -> N
     ]
 
 
+def test_actions_have_the_names_that_clients_know(
+    path: str, api: Api, conductor: SuperConductor
+) -> None:
+    """Not those of our operations."""
+    conductor.actions[0].action = "confirm_resize"
+    (listed,) = api.get(path, token=MEMBER).json["instanceActions"]
+    assert listed["action"] == "confirmResize"
+
+
 def test_one_is_shown_with_its_events(path: str, api: Api, conductor: SuperConductor) -> None:
     """Hosts and reasons are for administrators."""
     one = f"{path}/{conductor.actions[0].request_id}"

@@ -11,8 +11,7 @@ from armillary import exception
 from armillary.table_columns import printable
 from programs.commands import arguments
 from programs.commands.base import ApiCommand
-from programs.commands.server import add_placement_options, request_body
-from programs.commands.trace_text import (
+from programs.commands.decisions.trace_text import (
     INDENT,
     UNKNOWN_HOST,
     UNKNOWN_ZONE,
@@ -20,6 +19,7 @@ from programs.commands.trace_text import (
     fitted,
     lines_of,
 )
+from programs.commands.server_create import add_placement_options, request_body
 from programs.http_client import Document
 from programs.text_table import screen_width
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from objects.hosts.host_answers import AvailabilityZone
-from programs.commands.schedule import text_of
+from programs.commands.decisions.schedule import text_of
 from tests import builders
-from tests.unit.programs.commands.test_explain import a_busy_trace, a_trace
+from tests.unit.programs.commands.decisions.test_explain import a_busy_trace, a_trace
 from tests.unit.programs.conftest import Armillary, BuildingSuperConductor
 
 pytestmark = pytest.mark.usefixtures("wide_screen")

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from armillary.table_columns import printable
 from programs.commands import arguments
 from programs.commands.base import ApiCommand
+from programs.commands.decisions.trace_text import INDENT, UNKNOWN_HOST, aligned, fitted, lines_of
 from programs.commands.lookup import find_server
-from programs.commands.trace_text import INDENT, UNKNOWN_HOST, aligned, fitted, lines_of
 from programs.http_client import Document
 from programs.text_table import screen_width
 

@@ -9,7 +9,7 @@ import pytest
 
 from objects.instance import Instance
 from objects.instances.explanation import Decision
-from programs.commands.explain import text_of
+from programs.commands.decisions.explain import text_of
 from tests import builders
 from tests.unit.programs.conftest import Armillary, BuildingSuperConductor
 

@@ -1,0 +1,1 @@
+"""Why a server is where it is: explanations, and dry runs of a decision."""
