@@ -1,0 +1,1 @@
+"""``armillary-manage deploy``: a deployment's accounts, databases, keys, files and units."""

@@ -1,0 +1,306 @@
+"""One deployment, from its record to accounts, databases, keys, files and running services."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import functools
+import hashlib
+import shlex
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TextIO
+
+import yaml
+from sqlalchemy.exc import SQLAlchemyError
+
+from armillary import exception
+from armillary.db import Database
+from armillary.identity.passwords import hash_password
+from conductor.super_conductor.db import cells
+from programs.operator.databases import API, DATABASES
+from programs.operator.deploy import broker, record, units
+from programs.operator.deploy.broker import BrokerAccount, BrokerAdmin
+from programs.operator.deploy.database_servers import DatabaseServer, server_of
+from programs.operator.deploy.files import Files
+from programs.operator.deploy.layout import ACCOUNT, Layout, account_exists
+from programs.operator.deploy.record import Record
+from programs.operator.deploy.services import (
+    Service,
+    Services,
+    cell_database,
+    cell_vhost,
+    roles_of,
+    top_vhost,
+)
+from programs.operator.deploy.signing import Signing
+from programs.operator.deploy.steps import StepFailed, Steps, reason_of, run_program
+from rpc import broker_accounts
+
+_UNREACHABLE = (exception.DatabaseUnavailable, SQLAlchemyError)
+_CREDENTIALS = "admin-openrc"
+
+
+@dataclasses.dataclass
+class Deployment:
+    """Brings a machine, its broker and its database server to what the record says."""
+
+    layout: Layout
+    record: Record
+    out: TextIO
+    is_dry_run: bool = False
+    adopts: bool = False
+    overwrites: bool = False
+    starts: bool = True
+
+    def __post_init__(self) -> None:
+        self.steps = Steps(self.out, self.is_dry_run)
+        self.files = Files(self.layout, self.steps, overwrites=self.overwrites)
+        self.signing = Signing(self.layout, self.steps, self.files)
+        self._server = server_of(self.record.settings.database_admin, self.record.settings.database)
+        urls = {name: self._url(owner, name) for owner, names in self._owners() for name in names}
+        self._urls = urls
+        self.services = Services(self.record, self.layout, urls)
+
+    def apply(self) -> None:
+        """Do all steps. Raises Conflict, Invalid, Unavailable and StepFailed."""
+        here = self.services.here()
+        self._make_account()
+        self._make_directories(here)
+        self._save_record()
+        self._make_databases()
+        self._make_broker_accounts()
+        changed = self._write_files(here)
+        self._make_tables()
+        self._register_cells()
+        reload = units.write(self.layout, self.files, here)
+        if self.layout.has_systemd and self.starts:
+            units.start(self.layout, self.steps, here, changed, reload=reload)
+        self.out.write(f"{self.steps.summary()}\n")
+
+    def how_to_start(self) -> str:
+        """Return the commands that start the services of this machine, and those of a user."""
+        lines = [shlex.join(each.command(self.layout)) for each in self.services.here()]
+        return "\n".join(lines)
+
+    @property
+    def credentials(self) -> Path:
+        """File with the administrator's environment variables."""
+        return self.layout.configuration / _CREDENTIALS
+
+    # Machine --------------------------------------------------------------------------------------
+
+    def _make_account(self) -> None:
+        make_account(self.layout, self.steps)
+
+    def _make_directories(self, here: list[Service]) -> None:
+        make_directories(self.layout, self.files, [*here, self.services.operator()])
+        self.files.directory(self.layout.keys, 0o700)
+        self.files.directory(self.layout.state / "identity", 0o700, of_service=True)
+
+    def _save_record(self) -> None:
+        """Store secrets before anything is made with them."""
+        for owner, _ in self._owners():
+            self.record.secret(f"database/{owner}")
+        for role, scope, _ in roles_of(self.record):
+            account = broker_accounts.account_name(role, scope, self.record.settings.prefix)
+            self.record.secret(f"broker/{account}")
+        password = self.record.secret("admin")
+        self.record.secrets.setdefault("admin_hash", hash_password(password))
+        path, text = self.layout.record, record.text_of(self.record)
+        is_done = path.exists() and path.read_text(encoding="utf-8") == text
+        self.steps.do(
+            "change" if path.exists() else "create",
+            f"file {path} (choices and secrets)",
+            lambda: record.save(path, self.record),
+            is_done=is_done,
+        )
+
+    # Databases ------------------------------------------------------------------------------------
+
+    def _owners(self) -> list[tuple[str, list[str]]]:
+        """Return each owner of databases with their names."""
+        return [
+            ("conductor", ["api", "cell0"]),
+            ("placement", ["placement"]),
+            *((cell_database(name), [cell_database(name)]) for name in self.record.cells),
+        ]
+
+    def _database_name(self, name: str) -> str:
+        prefix = self.record.settings.prefix.replace("-", "_")
+        return f"{prefix}armillary_{name}"
+
+    def _url(self, owner: str, name: str) -> str:
+        password = self.record.secret(f"database/{owner}")
+        return self._server.url(self._database_name(owner), password, self._database_name(name))
+
+    def _make_databases(self) -> None:
+        server: DatabaseServer = self._server
+        for owner, names in self._owners():
+            server.make(
+                self.steps,
+                self._database_name(owner),
+                self.record.secret(f"database/{owner}"),
+                [self._database_name(name) for name in names],
+                adopts=self.adopts,
+            )
+
+    @contextlib.contextmanager
+    def _open(self, name: str) -> Iterator[Database]:
+        """Lend a database with its owner's account."""
+        database = Database(self._urls[name], name=name)
+        try:
+            yield database
+        finally:
+            database.dispose()
+
+    def _make_tables(self) -> None:
+        schemas = {each.name: each.schema for each in DATABASES}
+        for name in self._urls:
+            schema = schemas.get(name, schemas["cell"])
+            with self._open(name) as database:
+                self.steps.do(
+                    "migrate",
+                    f"tables of {self._database_name(name)}",
+                    functools.partial(database.sync, schema),
+                    is_done=self._is_current(database, schema),
+                )
+
+    def _is_current(self, database: Database, schema: str) -> bool:
+        try:
+            return database.current_version(schema) == database.head_version(schema)
+        except _UNREACHABLE as error:
+            self._allow_in_dry_run(database, error)
+            return False
+
+    def _register_cells(self) -> None:
+        with self._open(API.name) as database:
+            for name, cell in self.record.cells.items():
+                url = self.services.cell_url(name, "conductor")
+                self.steps.do(
+                    "register",
+                    f"cell {name} ({cell.uuid})",
+                    functools.partial(_register, database, name, cell.uuid, url),
+                    is_done=self._find_cell(database, cell.uuid) == (name, url),
+                )
+
+    def _find_cell(self, database: Database, uuid: str) -> tuple[str, str] | None:
+        try:
+            with database.reader() as session:
+                found = cells.get_cell(session, uuid)
+        except exception.CellNotFound:
+            return None
+        except _UNREACHABLE as error:
+            self._allow_in_dry_run(database, error)
+            return None
+        return found.name, found.transport_url
+
+    def _allow_in_dry_run(self, database: Database, error: Exception) -> None:
+        """Raise StepFailed unless the database or its account is still to be made."""
+        if not self.is_dry_run:
+            raise StepFailed(what=f"connect to the {database}", reason=reason_of(error)) from error
+
+    # Broker ---------------------------------------------------------------------------------------
+
+    def _make_broker_accounts(self) -> None:
+        settings = self.record.settings
+        accounts = []
+        for role, scope, places in roles_of(self.record):
+            permissions = [
+                (
+                    vhost,
+                    broker_accounts.permissions(role, part, scope=scope, prefix=settings.prefix),
+                )
+                for vhost, part in places
+            ]
+            name = broker_accounts.account_name(role, scope, settings.prefix)
+            secret = self.record.secret(f"broker/{name}")
+            accounts.append(BrokerAccount(name, secret, permissions))
+        vhosts = [top_vhost(self.record), *(cell_vhost(self.record, n) for n in self.record.cells)]
+        broker.make(
+            BrokerAdmin(settings.broker_admin), self.steps, vhosts, accounts, adopts=self.adopts
+        )
+
+    # Files ----------------------------------------------------------------------------------------
+
+    def _write_files(self, here: list[Service]) -> set[str]:
+        """Write keys, lists, configuration and credentials; return whose configuration changed."""
+        root_key = self.signing.root_key()
+        every = [*here, self.services.operator()]
+        for service in every:
+            self.signing.make_key(service)
+        self.signing.trust(every, [])
+        self._write_credentials()
+        return write_configuration(self.layout, self.files, every, root_key)
+
+    def _write_credentials(self) -> None:
+        password, hashed = self.record.secret("admin"), self.record.secrets["admin_hash"]
+        digest = hashlib.sha256(password.encode()).hexdigest()
+        tokens = {
+            "users": [{"name": "admin", "password": hashed, "projects": {"admin": ["admin"]}}],
+            "tokens": [{"sha256": digest, "user": "admin", "project": "admin", "roles": ["admin"]}],
+        }
+        head = (
+            "# Users and tokens (docs/operating/identity.md). Yours to edit: deploy never does.\n"
+        )
+        text = head + yaml.safe_dump(tokens, sort_keys=False)
+        self.files.write_once(self.layout.configuration / "tokens.yaml", text, 0o640)
+        url = f"http://{self.record.settings.api}"
+        variables = {
+            "ARMILLARY_API_URL": url, "ARMILLARY_TOKEN": password,
+            "OS_AUTH_URL": f"{url}/identity/v3", "OS_USERNAME": "admin", "OS_PASSWORD": password,
+            "OS_PROJECT_NAME": "admin", "OS_USER_DOMAIN_NAME": "Default",
+            "OS_PROJECT_DOMAIN_NAME": "Default", "OS_IDENTITY_API_VERSION": "3",
+        }  # fmt: skip
+        lines = [f"export {name}={shlex.quote(value)}" for name, value in variables.items()]
+        self.files.write(self.credentials, "\n".join(lines), 0o600)
+
+
+def make_account(layout: Layout, steps: Steps) -> None:
+    """Make the services' account of the machine."""
+    if layout.account is None:
+        return
+    command = [
+        "useradd", "--system", "--user-group", "--no-create-home", "--shell", "/usr/sbin/nologin",
+        "--home-dir", str(layout.state), "--comment", "Armillary services", ACCOUNT,
+    ]  # fmt: skip
+
+    def make() -> None:
+        run_program(command)
+
+    steps.do("create", f"system account {ACCOUNT}", make, is_done=account_exists())
+
+
+def make_directories(layout: Layout, files: Files, services: list[Service]) -> None:
+    """Make the directories of services."""
+    files.directory(layout.configuration, 0o750)
+    files.directory(layout.state, 0o700, of_service=True)
+    for service in services:
+        files.directory(service.state(layout), 0o700, of_service=not service.is_roots)
+        files.directory(service.own_directory(layout), 0o750)
+
+
+def write_configuration(
+    layout: Layout, files: Files, services: list[Service], root_key: str
+) -> set[str]:
+    """Write configuration files; return the names of the services whose file changed."""
+    changed = set()
+    for service in services:
+        hint = f"; your own settings go into {service.own_directory(layout)}/*.conf"
+        text = service.text(layout, root_key)
+        mode = 0o600 if service.is_roots else 0o640
+        if files.write(service.file(layout), text, mode, hint=hint):
+            changed.add(service.name)
+    return changed
+
+
+def _register(database: Database, name: str, uuid: str, url: str) -> None:
+    now = datetime.now(UTC)
+    with database.writer() as session:
+        try:
+            cells.get_cell(session, uuid)
+        except exception.CellNotFound:
+            cells.create_cell(session, name=name, transport_url=url, now=now, chosen_uuid=uuid)
+        else:
+            cells.update_cell(session, uuid, {"name": name, "transport_url": url}, now=now)

@@ -1,0 +1,89 @@
+"""``armillary-manage deploy`` on a real broker and real databases: what one run and the next do."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.fixtures.services import MARIADB, POSTGRESQL
+from tests.integration.deployed_by_command import Command, command_for
+
+pytestmark = pytest.mark.rabbitmq
+
+NOWHERE = "http://127.0.0.1:9"
+SERVERS = [
+    pytest.param(POSTGRESQL, marks=pytest.mark.postgresql, id="postgresql"),
+    pytest.param(MARIADB, marks=[pytest.mark.mariadb, pytest.mark.long], id="mariadb"),
+]
+
+
+@pytest.fixture(params=SERVERS)
+def command(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Command]:
+    with command_for(tmp_path, request.param) as made:
+        yield made
+
+
+def done(printed: str) -> list[str]:
+    """Return the steps that were not done before, without their verbs."""
+    lines = printed[: printed.index(" done before")].splitlines()[:-1]
+    return [line[14:] for line in lines if not line.startswith("unchanged")]
+
+
+def test_a_deployment_is_made_resumed_repeated_and_changed(command: Command) -> None:
+    """A dry run and a failed run first; nothing is done twice; a foreign account is left alone."""
+    code, printed = command.single("--dry-run")
+    assert code == 0, printed
+    planned = done(printed)
+    assert not command.root.exists()
+
+    code, printed = command.single(broker_admin=NOWHERE)
+    assert code == 1
+    assert "the broker's management API cannot be used" in printed
+    record = command.configuration / "deployment.yaml"
+    secrets = yaml.safe_load(record.read_text())["secrets"]
+    assert len(set(secrets.values())) == len(secrets), "each has a secret of its own"
+
+    code, printed = command.single()
+    assert code == 0, printed
+    # lists are copied to services once they are signed, which a dry run cannot
+    resumed = {step for step in done(printed) if "/services.json" not in step}
+    assert len(resumed) < len(planned)
+    assert yaml.safe_load(record.read_text())["secrets"] == secrets
+
+    code, printed = command.single()
+    assert code == 0, printed
+    assert done(printed) == []
+
+    code, printed = command.single("--api", "127.0.0.1:18999")
+    assert [step.rpartition("/")[2] for step in done(printed)] == [
+        "deployment.yaml (choices and secrets)",
+        "admin-openrc (mode 0600)",
+        "api.conf (mode 0640)",
+    ]
+    assert_secrets_are_kept(command)
+
+    with (command.configuration / "scheduler.conf").open("a") as file:
+        file.write("[scheduler]\n")
+    code, printed = command.single()
+    assert code == 1
+    assert "scheduler.conf.d/*.conf" in printed
+    assert command.single("--overwrite")[0] == 0
+
+    record.write_text(record.read_text().replace(secrets[f"broker/{command.prefix}api"], "x" * 32))
+    code, printed = command.single()
+    assert code == 1
+    assert "another password" in printed
+    code, printed = command.single("--adopt")
+    assert code == 0, printed
+    assert f"broker account {command.prefix}api" in done(printed)
+
+
+def assert_secrets_are_kept(command: Command) -> None:
+    """Other accounts of the machine can read units, and nothing else."""
+    files = [path for path in command.root.rglob("*") if path.is_file()]
+    readable = [path for path in files if path.stat().st_mode & stat.S_IRWXO]
+    assert [path for path in readable if "systemd" not in path.parts] == []
