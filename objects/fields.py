@@ -28,13 +28,14 @@ _EnumField: Any = fields.BaseEnumField
 
 VM_STATES = (
     "building", "active", "stopped", "resized", "shelved", "shelved_offloaded", "soft-delete",
-    "error", "deleted",
+    "paused", "suspended", "rescued", "error", "deleted",
 )  # fmt: skip
 TASK_STATES = (
     "scheduling", "spawning", "deleting", "powering-on", "powering-off", "rebooting",
     "rebooting_hard", "rebuilding", "resize_prep", "resize_migrating", "resize_finish",
     "resize_confirming", "resize_reverting", "migrating", "evacuating", "shelving",
     "shelving_offloading", "unshelving", "soft-deleting", "restoring",
+    "pausing", "unpausing", "suspending", "resuming", "rescuing", "unrescuing",
 )  # fmt: skip
 
 

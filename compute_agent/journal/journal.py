@@ -109,7 +109,7 @@ class Journal(JournalRows):
         The caller must destroy the guest of a superseded build. A guest that has already stopped is
         reported as built, then as stopped.
         """
-        has_ended = power_state != "running"
+        has_ended = power_state == "shutdown"
         with self.transaction() as cursor:
             state = State.ENDED if has_ended else State.RUNNING
             if not self.update_build_in(

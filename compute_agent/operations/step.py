@@ -16,8 +16,6 @@ from compute_agent.virt.driver import ComputeDriver, GuestInfo, LiveWatch
 from objects.instance import Instance
 from objects.instances.instance_command import NO_ANSWER, CommandAnswer, InstanceCommand
 
-RUNNING = "running"
-
 
 class Superseded(Exception):
     """The command was superseded: change nothing and send no answer."""
@@ -77,6 +75,6 @@ class Outcome:
     @classmethod
     def of(cls, guest: GuestInfo, change: Change = NO_CHANGE) -> Self:
         """Return a change with the guest's state, and its power state as the answer."""
-        state = State.RUNNING if guest.power_state == RUNNING else State.ENDED
+        state = State.ENDED if guest.is_off else State.RUNNING
         change = dataclasses.replace(change, state=state, exit_code=guest.exit_code)
         return cls(change, CommandAnswer(guest.power_state, guest.exit_code))

@@ -9,6 +9,7 @@ from compute_agent.journal.command_log import Change
 from compute_agent.journal.journal import State
 from compute_agent.operations.step import Outcome, Step, Superseded
 from compute_agent.virt.driver import GuestInfo
+from objects.image_meta import ImageMeta
 from objects.instances.instance_command import CommandAnswer, Verb
 
 # A guest that stays on its host -------------------------------------------------------------------
@@ -34,6 +35,41 @@ def reboot(step: Step) -> Outcome:
         grace_seconds=step.grace_seconds,
     )
     return _in_place(step, guest)
+
+
+def pause(step: Step) -> Outcome:
+    """Stop the guest where it is."""
+    return _in_place(step, step.driver.pause(step.uuid))
+
+
+def unpause(step: Step) -> Outcome:
+    """Let a paused guest continue."""
+    return _in_place(step, step.driver.unpause(step.uuid))
+
+
+def suspend(step: Step) -> Outcome:
+    """Stop the guest where it is, and free its memory."""
+    return _in_place(step, step.driver.suspend(step.uuid))
+
+
+def resume(step: Step) -> Outcome:
+    """Let a suspended guest continue."""
+    return _in_place(step, step.driver.resume(step.instance, step.place))
+
+
+def rescue(step: Step) -> Outcome:
+    """Run another image in place of the guest."""
+    given = step.arguments.get("image")
+    image = step.instance.image if given is None else ImageMeta.obj_from_primitive(given)
+    if not isinstance(image, ImageMeta):
+        raise step.fail("there is no image to rescue it with")
+    guest = step.driver.rescue(step.instance, step.place, image, grace_seconds=step.grace_seconds)
+    return _in_place(step, guest)
+
+
+def unrescue(step: Step) -> Outcome:
+    """Run the guest itself again."""
+    return _in_place(step, step.driver.unrescue(step.instance, step.place))
 
 
 def _in_place(step: Step, guest: GuestInfo) -> Outcome:
@@ -196,6 +232,12 @@ VERBS: dict[Verb, Callable[[Step], Outcome]] = {
     Verb.POWER_OFF: power_off,
     Verb.POWER_ON: power_on,
     Verb.REBOOT: reboot,
+    Verb.PAUSE: pause,
+    Verb.UNPAUSE: unpause,
+    Verb.SUSPEND: suspend,
+    Verb.RESUME: resume,
+    Verb.RESCUE: rescue,
+    Verb.UNRESCUE: unrescue,
     Verb.REBUILD: rebuild,
     Verb.CLAIM: claim,
     Verb.SPAWN: spawn,

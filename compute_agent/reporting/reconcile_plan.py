@@ -11,8 +11,6 @@ from objects.instance import Instance
 Key = tuple[str, str]
 """Host and instance UUID."""
 
-RUNNING = "running"
-
 _TASKS_OF_BUILDS = (None, "scheduling", "spawning")
 
 
@@ -128,15 +126,18 @@ def _decide(
     elif instance.task_state == "deleting":
         yield Delete(key)
     elif instance.vm_state == "error":
-        # Its resources were released. A guest without an entry is left over from a lost journal.
-        if entry is None and guest is not None:
+        # A guest without an entry is left over from a lost journal. Without a power state its build
+        # has failed, and its resources were released; with one, an administrator set the state.
+        if entry is None and guest is not None and instance.power_state is None:
             yield Destroy(key, instance.attempt)
+        elif entry is None and guest is not None:
+            yield from _adopt(guest, instance)
     elif entry is None:
         yield from _adopt(guest, instance)
     elif _is_in_transit(entry):
         if instance.task_state is not None:
             return  # an operation in progress may still move it away
-        is_off = guest is None or guest.power_state != RUNNING
+        is_off = guest is None or guest.is_off
         yield Settle(key, is_off, guest.exit_code if guest is not None else None)
     elif instance.attempt == entry.attempt and _is_behind(instance, entry):
         yield ReportAgain(key, entry.attempt)
@@ -159,7 +160,7 @@ def _adopt(guest: GuestInfo | None, instance: Instance) -> Iterator[Action]:
     is_building = instance.vm_state == "building"
     if is_building and guest is None:
         return  # the build command is on its way, or is repeated when its lease expires
-    has_ended = guest is None or guest.power_state != RUNNING
+    has_ended = guest is None or guest.is_off
     reports = []
     if is_building:
         reports.append(Kind.BUILD_SUCCEEDED)

@@ -11,14 +11,22 @@ from armillary import exception
 from compute_agent.host.instance_topology import ANYWHERE, InstancePlacement
 from compute_agent.host.pci_devices import PciDevice
 from compute_agent.virt.metrics import Kind
+from objects.image_meta import ImageMeta
 from objects.instance import Instance
 from objects.numa import HostCell
+
+RUNNING = "running"
+PAUSED = "paused"
+SUSPENDED = "suspended"
+SHUTDOWN = "shutdown"
+"""Power states of a guest."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class GuestInfo:
-    """A guest as the driver sees it. ``power_state`` is running or shutdown.
+    """A guest as the driver sees it.
 
+    ``power_state`` is running, paused, suspended (its memory may be in a file) or shutdown.
     ``exit_code`` is that of a stopped guest, and ``place`` the placement passed to ``spawn``, if
     the driver stores them. ``is_moving``: the guest does not run here because of an unfinished move
     (detached, prepared for a live migration, or migrated away). It did not stop by itself, and the
@@ -30,6 +38,11 @@ class GuestInfo:
     exit_code: int | None = None
     place: InstancePlacement | None = None
     is_moving: bool = False
+
+    @property
+    def is_off(self) -> bool:
+        """Whether it was shut down, or stopped by itself; a suspended guest waits."""
+        return self.power_state == SHUTDOWN
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -58,6 +71,9 @@ class Feature(enum.StrEnum):
 
     POWER = "start and stop a server"
     REBOOT = "reboot a server"
+    PAUSE = "pause a server"
+    SUSPEND = "suspend a server"
+    RESCUE = "rescue a server"
     CONSOLE = "show the console of a server"
     COLD_MOVE = "take over a server that is off"
     RESIZE = "give a server another flavor"
@@ -158,6 +174,39 @@ class ComputeDriver(abc.ABC):
     ) -> GuestInfo:
         """Restart a guest; a hard reboot skips the shutdown. Raises as ``power_on``."""
         raise self._unsupported(Feature.REBOOT)
+
+    def pause(self, instance_uuid: str) -> GuestInfo:
+        """Stop a running guest where it is; a paused one stays so. Raises as ``power_on``."""
+        raise self._unsupported(Feature.PAUSE)
+
+    def unpause(self, instance_uuid: str) -> GuestInfo:
+        """Let a paused guest continue; a running one keeps running. Raises as ``power_on``."""
+        raise self._unsupported(Feature.PAUSE)
+
+    def suspend(self, instance_uuid: str) -> GuestInfo:
+        """Stop a running guest where it is, and free its memory if possible; idempotent.
+
+        Raises as ``power_on``.
+        """
+        raise self._unsupported(Feature.SUSPEND)
+
+    def resume(self, instance: Instance, place: InstancePlacement) -> GuestInfo:
+        """Let a suspended guest continue; a running one keeps running. Raises as ``power_on``."""
+        raise self._unsupported(Feature.SUSPEND)
+
+    def rescue(
+        self, instance: Instance, place: InstancePlacement, image: ImageMeta, *,
+        grace_seconds: float,
+    ) -> GuestInfo:  # fmt: skip
+        """Shut a guest down, and run an image in its place that has the guest's data.
+
+        Idempotent. Raises as ``power_on``.
+        """
+        raise self._unsupported(Feature.RESCUE)
+
+    def unrescue(self, instance: Instance, place: InstancePlacement) -> GuestInfo:
+        """End what runs in its place, and start the guest. Raises as ``power_on``."""
+        raise self._unsupported(Feature.RESCUE)
 
     def get_console_output(self, instance_uuid: str, *, lines: int | None) -> str:
         """Return the last lines of a guest's console output, or all that is kept.

@@ -24,7 +24,6 @@ from objects.request_spec import RequestSpec
 
 LOG = logging.getLogger(__name__)
 
-RUNNING = "running"
 LEAVES_A_GUEST = (Kind.BUILD_SUCCEEDED, Kind.INSTANCE_ENDED)
 """Kinds of reports whose guest must be destroyed if the report is stale."""
 
@@ -248,7 +247,7 @@ class InstanceWork:
                 continue
             for uuid, attempt in attempts.items():
                 guest = guests.get(uuid)
-                if guest is None or guest.power_state != RUNNING:
+                if guest is None or guest.is_off:
                     self._note_end(host, uuid, attempt, guest)
 
     def _note_end(self, host: str, uuid: str, attempt: int, guest: GuestInfo | None) -> None:

@@ -109,6 +109,13 @@ class CellConductorAPI(Interface):
         """Lock or unlock an instance. Raises InstanceNotFound, InstanceInvalidState."""
 
     @call(CONDUCTOR)
+    def reset_state(self, context: RequestContext, instance_uuid: str, *, vm_state: str) -> None:
+        """Set the recorded state of an instance that is on a host; idempotent.
+
+        Raises InstanceNotFound, InstanceInvalidState.
+        """
+
+    @call(CONDUCTOR)
     def update_instance(
         self, context: RequestContext, instance_uuid: str, *, changes: ServerChanges
     ) -> None:

@@ -104,8 +104,8 @@ class SuperConductorAPI(Interface):
         Once accepted, the operation is stored and will be executed, or undone with a recorded
         reason (actions, faults). Operations: stop, start, reboot, lock, unlock, rebuild, resize,
         confirm_resize, revert_resize, migrate, live_migrate, evacuate, shelve, shelve_offload,
-        unshelve, soft_delete, restore, force_delete,
-        update.
+        unshelve, soft_delete, restore, force_delete, pause, unpause, suspend, resume, rescue,
+        unrescue, reset_state, update.
 
         Raises InstanceNotFound; InstanceInvalidState, InstanceLocked; FlavorNotFound,
         ImageNotFound, HostNotFound, QuotaExceeded; NoValidHost if that is known at once; Invalid;

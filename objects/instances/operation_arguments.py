@@ -15,7 +15,8 @@ class OperationArguments:
 
     - reboot: is_hard; lock: reason; unlock: override (also removes an administrator's lock;
       default: for administrators);
-    - rebuild: image (reference), changes; update: changes;
+    - rebuild: image (reference), changes; update: changes; rescue: image;
+    - reset_state: vm_state ("active" or "error");
     - resize: flavor (reference, required), is_cross_cell (it may go to another cell);
     - migrate: host, is_cross_cell; unshelve: host, availability_zone;
     - live_migrate: host; evacuate: host.
@@ -32,6 +33,7 @@ class OperationArguments:
     flavor: str | None = None
     is_cross_cell: bool = False
     host: str | None = None
+    vm_state: str | None = None
     availability_zone: str | None = None
     new_flavor: Flavor | None = None
     new_image: ImageMeta | None = None

@@ -10,10 +10,10 @@ from programs.http_client import ApiNotFound, Document
 LOG = logging.getLogger(__name__)
 
 STATUSES = (
-    "ACTIVE", "BUILD", "ERROR", "SHELVED", "SHELVED_OFFLOADED", "SHUTOFF", "SOFT_DELETED",
-    "VERIFY_RESIZE",
+    "ACTIVE", "BUILD", "ERROR", "PAUSED", "RESCUE", "SHELVED", "SHELVED_OFFLOADED", "SHUTOFF",
+    "SOFT_DELETED", "SUSPENDED", "VERIFY_RESIZE",
 )  # fmt: skip
-POWER_STATES = {0: None, 1: "running", 4: "shutdown"}
+POWER_STATES = {0: None, 1: "running", 3: "paused", 4: "shutdown"}
 
 HOST = "OS-EXT-SRV-ATTR:host"
 NODE = "OS-EXT-SRV-ATTR:hypervisor_hostname"

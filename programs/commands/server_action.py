@@ -28,7 +28,7 @@ class ActionFailed(exception.ArmillaryError):
     )
 
 
-class _Action(ApiCommand):
+class ServerAction(ApiCommand):
     """Request one action on one or several servers, and optionally wait for its end."""
 
     ACTION: str
@@ -82,19 +82,19 @@ class _Action(ApiCommand):
         return failure is not None
 
 
-class StartServers(_Action):
+class StartServers(ServerAction):
     """Start stopped servers."""
 
     ACTION, DOING, DONE = "os-start", "Starting", "Started"
 
 
-class StopServers(_Action):
+class StopServers(ServerAction):
     """Stop servers; they keep their hosts and resources."""
 
     ACTION, DOING, DONE = "os-stop", "Stopping", "Stopped"
 
 
-class RebootServers(_Action):
+class RebootServers(ServerAction):
     """Reboot servers."""
 
     ACTION, DOING, DONE = "reboot", "Rebooting", "Rebooted"
@@ -108,7 +108,7 @@ class RebootServers(_Action):
         return {"type": "HARD" if parsed_args.hard else "SOFT"}
 
 
-class RebuildServers(_Action):
+class RebuildServers(ServerAction):
     """Rebuild servers on their hosts; data they wrote is lost."""
 
     ACTION, DOING, DONE = "rebuild", "Rebuilding", "Rebuilt"
@@ -122,7 +122,7 @@ class RebuildServers(_Action):
         return given(imageRef=image, name=parsed_args.name)
 
 
-class ResizeServers(_Action):
+class ResizeServers(ServerAction):
     """Change the flavor of servers; confirm or revert it afterwards."""
 
     ACTION, DOING, DONE = "resize", "Resizing", "Resized"
@@ -143,19 +143,19 @@ class ResizeServers(_Action):
         return {"flavorRef": find_flavor(self.api, parsed_args.flavor)["id"]}
 
 
-class ConfirmServers(_Action):
+class ConfirmServers(ServerAction):
     """Confirm a resize or migration, and release the resources at the source."""
 
     ACTION, DOING, DONE = "confirmResize", "Confirming", "Confirmed"
 
 
-class RevertServers(_Action):
+class RevertServers(ServerAction):
     """Revert a resize or migration, and return to the source."""
 
     ACTION, DOING, DONE = "revertResize", "Reverting", "Reverted"
 
 
-class _Move(_Action):
+class _Move(ServerAction):
     """An action that moves servers, to a target host or any."""
 
     def add_details(self, parser: ArgumentParser) -> None:
@@ -207,7 +207,7 @@ class EvacuateServers(_Move):
     ACTION, DOING, DONE = "evacuate", "Evacuating", "Evacuated"
 
 
-class ShelveServers(_Action):
+class ShelveServers(ServerAction):
     """Shelve servers: stop them, and offload them after [DEFAULT] shelved_offload_time."""
 
     ACTION, DOING, DONE = "shelve", "Shelving", "Shelved"
@@ -223,7 +223,7 @@ class ShelveServers(_Action):
         return super().take_action(parsed_args)
 
 
-class UnshelveServers(_Action):
+class UnshelveServers(ServerAction):
     """Unshelve servers."""
 
     ACTION, DOING, DONE = "unshelve", "Unshelving", "Unshelved"
@@ -236,7 +236,7 @@ class UnshelveServers(_Action):
         return given(availability_zone=parsed_args.availability_zone, host=parsed_args.host)
 
 
-class LockServers(_Action):
+class LockServers(ServerAction):
     """Lock servers: only administrators can change them."""
 
     ACTION, DOING, DONE = "lock", "Locking", "Locked"
@@ -248,13 +248,13 @@ class LockServers(_Action):
         return given(locked_reason=parsed_args.reason)
 
 
-class UnlockServers(_Action):
+class UnlockServers(ServerAction):
     """Unlock servers."""
 
     ACTION, DOING, DONE = "unlock", "Unlocking", "Unlocked"
 
 
-class RestoreServers(_Action):
+class RestoreServers(ServerAction):
     """Restore soft-deleted servers, kept for [DEFAULT] reclaim_instance_interval."""
 
     ACTION, DOING, DONE = "restore", "Restoring", "Restored"

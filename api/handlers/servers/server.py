@@ -40,6 +40,9 @@ STATUSES = {
     "shelved": "SHELVED",
     "shelved_offloaded": "SHELVED_OFFLOADED",
     "soft-delete": "SOFT_DELETED",
+    "paused": "PAUSED",
+    "suspended": "SUSPENDED",
+    "rescued": "RESCUE",
     "error": "ERROR",
     "deleted": "DELETED",
 }
@@ -54,7 +57,7 @@ STATUSES_OF_TASKS = {
     "migrating": "MIGRATING",
 }
 """Tasks that are shown as a status of their own."""
-POWER_STATES = {"running": 1, "shutdown": 4}
+POWER_STATES = {"running": 1, "paused": 3, "shutdown": 4, "suspended": 4}
 NO_POWER_STATE = 0
 PROGRESS = {"BUILD": 0, "ACTIVE": 0, "REBUILD": 0, "RESIZE": 0, "VERIFY_RESIZE": 0, "MIGRATING": 0}
 """Progress by status, in percent: it is not measured, other statuses show none."""

@@ -102,6 +102,22 @@ def rebuild(call: Call) -> Answer:
     return Answer({"server": shown})
 
 
+def rescue(call: Call) -> Answer:
+    """Run another image, or a new start of the same one, in place of the server."""
+    wanted = call.body["rescue"] or {}
+    reference = wanted.get("rescue_image_ref")
+    try:
+        _operate(call, "rescue", image=last_part(reference) if reference else None)
+    except exception.ImageNotFound as error:
+        raise invalid("rescue.rescue_image_ref", reference, error.message) from error
+    return Answer({"adminPass": admin_password(wanted)})
+
+
+def reset_state(call: Call) -> Answer:
+    """Set the recorded state of the server, after a repair by hand."""
+    return _operate(call, "reset_state", vm_state=call.body["os-resetState"]["state"])
+
+
 def console_output(call: Call) -> Answer:
     """Show the last console output of the server."""
     lines = (call.body["os-getConsoleOutput"] or {}).get("length")

@@ -57,6 +57,23 @@ ACTIONS = Choice(
             server_action.live_migrate, policies.LIVE_MIGRATE, schemas.LIVE_MIGRATE
         ),
         "evacuate": _action(server_action.evacuate, policies.EVACUATE, schemas.EVACUATE),
+        "pause": _plain("pause", "pause", policies.PAUSE, "Stop the server where it is."),
+        "unpause": _plain("unpause", "unpause", policies.UNPAUSE, "Let it continue."),
+        "suspend": _plain(
+            "suspend", "suspend", policies.SUSPEND, "Stop it where it is, and free its memory."
+        ),
+        "resume": _plain("resume", "resume", policies.RESUME, "Let a suspended one continue."),
+        "rescue": Action(
+            server_action.rescue,
+            policies.RESCUE,
+            schemas.RESCUE_ANSWER,
+            body=schemas.RESCUE,
+            subject=server.load,
+        ),
+        "unrescue": _plain("unrescue", "unrescue", policies.UNRESCUE, "Start it as itself again."),
+        "os-resetState": _action(
+            server_action.reset_state, policies.RESET_STATE, schemas.RESET_STATE
+        ),
         "shelve": _plain(
             "shelve",
             "shelve",

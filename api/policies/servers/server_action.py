@@ -23,6 +23,13 @@ UNLOCK = "os_compute_api:os-lock-server:unlock"
 UNLOCK_OVERRIDE = "os_compute_api:os-lock-server:unlock:unlock_override"
 RESTORE = "os_compute_api:os-deferred-delete:restore"
 FORCE_DELETE = "os_compute_api:os-deferred-delete:force"
+PAUSE = "os_compute_api:os-pause-server:pause"
+UNPAUSE = "os_compute_api:os-pause-server:unpause"
+SUSPEND = "os_compute_api:os-suspend-server:suspend"
+RESUME = "os_compute_api:os-suspend-server:resume"
+RESCUE = "os_compute_api:os-rescue"
+UNRESCUE = "os_compute_api:os-unrescue"
+RESET_STATE = "os_compute_api:os-admin-actions:reset_state"
 CONSOLE_OUTPUT = "os_compute_api:os-console-output"
 
 _ACTION = [("POST", "/v2.1/servers/{server_id}/action")]
@@ -52,5 +59,12 @@ RULES = [
     rule(UNLOCK_OVERRIDE, ADMIN, "Unlock a server that an administrator locked.", _ACTION),
     rule(RESTORE, MEMBER, "Restore a soft-deleted server.", _ACTION),
     rule(FORCE_DELETE, MEMBER, "Delete a server at once, without soft delete.", _ACTION),
+    rule(PAUSE, MEMBER, "Pause a server.", _ACTION),
+    rule(UNPAUSE, MEMBER, "Let a paused server continue.", _ACTION),
+    rule(SUSPEND, MEMBER, "Suspend a server.", _ACTION),
+    rule(RESUME, MEMBER, "Resume a suspended server.", _ACTION),
+    rule(RESCUE, MEMBER, "Run another image in place of a server.", _ACTION),
+    rule(UNRESCUE, MEMBER, "End the rescue of a server.", _ACTION),
+    rule(RESET_STATE, ADMIN, "Set the recorded state of a server.", _ACTION),
     rule(CONSOLE_OUTPUT, MEMBER, "See the console output of a server.", _ACTION),
 ]

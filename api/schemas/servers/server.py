@@ -226,10 +226,13 @@ STABLE_STATUSES = [
     "ACTIVE",
     "BUILD",
     "ERROR",
+    "PAUSED",
+    "RESCUE",
     "SHELVED",
     "SHELVED_OFFLOADED",
     "SHUTOFF",
     "SOFT_DELETED",
+    "SUSPENDED",
     "VERIFY_RESIZE",
 ]
 """Statuses that a list can be filtered by."""

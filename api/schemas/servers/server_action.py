@@ -87,6 +87,9 @@ EVACUATE = _perhaps(
     },
 )
 UNSHELVE = _perhaps("unshelve", {"availability_zone": nullable(ZONE), "host": HOST})
+RESCUE = _perhaps("rescue", {"adminPass": text(minimum=1), "rescue_image_ref": _REFERENCE})
+RESCUE_ANSWER = every({"adminPass": STRING})
+RESET_STATE = every({"os-resetState": every({"state": {"enum": ["active", "error"]}})})
 CONSOLE_OUTPUT = _perhaps(
     "os-getConsoleOutput", {"length": integer(minimum=0, maximum=CONSOLE_LINES_MAX)}
 )

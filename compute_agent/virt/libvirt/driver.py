@@ -13,6 +13,8 @@ from armillary import concurrency, exception
 from compute_agent.host.instance_topology import ANYWHERE, InstancePlacement
 from compute_agent.host.pci_devices import PciDevice
 from compute_agent.virt.driver import (
+    PAUSED,
+    SUSPENDED,
     ComputeDriver,
     Feature,
     GuestInfo,
@@ -150,7 +152,7 @@ class LibvirtDriver(ComputeDriver):
 
     @property
     def features(self) -> frozenset[Feature]:
-        can = frozenset(Feature) - {Feature.LIVE_MOVE}
+        can = frozenset(Feature) - {Feature.LIVE_MOVE, Feature.RESCUE}
         return can | {Feature.LIVE_MOVE} if self._facts.capabilities.migrates_live else can
 
     @property
@@ -200,6 +202,34 @@ class LibvirtDriver(ComputeDriver):
             domain = self._existing(instance.uuid)
             self._guests.shut_down(domain, _AT_ONCE if is_hard else grace_seconds)
             return self._info(self._start_redefined(domain, instance, place))
+
+    def pause(self, instance_uuid: str) -> GuestInfo:
+        with self._operating(instance_uuid, "Pause"):
+            domain = self._running(instance_uuid)
+            if self._info(domain).power_state != PAUSED:
+                domain.suspend()  # libvirt's word
+            return self._info(domain)
+
+    def unpause(self, instance_uuid: str) -> GuestInfo:
+        with self._operating(instance_uuid, "Unpause"):
+            domain = self._existing(instance_uuid)
+            if self._info(domain).power_state == PAUSED:
+                domain.resume()
+            return self._info(domain)
+
+    def suspend(self, instance_uuid: str) -> GuestInfo:
+        with self._operating(instance_uuid, "Suspend"):
+            domain = self._existing(instance_uuid)
+            if self._info(domain).power_state != SUSPENDED:
+                self._running(instance_uuid).managedSave(0)
+            return self._info(domain)
+
+    def resume(self, instance: Instance, place: InstancePlacement) -> GuestInfo:
+        with self._operating(instance.uuid, "Resume"):
+            domain = self._existing(instance.uuid)
+            if self._info(domain).power_state == SUSPENDED:
+                self._guests.start(domain)  # restores its memory
+            return self._info(domain)
 
     def get_console_output(self, instance_uuid: str, *, lines: int | None) -> str:
         with self._operating(instance_uuid, "Console output"):

@@ -9,7 +9,7 @@ from typing import Any
 from oslo_config import cfg
 
 from compute_agent.host.instance_topology import ANYWHERE, InstancePlacement
-from compute_agent.virt.driver import GuestInfo
+from compute_agent.virt.driver import PAUSED, RUNNING, SHUTDOWN, SUSPENDED, GuestInfo
 from compute_agent.virt.instance_directories import InstanceDirectories
 from compute_agent.virt.libvirt import domain_xml, images, ownership, qemu_img
 from compute_agent.virt.libvirt.connection import Connection
@@ -25,7 +25,6 @@ from objects.instance import Instance
 
 LOG = logging.getLogger(__name__)
 
-RUNNING, SHUTDOWN = "running", "shutdown"
 POLL_SECONDS = 0.25
 DEFAULT_BUS = "virtio"
 
@@ -111,12 +110,13 @@ class Guests:
         if record is None:
             return None
         uuid = domain.UUIDString()
-        is_on = self.is_running(domain)
+        power_state = self._power_state(domain)
+        is_off = power_state == SHUTDOWN
         return GuestInfo(
             uuid,
-            RUNNING if is_on else SHUTDOWN,
+            power_state,
             place=None if record.place.is_anywhere else record.place,
-            is_moving=not is_on and Ownership.read(self.files(uuid).directory).is_moving,
+            is_moving=is_off and Ownership.read(self.files(uuid).directory).is_moving,
         )
 
     def is_running(self, domain: Any) -> bool:
@@ -126,6 +126,12 @@ class Guests:
         if state == library.VIR_DOMAIN_PAUSED:
             return bool(reason != library.VIR_DOMAIN_PAUSED_MIGRATION)
         return state not in (library.VIR_DOMAIN_SHUTOFF, library.VIR_DOMAIN_CRASHED)
+
+    def _power_state(self, domain: Any) -> str:
+        if not self.is_running(domain):
+            return SUSPENDED if domain.hasManagedSaveImage(0) else SHUTDOWN
+        paused = [self.library.VIR_DOMAIN_PAUSED, self.library.VIR_DOMAIN_PAUSED_USER]
+        return PAUSED if domain.state(0) == paused else RUNNING
 
     # Changing -------------------------------------------------------------------------------------
 
@@ -211,6 +217,8 @@ class Guests:
             else:
                 self._await_end(domain, grace_seconds)
         self._end(domain)
+        if domain.hasManagedSaveImage(0):
+            domain.managedSaveRemove(0)
 
     def remove(self, uuid: str) -> None:
         """Stop a guest and remove all that this host owns of it; a missing one is ignored.

@@ -20,13 +20,15 @@ from typing import Any, BinaryIO
 
 from armillary import exception
 from compute_agent.virt.instance_directories import open_own
-from compute_agent.virt.process import process_files, process_shim
+from compute_agent.virt.process import process_files, process_freezing, process_shim
 from compute_agent.virt.process.process_shim import ProcessId, ProcessSpec, StartError
 
 SHIM = Path(process_shim.__file__)
 DRAFT = ".draft-"
 TRASH = ".trash-"
 DETACHED = "detached.json"
+HELD = "held.json"
+RESCUE = "rescue.json"
 TICK_SECONDS = 0.02
 LAUNCH_SECONDS_MAX = 15.0
 # Steps and errors caused by the image: no other host will succeed.
@@ -111,7 +113,7 @@ class ProcessGuest:
     def renew(self, spec: ProcessSpec) -> None:
         """Store a new specification, and remove the state of the previous run, which has ended."""
         self.rewrite(spec)
-        for name in ("stop.json", "started.json", "processes.json", "exit.json"):
+        for name in ("stop.json", "started.json", "processes.json", "exit.json", HELD):
             (self._directory / name).unlink(missing_ok=True)
 
     def rewrite(self, spec: ProcessSpec) -> None:
@@ -157,6 +159,55 @@ class ProcessGuest:
         else:
             (self._directory / DETACHED).unlink(missing_ok=True)
 
+    # Pausing: while its processes are stopped, a file has the power state.
+
+    @property
+    def held(self) -> str | None:
+        """The power state that it waits in (paused or suspended), or None."""
+        found = self._read(HELD)
+        return None if found is None else str(found)
+
+    def hold(self, power_state: str) -> None:
+        """Stop its processes where they are; idempotent. Raises TimeoutError, OSError."""
+        process_shim.write_json(self._directory / HELD, power_state)
+        try:
+            process_freezing.freeze(self._shim_pid(), self._living)
+        except TimeoutError:
+            self.let_continue()
+            raise
+
+    def let_continue(self) -> None:
+        """Let its processes continue; idempotent."""
+        process_freezing.thaw(self._shim_pid(), self._living)
+        (self._directory / HELD).unlink(missing_ok=True)
+
+    def _shim_pid(self) -> int | None:
+        processes = self._processes()
+        is_alive = processes is not None and processes.is_alive(processes.shim)
+        return processes.shim.pid if processes is not None and is_alive else None
+
+    def _living(self) -> list[int]:
+        processes = self._processes()
+        if processes is None or processes.boot_id != process_shim.boot_id():
+            return []
+        shim = self._shim_pid()
+        below = [] if shim is None else process_shim.descendants(shim)
+        return [*{*below, *_members(processes.workload)}]
+
+    # Rescue: until it ends, a file has the image that runs in its place.
+
+    @property
+    def rescue_image(self) -> Any:
+        """The image that it is rescued with, as JSON, or None."""
+        return self._read(RESCUE)
+
+    def note_rescue(self, image: Any) -> None:
+        """Store the image that it is rescued with; None: its own. Raises OSError."""
+        if image is not None:
+            process_shim.write_json(self._directory / RESCUE, image)
+        else:
+            (self._directory / RESCUE).unlink(missing_ok=True)
+
     def last_line(self) -> str:
         """Return the last line of its output, truncated; empty if there is none."""
         with contextlib.suppress(OSError):
@@ -170,18 +221,20 @@ class ProcessGuest:
     def stop(self, grace_seconds: float | None = None, *, is_hard: bool = False) -> None:
         """End all its processes, the shim last; a hard stop kills them at once.
 
-        The grace period defaults to that of its specification. Raises TimeoutError if the processes
-        do not end.
+        So does the stop of one that is held: it could not end by itself. The grace period defaults
+        to that of its specification. Raises TimeoutError if the processes do not end.
         """
         if grace_seconds is None:
             spec = self.spec()
             grace_seconds = 0.0 if spec is None else spec.stop_grace_seconds
+        is_hard = is_hard or self.held is not None
         deadline = time.monotonic() + grace_seconds + process_shim.KILL_SECONDS_MAX
         if self._is_shim_alive():
             asked = {"grace_seconds": grace_seconds, "is_hard": is_hard}
             with contextlib.suppress(OSError):  # a full disk must not prevent the stop
                 process_shim.write_json(self._directory / "stop.json", asked)
         self._ask_shim_to_stop()
+        self._wake_shim()
         while self._is_shim_alive():
             if time.monotonic() >= deadline:
                 self._kill_shim()
@@ -277,6 +330,12 @@ class ProcessGuest:
                 processes.send(processes.shim, signal.SIGTERM)
                 return
             time.sleep(TICK_SECONDS)
+
+    def _wake_shim(self) -> None:
+        """Let a supervisor continue that waits with its workload, to end it."""
+        processes = self._processes()
+        if processes is not None and self.held is not None:
+            processes.send(processes.shim, signal.SIGCONT)
 
     def _kill_shim(self) -> None:
         """Kill an unresponsive shim, after the processes that only it knows."""

@@ -8,7 +8,7 @@ from oslo_config import cfg
 
 from armillary import exception
 from compute_agent.host.instance_topology import InstancePlacement
-from compute_agent.virt.driver import GuestInfo
+from compute_agent.virt.driver import RUNNING, SHUTDOWN, GuestInfo
 from compute_agent.virt.instance_directories import InstanceDirectories
 from compute_agent.virt.process.cgroups import Cgroups
 from compute_agent.virt.process.process_files import File
@@ -131,5 +131,5 @@ def info(guest: ProcessGuest) -> GuestInfo:
     place = InstancePlacement.from_plain(spec.place) if spec is not None and spec.place else None
     status = guest.status() or ProcessStatus(False)
     if status.is_running:
-        return GuestInfo(guest.uuid, "running", place=place)
-    return GuestInfo(guest.uuid, "shutdown", status.exit_code, place, is_moving=guest.is_detached)
+        return GuestInfo(guest.uuid, guest.held or RUNNING, place=place)
+    return GuestInfo(guest.uuid, SHUTDOWN, status.exit_code, place, is_moving=guest.is_detached)

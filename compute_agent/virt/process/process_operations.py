@@ -13,13 +13,14 @@ from oslo_config import cfg
 
 from armillary import exception
 from compute_agent.host.instance_topology import ANYWHERE, InstancePlacement
-from compute_agent.virt.driver import ComputeDriver, GuestInfo
+from compute_agent.virt.driver import PAUSED, SUSPENDED, ComputeDriver, GuestInfo
 from compute_agent.virt.process import process_files
 from compute_agent.virt.process.process_guest import ProcessGuest
 from compute_agent.virt.process.process_lifecycle import Workloads, info
 from compute_agent.virt.process.process_shim import ProcessSpec
 from compute_agent.virt.process.process_specs import Command
 from compute_agent.work.named_locks import NamedLocks
+from objects.image_meta import ImageMeta
 from objects.instance import Instance
 
 LOG = logging.getLogger(__name__)
@@ -67,6 +68,53 @@ class ProcessOperations(ComputeDriver):
             guest.note_detached(False)
             self._workloads.stop(guest, 0.0 if is_hard else grace_seconds, is_hard=is_hard)
             self._switch_on(guest, instance, place)
+            return info(guest)
+
+    def pause(self, instance_uuid: str) -> GuestInfo:
+        return self._hold("Pause", instance_uuid, PAUSED)
+
+    def unpause(self, instance_uuid: str) -> GuestInfo:
+        return self._let_continue("Unpause", instance_uuid)
+
+    def suspend(self, instance_uuid: str) -> GuestInfo:
+        """Stop its processes as ``pause`` does: their memory stays."""
+        return self._hold("Suspend", instance_uuid, SUSPENDED)
+
+    def resume(self, instance: Instance, place: InstancePlacement) -> GuestInfo:
+        return self._let_continue("Resume", instance.uuid)
+
+    def _hold(self, operation: str, uuid: str, power_state: str) -> GuestInfo:
+        with self._operating(operation, uuid):
+            guest = self._get(operation, uuid)
+            if not self._is_on(guest):
+                raise self._failed(operation, uuid, "it is not running")
+            guest.hold(power_state)
+            return info(guest)
+
+    def _let_continue(self, operation: str, uuid: str) -> GuestInfo:
+        with self._operating(operation, uuid):
+            guest = self._get(operation, uuid)
+            guest.let_continue()
+            return info(guest)
+
+    def rescue(
+        self, instance: Instance, place: InstancePlacement, image: ImageMeta, *,
+        grace_seconds: float,
+    ) -> GuestInfo:  # fmt: skip
+        with self._operating("Rescue", instance.uuid):
+            guest = self._get("Rescue", instance.uuid)
+            Command.of(instance.with_values(image=image))  # before anything is stopped
+            self._workloads.stop(guest, grace_seconds)
+            guest.note_rescue(image.obj_to_primitive())
+            self._renew(guest, instance, place)
+            return info(guest)
+
+    def unrescue(self, instance: Instance, place: InstancePlacement) -> GuestInfo:
+        with self._operating("Unrescue", instance.uuid):
+            guest = self._get("Unrescue", instance.uuid)
+            self._workloads.stop(guest)
+            guest.note_rescue(None)
+            self._renew(guest, instance, place)
             return info(guest)
 
     def resize(self, instance: Instance, place: InstancePlacement, *, is_on: bool) -> GuestInfo:
@@ -201,7 +249,13 @@ class ProcessOperations(ComputeDriver):
             raise
 
     def _command(self, guest: ProcessGuest, instance: Instance) -> Command:
-        """Return its command: from its image, else the one that it was started with."""
+        """Return its command: from its image, else the one that it was started with.
+
+        While it is rescued, it is the command of the image that rescues it.
+        """
+        rescue = guest.rescue_image
+        if rescue is not None:
+            return Command.of(instance.with_values(image=ImageMeta.obj_from_primitive(rescue)))
         kept = Command.kept(guest) if instance.image is None else None
         return kept or Command.of(instance)
 

@@ -27,6 +27,9 @@ from armillary import exception
 from compute_agent.host.instance_topology import ANYWHERE, InstancePlacement
 from compute_agent.host.pci_devices import PciDevice
 from compute_agent.virt.driver import (
+    PAUSED,
+    SHUTDOWN,
+    SUSPENDED,
     ComputeDriver,
     Feature,
     GuestInfo,
@@ -41,6 +44,7 @@ from compute_agent.virt.simulated.simulated_guest import Role, SimulatedGuest, c
 from compute_agent.virt.simulated.simulated_hosts import SimulatedHost, parse_hosts
 from compute_agent.virt.simulated.simulated_store import SimulatedStore
 from objects.flavor import Flavor
+from objects.image_meta import ImageMeta
 from objects.instance import Instance
 from objects.numa import HostCell
 
@@ -151,7 +155,7 @@ class SimulatedDriver(ComputeDriver):
 
     def power_off(self, instance_uuid: str, *, grace_seconds: float) -> GuestInfo:
         guest = self._get("power_off", instance_uuid)
-        if guest.is_running:
+        if not guest.is_off:
             self._pace.operation("power_off", instance_uuid)
             guest = self._change("power_off", instance_uuid, lambda guest: guest.off(_now()))
         return guest.info()
@@ -179,6 +183,50 @@ class SimulatedDriver(ComputeDriver):
 
     def resize(self, instance: Instance, place: InstancePlacement, *, is_on: bool) -> GuestInfo:
         return self._settle("resize", instance, is_on=is_on)
+
+    def pause(self, instance_uuid: str) -> GuestInfo:
+        return self._hold("pause", instance_uuid, PAUSED)
+
+    def unpause(self, instance_uuid: str) -> GuestInfo:
+        return self._continue("unpause", instance_uuid)
+
+    def suspend(self, instance_uuid: str) -> GuestInfo:
+        return self._hold("suspend", instance_uuid, SUSPENDED)
+
+    def resume(self, instance: Instance, place: InstancePlacement) -> GuestInfo:
+        return self._continue("resume", instance.uuid)
+
+    def _hold(self, operation: str, uuid: str, power_state: str) -> GuestInfo:
+        def make(guest: SimulatedGuest) -> SimulatedGuest:
+            if guest.is_off:
+                self._running(operation, uuid, guest)
+            return guest.held(power_state, _now())
+
+        return self._paced(operation, uuid, make)
+
+    def _continue(self, operation: str, uuid: str) -> GuestInfo:
+        return self._paced(operation, uuid, lambda guest: guest.continued(_now()))
+
+    def _paced(
+        self, operation: str, uuid: str, make: Callable[[SimulatedGuest], SimulatedGuest]
+    ) -> GuestInfo:
+        """Change a guest of this host after the operation's delay; at once if there is nothing."""
+        guest = self._get(operation, uuid)
+        if make(guest) != guest:
+            self._pace.operation(operation, uuid)
+            guest = self._change(operation, uuid, make)
+        return guest.info()
+
+    def rescue(
+        self, instance: Instance, place: InstancePlacement, image: ImageMeta, *,
+        grace_seconds: float,
+    ) -> GuestInfo:  # fmt: skip
+        return self._paced("rescue", instance.uuid, lambda guest: guest.off(_now()).rescued(_now()))
+
+    def unrescue(self, instance: Instance, place: InstancePlacement) -> GuestInfo:
+        return self._paced(
+            "unrescue", instance.uuid, lambda guest: guest.off(_now()).booted(_now())
+        )
 
     def get_console_output(self, instance_uuid: str, *, lines: int | None) -> str:
         kept = console_lines(self.host, self._get("get_console_output", instance_uuid))
@@ -217,7 +265,7 @@ class SimulatedDriver(ComputeDriver):
         def make(guest: SimulatedGuest | None) -> SimulatedGuest:
             if guest is not None and guest.is_ours:
                 return guest
-            new = SimulatedGuest(instance.uuid, is_running=False).sized(instance.flavor)
+            new = SimulatedGuest(instance.uuid, power_state=SHUTDOWN).sized(instance.flavor)
             return new.booted(_now()) if is_on else new
 
         return self._store.change(self.host, instance.uuid, make).info()
@@ -240,7 +288,7 @@ class SimulatedDriver(ComputeDriver):
                 if guest.role is Role.HERE and guest.source == came_from:
                     return guest  # it has arrived in the meantime
                 raise self._failed("prepare_live", uuid, "the host already has this guest")
-            new = SimulatedGuest(uuid, Role.ARRIVING, is_running=False, source=came_from)
+            new = SimulatedGuest(uuid, Role.ARRIVING, power_state=SHUTDOWN, source=came_from)
             return new.sized(instance.flavor)
 
         guest = self._find(uuid)
@@ -311,11 +359,7 @@ class SimulatedDriver(ComputeDriver):
             guest = guest.resized(instance.flavor, _now())
             return _on(guest, instance.flavor) if is_on else guest.off(_now())
 
-        guest = self._get(operation, instance.uuid)
-        if make(guest) != guest:
-            self._pace.operation(operation, instance.uuid)
-            guest = self._change(operation, instance.uuid, make)
-        return guest.info()
+        return self._paced(operation, instance.uuid, make)
 
     def _leave(self, uuid: str, guest: SimulatedGuest | None) -> SimulatedGuest:
         if guest is not None and guest.role is Role.LEFT:
@@ -346,7 +390,7 @@ class SimulatedDriver(ComputeDriver):
 
 
 def _on(guest: SimulatedGuest, flavor: Flavor) -> SimulatedGuest:
-    return guest if guest.is_running else guest.sized(flavor).booted(_now())
+    return guest if guest.is_running else guest.off(_now()).sized(flavor).booted(_now())
 
 
 def _now() -> datetime:

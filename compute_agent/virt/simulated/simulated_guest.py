@@ -8,14 +8,12 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Self
 
-from compute_agent.virt.driver import GuestInfo
+from compute_agent.virt.driver import PAUSED, RUNNING, SHUTDOWN, SUSPENDED, GuestInfo
 from objects.flavor import Flavor
 
 EVENTS_MAX = 16
 INFOS_CACHED_MAX = 8192
 """Size of the cache. Agents poll all their guests every second, and few have changed."""
-RUNNING = "running"
-SHUTDOWN = "shutdown"
 
 
 class Role(enum.StrEnum):
@@ -38,6 +36,14 @@ class Event(enum.StrEnum):
     OFF = "off"
     ARRIVED = "arrived"
     RESIZED = "resized"
+    PAUSED = "paused"
+    SUSPENDED = "suspended"
+    CONTINUED = "continued"
+    RESCUE = "rescue"
+
+
+HELD = {PAUSED: Event.PAUSED, SUSPENDED: Event.SUSPENDED}
+"""Power states in which a guest waits to continue."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -49,7 +55,7 @@ class SimulatedGuest:
 
     uuid: str
     role: Role = Role.HERE
-    is_running: bool = True
+    power_state: str = RUNNING
     vcpus: int = 0
     memory_mb: int = 0
     disk_gb: int = 0
@@ -62,8 +68,16 @@ class SimulatedGuest:
         """Whether it can be started here."""
         return self.role in (Role.HERE, Role.DETACHED)
 
+    @property
+    def is_running(self) -> bool:
+        return self.power_state == RUNNING
+
+    @property
+    def is_off(self) -> bool:
+        return self.power_state == SHUTDOWN
+
     def info(self) -> GuestInfo:
-        return _info(self.uuid, self.is_running, self.role is not Role.HERE)
+        return _info(self.uuid, self.power_state, self.role is not Role.HERE)
 
     def sized(self, flavor: Flavor) -> Self:
         return dataclasses.replace(
@@ -72,11 +86,27 @@ class SimulatedGuest:
 
     def booted(self, now: datetime) -> Self:
         """Return the guest after a boot, no longer moving."""
-        return self._noting(Event.BOOT, now, role=Role.HERE, is_running=True)
+        return self._noting(Event.BOOT, now, role=Role.HERE, power_state=RUNNING)
+
+    def rescued(self, now: datetime) -> Self:
+        """Return the guest after a boot of another image in its place."""
+        return self._noting(Event.RESCUE, now, role=Role.HERE, power_state=RUNNING)
+
+    def held(self, power_state: str, now: datetime) -> Self:
+        """Return the guest paused or suspended; unchanged if it already is."""
+        if self.power_state == power_state:
+            return self
+        return self._noting(HELD[power_state], now, power_state=power_state)
+
+    def continued(self, now: datetime) -> Self:
+        """Return the guest running again; unchanged unless it is paused or suspended."""
+        if self.power_state not in HELD:
+            return self
+        return self._noting(Event.CONTINUED, now, power_state=RUNNING)
 
     def off(self, now: datetime) -> Self:
         """Return the guest powered off; unchanged if it already is."""
-        return self._noting(Event.OFF, now, is_running=False) if self.is_running else self
+        return self if self.is_off else self._noting(Event.OFF, now, power_state=SHUTDOWN)
 
     def resized(self, flavor: Flavor, now: datetime) -> Self:
         """Return the guest with a new flavor and unchanged power state, no longer moving."""
@@ -87,27 +117,27 @@ class SimulatedGuest:
 
     def arrived(self, now: datetime) -> Self:
         """Return the guest running after its live migration to this host."""
-        return self._noting(Event.ARRIVED, now, role=Role.HERE, is_running=True)
+        return self._noting(Event.ARRIVED, now, role=Role.HERE, power_state=RUNNING)
 
     def moved(self, role: Role) -> Self:
         """Return the guest off, in a role in which it does not run here."""
-        return dataclasses.replace(self, role=role, is_running=False)
+        return dataclasses.replace(self, role=role, power_state=SHUTDOWN)
 
-    def _noting(self, event: Event, now: datetime, *, is_running: bool | None = None,
+    def _noting(self, event: Event, now: datetime, *, power_state: str | None = None,
                 role: Role | None = None) -> Self:  # fmt: skip
         size = f"{self.vcpus} vCPUs, {self.memory_mb} MiB of memory, {self.disk_gb} GiB of disk"
         noted = (now.strftime("%Y-%m-%dT%H:%M:%SZ"), event, size)
         return dataclasses.replace(
             self,
             role=self.role if role is None else role,
-            is_running=self.is_running if is_running is None else is_running,
+            power_state=self.power_state if power_state is None else power_state,
             events=(*self.events, noted)[-EVENTS_MAX:],
         )
 
 
 @functools.lru_cache(maxsize=INFOS_CACHED_MAX)
-def _info(uuid: str, is_running: bool, is_moving: bool) -> GuestInfo:
-    return GuestInfo(uuid, RUNNING if is_running else SHUTDOWN, is_moving=is_moving)
+def _info(uuid: str, power_state: str, is_moving: bool) -> GuestInfo:
+    return GuestInfo(uuid, power_state, is_moving=is_moving)
 
 
 _BOOT_STEPS = (
@@ -121,6 +151,10 @@ _SENTENCES = {
     Event.OFF: "shutting down; power off",
     Event.ARRIVED: "running on {host} after a live migration",
     Event.RESIZED: "now {size}",
+    Event.PAUSED: "paused",
+    Event.SUSPENDED: "suspended",
+    Event.CONTINUED: "running again",
+    Event.RESCUE: "booting in rescue mode, with the disk of the guest",
 }
 
 

@@ -17,7 +17,7 @@ CREATE TABLE guests (
     host TEXT NOT NULL,
     uuid TEXT NOT NULL,
     role TEXT NOT NULL,
-    is_running INTEGER NOT NULL,
+    power_state TEXT NOT NULL,
     vcpus INTEGER NOT NULL,
     memory_mb INTEGER NOT NULL,
     disk_gb INTEGER NOT NULL,
@@ -27,7 +27,7 @@ CREATE TABLE guests (
 ) STRICT, WITHOUT ROWID;
 """
 _SELECT = (
-    "SELECT host, uuid, role, is_running, vcpus, memory_mb, disk_gb, source, events FROM guests"
+    "SELECT host, uuid, role, power_state, vcpus, memory_mb, disk_gb, source, events FROM guests"
 )
 _PUT = "INSERT OR REPLACE INTO guests VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _DELETE = "DELETE FROM guests WHERE host = ? AND uuid = ?"
@@ -130,17 +130,17 @@ def _create(connection: sqlite3.Connection) -> None:
 
 def _read(connection: sqlite3.Connection) -> dict[str, dict[str, SimulatedGuest]]:
     guests: dict[str, dict[str, SimulatedGuest]] = {}
-    for host, uuid, role, is_running, *sizes, source, events in connection.execute(_SELECT):
+    for host, uuid, role, power_state, *sizes, source, events in connection.execute(_SELECT):
         vcpus, memory_mb, disk_gb = sizes
         noted = tuple((at, Event(event), size) for at, event, size in json.loads(events))
         guests.setdefault(host, {})[uuid] = SimulatedGuest(
-            uuid, Role(role), bool(is_running), vcpus, memory_mb, disk_gb, source, noted
+            uuid, Role(role), power_state, vcpus, memory_mb, disk_gb, source, noted
         )
     return guests
 
 
 def _row(host: str, guest: SimulatedGuest) -> tuple[Any, ...]:
     return (
-        host, guest.uuid, guest.role.value, int(guest.is_running),
+        host, guest.uuid, guest.role.value, guest.power_state,
         guest.vcpus, guest.memory_mb, guest.disk_gb, guest.source, json.dumps(guest.events),
     )  # fmt: skip

@@ -40,7 +40,9 @@ LOG = logging.getLogger(__name__)
 ACCEPTED = "accepted"
 STALE = "stale"
 
-_BUILT = frozenset({"resized", "shelved", "soft-delete"})
+_ON = frozenset({"active", "paused", "suspended"})
+"""States of an instance that becomes stopped when its guest ends."""
+_BUILT = frozenset({"resized", "shelved", "soft-delete", "rescued"})
 """Further states of an instance that has a guest, running or not."""
 
 POWER_STATES = ("running", "shutdown")
@@ -100,7 +102,7 @@ class Reports:
                 or not _is_at(instance, report.host, report.attempt)
             ):
                 return STALE
-            if instance.vm_state in {"active", "stopped"} or instance.vm_state in _BUILT:
+            if instance.vm_state in {"stopped", *_ON, *_BUILT}:
                 return ACCEPTED
             if build is None:
                 return STALE
@@ -152,7 +154,7 @@ class Reports:
                 instance.power_state, instance.exit_code = "shutdown", exit_code
                 instance.updated_at = self._now
                 return ACCEPTED
-            if instance.vm_state != "active":
+            if instance.vm_state not in _ON:
                 build = _find_building(session, instance)
                 if build is None:
                     return STALE

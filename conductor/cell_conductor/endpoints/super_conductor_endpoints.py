@@ -162,6 +162,9 @@ class SuperConductorEndpoints(BackgroundTasks):
     ) -> None:
         self._locks_and_consoles.set_lock(context, instance_uuid, locked=locked, reason=reason)
 
+    def reset_state(self, context: RequestContext, instance_uuid: str, vm_state: str) -> None:
+        self._locks_and_consoles.reset_state(context, instance_uuid, vm_state=vm_state)
+
     def abort_migration(
         self, context: RequestContext, instance_uuid: str, migration_uuid: str
     ) -> None:

@@ -51,7 +51,7 @@ class Arguments:
     """Arguments of a command besides its verb; those that are None are not sent.
 
     ``is_on``: whether the guest is to run. ``migration_payload``, ``source`` and ``destination``
-    are a driver's, as another host's driver answered them.
+    are a driver's, as another host's driver answered them. ``image`` is a versioned object.
     """
 
     is_on: bool | None = None
@@ -59,6 +59,7 @@ class Arguments:
     migration_payload: Mapping[str, Any] | None = None
     source: Mapping[str, Any] | None = None
     destination: Mapping[str, Any] | None = None
+    image: Mapping[str, Any] | None = None
 
 
 def nothing(_rows: Rows) -> None:

@@ -21,6 +21,9 @@ from conductor.common.clock import Clock, moment
 from objects.instance import ADMIN, OWNER
 from objects.instances.server_changes import ServerChanges
 
+RESET_STATE = "reset its state"
+RESETTABLE = frozenset({"active", "stopped", "paused", "suspended", "rescued", "error"})
+
 
 class LocksAndConsoles:
     """Changes and queries that need a single transaction, or a single call to an agent."""
@@ -66,6 +69,27 @@ class LocksAndConsoles:
 
         self._database.run_in_writer(write)
 
+    def reset_state(self, context: RequestContext, instance_uuid: str, *, vm_state: str) -> None:
+        """Set the state of an instance on a host, active or error. Idempotent.
+
+        Raises InstanceNotFound; InstanceInvalidState in a state with more records to it (a resize
+        to confirm, a shelved guest), and while an operation is in progress: it does not get stuck.
+        """
+
+        def write(session: Session) -> None:
+            row = _changeable(session, instance_uuid, RESET_STATE)
+            if row.task_state is not None:
+                raise _refusal(row, RESET_STATE, f"it is {row.task_state}, and that will end")
+            if row.host is None or row.vm_state not in RESETTABLE:
+                states = ", ".join(sorted(RESETTABLE))
+                found = row.vm_state if row.host else f"{row.vm_state}, on no host"
+                raise _refusal(
+                    row, RESET_STATE, f"it is {found}, and must be one of {states}, on a host"
+                )
+            row.vm_state, row.updated_at = vm_state, moment(self._now())
+
+        self._database.run_in_writer(write)
+
     def console(self, context: RequestContext, instance_uuid: str, *, lines: int | None) -> str:
         """Return the last console output of the guest.
 
@@ -96,9 +120,12 @@ def _changeable(session: Session, instance_uuid: str, operation: str) -> models.
         raise exception.InstanceNotFound(instance_uuid=instance_uuid)
     flow = operations.lock(session, instance_uuid)
     if row.hidden or (flow is not None and flow.stage in HANDED_OVER):
-        raise exception.InstanceInvalidState(
-            instance_uuid=instance_uuid,
-            operation=operation,
-            reason="it is being handed over to another cell; try again in a moment",
-        )
+        reason = "it is being handed over to another cell; try again in a moment"
+        raise _refusal(row, operation, reason)
     return row
+
+
+def _refusal(row: models.Instance, operation: str, reason: str) -> exception.InstanceInvalidState:
+    return exception.InstanceInvalidState(
+        instance_uuid=row.uuid, operation=operation, reason=reason
+    )

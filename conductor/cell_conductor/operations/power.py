@@ -1,4 +1,4 @@
-"""Start, stop, reboot, rebuild, soft delete, restore: one command to the instance's host."""
+"""Operations of one command to the instance's host: power, pause, suspend, rescue, rebuild."""
 
 import dataclasses
 from collections.abc import Callable
@@ -15,13 +15,15 @@ from conductor.cell_conductor.operations.flow import (
 )
 from conductor.cell_conductor.operations.rows import Rows
 from conductor.common.cell_db import instance_changes, models
-from conductor.common.cell_db.flow_states import FlowState, Reboot, Rebuild
+from conductor.common.cell_db.flow_states import FlowState, Reboot, Rebuild, Rescue
 from conductor.common.cell_db.stored_object import StoredObject
 from objects.instances.instance_command import CommandAnswer, Verb
 from objects.instances.operation_arguments import CellOperation
 
 RUNNING = "running"
 SHUTDOWN = "shutdown"
+_STATES_BY_POWER = {RUNNING: "active", "paused": "paused", "suspended": "suspended"}
+_HARD_REBOOTED = ("active", "stopped", "paused", "suspended", "error")
 
 
 def take_power_state(rows: Rows, answer: CommandAnswer) -> None:
@@ -31,9 +33,9 @@ def take_power_state(rows: Rows, answer: CommandAnswer) -> None:
 
 
 def set_state_by_power(rows: Rows) -> None:
-    """Set the instance active or stopped, by the power state of its guest."""
-    is_on = rows.instance.power_state == RUNNING
-    rows.instance.vm_state = "active" if is_on else "stopped"
+    """Set the state of the instance that the power state of its guest means."""
+    power_state = rows.instance.power_state or SHUTDOWN
+    rows.instance.vm_state = _STATES_BY_POWER.get(power_state, "stopped")
 
 
 def restore_state(rows: Rows) -> None:
@@ -43,6 +45,8 @@ def restore_state(rows: Rows) -> None:
 def _take_reboot(rows: Rows, arguments: CellOperation) -> None:
     reboot = dataclasses.replace(Reboot.of(rows.operation), is_hard=arguments.is_hard)
     reboot.store(rows.operation)
+    if not arguments.is_hard and reboot.was != "active":
+        raise REBOOT.refusal(rows.instance, f"it is {reboot.was}; only a hard reboot is possible")
     if arguments.is_hard:
         rows.instance.task_state = "rebooting_hard"
 
@@ -89,14 +93,51 @@ START = _flow("start", "powering-on", ("stopped",), _POWER_ON)
 REBOOT = _flow(
     "reboot",
     "rebooting",
-    ("active", "stopped"),
+    _HARD_REBOOTED,
     _command(Verb.REBOOT, arguments=_reboot_arguments),
     begin=_take_reboot,
 )
 SOFT_DELETE = _flow(
-    "soft_delete", "soft-deleting", ("active", "stopped", "error"), _POWER_OFF, end=_soft_deleted
+    "soft_delete",
+    "soft-deleting",
+    ("active", "stopped", "paused", "suspended", "rescued", "error"),
+    _POWER_OFF,
+    end=_soft_deleted,
 )
 RESTORE = _flow("restore", "restoring", ("soft-delete",), _POWER_ON)
+
+PAUSE = _flow("pause", "pausing", ("active",), _command(Verb.PAUSE))
+UNPAUSE = _flow("unpause", "unpausing", ("paused",), _command(Verb.UNPAUSE))
+SUSPEND = _flow("suspend", "suspending", ("active",), _command(Verb.SUSPEND))
+RESUME = _flow("resume", "resuming", ("suspended",), _command(Verb.RESUME))
+
+
+# Rescue -------------------------------------------------------------------------------------------
+
+
+def _take_rescue_image(rows: Rows, arguments: CellOperation) -> None:
+    image = None if arguments.image is None else StoredObject.of(arguments.image)
+    dataclasses.replace(Rescue.of(rows.operation), image=image).store(rows.operation)
+
+
+def _rescue_arguments(operation: models.InstanceOperation) -> Arguments:
+    image = Rescue.of(operation).image
+    return Arguments(image=None if image is None else image.primitive)
+
+
+def _rescued(rows: Rows) -> None:
+    rows.instance.vm_state = "rescued"
+
+
+RESCUE = _flow(
+    "rescue",
+    "rescuing",
+    ("active", "stopped", "error"),
+    _command(Verb.RESCUE, arguments=_rescue_arguments),
+    begin=_take_rescue_image,
+    end=_rescued,
+)
+UNRESCUE = _flow("unrescue", "unrescuing", ("rescued",), _command(Verb.UNRESCUE))
 
 
 # Rebuild ------------------------------------------------------------------------------------------

@@ -49,7 +49,7 @@ def _shelved(rows: Rows) -> None:
 SHELVE = Flow(
     "shelve",
     task_state="shelving",
-    vm_states=("active", "stopped"),
+    vm_states=("active", "stopped", "paused", "suspended"),
     first=DETACH,
     stages={DETACH: AgentStage(Verb.DETACH, Side.HERE, then=DONE, undo=UNDONE, done=_detached)},
     begin=ignore_arguments,

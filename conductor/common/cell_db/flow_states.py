@@ -11,6 +11,7 @@ from typing import Any, Self
 from conductor.common.cell_db import models
 from conductor.common.cell_db.stored_object import StoredObject
 from objects.flavor import Flavor
+from objects.image_meta import ImageMeta
 from objects.instance_fault import InstanceFault
 from objects.request_spec import RequestSpec
 from objects.selection import Selection
@@ -30,7 +31,7 @@ class End:
     cell_uuid: str | None = None
 
 
-_OBJECTS = frozenset({"fault", "flavor", "new_flavor", "request_spec"})
+_OBJECTS = frozenset({"fault", "flavor", "image", "new_flavor", "request_spec"})
 """Fields with a versioned object; ``selections`` has a list of them."""
 
 
@@ -114,6 +115,13 @@ class Rebuild(FlowState):
     """State of a rebuild; ``is_on``: whether the new guest is to run."""
 
     is_on: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class Rescue(FlowState):
+    """State of a rescue; ``image`` runs in place of the guest, None means its own."""
+
+    image: StoredObject[ImageMeta] | None = None
 
 
 @dataclasses.dataclass(frozen=True)

@@ -30,6 +30,9 @@ STATUS_TO_VM_STATE = {
     "SHELVED": "shelved",
     "SHELVED_OFFLOADED": "shelved_offloaded",
     "SOFT_DELETED": "soft-delete",
+    "PAUSED": "paused",
+    "SUSPENDED": "suspended",
+    "RESCUE": "rescued",
     "ERROR": "error",
 }
 

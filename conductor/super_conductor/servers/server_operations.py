@@ -40,8 +40,9 @@ from objects.instances.server_changes import ServerChanges
 from objects.instances.server_filters import MigrationFilters
 
 AT_ONCE = frozenset(
-    {"stop", "start", "reboot", "soft_delete", "restore", "shelve", "shelve_offload"}
-)
+    {"stop", "start", "reboot", "soft_delete", "restore", "shelve", "shelve_offload",
+     "pause", "unpause", "suspend", "resume", "unrescue"}
+)  # fmt: skip
 """Operations that need only the server's cell."""
 MOVES = {
     "resize": MigrationType.RESIZE,
@@ -105,6 +106,8 @@ class ServerOperations:
             **dict.fromkeys(MOVES, self._move),
             "evacuate": self._evacuate,
             "rebuild": self._rebuild,
+            "rescue": self._rescue,
+            "reset_state": self._reset_state,
             "unshelve": self._unshelve,
             "lock": self._lock,
             "unlock": self._unlock,
@@ -354,6 +357,19 @@ class ServerOperations:
         if image is not None:
             self._check_rebuild(asked, image)
         self._begin(asked, CellOperation(image=image, changes=given.changes))
+
+    def _rescue(self, asked: _Asked) -> None:
+        """Run an image, by default the server's own, in place of its guest."""
+        image = self._new_image(asked.context, asked.arguments)
+        self._begin(asked, CellOperation(image=image))
+
+    def _reset_state(self, asked: _Asked) -> None:
+        """Set the state that a server has in the records."""
+        vm_state = asked.arguments.vm_state or "error"
+        self._in_its_cell(
+            asked,
+            lambda cell: cell.reset_state(asked.context, asked.instance.uuid, vm_state=vm_state),
+        )
 
     def _check_rebuild(self, asked: _Asked, image: ImageMeta) -> None:
         """Raise NoValidHost if the server's host cannot run another image."""

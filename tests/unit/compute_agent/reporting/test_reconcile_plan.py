@@ -41,8 +41,9 @@ def listed(vm_state: str | None, task_state: str | None = None) -> Instance | No
     if vm_state is None:
         return None
     return builders.an_instance(
-        uuid=UUID, host=HOST, vm_state=vm_state, task_state=task_state, attempt=1
-    )
+        uuid=UUID, host=HOST, vm_state=vm_state, task_state=task_state, attempt=1,
+        power_state=None if vm_state == "error" else "running",
+    )  # fmt: skip
 
 
 def planned(
@@ -128,6 +129,12 @@ def test_each_combination_has_its_action(
         assert actions == [Adopt(instance, has_ended, exit_code, tuple(reports))]
     else:
         assert actions == [expected]
+
+
+def test_a_guest_whose_record_an_administrator_set_to_error_is_kept() -> None:
+    """Unlike that of a failed build, its record has a power state."""
+    instance = builders.an_instance(uuid=UUID, host=HOST, vm_state="error", attempt=1)
+    assert planned(None, guest("running"), instance) == [Adopt(instance, False, None, ())]
 
 
 @pytest.mark.parametrize("in_journal", ENTRIES, ids=str)

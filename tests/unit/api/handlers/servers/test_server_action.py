@@ -75,6 +75,14 @@ ACCEPTED: list[tuple[dict[str, Any], str, dict[str, Any]]] = [
     ({"unlock": None}, "unlock", {"override": True}),
     ({"restore": None}, "restore", {}),
     ({"forceDelete": None}, "force_delete", {}),
+    ({"pause": None}, "pause", {}),
+    ({"unpause": None}, "unpause", {}),
+    ({"suspend": None}, "suspend", {}),
+    ({"resume": None}, "resume", {}),
+    ({"rescue": None}, "rescue", {}),
+    ({"rescue": {"rescue_image_ref": "loop", "adminPass": "x"}}, "rescue", {"image": "loop"}),
+    ({"unrescue": None}, "unrescue", {}),
+    ({"os-resetState": {"state": "error"}}, "reset_state", {"vm_state": "error"}),
 ]  # fmt: skip
 
 
@@ -90,7 +98,7 @@ def test_an_action_arrives_as_an_operation(
 ) -> None:
     """Accepted at once; what is null or not needed is left out."""
     answer = act(api, server, body)
-    assert answer.status_code == (204 if "confirmResize" in body else 202)
+    assert answer.status_code == {"confirmResize": 204, "rescue": 200}.get(next(iter(body)), 202)
     assert conductor.operations == [(server.uuid, operation, arguments)]
 
 

@@ -322,3 +322,57 @@ def test_the_console_can_be_read(processes: Processes) -> None:
     read = processes.driver.get_console_output
     assert read(instance.uuid, lines=None) == "one\ntwo\nready\n"
     assert read(instance.uuid, lines=2) == "two\nready\n"
+
+
+# Paused, suspended, rescued -----------------------------------------------------------------------
+
+COUNTER = "sh -c 'sleep 100000 & echo ready; while :; do date +%N > now; sleep 0.01; done'"
+
+
+def test_a_paused_workload_stands_still_until_it_continues(processes: Processes) -> None:
+    """All its processes and its supervisor, also while the agent is another one."""
+    instance = processes.spawn_ready(COUNTER)
+    for _ in range(2):
+        assert processes.driver.pause(instance.uuid).power_state == "paused"
+    processes.restart()
+    assert processes.power(instance) == ("paused", None)
+    pids = [*processes.of(instance), processes.pids(instance)["shim"]]
+    assert {psutil.Process(pid).status() for pid in pids} == {psutil.STATUS_STOPPED}
+    for _ in range(2):
+        assert processes.driver.unpause(instance.uuid).power_state == "running"
+    now = processes.directory(instance) / "home" / "now"
+    before = now.read_bytes()
+    wait_for(lambda: now.read_bytes() not in (before, b""), "it continues", 20, 0.02)
+
+
+@pytest.mark.parametrize("act", ["delete", "reboot"])
+def test_a_suspended_workload_is_ended_at_once(processes: Processes, act: str) -> None:
+    """It could not end by itself."""
+    instance = processes.spawn_ready(DEAF)
+    processes.driver.suspend(instance.uuid)
+    assert processes.power(instance) == ("suspended", None)
+    before = processes.pids(instance)["workload"]
+    if act == "delete":
+        processes.driver.destroy(instance.uuid)
+        assert processes.of(instance) == []
+    else:
+        assert reboot(processes, instance, is_hard=True).power_state == "running"
+    assert not psutil.pid_exists(before)
+
+
+def test_another_image_rescues_a_workload_with_its_files(processes: Processes) -> None:
+    """Until it is itself again; a bad image changes nothing."""
+    instance = processes.spawn_ready("sh -c 'echo mine > file; echo ready; sleep 100000'")
+    with pytest.raises(FAILED, match="no property process_command"):
+        processes.driver.rescue(instance, ANYWHERE, builders.an_image(), grace_seconds=1.0)
+    assert processes.power(instance) == ("running", None)
+    rescuer = builders.an_image(
+        properties={"process_command": "sh -c 'cat file; echo safe; sleep 100000'"}
+    )
+    for _ in range(2):
+        guest = processes.driver.rescue(instance, ANYWHERE, rescuer, grace_seconds=1.0)
+        assert guest.power_state == "running"
+    wait_for(lambda: "mine\nsafe" in processes.console(instance), "the image runs", 20, 0.02)
+    processes.restart()
+    assert processes.driver.unrescue(instance, ANYWHERE).power_state == "running"
+    wait_for(lambda: processes.console(instance).endswith("ready\n"), "it is back", 20, 0.02)

@@ -42,12 +42,30 @@ def console(driver: SimulatedDriver, instance: Instance) -> str:
     return driver.get_console_output(instance.uuid, lines=None)
 
 
+def pause(driver: SimulatedDriver, instance: Instance) -> GuestInfo:
+    return driver.pause(instance.uuid)
+
+
+def suspend(driver: SimulatedDriver, instance: Instance) -> GuestInfo:
+    return driver.suspend(instance.uuid)
+
+
+def rescue(driver: SimulatedDriver, instance: Instance) -> GuestInfo:
+    return driver.rescue(instance, ANYWHERE, builders.an_image("rescue"), grace_seconds=1.0)
+
+
+def unrescue(driver: SimulatedDriver, instance: Instance) -> GuestInfo:
+    return driver.unrescue(instance, ANYWHERE)
+
+
 OPERATIONS: dict[str, tuple[Operation, str]] = {
     "power_off": (off, "shutdown"),
     "power_on": (on, "running"),
     "reboot": (reboot, "running"),
     "resize_on": (resize_on, "running"),
     "resize_off": (resize_off, "shutdown"),
+    "rescue": (rescue, "running"),
+    "unrescue": (unrescue, "running"),
 }
 by_operation = pytest.mark.parametrize(
     ("operate", "after"), list(OPERATIONS.values()), ids=list(OPERATIONS)
@@ -205,3 +223,30 @@ def test_many_threads_at_a_time(simulated: SimulatedHosts) -> None:
         done = [pool.submit(operate, driver, instance) for operate in operations]
     assert [future.exception() for future in done] == [None] * len(done)
     assert simulated.agent()[0].list_guests() == driver.list_guests()
+
+
+@pytest.mark.parametrize(
+    ("hold", "state", "release"),
+    [
+        (pause, "paused", lambda driver, instance: driver.unpause(instance.uuid)),
+        (suspend, "suspended", lambda driver, instance: driver.resume(instance, ANYWHERE)),
+    ],
+    ids=["pause", "suspend"],
+)
+def test_a_guest_waits_and_continues(
+    simulated: SimulatedHosts, hold: Operation, state: str, release: Operation
+) -> None:
+    """Also for the next agent; a hard reboot ends it, and one that is off can not wait."""
+    driver = simulated.agent()[0]
+    instance = spawned(driver)
+    for _ in range(2):
+        assert hold(driver, instance) == GuestInfo(instance.uuid, state)
+    driver = simulated.agent()[0]
+    assert power(driver, instance) == state
+    for _ in range(2):
+        assert release(driver, instance) == GuestInfo(instance.uuid, "running")
+    hold(driver, instance)
+    assert reboot(driver, instance).power_state == "running"
+    off(driver, instance)
+    with pytest.raises(exception.OperationFailed, match="not running"):
+        hold(driver, instance)

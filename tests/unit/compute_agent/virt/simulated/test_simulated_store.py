@@ -14,7 +14,7 @@ from compute_agent.virt.simulated.simulated_store import SimulatedStore
 from tests.builders import A_TIME
 
 A_GUEST = SimulatedGuest(
-    "u", Role.ARRIVING, is_running=False, vcpus=1, memory_mb=2, disk_gb=3, source="b"
+    "u", Role.ARRIVING, power_state="shutdown", vcpus=1, memory_mb=2, disk_gb=3, source="b"
 ).booted(A_TIME)
 
 

@@ -17,7 +17,8 @@ OWNERS = {
     "unshelve": (NOBODY, INSTANCE),
     **dict.fromkeys(("stop", "start", "reboot", "rebuild"), (INSTANCE, NOBODY)),
     **dict.fromkeys(("soft_delete", "restore", "shelve", "unshelve_here"), (INSTANCE, NOBODY)),
-    "shelve_offload": (INSTANCE, NOBODY),
+    **dict.fromkeys(("pause", "unpause", "suspend", "resume"), (INSTANCE, NOBODY)),
+    **dict.fromkeys(("shelve_offload", "rescue", "unrescue"), (INSTANCE, NOBODY)),
 }
 """Operation -> who holds what there is at the source, and at the destination, meanwhile."""
 UNCLAIMED = {("evacuate", "add_claim")}
@@ -25,7 +26,8 @@ UNCLAIMED = {("evacuate", "add_claim")}
 
 ALL = pytest.mark.parametrize("story", STORIES.values(), ids=STORIES)
 ALIKE = {
-    "stop-fails", "start-fails", "rebuild-fails", "resize-stopped", "resize-next-host",
+    "pause-fails", "reboot-paused", "stop-fails",
+    "start-fails", "rebuild-fails", "resize-stopped", "resize-next-host",
     "resize-no-claim", "resize-detach-fails", "resize-only-here-fails", "migrate",
     "live-next-host", "live-no-describe", "evacuate-no-spawn", "evacuate-no-room", "shelve-fails",
     "offload-fails", "unshelve-here-fails", "unshelve-next-host",

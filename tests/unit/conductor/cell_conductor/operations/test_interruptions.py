@@ -87,7 +87,8 @@ def test_a_host_that_is_down_for_a_while_holds_up_or_loses(stage: Stage, name: s
 REFUSED = {
     "stop": "", "start": "stop", "reboot": "", "rebuild": "", "restore": "soft-delete",
     "soft_delete": "", "shelve": "", "unshelve_here": "shelve", "resize": "", "migrate": "",
-    "live_migrate": "", "revert_resize": "resize",
+    "pause": "", "unpause": "pause", "suspend": "", "resume": "suspend",
+    "rescue": "", "unrescue": "rescue", "live_migrate": "", "revert_resize": "resize",
 }  # fmt: skip
 """Operations that need a host, and after which story they may begin."""
 NEEDED_NONE = {"confirm_resize", "evacuate", "shelve_offload", "unshelve"}

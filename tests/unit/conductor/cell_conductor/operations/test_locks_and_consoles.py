@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from armillary import exception
@@ -37,6 +39,13 @@ class Locks:
 
     def unlock(self, context: RequestContext) -> None:
         self.at_rest.set_lock(context, self.uuid, locked=False, reason=None)
+
+    def set(self, **values: Any) -> None:
+        """Set columns of the instance."""
+        with self._cell.database.writer() as session:
+            row = instances.lock(session, self.uuid)
+            for name, value in values.items():
+                setattr(row, name, value)
 
     @property
     def instance(self) -> Instance:
@@ -124,3 +133,16 @@ def test_what_is_not_there_is_not_changed(locks: Locks) -> None:
     """For any caller."""
     with pytest.raises(exception.InstanceNotFound):
         locks.at_rest.update(admin_context(), builders.a_uuid(), ServerChanges(name="db"))
+
+
+def test_the_recorded_state_is_set_where_nothing_else_depends_on_it(locks: Locks) -> None:
+    """Not while an operation runs, nor of what is off its host."""
+    locks.at_rest.reset_state(admin_context(), locks.uuid, vm_state="error")
+    assert locks.instance.vm_state == "error"
+    locks.at_rest.reset_state(admin_context(), locks.uuid, vm_state="active")
+    assert locks.instance.vm_state == "active"
+    for values in ({"task_state": "pausing"}, {"vm_state": "resized"}, {"host": None}):
+        locks.set(task_state=None, vm_state="active", host="a")
+        locks.set(**values)
+        with pytest.raises(exception.InstanceInvalidState):
+            locks.at_rest.reset_state(admin_context(), locks.uuid, vm_state="error")
