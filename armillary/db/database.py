@@ -207,6 +207,16 @@ class Database:
             time.sleep(RETRY_BACKOFF.seconds(attempt))
         raise AssertionError("unreachable: the last attempt returns or raises")
 
+    def insert_in_writer(self, fn: Callable[[Session], T]) -> T:
+        """As ``run_in_writer``; runs ``fn`` again if another transaction inserted its rows first.
+
+        The second time ``fn`` finds those rows. Raises a second ``DBDuplicateEntry``.
+        """
+        try:
+            return self.run_in_writer(fn)
+        except oslo_exception.DBDuplicateEntry:
+            return self.run_in_writer(fn)
+
     def wait_until_available(self, stop_event: threading.Event) -> bool:
         """Return True when the database responds, or False when ``stop_event`` is set first.
 

@@ -6,7 +6,6 @@ import logging
 from collections.abc import Mapping
 
 from oslo_config import cfg
-from oslo_db import exception as db_exception
 from sqlalchemy.orm import Session
 
 from armillary import exception, service_history
@@ -86,18 +85,11 @@ class ServiceRecords:
             raise exception.Invalid(reason=f"services of {str(binary)[:80]!r} have no record here")
         check_version(host, binary, version, self._oldest_supported)
         now = moment(self._now())
-
-        def write() -> None:
-            self._database.run_in_writer(
-                lambda session: services.record_heartbeat(
-                    session, host, binary, version=version, now=now
-                )
+        self._database.insert_in_writer(
+            lambda session: services.record_heartbeat(
+                session, host, binary, version=version, now=now
             )
-
-        try:
-            write()
-        except db_exception.DBDuplicateEntry:  # concurrent first heartbeats of two workers
-            write()
+        )
 
     def record_own_heartbeat(self) -> None:
         self.record_heartbeat(

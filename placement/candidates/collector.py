@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -25,32 +26,38 @@ _SAMPLE_WAYS = 64  # if trees are random, each takes one of these at random
 _SHIFT_MAX = 2**31
 
 
+@dataclass(frozen=True, slots=True)
+class Search:
+    """What a search in trees works on, and within which limits."""
+
+    table: ProviderTable
+    problem: Problem
+    eligible: Eligible
+    strategy: Strategy
+    budget: SearchBudget
+
+    def classes(self) -> TreeClassFinder:
+        """Return a finder of the kinds of trees, none found yet."""
+        return TreeClassFinder(self.table, self.problem, self.eligible, self.strategy.rng)
+
+
 class Collector:
     """Collect candidates from trees in order; a tree is examined only when it is reached."""
 
-    def __init__(
-        self,
-        table: ProviderTable,
-        problem: Problem,
-        eligible: Eligible,
-        entries: Entries,
-        strategy: Strategy,
-        budget: SearchBudget,
-    ) -> None:
-        self._table = table
-        self._problem = problem
-        self._strategy = strategy
-        self._budget = budget
+    def __init__(self, search: Search, entries: Entries) -> None:
+        self._problem = search.problem
+        self._strategy = search.strategy
+        self._budget = search.budget
         self._shifts: Numbers | None = None  # the first way that each tree takes
-        if (rng := strategy.rng) is not None:
+        if (rng := search.strategy.rng) is not None:
             entries = entries.only(rng.permutation(len(entries.anchors)))
             self._shifts = rng.integers(0, _SHIFT_MAX, len(entries.anchors))
         self._entries = entries
-        self._finder = TreeClassFinder(table, problem, eligible, strategy.rng)
+        self._finder = search.classes()
         self._plans: list[Plan] = []
         self._stock: list[list[tuple[Rows, Rows]]] = []  # kind -> trees and their providers
         self._kinds: Numbers = np.full(len(entries.anchors), _ALONE, np.int64)
-        self._alone = _serve_alone(table, problem, entries)
+        self._alone = _serve_alone(search.table, search.problem, entries)
         self._seen = 0
         self._takes: Numbers = np.zeros(len(entries.anchors), np.int64)
 

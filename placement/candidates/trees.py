@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from placement.candidates.collector import Collector
+from placement.candidates.collector import Collector, Search
 from placement.candidates.eligible import Eligible, find_eligible
 from placement.candidates.entries import Entries, gather, may_have_enough
 from placement.candidates.funnel import Funnel, Reach
@@ -14,7 +14,6 @@ from placement.candidates.query import Query
 from placement.candidates.result import Batch, Found
 from placement.candidates.solver import SearchBudget, Solver
 from placement.candidates.strategy import Strategy
-from placement.candidates.tree_classes import TreeClassFinder
 from placement.providers.columns import Mask, Rows
 from placement.providers.provider_table import ProviderTable
 
@@ -22,20 +21,12 @@ from placement.providers.provider_table import ProviderTable
 class SharingOnlyCollector:
     """Collect candidates of sharing providers; trees with the same ones are searched once."""
 
-    def __init__(
-        self,
-        table: ProviderTable,
-        problem: Problem,
-        eligible: Eligible,
-        entries: Entries,
-        strategy: Strategy,
-        budget: SearchBudget,
-    ) -> None:
-        self._problem = problem
+    def __init__(self, search: Search, entries: Entries) -> None:
+        self._problem = search.problem
         self._entries = entries
-        self._strategy = strategy
-        self._budget = budget
-        self._finder = TreeClassFinder(table, problem, eligible, strategy.rng)
+        self._strategy = search.strategy
+        self._budget = search.budget
+        self._finder = search.classes()
         self._plans: list[Plan] = []
         self._same = _same_providers(entries)
         self._fruitful: list[Rows] = [np.empty(0, np.intp)]
@@ -117,8 +108,8 @@ def find(
     is_sharing = table.sharing.is_shared(table.size)
 
     owning = _promising(table, problem, eligible, entries, _has_own(entries, is_sharing))
-    budget = SearchBudget()
-    harvest = Collector(table, problem, eligible, owning, strategy, budget)
+    search = Search(table, problem, eligible, strategy, SearchBudget())
+    harvest = Collector(search, owning)
     batches = harvest.gather(limit)
     productive_roots = [harvest.productive_roots]
 
@@ -126,7 +117,7 @@ def find(
     if len(table.sharing.anchors) and missing != 0:
         lent = entries.without(~is_sharing)
         lent = _promising(table, problem, eligible, lent, np.ones(len(lent.anchors), np.bool_))
-        lent_harvest = SharingOnlyCollector(table, problem, eligible, lent, strategy, budget)
+        lent_harvest = SharingOnlyCollector(search, lent)
         batches += lent_harvest.gather(missing)
         productive_roots.append(lent_harvest.productive_roots)
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Mapping, Sequence
 
-from oslo_db import exception as db_exception
 from sqlalchemy.orm import Session
 
 from armillary import exception
@@ -71,10 +70,7 @@ class Build(base_task.Task[models.InstanceBuild]):
         """
         for request in requests:
             _refuse_elsewhere(request, str(self._conf.cell.uuid))
-        try:
-            return self._database.run_in_writer(lambda s: self._store(s, context, requests))
-        except db_exception.DBDuplicateEntry:  # the same requests were handed over concurrently
-            return self._database.run_in_writer(lambda s: self._store(s, context, requests))
+        return self._database.insert_in_writer(lambda s: self._store(s, context, requests))
 
     def begin(
         self, context: RequestContext, requests: Sequence[BuildRequest], leases: Sequence[Lease]

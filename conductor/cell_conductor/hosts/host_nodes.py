@@ -7,7 +7,6 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from oslo_db import exception as db_exception
 from oslo_utils import uuidutils
 from sqlalchemy.orm import Session
 
@@ -113,10 +112,7 @@ class HostNodes:
             compute_nodes.update(session, [{**values, "seq": seq} for values in plan.update])
             return plan
 
-        try:
-            return self._database.run_in_writer(write)
-        except db_exception.DBDuplicateEntry:  # a concurrent report added the same nodes
-            return self._database.run_in_writer(write)
+        return self._database.insert_in_writer(write)
 
     def _confirm(
         self,

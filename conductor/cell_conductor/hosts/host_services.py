@@ -6,7 +6,6 @@ import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from oslo_config import cfg
-from oslo_db import exception as db_exception
 from sqlalchemy.orm import Session
 
 from armillary import exception
@@ -92,9 +91,7 @@ class HostServices:
             return is_news
 
         try:
-            is_news = self._database.run_in_writer(write)
-        except db_exception.DBDuplicateEntry:  # concurrent first reports of a host
-            is_news = self._database.run_in_writer(write)
+            is_news = self._database.insert_in_writer(write)
         except exception.HostsNotApproved as refused:
             self.owners.note_refused(agent, refused.kwargs["hosts"])
             raise

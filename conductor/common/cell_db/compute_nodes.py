@@ -99,7 +99,7 @@ def host_ips(
 def add(session: Session, values: Sequence[Mapping[str, Any]]) -> None:
     """Insert nodes and delete the records of their earlier removal; two statements.
 
-    Raises oslo.db's ``DBDuplicateEntry`` if another transaction was first: read again.
+    Another transaction may insert them first: see ``Database.insert_in_writer``.
     """
     if not values:
         return

@@ -73,8 +73,8 @@ def insert(session: Session, instances: Sequence[Instance], *, now: datetime) ->
     """Insert instances that do not exist yet, deleted or not, and return their UUIDs.
 
     One statement to look up and one to insert. ``created_at`` is kept (``now`` if it has none), in
-    whole seconds as on the wire, so that all readers agree where a page of a list ends. Raises
-    oslo.db's ``DBDuplicateEntry`` if another transaction inserts one concurrently: run it again.
+    whole seconds as on the wire, so that all readers agree where a page of a list ends. Another
+    transaction may insert one first: see ``Database.insert_in_writer``.
     """
     known = set(
         session.scalars(

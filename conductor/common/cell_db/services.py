@@ -113,7 +113,7 @@ def add(
 ) -> None:  # fmt: skip
     """Insert compute services at their first heartbeat; one statement.
 
-    Raises oslo.db's ``DBDuplicateEntry`` if another transaction was first: read again.
+    Another transaction may insert them first: see ``Database.insert_in_writer``.
     """
     if not hosts:
         return
@@ -184,7 +184,7 @@ def record_heartbeat(
 ) -> None:
     """Store a heartbeat of a service without hosts; the first one creates its record.
 
-    Raises oslo.db's ``DBDuplicateEntry`` if another process of it was first: read again.
+    Another process of it may insert it first: see ``Database.insert_in_writer``.
     """
     values = {"of_host": host, "of_binary": binary, "of_version": version, "now": now}
     session.flush()

@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from oslo_db import exception as db_exception
 from sqlalchemy.orm import Session
 
 from armillary import exception
@@ -91,11 +90,10 @@ class DelegatedBuilds:
     def create(self, context: RequestContext, order: ZoneOrder) -> None:
         """Store the instances to build, then return. See ``ZoneAPI.create``."""
         _check(order)
-        try:
-            leases = self._store(context, order)
-        except db_exception.DBDuplicateEntry:  # the same order arrived twice at the same time
-            leases = self._store(context, order)
-        for lease in leases:
+        stored = self._env.database.insert_in_writer(
+            lambda session: self._store(session, context, order)
+        )
+        for lease in stored:
             self._begin(lease)
 
     def get_attempts(self, context: RequestContext, instance_uuids: Sequence[str]) -> Attempts:
@@ -124,14 +122,7 @@ class DelegatedBuilds:
 
     # Accepting orders
 
-    def _store(self, context: RequestContext, order: ZoneOrder) -> list[Lease]:
-        return self._env.database.run_in_writer(
-            lambda session: self._store_new(session, context, order)
-        )
-
-    def _store_new(
-        self, session: Session, context: RequestContext, order: ZoneOrder
-    ) -> list[Lease]:
+    def _store(self, session: Session, context: RequestContext, order: ZoneOrder) -> list[Lease]:
         new = _new_ones(session, order)
         leases = [self._leases.held(_reservation_id()) for _one in new]
         now = moment(self._env.now())

@@ -204,6 +204,21 @@ def test_an_error_of_the_caller_is_not_retried(sqlite_database: Database) -> Non
     assert len(attempts) == 1
 
 
+def test_an_insert_is_run_again_once_if_another_was_first(sqlite_database: Database) -> None:
+    """The second time it finds the other's rows; what fails then is the caller's error."""
+    attempts: list[int] = []
+
+    def insert(_session: Session) -> int:
+        attempts.append(1)
+        if len(attempts) in (1, 3, 4):
+            raise oslo_exception.DBDuplicateEntry
+        return len(attempts)
+
+    assert sqlite_database.insert_in_writer(insert) == 2
+    with pytest.raises(oslo_exception.DBDuplicateEntry):
+        sqlite_database.insert_in_writer(insert)
+
+
 @pytest.mark.postgresql
 def test_a_killed_connection_is_replaced_and_the_work_run_again(postgresql_url: str) -> None:
     """A server that ends a connection in the middle of a transaction costs a retry."""
