@@ -6,9 +6,10 @@ import functools
 
 from oslo_config import cfg
 
-from api import errors, openapi, validation
+from api import openapi
 from api.access import Access
-from api.body import Body, read_body
+from api.application import make_application
+from api.body import Body
 from api.call import AppState, Call
 from api.event_hub import EventHub
 from api.host_ids import HostIds
@@ -19,8 +20,7 @@ from armillary.audit import AuditTrail
 from armillary.http.audit import Audit
 from armillary.http.authentication import RouteAuthentication
 from armillary.http.bounds import Bounds
-from armillary.http.dispatch import Dialect, Endpoint
-from armillary.http.errors import App, answer_errors
+from armillary.http.errors import App
 from armillary.http.microversion import Microversion
 from armillary.http.request_id import RequestId
 from conductor.super_conductor.interface import SuperConductorAPI
@@ -41,20 +41,16 @@ def make_app(
     """
     access = access or Access.from_conf(conf)
     project_in_path = ProjectInPath(ROUTES)
-    app = App(
-        middleware=[
-            RequestId("x-compute-request-id"),
-            Audit(AuditTrail.from_conf(conf, "compute"), "compute"),
-            Microversion(MICROVERSIONS),
-            Bounds(max_body_bytes=conf.api.max_body_bytes),
-            project_in_path,
-            RouteAuthentication(access.authenticate, is_admin=access.is_admin),
-            project_in_path.check,
-            Body(),
-        ]
-    )
-    answer_errors(app, errors.write, realm="armillary")
-    app.req_options.strip_url_path_trailing_slash = True
+    middleware = [
+        RequestId("x-compute-request-id"),
+        Audit(AuditTrail.from_conf(conf, "compute"), "compute"),
+        Microversion(MICROVERSIONS),
+        Bounds(max_body_bytes=conf.api.max_body_bytes),
+        project_in_path,
+        RouteAuthentication(access.authenticate, is_admin=access.is_admin),
+        project_in_path.check,
+        Body(),
+    ]
     site = AppState(
         conductor=conductor,
         policy=access.policy,
@@ -64,19 +60,14 @@ def make_app(
         document=functools.cache(openapi.document),
         events=events,
     )
-    dialect = Dialect(
-        site=site,
-        make_check=validation.Check,
-        make_call=Call.of,
-        check_path=validation.check_path,
-        read_query=lambda req: req.params,
-        read_body=read_body,
+    return make_application(
+        ROUTES,
+        middleware,
+        site,
+        Call.of,
         shows_own=lambda call: call.shows_own,
         ignores_unknown_until=UNKNOWN_QUERIES_UNTIL,
     )
-    for path, methods in ROUTES.items():
-        app.add_route(path, Endpoint(methods, dialect))
-    return app
 
 
 def _without_slash(prefix: str | None) -> str | None:

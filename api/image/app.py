@@ -7,8 +7,8 @@ from typing import Any
 import falcon
 from oslo_config import cfg
 
-from api import errors, validation
 from api.access import Access
+from api.application import make_application
 from api.body import parse_any
 from api.image.call import AppState, Call
 from api.image.routes import ROUTES
@@ -17,8 +17,8 @@ from armillary.audit import AuditTrail
 from armillary.http.audit import Audit
 from armillary.http.authentication import RouteAuthentication
 from armillary.http.bounds import Bounds
-from armillary.http.dispatch import Check, Dialect, Endpoint
-from armillary.http.errors import App, answer_errors
+from armillary.http.dispatch import Check
+from armillary.http.errors import App
 from armillary.http.microversion import OneVersion
 from armillary.http.request_id import RequestId
 from conductor.super_conductor.interface import SuperConductorAPI
@@ -26,17 +26,13 @@ from conductor.super_conductor.interface import SuperConductorAPI
 
 def make_app(conf: cfg.ConfigOpts, access: Access, conductor: SuperConductorAPI) -> App:
     """Return the application, whose records are the conductor's and whose data is in files."""
-    app = App(
-        middleware=[
-            RequestId(),
-            Audit(AuditTrail.from_conf(conf, "image"), "image"),
-            OneVersion(),
-            _Bounds(max_body_bytes=conf.api.max_body_bytes),
-            RouteAuthentication(access.authenticate, is_admin=access.is_admin),
-        ]
-    )
-    answer_errors(app, errors.write, realm="armillary")
-    app.req_options.strip_url_path_trailing_slash = True
+    middleware = [
+        RequestId(),
+        Audit(AuditTrail.from_conf(conf, "image"), "image"),
+        OneVersion(),
+        _Bounds(max_body_bytes=conf.api.max_body_bytes),
+        RouteAuthentication(access.authenticate, is_admin=access.is_admin),
+    ]
     prefix = conf.api.compute_link_prefix
     site = AppState(
         policy=access.policy,
@@ -47,17 +43,7 @@ def make_app(conf: cfg.ConfigOpts, access: Access, conductor: SuperConductorAPI)
         link_prefix=prefix.rstrip("/") if prefix else None,
         images_per_project_max=conf.image.images_per_project_max,
     )
-    dialect = Dialect(
-        site=site,
-        make_check=validation.Check,
-        make_call=Call.of,
-        check_path=validation.check_path,
-        read_query=lambda req: req.params,
-        read_body=_read_body,
-    )
-    for path, methods in ROUTES.items():
-        app.add_route(path, Endpoint(methods, dialect))
-    return app
+    return make_application(ROUTES, middleware, site, Call.of, read_body=_read_body)
 
 
 class _Bounds(Bounds):

@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from armillary.http.server import HttpServer
+from tests.fixtures.serving import serving
 from tests.tempest.settings import NETWORK_NAME
 
 SINGULAR = {
@@ -32,7 +33,7 @@ class NetworkStandIn:
     """Listens on a free port of this machine."""
 
     def __init__(self) -> None:
-        self._server = HttpServer(self._respond, host="127.0.0.1", port=0, threads=4)
+        self._server: HttpServer
         self._lock = threading.Lock()
         self._kept: dict[str, dict[str, Document]] = {kind: {} for kind in SINGULAR}
         self._kept["networks"][NETWORK] = {
@@ -53,12 +54,9 @@ class NetworkStandIn:
 
     @contextmanager
     def running(self) -> Iterator[NetworkStandIn]:
-        self._server.start()
-        try:
+        with serving(self._respond, threads=4) as server:
+            self._server = server
             yield self
-        finally:
-            self._server.stop()
-            self._server.wait()
 
     def _respond(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
         raw = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))

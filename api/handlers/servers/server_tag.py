@@ -15,7 +15,7 @@ from armillary.http.dispatch import Action, Routes
 from objects.instance import Instance
 from objects.instances.server_changes import ServerChanges
 
-CREATED, UNCHANGED = 201, 204
+UNCHANGED = 204
 
 _CHECK = Check({"type": "object", "properties": {"tag": TAG}})
 

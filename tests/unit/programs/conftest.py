@@ -15,7 +15,6 @@ from api.app import make_app
 from armillary.conf import api as api_conf
 from armillary.conf import register
 from armillary.context import RequestContext
-from armillary.http.server import HttpServer
 from conductor.super_conductor.interface import SuperConductorAPI
 from objects.instance import Instance
 from objects.instances.new_servers import NewServers
@@ -24,6 +23,7 @@ from objects.instances.server_filters import ServerFilters
 from programs.commands.app import TOKEN_VARIABLE, URL_VARIABLE, ClientApp
 from programs.http_client import ApiClient
 from tests import builders
+from tests.fixtures.serving import serving
 from tests.fixtures.stand_in import StandIn
 from tests.fixtures.super_conductor import SuperConductor, SuperConductorClient
 from tests.unit.armillary.conftest import fork_program, fork_servers, keep_logging, start_program
@@ -115,11 +115,8 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[StandIn, 
     conf([f"--config-file={path}"], default_config_files=[], default_config_dirs=[])
     stand_in = StandIn()
     app = make_app(conf, conductor=cast("SuperConductorAPI", stand_in))
-    server = HttpServer(app, host="127.0.0.1", port=0, threads=2)
-    server.start()
-    yield stand_in, "http://{}:{}".format(*server.address)
-    server.stop()
-    server.wait()
+    with serving(app) as server:
+        yield stand_in, "http://{}:{}".format(*server.address)
 
 
 @pytest.fixture

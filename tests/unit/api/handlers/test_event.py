@@ -12,8 +12,8 @@ from oslo_config import cfg
 
 from api.app import make_app
 from api.event_hub import EventHub
-from armillary.http.server import HttpServer
 from tests.fixtures.http_api import MEMBER, Api
+from tests.fixtures.serving import serving
 from tests.fixtures.super_conductor import SuperConductorClient
 
 PATH = "/v2.1/armillary/events"
@@ -47,12 +47,9 @@ def hub() -> EventHub:
 def url(conf: cfg.ConfigOpts, client: SuperConductorClient, hub: EventHub) -> Iterator[str]:
     """Return the address of the stream."""
     app = make_app(conf, conductor=client, events=hub)
-    server = HttpServer(app, host="127.0.0.1", port=0, threads=3)
-    server.start()
-    yield "http://{}:{}{}".format(*server.address, PATH)
-    hub.stop()
-    server.stop()
-    server.wait()
+    with serving(app, threads=3) as server:
+        yield "http://{}:{}{}".format(*server.address, PATH)
+        hub.stop()
 
 
 def data_of(answer: requests.Response, count: int) -> list[str]:

@@ -12,10 +12,10 @@ from falcon import testing
 from oslo_config import cfg
 
 from api.front import make_front
-from armillary.http.server import HttpServer
 from conductor.super_conductor.endpoints.flavors_and_images import ImagesEndpoint
 from conductor.super_conductor.interface import SuperConductorAPI
 from tests.fixtures.control_plane import api_database  # noqa: F401 - a fixture
+from tests.fixtures.serving import serving
 
 DATA = bytes(range(256)) * 2000
 ALICE, BOB, ADMIN = "alice:stars", "bob:moons", "admin"
@@ -85,8 +85,5 @@ def store(conf: cfg.ConfigOpts) -> Path:
 @pytest.fixture
 def address(images: Images) -> Iterator[tuple[str, int]]:
     """Serve the API on a port; return its address."""
-    server = HttpServer(images.app, host="127.0.0.1", port=0, threads=2)
-    server.start()
-    yield server.address
-    server.stop()
-    server.wait()
+    with serving(images.app) as server:
+        yield server.address

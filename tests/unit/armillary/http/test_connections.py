@@ -9,6 +9,7 @@ import socket
 import ssl
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from armillary.http.connections import Limits, crowded_out
 from armillary.http.server import HttpServer
 from armillary.http.tls import TlsFiles
 from tests.fixtures.authority import CertificateAuthority
+from tests.fixtures.serving import serving
 from tests.fixtures.slow_clients import SlowClients, many_files
 
 __all__ = ["many_files"]
@@ -37,18 +39,8 @@ def application(environ: Any, start_response: Callable[..., Any]) -> list[bytes]
 
 @pytest.fixture
 def serve() -> Iterator[Callable[..., HttpServer]]:
-    servers: list[HttpServer] = []
-
-    def start(**more: Any) -> HttpServer:
-        server = HttpServer(application, host="127.0.0.1", **{"port": 0, "threads": 2, **more})
-        servers.append(server)
-        server.start()
-        return server
-
-    yield start
-    for server in servers:
-        server.stop()
-        server.wait()
+    with ExitStack() as running:
+        yield lambda **more: running.enter_context(serving(application, **more))
 
 
 def post(server: HttpServer, body: bytes, context: ssl.SSLContext | None = None) -> bytes:

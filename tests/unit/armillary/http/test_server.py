@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ import pytest
 from armillary import exception
 from armillary.http.own_origin import own_origin
 from armillary.http.server import HttpServer
+from tests.fixtures.serving import serving
 
 SECONDS_MAX = 20
 
@@ -60,18 +62,8 @@ class Gate:
 @pytest.fixture
 def serve() -> Iterator[Callable[..., HttpServer]]:
     """Return what starts a server on a free port; all are stopped afterwards."""
-    servers: list[HttpServer] = []
-
-    def start(app: Any, **more: Any) -> HttpServer:
-        server = HttpServer(app, **{"host": "127.0.0.1", "port": 0, "threads": 4, **more})
-        servers.append(server)
-        server.start()
-        return server
-
-    yield start
-    for server in servers:
-        server.stop()
-        server.wait()
+    with ExitStack() as running:
+        yield lambda app, **more: running.enter_context(serving(app, **{"threads": 4, **more}))
 
 
 def connect(server: HttpServer) -> http.client.HTTPConnection:

@@ -25,6 +25,7 @@ from armillary.http.tls import ReloadingContext, TlsFiles, tls_files
 from programs.commands.app import CACERT_VARIABLE, URL_VARIABLE, ClientApp
 from programs.http_client import ApiClient, ApiNotTrusted, NotAnArmillaryApi
 from tests.fixtures.authority import Certificate, CertificateAuthority
+from tests.fixtures.serving import serving
 
 SECONDS_MAX = 10
 STAYS = "The previous certificate stays in use"
@@ -59,12 +60,9 @@ def serve() -> Iterator[Serve]:
                 str(certificate.key_file),
                 str(ca_file) if ca_file else None,
             )
-            server = HttpServer(
-                scheme, host="127.0.0.1", port=0, threads=threads, tls=files, clock=Clock()
+            server = running.enter_context(
+                serving(scheme, threads=threads, tls=files, clock=Clock())
             )
-            server.start()
-            running.callback(server.wait)
-            running.callback(server.stop)
             return f"https://127.0.0.1:{server.address[1]}"
 
         yield start
@@ -149,14 +147,8 @@ def test_who_speaks_plain_http_is_told(serve: Serve, authority: CertificateAutho
 
 def test_https_to_a_plain_port_is_one_clear_error(authority: CertificateAuthority) -> None:
     """It names TLS as what failed."""
-    server = HttpServer(scheme, host="127.0.0.1", port=0, threads=1)
-    server.start()
-    try:
-        with pytest.raises(NotAnArmillaryApi, match="TLS"):
-            get(f"https://127.0.0.1:{server.address[1]}", authority)
-    finally:
-        server.stop()
-        server.wait()
+    with serving(scheme) as server, pytest.raises(NotAnArmillaryApi, match="TLS"):
+        get(f"https://127.0.0.1:{server.address[1]}", authority)
 
 
 def test_old_versions_of_tls_are_refused(serve: Serve, authority: CertificateAuthority) -> None:

@@ -1,0 +1,38 @@
+"""Composition of an application: middleware, routes, errors, and how requests are read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from api import errors, validation
+from api.body import read_body
+from armillary.http.call import CallT, Site
+from armillary.http.dispatch import Dialect, Endpoint, Routes
+from armillary.http.errors import App, answer_errors
+
+
+def make_application(
+    routes: Routes[CallT],
+    middleware: Sequence[Any],
+    site: Site,
+    make_call: Callable[..., CallT],
+    *,
+    write_error: Callable[..., None] = errors.write,
+    **dialect: Any,
+) -> App:
+    """Return an application; ``dialect`` has what differs from the Compute API's usual form."""
+    app = App(middleware=middleware)
+    answer_errors(app, write_error, realm="armillary")
+    app.req_options.strip_url_path_trailing_slash = True
+    made = Dialect(
+        site=site,
+        make_call=make_call,
+        make_check=validation.Check,
+        check_path=validation.check_path,
+        read_query=lambda req: req.params,
+        **{"read_body": read_body, **dialect},
+    )
+    for path, methods in routes.items():
+        app.add_route(path, Endpoint(methods, made))
+    return app
