@@ -96,11 +96,11 @@ def nullable(schema: Schema) -> Schema:
     return {**schema, "type": [*([kind] if isinstance(kind, str) else kind), "null"]}
 
 
-def text_map(value_max: int = TEXT_MAX) -> Schema:
-    """Return an object of strings with arbitrary keys."""
+def text_map(value_max: int = TEXT_MAX, *, is_limited: bool = True) -> Schema:
+    """Return an object of strings with arbitrary keys, as many as all the bodies' limits allow."""
     return {
         "type": "object",
-        "maxProperties": MAP_SIZE_MAX,
+        **({"maxProperties": MAP_SIZE_MAX} if is_limited else {}),
         "propertyNames": {
             **name(
                 KEY_PATTERN, "A key may contain letters, digits, spaces and -_:. only, at most 255"

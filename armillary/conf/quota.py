@@ -16,5 +16,7 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
         _limit("ram", 51200, "Maximum total memory of a project's servers, in MiB"),
         _limit("server_groups", 10, "Maximum number of server groups in a project"),
         _limit("server_group_members", 10, "Maximum number of servers in a server group"),
+        _limit("metadata_items", 128, "Maximum number of metadata items of a server"),
+        _limit("key_pairs", 100, "Maximum number of key pairs of a user"),
     ]
 }

@@ -121,7 +121,7 @@ class CellConductorAPI(Interface):
     ) -> None:
         """Change name, metadata, tags and settings; idempotent.
 
-        Raises InstanceNotFound, InstanceInvalidState, Forbidden, Invalid.
+        Raises InstanceNotFound, InstanceInvalidState, QuotaExceeded, Invalid.
         """
 
     @call(CONDUCTOR)

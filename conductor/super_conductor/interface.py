@@ -235,7 +235,7 @@ class SuperConductorAPI(Interface):
 
     @call(API, is_repeatable=False)
     def create_key_pair(self, context: RequestContext, key_pair: KeyPair) -> KeyPair:
-        """Store a user's public key. Raises KeyPairExists, Forbidden for too many."""
+        """Store a user's public key. Raises KeyPairExists, QuotaExceeded."""
 
     @call(API)
     def get_key_pair(self, context: RequestContext, user_id: str, name: str) -> KeyPair:
@@ -441,13 +441,23 @@ class SuperConductorAPI(Interface):
 
     @call(API)
     def get_quotas(self, context: RequestContext, project_id: str) -> dict[str, dict[str, int]]:
-        """Return resource -> {"limit", "in_use"}; -1 is unlimited."""
+        """Return resource -> {"limit", "in_use"}; -1 is unlimited.
+
+        Without a project's id: the defaults for all projects.
+        """
 
     @call(API)
     def update_quotas(
         self, context: RequestContext, project_id: str, limits: dict[str, int]
     ) -> dict[str, dict[str, int]]:
-        """Set limits of a project. Raises Invalid for an unknown resource or an invalid limit."""
+        """Set limits of a project, without its id the defaults for all projects.
+
+        Raises Invalid for an unknown resource or an invalid limit.
+        """
+
+    @call(API)
+    def reset_quotas(self, context: RequestContext, project_id: str) -> None:
+        """Delete the limits set for a project: the defaults are its limits again."""
 
     @call(API, OPERATOR)
     def list_allocations(

@@ -61,7 +61,7 @@ def make_endpoints(
         DryRuns(conf, database, cells, scheduler),
         FlavorsEndpoint(database, now),
         ImagesEndpoint(database, now),
-        KeyPairsEndpoint(database, now),
+        KeyPairsEndpoint(conf, database, now),
         HostIdKey(database),
         AggregatesEndpoint(database, metadata, now, notifier),
         ServerGroupsEndpoint(conf, database, now, notifier),

@@ -59,6 +59,6 @@ class SetQuota(base.ApiLister):
         if not limits:
             raise exception.Invalid("No limit given.")
         path = ("os-quota-sets", parsed_args.project)
-        answer = self.api.put(*path, body={"quota_set": limits})["quota_set"]
+        answer = self.api.put(*path, body={"quota_set": {**limits, "force": True}})["quota_set"]
         rows = [cells((name, limit)) for name, limit in answer.items() if name != "id"]
         return ("Resource", "Limit"), rows

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from api.call import Call
-from api.handlers.quotas.quota_set import FIXED_LIMITS
 from api.policies.quotas import limit as policies
 from api.schemas.quotas import limit as schemas
 from armillary.http.call import Answer
@@ -15,6 +14,13 @@ LIMIT_NAMES = {
     "ram": "maxTotalRAMSize",
     "server_groups": "maxServerGroups",
     "server_group_members": "maxServerGroupMembers",
+    "metadata_items": "maxServerMeta",
+    "key_pairs": "maxTotalKeypairs",
+    "injected_files": "maxPersonality",
+    "injected_file_content_bytes": "maxPersonalitySize",
+    "security_groups": "maxSecurityGroups",
+    "security_group_rules": "maxSecurityGroupRules",
+    "floating_ips": "maxTotalFloatingIps",
 }
 USAGE_NAMES = {
     "instances": "totalInstancesUsed",
@@ -23,19 +29,12 @@ USAGE_NAMES = {
     "server_groups": "totalServerGroupsUsed",
 }
 
+IMAGE_METADATA_MAX = 128
 _FIXED = {
-    "maxServerMeta": FIXED_LIMITS["metadata_items"],
-    "maxImageMeta": FIXED_LIMITS["metadata_items"],
-    "maxTotalKeypairs": FIXED_LIMITS["key_pairs"],
-    "maxPersonality": FIXED_LIMITS["injected_files"],
-    "maxPersonalitySize": FIXED_LIMITS["injected_file_content_bytes"],
-    "maxSecurityGroups": FIXED_LIMITS["security_groups"],
-    "maxSecurityGroupRules": FIXED_LIMITS["security_group_rules"],
-    "maxTotalFloatingIps": FIXED_LIMITS["floating_ips"],
+    "maxImageMeta": IMAGE_METADATA_MAX,
     "totalFloatingIpsUsed": 0,
     "totalSecurityGroupsUsed": 0,
 }
-"""Limits that are the same for all projects."""
 
 
 def show(call: Call) -> Answer:

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from api.call import Call
 from api.policies.quotas import quota_set as policies
 from api.schemas.quotas import quota_set as schemas
-from api.schemas.quotas.quota_set import RESOURCES
 from armillary.http.call import Answer
 from armillary.http.dispatch import Action, Routes
+from armillary.http.validation import invalid
 
-FIXED_LIMITS = {
-    "floating_ips": -1,
-    "fixed_ips": -1,
-    "security_groups": -1,
-    "security_group_rules": -1,
-    "metadata_items": 128,
-    "key_pairs": 100,
-    "injected_files": 5,
-    "injected_file_content_bytes": 10240,
-    "injected_file_path_bytes": 255,
-}
-"""Limits that are the same for all projects; -1: networking is not part of this service."""
+Quotas = Mapping[str, Mapping[str, int]]
+
+DEFAULT_CLASS = "default"
 
 NO_PROJECT = ""
 """A project that cannot exist and has no quotas of its own, so its quotas are the defaults."""
@@ -44,9 +37,6 @@ def detail(call: Call) -> Answer:
         name: {"limit": quota["limit"], "in_use": quota["in_use"], "reserved": 0}
         for name, quota in quotas.items()
     }
-    detailed |= {
-        name: {"limit": limit, "in_use": 0, "reserved": 0} for name, limit in FIXED_LIMITS.items()
-    }
     return Answer({"quota_set": {"id": project_id, **detailed}})
 
 
@@ -56,28 +46,53 @@ def defaults(call: Call) -> Answer:
 
 
 def update(call: Call) -> Answer:
-    """Set a project's quotas."""
-    given = call.body["quota_set"]
-    limits = {name: given[name] for name in RESOURCES if name in given}
-    quotas = call.conductor.update_quotas(call.context, call.path["project_id"], limits)
-    return _limits(quotas)
+    """Set a project's quotas: not below what it uses, unless that is forced."""
+    given, project_id = call.body["quota_set"], call.path["project_id"]
+    limits = {name: given[name] for name in schemas.NAMES if name in given}
+    if not given.get("force", False):
+        _check_usage(limits, call.conductor.get_quotas(call.context, project_id))
+    return _limits(call.conductor.update_quotas(call.context, project_id, limits))
+
+
+def delete(call: Call) -> Answer:
+    """Give a project the default quotas again."""
+    call.conductor.reset_quotas(call.context, call.path["project_id"])
+    return Answer()
 
 
 def show_class(call: Call) -> Answer:
     """Show the default quotas as those of the only class of quotas."""
-    name = call.path["quota_class"]
-    quotas = call.conductor.get_quotas(call.context, NO_PROJECT)
-    limits = {resource: quota["limit"] for resource, quota in quotas.items()}
-    return Answer({"quota_class_set": {"id": name, **FIXED_LIMITS, **limits}})
+    return _class(call.conductor.get_quotas(call.context, NO_PROJECT), id=call.path["quota_class"])
+
+
+def update_class(call: Call) -> Answer:
+    """Set the default quotas, which are those of the only class."""
+    name, limits = call.path["quota_class"], call.body["quota_class_set"]
+    if name != DEFAULT_CLASS:
+        raise invalid("quota_class", name, f"The only class of quotas is '{DEFAULT_CLASS}'")
+    return _class(call.conductor.update_quotas(call.context, NO_PROJECT, limits))
+
+
+def _check_usage(limits: Mapping[str, int], quotas: Quotas) -> None:
+    for name, limit in limits.items():
+        used = quotas[name]["in_use"]
+        if 0 <= limit < used:
+            rule = f"{used} are in use; 'force' sets a limit below that"
+            raise invalid(f"quota_set.{name}", limit, rule)
 
 
 def _answer(call: Call, project_id: str) -> Answer:
     return _limits(call.conductor.get_quotas(call.context, project_id), id=call.path["project_id"])
 
 
-def _limits(quotas: dict[str, dict[str, int]], **identifier: str) -> Answer:
+def _limits(quotas: Quotas, **identifier: str) -> Answer:
     limits = {name: quota["limit"] for name, quota in quotas.items()}
-    return Answer({"quota_set": {**identifier, **FIXED_LIMITS, **limits}})
+    return Answer({"quota_set": {**identifier, **limits}})
+
+
+def _class(quotas: Quotas, **identifier: str) -> Answer:
+    limits = {name: quota["limit"] for name, quota in quotas.items()}
+    return Answer({"quota_class_set": {**identifier, **limits}})
 
 
 ROUTES: Routes[Call] = {
@@ -86,6 +101,7 @@ ROUTES: Routes[Call] = {
         "PUT": Action(
             update, policies.UPDATE, schemas.UPDATE_ANSWER, body=schemas.UPDATE, subject=load
         ),
+        "DELETE": Action(delete, policies.DELETE, status=202, subject=load),
     },
     "/v2.1/os-quota-sets/{project_id}/detail": {
         "GET": Action(detail, policies.DETAIL, schemas.DETAIL_ANSWER, subject=load)
@@ -94,6 +110,12 @@ ROUTES: Routes[Call] = {
         "GET": Action(defaults, policies.DEFAULTS, schemas.SHOW_ANSWER, subject=load)
     },
     "/v2.1/os-quota-class-sets/{quota_class}": {
-        "GET": Action(show_class, policies.SHOW_CLASS, schemas.CLASS_ANSWER)
+        "GET": Action(show_class, policies.SHOW_CLASS, schemas.CLASS_ANSWER),
+        "PUT": Action(
+            update_class,
+            policies.UPDATE_CLASS,
+            schemas.UPDATE_CLASS_ANSWER,
+            body=schemas.UPDATE_CLASS,
+        ),
     },
 }

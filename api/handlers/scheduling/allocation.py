@@ -17,7 +17,7 @@ def index(call: Call) -> Answer:
         call.context, marker=call.query.get("marker"), limit=call.page_size
     )
     body: Document = dataclasses.asdict(listed)
-    if len(listed.allocations) >= call.page_size:
+    if listed.allocations and len(listed.allocations) >= call.page_size:
         body["allocations_links"] = call.links.next_page(listed.allocations[-1].consumer_uuid)
     return Answer(body)
 

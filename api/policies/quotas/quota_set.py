@@ -8,7 +8,9 @@ SHOW = "os_compute_api:os-quota-sets:show"
 DETAIL = "os_compute_api:os-quota-sets:detail"
 DEFAULTS = "os_compute_api:os-quota-sets:defaults"
 SHOW_CLASS = "os_compute_api:os-quota-class-sets:show"
+UPDATE_CLASS = "os_compute_api:os-quota-class-sets:update"
 UPDATE = "os_compute_api:os-quota-sets:update"
+DELETE = "os_compute_api:os-quota-sets:delete"
 
 _ONE = "/v2.1/os-quota-sets/{project_id}"
 
@@ -22,5 +24,12 @@ RULES = [
         "Show the default quotas by class.",
         [("GET", "/v2.1/os-quota-class-sets/{quota_class}")],
     ),
+    rule(
+        UPDATE_CLASS,
+        ADMIN,
+        "Set the default quotas.",
+        [("PUT", "/v2.1/os-quota-class-sets/{quota_class}")],
+    ),
+    rule(DELETE, ADMIN, "Give a project the default quotas again.", [("DELETE", _ONE)]),
     rule(UPDATE, ADMIN, "Set a project's quotas.", [("PUT", _ONE)]),
 ]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from api.schemas.base import ANY, NUMBER, every, fields, listed, name, until
+from api.schemas.base import ANY, NUMBER, every, fields, listed, name, text, until
 
-SHOW_QUERY = fields({"tenant_id": name()})
+SHOW_QUERY = fields({"tenant_id": name(), "reserved": text()})
 
 _ABSOLUTE = every(
     {

@@ -17,22 +17,6 @@ from api.schemas.base import (
 
 RESOURCES = ("instances", "cores", "ram", "server_groups", "server_group_members")
 
-UPDATE = every(
-    {
-        "quota_set": {
-            **fields(
-                {
-                    **{resource: integer(minimum=-1) for resource in RESOURCES},
-                    "force": BOOLEAN,
-                    "tenant_id": STRING,
-                }
-            ),
-            "minProperties": 1,
-        }
-    }
-)
-
-
 _NETWORK = ("floating_ips", "fixed_ips", "security_groups", "security_group_rules")
 _FILES = ("injected_files", "injected_file_content_bytes", "injected_file_path_bytes")
 _OTHERS = ("metadata_items", "key_pairs")
@@ -47,6 +31,15 @@ def _quotas(number: Schema, **more: Part) -> dict[str, Part]:
     }
 
 
+_LIMIT = integer(minimum=-1)
+NAMES = tuple(_quotas(_LIMIT))
+"""Names of all quotas."""
+
+UPDATE = every(
+    {"quota_set": {**fields(_quotas(_LIMIT, force=BOOLEAN, tenant_id=STRING)), "minProperties": 1}}
+)
+
+
 def _answer(number: Schema, **identifier: Part) -> Schema:
     return every({"quota_set": every(_quotas(number, **identifier))})
 
@@ -55,8 +48,14 @@ SHOW_ANSWER = _answer(NUMBER, id=STRING)
 UPDATE_ANSWER = _answer(NUMBER)
 DETAIL_ANSWER = _answer(every({"limit": NUMBER, "in_use": NUMBER, "reserved": NUMBER}), id=STRING)
 
-_OF_CLASS = _quotas(NUMBER, id=STRING) | {
-    **dict.fromkeys(("server_groups", "server_group_members"), since(2, 50, NUMBER)),
-    **dict.fromkeys(_NETWORK, until(2, 49, NUMBER)),
-}
-CLASS_ANSWER = every({"quota_class_set": every(_OF_CLASS)})
+
+def _of_class(number: Schema, **more: Part) -> dict[str, Part]:
+    return _quotas(number, **more) | {
+        **dict.fromkeys(("server_groups", "server_group_members"), since(2, 50, number)),
+        **dict.fromkeys(_NETWORK, until(2, 49, number)),
+    }
+
+
+UPDATE_CLASS = every({"quota_class_set": {**fields(_of_class(_LIMIT)), "minProperties": 1}})
+UPDATE_CLASS_ANSWER = every({"quota_class_set": every(_of_class(NUMBER))})
+CLASS_ANSWER = every({"quota_class_set": every(_of_class(NUMBER, id=STRING))})

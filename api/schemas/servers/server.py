@@ -160,7 +160,7 @@ _SERVER = fields(
         "availability_zone": name(),
         "min_count": integer(1, COUNT_MAX),
         "max_count": integer(1, COUNT_MAX),
-        "metadata": text_map(),
+        "metadata": text_map(is_limited=False),
         "networks": _NETWORKS,
         "return_reservation_id": BOOLEAN,
         "adminPass": _PASSWORD,
@@ -205,7 +205,7 @@ REBUILD = every(
             {
                 "imageRef": _REFERENCE,
                 "name": _NAME,
-                "metadata": text_map(),
+                "metadata": text_map(is_limited=False),
                 "adminPass": _PASSWORD,
                 "preserve_ephemeral": BOOLEAN,
                 "OS-DCF:diskConfig": _DISK_CONFIG,

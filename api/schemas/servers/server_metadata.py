@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from api.schemas.base import STRING_MAP, every, text_map
 
-ALL = every({"metadata": text_map()})
+ALL = every({"metadata": text_map(is_limited=False)})
 ITEM = every({"meta": {**text_map(), "minProperties": 1, "maxProperties": 1}})
 
 ANSWER = every({"metadata": STRING_MAP})

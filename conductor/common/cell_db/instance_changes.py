@@ -8,12 +8,11 @@ from conductor.common.cell_db.stored_object import StoredObject
 from objects.instances.server_changes import ServerChanges
 from objects.instances.server_settings import ServerSettings
 
-METADATA_ITEMS_MAX = 128
 TAGS_MAX = 50
 
 
 def apply(row: models.Instance, changes: ServerChanges, *, now: datetime) -> None:
-    """Change a locked row. Raises Forbidden for too many metadata, Invalid for too many tags."""
+    """Change a locked row. Raises QuotaExceeded (metadata), Invalid (too many tags)."""
     if changes.name is not None:
         row.name = changes.name
     if changes.metadata or changes.replaces_metadata:
@@ -30,12 +29,12 @@ def new_settings(present: ServerSettings | None, changes: ServerChanges) -> Serv
 
 
 def new_metadata(present: dict[str, str], changes: ServerChanges) -> dict[str, str]:
-    """Return metadata with their changes. Raises Forbidden for too many."""
+    """Return metadata with their changes. Raises QuotaExceeded for too many."""
     merged = {**({} if changes.replaces_metadata else present), **changes.metadata}
     made = {key: value for key, value in merged.items() if value is not None}
-    if len(made) > METADATA_ITEMS_MAX:
-        raise exception.Forbidden(
-            reason=f"a server may have {METADATA_ITEMS_MAX} metadata items, not {len(made)}"
+    if 0 <= changes.metadata_items_max < len(made):
+        raise exception.QuotaExceeded(
+            resource="metadata_items", requested=len(made), used=0, limit=changes.metadata_items_max
         )
     return made
 

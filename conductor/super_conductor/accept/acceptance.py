@@ -80,6 +80,9 @@ class _WithinQuota:
     primitives: list[Primitive]
 
 
+_NO_ITEMS = {"metadata_items": 0}
+
+
 @dataclasses.dataclass
 class _Usage:
     """A project's limits and usage, including the requests accepted so far."""
@@ -90,6 +93,8 @@ class _Usage:
 
     def take(self, found: ServerRequest) -> int:
         """Count a request; return how many of its servers fit. Raises QuotaExceeded."""
+        items = {"metadata_items": len(found.metadata)}
+        quotas.fitting_count(self.limits, _NO_ITEMS, items, min_count=1, max_count=1)
         used = dict(self.used)
         per_server = {
             "instances": 1, "cores": found.flavor.vcpus, "ram": found.flavor.memory_mb,
@@ -256,8 +261,7 @@ class Acceptance:
         *,
         but: Collection[str],
     ) -> _Usage:
-        limits = {name: self._conf.quota[name] for name in quotas.RESOURCES}
-        limits.update(quotas_db.get_limits(session, project_id))
+        limits = quotas.limits_of(session, self._conf, project_id)
         members = {
             group_uuid: len(server_groups.list_members(session, group_uuid))
             for group_uuid in _groups_of(resolved)

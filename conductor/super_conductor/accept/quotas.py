@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from oslo_config import cfg
+from sqlalchemy.orm import Session
 
 from armillary import exception
 from armillary.context import RequestContext
@@ -11,9 +12,28 @@ from conductor.super_conductor.db import quotas as quotas_db
 from objects.allocation import AllocationPage
 from placement.interface import PlacementAPI
 
-RESOURCES = ("instances", "cores", "ram", "server_groups", "server_group_members")
+RESOURCES = (
+    "instances", "cores", "ram", "server_groups", "server_group_members", "metadata_items",
+    "key_pairs",
+)  # fmt: skip
+UNCOUNTED = {
+    "floating_ips": -1,
+    "fixed_ips": -1,
+    "security_groups": -1,
+    "security_group_rules": -1,
+    "injected_files": 5,
+    "injected_file_content_bytes": 10240,
+    "injected_file_path_bytes": 255,
+}
+"""Limits that clients set and read, and their defaults: nothing here is counted against them."""
 UNLIMITED = -1
 LIMIT_MAX = 2**31 - 1
+
+
+def limits_of(session: Session, conf: cfg.ConfigOpts, project_id: str) -> dict[str, int]:
+    """Return the limits of a project: its own, or those set or configured as defaults."""
+    configured = {name: conf.quota[name] for name in RESOURCES}
+    return {**UNCOUNTED, **configured, **quotas_db.get_limits(session, project_id)}
 
 
 def fitting_count(
@@ -46,11 +66,10 @@ def fitting_count(
 
 def check_limits(limits: Mapping[str, int]) -> None:
     """Raise Invalid for an unknown resource or an invalid limit."""
+    known = (*RESOURCES, *UNCOUNTED)
     for resource, limit in limits.items():
-        if resource not in RESOURCES:
-            raise exception.Invalid(
-                reason=f"unknown quota {resource}; known: {', '.join(RESOURCES)}"
-            )
+        if resource not in known:
+            raise exception.Invalid(reason=f"unknown quota {resource}; known: {', '.join(known)}")
         if not UNLIMITED <= limit <= LIMIT_MAX:
             raise exception.Invalid(
                 reason=f"the limit of {resource} must be -1 (unlimited) to {LIMIT_MAX}, not {limit}"
@@ -66,11 +85,10 @@ class QuotasEndpoint:
 
     def get_quotas(self, context: RequestContext, project_id: str) -> dict[str, dict[str, int]]:
         with self._database.reader() as session:
-            limits = quotas_db.get_limits(session, project_id)
+            limits = limits_of(session, self._conf, project_id)
             used = quotas_db.count_usage(session, project_id)
         return {
-            name: {"limit": limits.get(name, self._conf.quota[name]), "in_use": used.get(name, 0)}
-            for name in RESOURCES
+            name: {"limit": limit, "in_use": used.get(name, 0)} for name, limit in limits.items()
         }
 
     def update_quotas(
@@ -81,6 +99,9 @@ class QuotasEndpoint:
             lambda session: quotas_db.set_limits(session, project_id, limits)
         )
         return self.get_quotas(context, project_id)
+
+    def reset_quotas(self, context: RequestContext, project_id: str) -> None:
+        self._database.run_in_writer(lambda session: quotas_db.delete_limits(session, project_id))
 
 
 class AllocationsEndpoint:

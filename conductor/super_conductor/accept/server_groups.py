@@ -70,8 +70,7 @@ class ServerGroupsEndpoint:
 
     def _check_quota(self, session: Session, project_id: str) -> None:
         quotas_db.lock_project(session, project_id)
-        limits = {"server_groups": self._conf.quota.server_groups}
-        limits.update(quotas_db.get_limits(session, project_id))
+        limits = quotas.limits_of(session, self._conf, project_id)
         used = {"server_groups": server_groups.count_groups(session, project_id)}
         quotas.fitting_count(limits, used, {"server_groups": 1}, min_count=1, max_count=1)
 

@@ -10,17 +10,17 @@ from conductor.super_conductor.db import models
 from conductor.super_conductor.db.statements import raise_if_duplicate
 from objects.key_pair import KeyPair
 
-KEY_PAIRS_MAX = 100
-"""Maximum number for each user."""
 
-
-def create_key_pair(session: Session, made: KeyPair, *, now: datetime) -> KeyPair:
-    """Store a key pair. Raises KeyPairExists, Forbidden for too many."""
+def create_key_pair(session: Session, made: KeyPair, *, of_user_max: int, now: datetime) -> KeyPair:
+    """Store a key pair; -1 sets no limit. Raises KeyPairExists, QuotaExceeded."""
     exists = exception.KeyPairExists(name=made.name)
     if session.get(models.KeyPair, (made.user_id, made.name)) is not None:
         raise exists
-    if len(list_key_pairs(session, made.user_id)) >= KEY_PAIRS_MAX:
-        raise exception.Forbidden(reason=f"a user may have {KEY_PAIRS_MAX} key pairs")
+    used = len(list_key_pairs(session, made.user_id))
+    if 0 <= of_user_max <= used:
+        raise exception.QuotaExceeded(
+            resource="key_pairs", requested=1, used=used, limit=of_user_max
+        )
     row = models.KeyPair(
         user_id=made.user_id, name=made.name, public_key=made.public_key,
         fingerprint=made.fingerprint, created_at=now,

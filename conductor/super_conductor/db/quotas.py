@@ -9,6 +9,9 @@ from sqlalchemy.orm import Session
 from conductor.super_conductor.db import models, server_groups
 from conductor.super_conductor.db.statements import insert_missing
 
+OF_ALL_PROJECTS = ""
+"""In place of a project's id: the limits of projects that have no own."""
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Project:
@@ -30,9 +33,11 @@ def lock_project(session: Session, project_id: str) -> None:
 
 
 def get_limits(session: Session, project_id: str) -> dict[str, int]:
-    """Return resource -> limit for the limits set for this project."""
-    query = sa.select(models.QuotaLimit).where(models.QuotaLimit.project_id == project_id)
-    return {row.resource: row.limit for row in session.scalars(query)}
+    """Return resource -> limit for the limits set for this project, or as defaults for all."""
+    of_both = models.QuotaLimit.project_id.in_((OF_ALL_PROJECTS, project_id))
+    rows = session.scalars(sa.select(models.QuotaLimit).where(of_both)).all()
+    own = {row.resource: row.limit for row in rows if row.project_id == project_id}
+    return {row.resource: own.get(row.resource, row.limit) for row in rows}
 
 
 def set_limits(session: Session, project_id: str, limits: Mapping[str, int]) -> None:
@@ -40,6 +45,12 @@ def set_limits(session: Session, project_id: str, limits: Mapping[str, int]) -> 
     for resource, limit in limits.items():
         session.merge(models.QuotaLimit(project_id=project_id, resource=resource, limit=limit))
     session.flush()
+
+
+def delete_limits(session: Session, project_id: str) -> None:
+    """Delete the limits set for a project: the defaults are its limits again."""
+    of_project = models.QuotaLimit.project_id == project_id
+    session.execute(sa.delete(models.QuotaLimit).where(of_project))
 
 
 def count_usage(session: Session, project_id: str) -> dict[str, int]:

@@ -301,11 +301,20 @@ class ServerOperations:
 
     def _update(self, asked: _Asked) -> None:
         """Change name, metadata, tags and settings."""
-        changes = asked.arguments.changes or ServerChanges()
+        changes = self._limited(asked) or ServerChanges()
         self._in_its_cell(
             asked,
             lambda cell: cell.update_instance(asked.context, asked.instance.uuid, changes=changes),
         )
+
+    def _limited(self, asked: _Asked) -> ServerChanges | None:
+        """Return the requested changes with the project's limit of metadata."""
+        changes = asked.arguments.changes
+        if changes is None or not changes.metadata:
+            return changes
+        with self._database.reader() as session:
+            limits = quotas.limits_of(session, self._conf, asked.instance.project_id)
+        return dataclasses.replace(changes, metadata_items_max=limits["metadata_items"])
 
     def _in_its_cell(self, asked: _Asked, change: Callable[[CellConductorAPI], None]) -> None:
         try:
@@ -356,7 +365,7 @@ class ServerOperations:
         image = self._new_image(asked.context, given)
         if image is not None:
             self._check_rebuild(asked, image)
-        self._begin(asked, CellOperation(image=image, changes=given.changes))
+        self._begin(asked, CellOperation(image=image, changes=self._limited(asked)))
 
     def _rescue(self, asked: _Asked) -> None:
         """Run an image, by default the server's own, in place of its guest."""
@@ -514,8 +523,7 @@ class ServerOperations:
 
     def _check_quota(self, session: Session, project_id: str, more: Mapping[str, int]) -> None:
         """Raise QuotaExceeded if a project, whose row is locked, exceeds its limits by ``more``."""
-        limits = {name: self._conf.quota[name] for name in quotas.RESOURCES}
-        limits.update(quotas_db.get_limits(session, project_id))
+        limits = quotas.limits_of(session, self._conf, project_id)
         grown = {resource: max(0, amount) for resource, amount in more.items()}
         used = quotas_db.count_usage(session, project_id)
         quotas.fitting_count(limits, used, grown, min_count=1, max_count=1)

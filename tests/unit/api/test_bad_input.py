@@ -86,6 +86,7 @@ RIGHT: dict[tuple[str, str], Any] = {
     ("PUT", "/v2.1/os-quota-sets/{project_id}"): {
         "quota_set": {"instances": 1, "cores": -1, "ram": 0}
     },
+    ("PUT", "/v2.1/os-quota-class-sets/{quota_class}"): {"quota_class_set": {"cores": -1}},
 }  # fmt: skip
 NAMES = {
     "server_id": SERVER, "flavor_id": "small", "image_id": "loop", "hypervisor_id": "node1",

@@ -164,6 +164,8 @@ ALLOWED = {
     "quota_set-detail": READERS,
     "quota_set-defaults": EVERYBODY,
     "quota_set-update": ADMINS,
+    "quota_set-update_class": ADMINS,
+    "quota_set-delete": ADMINS,
     "limit-show": EVERYBODY,
     "explanation-show": READERS,
     "dry_run-create": ADMINS,

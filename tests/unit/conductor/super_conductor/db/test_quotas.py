@@ -17,6 +17,11 @@ def test_limits_that_were_set_are_returned(api_database: Database) -> None:
     with api_database.reader() as session:
         assert quotas.get_limits(session, "p1") == {"cores": -1, "ram": 6}
         assert quotas.get_limits(session, "p2") == {}
+    with api_database.writer() as session:
+        quotas.set_limits(session, quotas.OF_ALL_PROJECTS, {"cores": 8, "instances": 9})
+        assert quotas.get_limits(session, "p1") == {"cores": -1, "ram": 6, "instances": 9}
+        quotas.delete_limits(session, "p1")
+        assert quotas.get_limits(session, "p1") == {"cores": 8, "instances": 9}
 
 
 def test_usage_is_what_lives_wherever_it_is(plane: ControlPlane) -> None:

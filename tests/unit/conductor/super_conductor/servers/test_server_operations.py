@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import pytest
@@ -407,8 +408,9 @@ def test_a_rebuild_from_the_same_image_asks_no_scheduler(
     plane.add_image("loop")
     (uuid,) = plane.build(image="loop")
     plane.scheduler.specs.clear()
-    changes = ServerChanges(name="new", metadata={"a": "b"})
-    plane.operate(uuid, "rebuild", image="loop", changes=changes)
+    changes = ServerChanges(name="new", metadata={"a": "b"}, metadata_items_max=128)
+    asked = dataclasses.replace(changes, metadata_items_max=-1)
+    plane.operate(uuid, "rebuild", image="loop", changes=asked)
     ((_, operation, arguments),) = cell.begun
     assert operation == "rebuild"
     assert ServerChanges(**arguments["changes"]) == changes
