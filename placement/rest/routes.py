@@ -7,11 +7,8 @@ from placement.rest.handlers import (
     aggregate,
     allocation,
     allocation_candidate,
-    health,
     inventory,
-    provider_allocation,
     provider_trait,
-    provider_usage,
     reshaper,
     resource_class,
     resource_provider,
@@ -21,8 +18,8 @@ from placement.rest.handlers import (
 )
 
 _NOUNS = (
-    root, health, resource_provider, aggregate, inventory, resource_class, trait, provider_trait,
-    allocation, provider_allocation, provider_usage, usage, reshaper, allocation_candidate,
+    root, resource_provider, aggregate, inventory, resource_class, trait, provider_trait,
+    allocation, usage, reshaper, allocation_candidate,
 )  # fmt: skip
 
 ROUTES: Routes = {path: methods for noun in _NOUNS for path, methods in noun.ROUTES.items()}

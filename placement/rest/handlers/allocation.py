@@ -1,4 +1,4 @@
-"""Allocations of consumers."""
+"""Allocations of consumers, and on resource providers."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -30,6 +30,22 @@ def show(call: Call) -> Answer:
     if record is None:
         return Answer({"allocations": {}}, last_modified=timeutils.utcnow())
     return Answer(_shown(record, call.version), last_modified=record.updated_at)
+
+
+def index_of_provider(call: Call) -> Answer:
+    """List the allocations on a provider by consumer."""
+    uuid = names.to_uuid(call.path["uuid"])
+    if uuid is None:
+        raise exception.ResourceProviderNotFound(provider=call.path["uuid"])
+    found = call.engine.allocations.get_of_provider(uuid)
+    allocations: dict[str, dict[str, object]] = {
+        consumer: {"resources": resources} for consumer, resources in found.amounts.items()
+    }
+    if call.version >= GENERATION_SINCE:
+        for consumer, item in allocations.items():
+            item["consumer_generation"] = found.consumer_generations[consumer]
+    body = {"allocations": allocations, "resource_provider_generation": found.generation}
+    return Answer(body, last_modified=found.updated_at or timeutils.utcnow())
 
 
 def update(call: Call) -> Answer:
@@ -139,5 +155,8 @@ ROUTES: Routes = {
         "GET": Action(show, policies.LIST),
         "PUT": Action(update, policies.UPDATE, body=schemas.UPDATE, status=204),
         "DELETE": Action(delete, policies.DELETE, status=204),
+    },
+    "/resource_providers/{uuid}/allocations": {
+        "GET": Action(index_of_provider, policies.PROVIDER_LIST)
     },
 }

@@ -1,4 +1,4 @@
-"""Description of the API: GET / lists the versions, GET /openapi.json has the details."""
+"""Description of the API, its versions, and the health check of this process."""
 
 from oslo_utils import timeutils
 
@@ -26,7 +26,14 @@ def index(call: Call) -> Answer:
     return Answer({"versions": [version]}, last_modified=timeutils.utcnow())
 
 
+def check_health(call: Call) -> Answer:
+    """Check that this process can serve, which requires its database."""
+    call.engine.ping()
+    return Answer({"status": "ok"})
+
+
 ROUTES: Routes = {
     "/": {"GET": Action(index, None)},
+    "/healthcheck": {"GET": Action(check_health, None)},
     "/openapi.json": {"GET": Action(document, None)},
 }

@@ -1,4 +1,4 @@
-"""Usages of projects."""
+"""Usages of projects, and of resource providers."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -6,10 +6,12 @@ from typing import Any
 
 from oslo_utils import timeutils
 
+from armillary import exception
 from armillary.http.call import Answer
 from armillary.http.dispatch import Action
 from armillary.http.microversion import Version
 from placement.ledger.usages import TypeUsage
+from placement.providers import names
 from placement.rest.call import Call, Routes
 from placement.rest.policies import usage as policies
 from placement.rest.schemas import usage as schemas
@@ -31,6 +33,16 @@ def index(call: Call) -> Answer:
         if consumer_type == ALL_TYPES and usages:
             usages = {ALL_TYPES: _joined(usages)}
         body = {"usages": {type_: _shown(item) for type_, item in usages.items()}}
+    return Answer(body, last_modified=timeutils.utcnow())
+
+
+def show_provider(call: Call) -> Answer:
+    """Show the usage of each class that a provider has."""
+    uuid = names.to_uuid(call.path["uuid"])
+    if uuid is None:
+        raise exception.ResourceProviderNotFound(provider=call.path["uuid"])
+    generation, usages = call.engine.usages.get_of_provider(uuid)
+    body = {"resource_provider_generation": generation, "usages": usages}
     return Answer(body, last_modified=timeutils.utcnow())
 
 
@@ -56,7 +68,8 @@ def _shown(usage: TypeUsage) -> dict[str, int]:
 
 
 ROUTES: Routes = {
+    "/resource_providers/{uuid}/usages": {"GET": Action(show_provider, policies.SHOW_PROVIDER)},
     "/usages": {
         "GET": Action(index, policies.SHOW_TOTAL, since=(1, 9), query=schemas.INDEX, subject=target)
-    }
+    },
 }
