@@ -42,7 +42,7 @@ class PlacementAPI(Interface):
             return found
         return self.get_candidates(context, query, by_id=False)
 
-    @call(SCHEDULER)
+    @call(SCHEDULER, CONDUCTOR)
     def get_candidates(
         self, context: RequestContext, query: ResourceQuery, *, by_id: bool
     ) -> AllocationCandidates:
@@ -51,13 +51,13 @@ class PlacementAPI(Interface):
         Raises InvalidResourceQuery.
         """
 
-    @call(SCHEDULER)
+    @call(SCHEDULER, CONDUCTOR)
     def get_provider_uuids(
         self, context: RequestContext, providers: ProviderUUIDs
     ) -> ProviderUUIDs:
         """Return the UUIDs of providers given by id; deleted ones are left out."""
 
-    @call(SCHEDULER)
+    @call(SCHEDULER, CONDUCTOR)
     def explain_candidates(
         self, context: RequestContext, query: ResourceQuery
     ) -> CandidatesExplanation:
@@ -66,7 +66,7 @@ class PlacementAPI(Interface):
         Raises InvalidResourceQuery.
         """
 
-    @call(SCHEDULER)
+    @call(SCHEDULER, CONDUCTOR)
     def get_summary(
         self,
         context: RequestContext,

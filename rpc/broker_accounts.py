@@ -44,7 +44,7 @@ TABLE: Mapping[str, Mapping[str, BrokerUse]] = {
     "conductor": {
         TOP: BrokerUse(
             serves=("conductor", "zone"),
-            calls=("conductor", "placement", "scheduler"),
+            calls=("conductor", "host_states", "placement", "scheduler"),  # as scheduler, too
             tells=("api", "conductor", "host_states", "placement", "scheduler", "zone_summaries"),
             makes_exchanges=True,
             writes_events=True,
@@ -55,6 +55,7 @@ TABLE: Mapping[str, Mapping[str, BrokerUse]] = {
         TOP: BrokerUse(
             serves=("scheduler",),
             calls=("conductor", "host_states", "placement"),
+            tells=("zone_summaries",),
             makes_exchanges=True,
             writes_events=True,
         )

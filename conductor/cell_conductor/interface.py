@@ -461,7 +461,7 @@ class HostStatesAPI(Interface):
     SERVED_BY = "cell_conductor"
     ADDRESSED_BY = "cell_uuid"
 
-    @call(SCHEDULER)
+    @call(SCHEDULER, CONDUCTOR)
     def get_host_states(
         self,
         context: RequestContext,

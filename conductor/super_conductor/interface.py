@@ -503,7 +503,7 @@ class SuperConductorAPI(Interface):
         A dry run changes nothing. Raises AggregateNotFound.
         """
 
-    @call(SCHEDULER)
+    @call(SCHEDULER, CONDUCTOR)
     def get_cluster_metadata(self, context: RequestContext) -> ClusterFacts:
         """Return the metadata that every scheduler needs."""
 

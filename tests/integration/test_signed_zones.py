@@ -1,6 +1,8 @@
-"""Two zones that require signatures, each with an authority of its own; and a child that lies.
+"""Two zones with all that can be asked of trust; and a child that lies.
 
-The parent reaches its own brokers and the child's by TLS; there are two authorities of that, too.
+Each has an authority of its own for signatures, and an account on its brokers for each role. The
+parent reaches its own brokers and the child's by TLS; there are two authorities of that, too. The
+child has no scheduler process: its super conductor decides.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from armillary import exception
 from armillary.context import admin_context
 from conductor.super_conductor.zones.interface import ZoneAPI, ZoneSummariesAPI
 from objects.zones.zone_summary import ZoneSummary
+from rpc.broker_accounts import PARENT_ZONE, TOP
 from rpc.signing.place import zone_scope
 from rpc.transport import Bus
 from tests.fixtures.asking import wait_for
@@ -27,6 +30,7 @@ from tests.fixtures.authority import Certificate, CertificateAuthority
 from tests.fixtures.configuration import messaging_conf
 from tests.fixtures.interfaces import Anything
 from tests.fixtures.services import POSTGRESQL
+from tests.integration.accounts_deployment import AccountsDeployment
 from tests.integration.signed_deployment import SignedDeployment
 from tests.integration.zone_deployment import ZoneDeployment, tree
 
@@ -121,8 +125,8 @@ AT_THE_BORDER = {"conductor", "scheduler"}
 """The processes that speak to another zone."""
 
 
-class SignedZone(SignedDeployment, ZoneDeployment):
-    """A zone whose processes sign, and whose lists its own authority writes.
+class SignedZone(SignedDeployment, AccountsDeployment, ZoneDeployment):
+    """A zone whose processes sign, and whose lists its own authority writes, with own accounts.
 
     Clients from outside come through a proxy with TLS. The root's own processes do, too.
     """
@@ -154,7 +158,8 @@ class SignedZone(SignedDeployment, ZoneDeployment):
 
     @property
     def border_url(self):
-        return self.doors["border"].url(self.top_url)
+        url = self.url_for(self.top_url, PARENT_ZONE, TOP)
+        return self.doors["border"].url(url)
 
     def let_in(self, parent):
         """Open the border to a parent, and have it believe this zone's authority."""
@@ -186,7 +191,8 @@ def introduce(parent, child):
 @pytest.fixture(scope="module")
 def zones(tmp_path_factory):
     folder = tmp_path_factory.mktemp("signed-zones")
-    with tree(folder, POSTGRESQL, SHAPE, kind=SignedZone, introduce=introduce) as made:
+    arguments = {"kind": SignedZone, "introduce": introduce, "in_process": frozenset({"eu"})}
+    with tree(folder, POSTGRESQL, SHAPE, **arguments) as made:
         root = made["root"]
         wait_for(
             lambda: root.hosts_below() == {"eu": 1} and root.up_hosts() == 1,
