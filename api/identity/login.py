@@ -8,6 +8,7 @@ from api.identity.call import Call
 from armillary import exception
 from armillary.identity import passwords
 from armillary.identity.accounts import DOMAIN_ID, DOMAIN_NAME, Accounts, Project, User
+from armillary.identity.builtin import password_mark
 from armillary.identity.signed_tokens import Claims
 
 PASSWORD, TOKEN = "password", "token"
@@ -15,11 +16,17 @@ PASSWORD, TOKEN = "password", "token"
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """A user who is who the request says; ``earlier`` is the token that proved it, if one did."""
+    """A user who is who the request says; ``earlier`` is the token that proved it, if one did.
+
+    ``mark`` is what the new token ends with. A token of the file is for ``only_project``, and so is
+    what is got with it.
+    """
 
     user: User
     methods: tuple[str, ...]
-    earlier: Claims | None
+    mark: str
+    earlier: Claims | None = None
+    only_project: str | None = None
 
 
 def log_in(call: Call, identity: Mapping[str, Any]) -> Login:
@@ -50,6 +57,11 @@ def project_of(call: Call, login: Login, scope: Any) -> Project | None:
     if wanted is None:
         raise exception.Unauthorized("Tokens are for a project here, not for a domain or system")
     project = _find_project(accounts, wanted)
+    if project is not None and login.only_project not in (None, project.id):
+        raise exception.Unauthorized(
+            f"A token of the token file is for its project alone: {login.only_project}",
+            user=login.user.id,
+        )
     if project is None or not project.is_enabled or project.id not in login.user.roles:
         raise exception.Unauthorized(
             "The user has no role in this project, or there is none", user=login.user.id
@@ -71,7 +83,8 @@ def _by_token(call: Call, token: str) -> Login:
     if holder is None:
         raise exception.Unauthorized
     methods = tuple(dict.fromkeys((*holder.claims.methods, TOKEN)))
-    return Login(holder.user, methods, holder.claims)
+    only_project = None if holder.listed is None else holder.listed.identity.project
+    return Login(holder.user, methods, holder.claims.mark, holder.claims, only_project)
 
 
 def _by_password(call: Call, wanted: Mapping[str, Any]) -> Login:
@@ -88,7 +101,7 @@ def _by_password(call: Call, wanted: Mapping[str, Any]) -> Login:
                 "The user or the password is wrong", user=None if user is None else user.id
             )
         guard.succeeded(who, call.client)
-    return Login(user, (PASSWORD,), None)
+    return Login(user, (PASSWORD,), password_mark(user))
 
 
 def _find_user(accounts: Accounts, wanted: Mapping[str, Any]) -> User | None:

@@ -47,6 +47,7 @@ class LoginGuard:
         if not self._hashing.acquire(timeout=HASH_WAIT_SECONDS_MAX):
             raise falcon.HTTPServiceUnavailable(description="Too many logins; try again later.")
         try:
+            self._require_patience((user, address), (address,))  # others failed meanwhile
             yield
         finally:
             self._hashing.release()

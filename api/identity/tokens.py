@@ -9,7 +9,7 @@ from armillary.context import RequestContext
 from armillary.http.authentication import TOKEN_CHARACTERS_MAX
 from armillary.http.call import Answer, Document
 from armillary.identity.accounts import DOMAIN_ID, DOMAIN_NAME, Project, User, with_implied_roles
-from armillary.identity.builtin import FILE_AUDIT_ID, Holder, password_mark
+from armillary.identity.builtin import FILE_AUDIT_ID, Holder
 
 DOMAIN = {"id": DOMAIN_ID, "name": DOMAIN_NAME}
 
@@ -24,17 +24,18 @@ def create(call: Call) -> Answer:
         None if project is None else project.id,
         expires_at=call.identity.expiry(who.earlier),
         methods=who.methods,
-        password_mark=password_mark(who.user),
+        mark=who.mark,
     )
     if len(token) > TOKEN_CHARACTERS_MAX:
         raise exception.Unauthorized("The ids of user and project are too long for a token")
+    holder = call.identity.find(token)
+    if holder is None:
+        raise exception.Unauthorized("The project is disabled", user=who.user.id)
     call.context = RequestContext(
         user_id=claims.user_id, project_id=claims.project_id, request_id=call.context.request_id
     )
     call.subject = {"id": claims.audit_id}
-    roles = who.user.roles[project.id] if project is not None else ()
-    document = _shown(call, Holder(claims, who.user, project, roles))
-    return Answer(document, headers={SUBJECT_HEADER: token, "Vary": "X-Auth-Token"})
+    return Answer(_shown(call, holder), headers={SUBJECT_HEADER: token, "Vary": "X-Auth-Token"})
 
 
 def subject(call: Call) -> Document:

@@ -22,12 +22,17 @@ FILE_AUDIT_ID = "token-file"
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """Who holds a valid token: the user, and the roles in the project, if it has one."""
+    """Who holds a valid token: the user, and the roles in the project, if it has one.
+
+    ``listed`` is the token of the file that it is, or was got with; None: it was got with a
+    password.
+    """
 
     claims: Claims
     user: User
     project: Project | None
     roles: tuple[str, ...]
+    listed: FileToken | None
 
 
 class BuiltInIdentity:
@@ -76,32 +81,39 @@ class BuiltInIdentity:
     def find(self, token: str) -> Holder | None:
         """Return who holds a valid token, None for any other.
 
-        An issued token ends with its user's password, or the last role in its project; any token
-        ends when its user or project is disabled.
+        An issued token ends with the password or the token of the file that it was got with, or
+        the last role in its project; any token ends when its user or project is disabled.
         """
         listed = self.file.find(token)
         claims = self.signed.verify(token) if listed is None else self._claims_of(listed)
+        if listed is None and claims is not None:
+            listed = self._got_with(claims)
         accounts = self.accounts()
         user = accounts.users.get(claims.user_id) if claims is not None else None
         if claims is None or user is None or not user.is_enabled:
             return None
-        if listed is None and password_mark(user) != claims.password_mark:
+        if listed is None and password_mark(user) != claims.mark:
             return None
         project = None
         if claims.project_id is not None:
             project = accounts.projects.get(claims.project_id)
             if project is None or not project.is_enabled or project.id not in user.roles:
                 return None
-        if listed is not None:
-            roles = listed.identity.roles
-        else:
-            roles = user.roles[project.id] if project is not None else ()
-        return Holder(claims, user, project, roles)
+        roles: tuple[str, ...] = ()
+        if project is not None:
+            roles = user.roles[project.id] if listed is None else listed.identity.roles
+        return Holder(claims, user, project, roles, listed)
 
     def expiry(self, earlier: Claims | None) -> int:
         """Return when a new token expires: not after the one that it was got with."""
         expires_at = int(self._clock()) + self._lifetime_seconds
         return expires_at if earlier is None else min(expires_at, earlier.expires_at)
+
+    def _got_with(self, claims: Claims) -> FileToken | None:
+        found = self.file.find_marked(claims.mark)
+        if found is None or found.identity.user != claims.user_id:
+            return None
+        return found if claims.project_id in (None, found.identity.project) else None
 
     def _claims_of(self, listed: FileToken) -> Claims:
         now = int(self._clock())
@@ -109,7 +121,9 @@ class BuiltInIdentity:
         if listed.expires is not None:
             expires_at = min(expires_at, int(listed.expires.timestamp()))
         owner = listed.identity
-        return Claims(owner.user, owner.project, now, expires_at, FILE_AUDIT_ID, ("token",), "")
+        return Claims(
+            owner.user, owner.project, now, expires_at, FILE_AUDIT_ID, ("token",), listed.mark
+        )
 
 
 def password_mark(user: User) -> str:

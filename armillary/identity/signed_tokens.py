@@ -30,7 +30,11 @@ _KEYS_MAX = 16
 
 @dataclass(frozen=True, slots=True)
 class Claims:
-    """What a token says. Times are seconds since 1970; ``password_mark`` ends with the password."""
+    """What a token says. Times are seconds since 1970.
+
+    ``mark`` is that of the password or of the token of the file that it was got with: the token
+    ends with it.
+    """
 
     user_id: str
     project_id: str | None
@@ -38,7 +42,7 @@ class Claims:
     expires_at: int
     audit_id: str
     methods: tuple[str, ...]
-    password_mark: str
+    mark: str
 
 
 class SignedTokens:
@@ -63,12 +67,12 @@ class SignedTokens:
         *,
         expires_at: int,
         methods: tuple[str, ...],
-        password_mark: str,
+        mark: str,
     ) -> tuple[str, Claims]:
         """Return a new token, and what it says. Raises OSError if the keys cannot be read."""
         audit_id = secrets.token_urlsafe(_AUDIT_ID_BYTES)
         claims = Claims(
-            user_id, project_id, int(self._clock()), expires_at, audit_id, methods, password_mark
+            user_id, project_id, int(self._clock()), expires_at, audit_id, methods, mark
         )
         keys = self._current_keys() or self._make_keys()
         payload = _encoded(json.dumps(_values(claims), separators=(",", ":")).encode())
@@ -134,7 +138,7 @@ def _keys_in(path: Path) -> list[bytes]:
 def _values(claims: Claims) -> list[object]:
     return [
         claims.user_id, claims.project_id, claims.issued_at, claims.expires_at, claims.audit_id,
-        list(claims.methods), claims.password_mark,
+        list(claims.methods), claims.mark,
     ]  # fmt: skip
 
 

@@ -15,6 +15,7 @@ import yaml
 from jsonschema.exceptions import best_match
 
 from armillary import exception
+from armillary.identity import passwords
 from armillary.identity.accounts import PROJECTS_SCHEMA, USERS_SCHEMA, Accounts, make_accounts
 
 LOG = logging.getLogger(__name__)
@@ -63,6 +64,11 @@ class FileToken:
     sha256: bytes
     identity: Identity
     expires: datetime | None
+
+    @property
+    def mark(self) -> str:
+        """What an issued token holds that was got with this one; it reveals nothing of it."""
+        return f"token:{passwords.fingerprint(self.sha256.hex())}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +119,14 @@ class TokenFile:
         for known in self._current().tokens:
             if hmac.compare_digest(known.sha256, digest):
                 found = known
+        return self._unexpired(found)
+
+    def find_marked(self, mark: str) -> FileToken | None:
+        """Return the entry with this mark, or None if it is unknown or expired."""
+        tokens = self._current().tokens
+        return self._unexpired(next((each for each in tokens if each.mark == mark), None))
+
+    def _unexpired(self, found: FileToken | None) -> FileToken | None:
         if found is None or (found.expires is not None and found.expires <= self._clock()):
             return None
         return found

@@ -1,6 +1,6 @@
 """An API with accounts in a token file, and its clock-free client."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,7 @@ def password_line() -> str:
 def write_accounts(tmp_path: Path, password_line: str) -> WriteAccounts:
     """Return a function that replaces the token file; arguments change the user alice."""
 
-    def write(**changes: Any) -> None:
+    def write(*, tokens: Sequence[dict[str, Any]] = (), **changes: Any) -> None:
         alice = {
             "name": "alice",
             "password": password_line,
@@ -39,7 +39,7 @@ def write_accounts(tmp_path: Path, password_line: str) -> WriteAccounts:
         }
         root = {"name": "root", "password": password_line, "projects": {"ops": ["admin"]}}
         fresh = tmp_path / "tokens.new"
-        fresh.write_text(yaml.safe_dump({"users": [alice, root]}))
+        fresh.write_text(yaml.safe_dump({"users": [alice, root], "tokens": [*tokens]}))
         fresh.replace(tmp_path / "tokens.yaml")
 
     write()

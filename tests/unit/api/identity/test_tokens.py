@@ -1,12 +1,19 @@
 """Issued tokens at the border: log in, use, show, exchange, revoke."""
 
+import hashlib
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from typing import Any
 
+import falcon
 import pytest
+from falcon import testing
 from oslo_config import cfg
 
 from api.front import make_front
+from api.identity.login_guard import FREE_FAILURES_OF_USER, HASHES_MAX, LoginGuard
 from armillary.identity.builtin import BuiltInIdentity
 from tests.fixtures.super_conductor import SuperConductorClient
 from tests.unit.api.identity.conftest import (
@@ -185,3 +192,57 @@ def test_guesses_are_slowed_down(web: Client) -> None:
     assert result.status_code == 429
     assert int(result.headers["Retry-After"]) >= 1
     assert web.simulate_post(TOKENS, json=asked("root")).status_code == 201
+
+
+def test_a_guess_that_waits_for_its_turn_is_refused_after_others_failed() -> None:
+    """Else all that arrive before the first has failed are tried."""
+    has_looked = threading.Event()
+    guard = LoginGuard(lambda: float(has_looked.set() or 0))
+
+    def guess() -> None:
+        with guard.attempt("alice", "::1"):
+            pytest.fail("it was tried")
+
+    with ThreadPoolExecutor(1) as pool:
+        with ExitStack() as busy:
+            for _ in range(HASHES_MAX):
+                busy.enter_context(guard.attempt("alice", "::1"))
+            has_looked.clear()
+            late = pool.submit(guess)
+            has_looked.wait()
+            for _ in range(FREE_FAILURES_OF_USER + 1):
+                guard.failed("alice", "::1")
+        with pytest.raises(falcon.HTTPTooManyRequests):
+            late.result()
+
+
+def test_a_token_of_the_file_gives_no_more_than_itself(
+    web: Client, write_accounts: WriteAccounts
+) -> None:
+    """Neither the user's other roles nor projects are got with it, and what is ends with it."""
+    limited = [{"sha256": _sha256("narrow"), "user": "alice", "project": "stars",
+                "roles": ["reader"]}]  # fmt: skip
+    write_accounts(tokens=limited)
+
+    def exchanged(token: str, **auth: Any) -> testing.Result:
+        identity = {"methods": ["token"], "token": {"id": token}}
+        return web.simulate_post(TOKENS, json={"auth": {"identity": identity, **auth}})
+
+    for scope in ({"scope": of_project("moons")}, {"scope": {"project": {"id": "moons"}}}):
+        assert exchanged("narrow", **scope).status_code == 401
+    first = exchanged("narrow")
+    unscoped = exchanged(first.headers["X-Subject-Token"], scope="unscoped")
+    assert (
+        exchanged(unscoped.headers["X-Subject-Token"], scope=of_project("moons")).status_code == 401
+    )
+    again = exchanged(unscoped.headers["X-Subject-Token"], scope=of_project("stars"))
+    for issued in (first, again):
+        assert [role["id"] for role in issued.json["token"]["roles"]] == ["reader"]
+        assert get(web, FLAVORS, issued.headers["X-Subject-Token"]).status_code == 200
+    write_accounts()
+    for issued in (first, unscoped, again):
+        assert get(web, FLAVORS, issued.headers["X-Subject-Token"]).status_code == 401
+
+
+def _sha256(token: str) -> str:
+    return hashlib.sha256(token.encode()).hexdigest()
