@@ -249,13 +249,13 @@ def test_a_child_speaks_for_itself_only(zones, tmp_path):
 
 
 def test_an_agents_key_opens_no_zone(zones, tmp_path):
-    """The border knows whose key it is, and forbids each of its methods.
+    """The border knows whose key it is, and forbids each of its methods, whatever the account.
 
     What it answers is not believed either: no agent's list says that anybody serves zones.
     """
     child = zones["eu"]
     bus = Bus(
-        messaging_conf(), child.top_url, lock_directory=tmp_path,
+        messaging_conf(), child.url_for(child.top_url, PARENT_ZONE, TOP), lock_directory=tmp_path,
         post=child.authority.post("eu-agent", nonces="stolen"), scope=zone_scope("eu"),
     )  # fmt: skip
     before = len(child.refusals())
