@@ -7,13 +7,16 @@ alone from then on. So two uploads for one image never mix, and a process may di
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import hashlib
 import os
 import secrets
+import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import IO, BinaryIO
 
@@ -27,6 +30,9 @@ PIECE_BYTES = 262144
 DRAFT_PREFIX = ".upload-"
 DRAFT_SECONDS_MAX = 86400.0
 """An older upload is that of a process that died."""
+LOCK_FILE = ".lock"
+RESERVED_BYTES = 64 * 1024**2
+"""Step in which an upload gets room."""
 RETRY_SECONDS = 5
 _MARK_CHARACTERS = 32
 
@@ -56,12 +62,9 @@ class ImageStore:
         with self._transfer():
             private_files.make_directory(self._directory)
             self._remove_old_drafts()
-            room = min(
-                self._conf.image.size_bytes_max, self._conf.image.store_bytes_max - self._used()
-            )
             draft = self._directory / f"{DRAFT_PREFIX}{secrets.token_hex(8)}"
             try:
-                stored = _copy(source, draft, room)
+                stored = _copy(source, draft, partial(self._reserve, announced=size_bytes))
                 if size_bytes is not None and stored.size_bytes != size_bytes:
                     raise exception.Invalid(
                         f"The data has {stored.size_bytes} bytes, not {size_bytes} as announced."
@@ -104,6 +107,34 @@ class ImageStore:
 
     def _aside(self, image_id: str, sha512: str) -> Path:
         return self._directory / f"{image_id}.{sha512[:_MARK_CHARACTERS]}"
+
+    def _reserve(self, file: BinaryIO, reserved: int, needed: int, *, announced: int | None) -> int:
+        """Let a draft grow to ``needed`` bytes or more; return its size. Raises status 413.
+
+        The size of each file says what it may contain, so parallel uploads, of other processes and
+        machines too, do not share the room that is left.
+        """
+        with self._exclusive():
+            room = reserved + self._conf.image.store_bytes_max - self._used()
+            step = min(reserved + RESERVED_BYTES, announced or sys.maxsize)
+            size = min(max(needed, step), room, self._conf.image.size_bytes_max)
+            if size < needed:
+                raise falcon.HTTPContentTooLarge(
+                    description="The data is larger than [image] size_bytes_max or than what is "
+                    "left of store_bytes_max."
+                )
+            os.ftruncate(file.fileno(), size)
+        return size
+
+    @contextlib.contextmanager
+    def _exclusive(self) -> Iterator[None]:
+        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        lock = os.open(self._directory / LOCK_FILE, flags, private_files.FILE_MODE)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(lock)
 
     def _used(self) -> int:
         used = 0
@@ -154,21 +185,22 @@ class _Pieces:
         self._resources.close()
 
 
-def _copy(source: IO[bytes], path: Path, room: int) -> Stored:
-    """Copy to a new file that only this user may read, and wait until it is on the disk."""
-    md5, sha512, size = hashlib.md5(usedforsecurity=False), hashlib.sha512(), 0
+def _copy(source: IO[bytes], path: Path, reserve: Callable[[BinaryIO, int, int], int]) -> Stored:
+    """Copy to a new file that only this user may read, and wait until it is on the disk.
+
+    ``reserve`` lets the file grow from one size to another or more, and returns how large it is.
+    """
+    md5, sha512, size, reserved = hashlib.md5(usedforsecurity=False), hashlib.sha512(), 0, 0
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     with os.fdopen(os.open(path, flags, private_files.FILE_MODE), "wb") as file:
         while piece := _read(source):
             size += len(piece)
-            if size > room:
-                raise falcon.HTTPContentTooLarge(
-                    description="The data is larger than [image] size_bytes_max or than what is "
-                    "left of store_bytes_max."
-                )
+            if size > reserved:
+                reserved = reserve(file, reserved, size)
             md5.update(piece)
             sha512.update(piece)
             file.write(piece)
+        file.truncate(size)
         file.flush()
         os.fsync(file.fileno())
     return Stored(size, md5.hexdigest(), sha512.hexdigest())

@@ -12,7 +12,13 @@ from pathlib import Path
 import pytest
 from oslo_config import cfg
 
+from api.image.store import LOCK_FILE, PIECE_BYTES
+from tests.fixtures.asking import wait_for
 from tests.unit.api.image.conftest import ADMIN, ALICE, BOB, DATA, Images
+
+
+def files(store: Path) -> list[Path]:
+    return [path for path in store.glob("*") if path.name != LOCK_FILE]
 
 
 def test_data_comes_back_as_it_was_sent(images: Images, store: Path) -> None:
@@ -27,7 +33,7 @@ def test_data_comes_back_as_it_was_sent(images: Images, store: Path) -> None:
     result = images.send("GET", f"/v2/images/{image['id']}/file")
     assert result.content == DATA
     assert result.headers["Content-MD5"] == shown["checksum"]
-    (path,) = store.iterdir()
+    (path,) = files(store)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert stat.S_IMODE(store.stat().st_mode) == 0o700
 
@@ -38,14 +44,14 @@ def test_data_is_uploaded_once(images: Images, store: Path) -> None:
     images.upload(image["id"])
     assert images.upload(image["id"], b"other") == 409
     assert images.send("GET", f"/v2/images/{image['id']}/file").content == DATA
-    assert len(list(store.iterdir())) == 1
+    assert len(files(store)) == 1
 
 
 def test_a_deleted_image_leaves_no_data(images: Images, store: Path) -> None:
     image = images.create()
     images.upload(image["id"])
     assert images.send("DELETE", f"/v2/images/{image['id']}").status_code == 204
-    assert list(store.iterdir()) == []
+    assert files(store) == []
     assert images.send("GET", f"/v2/images/{image['id']}").status_code == 404
 
 
@@ -57,10 +63,35 @@ def test_too_much_data_is_refused_and_removed(
     image = images.create()
     assert images.upload(image["id"]) == 413
     assert images.show(image["id"])["status"] == "queued"
-    assert list(store.iterdir()) == []
+    assert files(store) == []
     conf.set_override("store_bytes_max", 1500, group="image")
     assert images.upload(image["id"], b"x" * 1000) == 204
     assert images.upload(images.create()["id"], b"x" * 501) == 413
+
+
+def chunk(size: int) -> bytes:
+    return b"%x\r\n%s\r\n" % (size, b"x" * size)
+
+
+def test_uploads_together_do_not_exceed_the_store(
+    images: Images, store: Path, conf: cfg.ConfigOpts, address: tuple[str, int]
+) -> None:
+    """Two that begin while there is room for one: the second is refused before it is complete."""
+    conf.set_override("store_bytes_max", 600_000, group="image")
+    first, second = images.create(), images.create()
+    connection = http.client.HTTPConnection(*address, timeout=30)
+    connection.putrequest("PUT", f"/image/v2/images/{first['id']}/file")
+    connection.putheader("X-Auth-Token", ALICE)
+    connection.putheader("Content-Type", "application/octet-stream")
+    connection.putheader("Transfer-Encoding", "chunked")
+    connection.endheaders(chunk(PIECE_BYTES))
+    wait_for(lambda: any(path.stat().st_size for path in files(store)), "its room is kept", 30)
+    assert images.upload(second["id"], b"y" * 300_000) == 413
+    connection.send(chunk(600_000 - PIECE_BYTES) + chunk(0))
+    assert connection.getresponse().status == 204
+    connection.close()
+    (path,) = files(store)
+    assert path.stat().st_size == 600_000
 
 
 @pytest.mark.parametrize(
@@ -140,7 +171,7 @@ def test_data_that_is_cut_off_is_not_stored(
     assert connection.getresponse().status == 400
     connection.close()
     assert images.show(image["id"])["status"] == "queued"
-    assert list(store.iterdir()) == []
+    assert files(store) == []
 
 
 def test_a_refused_upload_is_not_read(address: tuple[str, int]) -> None:
