@@ -13,6 +13,7 @@ from api.body import Body
 from api.call import AppState, Call
 from api.event_hub import EventHub
 from api.host_ids import HostIds
+from api.image.store import ImageStore
 from api.project_in_path import ProjectInPath
 from api.routes import ROUTES
 from api.versions import MICROVERSIONS, UNKNOWN_QUERIES_UNTIL
@@ -57,6 +58,7 @@ def make_app(
         max_limit=conf.api.max_limit,
         link_prefix=_without_slash(conf.api.compute_link_prefix),
         host_ids=HostIds(conductor),
+        image_store=ImageStore(conf),
         document=functools.cache(openapi.document),
         events=events,
     )

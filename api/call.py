@@ -10,6 +10,7 @@ import falcon
 
 from api.event_hub import EventHub
 from api.host_ids import HostIds
+from api.image.store import ImageStore
 from api.links import Links
 from api.versions import OWN_FIELDS_HEADER
 from armillary import exception
@@ -26,6 +27,7 @@ class AppState(call.Site):
     max_limit: int
     link_prefix: str | None
     host_ids: HostIds
+    image_store: ImageStore
     events: EventHub | None = None
 
 

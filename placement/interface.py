@@ -137,13 +137,16 @@ class PlacementAPI(Interface):
     def get_allocations(
         self, context: RequestContext, consumers: Sequence[str]
     ) -> dict[str, dict[str, dict[str, dict[str, int]]]]:
-        """Return consumer -> provider -> "resources" -> class -> amount, for consumers with any."""
+        """Return consumer -> provider -> "resources" -> class -> amount, for consumers with any.
+
+        A cell's conductor sees those with a provider of its cell, or moving to or from it.
+        """
 
     @call(CELL)
     def get_provider_allocations(
         self, context: RequestContext, providers: Sequence[str]
     ) -> dict[str, dict[str, ConsumerHolding]]:
-        """Return provider -> consumer -> allocations, for providers with any.
+        """Return provider -> consumer -> allocations, for providers with any, of the cell alone.
 
         Raises Invalid for more than 1000 providers.
         """

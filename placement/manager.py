@@ -119,12 +119,12 @@ class PlacementManager:
     def get_allocations(
         self, context: RequestContext, consumers: Sequence[str]
     ) -> dict[str, dict[str, dict[str, dict[str, int]]]]:
-        return self.engine.allocations.get(consumers)
+        return self.engine.allocations.get(consumers, self._writer(context))
 
     def get_provider_allocations(
         self, context: RequestContext, providers: Sequence[str]
     ) -> dict[str, dict[str, ConsumerHolding]]:
-        return self.engine.allocations.get_of_providers(providers)
+        return self.engine.allocations.get_of_providers(providers, self._writer(context))
 
     def release_unchanged(self, context: RequestContext, consumers: dict[str, int]) -> list[str]:
         return self.engine.claims.release_unchanged(consumers, self._writer(context))

@@ -49,6 +49,10 @@ _HELD_OF_MANY = _HELD.where(ResourceProvider.uuid.in_(any_of())).order_by(
     ResourceProvider.uuid, Consumer.uuid, ResourceClass.name
 )
 
+_MOVING = select(
+    ConsumerFence.consumer_uuid, ConsumerFence.cell_uuid, ConsumerFence.other_cell_uuid
+).where(ConsumerFence.consumer_uuid.in_(any_of()), ConsumerFence.other_cell_uuid.is_not(None))
+
 
 @dataclass(frozen=True)
 class Whose:
@@ -62,6 +66,12 @@ class Whose:
 def get_allocations(session: Session, consumers: Collection[str]) -> list[AnyRow]:
     """Return the allocations of these consumers, one row per provider and class."""
     return list(rows_in(session, _HELD_BY, consumers))
+
+
+def moving_consumers(session: Session, consumers: Collection[str], cell_uuid: str) -> list[str]:
+    """Return those of these consumers that move to or from a cell."""
+    return [row.consumer_uuid for row in rows_in(session, _MOVING, consumers)
+            if cell_uuid in (row.cell_uuid, row.other_cell_uuid)]  # fmt: skip
 
 
 def get_allocations_of_many(session: Session, providers: Collection[str]) -> list[AnyRow]:

@@ -5,10 +5,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from sqlalchemy.orm import Session
+
 from armillary import exception
 from armillary.db import Database
 from objects.allocation import ConsumerHolding, ProviderAllocation
 from placement.db import consumers as queries
+from placement.db.providers import owners as owners_of
+from placement.db.statements import AnyRow
+from placement.ownership import CellWriter
 
 PAGE_SIZE_MAX = 10_000
 PROVIDERS_MAX = 1000
@@ -49,12 +54,21 @@ class AllocationReader:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def get(self, consumers: Sequence[str]) -> dict[str, dict[str, Resources]]:
-        """Return consumer -> provider -> "resources" -> class -> amount."""
+    def get(
+        self, consumers: Sequence[str], cell: CellWriter | None = None
+    ) -> dict[str, dict[str, Resources]]:
+        """Return consumer -> provider -> "resources" -> class -> amount.
+
+        A ``cell`` sees its own consumers: those on a provider of it, and those that move to or from
+        it.
+        """
         found: dict[str, dict[str, Resources]] = {}
         with self._database.reader() as session:
             rows = queries.get_allocations(session, set(consumers))
+            own = None if cell is None else _own_consumers(session, rows, cell)
         for row in rows:
+            if own is not None and row.uuid not in own:
+                continue
             provider = found.setdefault(row.uuid, {}).setdefault(row.provider_uuid, {})
             provider.setdefault("resources", {})[row.resource_class] = row.amount
         return found
@@ -93,17 +107,24 @@ class AllocationReader:
             found.amounts.setdefault(row.uuid, {})[row.resource_class] = row.amount
         return found
 
-    def get_of_providers(self, providers: Sequence[str]) -> dict[str, dict[str, ConsumerHolding]]:
+    def get_of_providers(
+        self, providers: Sequence[str], cell: CellWriter | None = None
+    ) -> dict[str, dict[str, ConsumerHolding]]:
         """Return provider -> consumer -> its allocations, for providers with allocations.
 
-        Raises ``Invalid`` for more than ``PROVIDERS_MAX`` providers.
+        A ``cell`` sees its own providers. Raises ``Invalid`` for more than ``PROVIDERS_MAX`` of
+        them.
         """
         if len(providers) > PROVIDERS_MAX:
             raise exception.Invalid(
                 reason=f"{len(providers)} providers were given; at most {PROVIDERS_MAX} are allowed"
             )
         with self._database.reader() as session:
-            rows = queries.get_allocations_of_many(session, set(providers))
+            asked = set(providers)
+            if cell is not None:
+                owners = owners_of(session, asked)
+                asked = {uuid for uuid, owner in owners.items() if cell.owns(owner)}
+            rows = queries.get_allocations_of_many(session, asked)
         found: dict[str, dict[str, ConsumerHolding]] = {}
         for row in rows:
             held = found.setdefault(row.provider_uuid, {}).setdefault(
@@ -123,6 +144,13 @@ class AllocationReader:
             item = page.setdefault((row.uuid, row.provider_uuid), _item(row))
             item.resources[row.resource_class] = row.amount
         return [*page.values()]
+
+
+def _own_consumers(session: Session, rows: Sequence[AnyRow], cell: CellWriter) -> set[str]:
+    owners = owners_of(session, {row.provider_uuid for row in rows})
+    own = {row.uuid for row in rows if cell.owns(owners[row.provider_uuid])}
+    others = {row.uuid for row in rows} - own
+    return own | set(queries.moving_consumers(session, others, cell.cell_uuid))
 
 
 def _item(row: Any) -> ProviderAllocation:

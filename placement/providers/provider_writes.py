@@ -30,6 +30,7 @@ from placement.providers.tree_reports import (
     named_in,
     names_in,
     size_of,
+    with_free_names,
 )
 
 LOG = logging.getLogger(__name__)
@@ -266,7 +267,16 @@ def _plan(
         if writer is not None
         else set[str]()
     )
-    return _Plan(stored, queries.get_uuids_by_name(session, wanted), writer, parts)
+    by_name = queries.get_uuids_by_name(session, wanted)
+    foreign: set[str] = set()
+    if writer is not None:  # a cell must not keep another's hosts out by their names
+        owners = queries.owners(session, by_name.values())
+        foreign = {
+            name
+            for name, uuid in by_name.items()
+            if owners[uuid] is not None and not writer.owns(owners[uuid])
+        }
+    return _Plan(stored, by_name, writer, parts, foreign)
 
 
 class _Plan:
@@ -278,12 +288,14 @@ class _Plan:
         uuids_by_name: Mapping[str, str],
         writer: CellWriter | None,
         parts: Collection[str],
+        foreign_names: Collection[str],
     ) -> None:
         self.changes: list[TreeChange] = []
         self.adopted: list[str] = []
         """Providers without an owner that become the writer's."""
         self._writer = writer
         self._parts = parts  # below providers of the writer's cell: reported with those alone
+        self._foreign_names = foreign_names  # those of other cells' providers
         self._stored = stored
         self._uuids_by_name = dict(uuids_by_name)
         self._seen: set[str] = set()
@@ -294,6 +306,8 @@ class _Plan:
         old = self._stored.facts.get(uuid) if isinstance(uuid, str) else None
         try:
             self._check_owners(uuid, children_in(report))  # other errors tell what is stored
+            if self._foreign_names:
+                report = with_free_names(report, self._foreign_names)
             change = change_of(report, self._stored)
             self._check_owners(None, change.gone)
             self._check_unique(change)

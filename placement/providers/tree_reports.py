@@ -6,7 +6,7 @@ from typing import Any
 
 from armillary import exception
 from placement.providers import names
-from placement.providers.provider_report import Facts, facts_after
+from placement.providers.provider_report import NAME_LENGTH_MAX, Facts, facts_after
 
 CHILDREN_MAX = 1000
 FAMILY_FIELDS = ("children", "former_children")
@@ -62,6 +62,21 @@ def names_in(report: Mapping[str, Any]) -> Iterator[object]:
     yield report.get("name")
     for child in _list(report, "children"):
         yield child.get("name") if isinstance(child, Mapping) else None
+
+
+def with_free_names(report: Mapping[str, Any], taken: Collection[str]) -> dict[str, Any]:
+    """Return a report with the UUID in those names of its providers that are taken."""
+
+    def free(one: Any) -> Any:
+        name = one.get("name") if isinstance(one, Mapping) else None
+        if not isinstance(name, str) or name not in taken:
+            return one
+        uuid = str(one.get("uuid"))
+        return {**one, "name": f"{name[: NAME_LENGTH_MAX - len(uuid) - 1]} {uuid}"}
+
+    children = _list(report, "children")
+    below = {"children": [free(child) for child in children]} if children else {}
+    return {**free(report), **below}
 
 
 def size_of(report: Mapping[str, Any]) -> int:

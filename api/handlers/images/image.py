@@ -53,8 +53,10 @@ def create(call: Call) -> Answer:
 
 
 def delete(call: Call) -> Answer:
-    """Delete an image record; existing servers keep their copy of it."""
-    call.conductor.delete_image(call.context, call.path["image_id"])
+    """Delete an image and its data; existing servers keep their copy of the record."""
+    found: image_metadata.OwnedImage = call.subject
+    call.conductor.delete_image(call.context, found.record.image.id)
+    call.site.image_store.remove(found.record)
     return Answer()
 
 

@@ -71,6 +71,12 @@ def find(session: Session, migration_uuid: str, *, locked: bool = False) -> Cell
     return None if found is None else from_row(CellChange, found)
 
 
+def find_all(session: Session, migration_uuids: Collection[str]) -> dict[str, CellChange]:
+    """Return the changes among these moves that have not ended, by move."""
+    query = sa.select(Row).where(Row.migration_uuid.in_(migration_uuids))
+    return {found.migration_uuid: from_row(CellChange, found) for found in session.scalars(query)}
+
+
 def list_of(session: Session, instance_uuid: str) -> list[CellChange]:
     """Return the changes of an instance that have not ended."""
     query = sa.select(Row).where(Row.instance_uuid == instance_uuid)

@@ -11,7 +11,7 @@ from armillary.context import RequestContext
 from conductor.super_conductor.db import models
 from conductor.super_conductor.db.statements import raise_if_duplicate
 from objects.image_meta import PRIVATE_PROPERTIES, ImageMeta
-from objects.image_record import COMMUNITY, PUBLIC, SHARED, ImageRecord
+from objects.image_record import ACCEPTED, COMMUNITY, PUBLIC, SHARED, ImageRecord
 
 _COLUMNS = (
     "id", "name", "status", "disk_format", "min_ram_mb", "min_disk_gb", "size_bytes", "properties",
@@ -37,10 +37,10 @@ def create_record(
 ) -> ImageRecord:
     """Store an image under its own id, unless its owner has the maximum already.
 
-    Raises ImageExists, QuotaExceeded.
+    Raises ImageExists, also for the id of a deleted one, QuotaExceeded.
     """
     image = record.image
-    if session.get(models.Image, image.id) is not None:
+    if any(session.get(each, image.id) for each in (models.Image, models.DeletedImage)):
         raise exception.ImageExists(image=image.id)
     if of_owner_max is not None:
         owned = sa.select(sa.func.count()).where(models.Image.owner == record.owner)
@@ -57,6 +57,8 @@ def create_record(
 
 def get_image(session: Session, image: str, context: RequestContext) -> ImageMeta:
     """Find an image that a user may use by id, else by name, with all properties.
+
+    A name is that of an own, public or accepted image.
 
     Raises ImageNotFound, and Invalid for an ambiguous name.
     """
@@ -119,7 +121,7 @@ def answer_sharing(
     )
 
 
-def delete_image(session: Session, image: str, context: RequestContext) -> None:
+def delete_image(session: Session, image: str, context: RequestContext, *, now: datetime) -> None:
     """Delete an image; instances keep their copy.
 
     Raises ImageNotFound, Invalid, ImageProtected.
@@ -128,6 +130,7 @@ def delete_image(session: Session, image: str, context: RequestContext) -> None:
     if row.is_protected:
         raise exception.ImageProtected(image=row.id)
     session.delete(row)
+    session.add(models.DeletedImage(id=row.id, deleted_at=now))
     session.flush()
 
 
@@ -136,7 +139,7 @@ def _get_row(session: Session, image: str, context: RequestContext) -> models.Im
     if by_id is not None and _may_use(by_id, context):
         return by_id
     named = session.scalars(sa.select(models.Image).where(models.Image.name == image))
-    by_name = [row for row in named if _may_use(row, context)]
+    by_name = [row for row in named if _is_trusted(row, context)]
     if not by_name:
         raise exception.ImageNotFound(image=image)
     if len(by_name) > 1:
@@ -150,6 +153,17 @@ def _may_use(row: models.Image, context: RequestContext) -> bool:
     if row.visibility in (PUBLIC, COMMUNITY) or _is_owner(row, context):
         return True
     return row.visibility == SHARED and context.project_id in row.members
+
+
+def _is_trusted(row: models.Image, context: RequestContext) -> bool:
+    """Return whether a user means this image by its name: not what any project may put there.
+
+    Those are one's own, public ones, and shared ones that one's project has accepted.
+    """
+    own = context.project_id
+    if row.visibility == PUBLIC or (row.owner is not None and row.owner == own):
+        return True
+    return row.visibility == SHARED and row.members.get(own or "") == ACCEPTED
 
 
 def _is_owner(row: models.Image, context: RequestContext) -> bool:

@@ -152,6 +152,15 @@ class Image(Base):
     updated_at: Mapped[datetime | None]
 
 
+class DeletedImage(Base):
+    """The id of a deleted image, which no other gets: users may still name it."""
+
+    __tablename__ = "deleted_images"
+
+    id: Mapped[str] = mapped_column(sa.String(UUID_LENGTH), primary_key=True)
+    deleted_at: Mapped[datetime]
+
+
 class KeyPair(Base):
     """A user's public key; see ``objects.key_pair``."""
 

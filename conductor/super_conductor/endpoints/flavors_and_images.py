@@ -90,7 +90,10 @@ class ImagesEndpoint:
             return images.list_images(session, context)
 
     def delete_image(self, context: RequestContext, image: str) -> None:
-        self._database.run_in_writer(lambda session: images.delete_image(session, image, context))
+        now = moment(self._now())
+        self._database.run_in_writer(
+            lambda session: images.delete_image(session, image, context, now=now)
+        )
 
     def create_image_record(
         self, context: RequestContext, record: ImageRecord, of_owner_max: int

@@ -11,10 +11,11 @@ from sqlalchemy.orm import Session
 
 from armillary import exception
 from conductor.common.cell_db.services import COMPUTE
-from conductor.super_conductor.db import host_mappings, instance_mappings
+from conductor.super_conductor.db import cell_changes, host_mappings, instance_mappings
 from objects.hosts.compute_node import ComputeNode
 from objects.hosts.service import Service
 from objects.instance import Instance
+from objects.instances.migration import Migration
 
 LOG = logging.getLogger(__name__)
 
@@ -56,6 +57,31 @@ def own_instances(
         if one.uuid not in own:
             LOG.debug("%s: reported by cell %s, which it is not mapped to", one.uuid, cell_uuid)
     return [one for one in instances if one.uuid in own]
+
+
+def own_migrations(session: Session, by_cell: Mapping[str, Sequence[Migration]]) -> list[Migration]:
+    """Return the cells' migrations, each of an instance mapped to its cell or moving to or from it.
+
+    Those of instances without a mapping were forgotten here earlier than there; what is said of
+    them harms nothing.
+    """
+    found = [(cell, move) for cell, moves in by_cell.items() for move in moves]
+    uuids = {move.instance_uuid for _cell, move in found}
+    homes = {
+        uuid: mapping.cell_uuid
+        for uuid, mapping in instance_mappings.find_mappings(session, uuids).items()
+    }
+    changes = cell_changes.find_all(session, {move.uuid for _cell, move in found})
+    return [
+        move.with_values(cell_uuid=cell)
+        for cell, move in found
+        if homes.get(move.instance_uuid, cell) == cell
+        or (
+            (change := changes.get(move.uuid)) is not None
+            and change.instance_uuid == move.instance_uuid
+            and change.has(cell)
+        )
+    ]
 
 
 def asked_for(instance: Instance, instance_uuid: str) -> Instance:

@@ -25,6 +25,7 @@ from conductor.super_conductor.db import (
 from conductor.super_conductor.db import quotas as quotas_db
 from conductor.super_conductor.db.moves import Move, MoveArguments
 from conductor.super_conductor.delete.delete_task import Deletes
+from conductor.super_conductor.hosts.cell_reports import own_migrations
 from conductor.super_conductor.hosts.cells import Cells
 from conductor.super_conductor.move.move_task import Moves, write_nothing
 from conductor.super_conductor.servers.server_views import Servers
@@ -209,7 +210,9 @@ class ServerOperations:
             lambda cell: cell.list_migrations(context, filters=filters, limit=limit)
         )
         by_uuid: dict[str, Migration] = {}
-        for move in (move for moves in answers.by_cell.values() for move in moves):
+        with self._database.reader() as session:
+            own = own_migrations(session, answers.by_cell)
+        for move in own:
             if move.uuid not in by_uuid or _touched(move) > _touched(by_uuid[move.uuid]):
                 by_uuid[move.uuid] = move  # for a move between cells, both have a record
         found = list(by_uuid.values())

@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
+from oslo_config import cfg
 
 from api.call import AppState, Call
 from api.host_ids import HostIds
+from api.image.store import ImageStore
 from api.links import Links
 from armillary import exception
 from armillary.context import RequestContext
@@ -24,7 +26,7 @@ class OwnersOnly:
 
 
 @pytest.fixture
-def site() -> AppState:
+def site(conf: cfg.ConfigOpts) -> AppState:
     client = SuperConductorClient(SuperConductor())
     return AppState(
         conductor=client,
@@ -33,6 +35,7 @@ def site() -> AppState:
         link_prefix=None,
         document=dict,
         host_ids=HostIds(client),
+        image_store=ImageStore(conf),
     )
 
 

@@ -117,7 +117,7 @@ def claim(
 
 
 def held(signed: SignedPlacement, consumer: str) -> set[str]:
-    return set(signed.victim.get_allocations(CONTEXT, [consumer]).get(consumer, {}))
+    return set(signed.api("conductor").get_allocations(CONTEXT, [consumer]).get(consumer, {}))
 
 
 @pytest.fixture
@@ -183,12 +183,39 @@ def test_a_stolen_cell_key_learns_nothing_of_a_provider_in_use(
     assert (result.generation, result.inventories) == (None, {})
 
 
-def test_a_stolen_cell_key_learns_no_uuid_by_a_name(signed: SignedPlacement, provider: str) -> None:
-    """Of another cell's provider."""
-    report = a_provider(a_uuid())
-    report["name"] = f"provider-{provider}"
-    (result,) = signed.thief.set_providers(CONTEXT, [report])
-    assert "is used by another one" in str(result.error)
+@pytest.mark.parametrize("is_child", [False, True])
+def test_a_stolen_cell_key_keeps_no_host_out_by_its_name(
+    signed: SignedPlacement, is_child: bool
+) -> None:
+    """Neither by the name itself, nor by what it is stored under then; nor learns it of others."""
+    root, uuid, name = a_uuid(), a_uuid(), f"node-{a_uuid()}"
+    squatting = [{**a_provider(squatter := a_uuid()), "name": name}, a_provider(a_uuid())]
+    mine = {**a_provider(uuid), "name": name}
+    report = a_provider(root, children=[{**mine, "parent_uuid": root}]) if is_child else mine
+    assert [one.error for one in signed.thief.set_providers(CONTEXT, squatting)] == [None, None]
+    for _ in range(2):
+        (result,) = signed.victim.set_providers(CONTEXT, [report])
+        assert result.error is None
+    engine = signed.manager.engine.resource_providers
+    assert engine.get(uuid).name == f"{name} {uuid}"
+    signed.thief.delete_provider(CONTEXT, squatter)
+    signed.victim.set_providers(CONTEXT, [report])
+    assert engine.get(uuid).name == name
+
+
+def test_a_stolen_cell_key_reads_no_allocation_of_another_cell(
+    signed: SignedPlacement, consumer: str, provider: str, own: str
+) -> None:
+    """Neither by the consumer nor by the provider; but its own ones, and those that move to it."""
+    mine = a_uuid()
+    claim(signed.scheduler, mine, own)
+    asked = [consumer, mine]
+    assert signed.thief.get_allocations(CONTEXT, asked).keys() == {mine}
+    assert signed.thief.get_provider_allocations(CONTEXT, [provider, own]).keys() == {own}
+    assert signed.api("conductor").get_allocations(CONTEXT, asked).keys() == {consumer, mine}
+    both = [CELLS["victim"], CELLS["thief"]]
+    signed.api("conductor").set_consumer_cells(CONTEXT, [consumer], both)
+    assert signed.thief.get_allocations(CONTEXT, asked).keys() == {consumer, mine}
 
 
 def test_a_stolen_cell_key_takes_no_provider_into_its_trees(

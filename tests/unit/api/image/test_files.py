@@ -47,12 +47,18 @@ def test_data_is_uploaded_once(images: Images, store: Path) -> None:
     assert len(files(store)) == 1
 
 
-def test_a_deleted_image_leaves_no_data(images: Images, store: Path) -> None:
+@pytest.mark.parametrize("root", ["/image/v2", "/v2.1"])
+def test_a_deleted_image_leaves_no_data(images: Images, store: Path, root: str) -> None:
+    """Whichever API deletes it; and no other image gets its id, which users may still name."""
     image = images.create()
     images.upload(image["id"])
-    assert images.send("DELETE", f"/v2/images/{image['id']}").status_code == 204
+    headers = {"X-Auth-Token": ALICE}
+    path = f"{root}/images/{image['id']}"
+    assert images.web.simulate_delete(path, headers=headers).status_code == 204
     assert files(store) == []
     assert images.send("GET", f"/v2/images/{image['id']}").status_code == 404
+    body = {"id": image["id"], "name": "mine", "visibility": "community"}
+    assert images.send("POST", "/v2/images", token=BOB, json=body).status_code == 409
 
 
 def test_too_much_data_is_refused_and_removed(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from oslo_config import cfg
 
 from tests.unit.api.image.conftest import ADMIN, ALICE, BOB, Images
@@ -38,6 +39,31 @@ def test_the_compute_api_has_the_same_images(images: Images) -> None:
     for token, status in ((ALICE, 200), (BOB, 404)):
         result = images.web.simulate_get(path, headers={"X-Auth-Token": token})
         assert result.status_code == status
+
+
+@pytest.mark.parametrize("visibility", ["community", "shared", "private"])
+@pytest.mark.parametrize("token", [ALICE, ADMIN])
+def test_no_project_puts_its_image_under_a_name_that_others_use(
+    visibility: str, token: str, images: Images
+) -> None:
+    """Neither in place of a public image, nor beside it, nor unasked; accepted it counts."""
+    forged = images.create("ubuntu", token=BOB, visibility=visibility)
+    if visibility == "shared":
+        path = f"/v2/images/{forged['id']}/members"
+        assert images.send("POST", path, token=BOB, json={"member": "stars"}).status_code == 200
+
+    def found() -> str | None:
+        headers = {"X-Auth-Token": token}
+        result = images.web.simulate_get("/v2.1/images/ubuntu", headers=headers)
+        return result.json["image"]["id"] if result.status_code == 200 else None
+
+    assert found() is None
+    true = images.create("ubuntu", token=ADMIN, visibility="public")["id"]
+    assert found() == true
+    if visibility == "shared" and token == ALICE:
+        answer = {"status": "accepted"}
+        images.send("PUT", f"{path}/stars", json=answer)
+        assert found() is None  # two have the name: the user says which
 
 
 FILTERS: list[tuple[dict[str, str], set[str]]] = [

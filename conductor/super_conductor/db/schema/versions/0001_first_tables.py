@@ -137,6 +137,9 @@ def _flavors_and_images() -> None:
         *_times(),
     )
     op.create_table(
+        "deleted_images", _column("id", _UUID, primary_key=True), _column("deleted_at", _TIME)
+    )
+    op.create_table(
         "key_pairs",
         _column("user_id", _NAME, primary_key=True),
         _column("name", _NAME, primary_key=True),

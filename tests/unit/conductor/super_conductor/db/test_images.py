@@ -68,6 +68,6 @@ def test_images_are_listed_by_name_and_id(session: Session) -> None:
 def test_a_deleted_image_is_unknown(session: Session) -> None:
     """And cannot be deleted again."""
     create(session)
-    images.delete_image(session, "loop", admin_context())
+    images.delete_image(session, "loop", admin_context(), now=NOW)
     with pytest.raises(exception.ImageNotFound):
-        images.delete_image(session, "loop", admin_context())
+        images.delete_image(session, "loop", admin_context(), now=NOW)

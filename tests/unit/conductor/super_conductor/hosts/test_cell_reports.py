@@ -16,6 +16,7 @@ from conductor.super_conductor.move.cell_relay import CellRelay
 from objects.hosts.compute_node import ComputeNode
 from objects.instance import Instance
 from objects.instances.instance_command import InstanceCommand
+from objects.instances.server_filters import MigrationFilters
 from objects.instances.server_record import ServerRecord
 from tests import builders
 from tests.fixtures.control_plane import NOW, ControlPlane, a_user, an_admin
@@ -132,6 +133,29 @@ def test_a_cell_answers_for_the_instance_that_it_was_asked_for(
     monkeypatch.setattr(victim, "get_instance", lie)
     with pytest.raises(exception.RpcFailed, match="wrong answer"):
         plane.servers.get_server(a_user(), uuid)
+
+
+def test_a_cell_tells_of_no_migration_of_anothers_instance(
+    plane: ControlPlane, victim: CellConductor, thief: CellConductor
+) -> None:
+    """Neither of a new one, nor in the place of a true one; both cells of a move tell of that."""
+    (uuid,) = plane.build()
+    true = builders.a_migration(uuid)
+    changed = {"status": "error", "updated_at": NOW.replace(year=2099)}
+    victim.migrations = [true]
+    thief.migrations = [builders.a_migration(uuid), true.with_values(**changed)]
+
+    def shown() -> list[tuple[str, str, str | None]]:
+        page = plane.operations.list_migrations(
+            an_admin(), filters=MigrationFilters(instance_uuid=uuid), limit=9
+        )
+        return [(each.uuid, each.status, each.cell_uuid) for each in page.migrations]
+
+    assert shown() == [(true.uuid, "running", victim.uuid)]
+    with plane.database.writer() as session:
+        cell_changes.allow(session, true.uuid, uuid, victim.uuid, now=moment(plane.clock()))
+        cell_changes.set_target(session, true.uuid, thief.uuid)
+    assert shown() == [(true.uuid, "error", thief.uuid)]
 
 
 # Moves between cells
