@@ -189,9 +189,11 @@ def test_a_stolen_cell_key_keeps_no_host_out_by_its_name(
 ) -> None:
     """Neither by the name itself, nor by what it is stored under then; nor learns it of others."""
     root, uuid, name = a_uuid(), a_uuid(), f"node-{a_uuid()}"
-    squatting = [{**a_provider(squatter := a_uuid()), "name": name}, a_provider(a_uuid())]
-    mine = {**a_provider(uuid), "name": name}
-    report = a_provider(root, children=[{**mine, "parent_uuid": root}]) if is_child else mine
+    squatter = a_uuid()
+    squatting: list[Any] = [{**a_provider(squatter), "name": name}, a_provider(a_uuid())]
+    report: Any = {**a_provider(uuid), "name": name}
+    if is_child:
+        report = a_provider(root, children=[{**report, "parent_uuid": root}])
     assert [one.error for one in signed.thief.set_providers(CONTEXT, squatting)] == [None, None]
     for _ in range(2):
         (result,) = signed.victim.set_providers(CONTEXT, [report])

@@ -197,7 +197,12 @@ def test_guesses_are_slowed_down(web: Client) -> None:
 def test_a_guess_that_waits_for_its_turn_is_refused_after_others_failed() -> None:
     """Else all that arrive before the first has failed are tried."""
     has_looked = threading.Event()
-    guard = LoginGuard(lambda: float(has_looked.set() or 0))
+
+    def clock() -> float:
+        has_looked.set()
+        return 0.0
+
+    guard = LoginGuard(clock)
 
     def guess() -> None:
         with guard.attempt("alice", "::1"):
