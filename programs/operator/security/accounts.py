@@ -1,7 +1,10 @@
 """Security of the ways to brokers and databases: accounts, passwords, TLS."""
 
+import ssl
+
 import amqp
 
+from armillary.db import Database
 from programs.operator.checks import Result
 from programs.operator.security.inspected import (
     CELL_CONDUCTOR,
@@ -58,14 +61,18 @@ def check_guest(of: Inspected) -> Result | None:
     """Check, with --connect, that the broker has no account that everyone knows."""
     if not of.connects:
         return None
-    hosts = dict.fromkeys(one.host for one in broker_accounts_of(of.conf))
-    return judged(
-        [
-            f"the broker on {host} lets guest in with its well-known password; delete that account"
-            for host in hosts
-            if _lets_guest_in(of, host)
-        ]
-    )
+    failures, warnings = [], []
+    brokers = {(one.host, one.port): one for one in broker_accounts_of(of.conf)}
+    for one in brokers.values():
+        try:
+            if _lets_guest_in(of, one):
+                failures.append(
+                    f"the broker on {one.host} lets guest in with its well-known password; delete "
+                    "that account"
+                )
+        except OSError as error:
+            warnings.append(f"the broker on {one.host} cannot be asked: {error}")
+    return judged(failures, warnings)
 
 
 def check_passwords(of: Inspected) -> Result | None:
@@ -106,14 +113,39 @@ def check_database_accounts(of: Inspected) -> Result | None:
     ]
     if of.connects:
         failures += [
-            f"the account of [{known.group}] connection is a superuser"
+            f"the account of [{known.group}] connection {why}"
             for known in configured(of.conf)
-            if known.open(of.conf).url.get_backend_name() == "postgresql"
-            and known.open(of.conf).peek(
-                "SELECT rolsuper FROM pg_roles WHERE rolname = current_user"
-            )[0]
+            if (why := _power_of(known.open(of.conf))) is not None
         ]
     return judged(failures)
+
+
+_POSTGRESQL = "SELECT rolsuper, rolcreaterole FROM pg_roles WHERE rolname = current_user"
+_MYSQL = (
+    "SELECT COUNT(*) FROM information_schema.user_privileges WHERE privilege_type <> 'USAGE' "
+    "AND grantee = CONCAT('''', REPLACE(CURRENT_USER(), '@', '''@'''), '''')"
+)
+
+
+def _power_of(database: Database) -> str | None:
+    """Return what an account may do beyond its own database. Raises DatabaseUnavailable."""
+    try:
+        return _power(database)
+    finally:
+        database.dispose()
+
+
+def _power(database: Database) -> str | None:
+    backend = database.url.get_backend_name()
+    if backend == "postgresql":
+        is_super, may_make_roles = database.peek(_POSTGRESQL)
+        if is_super or may_make_roles:
+            return f"{'is a superuser' if is_super else 'may create roles'} of PostgreSQL"
+    elif backend == "mysql":
+        (count,) = database.peek(_MYSQL)
+        if count:
+            return "has privileges on all databases of its server"
+    return None
 
 
 def _expected(of: Inspected) -> set[str]:
@@ -137,16 +169,25 @@ def _weakness(account: Account) -> str | None:
     return None
 
 
-def _lets_guest_in(of: Inspected, host: str) -> bool:
-    port = 5671 if of.conf.oslo_messaging_rabbit.ssl else 5672
+def _lets_guest_in(of: Inspected, account: Account) -> bool:
+    """Return whether the password of guest is the well-known one. Raises OSError."""
+    options = of.conf.oslo_messaging_rabbit
+    port = account.port or (5671 if options.ssl else 5672)
+    # The password is known to all, so it does not matter to whom it is sent.
+    tls = {"certfile": options.ssl_cert_file or None, "keyfile": options.ssl_key_file or None,
+           "cert_reqs": ssl.CERT_NONE}  # fmt: skip
     connection = amqp.Connection(
-        f"{host}:{port}", userid=GUEST, password=GUEST, ssl=of.conf.oslo_messaging_rabbit.ssl,
-        connect_timeout=_CONNECT_SECONDS_MAX,
+        f"{account.host}:{port}", userid=GUEST, password=GUEST, virtual_host=account.vhost,
+        ssl=tls if options.ssl else False, connect_timeout=_CONNECT_SECONDS_MAX,
     )  # fmt: skip
     try:
         connection.connect()
-    except (OSError, amqp.AMQPError):
+    except amqp.AccessRefused:
         return False
+    except amqp.NotAllowed:  # the password is right, the virtual host another account's
+        return True
+    except amqp.AMQPError as error:
+        raise OSError(str(error)) from error
     connection.close()
     return True
 

@@ -43,7 +43,10 @@ def check_secret_files(of: Inspected) -> Result | None:
 
 
 def check_state_files(of: Inspected) -> Result | None:
-    """Check that other accounts cannot read what is below the state directory, and databases."""
+    """Check that other accounts cannot read what is below the state directory, and databases.
+
+    Nor the audit trail, which names users and what they did.
+    """
     databases = [
         known.open(of.conf).url.database
         for known in configured(of.conf)
@@ -51,7 +54,10 @@ def check_state_files(of: Inspected) -> Result | None:
     ]
     beside = [f"{path}{suffix}" for path in databases for suffix in ("", "-wal", "-shm")]
     found = [*existing(beside), *_below(Path(of.conf.state_path))]
-    return judged(list(_shown(_open_to_others(dict.fromkeys(found)))))
+    trail = existing([of.conf.audit.log_file])
+    return judged(
+        list(_shown(_open_to_others(dict.fromkeys(found)))), list(_shown(_open_to_others(trail)))
+    )
 
 
 def check_certificates(of: Inspected) -> Result | None:

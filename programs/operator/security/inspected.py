@@ -47,13 +47,18 @@ SUCCESS = Result(Code.SUCCESS)
 
 @dataclasses.dataclass(frozen=True)
 class Account:
-    """One ``user:password@host`` of a URL, and where the URL is set."""
+    """One ``user:password@host:port`` of a URL, and where the URL is set.
+
+    ``vhost`` is that of a broker.
+    """
 
     where: str
     scheme: str
     user: str
     password: str
     host: str
+    port: int | None = None
+    vhost: str = "/"
 
 
 def judged(failures: Sequence[str], warnings: Sequence[str] = ()) -> Result:
@@ -118,8 +123,18 @@ def broker_accounts_of(conf: cfg.ConfigOpts) -> list[Account]:
         for part in parts.netloc.split(","):
             credentials, _, host = part.rpartition("@")
             user, _, password = credentials.partition(":")
-            name = urlsplit(f"//{host}").hostname or ""
-            found.append(Account(where, "rabbit", unquote(user), unquote(password), name))
+            place = urlsplit(f"//{host}")
+            found.append(
+                Account(
+                    where,
+                    "rabbit",
+                    unquote(user),
+                    unquote(password),
+                    place.hostname or "",
+                    place.port,
+                    unquote(parts.path[1:]) or "/",
+                )
+            )
     return found
 
 

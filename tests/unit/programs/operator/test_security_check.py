@@ -4,6 +4,7 @@ import datetime
 import re
 import tempfile
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,17 +16,23 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import NameOID
+from sqlalchemy.engine import make_url
 
 from programs import status
 from programs.operator.security import command
 from rpc.signing import trust
 from rpc.signing.keys import SigningKey, create
 from rpc.signing.trust import Identity, TrustedKey, TrustList
+from tests.fixtures import services
+from tests.fixtures.brokers import fresh_vhost
+from tests.fixtures.databases import fresh_database
+from tests.fixtures.services import Service, administrator
 from tests.unit.programs.operator.conftest import Ended, runner
 
 ROOT = Path(__file__).parents[4]
 GOOD = "c0rrect-horse-battery"
 DAY = 86400
+GUEST = "Broker guest account"
 
 Check = Callable[..., Ended]
 
@@ -285,6 +292,13 @@ def test_a_database_that_others_may_read_is_a_failure(check: Check, folder: Path
     assert result_of(check(text), "State files") == (
         "Failure", f"every account may read {journal} (mode 0644)",
     )  # fmt: skip
+    journal.chmod(0o600)
+    trail = folder / "audit.log"
+    trail.write_text("")
+    trail.chmod(0o644)
+    assert result_of(check(f"{text}[audit]\nlog_file = {trail}\n"), "State files") == (
+        "Warning", f"every account may read {trail} (mode 0644)",
+    )  # fmt: skip
 
 
 # Expiry -------------------------------------------------------------------------------------------
@@ -388,14 +402,68 @@ def test_guest_is_tried_only_when_asked(check: Check, monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(amqp, "Connection", Connection)
     text = BROKER.format(f"s:{GOOD}@mq2,s:{GOOD}", "mq1")
-    assert result_of(check(text), "Broker guest account") is None
+    assert result_of(check(text), GUEST) is None
     assert tried == []
-    found = result_of(check(text, "--connect"), "Broker guest account")
+    found = result_of(check(text, "--connect"), GUEST)
     assert found is not None
     assert found[0] == "Failure"
     assert "mq1" in found[1]
     assert "mq2" not in found[1]
     assert tried == [("mq2:5672", "guest", "guest"), ("mq1:5672", "guest", "guest")]
+
+
+@pytest.mark.rabbitmq
+def test_a_broker_is_asked_whom_it_lets_in(check: Check) -> None:
+    """A known account that may not use a virtual host is one all the same; silence is told."""
+    with fresh_vhost() as url:
+        for vhost in (url, f"{url}-another"):
+            found = result_of(check(f"[DEFAULT]\ntransport_url = {vhost}\n", "--connect"), GUEST)
+            assert found is not None
+            assert found[0] == "Failure"
+    silent = make_url(url).set(port=1).render_as_string(hide_password=False)
+    found = result_of(check(f"[DEFAULT]\ntransport_url = {silent}\n", "--connect"), GUEST)
+    assert found is not None
+    assert found[0] == "Warning"
+
+
+@pytest.mark.parametrize(
+    ("service", "make", "drop"),
+    [
+        pytest.param(
+            services.POSTGRESQL, ["CREATE ROLE {user} LOGIN"], "DROP ROLE {user}",
+            marks=pytest.mark.postgresql, id="postgresql",
+        ),
+        pytest.param(
+            services.POSTGRESQL, ["CREATE ROLE {user} LOGIN CREATEROLE"], "DROP ROLE {user}",
+            marks=pytest.mark.postgresql, id="postgresql-roles",
+        ),
+        pytest.param(
+            services.MARIADB, ["CREATE USER {user}", "GRANT ALL ON {database}.* TO {user}"],
+            "DROP USER {user}", marks=pytest.mark.mariadb, id="mariadb",
+        ),
+        pytest.param(
+            services.MARIADB, ["CREATE USER {user}", "GRANT SELECT ON *.* TO {user}"],
+            "DROP USER {user}", marks=pytest.mark.mariadb, id="mariadb-all",
+        ),
+    ],
+)  # fmt: skip
+def test_a_database_is_asked_what_an_account_may_do(
+    service: Service, make: list[str], drop: str, check: Check, request: pytest.FixtureRequest
+) -> None:
+    """Its own database is all that it needs."""
+    user = f"armillary_{uuid.uuid4().hex[:12]}"
+    with fresh_database(service) as text, administrator(service.url).connect() as connection:
+        url = make_url(text)
+        for statement in make:
+            words = statement.format(user=user, database=url.database)
+            connection.exec_driver_sql(words)
+        try:
+            own = url.set(username=user).render_as_string(hide_password=False)
+            found = result_of(check(DATABASE.format(own), "--connect"), "Database accounts")
+        finally:
+            connection.exec_driver_sql(drop.format(user=user))
+    assert found is not None
+    assert found[0] == ("Success" if "-" not in request.node.callspec.id else "Failure"), found[1]
 
 
 def test_the_worst_result_is_the_exit_code(check: Check) -> None:
