@@ -27,11 +27,16 @@ _PLACES = {
     "db version": "db_commands:DbVersion",
     "db archive": "archive_commands:DbArchive",
     "db purge": "archive_commands:DbPurge",
+    "db online-data-migrations": "db_commands:DbOnlineDataMigrations",
     "broker permissions": "broker_commands:BrokerPermissions",
     "cell create": "cell_commands:CellCreate",
     "cell list": "cell_commands:CellList",
     "cell update": "cell_commands:CellUpdate",
     "cell delete": "cell_commands:CellDelete",
+    "cell simple-setup": "cell_hosts:CellSimpleSetup",
+    "cell list-hosts": "cell_hosts:CellListHosts",
+    "cell delete-host": "cell_hosts:CellDeleteHost",
+    "cell verify-instance": "cell_hosts:CellVerifyInstance",
     "cell discover-hosts": "cell_commands:CellDiscoverHosts",
     "cell map-instances": "cell_commands:CellMapInstances",
     "cell host-requests": "cell_commands:CellHostRequests",
@@ -69,6 +74,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def make_app(stdout: TextIO | None = None, stderr: TextIO | None = None) -> OperatorApp:
     """Return the application with its table of commands; the caller has bootstrapped."""
+    from programs.operator import nova_words
     from programs.operator.application import OperatorApp
 
-    return OperatorApp(PROGRAM, DESCRIPTION, COMMANDS, stdout=stdout, stderr=stderr)
+    return OperatorApp(
+        PROGRAM, DESCRIPTION, COMMANDS, words=nova_words.MANAGE, stdout=stdout, stderr=stderr
+    )

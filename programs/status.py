@@ -29,12 +29,14 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def make_app(stdout: TextIO | None = None, stderr: TextIO | None = None) -> OperatorApp:
+    from programs.operator import nova_words
     from programs.operator.application import OperatorApp
 
     return OperatorApp(
         PROGRAM,
         "Show whether a deployment is ready for this release, and its unfinished tasks.",
         COMMANDS,
+        words=nova_words.STATUS,
         error_code=EXIT_UNEXPECTED,
         stdout=stdout,
         stderr=stderr,

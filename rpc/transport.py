@@ -27,6 +27,14 @@ from rpc.signing.trust import Identity
 _WAIT_SECONDS_MAX = 60.0
 
 
+_MALFORMED = (
+    oslo_messaging.InvalidTransportURL, oslo_messaging.DriverLoadFailure,
+    ValueError,  # of a malformed port
+    ImportError,  # of another broker's library
+)  # fmt: skip
+"""Errors of oslo.messaging for a URL that it cannot use."""
+
+
 class _Connection(oslo_internals.Connection):  # type: ignore[misc]
     """A connection that polls for messages only after a wake-up."""
 
@@ -208,7 +216,7 @@ class Bus:
         self.serializer = serializer or ObjectSerializer()
         try:
             self.transport = _transport(conf, transport_url)
-        except (oslo_messaging.InvalidTransportURL, oslo_messaging.DriverLoadFailure) as error:
+        except _MALFORMED as error:
             raise exception.ConfigurationError(
                 reason="transport_url is malformed; expected "
                 "rabbit://user:password@host:port/vhost or kombu+memory:////name"

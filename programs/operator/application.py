@@ -11,6 +11,8 @@ from oslo_config import cfg
 from armillary import exception
 from programs import EXIT_CONFIGURATION
 from programs.application import EXIT_FAILED, Application
+from programs.operator import nova_words
+from programs.operator.nova_words import Words
 
 # index: number of -v options plus one; -q is 0
 LEVELS = {0: logging.ERROR, 1: logging.WARNING, 2: logging.INFO}
@@ -19,7 +21,8 @@ LEVELS = {0: logging.ERROR, 1: logging.WARNING, 2: logging.INFO}
 class OperatorApp(Application):
     """A command that raises ends with ``error_code``.
 
-    Without one, the code is 78 for a configuration error and 1 for any other error.
+    Without one, the code is 78 for a configuration error and 1 for any other error. ``words`` are
+    Nova's for some of the commands.
     """
 
     LOG = logging.getLogger("programs.operator")
@@ -30,12 +33,14 @@ class OperatorApp(Application):
         description: str,
         commands: Mapping[str, str],
         *,
-        aliases: Mapping[str, str] = MappingProxyType({}),
+        words: Mapping[str, Words] = MappingProxyType({}),
         error_code: int | None = None,
         stdout: TextIO | None = None,
         stderr: TextIO | None = None,
     ) -> None:
         self._error_code = error_code
+        self._words = words
+        aliases = {name: meant.command for name, meant in words.items()}
         super().__init__(
             program, description, commands, aliases=aliases, stdout=stdout, stderr=stderr
         )
@@ -89,6 +94,11 @@ class OperatorApp(Application):
             self._error = error
             raise
         logging.getLogger().setLevel(LEVELS.get(options.verbose_level, logging.DEBUG))
+
+    def run_subcommand(self, argv: list[str]) -> int:
+        options = self.options
+        options.verbose_level = nova_words.level_of(argv, options.verbose_level)
+        return super().run_subcommand(nova_words.translated(argv, self._words))
 
     def run(self, argv: list[str]) -> int:
         try:

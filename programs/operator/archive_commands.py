@@ -4,6 +4,7 @@ import argparse
 import collections
 import functools
 import re
+import time
 from abc import abstractmethod
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -12,6 +13,7 @@ from typing import Any
 from oslo_config import cfg
 
 from armillary import exception
+from armillary.db import Database
 from conductor.common.cell_db import shadow_tables
 from conductor.common.cell_db.shadow_tables import Counts
 from programs.application import WithOptions
@@ -70,6 +72,12 @@ class _CellsCommand(WithOptions):
         """Return the maximum number of instances per database; None: all."""
         return None
 
+    def pause(self, parsed_args: argparse.Namespace) -> None:
+        """Wait between two batches."""
+
+    def finish(self, database: Database, parsed_args: argparse.Namespace) -> None:
+        """Do what remains in a database whose batches are done."""
+
     def _work_on(self, known: Known, parsed_args: argparse.Namespace) -> int:
         """Process all batches of one database and report them; return the number of instances."""
         database = known.open(self.app.conf)
@@ -85,6 +93,8 @@ class _CellsCommand(WithOptions):
                     counts.update(batch)
                     if batch.get("instances", 0) < size:
                         break
+                    self.pause(parsed_args)
+                self.finish(database, parsed_args)
             finally:
                 self._say(known, counts)
         finally:
@@ -120,12 +130,28 @@ class DbArchive(_CellsCommand):
             help="move instances deleted before this time: 2030-01-31 or 2030-01-31T12:00, in "
                 "UTC unless it has a time zone, at least an hour ago; default: an hour ago",
         )  # fmt: skip
+        parser.add_argument(
+            "--purge", action="store_true", help="then remove all archived instances permanently"
+        )
+        parser.add_argument(
+            "--sleep", metavar="SECONDS", type=float, default=0.0,
+            help="pause between transactions (default: %(default)g)",
+        )  # fmt: skip
         many = parser.add_mutually_exclusive_group()
         many.add_argument(
             "--max-rows", metavar="NUMBER", type=_rows, default=ROWS_DEFAULT,
             help="maximum number of instances to move per database (default: %(default)s)",
         )  # fmt: skip
         many.add_argument("--until-complete", action="store_true", help="move all instances")
+
+    def finish(self, database: Database, parsed_args: argparse.Namespace) -> None:
+        if parsed_args.purge:
+            purge = functools.partial(shadow_tables.purge, deleted_before=None, limit=BATCH_SIZE)
+            while database.run_in_writer(purge).get("instances", 0):
+                pass
+
+    def pause(self, parsed_args: argparse.Namespace) -> None:
+        time.sleep(max(0.0, parsed_args.sleep))
 
     def limit(self, parsed_args: argparse.Namespace) -> int | None:
         return None if parsed_args.until_complete else parsed_args.max_rows

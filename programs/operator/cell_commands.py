@@ -9,7 +9,7 @@ from armillary.context import admin_context
 from conductor.super_conductor.db import cells
 from conductor.super_conductor.hosts import discovery
 from conductor.super_conductor.hosts.cells import Cells
-from objects.cell_mapping import CellMapping
+from objects.cell_mapping import CELL0_UUID, CellMapping
 from programs.bus_factory import bus_maker
 from programs.operator.transport_records import (
     CreateRecord,
@@ -53,9 +53,13 @@ class CellCreate(CreateRecord):
 
 
 class CellList(ListRecords):
-    """List the cells; passwords are masked."""
+    """List the cells, first cell0, which keeps servers for which no host was found."""
 
     kind = CELLS
+
+    def take_action(self, parsed_args: Namespace) -> tuple[Any, Any]:
+        columns, rows = super().take_action(parsed_args)
+        return columns, [(CELL0_UUID, "cell0", False, "none:///"), *rows]
 
 
 class CellUpdate(UpdateRecord):
@@ -81,7 +85,7 @@ class CellDelete(RemoveRecord):
     force_help = "also remove mappings of hosts and deleted servers"
 
 
-class _AskCells(RecordCommand):
+class AskCells(RecordCommand):
     """Common part of commands that also ask cells."""
 
     kind = CELLS
@@ -101,11 +105,19 @@ class _AskCells(RecordCommand):
             return cells.get_cell(session, cell).uuid
 
 
-class CellDiscoverHosts(_AskCells, Lister):
+class CellDiscoverHosts(AskCells, Lister):
     """Map new hosts to their cells; the super conductor also does this periodically."""
 
     def add_options(self, parser: ArgumentParser) -> None:
         parser.add_argument("--cell", help="only this cell (UUID or name)")
+        parser.add_argument(
+            "--strict", action="store_true", help="end with 1 if no new host was found"
+        )
+
+    def run(self, parsed_args: Namespace) -> int:
+        self._found_any = True
+        super().run(parsed_args)
+        return int(parsed_args.strict and not self._found_any)
 
     def take_action(self, parsed_args: Namespace) -> tuple[Any, Any]:
         with self.open_cells() as links:
@@ -116,10 +128,11 @@ class CellDiscoverHosts(_AskCells, Lister):
         for name in found.down_cells:
             self.app.stderr.write(f"cell {name} does not answer; its hosts are skipped\n")
         rows = [(host, cell) for cell, hosts in found.new_hosts.items() for host in hosts]
+        self._found_any = bool(rows)
         return ("Host", "Cell"), sorted(rows)
 
 
-class CellMapInstances(_AskCells):
+class CellMapInstances(AskCells):
     """Map a cell's servers that have no mapping, such as those of a migrated cell."""
 
     def add_options(self, parser: ArgumentParser) -> None:
@@ -131,7 +144,7 @@ class CellMapInstances(_AskCells):
         self.app.stdout.write(f"Servers mapped: {count}\n")
 
 
-class CellHostRequests(_AskCells, Lister):
+class CellHostRequests(AskCells, Lister):
     """List the hosts that agents asked for and were refused until an operator approves them."""
 
     def add_options(self, parser: ArgumentParser) -> None:
@@ -150,7 +163,7 @@ class CellHostRequests(_AskCells, Lister):
         return ("Host", "Agent that asked", "Agent that has it", "Since"), rows
 
 
-class CellApproveHost(_AskCells):
+class CellApproveHost(AskCells):
     """Give a host to an agent: a new host, or one of another agent.
 
     Stop the other agent first. Only needed where agents sign, for hosts that the enrolment of the
@@ -172,7 +185,7 @@ class CellApproveHost(_AskCells):
         self.app.stdout.write(f"Host {host} belongs to agent {agent}\n")
 
 
-class CellReleaseHost(_AskCells):
+class CellReleaseHost(AskCells):
     """Let another agent have a host: the next one whose key is enrolled or approved for it."""
 
     def add_options(self, parser: ArgumentParser) -> None:

@@ -59,3 +59,16 @@ class DbVersion(_DatabaseCommand, Lister):
                 )
             )
         return ("Database", "Version", "Needed"), rows
+
+
+class DbOnlineDataMigrations(WithOptions):
+    """Migrate data in small batches while the services run; this release has nothing to migrate."""
+
+    app: Any
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("--max-count", metavar="N", type=int, help="maximum number of rows")
+
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        self.app.stdout.write("This release has no online data migrations.\n")
+        return 0

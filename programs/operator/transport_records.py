@@ -15,6 +15,7 @@ from objects.zones.child_zone import ChildZone
 from programs.application import WithOptions
 from programs.operator.databases import open_api
 from programs.output import Lister, ShowOne
+from rpc import broker_check
 
 COLUMNS = ("UUID", "Name", "Disabled", "Transport URL")
 
@@ -47,6 +48,15 @@ class RecordCommand(WithOptions):
     def database(self) -> Database:
         return open_api(self.app.conf)
 
+    def verify(self, transport_url: str, parsed_args: Namespace) -> None:
+        """Check a URL before it is stored: a bad one would be tried by all services.
+
+        Raises Invalid for a malformed one, and BrokerRefused unless ``--no-verify`` is given.
+        """
+        broker_check.check_url(self.app.conf, transport_url)
+        if not parsed_args.no_verify:
+            broker_check.try_broker(self.app.conf, transport_url)
+
 
 class CreateRecord(RecordCommand, ShowOne):
     """Create a record."""
@@ -64,8 +74,13 @@ class CreateRecord(RecordCommand, ShowOne):
         parser.add_argument(
             "--if-missing", action="store_true", help="succeed if it already exists"
         )
+        add_no_verify(parser)
 
     def take_action(self, parsed_args: Namespace) -> tuple[Any, Any]:
+        present = self._find(parsed_args.name) if parsed_args.if_missing else None
+        if present is not None:
+            return COLUMNS, row_of(present)
+        self.verify(parsed_args.transport_url, parsed_args)
         try:
             with self.database.writer() as session:
                 record = self.create(
@@ -77,11 +92,18 @@ class CreateRecord(RecordCommand, ShowOne):
                     now=datetime.now(UTC),
                 )
         except exception.Exists:
-            if not parsed_args.if_missing:
+            present = self._find(parsed_args.name) if parsed_args.if_missing else None
+            if present is None:
                 raise
+            record = present
+        return COLUMNS, row_of(record)
+
+    def _find(self, wanted: str) -> TransportRecord | None:
+        try:
             with self.database.reader() as session:
-                record = self.kind.get(session, parsed_args.name)
-        return COLUMNS, _row(record)
+                return self.kind.get(session, wanted)
+        except exception.NotFound:
+            return None
 
     def create(self, session: Any, parsed_args: Namespace, **values: Any) -> TransportRecord:
         """Create the record. Raises ``exception.Exists``."""
@@ -93,7 +115,7 @@ class ListRecords(RecordCommand, Lister):
 
     def take_action(self, parsed_args: Namespace) -> tuple[Any, Any]:
         with self.database.reader() as session:
-            return COLUMNS, [_row(record) for record in self.kind.list_all(session)]
+            return COLUMNS, [row_of(record) for record in self.kind.list_all(session)]
 
 
 class UpdateRecord(RecordCommand, ShowOne):
@@ -118,6 +140,7 @@ class UpdateRecord(RecordCommand, ShowOne):
             const=False,
             help="accept new servers again",
         )
+        add_no_verify(parser)
 
     def take_action(self, parsed_args: Namespace) -> tuple[Any, Any]:
         given = {name: getattr(parsed_args, name) for name in self.changes}
@@ -127,9 +150,11 @@ class UpdateRecord(RecordCommand, ShowOne):
             raise exception.Invalid(
                 reason=f"nothing to change: give {', '.join(options)}, --disable or --enable"
             )
+        if "transport_url" in values:
+            self.verify(values["transport_url"], parsed_args)
         with self.database.writer() as session:
             record = self.kind.update(session, parsed_args.wanted, values, now=datetime.now(UTC))
-        return COLUMNS, _row(record)
+        return COLUMNS, row_of(record)
 
 
 class RemoveRecord(RecordCommand):
@@ -154,6 +179,12 @@ class RemoveRecord(RecordCommand):
         return 0
 
 
-def _row(record: TransportRecord) -> tuple[Any, ...]:
+def add_no_verify(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--no-verify", action="store_true", help="do not connect to the broker to try the URL"
+    )
+
+
+def row_of(record: TransportRecord) -> tuple[Any, ...]:
     url = mask_passwords(record.transport_url)
     return record.uuid, record.name, record.disabled, url

@@ -93,6 +93,8 @@ class Cells:
     def __init__(self, conf: cfg.ConfigOpts, database: Database, make_bus: MakeBus) -> None:
         self._conf = conf
         self._database = database
+        self._unusable: dict[str, str] = {}
+        """Cell -> its transport URL that was logged as unusable."""
         self._links = Links[CellMapping, _Link](
             lambda cell: _Link(conf, cell, make_bus(cell.transport_url, cell.uuid))
         )
@@ -112,7 +114,7 @@ class Cells:
         """
         with self._database.reader() as session:
             cell = cells_db.get_cell(session, cell_uuid)
-        return self._links.to(cell).ask(question)
+        return self._link_to(cell).ask(question)
 
     def call(self, cell_uuid: str, question: Question[T]) -> T:
         """Return one cell's answer; wait at most ``[conductor] cell_timeout_seconds`` for it."""
@@ -128,13 +130,13 @@ class Cells:
         ``SILENT_TIMEOUT_SECONDS`` until it answers again, so that lists stay quick while a cell is
         down.
         """
-        links = [self._links.to(cell) for cell in (self.list_cells() if among is None else among)]
+        links, down_cells = self._links_to(self.list_cells() if among is None else among)
+        answers: Answers[T] = Answers({}, down_cells)
         now = time.monotonic()
         deadline = now + self._timeout_seconds
         short = min(deadline, now + SILENT_TIMEOUT_SECONDS)
         silent = {link for link in links if link.is_silent}
         asked = [(link, self._try_to_ask(link, question)) for link in links]
-        answers: Answers[T] = Answers({}, [])
         for link, waiting in asked:
             try:
                 if waiting is None:
@@ -148,6 +150,26 @@ class Cells:
                 link.unavailable(f"{type(error).__name__}: {error}")
                 answers.down_cells.append(link.cell.name)
         return answers
+
+    def _link_to(self, cell: CellMapping) -> _Link:
+        """Return the link to a cell. Raises CellUnavailable if its URL is of no use."""
+        try:
+            return self._links.to(cell)
+        except exception.ConfigurationError as error:
+            if self._unusable.get(cell.uuid) != cell.transport_url:
+                LOG.error("Cell %s cannot be used: %s", cell.name, error.message)  # noqa: TRY400
+                self._unusable[cell.uuid] = cell.transport_url
+            raise exception.CellUnavailable(cell=cell.name, reason=error.message) from error
+
+    def _links_to(self, cells: Iterable[CellMapping]) -> tuple[list[_Link], list[str]]:
+        """Return the links to cells, and the names of cells that have none."""
+        links, down_cells = [], []
+        for cell in cells:
+            try:
+                links.append(self._link_to(cell))
+            except exception.CellUnavailable:
+                down_cells.append(cell.name)
+        return links, down_cells
 
     def close(self) -> None:
         """Close all connections."""

@@ -62,7 +62,11 @@ class ZoneLinks:
         """
         with self._database.reader() as session:
             zone = zones_db.get_zone(session, name)
-        return self._links.to(zone).ask(question)
+        try:
+            link = self._links.to(zone)
+        except exception.ConfigurationError as error:
+            raise exception.ZoneUnavailable(zone=name, reason=error.message) from error
+        return link.ask(question)
 
     def close(self) -> None:
         """Close all links."""

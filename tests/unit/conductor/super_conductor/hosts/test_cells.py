@@ -13,7 +13,8 @@ from armillary.db import Database
 from conductor.cell_conductor.interface import CellConductorAPI
 from conductor.super_conductor.db import cells as cells_db
 from conductor.super_conductor.hosts import cells as cells_module
-from conductor.super_conductor.hosts.cells import Cells
+from conductor.super_conductor.hosts.cells import Cells, _Link
+from objects.cell_mapping import CellMapping
 from tests.fixtures.control_plane import NOW, control_plane_conf
 from tests.fixtures.direct_bus import Breaker, DirectBus
 
@@ -215,3 +216,23 @@ def test_the_bus_of_a_deleted_cell_is_closed(
         cells_db.delete_cell(session, "cell2")
     assert [cell.name for cell in cells.list_cells()] == ["cell1"]
     assert made.closed == ["kombu+memory:////cell2"]
+
+
+def test_a_cell_that_cannot_be_reached_by_its_url_hurts_no_other(
+    api_database: Database, cells: Cells, made: Made, two: list[str]
+) -> None:
+    """It is named as one that does not answer, like a dead one."""
+    make_link = cells._links._make
+
+    def make(cell: CellMapping) -> _Link:
+        if cell.name == "bad":
+            raise exception.ConfigurationError(reason="transport_url is malformed")
+        return make_link(cell)
+
+    cells._links._make = make
+    with api_database.writer() as session:
+        bad = cells_db.create_cell(session, name="bad", transport_url="not a url", now=NOW).uuid
+    answers = cells.ask_all(lambda cell: "here")
+    assert (sorted(answers.by_cell), answers.down_cells) == (sorted(two), ["bad"])
+    with pytest.raises(exception.CellUnavailable, match="malformed"):
+        cells.call(bad, lambda cell: "here")
