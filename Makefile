@@ -113,11 +113,11 @@ conformance-serve-cmd: ## Print the command that serves our REST API to the harn
 	else program=$$(command -v $(REST)); fi; \
 	echo "exec $$program --host 127.0.0.1 --port {port} --state-dir {workdir} --config-file {conf}"
 
-FUZZERS = tests/conformance/test_fuzz.py tests/unit/rpc/test_fuzzed_messages.py tests/unit/api/test_fuzzed_bodies.py
+FUZZERS = tests/conformance/test_fuzz.py $(shell find tests/unit -name 'test_fuzzed_*.py' | sort)
 
 fuzz: SEED = $(shell date +%s)
 fuzz: CASES = 2000
-fuzz: $(TEST) ## Try CASES=2000 odd requests and messages a border, those of SEED=NUMBER: HTTP, signed messages, columns
+fuzz: $(TEST) ## Try CASES=2000 odd inputs a border, those of SEED=NUMBER: HTTP, messages, objects, specs, journals
 	ARMILLARY_FUZZ_SEED=$(SEED) ARMILLARY_FUZZ_CASES=$(CASES) $(PYTEST) --run-minutes-max 240 $(FUZZERS)
 
 SEED       ?= 1

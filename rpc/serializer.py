@@ -19,7 +19,7 @@ DEPTH_MAX = 64
 
 _MALFORMED = (
     ovo_exception.UnsupportedObjectError, LookupError, TypeError, ValueError, AttributeError,
-    RecursionError,
+    OverflowError, RecursionError,
 )  # fmt: skip
 """What making an object of wrong fields may raise."""
 _NAME = ArmillaryObject.primitive_key("name")

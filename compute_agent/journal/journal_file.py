@@ -41,6 +41,7 @@ class JournalFile:
             self._lock_file()
             self._connection = self._connect()
             self._serial = self._last_serial(self._connection)
+            self._read_all(self._connection.cursor())
         except exception.ArmillaryError:
             self.close()
             raise
@@ -123,6 +124,9 @@ class JournalFile:
             connection.close()
             raise
         return connection
+
+    def _read_all(self, cursor: sqlite3.Cursor) -> None:
+        """Read each row: SQLite's check says nothing of what rows mean. May raise anything."""
 
     def _last_serial(self, connection: sqlite3.Connection) -> int:
         return int(connection.execute("SELECT coalesce(max(serial), 0) FROM fences").fetchone()[0])

@@ -171,6 +171,17 @@ class JournalRows(JournalFile):
             (host, uuid),
         )
 
+    def _read_all(self, cursor: sqlite3.Cursor) -> None:
+        self.list_in(cursor, None, tuple(State))
+        for texts in cursor.execute("SELECT instance, request_spec FROM instances").fetchall():
+            for text in filter(None, texts):
+                self.read_object(text)
+        for kind, result in cursor.execute("SELECT kind, result FROM outbox").fetchall():
+            Kind(kind)
+            Result.from_text(result)
+        for (body,) in cursor.execute("SELECT body FROM commands").fetchall():
+            json.loads(body)
+
     def read_object(self, text: str) -> Any:
         """Return a deserialised object. Raises JournalCorrupt."""
         try:

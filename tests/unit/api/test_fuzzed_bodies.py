@@ -1,4 +1,4 @@
-"""Odd bodies at the Compute API: every one is answered, and none with a server error."""
+"""Odd bodies at the HTTP APIs: every one is answered, and none with a server error."""
 
 from __future__ import annotations
 
@@ -17,6 +17,18 @@ SPECS = {
         "hw:mem_page_size": "2MB",
     }
 }
+SERVER = {
+    "server": {
+        "name": "s", "flavorRef": "1", "imageRef": "i", "networks": "none", "metadata": {"a": "b"},
+        "min_count": 1, "tags": ["t"], "key_name": "k", "user_data": "YQ==",
+    },
+    "OS-SCH-HNT:scheduler_hints": {
+        "group": "5f3a4b1e-0000-4000-8000-000000000001",
+        "same_host": ["5f3a4b1e-0000-4000-8000-000000000002"],
+        "build_near_host_ip": "10.0.0.1", "cidr": "/24",
+        "query": '["and", [">=", "$free_ram_mb", 1024]]',
+    },
+}  # fmt: skip
 AGGREGATE = {"aggregate": {"name": "a", "availability_zone": "z"}}
 
 
@@ -33,3 +45,8 @@ def test_odd_extra_specs_are_answered(api: Api, value: Any) -> None:
 @fuzzed(altered(AGGREGATE))
 def test_odd_aggregates_are_answered(api: Api, value: Any) -> None:
     assert api.post("/v2.1/os-aggregates", value).status_code < 500
+
+
+@fuzzed(altered(SERVER))
+def test_odd_servers_and_hints_are_answered(api: Api, value: Any) -> None:
+    assert api.post("/v2.1/servers", value).status_code < 500
