@@ -47,6 +47,10 @@ class Enforcer:
                 f"The policy file {conf.oslo_policy.policy_file} cannot be used: {reason}"
             ) from error
 
+    def names_in_file(self) -> set[str]:
+        """Return the names of the rules in the operator's file."""
+        return set(self._enforcer.file_rules)
+
     def authorize(self, rule: str, target: Mapping[str, Any], context: RequestContext) -> None:
         """Return if the rule allows it to ``context``, else raise ``PolicyNotAuthorized``.
 

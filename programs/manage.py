@@ -57,6 +57,7 @@ _PLACES = {
     "key list": "key_commands:KeyList",
     "key rotate": "key_commands:KeyRotate",
     "key revoke": "key_commands:KeyRevoke",
+    "nova import-config": "nova.import_config:NovaImportConfig",
     "placement audit": "placement_commands:PlacementAudit",
     "placement heal-allocations": "placement_heal:PlacementHealAllocations",
     "placement adopt-providers": "placement_adopt:PlacementAdoptProviders",
@@ -74,8 +75,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def make_app(stdout: TextIO | None = None, stderr: TextIO | None = None) -> OperatorApp:
     """Return the application with its table of commands; the caller has bootstrapped."""
-    from programs.operator import nova_words
     from programs.operator.application import OperatorApp
+    from programs.operator.nova import words as nova_words
 
     return OperatorApp(
         PROGRAM, DESCRIPTION, COMMANDS, words=nova_words.MANAGE, stdout=stdout, stderr=stderr

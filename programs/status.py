@@ -29,8 +29,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def make_app(stdout: TextIO | None = None, stderr: TextIO | None = None) -> OperatorApp:
-    from programs.operator import nova_words
     from programs.operator.application import OperatorApp
+    from programs.operator.nova import words as nova_words
 
     return OperatorApp(
         PROGRAM,

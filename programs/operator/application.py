@@ -11,8 +11,8 @@ from oslo_config import cfg
 from armillary import exception
 from programs import EXIT_CONFIGURATION
 from programs.application import EXIT_FAILED, Application
-from programs.operator import nova_words
-from programs.operator.nova_words import Words
+from programs.operator.nova import words as nova_words
+from programs.operator.nova.words import Words
 
 # index: number of -v options plus one; -q is 0
 LEVELS = {0: logging.ERROR, 1: logging.WARNING, 2: logging.INFO}

@@ -1,7 +1,5 @@
 """Checks of ``armillary-status upgrade-check``, each a function of the configuration."""
 
-import dataclasses
-import enum
 import time
 from collections.abc import Callable, Sequence
 
@@ -16,32 +14,19 @@ from conductor.super_conductor.hosts.cells import Cells
 from objects.cell_mapping import CELL0_UUID
 from objects.hosts.service import Service
 from programs.bus_factory import bus_maker
+from programs.operator.check_results import NOT_HERE, SUCCESS, Code, Result
 from programs.operator.databases import API, CELL0, chosen, is_configured, open_api
-
-
-class Code(enum.IntEnum):
-    """Result of a check; the highest of all is the exit code."""
-
-    SUCCESS = 0
-    WARNING = 1
-    FAILURE = 2
-
-
-@dataclasses.dataclass(frozen=True)
-class Result:
-    """Outcome of a check, with what to do unless it succeeded."""
-
-    code: Code
-    details: str = ""
-
+from programs.operator.service_checks import (
+    check_brokers,
+    check_configuration,
+    check_policies,
+    check_top_services,
+)
 
 Check = Callable[[cfg.ConfigOpts], Result]
 
 NAMED_MAX = 20
 """Maximum number of services named in one line."""
-
-_SUCCESS = Result(Code.SUCCESS)
-_NOT_HERE = Result(Code.SUCCESS, "not checked: no [api_database] connection is configured here")
 
 
 def check_schemas(conf: cfg.ConfigOpts) -> Result:
@@ -54,13 +39,13 @@ def check_schemas(conf: cfg.ConfigOpts) -> Result:
             behind.append(f"{known.name} has {current or 'no tables'}, needs {head}")
     if behind:
         return Result(Code.FAILURE, f"{'; '.join(behind)}. Run armillary-manage db sync")
-    return _SUCCESS
+    return SUCCESS
 
 
 def check_cells(conf: cfg.ConfigOpts) -> Result:
     """Check whether there is an enabled cell with hosts."""
     if not is_configured(conf, API):
-        return _NOT_HERE
+        return NOT_HERE
     with open_api(conf).reader() as session:
         found = cells.list_cells(session)
         hosts = host_mappings.list_host_mappings(session)
@@ -70,13 +55,13 @@ def check_cells(conf: cfg.ConfigOpts) -> Result:
         return Result(Code.WARNING, "All cells are disabled: no server can be created")
     if not hosts:
         return Result(Code.WARNING, "No host is mapped to any cell: start armillary-compute")
-    return _SUCCESS
+    return SUCCESS
 
 
 def check_services(conf: cfg.ConfigOpts) -> Result:
     """Check whether every cell answers and all its hosts are mapped."""
     if not is_configured(conf, API):
-        return _NOT_HERE
+        return NOT_HERE
     services, down_cells = _cell_services(conf)
     with open_api(conf).reader() as session:
         mapped = {mapping.host for mapping in host_mappings.list_host_mappings(session)}
@@ -89,13 +74,13 @@ def check_services(conf: cfg.ConfigOpts) -> Result:
             f"hosts without a cell mapping: {', '.join(unmapped)}; run armillary-manage "
             "cell discover-hosts"
         )
-    return Result(Code.WARNING, "; ".join(problems)) if problems else _SUCCESS
+    return Result(Code.WARNING, "; ".join(problems)) if problems else SUCCESS
 
 
 def check_versions(conf: cfg.ConfigOpts) -> Result:
     """Compare the version of every service that has a record with this release."""
     if not is_configured(conf, API):
-        return _NOT_HERE
+        return NOT_HERE
     services = [*_cell_services(conf)[0], *_top_services(conf)]
     too_old = [s for s in services if s.version < OLDEST_SUPPORTED]
     if too_old:
@@ -117,7 +102,7 @@ def check_versions(conf: cfg.ConfigOpts) -> Result:
         )
     if newer:
         problems.append(f"services of a newer release than this program's: {_named(newer)}")
-    return Result(Code.WARNING, "; ".join(problems)) if problems else _SUCCESS
+    return Result(Code.WARNING, "; ".join(problems)) if problems else SUCCESS
 
 
 def _cell_services(conf: cfg.ConfigOpts) -> tuple[list[Service], list[str]]:
@@ -148,8 +133,12 @@ def _named(services: Sequence[Service]) -> str:
 
 
 CHECKS: tuple[tuple[str, Check], ...] = (
+    ("Configuration", check_configuration),
+    ("Policies", check_policies),
+    ("Brokers", check_brokers),
     ("Database schemas", check_schemas),
     ("Cells", check_cells),
+    ("Central services", check_top_services),
     ("Services", check_services),
     ("Service versions", check_versions),
 )

@@ -19,7 +19,8 @@ from conductor.common.cell_db import unfinished as cell
 from conductor.common.unfinished_work import Group, Source, Work
 from conductor.super_conductor.db import unfinished as api
 from programs.application import WithOptions
-from programs.operator.checks import CHECKS, Code, run_check
+from programs.operator.check_results import Code
+from programs.operator.checks import CHECKS, run_check
 from programs.operator.databases import API, DATABASES, Known, is_configured
 from programs.output import Lister
 

@@ -5,7 +5,7 @@ import ssl
 import amqp
 
 from armillary.db import Database
-from programs.operator.checks import Result
+from programs.operator.check_results import Result
 from programs.operator.security.inspected import (
     CELL_CONDUCTOR,
     COMPUTE,

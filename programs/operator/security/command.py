@@ -5,7 +5,7 @@ import time
 from typing import Any
 
 from armillary import exception
-from programs.operator.checks import Code, Result
+from programs.operator.check_results import Code, Result
 from programs.operator.security import accounts, files, services
 from programs.operator.security.inspected import ROLES, Check, Inspected, register_options, roles_of
 from programs.output import Lister

@@ -10,7 +10,7 @@ import yaml
 from cryptography import x509
 
 from armillary import exception
-from programs.operator.checks import Result
+from programs.operator.check_results import Result
 from programs.operator.security.inspected import (
     API,
     PLACEMENT,

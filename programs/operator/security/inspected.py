@@ -10,7 +10,7 @@ from oslo_config import cfg
 from oslo_middleware import cors
 from oslo_policy import opts as policy_options
 
-from programs.operator.checks import Code, Result
+from programs.operator.check_results import Code, Result
 from programs.operator.databases import API as API_DATABASE
 from programs.operator.databases import CELL0, DATABASES, Known, is_configured
 from rpc.transport import register_options as register_messaging_options

@@ -4,7 +4,7 @@ import ipaddress
 
 from armillary.http.server import is_loopback
 from armillary.http.trusted_hosts import UNAUTHENTICATED
-from programs.operator.checks import Code, Result
+from programs.operator.check_results import Code, Result
 from programs.operator.security.inspected import (
     API,
     COMPUTE,

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import uuid
 from pathlib import Path
 
 import pytest
+from oslo_config import cfg
 
 from armillary.db import Database
 from conductor.common.cell_db.services import record_heartbeat
+from programs.bus_factory import bus_maker
+from programs.operator import service_checks
+from rpc.signing import place
+from scheduler.interface import SchedulerAPI
 from tests import builders
 from tests.fixtures.databases import newest_version
+from tests.fixtures.interfaces import an_rpc_server
 from tests.fixtures.made_up_releases import NEW, OLD
 from tests.unit.programs.operator.conftest import CellConductor, Ended, Run, register
 
@@ -28,9 +35,83 @@ def test_a_complete_deployment_ends_with_0(
     """Tables, a cell, a mapped host, services of this release."""
     cell_conductor.add_host("host1")
     run_manage("cell", "discover-hosts")
-    ended = run_status("upgrade-check", "-f", "json")
+    ended = run_status("upgrade", "check", "-f", "json")
     assert ended.code == 0
     assert {row["Result"] for row in ended.json} == {"Success"}
+
+
+TOP = "Central services"
+
+
+@pytest.fixture
+def with_broker(conf_file: Path) -> str:
+    """Have a top broker in the configuration; return its URL."""
+    url = f"kombu+memory:////{uuid.uuid4()}"
+    text = conf_file.read_text()
+    conf_file.write_text(text.replace("[DEFAULT]\n", f"[DEFAULT]\ntransport_url = {url}\n"))
+    return url
+
+
+@pytest.mark.usefixtures("cell_conductor")
+def test_services_that_do_not_answer_are_a_failure(
+    run_status: Run, with_broker: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each that is missing is named, and only these."""
+    monkeypatch.setattr(service_checks, "PING_SECONDS", 0.5)
+    bus = bus_maker(cfg.CONF, "armillary-scheduler")(with_broker, place.TOP)
+    server = an_rpc_server(bus, SchedulerAPI, "host", object())
+    server.start()
+    ended = run_status("upgrade-check", "-f", "json")
+    server.stop()
+    server.wait()
+    bus.close()
+    result, text = details(ended, TOP)
+    assert (ended.code, result) == (2, "Failure")
+    assert "no super conductor answers" in text
+    assert "no placement answers" in text
+    assert "no scheduler" not in text
+
+
+def test_brokers_that_cannot_be_used_are_a_failure(run_status: Run, api_database: Database) -> None:
+    """A cell's, too; the password is not shown."""
+    register(api_database, "gone", "rabbit://u:geheim@127.0.0.1:1/c")
+    register(api_database, "bad", "not a url")
+    ended = run_status("upgrade-check", "-f", "json")
+    result, text = details(ended, "Brokers")
+    assert result == "Failure"
+    assert "cell gone: No connection to rabbit://u:***@127.0.0.1:1/c" in text
+    assert "cell bad: " in text
+    assert "geheim" not in ended.out + ended.err
+
+
+@pytest.mark.parametrize(
+    ("rules", "result", "text"),
+    [
+        ('"compute:servers:creat": "role:admin"', "Warning", "compute:servers:creat"),
+        ('"own": "role:admin"', "Success", ""),
+        ('"own": [[', "Failure", "cannot be used"),
+    ],
+)
+@pytest.mark.usefixtures("api_database")
+def test_policies_are_read(
+    rules: str, result: str, text: str, run_status: Run, conf_file: Path, tmp_path: Path
+) -> None:
+    """As a service would read them."""
+    policy = tmp_path / "policy.yaml"
+    policy.write_text(f"{rules}\n")
+    with conf_file.open("a") as file:
+        file.write(f"[oslo_policy]\npolicy_file = {policy}\n")
+    found = details(run_status("upgrade-check", "-f", "json"), "Policies")
+    assert (found[0], text in found[1]) == (result, True), found
+
+
+@pytest.mark.usefixtures("api_database")
+def test_misspelt_options_are_a_warning(run_status: Run, conf_file: Path) -> None:
+    """Services ignore them."""
+    with conf_file.open("a") as file:
+        file.write("[scheduler]\nmax_atempts = 3\n")
+    result, text = details(run_status("upgrade-check", "-f", "json"), "Configuration")
+    assert (result, "Unknown option [scheduler] max_atempts" in text) == ("Warning", True)
 
 
 def test_missing_tables_end_with_2(run_status: Run) -> None:

@@ -9,8 +9,8 @@ import pytest
 
 from armillary.db import Database
 from programs import manage, status
-from programs.operator import nova_words
-from programs.operator.nova_words import translated
+from programs.operator.nova import words as nova_words
+from programs.operator.nova.words import translated
 from tests.unit.programs.operator.conftest import CELL_UUID, CellConductor, Run
 
 UUID = "7a16f6c5-c511-4e7b-91ab-0b7a9960c74d"

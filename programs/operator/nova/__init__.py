@@ -1,0 +1,1 @@
+"""Translation of commands and configuration files from Nova."""

@@ -1,0 +1,227 @@
+"""Translation of a nova.conf: each option is kept, renamed, dropped or left to a person."""
+
+import dataclasses
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from enum import StrEnum
+from importlib.metadata import entry_points
+from pathlib import Path
+
+from oslo_config import cfg
+
+from armillary import exception
+from armillary.conf import loader, option_modules
+from armillary.masking import mask_passwords
+from programs.operator.nova import options as known
+from programs.operator.nova.options import Name
+
+ALL_FILTERS = "all_filters"
+NOVA_ALL_FILTERS = frozenset(
+    {"nova.scheduler.filters.all_filters", "nova.scheduler.filters.standard_filters", ALL_FILTERS}
+)
+NOVA = "nova."
+ALL_WEIGHERS = "nova.scheduler.weights.all_weighers"
+DRIVERS = {"libvirt.LibvirtDriver": "libvirt", "fake.FakeDriver": "simulated"}
+STRAY_GUESTS = {"reap": "destroy", "shutdown": "destroy", "log": "keep", "noop": "keep"}
+PLUGINS: Mapping[Name, str] = {
+    ("filter_scheduler", "available_filters"): "armillary.scheduler.filters",
+    ("filter_scheduler", "enabled_filters"): "armillary.scheduler.filters",
+    ("filter_scheduler", "weight_classes"): "armillary.scheduler.weighers",
+}
+
+
+class Outcome(StrEnum):
+    """What became of an option."""
+
+    KEPT = "kept"
+    RENAMED = "renamed"
+    DROPPED = "dropped"
+    DECIDE = "decide"
+
+
+@dataclasses.dataclass(frozen=True)
+class Translated:
+    """One option of the file, and what became of it."""
+
+    name: Name
+    outcome: Outcome
+    ours: Name | None = None
+    values: tuple[str, ...] = ()
+    reason: str = ""
+
+    def line(self) -> str:
+        """Return the line of the report; passwords are masked."""
+        text = f"{self.outcome}: {_shown(self.name)}"
+        if self.ours is not None and self.outcome in (Outcome.KEPT, Outcome.RENAMED):
+            value = mask_passwords(", ".join(self.values))
+            text += f" -> {_shown(self.ours)} = {'***' if _is_secret(self.ours) else value}"
+        return f"{text}: {self.reason}" if self.reason else text
+
+
+class _Undecided(Exception):
+    """A value that has no certain counterpart; the argument says why."""
+
+
+def read(path: Path) -> dict[str, dict[str, list[str]]]:
+    """Return group -> option -> values of a file. Raises Invalid if it cannot be read."""
+    sections: dict[str, dict[str, list[str]]] = {}
+    try:
+        cfg.ConfigParser(str(path), sections).parse()
+    except (OSError, UnicodeError, cfg.ParseError, cfg.ConfigFileParseError) as error:
+        raise exception.Invalid(reason=f"{path} cannot be read as nova.conf: {error}") from error
+    return sections
+
+
+def translate(sections: Mapping[str, Mapping[str, Sequence[str]]]) -> list[Translated]:
+    """Return what becomes of each option, in the order of the file."""
+    ours = _own_options()
+    found = [
+        _translate((group, name.replace("-", "_")), tuple(values), ours)
+        for group, options in sections.items()
+        for name, values in options.items()
+    ]
+    kept = {one.ours for one in found if one.outcome is Outcome.KEPT}
+    return [
+        dataclasses.replace(
+            one, outcome=Outcome.DROPPED, reason=f"{_shown(one.ours)} is in the file, too"
+        )
+        if one.ours is not None and one.outcome is Outcome.RENAMED and one.ours in kept
+        else one
+        for one in found
+    ]
+
+
+def lines_of(translated: Sequence[Translated]) -> Iterator[str]:
+    """Yield the lines of our file: the options by group, with what is left to decide."""
+    yield "# Translated from nova.conf by armillary-manage nova import-config."
+    undecided = [one for one in translated if one.outcome is Outcome.DECIDE]
+    if undecided:
+        yield "#"
+        yield "# To decide:"
+        yield from (f"# {_shown(one.name)}: {one.reason}" for one in undecided)
+    by_group: dict[str, dict[str, tuple[str, ...]]] = {}
+    for one in translated:
+        if one.ours is not None and one.outcome in (Outcome.KEPT, Outcome.RENAMED):
+            by_group.setdefault(one.ours[0], {})[one.ours[1]] = one.values
+    for group, found in by_group.items():
+        yield ""
+        yield f"[{group}]"
+        yield from (f"{name} = {value}" for name, values in found.items() for value in values)
+
+
+def mistake_in(text: str) -> str | None:
+    """Return why no service would start with this file, None if they would."""
+    with tempfile.NamedTemporaryFile("w", suffix=".conf") as file:  # for its owner alone
+        file.write(text)
+        file.flush()
+        try:
+            loader.read_files([file.name])
+        except exception.ConfigurationError as error:
+            return error.message.replace(f"{file.name}: ", "")
+    return None
+
+
+def _translate(name: Name, values: tuple[str, ...], ours: Mapping[Name, cfg.Opt]) -> Translated:
+    if name in known.UNDECIDED:
+        return Translated(name, Outcome.DECIDE, reason=known.UNDECIDED[name])
+    if name in known.DROPPED:
+        return Translated(name, Outcome.DROPPED, reason=known.DROPPED[name])
+    meant = known.RENAMED.get(name, name)
+    if meant not in ours:
+        return _foreign(name, values)
+    try:
+        translated = _checked(meant, _converted(meant, values), ours[meant])
+    except _Undecided as error:
+        return Translated(name, Outcome.DECIDE, reason=str(error))
+    if not translated:
+        return Translated(name, Outcome.DROPPED, reason="it is our default")
+    return Translated(name, Outcome.KEPT if meant == name else Outcome.RENAMED, meant, translated)
+
+
+def _foreign(name: Name, values: tuple[str, ...]) -> Translated:
+    group, option = name
+    if group in known.LIBRARY_GROUPS or (group == "DEFAULT" and option in known.LIBRARY_OPTIONS):
+        return Translated(name, Outcome.KEPT, name, values)
+    reason = known.DROPPED_GROUPS.get(group, known.NO_REASON)
+    return Translated(name, Outcome.DROPPED, reason=reason)
+
+
+def _converted(name: Name, values: tuple[str, ...]) -> tuple[str, ...]:
+    """Return values as our option has them. Raises ``_Undecided``."""
+    if name in PLUGINS:
+        return _plugins(name, values)
+    last = values[-1].strip()
+    if name == ("compute", "driver"):
+        if last not in DRIVERS:
+            raise _Undecided(f"there is no driver for {last}: choose libvirt, process or simulated")
+        return (DRIVERS[last],)
+    if name == ("compute", "stray_guest_action"):
+        return (STRAY_GUESTS.get(last, last),)
+    if name == ("api", "auth_strategy"):
+        return ("noauth" if last.startswith("noauth") else last,)
+    if name == ("libvirt", "cpu_model"):
+        return (last.partition(",")[0],)
+    if name[1].endswith("_allocation_ratio") and _is_zero(last):
+        return ()  # in Nova, 0 means that it is not set
+    if name == ("conductor", "discover_hosts_interval_seconds") and last == "-1":
+        raise _Undecided("hosts are always discovered, every 10 s unless you set another interval")
+    return values
+
+
+def _plugins(name: Name, values: tuple[str, ...]) -> tuple[str, ...]:
+    """Return names of our filters or weighers; other classes stay paths, to be installed."""
+    own = {point.name for point in entry_points(group=PLUGINS[name])}
+    found, foreign = [], []
+    for path in (part.strip() for value in values for part in value.split(",")):
+        short = path.rpartition(".")[2]
+        if path in NOVA_ALL_FILTERS:
+            found.append(ALL_FILTERS)
+        elif path == ALL_WEIGHERS:
+            return ()
+        elif path and short in own and (path == short or path.startswith(NOVA)):
+            found.append(short)
+        elif path:
+            foreign.append(path)
+    if foreign:
+        raise _Undecided(
+            f"{', '.join(foreign)}: not part of Armillary. Install the package that has it and "
+            f"add it, or leave it out; the others: {', '.join(found) or 'none'}"
+        )
+    is_multiple = name[1] == "available_filters"
+    return tuple(found) if is_multiple else (", ".join(found),)
+
+
+def _checked(name: Name, values: tuple[str, ...], option: cfg.Opt) -> tuple[str, ...]:
+    """Return values that our option allows. Raises ``_Undecided`` for others."""
+    for value in values:
+        if "$" in value:
+            raise _Undecided(f"the value refers to another option: {value}")
+        try:
+            option.type(value)
+        except ValueError as error:
+            raise _Undecided(f"{_shown(name)} does not allow '{value}': {error}") from error
+    return values
+
+
+def _own_options() -> dict[Name, cfg.Opt]:
+    return {
+        (group, option.name): option
+        for module in option_modules()
+        for group, options in module.OPTIONS.items()
+        for option in options
+    }
+
+
+def _is_zero(text: str) -> bool:
+    try:
+        return float(text) == 0
+    except ValueError:
+        return False
+
+
+def _is_secret(name: Name) -> bool:
+    return any(word in name[1] for word in ("password", "secret", "token"))
+
+
+def _shown(name: Name) -> str:
+    return f"[{name[0]}] {name[1]}"

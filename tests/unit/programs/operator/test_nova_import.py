@@ -1,0 +1,116 @@
+"""Our configuration from a nova.conf: every option is named, and the result starts our services."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from armillary.conf import loader
+from programs.operator.nova.translation import NOVA_ALL_FILTERS, Outcome, translate
+from tests.unit.programs.operator.conftest import Run
+
+NOVA_CONF = """
+[DEFAULT]
+transport_url = rabbit://openstack:geheim@controller
+debug = true
+state_path = /var/lib/nova
+compute_driver = libvirt.LibvirtDriver
+scheduler_available_filters = nova.scheduler.filters.all_filters
+scheduler_default_filters = RetryFilter, RamFilter
+scheduler_max_attempts = 5
+cpu_allocation_ratio = 0.0
+ram_allocation_ratio = 1.5
+quota_instances = 30
+rpc_response_timeout = 180
+osapi-compute-workers = 3
+[filter_scheduler]
+enabled_filters = nova.scheduler.filters.compute_filter.ComputeFilter,SameHostFilter
+weight_classes = nova.scheduler.weights.all_weighers
+ram_weight_multiplier = -1.0
+[keystone_authtoken]
+password = geheim
+[neutron]
+auth_url = http://controller:5000
+[pci]
+passthrough_whitelist = {"vendor_id": "8086"}
+passthrough_whitelist = {"vendor_id": "10de"}
+"""
+
+
+@pytest.fixture
+def nova_conf(tmp_path: Path) -> Path:
+    path = tmp_path / "nova.conf"
+    path.write_text(NOVA_CONF)
+    return path
+
+
+def test_the_result_starts_our_services(run_manage: Run, nova_conf: Path, tmp_path: Path) -> None:
+    """With Nova's values in our options; only its owner may read the passwords in it."""
+    path = tmp_path / "ours.conf"
+    ended = run_manage("nova", "import-config", str(nova_conf), "--output", str(path))
+    assert ended.code == 3
+    conf, warnings = loader.read_files([str(path)])
+    assert warnings == []
+    assert conf.compute.driver == ["libvirt"]
+    assert conf.filter_scheduler.available_filters == ["all_filters"]
+    assert conf.filter_scheduler.enabled_filters == ["ComputeFilter", "SameHostFilter"]
+    assert conf.filter_scheduler.ram_weight_multiplier == -1.0
+    assert (conf.scheduler.max_attempts, conf.quota.instances) == (5, 30)
+    assert (conf.cpu_allocation_ratio, conf.ram_allocation_ratio) == (None, 1.5)
+    assert (conf.rpc.response_timeout_seconds, conf.api.workers) == (180, 3)
+    assert len(conf.pci.device_spec) == 2
+    assert path.stat().st_mode & 0o077 == 0
+
+
+def test_each_option_has_a_line(run_manage: Run, nova_conf: Path) -> None:
+    """What became of it and why; passwords are masked."""
+    ended = run_manage("nova", "import-config", str(nova_conf))
+    lines = ended.err.splitlines()
+    assert "dropped: [neutron] auth_url: Armillary does not use this service" in lines
+    assert "renamed: [DEFAULT] quota_instances -> [quota] instances = 30" in lines
+    assert any(line.startswith("decide: [DEFAULT] transport_url: ") for line in lines)
+    assert "scheduler_default_filters: [filter_scheduler] enabled_filters is in" in ended.err
+    assert "geheim" not in ended.err
+    assert lines[-1].startswith("18 options: ")
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "outcome", "text"),
+    [
+        ("scheduler_available_filters", "my.MyFilter", Outcome.DECIDE, "Install the package"),
+        ("max_instances_per_host", "many", Outcome.DECIDE, "does not allow 'many'"),
+        ("compute_driver", "vmwareapi.VMwareVCDriver", Outcome.DECIDE, "no driver for"),
+        ("instances_path", "$state_path/instances", Outcome.DECIDE, "refers to another option"),
+        ("vcpu_pin_set", "4-12", Outcome.DECIDE, "cpu_shared_set"),
+        ("running_deleted_instance_action", "reap", Outcome.RENAMED, "= destroy"),
+        ("auth_strategy", "noauth2", Outcome.RENAMED, "[api] auth_strategy = noauth"),
+        ("something", "else", Outcome.DROPPED, "no part of Armillary reads it"),
+    ],
+)  # fmt: skip
+def test_values_that_mean_something_else_are_not_kept(
+    option: str, value: str, outcome: Outcome, text: str
+) -> None:
+    """A wrong guess would be noticed too late."""
+    (one,) = translate({"DEFAULT": {option: [value]}})
+    assert (one.outcome, text in one.line()) == (outcome, True), one.line()
+
+
+@pytest.mark.parametrize("name", sorted(NOVA_ALL_FILTERS))
+def test_all_filters_of_nova_are_all_of_ours(name: str) -> None:
+    """Whatever path an old file has."""
+    (one,) = translate({"filter_scheduler": {"available_filters": [name]}})
+    assert one.values == ("all_filters",)
+
+
+@pytest.mark.parametrize("text", ["no section", "[DEFAULT\n", None])
+def test_a_file_that_is_none_is_refused(text: str | None, run_manage: Run, tmp_path: Path) -> None:
+    """In one line, and no file is overwritten."""
+    path = tmp_path / "other.conf"
+    if text is not None:
+        path.write_text(text)
+    ended = run_manage("nova", "import-config", str(path))
+    assert (ended.code, ended.err.count("\n")) == (1, 1)
+    path.write_text("[DEFAULT]\n")
+    again = run_manage("nova", "import-config", str(path), "--output", str(path))
+    assert (again.code, "exists" in again.err) == (1, True)
