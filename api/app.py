@@ -61,6 +61,7 @@ def make_app(
         image_store=ImageStore(conf),
         document=functools.cache(openapi.document),
         events=events,
+        images_per_project_max=conf.image.images_per_project_max,
     )
     return make_application(
         ROUTES,

@@ -28,6 +28,7 @@ class AppState(call.Site):
     link_prefix: str | None
     host_ids: HostIds
     image_store: ImageStore
+    images_per_project_max: int
     events: EventHub | None = None
 
 

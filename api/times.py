@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
+from typing import Any
+
+from armillary.http.validation import invalid
 
 
 def seconds(value: datetime | None) -> str | None:
@@ -13,6 +17,18 @@ def seconds(value: datetime | None) -> str | None:
 def microseconds(value: datetime | None) -> str | None:
     """Return a time as 2030-01-31T12:00:00.000000."""
     return None if value is None else f"{_utc(value):%Y-%m-%dT%H:%M:%S.%f}"
+
+
+def asked(query: Mapping[str, Any], name: str) -> datetime | None:
+    """Return the time in a query parameter, if it was given. Raises Invalid."""
+    text = query.get(name)
+    if text is None:
+        return None
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise invalid(name, text, "It must be a time such as 2030-01-31T12:00:00Z") from error
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
 def _utc(value: datetime) -> datetime:

@@ -84,6 +84,7 @@ class ComputeManager:
             name=agent,
             builds_per_host_max=lambda: conf.max_concurrent_builds,
             copies_per_host_max=lambda: conf.max_concurrent_live_migrations,
+            snapshots_per_host_max=lambda: conf.max_concurrent_snapshots,
         )
         self._outbox = Outbox(
             journal=self._journal,

@@ -36,6 +36,7 @@ TASK_STATES = (
     "resize_confirming", "resize_reverting", "migrating", "evacuating", "shelving",
     "shelving_offloading", "unshelving", "soft-deleting", "restoring",
     "pausing", "unpausing", "suspending", "resuming", "rescuing", "unrescuing",
+    "image_snapshot", "image_backup",
 )  # fmt: skip
 
 

@@ -9,7 +9,32 @@ VISIBILITIES = (PUBLIC, PRIVATE, SHARED, COMMUNITY)
 
 PENDING, ACCEPTED, REJECTED = "pending", "accepted", "rejected"
 
-QUEUED, ACTIVE, DEACTIVATED = "queued", "active", "deactivated"
+QUEUED, SAVING, ACTIVE, DEACTIVATED = "queued", "saving", "active", "deactivated"
+
+INSTANCE_UUID, IMAGE_TYPE, BACKUP_TYPE = "instance_uuid", "image_type", "backup_type"
+"""Properties of snapshots: the server, ``snapshot`` or ``backup``, and the kind of backup."""
+SNAPSHOT, BACKUP = "snapshot", "backup"
+
+
+@dataclass(frozen=True, slots=True)
+class StoredImage:
+    """Data that was written: its size and its digests, as hexadecimal digits."""
+
+    size_bytes: int
+    md5: str
+    sha512: str
+
+
+@dataclass(frozen=True, slots=True)
+class NewSnapshot:
+    """An image to make of a server; ``properties`` are added to those of the server's image.
+
+    Its owner may have ``of_owner_max`` images.
+    """
+
+    name: str
+    properties: dict[str, str]
+    of_owner_max: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,13 +6,14 @@ loads only its own service, which halves its start-up time and memory.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from oslo_config import cfg
 
-from armillary import exception, service_history
+from armillary import exception, private_files, service_history
 from armillary.http.server import HttpServer
 from armillary.http.tls import tls_files
 from armillary.http.trusted_hosts import guarded
@@ -190,6 +191,8 @@ def make_api(
     from programs.heartbeats import HeartbeatSender
     from rpc.version_caps import ConfiguredCap, OldestServices
 
+    with contextlib.suppress(OSError):  # an upload says what is wrong
+        private_files.make_directory(Path(conf.image.store_path))  # hosts that share it look for it
     bus = make_bus(top_url, TOP)  # first: it registers the messaging options
     events = _event_hub(conf, top_url)
     oldest = OldestServices()

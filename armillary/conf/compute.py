@@ -79,6 +79,13 @@ with the status ``queued`` and can be aborted meanwhile. 0 means no limit.
 """,
         ),
         cfg.IntOpt(
+            "max_concurrent_snapshots", default=5, min=0, mutable=True,
+            help="""
+Maximum number of snapshots that one host stores at the same time; further ones wait. 0 means no
+limit.
+""",
+        ),
+        cfg.IntOpt(
             "update_resources_interval", default=0, min=-1,
             help="""
 Seconds between two full reports of the hosts' resources and usage. 0 means 60 seconds, -1 turns

@@ -56,7 +56,7 @@ _OF_AGENTS = (
     "reserved_huge_pages", "cpu_allocation_ratio", "ram_allocation_ratio", "disk_allocation_ratio",
     "initial_cpu_allocation_ratio", "initial_ram_allocation_ratio",
     "initial_disk_allocation_ratio", "max_concurrent_builds", "max_concurrent_live_migrations",
-    "update_resources_interval", "compute_monitors",
+    "max_concurrent_snapshots", "update_resources_interval", "compute_monitors",
 )  # fmt: skip
 """Options of [DEFAULT] that only these read."""
 
@@ -95,6 +95,10 @@ OPTIONS: dict[tuple[str, str], Readers] = {
     ("compute", "packing_host_numa_cells_allocation_strategy"): (COMPUTE, SCHEDULER),
     ("cell", "uuid"): (COMPUTE, CONDUCTOR),
     ("pci", "alias"): (CONDUCTOR,),
+    **{
+        ("image", name): (API, COMPUTE)
+        for name in ("store_path", "size_bytes_max", "store_bytes_max")
+    },
     ("metrics", "port"): PROGRAMS,
     ("metrics", "listen"): PROGRAMS,
     ("notifications", "notification_format"): (API, *_NOTIFYING),

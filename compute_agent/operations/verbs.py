@@ -1,6 +1,7 @@
 """Operation steps that an agent executes: one function per verb, and their table."""
 
 import dataclasses
+import os
 from collections.abc import Callable
 
 from armillary import exception
@@ -9,6 +10,7 @@ from compute_agent.journal.command_log import Change
 from compute_agent.journal.journal import State
 from compute_agent.operations.step import Outcome, Step, Superseded
 from compute_agent.virt.driver import GuestInfo
+from compute_agent.virt.snapshot_store import SnapshotStore
 from objects.image_meta import ImageMeta
 from objects.instances.instance_command import CommandAnswer, Verb
 
@@ -65,6 +67,20 @@ def rescue(step: Step) -> Outcome:
         raise step.fail("there is no image to rescue it with")
     guest = step.driver.rescue(step.instance, step.place, image, grace_seconds=step.grace_seconds)
     return _in_place(step, guest)
+
+
+def snapshot(step: Step) -> Outcome:
+    """Store the guest's data as the data of an image."""
+    image = ImageMeta.obj_from_primitive(step.arguments["image"])
+    store = SnapshotStore(step.conf)
+    try:
+        store.check()
+        with store.draft() as draft:
+            step.driver.snapshot(step.uuid, image, draft)
+            stored = store.publish(draft, image.id)
+    except OSError as error:
+        raise step.fail(os.strerror(error.errno) if error.errno else str(error)) from error
+    return Outcome(answer=CommandAnswer(stored_image=dataclasses.asdict(stored)))
 
 
 def unrescue(step: Step) -> Outcome:
@@ -238,6 +254,7 @@ VERBS: dict[Verb, Callable[[Step], Outcome]] = {
     Verb.RESUME: resume,
     Verb.RESCUE: rescue,
     Verb.UNRESCUE: unrescue,
+    Verb.SNAPSHOT: snapshot,
     Verb.REBUILD: rebuild,
     Verb.CLAIM: claim,
     Verb.SPAWN: spawn,

@@ -5,6 +5,7 @@ import dataclasses
 import enum
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from pathlib import Path
 from typing import Any, Protocol
 
 from armillary import exception
@@ -74,6 +75,7 @@ class Feature(enum.StrEnum):
     PAUSE = "pause a server"
     SUSPEND = "suspend a server"
     RESCUE = "rescue a server"
+    SNAPSHOT = "make an image of a server"
     CONSOLE = "show the console of a server"
     COLD_MOVE = "take over a server that is off"
     RESIZE = "give a server another flavor"
@@ -207,6 +209,13 @@ class ComputeDriver(abc.ABC):
     def unrescue(self, instance: Instance, place: InstancePlacement) -> GuestInfo:
         """End what runs in its place, and start the guest. Raises as ``power_on``."""
         raise self._unsupported(Feature.RESCUE)
+
+    def snapshot(self, instance_uuid: str, image: ImageMeta, path: Path) -> None:
+        """Write the guest's data to a new file, in the format that ``spawn`` reads of an image.
+
+        The guest goes on. Raises OperationFailed, OperationUnsupported, OSError.
+        """
+        raise self._unsupported(Feature.SNAPSHOT)
 
     def get_console_output(self, instance_uuid: str, *, lines: int | None) -> str:
         """Return the last lines of a guest's console output, or all that is kept.

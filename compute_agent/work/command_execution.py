@@ -200,6 +200,8 @@ class CommandExecution:
         host, uuid = command.host, command.instance.uuid
         is_copy = command.verb == Verb.LIVE_MIGRATE and not self._book.is_aborted(command)
         start = self._queue.copy if is_copy else self._queue.chore
+        if command.verb == Verb.SNAPSHOT:
+            start = self._queue.snapshot
         start((host, uuid), lambda: self.execute(context, host, uuid))
 
     def _refuse(self, command: InstanceCommand, reason: str) -> None:

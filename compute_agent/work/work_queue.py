@@ -25,9 +25,9 @@ def no_limit() -> int:
 
 
 class WorkQueue:
-    """Runs tasks in three pools of equal size: builds, live migrations, and everything else.
+    """Runs tasks in four pools of equal size: builds, live migrations, snapshots, everything else.
 
-    Thus neither builds nor live migrations delay a delete. The queue has no bound of its own: every
+    Thus neither of the first three delays a delete. The queue has no bound of its own: every
     queued task is in the journal, so there are at most as many as commands. Hosts are served in
     rotation.
     """
@@ -39,9 +39,11 @@ class WorkQueue:
         name: str,
         builds_per_host_max: Limit,
         copies_per_host_max: Limit = no_limit,
+        snapshots_per_host_max: Limit = no_limit,
     ) -> None:
         self._builds = _Lane(size, f"{name}-build", builds_per_host_max)
         self._copies = _Lane(size, f"{name}-copy", copies_per_host_max)
+        self._snapshots = _Lane(size, f"{name}-snapshot", snapshots_per_host_max)
         self._chores = _Lane(size, f"{name}-chore", no_limit)
         self._lock = threading.Lock()
         # All tasks by instance, the running one first.
@@ -55,6 +57,10 @@ class WorkQueue:
     def copy(self, key: Key, run: Callable[[], None]) -> None:
         """Queue a live migration like a build; later tasks do not wait for its limit."""
         self._add(_Work(key, self._copies, run))
+
+    def snapshot(self, key: Key, run: Callable[[], None]) -> None:
+        """Queue a snapshot, behind the instance's earlier tasks and the host's limit."""
+        self._add(_Work(key, self._snapshots, run))
 
     def chore(self, key: Key, run: Callable[[], None]) -> None:
         """Queue any other task, behind the instance's earlier tasks."""
@@ -85,7 +91,7 @@ class WorkQueue:
 
     @property
     def _lanes(self) -> tuple[_Lane, ...]:
-        return self._chores, self._builds, self._copies
+        return self._chores, self._builds, self._copies, self._snapshots
 
     def _add(self, work: _Work) -> None:
         with self._lock:

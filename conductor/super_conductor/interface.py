@@ -16,7 +16,7 @@ from objects.hosts.host_answers import (
 )
 from objects.hosts.service import Service
 from objects.image_meta import ImageMeta
-from objects.image_record import ImageRecord
+from objects.image_record import ImageRecord, NewSnapshot, StoredImage
 from objects.instance import Instance
 from objects.instance_fault import InstanceFault
 from objects.instances.explanation import DryRun, Explanation
@@ -110,6 +110,16 @@ class SuperConductorAPI(Interface):
         Raises InstanceNotFound; InstanceInvalidState, InstanceLocked; FlavorNotFound,
         ImageNotFound, HostNotFound, QuotaExceeded; NoValidHost if that is known at once; Invalid;
         CellUnavailable.
+        """
+
+    @call(API, is_repeatable=False)
+    def create_snapshot(
+        self, context: RequestContext, instance_uuid: str, snapshot: NewSnapshot
+    ) -> ImageRecord:
+        """Store an image with the status ``saving``, which the server's host stores the data of.
+
+        It becomes active, or is deleted if that fails. Raises InstanceNotFound,
+        InstanceInvalidState, InstanceLocked, QuotaExceeded, CellUnavailable.
         """
 
     @call(API)
@@ -560,6 +570,20 @@ class SuperConductorAPI(Interface):
         self, context: RequestContext, cell_uuid: str, instance_uuid: str, migration_uuid: str
     ) -> None:
         """Remove the copy in the other cell, soon. Idempotent; never raises Conflict."""
+
+    @call(CELL_ITSELF)
+    def end_snapshot(
+        self,
+        context: RequestContext,
+        cell_uuid: str,
+        instance_uuid: str,
+        image_id: str,
+        stored: StoredImage | None,
+    ) -> bool:
+        """Make a snapshot of an instance of this cell active, or delete it without data.
+
+        Idempotent. Returns False if the image is gone, or is not such a snapshot.
+        """
 
     @call(CELL)
     def list_cell_changes(

@@ -21,6 +21,7 @@ from conductor.super_conductor.repair.aggregate_sync import AggregateSync
 from conductor.super_conductor.servers.rebuild_checks import RebuildChecks
 from conductor.super_conductor.servers.server_operations import ServerOperations
 from conductor.super_conductor.servers.server_views import Servers
+from conductor.super_conductor.servers.snapshots import SnapshotsEndpoint
 from conductor.super_conductor.workflows import Workflows
 from conductor.super_conductor.zones.delegated_builds import DelegatedBuilds
 from conductor.super_conductor.zones.overview import Overview
@@ -56,6 +57,7 @@ def make_endpoints(
             Acceptance(conf, database, builds.leases, now=now),
             builds, deletes, servers, operations, remote_servers,
         ),
+        SnapshotsEndpoint(database, servers, operations, now),
         Overview(conf, database, scheduler),
         CellRelay(database, cells, deletes, placement),
         DryRuns(conf, database, cells, scheduler),

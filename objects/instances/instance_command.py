@@ -25,6 +25,8 @@ class Verb(enum.StrEnum):
     RESCUE = "rescue"
     """Run another image on the guest's disks, until ``UNRESCUE``."""
     UNRESCUE = "unrescue"
+    SNAPSHOT = "snapshot"
+    """Store the guest's data as the data of an image."""
     REBUILD = "rebuild"
     """Destroy the guest and recreate it on the same host, perhaps from another image."""
     CLAIM = "claim"
@@ -71,7 +73,7 @@ class InstanceCommand(base.ArmillaryObject):
 class CommandAnswer:
     """What a host answers to a command; each verb sets its own fields.
 
-    The mappings are its driver's: a driver of the same kind reads them on another host.
+    Most mappings are its driver's: a driver of the same kind reads them on another host.
     """
 
     power_state: str | None = None
@@ -79,6 +81,8 @@ class CommandAnswer:
     migration_payload: Mapping[str, Any] | None = None
     source: Mapping[str, Any] | None = None
     destination: Mapping[str, Any] | None = None
+    stored_image: Mapping[str, Any] | None = None
+    """Fields of ``StoredImage``."""
 
 
 NO_ANSWER = CommandAnswer()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from oslo_utils import uuidutils
 
 from api import times
@@ -13,9 +16,13 @@ from api.schemas.images import image as schemas
 from armillary.http.call import Answer, Document
 from armillary.http.dispatch import Action, Routes
 from objects.image_meta import ImageMeta
+from objects.image_record import ACTIVE, DEACTIVATED, IMAGE_TYPE, INSTANCE_UUID, QUEUED, SAVING
 
 COLLECTION = "images"
 COMPLETE = 100
+PROGRESS_OF_OTHERS = 25
+"""Progress of images that have no data yet: it is not measured."""
+STATUSES = {ACTIVE: "ACTIVE", DEACTIVATED: "ACTIVE", QUEUED: "SAVING", SAVING: "SAVING"}
 
 
 def index(call: Call) -> Answer:
@@ -64,27 +71,58 @@ def _page(call: Call) -> tuple[list[ImageMeta], Document]:
     images = [
         image
         for image in call.conductor.list_images(call.context)
-        if call.query.get("name") in (None, image.name)
+        if _is_asked_for(call.query, image)
     ]
     cut, marker = page(images, lambda image: image.id, call.page_size, call.query.get("marker"))
     return cut, {} if marker is None else {"images_links": call.links.next_page(marker)}
+
+
+def _is_asked_for(query: Mapping[str, Any], image: ImageMeta) -> bool:
+    since = times.asked(query, "changes-since")
+    changed_at = image.updated_at or image.created_at
+    found = {
+        "name": image.name,
+        "status": STATUSES.get(image.status),
+        "server": image.properties.get(INSTANCE_UUID),
+        "type": image.properties.get(IMAGE_TYPE, "base"),
+        "minDisk": image.min_disk_gb,
+        "minRam": image.min_ram_mb,
+    }
+    if since is not None and changed_at is not None and changed_at < since:
+        return False
+    return all(_matches(query[name], value) for name, value in found.items() if name in query)
+
+
+def _matches(wanted: Any, found: Any) -> bool:
+    """Return whether a value is the wanted one; a server may be named by its URL."""
+    text = str(wanted).rstrip("/").rpartition("/")[2] if "://" in str(wanted) else str(wanted)
+    return text.lower() == str(found).lower()
 
 
 def _brief(call: Call, image: ImageMeta) -> Document:
     return {"id": image.id, "name": image.name, "links": call.links.of(COLLECTION, image.id)}
 
 
+def _server(call: Call, image: ImageMeta) -> Document:
+    """Return the server that a snapshot was made of."""
+    server_id = image.properties.get(INSTANCE_UUID)
+    if server_id is None:
+        return {}
+    return {"server": {"id": server_id, "links": call.links.of("servers", server_id)}}
+
+
 def _show(call: Call, image: ImageMeta) -> Document:
     return {
         **_brief(call, image),
-        "status": image.status.upper(),
-        "progress": COMPLETE,
+        "status": STATUSES.get(image.status, "UNKNOWN"),
+        "progress": COMPLETE if image.status == ACTIVE else PROGRESS_OF_OTHERS,
         "disk_format": image.disk_format,
         "minRam": image.min_ram_mb,
         "minDisk": image.min_disk_gb,
         "OS-EXT-IMG-SIZE:size": image.size_bytes,
         "metadata": image.properties,  # the Compute API's name for properties
         "properties": image.properties,
+        **_server(call, image),
         "created": times.seconds(image.created_at),
         "updated": times.seconds(image.updated_at or image.created_at),
     }

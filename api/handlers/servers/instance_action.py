@@ -13,6 +13,8 @@ from armillary.http.dispatch import Action, Routes
 from objects.instances.instance_action import InstanceAction, InstanceActionEvent
 
 NOVA_NAMES = {
+    "backup": "createBackup",
+    "snapshot": "createImage",
     "confirm_resize": "confirmResize",
     "force_delete": "delete",
     "live_migrate": "live-migration",

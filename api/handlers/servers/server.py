@@ -8,7 +8,6 @@ import re
 import secrets
 import string
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import Any
 
 from api import addresses, times
@@ -184,22 +183,11 @@ def _filters(call: Call, all_projects_rule: str) -> ServerFilters:
     return ServerFilters(
         **{name: call.query.get(name) for name in FILTERS},
         status=str(call.query["status"]).upper() if "status" in call.query else None,
-        changed_since=_time(call, "changes-since"),
-        changed_before=_time(call, "changes-before"),
+        changed_since=times.asked(call.query, "changes-since"),
+        changed_before=times.asked(call.query, "changes-before"),
         project_id=project_id if all_projects else None,
         all_projects=all_projects,
     )
-
-
-def _time(call: Call, name: str) -> datetime | None:
-    text = call.query.get(name)
-    if text is None:
-        return None
-    try:
-        found = datetime.fromisoformat(text)
-    except ValueError as error:
-        raise invalid(name, text, "It must be a time such as 2030-01-31T12:00:00Z") from error
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
 def _list_answer(call: Call, listed: ServerPage, servers: list[Document]) -> Answer:

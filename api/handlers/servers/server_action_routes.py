@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from api.call import Call
-from api.handlers.servers import server, server_action
+from api.handlers.servers import server, server_action, server_snapshot
 from api.policies.servers import server_action as policies
 from api.schemas.servers import server as server_schemas
 from api.schemas.servers import server_action as schemas
@@ -57,6 +57,22 @@ ACTIONS = Choice(
             server_action.live_migrate, policies.LIVE_MIGRATE, schemas.LIVE_MIGRATE
         ),
         "evacuate": _action(server_action.evacuate, policies.EVACUATE, schemas.EVACUATE),
+        "createImage": Action(
+            server_snapshot.create_image,
+            policies.CREATE_IMAGE,
+            schemas.CREATED_IMAGE_ANSWER,
+            body=schemas.CREATE_IMAGE,
+            status=202,
+            subject=server.load,
+        ),
+        "createBackup": Action(
+            server_snapshot.create_backup,
+            policies.CREATE_BACKUP,
+            schemas.CREATED_IMAGE_ANSWER,
+            body=schemas.CREATE_BACKUP,
+            status=202,
+            subject=server.load,
+        ),
         "pause": _plain("pause", "pause", policies.PAUSE, "Stop the server where it is."),
         "unpause": _plain("unpause", "unpause", policies.UNPAUSE, "Let it continue."),
         "suspend": _plain(

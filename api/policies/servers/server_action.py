@@ -30,6 +30,8 @@ RESUME = "os_compute_api:os-suspend-server:resume"
 RESCUE = "os_compute_api:os-rescue"
 UNRESCUE = "os_compute_api:os-unrescue"
 RESET_STATE = "os_compute_api:os-admin-actions:reset_state"
+CREATE_IMAGE = "os_compute_api:servers:create_image"
+CREATE_BACKUP = "os_compute_api:os-create-backup"
 CONSOLE_OUTPUT = "os_compute_api:os-console-output"
 
 _ACTION = [("POST", "/v2.1/servers/{server_id}/action")]
@@ -66,5 +68,7 @@ RULES = [
     rule(RESCUE, MEMBER, "Run another image in place of a server.", _ACTION),
     rule(UNRESCUE, MEMBER, "End the rescue of a server.", _ACTION),
     rule(RESET_STATE, ADMIN, "Set the recorded state of a server.", _ACTION),
+    rule(CREATE_IMAGE, MEMBER, "Make an image of a server.", _ACTION),
+    rule(CREATE_BACKUP, MEMBER, "Make a backup of a server, and delete older ones.", _ACTION),
     rule(CONSOLE_OUTPUT, MEMBER, "See the console output of a server.", _ACTION),
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from api.schemas.base import (
+    ENTITY,
     LINKS,
     NAMED,
     NUMBER,
@@ -12,12 +13,14 @@ from api.schemas.base import (
     STRING_OR_NULL,
     TIME_OR_NULL,
     UUID,
+    Part,
     every,
     fields,
     integer,
     listed,
     name,
     own,
+    text,
     text_map,
 )
 
@@ -44,25 +47,35 @@ CREATE = fields(
     required=["image"],
 )
 
-INDEX_QUERY = fields({**PAGE, "name": name()})
-
-IMAGE = every(
+INDEX_QUERY = fields(
     {
-        "id": STRING,
-        "name": STRING,
-        "status": STRING,
-        "progress": NUMBER,
-        "disk_format": own(STRING_OR_NULL),
-        "minRam": NUMBER,
-        "minDisk": NUMBER,
-        "OS-EXT-IMG-SIZE:size": NUMBER,
-        "metadata": STRING_MAP,
-        "properties": own(STRING_MAP),
-        "created": TIME_OR_NULL,
-        "updated": TIME_OR_NULL,
-        "links": LINKS,
+        **PAGE,
+        "name": name(),
+        "status": text(),
+        "server": text(maximum=2048),
+        "type": text(),
+        "changes-since": text(),
+        "minDisk": integer(),
+        "minRam": integer(),
     }
 )
+
+_FIELDS: dict[str, Part] = {
+    "id": STRING,
+    "name": STRING,
+    "status": STRING,
+    "progress": NUMBER,
+    "disk_format": own(STRING_OR_NULL),
+    "minRam": NUMBER,
+    "minDisk": NUMBER,
+    "OS-EXT-IMG-SIZE:size": NUMBER,
+    "metadata": STRING_MAP,
+    "properties": own(STRING_MAP),
+    "created": TIME_OR_NULL,
+    "updated": TIME_OR_NULL,
+    "links": LINKS,
+}
+IMAGE = fields({**_FIELDS, "server": ENTITY}, _FIELDS)
 
 SHOW_ANSWER = every({"image": IMAGE})
 INDEX_ANSWER = fields({"images": listed(NAMED), "images_links": LINKS}, required=["images"])

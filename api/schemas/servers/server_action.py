@@ -8,6 +8,7 @@ from dataclasses import replace
 from api.schemas.base import (
     BOOLEAN,
     HOST,
+    KEY_PATTERN,
     STRING,
     TEXT_MAX,
     ZONE,
@@ -16,8 +17,10 @@ from api.schemas.base import (
     every,
     fields,
     integer,
+    name,
     nullable,
     ruled,
+    since,
     text,
     until,
 )
@@ -87,6 +90,34 @@ EVACUATE = _perhaps(
     },
 )
 UNSHELVE = _perhaps("unshelve", {"availability_zone": nullable(ZONE), "host": HOST})
+_IMAGE_METADATA = {
+    "type": "object",
+    "propertyNames": name(pattern=KEY_PATTERN),
+    "additionalProperties": text(),
+}
+ROTATION_MAX = 1000
+CREATE_IMAGE = every(
+    {"createImage": fields({"name": name(), "metadata": _IMAGE_METADATA}, required=["name"])}
+)
+CREATE_BACKUP = every(
+    {
+        "createBackup": fields(
+            {
+                "name": name(),
+                "backup_type": text(minimum=0),
+                "rotation": {
+                    "type": ["integer", "string"],
+                    "minimum": 0,
+                    "maximum": ROTATION_MAX,
+                    "pattern": r"^\d{1,3}$",
+                },
+                "metadata": _IMAGE_METADATA,
+            },
+            required=["name", "backup_type", "rotation"],
+        )
+    }
+)
+CREATED_IMAGE_ANSWER = nullable(fields({"image_id": since(2, 45, STRING)}))
 RESCUE = _perhaps("rescue", {"adminPass": text(minimum=1), "rescue_image_ref": _REFERENCE})
 RESCUE_ANSWER = every({"adminPass": STRING})
 RESET_STATE = every({"os-resetState": every({"state": {"enum": ["active", "error"]}})})

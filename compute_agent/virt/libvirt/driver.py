@@ -14,6 +14,7 @@ from compute_agent.host.instance_topology import ANYWHERE, InstancePlacement
 from compute_agent.host.pci_devices import PciDevice
 from compute_agent.virt.driver import (
     PAUSED,
+    RUNNING,
     SUSPENDED,
     ComputeDriver,
     Feature,
@@ -28,6 +29,7 @@ from compute_agent.virt.libvirt.cold_moves import ColdMoves
 from compute_agent.virt.libvirt.guests import Guests
 from compute_agent.virt.libvirt.host_properties import HostFacts
 from compute_agent.virt.libvirt.images import BadImage
+from compute_agent.virt.libvirt.instance_files import RAW
 from compute_agent.virt.libvirt.live_moves import CannotMove, LiveMoves, MoveAborted
 from compute_agent.virt.libvirt.ownership import Ownership
 from compute_agent.virt.libvirt.payloads import ColdPayload, LiveDestination, LiveSource
@@ -37,6 +39,7 @@ from compute_agent.virt.libvirt.remote_uris import UnknownPeer
 from compute_agent.virt.machine import machine
 from compute_agent.virt.machine.machine_metrics import MachineMeters
 from compute_agent.virt.metrics import Kind
+from objects.image_meta import ImageMeta
 from objects.instance import Instance
 from objects.numa import HostCell
 
@@ -230,6 +233,22 @@ class LibvirtDriver(ComputeDriver):
             if self._info(domain).power_state == SUSPENDED:
                 self._guests.start(domain)  # restores its memory
             return self._info(domain)
+
+    def snapshot(self, instance_uuid: str, image: ImageMeta, path: Path) -> None:
+        """Copy the root disk; a running guest is paused meanwhile."""
+        with self._operating(instance_uuid, "Snapshot"):
+            domain = self._existing(instance_uuid)
+            root = self._guests.files(instance_uuid).root
+            if root is None:
+                raise DiskError("its root disk is missing")
+            is_running = self._info(domain).power_state == RUNNING
+            if is_running:
+                domain.suspend()
+            try:
+                qemu_img.copy(Path(root.path), root.format, path, image.disk_format or RAW)
+            finally:
+                if is_running:
+                    domain.resume()
 
     def get_console_output(self, instance_uuid: str, *, lines: int | None) -> str:
         with self._operating(instance_uuid, "Console output"):

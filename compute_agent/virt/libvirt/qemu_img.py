@@ -57,6 +57,11 @@ def convert(source: Path, source_format: str, path: Path) -> None:
     _run("convert", "-f", source_format, "-O", "raw", str(source), str(path))
 
 
+def copy(source: Path, source_format: str, path: Path, disk_format: str) -> None:
+    """Copy a disk, which may be in use, with all that its backing file has. Raises DiskError."""
+    _run("convert", "-U", "-f", source_format, "-O", disk_format, str(source), str(path))
+
+
 def resize(path: Path, disk_format: str, size: int) -> None:
     """Grow a disk that is not in use. Raises DiskError."""
     if disk_format == "raw":

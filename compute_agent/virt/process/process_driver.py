@@ -20,19 +20,22 @@ from oslo_config import cfg
 from armillary import exception, private_files
 from compute_agent.host.instance_topology import ANYWHERE, InstancePlacement
 from compute_agent.host.pci_devices import PciDevice
-from compute_agent.virt.driver import Feature, GuestInfo, HostResources, Readings
+from compute_agent.virt.driver import RUNNING, Feature, GuestInfo, HostResources, Readings
 from compute_agent.virt.instance_directories import InstanceDirectories
 from compute_agent.virt.machine import machine, machine_numa, machine_pci
 from compute_agent.virt.machine.cpu_split import CpuSplit
 from compute_agent.virt.machine.device_spec import DeviceSpec, pick
 from compute_agent.virt.machine.machine_metrics import MachineMeters
 from compute_agent.virt.metrics import Kind
-from compute_agent.virt.process import cgroups
+from compute_agent.virt.process import cgroups, process_archives
+from compute_agent.virt.process.process_files import File
 from compute_agent.virt.process.process_guest import DRAFT, TRASH, ProcessGuest, ProcessStatus
 from compute_agent.virt.process.process_isolation import Isolation, may_pass
 from compute_agent.virt.process.process_lifecycle import Workloads, info
 from compute_agent.virt.process.process_operations import ProcessOperations
 from compute_agent.virt.process.process_specs import Command, SpecMaker, list_guests
+from compute_agent.virt.snapshot_store import SnapshotStore
+from objects.image_record import INSTANCE_UUID
 from objects.instance import Instance
 from objects.numa import HostCell
 
@@ -80,6 +83,9 @@ class ProcessDriver(ProcessOperations):
         self._let_users_pass(self._isolation)
         self._look_inside()
         self._connect()
+        for guest in self._workloads.list_guests():
+            if guest.held == RUNNING:  # the agent was killed during a snapshot
+                guest.let_continue()
 
     def get_resources(self) -> HostResources:
         return dataclasses.replace(
@@ -147,13 +153,31 @@ class ProcessDriver(ProcessOperations):
         self, guest: ProcessGuest, instance: Instance, place: InstancePlacement, command: Command
     ) -> ProcessStatus:
         try:
-            self._workloads.prepare(guest, instance, place, command)
+            self._workloads.prepare(guest, instance, place, command, self._image_files(instance))
         except OSError as error:
             raise exception.BuildFailed(
                 instance_uuid=instance.uuid, host=self.host,
                 reason=f"starting it failed: {os.strerror(error.errno or 0)}",
             ) from error  # fmt: skip
         return self._workloads.start(guest)
+
+    def _image_files(self, instance: Instance) -> Sequence[File]:
+        """Return the files of an image that was made of a workload. Raises BuildAborted, OSError.
+
+        The data of other images means nothing here.
+        """
+        image = instance.image
+        if image is None or INSTANCE_UUID not in image.properties:
+            return ()
+        path = SnapshotStore(self._conf).path(image.id)
+        if not path.exists():
+            reason = f"this host does not have the data of image {image.id} in {path.parent}"
+            raise exception.BuildFailed(instance_uuid=instance.uuid, host=self.host, reason=reason)
+        try:
+            return process_archives.read(path, self._conf.process.move_files_max_bytes)
+        except ValueError as error:
+            reason = f"the data of image {image.id} cannot be used: {error}"
+            raise exception.BuildAborted(instance_uuid=instance.uuid, reason=reason) from error
 
     def _undone(
         self, guest: ProcessGuest, error: exception.ArmillaryError

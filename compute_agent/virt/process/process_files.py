@@ -77,6 +77,13 @@ def check(entries: Sequence[Mapping[str, Any]], bytes_max: int) -> list[File]:
     return files
 
 
+def check_paths(files: Sequence[File]) -> None:
+    """Raise ValueError if files could be written elsewhere than below their directory."""
+    for file in files:
+        _check_path(file.path)
+    _check_places(files)
+
+
 def unpack(home: Path, files: Sequence[File]) -> None:
     """Write files into an empty directory. Raises OSError.
 
@@ -175,12 +182,16 @@ def _check_places(files: Sequence[File]) -> None:
             directories.add(file.path)
 
 
+def _check_path(path: str) -> None:
+    if "\0" in path or any(part in ("", ".", "..") for part in path.split("/")):
+        raise ValueError(f"{path!a} is not a path below the directory")
+
+
 def _check_entry(entry: Mapping[str, Any]) -> File:
     path, link, mode = entry["path"], entry.get("link"), entry.get("mode", 0)
     if not isinstance(path, str):
         raise TypeError("a path is not text")
-    if "\0" in path or any(part in ("", ".", "..") for part in path.split("/")):
-        raise ValueError(f"{path!a} is not a path below the directory")
+    _check_path(path)
     if link is not None and (not isinstance(link, str) or not link or "\0" in link):
         raise ValueError(f"{path!a} has an invalid link target")
     if not isinstance(mode, int) or not 0 <= mode <= _PERMISSIONS:

@@ -163,7 +163,7 @@ class ProcessGuest:
 
     @property
     def held(self) -> str | None:
-        """The power state that it waits in (paused or suspended), or None."""
+        """The power state that it waits in, or None; running for the moment of a snapshot."""
         found = self._read(HELD)
         return None if found is None else str(found)
 

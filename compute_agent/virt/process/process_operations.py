@@ -7,14 +7,15 @@ import contextlib
 import logging
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from oslo_config import cfg
 
 from armillary import exception
 from compute_agent.host.instance_topology import ANYWHERE, InstancePlacement
-from compute_agent.virt.driver import PAUSED, SUSPENDED, ComputeDriver, GuestInfo
-from compute_agent.virt.process import process_files
+from compute_agent.virt.driver import PAUSED, RUNNING, SUSPENDED, ComputeDriver, GuestInfo
+from compute_agent.virt.process import process_archives, process_files
 from compute_agent.virt.process.process_guest import ProcessGuest
 from compute_agent.virt.process.process_lifecycle import Workloads, info
 from compute_agent.virt.process.process_shim import ProcessSpec
@@ -116,6 +117,22 @@ class ProcessOperations(ComputeDriver):
             guest.note_rescue(None)
             self._renew(guest, instance, place)
             return info(guest)
+
+    def snapshot(self, instance_uuid: str, image: ImageMeta, path: Path) -> None:
+        """Write the files of its directory, while its processes stand still."""
+        with self._operating("Snapshot", instance_uuid):
+            guest = self._get("Snapshot", instance_uuid)
+            is_running = self._is_on(guest) and guest.held in (None, RUNNING)
+            if is_running:
+                guest.hold(RUNNING)
+            try:
+                files = process_files.pack(guest.home, self._conf.process.move_files_max_bytes)
+            except ValueError as error:
+                raise self._failed("Snapshot", instance_uuid, str(error)) from error
+            finally:
+                if is_running:
+                    guest.let_continue()
+        process_archives.write(path, files)
 
     def resize(self, instance: Instance, place: InstancePlacement, *, is_on: bool) -> GuestInfo:
         with self._operating("Resize", instance.uuid):

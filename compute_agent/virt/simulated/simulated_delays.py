@@ -10,7 +10,7 @@ from armillary import exception
 
 OPERATIONS = frozenset(
     {"power_off", "power_on", "reboot", "resize", "detach", "attach",
-     "pause", "unpause", "suspend", "resume", "rescue", "unrescue",
+     "pause", "unpause", "suspend", "resume", "rescue", "unrescue", "snapshot",
      "prepare_live", "live_migrate", "complete_live"}
 )  # fmt: skip
 COPY_STEP_SECONDS = 0.5

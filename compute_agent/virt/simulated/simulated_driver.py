@@ -228,6 +228,13 @@ class SimulatedDriver(ComputeDriver):
             "unrescue", instance.uuid, lambda guest: guest.off(_now()).booted(_now())
         )
 
+    def snapshot(self, instance_uuid: str, image: ImageMeta, path: Path) -> None:
+        """Write the guest's sizes: it has no data."""
+        guest = self._get("snapshot", instance_uuid)
+        self._pace.operation("snapshot", instance_uuid)
+        sizes = {"vcpus": guest.vcpus, "memory_mb": guest.memory_mb, "disk_gb": guest.disk_gb}
+        path.write_text(json.dumps({"uuid": guest.uuid, **sizes}), encoding="utf-8")
+
     def get_console_output(self, instance_uuid: str, *, lines: int | None) -> str:
         kept = console_lines(self.host, self._get("get_console_output", instance_uuid))
         wanted = kept if lines is None else kept[max(0, len(kept) - lines) :]

@@ -31,6 +31,7 @@ from conductor.cell_conductor.operations.flow import (
 from conductor.cell_conductor.operations.flows import FLOWS
 from conductor.cell_conductor.operations.other_cells import OtherCells
 from conductor.cell_conductor.operations.rows import Rows, fence
+from conductor.cell_conductor.operations.snapshots import Snapshots
 from conductor.cell_conductor.operations.transitions import Transitions, record_failure
 from conductor.common import stored_contexts
 from conductor.common.cell_db import (
@@ -90,6 +91,7 @@ class Operations(base_task.Task[models.InstanceOperation]):
         super().__init__(env, operations.ROWS)
         self._top = top
         self._others = OtherCells(env.conf, env.database, top)
+        self._snapshots = Snapshots(str(env.conf.cell.uuid), top)
         self._placement = placement
         self._compute = compute
         self._flows = flows
@@ -397,7 +399,10 @@ class Operations(base_task.Task[models.InstanceOperation]):
     def _act(self, stage: OwnStage, batch: Batch) -> list[Lease]:
         leases: list[Lease] = []
         for work in batch.works:
-            own = OwnWork(batch.context, work.instance, work.row, self._placement, self._others)
+            own = OwnWork(
+                batch.context, work.instance, work.row, self._placement, self._others,
+                self._snapshots,
+            )  # fmt: skip
             try:
                 following = stage.do(own)
             except (exception.CellUnavailable, exception.Conflict) as error:

@@ -14,6 +14,7 @@ from armillary import exception
 from armillary.context import RequestContext
 from conductor.cell_conductor.operations.other_cells import OtherCells
 from conductor.cell_conductor.operations.rows import Rows
+from conductor.cell_conductor.operations.snapshots import Snapshots
 from conductor.common.cell_db import models
 from objects.instances.instance_command import CommandAnswer, Verb
 from objects.instances.operation_arguments import CellOperation
@@ -44,6 +45,7 @@ class OwnWork:
     operation: models.InstanceOperation
     placement: PlacementAPI
     others: OtherCells
+    snapshots: Snapshots
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

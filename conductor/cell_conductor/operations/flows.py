@@ -1,6 +1,6 @@
 """Table of all operations by name."""
 
-from conductor.cell_conductor.operations import evacuate, live, power, resize, shelve
+from conductor.cell_conductor.operations import evacuate, live, power, resize, shelve, snapshot
 from conductor.cell_conductor.operations.flow import Flow
 
 FLOWS: dict[str, Flow] = {
@@ -11,6 +11,8 @@ FLOWS: dict[str, Flow] = {
         power.REBOOT,
         power.SOFT_DELETE,
         power.RESTORE,
+        snapshot.SNAPSHOT,
+        snapshot.BACKUP,
         power.PAUSE,
         power.UNPAUSE,
         power.SUSPEND,

@@ -125,6 +125,14 @@ class Rescue(FlowState):
 
 
 @dataclasses.dataclass(frozen=True)
+class Snapshot(FlowState):
+    """State of a snapshot: the record of its image, and what was stored (``StoredImage``)."""
+
+    image: StoredObject[ImageMeta] | None = None
+    stored_image: Mapping[str, Any] | None = None
+
+
+@dataclasses.dataclass(frozen=True)
 class Move(FlowState):
     """State of an operation that changes hosts.
 

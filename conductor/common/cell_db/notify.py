@@ -25,6 +25,7 @@ from objects.instance_fault import InstanceFault
 NOTIFICATION_NAMES = {
     "confirm_resize": "resize_confirm",
     "revert_resize": "resize_revert",
+    "backup": "snapshot",
     "live_migrate": "live_migration",
     "start": "power_on",
     "stop": "power_off",

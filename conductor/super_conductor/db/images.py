@@ -121,6 +121,17 @@ def answer_sharing(
     )
 
 
+def find_record(session: Session, image_id: str) -> ImageRecord | None:
+    """Return an image of any owner, with all its properties, or None."""
+    row = session.get(models.Image, image_id)
+    return None if row is None else _to_record(row)
+
+
+def delete_record(session: Session, image_id: str) -> None:
+    """Delete an image without a check of its owner; a missing one is ignored."""
+    session.execute(sa.delete(models.Image).where(models.Image.id == image_id))
+
+
 def delete_image(session: Session, image: str, context: RequestContext, *, now: datetime) -> None:
     """Delete an image; instances keep their copy.
 

@@ -108,6 +108,8 @@ class ServerOperations:
             "evacuate": self._evacuate,
             "rebuild": self._rebuild,
             "rescue": self._rescue,
+            "snapshot": self._snapshot,
+            "backup": self._snapshot,
             "reset_state": self._reset_state,
             "unshelve": self._unshelve,
             "lock": self._lock,
@@ -374,6 +376,12 @@ class ServerOperations:
         """Run an image, by default the server's own, in place of its guest."""
         image = self._new_image(asked.context, asked.arguments)
         self._begin(asked, CellOperation(image=image))
+
+    def _snapshot(self, asked: _Asked) -> None:
+        """Store the data of an image that has a record already. Raises Invalid without one."""
+        if asked.arguments.new_image is None:
+            raise exception.Invalid(reason="a snapshot is requested by create_snapshot")
+        self._begin(asked, CellOperation(image=asked.arguments.new_image))
 
     def _reset_state(self, asked: _Asked) -> None:
         """Set the state that a server has in the records."""

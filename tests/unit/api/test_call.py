@@ -36,6 +36,7 @@ def site(conf: cfg.ConfigOpts) -> AppState:
         document=dict,
         host_ids=HostIds(client),
         image_store=ImageStore(conf),
+        images_per_project_max=1,
     )
 
 

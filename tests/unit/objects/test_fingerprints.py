@@ -33,7 +33,7 @@ FINGERPRINTS = {
     "HostMapping": "1.0-5144e46c5ccd0bc0cd153df785bd0911",
     "HostStateBatch": "1.0-6c35950715e21c7b7f347eec491419c6",
     "ImageMeta": "1.0-d208aa711a08304460a4aaf7896afc33",
-    "Instance": "1.0-38ea0b7aff46be994def673ce92d50e1",
+    "Instance": "1.0-ac386ba03f7d7b60947291bf4199adb5",
     "InstanceAction": "1.0-58ce0b70c81b813183e7518f3b4c0852",
     "InstanceActionEvent": "1.0-a3dd3fb214c2d57aeeda05cc88baa6a6",
     "InstanceCommand": "1.0-ad0ca64b8e77e3e3c429c853d6aeffde",

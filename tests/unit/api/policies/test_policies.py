@@ -73,6 +73,8 @@ ALLOWED = {
     "server_action-restore": MEMBERS,
     "server_action-force_delete": MEMBERS,
     "server_action-console_output": MEMBERS,
+    "server_snapshot-create_image": MEMBERS,
+    "server_snapshot-create_backup": MEMBERS,
     "server_action-pause": MEMBERS,
     "server_action-unpause": MEMBERS,
     "server_action-suspend": MEMBERS,

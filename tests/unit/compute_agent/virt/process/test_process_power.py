@@ -18,6 +18,7 @@ from compute_agent.virt.driver import Feature, GuestInfo
 from compute_agent.virt.process.cgroups import Cgroups
 from compute_agent.virt.process.process_guest import ProcessGuest
 from compute_agent.virt.process.process_lifecycle import Workloads
+from compute_agent.virt.snapshot_store import SnapshotStore
 from objects.instance import Instance
 from tests import builders
 from tests.fixtures.asking import wait_for
@@ -376,3 +377,36 @@ def test_another_image_rescues_a_workload_with_its_files(processes: Processes) -
     processes.restart()
     assert processes.driver.unrescue(instance, ANYWHERE).power_state == "running"
     wait_for(lambda: processes.console(instance).endswith("ready\n"), "it is back", 20, 0.02)
+
+
+def test_a_snapshot_has_the_files_of_a_workload_that_goes_on(processes: Processes) -> None:
+    """And is what another workload starts with; other data starts nowhere."""
+    script = "sh -c 'cat old; mkdir d; ln -s d l; echo new > d/f; echo ready; sleep 100000'"
+    instance = processes.spawn_ready(script)
+    snapshot = builders.an_image(
+        properties={
+            "process_command": "sh -c 'cat l/f; echo ready'",
+            "instance_uuid": instance.uuid,
+        }
+    )
+    path = SnapshotStore(processes.conf).path(snapshot.id)
+    path.parent.mkdir(exist_ok=True)
+    processes.driver.snapshot(instance.uuid, snapshot, path)
+    assert processes.power(instance) == ("running", None)
+    other = builders.an_instance(image=snapshot, flavor=builders.a_flavor(memory_mb=256))
+    processes.driver.spawn(other)
+    processes.wait_ended(other)
+    assert processes.console(other) == "new\nready\n"
+    path.write_bytes(b"no archive")
+    with pytest.raises(exception.BuildAborted, match="not a complete archive"):
+        processes.driver.spawn(builders.an_instance(image=snapshot))
+
+
+def test_a_workload_held_for_a_snapshot_continues_with_the_next_agent(processes: Processes) -> None:
+    """It is not paused: nothing else would let it continue."""
+    instance = processes.spawn_ready(COUNTER)
+    processes.driver._workloads.get(instance.uuid).hold("running")
+    assert processes.power(instance) == ("running", None)
+    processes.restart()
+    pids = [*processes.of(instance), processes.pids(instance)["shim"]]
+    assert psutil.STATUS_STOPPED not in {psutil.Process(pid).status() for pid in pids}

@@ -7,7 +7,7 @@ import pytest
 from conductor.cell_conductor.operations.flows import FLOWS
 from tests.fixtures.cell import node_uuid
 from tests.fixtures.operated_cell import Seen
-from tests.fixtures.operation_stories import BETWEEN_CELLS, MOVE, STORIES, Stage, Story
+from tests.fixtures.operation_stories import BETWEEN_CELLS, IMAGE, MOVE, STORIES, Stage, Story
 
 INSTANCE, MIGRATION, NOBODY = "instance", "migration", "nobody"
 OWNERS = {
@@ -19,6 +19,7 @@ OWNERS = {
     **dict.fromkeys(("soft_delete", "restore", "shelve", "unshelve_here"), (INSTANCE, NOBODY)),
     **dict.fromkeys(("pause", "unpause", "suspend", "resume"), (INSTANCE, NOBODY)),
     **dict.fromkeys(("shelve_offload", "rescue", "unrescue"), (INSTANCE, NOBODY)),
+    **dict.fromkeys(("snapshot", "backup"), (INSTANCE, NOBODY)),
 }
 """Operation -> who holds what there is at the source, and at the destination, meanwhile."""
 UNCLAIMED = {("evacuate", "add_claim")}
@@ -26,7 +27,7 @@ UNCLAIMED = {("evacuate", "add_claim")}
 
 ALL = pytest.mark.parametrize("story", STORIES.values(), ids=STORIES)
 ALIKE = {
-    "pause-fails", "reboot-paused", "stop-fails",
+    "backup-fails", "pause-fails", "reboot-paused", "snapshot-paused", "stop-fails",
     "start-fails", "rebuild-fails", "resize-stopped", "resize-next-host",
     "resize-no-claim", "resize-detach-fails", "resize-only-here-fails", "migrate",
     "live-next-host", "live-no-describe", "evacuate-no-spawn", "evacuate-no-room", "shelve-fails",
@@ -97,11 +98,23 @@ def test_at_every_stage_of_every_flow_a_process_is_killed(stage: Stage) -> None:
     killed = [name for name in STORIES if name not in ALIKE]
     seen = {each for name in killed for each in stage.stages_of(name)}
     assert set(FLOWS["migrate"].stages) == set(FLOWS["resize"].stages)  # one flow, two names
+    assert set(FLOWS["backup"].stages) == set(FLOWS["snapshot"].stages)
     stages = {
         (flow.operation, name)
         for flow in FLOWS.values()
         for name in flow.stages
-        if flow.operation != "migrate"
+        if flow.operation not in ("migrate", "backup")
     }
     assert seen == stages - BETWEEN_CELLS
     assert set(OWNERS) == set(FLOWS)
+
+
+@pytest.mark.parametrize(
+    ("name", "size_bytes"), [("snapshot", 7), ("snapshot-fails", None)], ids=["stored", "failed"]
+)
+def test_the_end_of_a_snapshot_is_told_to_the_record_of_its_image(
+    stage: Stage, name: str, size_bytes: int | None
+) -> None:
+    """What was stored, or that there is nothing."""
+    cell = stage.play(STORIES[name])
+    assert cell.top.ended_images == {IMAGE.id: size_bytes}

@@ -18,7 +18,7 @@ from conductor.common.cell_db import faults
 from objects.fence import FENCE_FINAL
 from tests.fixtures.cell import node_uuid
 from tests.fixtures.operated_cell import OperatedCell, Seen
-from tests.fixtures.operation_stories import MOVE, ON_B, STORIES, Stage
+from tests.fixtures.operation_stories import IMAGE, MOVE, ON_B, STORIES, Stage
 from tests.fixtures.sampling import sample
 
 MOVES = ["resize", "resize-here", "confirm", "revert", "live", "evacuate", "unshelve"]
@@ -88,7 +88,8 @@ REFUSED = {
     "stop": "", "start": "stop", "reboot": "", "rebuild": "", "restore": "soft-delete",
     "soft_delete": "", "shelve": "", "unshelve_here": "shelve", "resize": "", "migrate": "",
     "pause": "", "unpause": "pause", "suspend": "", "resume": "suspend",
-    "rescue": "", "unrescue": "rescue", "live_migrate": "", "revert_resize": "resize",
+    "rescue": "", "unrescue": "rescue", "snapshot": "", "backup": "",
+    "live_migrate": "", "revert_resize": "resize",
 }  # fmt: skip
 """Operations that need a host, and after which story they may begin."""
 NEEDED_NONE = {"confirm_resize", "evacuate", "shelve_offload", "unshelve"}
@@ -103,7 +104,9 @@ def test_an_operation_whose_host_is_down_is_refused_at_once(stage: Stage, operat
     cell.lose("a")
     cell.outlast()
     with pytest.raises(exception.InstanceInvalidState, match="host a is down"):
-        cell.operate(cell.uuid, operation, migration_uuid=cell.uuid, migration_type="x")
+        cell.operate(
+            cell.uuid, operation, migration_uuid=cell.uuid, migration_type="x", image=IMAGE
+        )
     row = cell.row(cell.uuid)
     assert cell.operation is None
     assert (row.vm_state, row.task_state) == (before.vm_state, None)

@@ -1,0 +1,76 @@
+"""Snapshots of servers: images made of them, and backups, of which the newest are kept."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+from api.call import Call
+from api.image.documents import PROGRAM_PROPERTIES
+from api.policies.images import image_service
+from armillary import exception
+from armillary.http.call import Answer
+from objects.image_record import (
+    BACKUP,
+    BACKUP_TYPE,
+    IMAGE_TYPE,
+    INSTANCE_UUID,
+    ImageRecord,
+    NewSnapshot,
+)
+
+METADATA_ITEMS_MAX = 128
+ID_SINCE = (2, 45)
+"""In earlier versions the place of the image is in a header, and nothing in the body."""
+
+
+def create_image(call: Call) -> Answer:
+    """Make an image of the server; it is active when the host has stored its data."""
+    wanted = call.body["createImage"]
+    return _created(call, _snapshot(call, wanted, {}))
+
+
+def create_backup(call: Call) -> Answer:
+    """Make an image of the server, and delete older backups of the type beyond ``rotation``."""
+    wanted = call.body["createBackup"]
+    kind, rotation = wanted["backup_type"], int(wanted["rotation"])
+    made = _snapshot(call, wanted, {IMAGE_TYPE: BACKUP, BACKUP_TYPE: kind})
+    for old in _backups(call, kind)[rotation:]:
+        with contextlib.suppress(exception.ImageProtected, exception.ImageNotFound):
+            call.conductor.delete_image(call.context, old.image.id)
+            call.site.image_store.remove(old)
+    return Answer() if rotation == 0 else _created(call, made)
+
+
+def _snapshot(call: Call, wanted: dict[str, Any], more: dict[str, str]) -> ImageRecord:
+    metadata = wanted.get("metadata", {})
+    if len(metadata) > METADATA_ITEMS_MAX:
+        raise exception.Forbidden(
+            reason=f"an image may have {METADATA_ITEMS_MAX} metadata items, not {len(metadata)}"
+        )
+    if not metadata.keys().isdisjoint(PROGRAM_PROPERTIES):
+        call.authorize(image_service.SET_PROGRAM)
+    snapshot = NewSnapshot(wanted["name"], {**metadata, **more}, call.site.images_per_project_max)
+    return call.conductor.create_snapshot(call.context, call.path["server_id"], snapshot)
+
+
+def _backups(call: Call, kind: str) -> list[ImageRecord]:
+    """Return the backups of the server, newest first."""
+    server_id = call.path["server_id"]
+    found = [
+        record
+        for record in call.conductor.list_image_records(call.context)
+        if record.image.properties.get(INSTANCE_UUID) == server_id
+        and record.image.properties.get(IMAGE_TYPE) == BACKUP
+        and record.image.properties.get(BACKUP_TYPE) == kind
+    ]
+    found.sort(key=lambda record: (str(record.image.created_at), record.image.id), reverse=True)
+    return found
+
+
+def _created(call: Call, made: ImageRecord) -> Answer:
+    image_id = made.image.id
+    if call.version >= ID_SINCE:
+        return Answer({"image_id": image_id})
+    (link, *_) = call.links.of("images", image_id)
+    return Answer(headers={"Location": link["href"]})

@@ -1,0 +1,73 @@
+"""Data of snapshots in the image service's directory, which this host shares with it."""
+
+import contextlib
+import hashlib
+import os
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+
+from oslo_config import cfg
+
+from armillary.identifiers import checked_uuid
+from objects.image_record import StoredImage
+
+DRAFT_PREFIX = ".upload-"
+"""As of uploads: the image service removes what a process left that died."""
+PIECE_BYTES = 1024**2
+
+
+class SnapshotStore:
+    """Files below ``[image] store_path``, one an image; complete ones have the image's name."""
+
+    def __init__(self, conf: cfg.ConfigOpts) -> None:
+        self._directory = Path(conf.image.store_path)
+        self._limits = conf.image
+
+    def check(self) -> None:
+        """Raise OSError if this host does not have the image service's directory."""
+        if not self._directory.is_dir():
+            raise OSError(
+                f"this host does not have the directory of images, [image] store_path = "
+                f"{self._directory}"
+            )
+
+    def path(self, image_id: str) -> Path:
+        """Return the file of an image, whether or not it exists."""
+        return self._directory / checked_uuid("image", image_id)
+
+    @contextlib.contextmanager
+    def draft(self) -> Iterator[Path]:
+        """Yield a path to write to, which does not exist yet; it is removed afterwards."""
+        path = self._directory / f"{DRAFT_PREFIX}{secrets.token_hex(8)}"
+        try:
+            yield path
+        finally:
+            path.unlink(missing_ok=True)
+
+    def publish(self, draft: Path, image_id: str) -> StoredImage:
+        """Give complete data its image's name; return its size and digests.
+
+        Raises OSError, also for data larger than the maximum or than the room that is left.
+        """
+        stored = _digest(draft)
+        used = sum(entry.stat().st_size for entry in os.scandir(self._directory))
+        if stored.size_bytes > self._limits.size_bytes_max:
+            raise OSError(f"its {stored.size_bytes} bytes exceed [image] size_bytes_max")
+        if used > self._limits.store_bytes_max:
+            raise OSError("the images would exceed [image] store_bytes_max")
+        draft.chmod(0o600)
+        draft.replace(self.path(image_id))
+        return stored
+
+
+def _digest(path: Path) -> StoredImage:
+    """Read a file, and wait until it is on the disk."""
+    md5, sha512, size = hashlib.md5(usedforsecurity=False), hashlib.sha512(), 0
+    with path.open("rb") as file:
+        while piece := file.read(PIECE_BYTES):
+            size += len(piece)
+            md5.update(piece)
+            sha512.update(piece)
+        os.fsync(file.fileno())
+    return StoredImage(size, md5.hexdigest(), sha512.hexdigest())

@@ -1,0 +1,97 @@
+"""Snapshot and backup: the host stores the data of an image, then its record becomes active."""
+
+import dataclasses
+
+from armillary import exception
+from conductor.cell_conductor.operations.flow import (
+    DONE,
+    UNDONE,
+    AgentStage,
+    Arguments,
+    Flow,
+    OwnStage,
+    OwnWork,
+    Side,
+)
+from conductor.cell_conductor.operations.power import restore_state
+from conductor.cell_conductor.operations.rows import Rows
+from conductor.common.cell_db import models
+from conductor.common.cell_db.flow_states import FlowState, Snapshot
+from conductor.common.cell_db.stored_object import StoredObject
+from objects.image_record import StoredImage
+from objects.instances.instance_command import CommandAnswer, Verb
+from objects.instances.operation_arguments import CellOperation
+
+STORE = "store"
+PUBLISH = "publish"
+DISCARD = "discard"
+_FROM = ("active", "stopped", "paused", "suspended")
+
+
+def _take_image(rows: Rows, arguments: CellOperation) -> None:
+    if arguments.image is None:
+        raise exception.Invalid(reason="a snapshot needs the record of its image")
+    image = StoredObject.of(arguments.image)
+    dataclasses.replace(Snapshot.of(rows.operation), image=image).store(rows.operation)
+
+
+def _image_arguments(operation: models.InstanceOperation) -> Arguments:
+    image = Snapshot.of(operation).image
+    return Arguments(image=None if image is None else image.primitive)
+
+
+def _stored(rows: Rows, answer: CommandAnswer) -> None:
+    state = dataclasses.replace(Snapshot.of(rows.operation), stored_image=answer.stored_image)
+    state.store(rows.operation)
+
+
+def _publish(work: OwnWork) -> str:
+    """Make the image active; the flow is undone if the image was deleted meanwhile."""
+    stored = Snapshot.of(work.operation).stored_image
+    is_found = stored is not None and _end(work, StoredImage(**stored))
+    return DONE if is_found else UNDONE
+
+
+def _discard(work: OwnWork) -> str:
+    _end(work, None)
+    return UNDONE
+
+
+def _end(work: OwnWork, stored: StoredImage | None) -> bool:
+    image = Snapshot.of(work.operation).image
+    assert image is not None, "an operation without an image does not begin"
+    context = work.context.for_instance(work.instance.uuid)
+    return work.snapshots.end(context, work.instance.uuid, image.load().id, stored)
+
+
+def _restore(rows: Rows) -> None:
+    """Leave the state as it is, which the guest's end may have changed meanwhile."""
+    was_on = FlowState.of(rows.operation).was == "active"
+    if was_on and rows.instance.power_state == "shutdown":
+        rows.instance.vm_state = "stopped"
+    else:
+        restore_state(rows)
+
+
+def _flow(operation: str, task_state: str) -> Flow:
+    return Flow(
+        operation,
+        task_state=task_state,
+        vm_states=_FROM,
+        first=STORE,
+        stages={
+            STORE: AgentStage(
+                Verb.SNAPSHOT, Side.HERE, then=PUBLISH, undo=DISCARD,
+                arguments=_image_arguments, done=_stored,
+            ),
+            PUBLISH: OwnStage(_publish, leads_to=(DONE, UNDONE)),
+            DISCARD: OwnStage(_discard, leads_to=(UNDONE,)),
+        },
+        begin=_take_image,
+        end=_restore,
+        undo=_restore,
+    )  # fmt: skip
+
+
+SNAPSHOT = _flow("snapshot", "image_snapshot")
+BACKUP = _flow("backup", "image_backup")

@@ -1,0 +1,137 @@
+"""Snapshots of servers: the record of the image, from the request to its data."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from oslo_utils import uuidutils
+from sqlalchemy.orm import Session
+
+from armillary import exception
+from armillary.context import RequestContext
+from armillary.db import Database
+from conductor.common.clock import Clock, moment
+from conductor.super_conductor.db import images, instance_mappings
+from conductor.super_conductor.servers.server_operations import ServerOperations
+from conductor.super_conductor.servers.server_views import Servers
+from objects.image_meta import PRIVATE_PROPERTIES, ImageMeta
+from objects.image_record import (
+    ACTIVE,
+    BACKUP,
+    IMAGE_TYPE,
+    INSTANCE_UUID,
+    PRIVATE,
+    SAVING,
+    SNAPSHOT,
+    ImageRecord,
+    NewSnapshot,
+    StoredImage,
+)
+from objects.instance import Instance
+from objects.instances.operation_arguments import OperationArguments
+
+DISK_FORMAT, CONTAINER_FORMAT = "raw", "bare"
+OF_OTHER_DATA = frozenset({"libvirt_disk_file"})
+"""Properties that name the data of the image that the server was built from."""
+
+
+class SnapshotsEndpoint:
+    """See ``SuperConductorAPI``."""
+
+    def __init__(
+        self, database: Database, servers: Servers, operations: ServerOperations, now: Clock
+    ) -> None:
+        self._database = database
+        self._servers = servers
+        self._operations = operations
+        self._now = now
+
+    def create_snapshot(
+        self, context: RequestContext, instance_uuid: str, snapshot: NewSnapshot
+    ) -> ImageRecord:
+        server = self._servers.get_server(context, instance_uuid)
+        now = moment(self._now())
+        made = self._database.run_in_writer(
+            lambda session: images.create_record(
+                session,
+                _record(session, context, server, snapshot),
+                now=now,
+                of_owner_max=snapshot.of_owner_max,
+            )
+        )
+        operation = "backup" if snapshot.properties.get(IMAGE_TYPE) == BACKUP else "snapshot"
+        try:
+            arguments = OperationArguments(new_image=made.image)
+            self._operations.operate(context, instance_uuid, operation, arguments)
+        except exception.ArmillaryError:
+            # If the outcome is unknown, the operation finds no image at its end, and is undone.
+            self._database.run_in_writer(
+                lambda session: images.delete_record(session, made.image.id)
+            )
+            raise
+        return made
+
+    def end_snapshot(
+        self,
+        context: RequestContext,
+        cell_uuid: str,
+        instance_uuid: str,
+        image_id: str,
+        stored: StoredImage | None,
+    ) -> bool:
+        def write(session: Session) -> bool:
+            mapping = instance_mappings.find_mapping(session, instance_uuid)
+            record = images.find_record(session, image_id)
+            if mapping is None or mapping.cell_uuid != cell_uuid or record is None:
+                return False
+            image = record.image
+            if image.properties.get(INSTANCE_UUID) != instance_uuid:
+                return False
+            if image.status != SAVING:
+                return image.status == ACTIVE and stored is not None  # a repeated call
+            if stored is None:
+                images.delete_record(session, image_id)
+                return False
+            image = image.with_values(status=ACTIVE, size_bytes=stored.size_bytes)
+            ended = dataclasses.replace(
+                record, image=image, checksum=stored.md5, sha512=stored.sha512
+            )
+            images.update_record(session, ended, now=moment(self._now()))
+            return True
+
+        return self._database.run_in_writer(write)
+
+
+def _record(
+    session: Session, context: RequestContext, server: Instance, snapshot: NewSnapshot
+) -> ImageRecord:
+    """Return the record of an image that has the properties of the server's image, too."""
+    base = server.image
+    inherited = {} if base is None else dict(base.properties)
+    hidden = OF_OTHER_DATA if _is_own(session, server) else OF_OTHER_DATA | PRIVATE_PROPERTIES
+    properties = {name: value for name, value in inherited.items() if name not in hidden}
+    properties |= {
+        IMAGE_TYPE: SNAPSHOT,
+        **snapshot.properties,
+        INSTANCE_UUID: server.uuid,
+        "user_id": str(context.user_id or ""),
+        "base_image_ref": "" if base is None else base.id,
+    }
+    image = ImageMeta.from_values(
+        id=uuidutils.generate_uuid(),
+        name=snapshot.name,
+        status=SAVING,
+        disk_format=(base.disk_format if base is not None else None) or DISK_FORMAT,
+        min_ram_mb=0 if base is None else base.min_ram_mb,
+        min_disk_gb=max(server.flavor.root_gb, 0 if base is None else base.min_disk_gb),
+        properties=properties,
+    )
+    return ImageRecord(
+        image, owner=server.project_id, visibility=PRIVATE, container_format=CONTAINER_FORMAT
+    )
+
+
+def _is_own(session: Session, server: Instance) -> bool:
+    """Return whether the server's image belongs to its project, which knows all its properties."""
+    record = None if server.image is None else images.find_record(session, server.image.id)
+    return record is not None and record.owner == server.project_id

@@ -1,0 +1,61 @@
+"""Images and backups of servers, as requests ask for them and answers tell of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from objects.instance import Instance
+from tests import builders
+from tests.fixtures.http_api import MEMBER, Api
+from tests.fixtures.super_conductor import SuperConductor
+
+
+def act(api: Api, server: Instance, body: Any, version: str = "2.1") -> Any:
+    headers = {"OpenStack-API-Version": f"compute {version}"}
+    path = f"/v2.1/servers/{server.uuid}/action"
+    return api.send("POST", path, json=body, token=MEMBER, headers=headers)
+
+
+def a_server(conductor: SuperConductor) -> Instance:
+    conductor.servers = [builders.an_instance()]
+    return conductor.servers[0]
+
+
+def test_the_place_of_the_image_is_told(api: Api, conductor: SuperConductor) -> None:
+    """In a header, and from 2.45 on in the body; the image names its server."""
+    server = a_server(conductor)
+    made = act(api, server, {"createImage": {"name": "snap", "metadata": {"a": "b"}}})
+    (image,) = conductor.images
+    assert (made.status_code, made.text) == (202, "")
+    assert made.headers["Location"].endswith(f"/images/{image.id}")
+    shown = api.get(f"/v2.1/images/{image.id}", token=MEMBER).json["image"]
+    assert (shown["status"], shown["server"]["id"]) == ("SAVING", server.uuid)
+    assert shown["metadata"]["a"] == "b"
+    later = act(api, server, {"createImage": {"name": "snap"}}, "2.45")
+    assert later.json == {"image_id": conductor.images[1].id}
+    assert "Location" not in later.headers
+    for query, count in (({"server": server.uuid}, 2), ({"type": "base"}, 0), ({"status": "x"}, 0)):
+        found = api.get("/v2.1/images", token=MEMBER, **query).json["images"]
+        assert len(found) == count
+
+
+def test_what_a_host_runs_is_not_for_everybody_to_choose(
+    api: Api, conductor: SuperConductor
+) -> None:
+    """As in the image service; names have to be names."""
+    server = a_server(conductor)
+    program = {"name": "snap", "metadata": {"process_command": "reboot"}}
+    assert act(api, server, {"createImage": program}).status_code == 403
+    assert act(api, server, {"createImage": {"name": ""}}).status_code == 400
+    assert conductor.images == []
+
+
+def test_older_backups_of_the_type_are_deleted(api: Api, conductor: SuperConductor) -> None:
+    """The newest stay; other types and servers have their own."""
+    server = a_server(conductor)
+    for number in range(3):
+        body = {"name": f"b{number}", "backup_type": "daily", "rotation": "2"}
+        assert act(api, server, {"createBackup": body}).status_code == 202
+    act(api, server, {"createBackup": {"name": "w", "backup_type": "weekly", "rotation": 1}})
+    assert len([image for image in conductor.images if image.name.startswith("b")]) == 2
+    assert len(conductor.images) == 3
