@@ -13,7 +13,7 @@ from armillary.outage_log import OutageLog
 from compute_agent.journal.journal import Journal, Kind, Report
 from compute_agent.work.wakeable_loop import WakeableLoop
 from conductor.cell_conductor.interface import CellConductorAPI
-from objects.instances.instance_command import BuiltReport
+from objects.instances.instance_command import BuiltReport, CommandId
 
 LOG = logging.getLogger(__name__)
 
@@ -170,7 +170,11 @@ class Outbox:
                 )
             case Kind.COMMAND_ANSWERED:
                 return self._conductor.command_answered(
-                    context, *where, report.attempt, answer=result.answer, fault=result.fault
+                    context,
+                    self._agent,
+                    CommandId(report.host, report.instance_uuid, report.attempt),
+                    answer=result.answer,
+                    fault=result.fault,
                 )
 
     def _note_answers(self, answered: Sequence[tuple[Report, str]]) -> None:

@@ -45,9 +45,7 @@ class StalenessCheck:
         """Return whether the conductor still waits for a command's answer."""
         if not self._contact.is_in_doubt():
             return True
-        return self._conductor.is_command_wanted(
-            context, self._agent, command.host, command.instance.uuid, command.sequence
-        )
+        return self._conductor.is_command_wanted(context, self._agent, command.id)
 
 
 OUT_OF_REACH = (exception.Unavailable, exception.RpcFailed)

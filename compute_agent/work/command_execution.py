@@ -230,9 +230,12 @@ class CommandExecution:
     def _tell(self, command: InstanceCommand, total_mb: int, remaining_mb: int) -> None:
         try:
             self._conductor.migration_progress(
-                admin_context(), self._agent, command.host, command.instance.uuid, command.sequence,
-                total_mb=total_mb, remaining_mb=remaining_mb,
-            )  # fmt: skip
+                admin_context(),
+                self._agent,
+                command.id,
+                total_mb=total_mb,
+                remaining_mb=remaining_mb,
+            )
         except exception.ArmillaryError as error:
             LOG.debug("%s: cannot send progress: %s", command.instance.uuid, error)
 

@@ -12,7 +12,12 @@ from objects.instance import Instance
 from objects.instance_fault import InstanceFault
 from objects.instances.build_request import BuildRequest
 from objects.instances.instance_action import InstanceAction
-from objects.instances.instance_command import BuiltReport, CommandAnswer, InstanceCommand
+from objects.instances.instance_command import (
+    BuiltReport,
+    CommandAnswer,
+    CommandId,
+    InstanceCommand,
+)
 from objects.instances.migration import Migration
 from objects.instances.operation_arguments import CellOperation
 from objects.instances.server_answers import InstanceMarker
@@ -183,10 +188,8 @@ class CellConductorAPI(Interface):
     def other_cell_command_answered(
         self,
         context: RequestContext,
-        host: str,
-        instance_uuid: str,
         migration_uuid: str,
-        sequence: int,
+        command: CommandId,
         *,
         answer: CommandAnswer,
         fault: InstanceFault | None,
@@ -195,12 +198,7 @@ class CellConductorAPI(Interface):
 
     @call(CONDUCTOR)
     def is_other_cell_command_wanted(
-        self,
-        context: RequestContext,
-        host: str,
-        instance_uuid: str,
-        migration_uuid: str,
-        sequence: int,
+        self, context: RequestContext, migration_uuid: str, command: CommandId
     ) -> bool:
         """Return whether the answer of another cell's host to a command is still expected."""
 
@@ -383,9 +381,7 @@ class CellConductorAPI(Interface):
         self,
         context: RequestContext,
         agent: str,
-        host: str,
-        instance_uuid: str,
-        sequence: int,
+        command: CommandId,
         *,
         answer: CommandAnswer,
         fault: InstanceFault | None,
@@ -400,9 +396,7 @@ class CellConductorAPI(Interface):
         self,
         context: RequestContext,
         agent: str,
-        host: str,
-        instance_uuid: str,
-        sequence: int,
+        command: CommandId,
         *,
         total_mb: int,
         remaining_mb: int,
@@ -416,9 +410,7 @@ class CellConductorAPI(Interface):
         """Return whether the agent still has to build this attempt on its host."""
 
     @call(AGENT_ITSELF)
-    def is_command_wanted(
-        self, context: RequestContext, agent: str, host: str, instance_uuid: str, sequence: int
-    ) -> bool:
+    def is_command_wanted(self, context: RequestContext, agent: str, command: CommandId) -> bool:
         """Return whether the agent's answer to this command is still expected."""
 
     @call(AGENT_ITSELF)

@@ -21,7 +21,7 @@ from objects.instance import Instance
 from objects.instance_fault import InstanceFault
 from objects.instances.explanation import DryRun, Explanation
 from objects.instances.instance_action import InstanceAction
-from objects.instances.instance_command import CommandAnswer, InstanceCommand
+from objects.instances.instance_command import CommandAnswer, CommandId, InstanceCommand
 from objects.instances.instance_group import InstanceGroup
 from objects.instances.new_servers import DryRunRequest, NewServers
 from objects.instances.operation_arguments import OperationArguments
@@ -537,10 +537,8 @@ class SuperConductorAPI(Interface):
         self,
         context: RequestContext,
         cell_uuid: str,
-        host: str,
-        instance_uuid: str,
         migration_uuid: str,
-        sequence: int,
+        command: CommandId,
         *,
         answer: CommandAnswer,
         fault: InstanceFault | None,
@@ -549,13 +547,7 @@ class SuperConductorAPI(Interface):
 
     @call(CELL_ITSELF)
     def is_command_wanted_by_other_cell(
-        self,
-        context: RequestContext,
-        cell_uuid: str,
-        host: str,
-        instance_uuid: str,
-        migration_uuid: str,
-        sequence: int,
+        self, context: RequestContext, cell_uuid: str, migration_uuid: str, command: CommandId
     ) -> bool:
         """Return whether the other cell still waits for the answer to a command."""
 

@@ -51,6 +51,15 @@ class Verb(enum.StrEnum):
     COMPLETE_LIVE = "complete_live"
 
 
+@dataclass(frozen=True, slots=True)
+class CommandId:
+    """Which command: the host it went to, and its number among those for the instance."""
+
+    host: str
+    instance_uuid: str
+    sequence: int
+
+
 @base.ArmillaryObjectRegistry.register
 class InstanceCommand(base.ArmillaryObject):
     """A command to one host.
@@ -67,6 +76,10 @@ class InstanceCommand(base.ArmillaryObject):
     sequence: int = fields.IntegerField()
     arguments: dict[str, Any] = fields.JSONField(default={})
     request_spec: RequestSpec | None = fields.ObjectField("RequestSpec", nullable=True)
+
+    @property
+    def id(self) -> CommandId:
+        return CommandId(self.host, self.instance.uuid, self.sequence)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from objects.hosts.compute_node import ComputeNode
 from objects.hosts.host_answers import NodeReportResult
 from objects.instance import Instance
 from objects.instance_fault import InstanceFault
-from objects.instances.instance_command import BuiltReport, CommandAnswer
+from objects.instances.instance_command import BuiltReport, CommandAnswer, CommandId
 
 
 class AgentEndpoints(BackgroundTasks):
@@ -38,14 +38,12 @@ class AgentEndpoints(BackgroundTasks):
         self,
         context: RequestContext,
         agent: str,
-        host: str,
-        instance_uuid: str,
-        sequence: int,
+        command: CommandId,
         answer: CommandAnswer,
         fault: InstanceFault | None,
     ) -> str:
         found, leases = self._operations.answers.answered(
-            agent, host, instance_uuid, sequence, answer=answer, fault=fault
+            agent, command, answer=answer, fault=fault
         )
         self._begin(self._operations, context, leases)
         return found
@@ -54,14 +52,12 @@ class AgentEndpoints(BackgroundTasks):
         self,
         context: RequestContext,
         agent: str,
-        host: str,
-        instance_uuid: str,
-        sequence: int,
+        command: CommandId,
         total_mb: int,
         remaining_mb: int,
     ) -> None:
         self._operations.answers.progressed(
-            agent, host, instance_uuid, sequence, total_mb=total_mb, remaining_mb=remaining_mb
+            agent, command, total_mb=total_mb, remaining_mb=remaining_mb
         )
 
     def is_build_wanted(
@@ -69,10 +65,8 @@ class AgentEndpoints(BackgroundTasks):
     ) -> bool:
         return self._reports.is_build_wanted(agent, host, instance_uuid, attempt)
 
-    def is_command_wanted(
-        self, context: RequestContext, agent: str, host: str, instance_uuid: str, sequence: int
-    ) -> bool:
-        return self._operations.answers.is_expected(agent, host, instance_uuid, sequence)
+    def is_command_wanted(self, context: RequestContext, agent: str, command: CommandId) -> bool:
+        return self._operations.answers.is_expected(agent, command)
 
     def list_migrating_instances(
         self, context: RequestContext, agent: str, hosts: Sequence[str]

@@ -22,7 +22,7 @@ from objects.instance import Instance
 from objects.instance_fault import InstanceFault
 from objects.instances.build_request import BuildRequest
 from objects.instances.instance_action import InstanceAction
-from objects.instances.instance_command import CommandAnswer, InstanceCommand
+from objects.instances.instance_command import CommandAnswer, CommandId, InstanceCommand
 from objects.instances.migration import Migration
 from objects.instances.operation_arguments import CellOperation
 from objects.instances.server_answers import InstanceMarker
@@ -193,30 +193,21 @@ class SuperConductorEndpoints(BackgroundTasks):
     def other_cell_command_answered(
         self,
         context: RequestContext,
-        host: str,
-        instance_uuid: str,
         migration_uuid: str,
-        sequence: int,
+        command: CommandId,
         answer: CommandAnswer,
         fault: InstanceFault | None,
     ) -> str:
         found, leases = self._operations.answers.answered_in_other_cell(
-            host, instance_uuid, migration_uuid, sequence, answer=answer, fault=fault
+            migration_uuid, command, answer=answer, fault=fault
         )
         self._begin(self._operations, context, leases)
         return found
 
     def is_other_cell_command_wanted(
-        self,
-        context: RequestContext,
-        host: str,
-        instance_uuid: str,
-        migration_uuid: str,
-        sequence: int,
+        self, context: RequestContext, migration_uuid: str, command: CommandId
     ) -> bool:
-        return self._operations.answers.is_expected_in_other_cell(
-            host, instance_uuid, migration_uuid, sequence
-        )
+        return self._operations.answers.is_expected_in_other_cell(migration_uuid, command)
 
     def take_over_instance(self, context: RequestContext, record: ServerRecord) -> None:
         self._operations.take_over(record)

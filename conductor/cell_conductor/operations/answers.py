@@ -29,7 +29,7 @@ from conductor.common.cell_db.flow_states import LiveMove
 from conductor.common.clock import Clock, moment
 from conductor.common.leases import Lease
 from objects.instance_fault import InstanceFault
-from objects.instances.instance_command import CommandAnswer
+from objects.instances.instance_command import CommandAnswer, CommandId
 from objects.instances.migration import MigrationStatus
 
 LOG = logging.getLogger(__name__)
@@ -63,14 +63,7 @@ class Answers:
         self._on_idle = on_idle
 
     def answered(
-        self,
-        agent: str,
-        host: str,
-        instance_uuid: str,
-        sequence: int,
-        *,
-        answer: CommandAnswer,
-        fault: InstanceFault | None,
+        self, agent: str, command: CommandId, *, answer: CommandAnswer, fault: InstanceFault | None
     ) -> tuple[str, list[Lease]]:
         """Take an agent's answer.
 
@@ -78,27 +71,28 @@ class Answers:
         """
 
         def judge(session: Session) -> tuple[str, list[Lease]]:
-            found = self._find_expected(session, host, instance_uuid, sequence, agent=agent)
+            found = self._find_expected(session, command, agent=agent)
             if found is None:
-                return copies.move_of(session, instance_uuid, agent, host) or STALE, []
+                return copies.move_of(
+                    session, command.instance_uuid, agent, command.host
+                ) or STALE, []
             return ACCEPTED, self._transitions.take_answer(session, *found, answer, fault)
 
         found, leases = self._database.run_in_writer(judge)
         if found not in (ACCEPTED, STALE):  # the UUID of the other cell's migration
-            move = (host, instance_uuid, found, sequence)
             try:
-                found = self._others.answer(admin_context(), *move, answer=answer, fault=fault)
+                found = self._others.answer(
+                    admin_context(), found, command, answer=answer, fault=fault
+                )
             except exception.Conflict:
                 found = STALE  # the move is over, or its instance is being deleted
-        self._log_answer(found, leases, host, instance_uuid, sequence, fault)
+        self._log_answer(found, leases, command, fault)
         return found, leases
 
     def answered_in_other_cell(
         self,
-        host: str,
-        instance_uuid: str,
         migration_uuid: str,
-        sequence: int,
+        command: CommandId,
         *,
         answer: CommandAnswer,
         fault: InstanceFault | None,
@@ -106,58 +100,47 @@ class Answers:
         """Take an answer from another cell's agent."""
 
         def judge(session: Session) -> tuple[str, list[Lease]]:
-            found = self._find_expected(
-                session, host, instance_uuid, sequence, migration_uuid=migration_uuid
-            )
+            found = self._find_expected(session, command, migration_uuid=migration_uuid)
             if found is None:
                 return STALE, []
             return ACCEPTED, self._transitions.take_answer(session, *found, answer, fault)
 
         found, leases = self._database.run_in_writer(judge)
-        self._log_answer(found, leases, host, instance_uuid, sequence, fault)
+        self._log_answer(found, leases, command, fault)
         return found, leases
 
     def _log_answer(
-        self,
-        found: str,
-        leases: Sequence[Lease],
-        host: str,
-        instance_uuid: str,
-        sequence: int,
-        fault: InstanceFault | None,
+        self, found: str, leases: Sequence[Lease], command: CommandId, fault: InstanceFault | None
     ) -> None:
         if found == ACCEPTED and not leases:
-            self._on_idle(instance_uuid)
+            self._on_idle(command.instance_uuid)
         LOG.info(
             "%s: answer to command %d on %s (%s): %s",
-            instance_uuid, sequence, host, "done" if fault is None else fault.message, found,
+            command.instance_uuid, command.sequence, command.host,
+            "done" if fault is None else fault.message, found,
         )  # fmt: skip
 
-    def is_expected(self, agent: str, host: str, instance_uuid: str, sequence: int) -> bool:
+    def is_expected(self, agent: str, command: CommandId) -> bool:
         """Return whether the answer to a command is expected, here or in another cell."""
 
         def look(session: Session) -> str:
-            if self._find_expected(session, host, instance_uuid, sequence, agent=agent) is not None:
+            if self._find_expected(session, command, agent=agent) is not None:
                 return ACCEPTED
-            return copies.move_of(session, instance_uuid, agent, host) or STALE
+            return copies.move_of(session, command.instance_uuid, agent, command.host) or STALE
 
         found = self._database.run_in_writer(look)
         if found in (ACCEPTED, STALE):
             return found == ACCEPTED
         try:
-            return self._others.is_expected(admin_context(), host, instance_uuid, found, sequence)
+            return self._others.is_expected(admin_context(), found, command)
         except exception.Conflict:
             return False
 
-    def is_expected_in_other_cell(
-        self, host: str, instance_uuid: str, migration_uuid: str, sequence: int
-    ) -> bool:
+    def is_expected_in_other_cell(self, migration_uuid: str, command: CommandId) -> bool:
         """Return whether an answer from another cell's agent is expected."""
 
         def look(session: Session) -> bool:
-            found = self._find_expected(
-                session, host, instance_uuid, sequence, migration_uuid=migration_uuid
-            )
+            found = self._find_expected(session, command, migration_uuid=migration_uuid)
             return found is not None
 
         return self._database.run_in_writer(look)
@@ -165,9 +148,7 @@ class Answers:
     def _find_expected(
         self,
         session: Session,
-        host: str,
-        instance_uuid: str,
-        sequence: int,
+        command: CommandId,
         *,
         agent: str | None = None,
         migration_uuid: str | None = None,
@@ -177,11 +158,12 @@ class Answers:
         It comes from this cell's ``agent``, or in a ``migration_uuid`` from a host of another cell,
         which checks its own agents.
         """
-        instance = instances.lock(session, instance_uuid)
-        row = operations.lock(session, instance_uuid)
-        if instance is None or row is None or row.sequence != sequence:
+        instance = instances.lock(session, command.instance_uuid)
+        row = operations.lock(session, command.instance_uuid)
+        if instance is None or row is None or row.sequence != command.sequence:
             return None
         stage = self._transitions.stage_of(row)
+        host = command.host
         if not isinstance(stage, AgentStage) or commands.host_of(instance, row, stage) != host:
             return None
         is_here = commands.cell_at(row, stage.at) is None
@@ -192,19 +174,12 @@ class Answers:
         return (instance, row, stage) if is_theirs else None
 
     def progressed(
-        self,
-        agent: str,
-        host: str,
-        instance_uuid: str,
-        sequence: int,
-        *,
-        total_mb: int,
-        remaining_mb: int,
+        self, agent: str, command: CommandId, *, total_mb: int, remaining_mb: int
     ) -> None:
         """Store the progress of a live migration if it is the running one."""
 
         def write(session: Session) -> None:
-            found = self._find_expected(session, host, instance_uuid, sequence, agent=agent)
+            found = self._find_expected(session, command, agent=agent)
             if found is None or found[1].migration_uuid is None:
                 return
             move = migrations.find(session, found[1].migration_uuid)

@@ -19,7 +19,7 @@ from conductor.common.cell_db.flow_states import End, FinishedMove, Move
 from conductor.super_conductor.interface import SuperConductorAPI
 from objects.instance import Instance
 from objects.instance_fault import InstanceFault
-from objects.instances.instance_command import CommandAnswer, InstanceCommand
+from objects.instances.instance_command import CommandAnswer, CommandId, InstanceCommand
 from objects.instances.server_record import ACTIONS_MAX, FAULTS_MAX, ServerRecord
 
 ASKED_MAX = 1000
@@ -61,31 +61,21 @@ class OtherCells:
     def answer(
         self,
         context: RequestContext,
-        host: str,
-        instance_uuid: str,
         migration_uuid: str,
-        sequence: int,
+        command: CommandId,
         *,
         answer: CommandAnswer,
         fault: InstanceFault | None,
     ) -> str:
         """Send the cell that has the instance the answer to its command."""
         return self._top.report_to_other_cell(
-            context, self._cell_uuid, host, instance_uuid, migration_uuid, sequence,
-            answer=answer, fault=fault,
-        )  # fmt: skip
+            context, self._cell_uuid, migration_uuid, command, answer=answer, fault=fault
+        )
 
-    def is_expected(
-        self,
-        context: RequestContext,
-        host: str,
-        instance_uuid: str,
-        migration_uuid: str,
-        sequence: int,
-    ) -> bool:
+    def is_expected(self, context: RequestContext, migration_uuid: str, command: CommandId) -> bool:
         """Ask the cell that has the instance whether it expects the answer to a command."""
         return self._top.is_command_wanted_by_other_cell(
-            context, self._cell_uuid, host, instance_uuid, migration_uuid, sequence
+            context, self._cell_uuid, migration_uuid, command
         )
 
     def hand_over(

@@ -22,7 +22,7 @@ from conductor.super_conductor.db.cleanups import Cleanup, CleanupKind
 from conductor.super_conductor.delete.delete_task import Deletes
 from conductor.super_conductor.hosts.cells import Cells
 from objects.instance_fault import InstanceFault
-from objects.instances.instance_command import CommandAnswer, InstanceCommand
+from objects.instances.instance_command import CommandAnswer, CommandId, InstanceCommand
 from objects.instances.server_record import ServerRecord
 from placement.interface import PlacementAPI
 
@@ -71,37 +71,26 @@ class CellRelay:
         self,
         context: RequestContext,
         cell_uuid: str,
-        host: str,
-        instance_uuid: str,
         migration_uuid: str,
-        sequence: int,
+        command: CommandId,
         *,
         answer: CommandAnswer,
         fault: InstanceFault | None,
     ) -> str:
-        other = self._other(migration_uuid, instance_uuid, cell_uuid)
+        other = self._other(migration_uuid, command.instance_uuid, cell_uuid)
         return self._cells.call(
             other,
             lambda cell: cell.other_cell_command_answered(
-                context, host, instance_uuid, migration_uuid, sequence, answer=answer, fault=fault
+                context, migration_uuid, command, answer=answer, fault=fault
             ),
         )
 
     def is_command_wanted_by_other_cell(
-        self,
-        context: RequestContext,
-        cell_uuid: str,
-        host: str,
-        instance_uuid: str,
-        migration_uuid: str,
-        sequence: int,
+        self, context: RequestContext, cell_uuid: str, migration_uuid: str, command: CommandId
     ) -> bool:
-        other = self._other(migration_uuid, instance_uuid, cell_uuid)
+        other = self._other(migration_uuid, command.instance_uuid, cell_uuid)
         return self._cells.call(
-            other,
-            lambda cell: cell.is_other_cell_command_wanted(
-                context, host, instance_uuid, migration_uuid, sequence
-            ),
+            other, lambda cell: cell.is_other_cell_command_wanted(context, migration_uuid, command)
         )
 
     def hand_over_instance(

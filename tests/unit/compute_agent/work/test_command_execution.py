@@ -103,8 +103,8 @@ def tell(agent: Agent, step: InstanceCommand) -> None:
 def answers(agent: Agent) -> dict[int, list[Any]]:
     """Return sequence -> the answers to it, each once."""
     found: dict[int, list[Any]] = {}
-    for _host, _uuid, sequence, answer, fault in agent.conductor.reported("command_answered"):
-        of_it = found.setdefault(sequence, [])
+    for command, answer, fault in agent.conductor.reported("command_answered"):
+        of_it = found.setdefault(command.sequence, [])
         if (answer, fault) not in of_it:
             of_it.append((answer, fault))
     return found

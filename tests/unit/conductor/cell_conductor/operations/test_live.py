@@ -6,6 +6,7 @@ import uuid
 
 from armillary.context import admin_context
 from conductor.common.cell_db import models
+from objects.instances.instance_command import CommandId
 from objects.instances.migration import MigrationStatus, MigrationType
 from tests.fixtures.cell import Cell, a_build_request
 
@@ -43,7 +44,7 @@ def status(cell: Cell) -> str:
 def progress(cell: Cell, made: str, *, agent: str = "a", sequence: int = 0) -> None:
     [row] = cell.rows(models.InstanceOperation)
     cell.operations.answers.progressed(
-        agent, "a", made, sequence or row.sequence, total_mb=512, remaining_mb=512
+        agent, CommandId("a", made, sequence or row.sequence), total_mb=512, remaining_mb=512
     )
 
 
