@@ -8,19 +8,17 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from datetime import timedelta
 from typing import Any, TypeVar
 
 from sqlalchemy.orm import Session
 
 from armillary import exception
-from armillary.backoff import Backoff
 from armillary.context import RequestContext, admin_context
 from conductor.common import leased_work
 from conductor.common.clock import moment
-from conductor.common.leased_work import LeaseLost, RowTask, Step
+from conductor.common.leased_work import LeaseLost, Step
 from conductor.common.leases import Lease
-from conductor.super_conductor.base_task import NO_VALID_HOST, REFUSED, TOO_LATE, PermanentFailure
+from conductor.super_conductor.base_task import NO_VALID_HOST, REFUSED, PermanentFailure
 from conductor.super_conductor.build import (
     decision_traces,
     group_members,
@@ -40,6 +38,7 @@ from conductor.super_conductor.db import traces as traces_db
 from conductor.super_conductor.db.build_requests import NewSelections, Pending, list_build_requests
 from conductor.super_conductor.db.reservations import Reservation, Stage
 from conductor.super_conductor.db.zone_walks import Entry
+from conductor.super_conductor.scheduling_task import SchedulingTask
 from conductor.super_conductor.zones import pending_group_members, walk
 from conductor.super_conductor.zones.pending_group_members import MustWait
 from objects.cell_mapping import CELL0_UUID
@@ -58,18 +57,15 @@ FAILURE_LENGTH_MAX = 15_000
 """Maximum number of characters stored of an error met while processing a reservation."""
 
 
-class BuildTask(RowTask):
+class BuildTask(SchedulingTask):
     """One conductor's work on one reservation."""
 
     def __init__(self, services: BuildServices, lease: Lease, answer: Answer | None = None) -> None:
         """``answer`` is a scheduler's answer for this reservation, if it was asked already."""
-        super().__init__(services.env.database, lease)
+        super().__init__(services.env, services.peers, lease)
         self._services = services
-        self._env = services.env
-        self._peers = services.peers
         self._answer = answer
         self._reservation: Reservation
-        self._take_count = 1
         self._destinations: Destinations | None = None
         self._pending_requests: list[Pending] = []
         """As last read; a user may delete one at any time."""
@@ -95,12 +91,6 @@ class BuildTask(RowTask):
                 self.is_waiting = True
             if self._is_closed or self.is_waiting:
                 return
-
-    @property
-    def retry_in_seconds(self) -> float:
-        options = self._env.conf.conductor
-        backoff = Backoff(options.retry_pause_seconds, options.lease_seconds)
-        return backoff.seconds(self._take_count - 1)
 
     # Steps
 
@@ -129,13 +119,8 @@ class BuildTask(RowTask):
 
     def check_deadline(self) -> None:
         """Give up what has not been scheduled by the deadline."""
-        limit = timedelta(seconds=self._env.conf.conductor.scheduling_deadline_seconds)
-        if moment(self._env.now()) >= self._reservation.accepted_at + limit:
-            last = self._reservation.failure or "no attempt has completed"
-            raise PermanentFailure(
-                TOO_LATE,
-                f"Not scheduled within {limit.total_seconds():.0f} s; last attempt: {last}",
-            )
+        last = self._reservation.failure or "no attempt has completed"
+        self._refuse_late(self._reservation.accepted_at, f"; last attempt: {last}")
 
     def release_former_claims(self) -> None:
         """Release what an earlier try of unknown outcome claimed, and block its late claims.
@@ -323,11 +308,7 @@ class BuildTask(RowTask):
     def _store_failure(self, reason: PermanentFailure) -> None:
         LOG.info("%s: given up: %s", self.lease.key, reason.details)
         verdict = {"message": reason.message, "details": reason.details[:FAILURE_LENGTH_MAX]}
-        trace = self._failed_trace or DecisionTrace.from_values(
-            request_id=self._context.request_id,
-            created_at=moment(self._env.now()),
-            sentence=reason.details,
-        )
+        trace = self._failed_trace or self._trace_of(reason)
 
         def write(session: Session) -> None:
             self._lock(session, stage=Stage.STORING_IN_CELL0, verdict=verdict)
@@ -376,13 +357,6 @@ class BuildTask(RowTask):
     def _context(self) -> RequestContext:
         self._reservation.context.update_store()
         return self._reservation.context
-
-    @property
-    def _answer_timeout_seconds(self) -> float:
-        """Seconds to wait for an answer; doubles with each take, as a slow peer is not dead."""
-        conf = self._env.conf
-        backoff = Backoff(conf.conductor.step_timeout_seconds, conf.rpc.long_timeout_seconds)
-        return backoff.seconds(self._take_count - 1)
 
 
 SCHEDULE = (

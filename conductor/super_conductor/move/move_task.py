@@ -9,18 +9,16 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from datetime import timedelta
 from typing import Any, TypeVar
 
 from sqlalchemy.orm import Session
 
 from armillary import exception
-from armillary.backoff import Backoff
 from armillary.concurrency import WorkerPool
 from armillary.context import RequestContext, admin_context
 from conductor.common import leased_work
 from conductor.common.clock import exact_moment, moment
-from conductor.common.leased_work import LeaseLost, PooledWork, RowTask, Step, StepHook
+from conductor.common.leased_work import LeaseLost, PooledWork, Step, StepHook
 from conductor.common.leases import Lease, Leases
 from conductor.super_conductor.base_task import NO_VALID_HOST, REFUSED, TOO_LATE, PermanentFailure
 from conductor.super_conductor.build import decision_traces
@@ -30,6 +28,7 @@ from conductor.super_conductor.db.traces import MoveTrace
 from conductor.super_conductor.hosts import cell_reports
 from conductor.super_conductor.move import move_specs
 from conductor.super_conductor.peers import Environment, Peers
+from conductor.super_conductor.scheduling_task import SchedulingTask
 from objects.fence import TRIES_MAX, Fence
 from objects.instance import Instance
 from objects.instance_fault import InstanceFault
@@ -68,19 +67,16 @@ def _is_refusal(error: Exception) -> bool:
     return isinstance(error, exception.NotFound | exception.Conflict | exception.Invalid)
 
 
-class MoveTask(RowTask):
+class MoveTask(SchedulingTask):
     """One conductor's work on one move."""
 
     def __init__(
         self, env: Environment, peers: Peers, leases: Leases, lease: Lease, watch: StepHook
     ) -> None:
-        super().__init__(env.database, lease)
-        self._env = env
-        self._peers = peers
+        super().__init__(env, peers, lease)
         self._leases = leases
         self._watch = watch
         self._move: Move
-        self._take_count = 1
         self._fence: Fence
         self._instance: Instance | None = None
         self._spec: RequestSpec | None = None
@@ -119,12 +115,6 @@ class MoveTask(RowTask):
             self._find_hosts()
         self._write(lambda session: moves.remove(session, self.lease.key))
 
-    @property
-    def retry_in_seconds(self) -> float:
-        options = self._env.conf.conductor
-        backoff = Backoff(options.retry_pause_seconds, options.lease_seconds)
-        return backoff.seconds(self._take_count - 1)
-
     def _find_hosts(self) -> None:
         try:
             leased_work.run(self, STEPS, self._watch)
@@ -137,9 +127,7 @@ class MoveTask(RowTask):
 
     def check_deadline(self) -> None:
         """Give up what missed the scheduling deadline or used all its tries."""
-        limit = timedelta(seconds=self._env.conf.conductor.scheduling_deadline_seconds)
-        if moment(self._env.now()) >= self._move.accepted_at + limit:
-            raise PermanentFailure(TOO_LATE, f"Not scheduled within {limit.total_seconds():.0f} s")
+        self._refuse_late(self._move.accepted_at)
         if self._move.takes > TRIES_MAX:
             raise PermanentFailure(TOO_LATE, f"Not scheduled after {TRIES_MAX} tries")
 
@@ -282,14 +270,6 @@ class MoveTask(RowTask):
         else:
             self._tell(reason)
 
-    def _trace_of(self, reason: PermanentFailure) -> DecisionTrace:
-        """Return a trace for a move that no scheduler decided on."""
-        return DecisionTrace.from_values(
-            request_id=self._context.request_id,
-            created_at=moment(self._env.now()),
-            sentence=reason.details,
-        )
-
     def _keep_trace(self, trace: DecisionTrace, *, host: str | None) -> None:
         move, conf = self._move, self._env.conf.conductor
         split = decision_traces.split(trace, size_max=conf.trace_size_max)
@@ -330,12 +310,6 @@ class MoveTask(RowTask):
     @property
     def _claim_fence(self) -> Fence:
         return self._fence.of_try(self._move.takes)
-
-    @property
-    def _answer_timeout_seconds(self) -> float:
-        conf = self._env.conf
-        backoff = Backoff(conf.conductor.step_timeout_seconds, conf.rpc.long_timeout_seconds)
-        return backoff.seconds(self._move.takes - 1)
 
     def _write(self, fn: Callable[[Session], T]) -> T:
         def ours(session: Session) -> T:
