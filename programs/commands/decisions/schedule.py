@@ -19,7 +19,7 @@ from programs.commands.decisions.trace_text import (
     fitted,
     lines_of,
 )
-from programs.commands.server_create import add_placement_options, request_body
+from programs.commands.servers.server_create import add_placement_options, request_body
 from programs.http_client import Document
 from programs.text_table import screen_width
 

@@ -12,7 +12,7 @@ from programs.commands import arguments, wait
 from programs.commands.arguments import given
 from programs.commands.base import ApiCommand
 from programs.commands.lookup import find_flavor, find_image, find_server
-from programs.commands.server import HOST
+from programs.commands.servers.server import HOST
 from programs.http_client import ApiClient, Document
 from programs.progress import Show, counts_text
 

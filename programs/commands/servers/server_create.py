@@ -12,7 +12,7 @@ from armillary import exception
 from armillary.table_columns import printable
 from programs.commands import arguments, base, wait
 from programs.commands.lookup import find_flavor, find_group, find_image
-from programs.commands.server import BUILT_COLUMNS, fault
+from programs.commands.servers.server import BUILT_COLUMNS, fault
 from programs.http_client import ApiClient, Document
 from programs.progress import counts_text
 

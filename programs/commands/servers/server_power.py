@@ -5,7 +5,7 @@ from typing import Any
 
 from programs.commands.arguments import given
 from programs.commands.lookup import find_image
-from programs.commands.server_action import ServerAction
+from programs.commands.servers.server_action import ServerAction
 
 
 class PauseServers(ServerAction):

@@ -5,7 +5,7 @@ from itertools import islice
 
 from programs.commands import arguments, base
 from programs.commands.lookup import find_flavor, find_image, find_server
-from programs.commands.server import COLUMNS, LONG_COLUMNS, STATUSES
+from programs.commands.servers.server import COLUMNS, LONG_COLUMNS, STATUSES
 from programs.http_client import Document
 
 PAGE_SIZE_MAX = 1000

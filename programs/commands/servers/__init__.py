@@ -1,0 +1,1 @@
+"""Commands on servers: create, list, show, settings, actions."""
