@@ -13,6 +13,7 @@ from oslo_config import cfg
 
 from api.app import make_app
 from armillary.conf import api as api_conf
+from armillary.conf import image as image_conf
 from armillary.conf import register
 from armillary.context import RequestContext
 from conductor.super_conductor.interface import SuperConductorAPI
@@ -108,7 +109,7 @@ def rpc(conductor: BuildingSuperConductor) -> SuperConductorClient:
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[StandIn, str]]:
     """Lend the address of one API for all tests, and the client that it asks with."""
     conf = cfg.ConfigOpts()
-    register(conf, api_conf)
+    register(conf, api_conf, image_conf)
     folder = tmp_path_factory.mktemp("api")
     path = folder / "api.conf"
     path.write_text(f"[oslo_policy]\npolicy_file = {folder}/policy.yaml\n[api]\nmax_limit = 3\n")
