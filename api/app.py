@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from functools import partial
 
 from oslo_config import cfg
 
@@ -13,6 +14,7 @@ from api.body import Body
 from api.call import AppState, Call
 from api.event_hub import EventHub
 from api.host_ids import HostIds
+from api.idempotency import IdempotencyRecords
 from api.image.store import ImageStore
 from api.project_in_path import ProjectInPath
 from api.routes import ROUTES
@@ -22,6 +24,7 @@ from armillary.http.audit import Audit
 from armillary.http.authentication import RouteAuthentication
 from armillary.http.bounds import Bounds
 from armillary.http.errors import App
+from armillary.http.idempotency import Idempotency
 from armillary.http.microversion import Microversion
 from armillary.http.request_id import RequestId
 from conductor.super_conductor.interface import SuperConductorAPI
@@ -51,6 +54,7 @@ def make_app(
         RouteAuthentication(access.authenticate, is_admin=access.is_admin),
         project_in_path.check,
         Body(),
+        Idempotency(partial(IdempotencyRecords, conductor), lambda req: req.context.body),
     ]
     site = AppState(
         conductor=conductor,

@@ -2,9 +2,11 @@
 
 import hashlib
 import re
+import uuid
 from typing import Any
 
 from armillary import exception
+from armillary.context import RequestContext
 
 _UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
 _HOST = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9._:@-]{0,253}[A-Za-z0-9_])?")
@@ -35,3 +37,8 @@ def checked_uuid(name: str, value: Any) -> str:
     if not is_uuid(value):
         raise exception.Invalid(reason=f"{name} must be a UUID, not {value!a:.100}")
     return str(value)
+
+
+def uuid_of_request(context: RequestContext, kind: str) -> str:
+    """Return the UUID of what a request creates, the same for each repeat of the request."""
+    return str(uuid.uuid5(uuid.NAMESPACE_OID, f"{context.request_id}/{kind}"))

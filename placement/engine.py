@@ -13,6 +13,7 @@ from oslo_config import cfg
 from oslo_utils import timeutils
 
 from armillary.db import Database
+from armillary.db.idempotency import IdempotencyRecords
 from objects.allocation_candidates import AllocationCandidates
 from objects.packed.provider_uuids import ProviderUUIDs
 from objects.resource_query import ResourceQuery
@@ -23,6 +24,7 @@ from placement.candidates import query as queries
 from placement.candidates.explain import Explainer
 from placement.candidates.result import Found
 from placement.candidates.strategy import Strategy
+from placement.db.models import IdempotencyRecord
 from placement.ledger.allocations import AllocationReader
 from placement.ledger.claims import ClaimWriter
 from placement.ledger.consumer_writes import ConsumerWriter
@@ -73,6 +75,9 @@ class PlacementEngine:
         self.allocations = AllocationReader(database)
         self.usages = UsageReader(database, table_cache)
         self._explainer = Explainer(database, table_cache)
+        self.idempotency = IdempotencyRecords(
+            database, IdempotencyRecord, lambda: clock().replace(tzinfo=dt.UTC).timestamp()
+        )
         self.pruner = Pruner(
             database, keep_seconds=conf.placement.forget_after_seconds, clock=clock
         )

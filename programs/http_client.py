@@ -6,11 +6,14 @@ import contextlib
 import ipaddress
 import logging
 import ssl
+import time
+import uuid
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, quote, urlsplit
 
 from armillary import exception
+from armillary.backoff import Backoff
 
 if TYPE_CHECKING:  # it takes longer to load than commands that do not call the API
     import requests
@@ -26,6 +29,9 @@ VERSION_PATH = "v2.1"
 TOKEN_HEADER = "X-Auth-Token"  # noqa: S105 - the name of the header
 VERSION_HEADERS = {"OpenStack-API-Version": "compute 2.96", "X-Armillary-Fields": "1"}
 """The version whose answers the commands read, with Armillary's own fields."""
+IDEMPOTENCY_HEADER = "Idempotency-Key"
+POST_RETRIES_MAX = 3
+POST_BACKOFF = Backoff(1.0, 4.0)
 REQUEST_ID_HEADERS = ("x-openstack-request-id", "x-compute-request-id")
 
 Document = dict[str, Any]
@@ -53,6 +59,12 @@ class ApiUnavailable(ApiRefused, exception.Unavailable):
     template = ApiRefused.template
 
 
+class ApiBusy(ApiRefused, exception.Conflict):
+    """The API is still handling the same request, sent before."""
+
+    template = ApiRefused.template
+
+
 class ApiUnreachable(exception.Unavailable):
     """No API is listening at the address; the request was not sent."""
 
@@ -66,6 +78,16 @@ class ApiTimeout(exception.Unavailable):
         "%(method)s %(path)s at %(url)s: %(reason)s. The request may have been executed: "
         "check before you repeat it."
     )
+
+
+class ApiConnectionLost(ApiTimeout):
+    """The connection broke before the answer came."""
+
+    template = ApiTimeout.template
+
+
+_TRANSIENT = (ApiUnavailable, ApiConnectionLost, ApiBusy)
+"""Errors after which a request that may be repeated is repeated."""
 
 
 class ApiNotTrusted(exception.ArmillaryError):
@@ -98,11 +120,13 @@ class ApiClient:
         timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS,
         *,
         cacert: str | None = None,
+        backoff: Backoff = POST_BACKOFF,
     ) -> None:
         import requests
 
         self.url = _checked_url(url)
         self._timeout_seconds = timeout_seconds
+        self._backoff = backoff
         self._session = requests.Session()
         self._session.headers.update({"Accept": "application/json", **VERSION_HEADERS})
         if token:
@@ -115,8 +139,22 @@ class ApiClient:
         return self._request("GET", path, query=query)
 
     def post(self, *path: str, body: Mapping[str, Any]) -> Document:
-        """Send a JSON object; return the response's, empty if it has none."""
-        return self._request("POST", path, body=body)
+        """Send a JSON object; return the response's, empty if it has none.
+
+        It is repeated when the API, or a part behind it, fails in the middle. The key tells the API
+        that it is the same request, so it is carried out once.
+        """
+        headers = {IDEMPOTENCY_HEADER: str(uuid.uuid4())}
+        transient: tuple[type[exception.ArmillaryError], ...] = _TRANSIENT
+        for retry in range(POST_RETRIES_MAX):
+            try:
+                return self._request("POST", path, body=body, headers=headers)
+            except transient as error:
+                transient = (*_TRANSIENT, ApiUnreachable)  # it was there before
+                seconds = self._backoff.seconds(retry)
+                LOG.info("%s; repeated in %.1f s", error, seconds)
+                time.sleep(seconds)
+        return self._request("POST", path, body=body, headers=headers)
 
     def put(self, *path: str, body: Mapping[str, Any] | None) -> Document:
         return self._request("PUT", path, body=body)
@@ -174,8 +212,9 @@ class ApiClient:
         *,
         query: Mapping[str, Any] | None = None,
         body: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> Document:
-        return self._answer(self._send(method, path, query=query, body=body))
+        return self._answer(self._send(method, path, query=query, body=body, headers=headers))
 
     def _send(
         self,
@@ -184,6 +223,7 @@ class ApiClient:
         *,
         query: Mapping[str, Any] | None = None,
         body: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
         silence: float | None = None,
     ) -> requests.Response:
         """Return the response; of a stream only its start, with ``silence`` as its timeout."""
@@ -197,6 +237,7 @@ class ApiClient:
                 f"{self.url}/{route}",
                 params=query,
                 json=body,
+                headers=headers,
                 timeout=(CONNECT_TIMEOUT_SECONDS, timeout_seconds),
                 stream=silence is not None,
                 # otherwise REQUESTS_CA_BUNDLE would override the session's setting
@@ -223,7 +264,7 @@ class ApiClient:
         if _was_never_made(error):
             return ApiUnreachable(url=self.url)
         reason = "the connection broke"
-        return ApiTimeout(url=self.url, method=method, path=route, reason=reason)
+        return ApiConnectionLost(url=self.url, method=method, path=route, reason=reason)
 
     def _answer(self, response: requests.Response) -> Document:
         if response.status_code >= 400:
@@ -245,6 +286,8 @@ def _refusal(response: requests.Response) -> ApiRefused:
         kind = ApiNotFound
     elif response.status_code in (502, 503, 504):
         kind = ApiUnavailable
+    elif response.status_code == 409 and "Retry-After" in response.headers:
+        kind = ApiBusy
     return kind(
         status=response.status_code,
         reason=_reason(response).strip()[:MESSAGE_CHARACTERS_MAX],

@@ -8,7 +8,9 @@ from functools import partial
 from typing import Any, TypeVar
 
 from armillary.context import RequestContext
+from armillary.idempotency import Records
 from rpc.interface import Interface, Method
+from rpc.repeats import Idempotent, answering_repeats
 from rpc.serializer import ObjectSerializer
 
 AnyInterface = TypeVar("AnyInterface", bound=Interface)
@@ -49,17 +51,29 @@ class _LocalSender:
 
 
 def wire_handlers_of(
-    interface: type[Interface], endpoints: Iterable[Any], serializer: ObjectSerializer
+    interface: type[Interface],
+    endpoints: Iterable[Any],
+    serializer: ObjectSerializer,
+    records: Records | None = None,
 ) -> dict[str, Handler]:
     """Return the handler of each declared method, for arguments and answers in wire form.
 
-    Raises TypeError as :func:`handlers_of` does.
+    ``records`` keep the answers of methods that are idempotent by record. Raises TypeError as
+    :func:`handlers_of` does, and without the records that a method needs.
     """
     handlers = handlers_of(interface, endpoints)
-    return {
+    made = {
         name: _converting(interface.METHODS[name], each, serializer)
         for name, each in handlers.items()
     }
+    recorded = [name for name in made if interface.METHODS[name].idempotent is Idempotent.BY_RECORD]
+    for name in recorded:
+        if records is None:
+            raise TypeError(f"{interface.__name__} needs records of the answers of {name}")
+        made[name] = answering_repeats(
+            interface.TOPIC, name, made[name], serializer.serialize_entity, records
+        )
+    return made
 
 
 def handlers_of(interface: type[Interface], endpoints: Iterable[Any]) -> dict[str, Handler]:

@@ -21,6 +21,7 @@ from rpc.authority import Caller
 from rpc.client import RpcClient
 from rpc.dataclass_codec import Codec, codec_of
 from rpc.declared_objects import Declared, declared_objects
+from rpc.repeats import Idempotent
 from rpc.version_caps import VersionCap, fits
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ class Method:
     kind: Kind
     callers: tuple[Caller, ...]
     since: str
-    is_repeatable: bool
+    idempotent: Idempotent
     timeout_seconds: float | None
     newer_arguments: Mapping[str, str]
     contract: str
@@ -204,38 +205,38 @@ class Interface:
 def call(
     *callers: Caller,
     since: str = "1.0",
-    is_repeatable: bool = True,
+    idempotent: Idempotent = Idempotent.BY_NATURE,
     timeout_seconds: float | None = None,
     newer_arguments: Mapping[str, str] = _NONE,
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Declare a method that these callers may call, and that one server answers.
 
-    ``is_repeatable`` tells whether a caller that does not know the outcome may call again.
+    ``idempotent`` says why the call may be repeated, and its message arrive twice, or late.
     ``timeout_seconds`` is the default timeout, if it is shorter than the client's.
     ``newer_arguments`` maps optional arguments to the version that added them.
     """
-    return _declarer(Kind.CALL, callers, since, is_repeatable, timeout_seconds, newer_arguments)
+    return _declarer(Kind.CALL, callers, since, idempotent, timeout_seconds, newer_arguments)
 
 
 def cast(
     *callers: Caller, since: str = "1.0", newer_arguments: Mapping[str, str] = _NONE
 ) -> Callable[[Callable[P, None]], Callable[P, None]]:
     """Declare a method of one server without an answer; the message may be lost."""
-    return _declarer(Kind.CAST, callers, since, True, None, newer_arguments)
+    return _declarer(Kind.CAST, callers, since, Idempotent.BY_NATURE, None, newer_arguments)
 
 
 def fanout(
     *callers: Caller, since: str = "1.0", newer_arguments: Mapping[str, str] = _NONE
 ) -> Callable[[Callable[P, None]], Callable[P, None]]:
     """Declare a method of all servers of the topic without an answer; messages may be lost."""
-    return _declarer(Kind.FANOUT, callers, since, True, None, newer_arguments)
+    return _declarer(Kind.FANOUT, callers, since, Idempotent.BY_NATURE, None, newer_arguments)
 
 
 def _declarer(
     kind: Kind,
     callers: tuple[Caller, ...],
     since: str,
-    is_repeatable: bool,
+    idempotent: Idempotent,
     timeout_seconds: float | None,
     newer_arguments: Mapping[str, str],
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
@@ -249,7 +250,7 @@ def _declarer(
             kind=kind,
             callers=callers,
             since=since,
-            is_repeatable=is_repeatable,
+            idempotent=idempotent,
             timeout_seconds=timeout_seconds,
             newer_arguments=newer_arguments,
             contract=inspect.getdoc(function) or "",

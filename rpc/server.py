@@ -11,6 +11,7 @@ from oslo_config import cfg
 
 from armillary import exception
 from armillary.context import RequestContext
+from armillary.idempotency import Records
 from rpc.endpoints import Handler, wire_handlers_of
 from rpc.interface import Interface
 from rpc.serializer import ObjectSerializer
@@ -50,10 +51,15 @@ class _DeclaredMethods:
     """
 
     def __init__(
-        self, interface: type[Interface], endpoints: Iterable[Any], serializer: ObjectSerializer
+        self,
+        interface: type[Interface],
+        endpoints: Iterable[Any],
+        serializer: ObjectSerializer,
+        records: Records | None,
     ) -> None:
         self.target = oslo_messaging.Target(version=interface.VERSION)
-        for name, handler in wire_handlers_of(interface, endpoints, serializer).items():
+        handlers = wire_handlers_of(interface, endpoints, serializer, records)
+        for name, handler in handlers.items():
             setattr(self, name, _exposed(_without_inner_details(interface, name, handler)))
 
 
@@ -104,6 +110,7 @@ class RpcServer:
         serializer: ObjectSerializer,
         place: Place,
         post: MessageSigner | None = None,
+        records: Records | None = None,
     ) -> None:
         topic = interface.TOPIC
         self.topic = topic
@@ -111,7 +118,7 @@ class RpcServer:
         self._server = oslo_messaging.get_rpc_server(
             transport,
             oslo_messaging.Target(topic=topic, server=server),
-            [_DeclaredMethods(interface, endpoints, serializer), _BaseEndpoint(post)],
+            [_DeclaredMethods(interface, endpoints, serializer, records), _BaseEndpoint(post)],
             serializer=serializer,
             access_policy=oslo_messaging.ExplicitRPCAccessPolicy,
             **_server_options(executor),

@@ -13,6 +13,7 @@ from oslo_config import cfg
 from oslo_messaging.transport import RPCTransport
 
 from armillary import exception
+from armillary.idempotency import Records
 from rpc import broker_tls, memory_transport, oslo_internals, polling, queue_types, rabbit
 from rpc.interface import Interface
 from rpc.queue_names import claim_process_name
@@ -231,12 +232,16 @@ class Bus:
             )
 
     def server(
-        self, interface: type[Interface], server: str, endpoints: Iterable[Any]
+        self,
+        interface: type[Interface],
+        server: str,
+        endpoints: Iterable[Any],
+        records: Records | None = None,
     ) -> RpcServer:
         """Return an unstarted server of an interface under one name.
 
-        Raises TypeError unless the endpoints implement each declared method exactly once, with the
-        declared parameters.
+        ``records`` are for methods that are idempotent by record. Raises TypeError unless the
+        endpoints implement each declared method exactly once, with the declared parameters.
         """
         return RpcServer(
             self._conf,
@@ -248,6 +253,7 @@ class Bus:
             serializer=self.serializer,
             post=self.post,
             place=self.place,
+            records=records,
         )
 
     def client(

@@ -16,6 +16,7 @@ from typing import Any, get_type_hints
 from rpc.authority import Caller
 from rpc.dataclass_codec import dataclasses_in
 from rpc.interface import Interface, Method
+from rpc.repeats import Idempotent
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = Path("docs/rpc-reference.md")
@@ -142,8 +143,8 @@ def _facts(method: Method) -> Iterator[str]:
         yield f"`{name}` since {since}"
     if method.timeout_seconds is not None:
         yield f"times out after {method.timeout_seconds:g} s"
-    if not method.is_repeatable:
-        yield "not repeatable"
+    if method.idempotent is not Idempotent.BY_NATURE:
+        yield f"idempotent {method.idempotent.value}"
 
 
 def _caller(caller: Caller) -> str:

@@ -7,8 +7,6 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode
 
-from oslo_utils import uuidutils
-
 from api.image import schemas
 from api.image.call import Call
 from api.image.documents import PROGRAM_PROPERTIES, shown, values_of, with_values
@@ -19,6 +17,7 @@ from api.validation import Check
 from armillary import exception
 from armillary.http.call import Answer, Document
 from armillary.http.validation import invalid
+from armillary.identifiers import uuid_of_request
 from objects.image_meta import ImageMeta
 from objects.image_record import ACCEPTED, ACTIVE, DEACTIVATED, PUBLIC, QUEUED, SHARED, ImageRecord
 
@@ -51,7 +50,7 @@ def show(call: Call) -> Answer:
 def create(call: Call) -> Answer:
     """Create an image without data, which is uploaded later."""
     values = dict(call.body)
-    image_id = values.pop("id", "").lower() or uuidutils.generate_uuid()
+    image_id = values.pop("id", "").lower() or uuid_of_request(call.context, "image")
     draft = ImageRecord(
         ImageMeta.from_values(id=image_id, name="", status=QUEUED),
         owner=call.context.project_id,

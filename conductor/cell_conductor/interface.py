@@ -28,6 +28,7 @@ from objects.request_spec import RequestSpec
 from objects.selection import Selection
 from rpc.authority import AGENT, AGENT_ITSELF, API, CONDUCTOR, OPERATOR, SCHEDULER
 from rpc.interface import Interface, call, cast
+from rpc.repeats import Idempotent
 
 REPORT_TIMEOUT_SECONDS = 15.0
 """Timeout of reports; they are repeated sooner than other calls would time out."""
@@ -75,7 +76,7 @@ class CellConductorAPI(Interface):
     def delete_instance(self, context: RequestContext, instance_uuid: str) -> None:
         """Store the intent to delete, then answer. Unknown and deleted instances are ignored."""
 
-    @call(CONDUCTOR, is_repeatable=False)
+    @call(CONDUCTOR, idempotent=Idempotent.BY_KEY)
     def begin_operation(
         self, context: RequestContext, instance_uuid: str, operation: str, arguments: CellOperation
     ) -> int:
@@ -107,20 +108,20 @@ class CellConductorAPI(Interface):
     ) -> None:
         """Undo a move for which no host was found. As ``continue_operation``."""
 
-    @call(CONDUCTOR)
+    @call(CONDUCTOR, idempotent=Idempotent.BY_RECORD)
     def set_lock(
         self, context: RequestContext, instance_uuid: str, *, locked: bool, reason: str | None
     ) -> None:
         """Lock or unlock an instance. Raises InstanceNotFound, InstanceInvalidState."""
 
-    @call(CONDUCTOR)
+    @call(CONDUCTOR, idempotent=Idempotent.BY_RECORD)
     def reset_state(self, context: RequestContext, instance_uuid: str, *, vm_state: str) -> None:
-        """Set the recorded state of an instance that is on a host; idempotent.
+        """Set the recorded state of an instance that is on a host.
 
         Raises InstanceNotFound, InstanceInvalidState.
         """
 
-    @call(CONDUCTOR)
+    @call(CONDUCTOR, idempotent=Idempotent.BY_RECORD)
     def update_instance(
         self, context: RequestContext, instance_uuid: str, *, changes: ServerChanges
     ) -> None:
@@ -237,7 +238,7 @@ class CellConductorAPI(Interface):
         {"cell_conductor": number, "compute": number}; a kind without a record is left out.
         """
 
-    @call(CONDUCTOR)
+    @call(CONDUCTOR, idempotent=Idempotent.BY_RECORD)
     def update_service(
         self, context: RequestContext, service_uuid: str, changes: ServiceChanges
     ) -> Service:

@@ -10,6 +10,7 @@ from armillary import exception
 from armillary.concurrency import WorkerPool
 from armillary.context import RequestContext, admin_context
 from armillary.db import Database
+from armillary.db.idempotency import IdempotencyRecords
 from armillary.notifications import SILENT, Notifier
 from armillary.periodic import PeriodicTask
 from conductor.cell_conductor import factories
@@ -19,7 +20,7 @@ from conductor.cell_conductor.endpoints.super_conductor_endpoints import SuperCo
 from conductor.cell_conductor.hosts.host_updates import HostUpdates
 from conductor.cell_conductor.hosts.isolation_guard import IsolationGuard
 from conductor.cell_conductor.interface import CellConductorAPI, HostStatesAPI
-from conductor.common.cell_db import notify
+from conductor.common.cell_db import models, notify
 from conductor.common.clock import Clock
 from objects.hosts.host_states import HostStateBatch
 from objects.instances.operation_arguments import CellOperation
@@ -71,6 +72,7 @@ class CellConductorManager(SuperConductorEndpoints, AgentEndpoints):
         database.tell(notifier)
         notify.listen_for_state_changes()
         self._stopping = threading.Event()
+        self._idempotency = IdempotencyRecords(database, models.IdempotencyRecord, now)
         self._pool = WorkerPool(
             conf.conductor.build_workers, "cell-tasks", conf.conductor.build_queue_size_max
         )
@@ -111,7 +113,7 @@ class CellConductorManager(SuperConductorEndpoints, AgentEndpoints):
     def servers(self) -> list[RpcServer]:
         """Return the RPC servers on the cell's and the top broker, not started yet."""
         return [
-            self._cell_bus.server(CellConductorAPI, self._conf.host, [self]),
+            self._cell_bus.server(CellConductorAPI, self._conf.host, [self], self._idempotency),
             self._top_bus.server(
                 HostStatesAPI, self._conf.cell.uuid, [HostStatesEndpoint(self._updates.hosts)]
             ),

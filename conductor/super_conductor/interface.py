@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from armillary.context import RequestContext
+from armillary.idempotency import IdempotencyRecord
 from objects.aggregate import Aggregate, AggregateChanges
 from objects.allocation import AllocationPage
 from objects.cluster_facts import ClusterFacts
@@ -39,6 +40,7 @@ from objects.repair_answers import AggregateSyncResult, OrphanSearch
 from objects.zones.zone_status import ZoneList, ZoneStatus
 from rpc.authority import API, CELL, CELL_ITSELF, CONDUCTOR, OPERATOR, PLACEMENT, SCHEDULER
 from rpc.interface import Interface, call
+from rpc.repeats import Idempotent
 
 
 class SuperConductorAPI(Interface):
@@ -54,7 +56,7 @@ class SuperConductorAPI(Interface):
 
     # Servers
 
-    @call(API, is_repeatable=False)
+    @call(API, idempotent=Idempotent.BY_KEY)
     def create_servers(self, context: RequestContext, servers: NewServers) -> CreatedServers:
         """Accept a request durably: once it is answered, it is never lost.
 
@@ -91,7 +93,7 @@ class SuperConductorAPI(Interface):
         Raises InstanceNotFound.
         """
 
-    @call(API, is_repeatable=False)
+    @call(API, idempotent=Idempotent.BY_RECORD)
     def operate_server(
         self,
         context: RequestContext,
@@ -112,7 +114,7 @@ class SuperConductorAPI(Interface):
         CellUnavailable.
         """
 
-    @call(API, is_repeatable=False)
+    @call(API, idempotent=Idempotent.BY_RECORD)
     def create_snapshot(
         self, context: RequestContext, instance_uuid: str, snapshot: NewSnapshot
     ) -> ImageRecord:
@@ -184,9 +186,25 @@ class SuperConductorAPI(Interface):
         Unavailable.
         """
 
+    # Repeated HTTP requests, see ``armillary.idempotency.Records``
+
+    @call(API)
+    def begin_request(
+        self, context: RequestContext, key: str, fingerprint: str
+    ) -> IdempotencyRecord:
+        """Store that a request is being handled, unless it was before; return its record."""
+
+    @call(API)
+    def keep_answer(self, context: RequestContext, key: str, answer: str) -> None:
+        """Store the answer to a request for its repeats."""
+
+    @call(API)
+    def abandon_request(self, context: RequestContext, key: str) -> None:
+        """Have the next repeat handled again: the outcome of the request is unknown."""
+
     # Flavors and images
 
-    @call(API, is_repeatable=False)
+    @call(API, idempotent=Idempotent.BY_RECORD)
     def create_flavor(self, context: RequestContext, flavor: Flavor) -> Flavor:
         """Store a flavor; an empty flavorid gets a UUID. Raises FlavorExists."""
 
@@ -207,13 +225,13 @@ class SuperConductorAPI(Interface):
         administrators may any.
         """
 
-    @call(API)
+    @call(API, idempotent=Idempotent.BY_RECORD)
     def set_extra_specs(
         self, context: RequestContext, flavor: str, extra_specs: dict[str, str]
     ) -> Flavor:
         """Replace the extra specs of a flavor. Raises FlavorNotFound."""
 
-    @call(API)
+    @call(API, idempotent=Idempotent.BY_RECORD)
     def set_flavor_description(
         self, context: RequestContext, flavor: str, description: str | None
     ) -> Flavor:
@@ -223,14 +241,14 @@ class SuperConductorAPI(Interface):
     def list_flavor_access(self, context: RequestContext, flavor: str) -> list[str]:
         """Return the projects that may use a private flavor, sorted. Raises FlavorNotFound."""
 
-    @call(API, is_repeatable=False)
+    @call(API, idempotent=Idempotent.BY_RECORD)
     def add_flavor_access(self, context: RequestContext, flavor: str, project_id: str) -> list[str]:
         """Let a project use a private flavor; return all that may.
 
         Raises FlavorNotFound, FlavorIsPublic, FlavorAccessExists.
         """
 
-    @call(API, is_repeatable=False)
+    @call(API, idempotent=Idempotent.BY_RECORD)
     def remove_flavor_access(
         self, context: RequestContext, flavor: str, project_id: str
     ) -> list[str]:
@@ -239,11 +257,11 @@ class SuperConductorAPI(Interface):
         Raises FlavorNotFound, FlavorAccessNotFound.
         """
 
-    @call(API)
+    @call(API, idempotent=Idempotent.BY_RECORD)
     def delete_flavor(self, context: RequestContext, flavor: str) -> None:
         """Delete a flavor; instances keep their copy. Raises FlavorNotFound."""
 
-    @call(API, is_repeatable=False)
+    @call(API, idempotent=Idempotent.BY_RECORD)
     def create_key_pair(self, context: RequestContext, key_pair: KeyPair) -> KeyPair:
         """Store a user's public key. Raises KeyPairExists, QuotaExceeded."""
 
@@ -255,11 +273,11 @@ class SuperConductorAPI(Interface):
     def list_key_pairs(self, context: RequestContext, user_id: str) -> list[KeyPair]:
         """Return a user's key pairs, sorted by name."""
 
-    @call(API)
+    @call(API, idempotent=Idempotent.BY_RECORD)
     def delete_key_pair(self, context: RequestContext, user_id: str, name: str) -> None:
         """Delete a user's key pair. Raises KeyPairNotFound."""
 
-    @call(API, is_repeatable=False)
+    @call(API, idempotent=Idempotent.BY_RECORD)
     def create_image(self, context: RequestContext, image: ImageMeta) -> ImageMeta:
         """Store an image record of the caller's project. Raises ImageExists.
 
@@ -278,14 +296,14 @@ class SuperConductorAPI(Interface):
     def list_images(self, context: RequestContext) -> list[ImageMeta]:
         """Return all images, sorted by name and ID; for private properties see ``get_image``."""
 
-    @call(API)
+    @call(API, idempotent=Idempotent.BY_RECORD)
     def delete_image(self, context: RequestContext, image: str) -> None:
         """Delete an image record; instances keep their copy.
 
         Raises ImageNotFound, ImageProtected.
         """
 
-    @call(API, is_repeatable=False)
+    @call(API, idempotent=Idempotent.BY_RECORD)
     def create_image_record(
         self, context: RequestContext, record: ImageRecord, of_owner_max: int
     ) -> ImageRecord:
@@ -306,14 +324,14 @@ class SuperConductorAPI(Interface):
     def list_image_records(self, context: RequestContext) -> list[ImageRecord]:
         """Return all images that the user may use, sorted by name and ID."""
 
-    @call(API, is_repeatable=False)
+    @call(API, idempotent=Idempotent.BY_RECORD)
     def update_image_record(self, context: RequestContext, record: ImageRecord) -> ImageRecord:
         """Replace an image that was read, if it is still of that generation.
 
         Raises ImageNotFound, ImageChanged.
         """
 
-    @call(API)
+    @call(API, idempotent=Idempotent.BY_RECORD)
     def answer_image_sharing(
         self, context: RequestContext, image: str, member: str, status: str
     ) -> ImageRecord:
@@ -328,7 +346,7 @@ class SuperConductorAPI(Interface):
 
     # Aggregates, zones, server groups
 
-    @call(API, is_repeatable=False)
+    @call(API, idempotent=Idempotent.BY_RECORD)
     def create_aggregate(
         self, context: RequestContext, name: str, availability_zone: str | None
     ) -> Aggregate:
@@ -342,7 +360,7 @@ class SuperConductorAPI(Interface):
     def get_aggregate(self, context: RequestContext, aggregate: str) -> Aggregate:
         """Return an aggregate by ID or UUID (as text). Raises AggregateNotFound."""
 
-    @call(API)
+    @call(API, idempotent=Idempotent.BY_RECORD)
     def update_aggregate(
         self, context: RequestContext, aggregate: str, changes: AggregateChanges
     ) -> Aggregate:
@@ -355,14 +373,14 @@ class SuperConductorAPI(Interface):
     def delete_aggregate(self, context: RequestContext, aggregate: str) -> None:
         """Delete an aggregate. Raises AggregateNotFound, AggregateInUse while it has hosts."""
 
-    @call(API)
+    @call(API, idempotent=Idempotent.BY_RECORD)
     def add_aggregate_host(self, context: RequestContext, aggregate: str, host: str) -> Aggregate:
         """Add a host to an aggregate.
 
         Raises AggregateNotFound, HostNotFound, AggregateHostExists, HostInOtherZone.
         """
 
-    @call(API)
+    @call(API, idempotent=Idempotent.BY_RECORD)
     def remove_aggregate_host(
         self, context: RequestContext, aggregate: str, host: str
     ) -> Aggregate:
@@ -372,7 +390,7 @@ class SuperConductorAPI(Interface):
     def list_availability_zones(self, context: RequestContext) -> list[AvailabilityZone]:
         """Return all availability zones, sorted by name."""
 
-    @call(API, is_repeatable=False)
+    @call(API, idempotent=Idempotent.BY_RECORD)
     def create_server_group(
         self, context: RequestContext, name: str, policy: str, rules: dict[str, str]
     ) -> InstanceGroup:
@@ -398,7 +416,7 @@ class SuperConductorAPI(Interface):
     def list_services(self, context: RequestContext) -> ServicePage:
         """Return the services of all cells and those on the top broker, whose cell is cell0."""
 
-    @call(API)
+    @call(API, idempotent=Idempotent.BY_RECORD)
     def update_service(
         self, context: RequestContext, service_uuid: str, changes: ServiceChanges
     ) -> Service:
@@ -456,7 +474,7 @@ class SuperConductorAPI(Interface):
         Without a project's id: the defaults for all projects.
         """
 
-    @call(API)
+    @call(API, idempotent=Idempotent.BY_RECORD)
     def update_quotas(
         self, context: RequestContext, project_id: str, limits: dict[str, int]
     ) -> dict[str, dict[str, int]]:

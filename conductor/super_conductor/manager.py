@@ -7,6 +7,7 @@ from oslo_config import cfg
 
 from armillary.concurrency import WorkerPool
 from armillary.db import Database
+from armillary.db.idempotency import IdempotencyRecords
 from armillary.notifications import SILENT, Notifier
 from armillary.periodic import PeriodicTask
 from conductor.common import leased_work
@@ -14,6 +15,7 @@ from conductor.common.clock import Clock
 from conductor.common.leased_work import StepHook
 from conductor.common.service_records import ON_TOP, ServiceRecords
 from conductor.common.service_versions import ServiceVersions
+from conductor.super_conductor.db import models
 from conductor.super_conductor.housekeeping import Housekeeping
 from conductor.super_conductor.interface import SuperConductorAPI
 from conductor.super_conductor.peers import Environment, make_peers
@@ -85,9 +87,11 @@ class SuperConductorManager:
         self._workflows = Workflows(self._env, self._peers, workers, watch)
         self._housekeeping = Housekeeping(self._env, self._peers, self._workflows)
         self._trust = TrustPush(top_bus, TOP_TOPICS, period_seconds=conf.signing.push_seconds)
+        self._idempotency = IdempotencyRecords(api_database, models.IdempotencyRecord, now)
         self._endpoints = make_endpoints(
-            self._env, self._peers, self._workflows, self._housekeeping, self._records
-        )
+            self._env, self._peers, self._workflows, self._housekeeping, self._records,
+            self._idempotency,
+        )  # fmt: skip
 
     def start(self) -> None:
         """Wait for the databases.
@@ -105,7 +109,9 @@ class SuperConductorManager:
     def servers(self) -> list[RpcServer]:
         """Return the RPC servers of the topics ``conductor`` and, if this is a zone, ``zone``."""
         host = self._conf.host
-        servers = [self._top_bus.server(SuperConductorAPI, host, self._endpoints)]
+        servers = [
+            self._top_bus.server(SuperConductorAPI, host, self._endpoints, self._idempotency)
+        ]
         if self._conf.zones.name:
             zone = make_zone_endpoint(self._env, self._peers)
             border = self._top_bus.with_scope(zone_scope(self._conf.zones.name))

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from armillary.idempotency import Records
 from conductor.common.service_records import ServiceRecords
 from conductor.super_conductor.accept.acceptance import Acceptance
 from conductor.super_conductor.accept.dry_runs import DryRuns
@@ -9,6 +10,7 @@ from conductor.super_conductor.accept.quotas import AllocationsEndpoint, QuotasE
 from conductor.super_conductor.accept.server_groups import ServerGroupsEndpoint
 from conductor.super_conductor.endpoints.aggregates import AggregatesEndpoint
 from conductor.super_conductor.endpoints.flavors_and_images import FlavorsEndpoint, ImagesEndpoint
+from conductor.super_conductor.endpoints.idempotency import IdempotencyEndpoint
 from conductor.super_conductor.endpoints.key_pairs import KeyPairsEndpoint
 from conductor.super_conductor.endpoints.servers import ServersEndpoint
 from conductor.super_conductor.endpoints.zone import ZoneEndpoint
@@ -35,6 +37,7 @@ def make_endpoints(
     workflows: Workflows,
     housekeeping: Housekeeping,
     records: ServiceRecords,
+    idempotency: Records,
 ) -> list[Any]:
     """Return the endpoints of topic ``conductor``; connect this zone to the routes of zones."""
     conf, database, now, notifier = env.conf, env.database, env.now, env.notifier
@@ -74,6 +77,7 @@ def make_endpoints(
         housekeeping.cell_servers,
         AggregateSync(database, placement),
         metadata,
+        IdempotencyEndpoint(idempotency),
     ]  # fmt: skip
 
 

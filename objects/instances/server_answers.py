@@ -9,10 +9,10 @@ from objects.instances.migration import Migration
 
 @dataclass(frozen=True, slots=True)
 class CreatedServers:
-    """Accepted servers."""
+    """Accepted servers, in the order of their launch index."""
 
     reservation_id: str
-    instances: list[Instance]
+    instance_uuids: list[str]
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,8 @@ import datetime as dt
 from sqlalchemy import BigInteger, DateTime, Double, ForeignKey, Index, Integer, String, Table, text
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
+from armillary.db.idempotency import IdempotencyRecordMixin
+
 UUID_LENGTH = 36
 NAME_LENGTH = 255
 PROVIDER_NAME_LENGTH = 200
@@ -27,6 +29,10 @@ class Base(DeclarativeBase):
         """Return the table, for statements about many rows at once."""
         assert isinstance(cls.__table__, Table)
         return cls.__table__
+
+
+class IdempotencyRecord(IdempotencyRecordMixin, Base):
+    """A received request and its answer."""
 
 
 class PlacementEpoch(Base):

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from oslo_utils import timeutils
 from sqlalchemy.orm import Session
 
-from armillary.db import Database
+from armillary.db import Database, idempotency
 from placement.db import consumers, epochs, providers
+from placement.db.models import IdempotencyRecord
 
 LOG = logging.getLogger(__name__)
 
@@ -38,6 +39,8 @@ class Pruner:
                 providers.prune_tombstones(session, before),
             )
 
+        now = self._clock().replace(tzinfo=dt.UTC).timestamp()
+        idempotency.delete_old(self._database, IdempotencyRecord, now=now)
         fences, tombstones = self._database.run_in_writer(write)
         if fences or tombstones:
             LOG.info("Pruned %d fences and %d provider tombstones", fences, tombstones)

@@ -13,6 +13,7 @@ from armillary.http.authentication import PathAuthentication
 from armillary.http.call import Answer
 from armillary.http.dispatch import Action, Check, Dialect, Endpoint, is_public
 from armillary.http.errors import App, answer_errors
+from armillary.http.idempotency import Idempotency
 from armillary.http.microversion import Microversion, Version
 from armillary.http.request_id import RequestId
 from armillary.policy import Enforcer
@@ -85,10 +86,18 @@ def _require_json_sent(req: falcon.Request) -> None:
 
 def _read(req: falcon.Request) -> bytes:
     """Return the body; a truncated body may be valid JSON, but not what the client meant."""
+    known: bytes | None = getattr(req.context, "raw_body", None)
+    if known is not None:
+        return known
     raw: bytes = req.bounded_stream.read()
     if len(raw) < (req.content_length or 0):
         raise errors.bad_request(f"The body ended after {len(raw)} of {req.content_length} bytes")
+    req.context.raw_body = raw
     return raw
+
+
+def _read_as_text(req: falcon.Request) -> str:
+    return _read(req).decode("latin-1")
 
 
 class Bounds(bounds.Bounds):
@@ -121,6 +130,9 @@ def make_app(conf: cfg.ConfigOpts, engine: PlacementEngine) -> wsgi_middleware.W
             PathAuthentication(
                 make_authenticate(conf),
                 public_paths=[path for path, methods in ROUTES.items() if is_public(methods)],
+            ),
+            Idempotency(
+                lambda caller: engine.idempotency, lambda req: _read(req).decode("latin-1")
             ),
         ]
     )

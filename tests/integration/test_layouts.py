@@ -145,16 +145,16 @@ def test_the_interface_behind_the_api_does_what_the_api_does(
     bus = Bus(messaging_conf(), api.top_url, lock_directory=tmp_path)
     inside, context = SuperConductorAPI(bus), admin_context()
     asked = {"server": {"name": "inside", "flavorRef": sizes["small"], "networks": "none"}}
-    (made,) = inside.create_servers(context, request_of(asked)).instances
-    shown = api.wait_for_status(made.uuid, "ACTIVE", "ERROR")
-    found = inside.get_server(context, made.uuid)
+    (made,) = inside.create_servers(context, request_of(asked)).instance_uuids
+    shown = api.wait_for_status(made, "ACTIVE", "ERROR")
+    found = inside.get_server(context, made)
     assert (found.vm_state, found.host) == ("active", shown["OS-EXT-SRV-ATTR:host"])
     assert shown["flavor"]["original_name"] == found.flavor.name
-    inside.operate_server(context, made.uuid, "stop", OperationArguments())
-    api.wait_for_status(made.uuid, "SHUTOFF")
-    inside.delete_server(context, made.uuid)
+    inside.operate_server(context, made, "stop", OperationArguments())
+    api.wait_for_status(made, "SHUTOFF")
+    inside.delete_server(context, made)
     wait_for(lambda: not api.servers(), "it is gone", PATIENCE_SECONDS)
-    wait_for(lambda: not left(inside, made.uuid), "it is gone inside", PATIENCE_SECONDS)
+    wait_for(lambda: not left(inside, made), "it is gone inside", PATIENCE_SECONDS)
     bus.close()
 
 

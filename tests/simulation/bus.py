@@ -16,6 +16,7 @@ import oslo_messaging
 
 from armillary import exception
 from armillary.context import RequestContext
+from armillary.idempotency import Records
 from rpc.endpoints import wire_handlers_of
 from rpc.interface import Interface
 from rpc.serializer import ObjectSerializer
@@ -82,12 +83,17 @@ class SimServer:
     """Takes messages of one topic for one process, as many at a time as come."""
 
     def __init__(
-        self, bus: SimBus, interface: type[Interface], name: str, endpoints: Iterable[Any]
+        self,
+        bus: SimBus,
+        interface: type[Interface],
+        name: str,
+        endpoints: Iterable[Any],
+        records: Records | None,
     ) -> None:
         self._bus = bus
         self._topic = interface.TOPIC
         self._name = name
-        self._handlers = wire_handlers_of(interface, endpoints, bus.serializer)
+        self._handlers = wire_handlers_of(interface, endpoints, bus.serializer, records)
 
     def start(self) -> None:
         self._bus.broker.servers.append(self)
@@ -153,8 +159,14 @@ class SimBus(Bus):
         self.place = Place(TOP, "")
         self.post = None  # no process signs here
 
-    def server(self, interface: type[Interface], server: str, endpoints: Iterable[Any]) -> Any:
-        return SimServer(self, interface, server, endpoints)
+    def server(
+        self,
+        interface: type[Interface],
+        server: str,
+        endpoints: Iterable[Any],
+        records: Records | None = None,
+    ) -> Any:
+        return SimServer(self, interface, server, endpoints, records)
 
     def client(self, topic: str, *, timeout_seconds: float | None = None, **_options: Any) -> Any:
         return _Client(self, topic, timeout_seconds or CALL_SECONDS)

@@ -76,10 +76,13 @@ class Checks:
                 if row["uuid"] in resizing and is_living and row["vm_state"] != "resized":
                     yield f"the quota of {row['uuid']} counts its resize"
 
-    def check(self, accepted: set[str]) -> None:
+    def check(self, accepted: set[str], asked: int) -> None:
+        """Check all; ``asked`` is the number of servers that users asked for."""
         mapped = {row["instance_uuid"] for row in self.rows("api", "instance_mappings")}
         for uuid in sorted(accepted - mapped):
             self._fail(f"{uuid} was accepted and is nowhere")
+        if len(mapped) > asked:
+            self._fail(f"{asked} servers were asked for, {len(mapped)} were made")
         guests = [
             FoundGuest(host, uuid, guest.is_running, guest.role is Role.HERE)
             for host, guests in self._world.guests.items()

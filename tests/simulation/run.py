@@ -74,7 +74,7 @@ def _play(stage: Stage, seed: int) -> Story:
     while not HUB.failures:
         HUB.run(lambda: bool(HUB.failures), REST_SECONDS)
         if checks.is_quiet():
-            checks.check(story.accepted)
+            checks.check(story.accepted, story.asked)
             break
         _wait_until_quiet(story, checks, deadline)  # something began by itself: an offload
     return story

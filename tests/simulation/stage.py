@@ -47,8 +47,8 @@ def _create(world: World) -> dict[str, str]:
     wanted: dict[str, str] = {}
     for flavor, operations in SERVERS.items():
         request = NewServers(flavor, flavor, "loop", min_count=len(operations))
-        made = world.api().create_servers(a_user(), request).instances
-        wanted.update(zip((server.uuid for server in made), operations, strict=True))
+        made = world.api().create_servers(a_user(), request).instance_uuids
+        wanted.update(zip(made, operations, strict=True))
     return wanted
 
 

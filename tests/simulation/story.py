@@ -34,7 +34,7 @@ OPERATIONS: dict[str, tuple[str, ...]] = {
 class Story:
     """Users: a thread of theirs asks, others wait for answers. ``requests`` counts what they asked.
 
-    ``accepted`` are the servers that they were told of.
+    ``accepted`` are the servers that they were told of, ``asked`` is how many they asked for.
     """
 
     def __init__(self, world: World, seed: int, *, accepted: Set[str], seconds: float) -> None:
@@ -45,6 +45,7 @@ class Story:
         self._is_asking = True
         self.requests = 0
         self.accepted = set(accepted)
+        self.asked = len(accepted)
 
     @property
     def is_over(self) -> bool:
@@ -96,10 +97,11 @@ class Story:
         HUB.watch("user", f"asks for {count} servers")
         flavor = self._rng.choice(list(FLAVORS))
         request = NewServers("web", flavor, "loop", min_count=count)
+        self.asked += count
         answer = self._world.api().create_servers(a_user(), request)
-        for server in answer.instances:
-            self.accepted.add(server.uuid)
-            HUB.watch("user", f"has {server.uuid}")
+        for uuid in answer.instance_uuids:
+            self.accepted.add(uuid)
+            HUB.watch("user", f"has {uuid}")
 
     def _arguments(self, operation: str, server: Server) -> OperationArguments:
         if operation == "resize":

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from oslo_utils import uuidutils
-
 from api import times
 from api.call import Call
 from api.handlers.images import image_metadata
@@ -15,6 +13,7 @@ from api.policies.images import image as policies
 from api.schemas.images import image as schemas
 from armillary.http.call import Answer, Document
 from armillary.http.dispatch import Action, Routes
+from armillary.identifiers import uuid_of_request
 from objects.image_meta import ImageMeta
 from objects.image_record import ACTIVE, DEACTIVATED, IMAGE_TYPE, INSTANCE_UUID, QUEUED, SAVING
 
@@ -47,7 +46,7 @@ def create(call: Call) -> Answer:
     """Create an image record; with the process driver its properties name a program."""
     wanted = call.body["image"]
     image = ImageMeta.from_values(
-        id=wanted.get("id", "").lower() or uuidutils.generate_uuid(),
+        id=wanted.get("id", "").lower() or uuid_of_request(call.context, "image"),
         name=wanted["name"],
         disk_format=wanted.get("disk_format"),
         min_ram_mb=wanted.get("minRam", 0),

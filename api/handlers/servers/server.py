@@ -359,20 +359,20 @@ def _at(body: Mapping[str, Any], field: str) -> Any:
 
 
 def _created(call: Call, accepted: CreatedServers, *, only_reservation: bool) -> Answer:
-    servers: list[Instance] = accepted.instances
-    body: Document = {"armillary:servers": [server.uuid for server in servers]}
+    wanted = call.body["server"]
+    body: Document = {"armillary:servers": accepted.instance_uuids}
     if only_reservation or call.shows_own:
         body["reservation_id"] = accepted.reservation_id
     if only_reservation:
         return Answer(body)
-    first = servers[0]
-    links = call.links.of(COLLECTION, first.uuid)
+    first = accepted.instance_uuids[0]
+    links = call.links.of(COLLECTION, first)
     made = {
-        "id": first.uuid,
+        "id": first,
         "links": links,
-        "OS-DCF:diskConfig": (first.settings or NO_SETTINGS).disk_config,
-        "adminPass": admin_password(call.body["server"]),
-        "security_groups": call.body["server"].get("security_groups", DEFAULT_SECURITY_GROUPS),
+        "OS-DCF:diskConfig": wanted.get("OS-DCF:diskConfig", NO_SETTINGS.disk_config),
+        "adminPass": admin_password(wanted),
+        "security_groups": wanted.get("security_groups", DEFAULT_SECURITY_GROUPS),
     }
     return Answer({"server": made, **body}, headers={"Location": links[0]["href"]})
 

@@ -1,11 +1,11 @@
-"""Purge of instances that were deleted long ago, and of old removals of hosts."""
+"""Purge of instances that were deleted long ago, of old removals of hosts, of old answers."""
 
 from datetime import timedelta
 
 from oslo_config import cfg
 
-from armillary.db import Database
-from conductor.common.cell_db import host_seq, instances
+from armillary.db import Database, idempotency
+from conductor.common.cell_db import host_seq, instances, models
 from conductor.common.clock import Clock, moment
 
 REMOVALS_KEEP_DAYS = 7
@@ -17,4 +17,5 @@ def purge(conf: cfg.ConfigOpts, database: Database, now: Clock) -> int:
     deleted_before = today - timedelta(days=conf.cell.instance_keep_deleted_days)
     removed_before = today - timedelta(days=REMOVALS_KEEP_DAYS)
     database.run_in_writer(lambda session: host_seq.purge_removals(session, before=removed_before))
+    idempotency.delete_old(database, models.IdempotencyRecord, now=now())
     return instances.purge(database, deleted_before=deleted_before)

@@ -7,6 +7,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import mysql
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
+from armillary.db.idempotency import IdempotencyRecordMixin
 from conductor.common.cell_db.stored_object import StoredColumn, StoredObject
 from conductor.common.leases import LeaseMixin
 from objects.flavor import Flavor
@@ -56,6 +57,10 @@ class Base(DeclarativeBase):
         StoredObject[RequestSpec]: StoredColumn,
         StoredObject[ServerSettings]: StoredColumn,
     }
+
+
+class IdempotencyRecord(IdempotencyRecordMixin, Base):
+    """A received request and its answer."""
 
 
 class Service(Base):

@@ -7,6 +7,7 @@ Each request is checked separately.
 
 import copy
 import dataclasses
+import json
 import logging
 import random
 import string
@@ -20,9 +21,10 @@ from sqlalchemy.orm import Session
 
 from armillary import exception
 from armillary.context import RequestContext
-from armillary.db import Database
+from armillary.db import Database, idempotency
 from armillary.db.database import note
 from armillary.group_commit import KeyedGroupCommit
+from armillary.idempotency import digest
 from conductor.common.clock import Clock, moment
 from conductor.common.leases import Lease, Leases
 from conductor.super_conductor.accept import quotas, server_requests
@@ -31,6 +33,7 @@ from conductor.super_conductor.accept.server_requests import ServerRequest
 from conductor.super_conductor.db import (
     build_requests,
     instance_mappings,
+    models,
     request_specs,
     reservations,
     server_groups,
@@ -45,6 +48,7 @@ from objects.flavor import Flavor
 from objects.instance import Instance
 from objects.instances.instance_group import InstanceGroup
 from objects.instances.new_servers import NewServers
+from objects.instances.server_answers import CreatedServers
 
 LOG = logging.getLogger(__name__)
 
@@ -56,10 +60,14 @@ _WAITING_MAX = 10_000
 
 @dataclasses.dataclass(frozen=True)
 class Accepted:
-    """Stored instances, and the ``lease`` under which their builds are started."""
+    """Stored instances, and the ``lease`` under which their builds are started.
 
-    instances: list[Instance]
-    lease: Lease
+    A repeated request gets its first ``answer`` again; it has no instances and no lease.
+    """
+
+    answer: CreatedServers
+    instances: list[Instance] = dataclasses.field(default_factory=list)
+    lease: Lease | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,6 +77,8 @@ class _Asked:
     context: RequestContext
     servers: NewServers
     lease: Lease
+    key: str
+    """That of its idempotency record."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -140,13 +150,21 @@ class Acceptance:
         The number of SQL statements does not depend on the number of servers.
         """
         lease = self._leases.held(self._new_reservation_id())
+        key = digest(context.request_id, "create_servers", str(servers))
         accepted = self._combiner.submit(
             owner_of(context).project_id,
-            _Asked(context, servers, lease),
+            _Asked(context, servers, lease, key),
             weight=max(1, servers.count_max),
         )
         if isinstance(accepted, Exception):
             raise accepted
+        if accepted.lease is None:
+            LOG.info(
+                "%s %s: the request was repeated; answered as before",
+                context.request_id,
+                accepted.answer.reservation_id,
+            )
+            return accepted
         LOG.info(
             "%s %s: servers accepted: %d (name %s, project %s)",
             context.request_id,
@@ -164,8 +182,6 @@ class Acceptance:
         except exception.DatabaseUnavailable:
             raise
         except Exception:
-            if len(group) == 1:
-                raise
             LOG.info("Storing %d requests one by one after an error", len(group), exc_info=True)
             return [self._accept_one(asked) for asked in group]  # one of them may cause the error
 
@@ -179,7 +195,24 @@ class Acceptance:
         return accepted
 
     def _accept(self, session: Session, group: Sequence[_Asked]) -> list[Accepted | Exception]:
-        """Store the requests that can be accepted, and nothing of the others."""
+        """Store the requests that can be accepted, and nothing of the others.
+
+        A request that is there twice, here or with another conductor, makes the insert of its
+        record fail; stored one by one, the second one then finds the first one's answer.
+        """
+        answers = idempotency.answers_of(
+            session, models.IdempotencyRecord, [asked.key for asked in group]
+        )
+        new = [asked for asked in group if asked.key not in answers]
+        stored = iter(self._accept_new(session, new) if new else ())
+        return [
+            Accepted(CreatedServers(**json.loads(answers[asked.key])))
+            if asked.key in answers
+            else next(stored)
+            for asked in group
+        ]
+
+    def _accept_new(self, session: Session, group: Sequence[_Asked]) -> list[Accepted | Exception]:
         found = self._resolve(session, group)
         checked = self._check_quotas(session, group, found)
         fitting = [one for one in checked if isinstance(one, _WithinQuota)]
@@ -311,6 +344,14 @@ class Acceptance:
         instance_mappings.add_mappings(
             session, [_mapping(each, one.found) for one in fitting for each in one.primitives]
         )
+        answers = {
+            one.asked.key: (
+                one.asked.context.request_id,
+                json.dumps(dataclasses.asdict(_answer(one))),
+            )
+            for one in fitting
+        }
+        idempotency.add_answers(session, models.IdempotencyRecord, answers, self._now())
         for one in fitting:
             if one.found.group is not None:
                 self._join(session, one, one.found.group)
@@ -332,7 +373,11 @@ class Acceptance:
 
 def _accepted(one: _WithinQuota) -> Accepted:
     made = [Instance.obj_from_primitive(primitive) for primitive in one.primitives]
-    return Accepted(instances=made, lease=one.asked.lease)
+    return Accepted(_answer(one), made, one.asked.lease)
+
+
+def _answer(one: _WithinQuota) -> CreatedServers:
+    return CreatedServers(one.asked.lease.key, [_uuid(primitive) for primitive in one.primitives])
 
 
 def _groups_of(resolved: Iterable[ServerRequest]) -> list[str]:

@@ -7,6 +7,7 @@ import sqlalchemy as sa
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from armillary.context import RequestContext
+from armillary.db.idempotency import IdempotencyRecordMixin
 from conductor.common import stored_contexts
 from conductor.common.cell_db.models import UtcDateTime
 from conductor.common.leases import LeaseMixin
@@ -48,6 +49,10 @@ class Base(DeclarativeBase):
         dict[str, str]: sa.JSON(none_as_null=True),
         list[Any]: sa.JSON(none_as_null=True),
     }
+
+
+class IdempotencyRecord(IdempotencyRecordMixin, Base):
+    """A received request and its answer."""
 
 
 # Cells and hosts ----------------------------------------------------------------------------------

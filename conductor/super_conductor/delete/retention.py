@@ -10,9 +10,15 @@ from sqlalchemy.orm import Session
 
 from armillary import exception
 from armillary.context import RequestContext, admin_context
-from armillary.db import Database
+from armillary.db import Database, idempotency
 from conductor.common.clock import Clock, moment
-from conductor.super_conductor.db import instance_mappings, request_specs, traces, zone_attempts
+from conductor.super_conductor.db import (
+    instance_mappings,
+    models,
+    request_specs,
+    traces,
+    zone_attempts,
+)
 from conductor.super_conductor.hosts import cell_reports
 from conductor.super_conductor.hosts.cells import Cells
 from objects.instance import Instance
@@ -54,6 +60,7 @@ class Retention:
             while self._database.run_in_writer(remove_batch) == size:
                 pass
         self._database.run_in_writer(traces.delete_unused_traces)
+        idempotency.delete_old(self._database, models.IdempotencyRecord, now=self._now())
 
 
 LOG = logging.getLogger(__name__)

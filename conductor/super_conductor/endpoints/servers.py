@@ -39,8 +39,9 @@ class ServersEndpoint:
 
     def create_servers(self, context: RequestContext, servers: NewServers) -> CreatedServers:
         accepted = self._acceptance.accept(context, servers)
-        self._builds.begin(accepted.lease)
-        return CreatedServers(accepted.lease.key, accepted.instances)
+        if accepted.lease is not None:
+            self._builds.begin(accepted.lease)
+        return accepted.answer
 
     def get_server(self, context: RequestContext, instance_uuid: str) -> Instance:
         here = partial(self._servers.get_server, context, instance_uuid)

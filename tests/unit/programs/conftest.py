@@ -45,7 +45,7 @@ class BuildingSuperConductor(SuperConductor):
 
     def create_servers(self, context: RequestContext, servers: NewServers) -> CreatedServers:
         accepted = super().create_servers(context, servers)
-        for index, server in enumerate(accepted.instances):
+        for index, server in enumerate(self.servers[-len(accepted.instance_uuids) :]):
             server.launch_index = index
             server.name = f"{servers.name}-{index + 1}" if index else servers.name
             server.reservation_id = accepted.reservation_id

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from armillary import exception
+from armillary.backoff import Backoff
 from programs.http_client import (
     ApiClient,
     ApiNotFound,
@@ -169,6 +170,35 @@ def test_a_broken_connection_has_an_unknown_outcome(site: Site, client: ApiClien
     site.answer = lambda handler: handler.connection.shutdown(socket.SHUT_RDWR)
     with pytest.raises(ApiTimeout, match="the connection broke"):
         client.get("servers")
+
+
+def test_a_post_is_repeated_with_its_key(site: Site) -> None:
+    """The API sees by the key that it is the same request; another request has another one."""
+    client = ApiClient(site.url, backoff=Backoff(0.01, 0.01))
+    busy = {"conflictingRequest": {"code": 409, "message": "it is being handled"}}
+    answers = [
+        reply(503, {}),
+        lambda handler: handler.connection.shutdown(socket.SHUT_RDWR),
+        reply(409, busy, Retry_After="1"),
+        reply(200, {"made": 1}),
+    ]
+    site.answer = lambda handler: answers.pop(0)(handler)
+    assert client.post("servers", body={}) == {"made": 1}
+    assert len({each.headers["Idempotency-Key"] for each in site.seen}) == 1
+    site.answer = reply(504, {})
+    with pytest.raises(ApiUnavailable):
+        client.post("servers", body={})
+    keys = [each.headers["Idempotency-Key"] for each in site.seen]
+    assert (keys.count(keys[0]), keys.count(keys[-1])) == (4, 4)
+
+
+@pytest.mark.parametrize("status", [400, 409, 500])
+def test_a_refusal_is_not_repeated(site: Site, status: int) -> None:
+    """The same request would be refused again."""
+    site.answer = reply(status, {})
+    with pytest.raises(ApiRefused):
+        ApiClient(site.url).post("servers", body={})
+    assert len(site.seen) == 1
 
 
 @pytest.mark.parametrize("body", ["<html>", "[]", '"text"'])

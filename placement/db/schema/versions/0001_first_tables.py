@@ -5,6 +5,8 @@ from typing import Any
 import sqlalchemy as sa
 from alembic import op
 
+from armillary.db import idempotency
+
 revision = "0001"
 down_revision = None
 branch_labels = None
@@ -14,6 +16,7 @@ _ID = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 
 
 def upgrade() -> None:
+    idempotency.create_table()
     _create_epoch()
     _create_name_tables()
     _create_providers()

@@ -30,8 +30,7 @@ def flavor(running: RunningConductor) -> None:
 def create(running: RunningConductor) -> str:
     request = NewServers("web", "small")
     answer = running.api.create_servers(a_user(), request)
-    uuid: str = answer.instances[0].uuid
-    return uuid
+    return answer.instance_uuids[0]
 
 
 def test_a_server_goes_from_request_to_cell_and_away(running: RunningConductor) -> None:

@@ -41,7 +41,7 @@ class RunningSuperConductor(BuildingSuperConductor):
 
     def create_servers(self, context: RequestContext, servers: NewServers) -> CreatedServers:
         accepted = super().create_servers(context, servers)
-        for server in accepted.instances:
+        for server in self.servers[-len(accepted.instance_uuids) :]:
             server.name = f"{servers.name}-{server.launch_index + 1}"
             server.vm_state, server.host, server.attempt = "active", self.host, self.attempt
             if server.flavor.name == fleet.COLOSSAL.name:

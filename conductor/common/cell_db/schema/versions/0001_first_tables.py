@@ -6,6 +6,8 @@ import sqlalchemy as sa
 from alembic import op
 from sqlalchemy.dialects import mysql
 
+from armillary.db import idempotency
+
 revision = "0001"
 down_revision = None
 branch_labels = None
@@ -20,6 +22,7 @@ _WORD = sa.String(36)
 
 
 def upgrade() -> None:
+    idempotency.create_table()
     _services()
     _compute_nodes()
     _instances()

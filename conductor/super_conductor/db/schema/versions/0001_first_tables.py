@@ -6,6 +6,8 @@ import sqlalchemy as sa
 from alembic import op
 from sqlalchemy.dialects import mysql
 
+from armillary.db import idempotency
+
 revision = "0001"
 down_revision = None
 branch_labels = None
@@ -21,6 +23,7 @@ _ZONE_PATH = sa.String(700)
 
 
 def upgrade() -> None:
+    idempotency.create_table()
     _cells()
     _flavors_and_images()
     _aggregates()

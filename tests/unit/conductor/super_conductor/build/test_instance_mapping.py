@@ -21,6 +21,7 @@ def accept(plane: ControlPlane) -> tuple[Lease, list[BuildRequest]]:
         found = build_requests.list_build_requests(session, [x.uuid for x in accepted.instances])
     for one in found:
         one.selections = [a_selection(cell.nodes[0], cell.uuid)]
+    assert accepted.lease is not None
     return accepted.lease, found
 
 

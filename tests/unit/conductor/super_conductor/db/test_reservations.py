@@ -9,7 +9,7 @@ from tests.fixtures.control_plane import ControlPlane, a_user
 
 
 def reservation_of(plane: ControlPlane) -> str:
-    return plane.acceptance.accept(a_user(), NewServers("web", "small")).lease.key
+    return plane.acceptance.accept(a_user(), NewServers("web", "small")).answer.reservation_id
 
 
 def test_a_reservation_is_found_as_it_was_stored(plane: ControlPlane) -> None:

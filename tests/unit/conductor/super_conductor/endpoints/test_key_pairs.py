@@ -17,7 +17,7 @@ def test_a_key_pair_comes_and_goes(running: RunningConductor) -> None:
     assert api.list_key_pairs(context, "u1") == [made] == [api.get_key_pair(context, "u1", "key")]
     assert api.list_key_pairs(context, "u2") == []
     with pytest.raises(exception.KeyPairExists):
-        api.create_key_pair(context, KEY)
+        api.create_key_pair(a_user(), KEY)
     with pytest.raises(exception.KeyPairNotFound):
         api.delete_key_pair(context, "u2", "key")
     api.delete_key_pair(context, "u1", "key")

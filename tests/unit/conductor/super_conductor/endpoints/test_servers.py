@@ -6,6 +6,7 @@ import pytest
 
 from armillary import exception
 from objects.instances.new_servers import NewServers
+from objects.instances.operation_arguments import OperationArguments
 from objects.instances.server_filters import ServerFilters
 from tests import builders
 from tests.fixtures.asking import wait_for
@@ -17,7 +18,7 @@ def server(running: RunningConductor) -> str:
     """Return the UUID of an active server."""
     running.api.create_flavor(an_admin(), builders.a_flavor())
     answer = running.api.create_servers(a_user(), NewServers("web", "small"))
-    uuid: str = answer.instances[0].uuid
+    (uuid,) = answer.instance_uuids
     wait_for(lambda: running.api.get_server(a_user(), uuid).host, "it is in its cell", 20)
     return uuid
 
@@ -26,8 +27,52 @@ def test_a_request_is_answered_with_its_reservation(running: RunningConductor, s
     """And with the servers that there will be."""
     request = NewServers("many", "small", min_count=2)
     answer = running.api.create_servers(a_user(), request)
-    assert {one.reservation_id for one in answer.instances} == {answer.reservation_id}
-    assert len(answer.instances) == 2
+    made = [running.api.get_server(a_user(), uuid) for uuid in answer.instance_uuids]
+    assert {one.reservation_id for one in made} == {answer.reservation_id}
+    assert len(made) == 2
+
+
+def test_a_repeated_message_is_answered_as_before(running: RunningConductor, server: str) -> None:
+    """It makes nothing more, also when what it made is gone; another request does."""
+    context, request = a_user(), NewServers("once", "small", min_count=2)
+    answer = running.api.create_servers(context, request)
+    assert running.api.create_servers(context, request) == answer
+    assert running.api.create_servers(a_user(), request) != answer
+    for uuid in answer.instance_uuids:
+        running.api.delete_server(a_user(), uuid)
+        wait_for(lambda: _is_gone(running, uuid), "it is deleted", 20)  # noqa: B023
+    assert running.api.create_servers(context, request) == answer
+    assert all(_is_gone(running, uuid) for uuid in answer.instance_uuids)
+
+
+def _is_gone(running: RunningConductor, uuid: str) -> bool:
+    try:
+        running.api.get_server(a_user(), uuid)
+    except exception.InstanceNotFound:
+        return True
+    return False
+
+
+def test_a_repeated_change_is_answered_as_before(running: RunningConductor, server: str) -> None:
+    """Late repeats do not undo what was done since, and what was refused stays refused."""
+    create, delete = an_admin(), an_admin()
+    flavor = builders.a_flavor("brief")
+    made = running.api.create_flavor(create, flavor)
+    assert running.api.create_flavor(create, flavor).flavorid == made.flavorid
+    with pytest.raises(exception.FlavorExists):
+        running.api.create_flavor(an_admin(), flavor)
+    running.api.delete_flavor(delete, "brief")
+    running.api.create_flavor(an_admin(), flavor)
+    running.api.delete_flavor(delete, "brief")
+    assert running.api.get_flavor(an_admin(), "brief").name == "brief"
+    refused = a_user()
+    for _time in range(2):
+        with pytest.raises(exception.FlavorNotFound, match="nothing"):
+            running.api.operate_server(
+                refused, server, "resize", OperationArguments(flavor="nothing")
+            )
+        if _time == 0:
+            running.api.create_flavor(an_admin(), builders.a_flavor("nothing"))
 
 
 def test_servers_are_listed_and_shown(running: RunningConductor, server: str) -> None:

@@ -1,0 +1,22 @@
+"""Idempotency records of a caller, which the super conductor keeps."""
+
+from armillary.context import RequestContext
+from armillary.idempotency import IdempotencyRecord
+from conductor.super_conductor.interface import SuperConductorAPI
+
+
+class IdempotencyRecords:
+    """See ``armillary.idempotency.Records``; the request ID is that of the caller's context."""
+
+    def __init__(self, conductor: SuperConductorAPI, context: RequestContext) -> None:
+        self._conductor = conductor
+        self._context = context
+
+    def begin(self, key: str, *, fingerprint: str = "", request_id: str = "") -> IdempotencyRecord:
+        return self._conductor.begin_request(self._context, key, fingerprint)
+
+    def keep(self, key: str, answer: str) -> None:
+        self._conductor.keep_answer(self._context, key, answer)
+
+    def abandon(self, key: str) -> None:
+        self._conductor.abandon_request(self._context, key)

@@ -1,0 +1,132 @@
+"""Idempotency records in a database: which requests were received, and how they were answered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import sqlalchemy as sa
+from alembic import op
+from oslo_db.exception import DBDuplicateEntry
+from sqlalchemy.dialects import mysql
+from sqlalchemy.orm import Mapped, Session, mapped_column
+
+from armillary.db.database import Database
+from armillary.idempotency import HANDLED_SECONDS_MAX, IdempotencyRecord
+
+KEPT_SECONDS = 86_400.0
+"""Seconds for which a record is kept."""
+
+_BATCH_SIZE = 500
+_UNSYNCED: dict[str, Any] = {"execution_options": {"synchronize_session": False}}
+
+TABLE = "idempotency_records"
+_ANSWER = sa.Text().with_variant(mysql.MEDIUMTEXT(), "mysql", "mariadb")
+_KEY_LENGTH = 64
+_REQUEST_ID_LENGTH = 255
+
+
+class IdempotencyRecordMixin:
+    """Columns of the table. ``begun_at`` is in seconds since 1970; ``answer`` None: none yet."""
+
+    __tablename__ = TABLE
+
+    request_key: Mapped[str] = mapped_column(sa.String(_KEY_LENGTH), primary_key=True)
+    fingerprint: Mapped[str] = mapped_column(sa.String(_KEY_LENGTH))
+    request_id: Mapped[str] = mapped_column(sa.String(_REQUEST_ID_LENGTH))
+    begun_at: Mapped[float] = mapped_column(sa.Double, index=True)
+    answer: Mapped[str | None] = mapped_column(_ANSWER)
+
+
+def create_table() -> None:
+    """Create the table, in a migration."""
+    op.create_table(
+        TABLE,
+        sa.Column("request_key", sa.String(_KEY_LENGTH), primary_key=True),
+        sa.Column("fingerprint", sa.String(_KEY_LENGTH), nullable=False),
+        sa.Column("request_id", sa.String(_REQUEST_ID_LENGTH), nullable=False),
+        sa.Column("begun_at", sa.Double, nullable=False),
+        sa.Column("answer", _ANSWER),
+    )
+    op.create_index(f"ix_{TABLE}_begun_at", TABLE, ["begun_at"])
+
+
+def answers_of(session: Session, model: Any, keys: Iterable[str]) -> dict[str, str]:
+    """Return the stored answers by key, inside a transaction of the receiver."""
+    query = sa.select(model.request_key, model.answer).where(model.request_key.in_(list(keys)))
+    return {key: answer for key, answer in session.execute(query) if answer is not None}
+
+
+def add_answers(
+    session: Session, model: Any, answers: Mapping[str, tuple[str, str]], now: float
+) -> None:
+    """Store key -> (request ID, answer), in the transaction that does what they answer."""
+    rows = [
+        {
+            "request_key": key,
+            "fingerprint": "",
+            "request_id": asked,
+            "begun_at": now,
+            "answer": answer,
+        }
+        for key, (asked, answer) in answers.items()
+    ]
+    if rows:
+        session.execute(sa.insert(model), rows)
+
+
+class IdempotencyRecords:
+    """The records in one database, see ``Records``; any number of processes share it."""
+
+    def __init__(self, database: Database, model: Any, now: Callable[[], float]) -> None:
+        self._database = database
+        self._model = model
+        self._now = now
+
+    def begin(self, key: str, *, fingerprint: str = "", request_id: str = "") -> IdempotencyRecord:
+        new = IdempotencyRecord(True, fingerprint, request_id)
+        try:
+            return self._database.run_in_writer(lambda session: self._begin(session, key, new))
+        except DBDuplicateEntry:  # the same request arrived twice at once
+            return self._database.run_in_writer(lambda session: self._begin(session, key, new))
+
+    def _begin(self, session: Session, key: str, new: IdempotencyRecord) -> IdempotencyRecord:
+        row, now = session.get(self._model, key, with_for_update=True), self._now()
+        if row is None:
+            session.add(
+                self._model(
+                    request_key=key,
+                    fingerprint=new.fingerprint,
+                    request_id=new.request_id,
+                    begun_at=now,
+                )
+            )
+            return new
+        is_abandoned = row.answer is None and not now - row.begun_at < HANDLED_SECONDS_MAX
+        if is_abandoned and row.fingerprint == new.fingerprint:
+            row.begun_at = now
+        return IdempotencyRecord(is_abandoned, row.fingerprint, row.request_id, row.answer)
+
+    def keep(self, key: str, answer: str) -> None:
+        self._change(key, answer=answer)
+
+    def abandon(self, key: str) -> None:
+        self._change(key, begun_at=self._now() - HANDLED_SECONDS_MAX)
+
+    def _change(self, key: str, **values: object) -> None:
+        statement = sa.update(self._model).where(self._model.request_key == key).values(**values)
+        self._database.run_in_writer(lambda session: session.execute(statement))
+
+
+def delete_old(database: Database, model: Any, *, now: float) -> None:
+    """Delete records older than ``KEPT_SECONDS``, one batch a transaction."""
+    query = sa.select(model.request_key).where(model.begun_at < now - KEPT_SECONDS)
+
+    def delete_batch(session: Session) -> int:
+        keys = session.scalars(query.limit(_BATCH_SIZE)).all()
+        if keys:
+            session.execute(sa.delete(model).where(model.request_key.in_(keys)), **_UNSYNCED)
+        return len(keys)
+
+    while database.run_in_writer(delete_batch) == _BATCH_SIZE:
+        pass

@@ -1,0 +1,106 @@
+"""Repeated calls: how each method stays right when its message is delivered again, even late."""
+
+from __future__ import annotations
+
+import enum
+import json
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeGuard
+
+from armillary import exception
+from armillary.backoff import Backoff
+from armillary.context import RequestContext
+from armillary.idempotency import IdempotencyRecord, Records, digest
+
+if TYPE_CHECKING:
+    from rpc.endpoints import Handler
+
+WAIT_SECONDS_MAX = 20.0
+"""Seconds for which a repeat waits for the answer to its first time."""
+_WAIT = Backoff(0.05, 1.0)
+
+_REFUSALS = (
+    exception.NotFound, exception.Exists, exception.Conflict, exception.Forbidden,
+    exception.Invalid, exception.NoValidHost,
+)  # fmt: skip
+"""Errors that say that nothing was done; after any other the outcome is unknown."""
+_NOT_OF_THE_REQUEST = (exception.RpcVersionTooOld, exception.ConfigurationError)
+"""Those of them that may be gone at the next try."""
+_ERROR, _ANSWER = "error", "answer"
+
+
+class Idempotent(enum.Enum):
+    """Why a call may be repeated."""
+
+    BY_NATURE = "by nature"
+    """It reads, or sets what its arguments say in an order that the receiver knows."""
+    BY_KEY = "by key"
+    """The receiver recognises it: by an identifier among its arguments, or by its request ID."""
+    BY_RECORD = "by record"
+    """The server stores its answer under request ID, method and arguments, for a day."""
+
+
+def answering_repeats(
+    topic: str,
+    method: str,
+    handler: Handler,
+    serialize: Callable[[RequestContext, Any], Any],
+    records: Records,
+) -> Handler:
+    """Wrap the handler of a method: a repeat gets the stored answer, or the stored refusal.
+
+    Arguments and answers are in wire form.
+    """
+
+    def handle(context: RequestContext, **arguments: Any) -> Any:
+        key = digest(context.request_id, topic, method, arguments)
+        record = _begun(records, key, context)
+        if not record.is_new:
+            return _again(method, topic, record)
+        try:
+            answer = serialize(context, handler(context, **arguments))
+        except Exception as error:
+            if not _is_refusal(error):
+                records.abandon(key)
+                raise
+            records.keep(key, json.dumps({_ERROR: _described(error)}, default=str))
+            raise
+        records.keep(key, json.dumps({_ANSWER: answer}))
+        return answer
+
+    return handle
+
+
+def _begun(records: Records, key: str, context: RequestContext) -> IdempotencyRecord:
+    """Return the record of a call; wait while its first time is being handled."""
+    waited, tries = 0.0, 0
+    record = records.begin(key, request_id=context.request_id)
+    while not record.is_new and record.answer is None and waited < WAIT_SECONDS_MAX:
+        seconds = _WAIT.seconds(tries)
+        time.sleep(seconds)
+        waited, tries = waited + seconds, tries + 1
+        record = records.begin(key, request_id=context.request_id)
+    return record
+
+
+def _again(method: str, topic: str, record: IdempotencyRecord) -> Any:
+    if record.answer is None:
+        raise exception.RpcTimeout(method=method, topic=topic, timeout_seconds=WAIT_SECONDS_MAX)
+    stored = json.loads(record.answer)
+    if _ERROR in stored:
+        raise _rebuilt(stored[_ERROR])
+    return stored[_ANSWER]
+
+
+def _is_refusal(error: Exception) -> TypeGuard[exception.ArmillaryError]:
+    return isinstance(error, _REFUSALS) and not isinstance(error, _NOT_OF_THE_REQUEST)
+
+
+def _described(error: exception.ArmillaryError) -> dict[str, Any]:
+    return {"class": type(error).__name__, "message": error.message, "kwargs": error.kwargs}
+
+
+def _rebuilt(stored: Mapping[str, Any]) -> exception.ArmillaryError:
+    kind: type[exception.ArmillaryError] = getattr(exception, stored["class"])
+    return kind(stored["message"], **stored["kwargs"])

@@ -1,0 +1,123 @@
+"""A POST with an Idempotency-Key is carried out once, and its repeats are answered the same."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from falcon import testing
+
+from armillary import exception
+from tests.fixtures.http_api import NEWEST, Api
+from tests.fixtures.super_conductor import SuperConductor
+
+GROUP = {"server_group": {"name": "web", "policy": "affinity"}}
+OTHER_GROUP = {"server_group": {"name": "db", "policy": "affinity"}}
+KEY = '"8e03978e-40d5-43dd-bc93-6894a57f9324"'
+
+
+def post(
+    api: Api, body: Any = GROUP, *, key: str = KEY, token: str | None = None
+) -> testing.Result:
+    headers = {**NEWEST, "Idempotency-Key": key}
+    return api.send("POST", "/v2.1/os-server-groups", json=body, headers=headers, token=token)
+
+
+def test_a_repeat_is_answered_as_the_first_time(api: Api, conductor: SuperConductor) -> None:
+    """Status, body and type are those of the first answer; nothing is made again."""
+    first, second = post(api), post(api)
+    assert (second.status, second.content) == (first.status, first.content)
+    assert second.headers["content-type"] == first.headers["content-type"]
+    assert second.headers["idempotent-replayed"] == "true"
+    assert "idempotent-replayed" not in first.headers
+    assert len(conductor.groups) == 1
+
+
+@pytest.mark.parametrize(
+    "other",
+    [{"key": "another"}, {"token": "u2:p1"}, {"token": "u1:p2"}],
+    ids=["key", "user", "project"],
+)
+def test_another_key_user_or_project_is_another_request(
+    api: Api, conductor: SuperConductor, other: dict[str, str]
+) -> None:
+    """A key belongs to the user who sent it."""
+    made = {post(api).json["server_group"]["id"], post(api, **other).json["server_group"]["id"]}
+    assert len(made) == 2
+
+
+def test_the_key_of_another_request_is_refused(api: Api, conductor: SuperConductor) -> None:
+    """A mistake of the client: it would get the answer to what it did not ask."""
+    post(api)
+    refused = post(api, OTHER_GROUP)
+    assert refused.status_code == 422
+    assert "another request" in refused.text
+    assert len(conductor.groups) == 1
+
+
+def test_a_refusal_is_repeated(api: Api, conductor: SuperConductor) -> None:
+    """Also when the request would be accepted by now."""
+    body = {"server_group": {"name": "web", "policy": "none of these"}}
+    first = post(api, body)
+    assert first.status_code == 400
+    assert post(api, body).content == first.content
+
+
+def test_an_unknown_outcome_is_tried_again_under_the_same_id(
+    api: Api, conductor: SuperConductor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The services know a request by its ID, so that it is carried out once."""
+    asked: list[str] = []
+    create = conductor.create_server_group
+
+    def away(context: Any, *args: Any, **kwargs: Any) -> Any:
+        asked.append(context.request_id)
+        if len(asked) == 1:
+            raise exception.RpcTimeout(method="create", topic="conductor", timeout_seconds=1)
+        return create(context, *args, **kwargs)
+
+    monkeypatch.setattr(conductor, "create_server_group", away)
+    assert post(api).status_code == 504
+    again = post(api)
+    assert again.status_code == 200
+    assert asked[0] == asked[1] == again.headers["x-openstack-request-id"]
+
+
+def test_a_repeat_of_what_is_being_handled_is_refused(
+    api: Api, conductor: SuperConductor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is told to come back."""
+    answers = []
+    create = conductor.create_server_group
+
+    def repeated(*args: Any, **kwargs: Any) -> Any:
+        answers.append(post(api))
+        return create(*args, **kwargs)
+
+    monkeypatch.setattr(conductor, "create_server_group", repeated)
+    assert post(api).status_code == 200
+    (answer,) = answers
+    assert answer.status_code == 409
+    assert answer.headers["retry-after"] == "1"
+
+
+@pytest.mark.parametrize("key", ["", '""', "k" * 256, "caf\xe9", "a\tb"])
+def test_a_malformed_key_is_refused(api: Api, conductor: SuperConductor, key: str) -> None:
+    """Nothing is done, since a repeat could not be recognised."""
+    assert post(api, key=key).status_code == 400
+    assert not conductor.groups
+
+
+def test_stored_answers_are_secret(api: Api, conductor: SuperConductor) -> None:
+    """An answer may hold a password, so it can be read with the client's key only."""
+    post(api)
+    (stored,) = conductor.idempotency.answers.values()
+    assert "web" not in str(stored)
+
+
+def test_reads_and_other_methods_ignore_the_key(api: Api, conductor: SuperConductor) -> None:
+    """They can be repeated as they are."""
+    headers = {**NEWEST, "Idempotency-Key": KEY}
+    for _time in range(2):
+        api.send("GET", "/v2.1/os-server-groups", headers=headers, token=None)
+    assert not conductor.idempotency.answers

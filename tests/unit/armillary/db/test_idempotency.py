@@ -1,0 +1,83 @@
+"""Idempotency records: one process handles a request, all others know its answer, for a day."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from sqlalchemy.orm import DeclarativeBase
+
+from armillary.db import Database
+from armillary.db.database import DatabaseOptions
+from armillary.db.idempotency import (
+    KEPT_SECONDS,
+    IdempotencyRecordMixin,
+    IdempotencyRecords,
+    delete_old,
+)
+from armillary.idempotency import HANDLED_SECONDS_MAX
+
+
+class Base(DeclarativeBase):
+    pass
+
+
+class Row(IdempotencyRecordMixin, Base):
+    pass
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1_000_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def database(any_database_url: str) -> Iterator[Database]:
+    database = Database(any_database_url, name="test", options=DatabaseOptions(max_pool_size=10))
+    Base.metadata.create_all(database.engine)
+    yield database
+    database.dispose()
+
+
+def test_one_of_many_repeats_handles_a_request(database: Database) -> None:
+    """All others are told that it is being handled."""
+    records = IdempotencyRecords(database, Row, Clock())
+    with ThreadPoolExecutor(8) as pool:
+        begun = list(pool.map(lambda number: records.begin("k", request_id=str(number)), range(8)))
+    assert [one.is_new for one in begun].count(True) == 1
+    assert len({one.request_id for one in begun}) == 1
+    assert {one.answer for one in begun} == {None}
+
+
+def test_answers_are_kept_for_a_day(database: Database) -> None:
+    """Then the same key is that of a new request."""
+    clock = Clock()
+    records = IdempotencyRecords(database, Row, clock)
+    for key in ("old", "new"):
+        records.begin(key, fingerprint="f", request_id="req-1")
+        records.keep(key, "done")
+        clock.now += KEPT_SECONDS - 1
+    assert records.begin("old", request_id="req-2").answer == "done"
+    delete_old(database, Row, now=clock.now)
+    assert records.begin("new", request_id="req-2").answer == "done"
+    assert records.begin("old", request_id="req-2").is_new
+
+
+@pytest.mark.parametrize("how", ["its process died", "it said so"])
+def test_an_abandoned_request_is_handled_again_once(database: Database, how: str) -> None:
+    """Under its first request ID, by which others know what was done of it."""
+    clock = Clock()
+    records = IdempotencyRecords(database, Row, clock)
+    records.begin("k", fingerprint="f", request_id="req-1")
+    assert not records.begin("k", fingerprint="f", request_id="req-2").is_new
+    if how == "it said so":
+        records.abandon("k")
+    else:
+        clock.now += HANDLED_SECONDS_MAX
+    again = records.begin("k", fingerprint="f", request_id="req-3")
+    assert (again.is_new, again.request_id) == (True, "req-1")
+    assert not records.begin("k", fingerprint="f", request_id="req-4").is_new
