@@ -51,7 +51,12 @@ def refusal(status: int, detail: str) -> tuple[dict[str, str], bytes]:
 def write(
     req: falcon.Request, resp: falcon.Response, status: int, detail: str | None, error: Exception
 ) -> None:
-    """Write an error response."""
+    """Write an error response.
+
+    A path that ends with a slash lacks the name of its object, which is then not found.
+    """
+    if status == 405 and req.env["PATH_INFO"].endswith("/"):
+        status, detail = 404, None
     resp.status = falcon.code_to_http_status(status)
     resp.data = json.dumps(fault(status, detail or _message(req, status))).encode()
     resp.content_type = falcon.MEDIA_JSON

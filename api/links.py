@@ -12,6 +12,8 @@ from armillary.http.validation import invalid
 T = TypeVar("T")
 
 VERSION_PATH = "/v2.1"
+OLDEST_VERSION_PATH = "/v2"
+"""Path of the version without microversions: below it is what version 2.1 has."""
 
 Link = dict[str, str]
 
@@ -24,9 +26,9 @@ class Links:
     path: str
     query: Mapping[str, Any]
 
-    def version(self) -> list[Link]:
-        """Return the link to the root of this API version."""
-        return [{"rel": "self", "href": f"{self.prefix}{VERSION_PATH}/"}]
+    def version(self, path: str = VERSION_PATH) -> list[Link]:
+        """Return the link to the root of a version."""
+        return [{"rel": "self", "href": f"{self.prefix}{path}/"}]
 
     def of(self, collection: str, identifier: str) -> list[Link]:
         """Return the two links of an object."""

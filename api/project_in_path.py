@@ -5,7 +5,8 @@ from typing import Any
 
 import falcon
 
-from api.links import VERSION_PATH
+from api.links import OLDEST_VERSION_PATH, VERSION_PATH
+from api.versions import MICROVERSIONS
 from armillary import exception
 from armillary.context import RequestContext
 
@@ -14,7 +15,8 @@ class ProjectInPath:
     """Middleware: takes the project id out of the path before it is routed.
 
     Clients whose service catalogue has a project id in the endpoint send it. It must come before
-    authentication, and ``check`` after it.
+    authentication, and ``check`` after it. Paths of the oldest version, ``/v2``, become those of
+    version 2.1.
     """
 
     def __init__(self, paths: Iterable[str]) -> None:
@@ -23,6 +25,9 @@ class ProjectInPath:
 
     def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
         req.context.project_in_path = None
+        if req.path.startswith(f"{OLDEST_VERSION_PATH}/"):
+            req.path = VERSION_PATH + req.path.removeprefix(OLDEST_VERSION_PATH)
+            req.context.version = MICROVERSIONS.minimum
         if not req.path.startswith(f"{VERSION_PATH}/"):
             return
         project, _, rest = req.path.removeprefix(f"{VERSION_PATH}/").partition("/")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from api.call import Call
 from api.handlers import event, extension, health, version
 from api.handlers.flavors import extra_spec, flavor, flavor_access
-from api.handlers.hosts import aggregate, availability_zone, host, hypervisor, service
+from api.handlers.hosts import aggregate, availability_zone, host, hypervisor, service, usage_audit
 from api.handlers.images import image, image_metadata
-from api.handlers.quotas import limit, quota_set
+from api.handlers.quotas import limit, quota_set, usage
 from api.handlers.scheduling import allocation, dry_run, explanation, zone
 from api.handlers.servers import (
     instance_action,
@@ -27,6 +27,7 @@ _NOUNS = (
     migration, instance_action, flavor, flavor_access, extra_spec, image, image_metadata,
     hypervisor, host, service, aggregate, availability_zone, server_group, quota_set, limit,
     key_pair, extension, explanation, dry_run, allocation, zone, health, event,
+    usage, usage_audit,
 )  # fmt: skip
 
 ROUTES: Routes[Call] = {path: methods for noun in _NOUNS for path, methods in noun.ROUTES.items()}

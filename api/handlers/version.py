@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from api.call import Call
+from api.links import OLDEST_VERSION_PATH
 from api.schemas import version as schemas
 from api.versions import MICROVERSIONS
 from armillary.http.call import Answer, Document
@@ -10,11 +11,18 @@ from armillary.http.dispatch import Action, Routes
 from armillary.http.microversion import to_text
 
 MEDIA_TYPE = "application/vnd.openstack.compute+json;version=2.1"
+MEDIA_TYPE_OF_OLDEST = "application/vnd.openstack.compute+json;version=2"
 
 
 def index(call: Call) -> Answer:
     """List the versions of this API."""
-    return Answer({"versions": [_version(call)]})
+    return Answer({"versions": [_oldest_version(call), _version(call)]})
+
+
+def show_oldest(call: Call) -> Answer:
+    """Show the version of this API without microversions."""
+    media_types = [{"base": "application/json", "type": MEDIA_TYPE_OF_OLDEST}]
+    return Answer({"version": {**_oldest_version(call), "media-types": media_types}})
 
 
 def show(call: Call) -> Answer:
@@ -26,6 +34,17 @@ def show(call: Call) -> Answer:
 def document(call: Call) -> Answer:
     """Return the OpenAPI document of this API."""
     return Answer(call.site.document())
+
+
+def _oldest_version(call: Call) -> Document:
+    return {
+        "id": "v2.0",
+        "status": "SUPPORTED",
+        "version": "",
+        "min_version": "",
+        "updated": "2011-01-21T11:33:21Z",  # date of the Compute API's version 2
+        "links": call.links.version(OLDEST_VERSION_PATH),
+    }
 
 
 def _version(call: Call) -> Document:
@@ -41,6 +60,7 @@ def _version(call: Call) -> Document:
 
 ROUTES: Routes[Call] = {
     "/": {"GET": Action(index, None, schemas.INDEX_ANSWER)},
+    OLDEST_VERSION_PATH: {"GET": Action(show_oldest, None, schemas.SHOW_ANSWER)},
     "/v2.1": {"GET": Action(show, None, schemas.SHOW_ANSWER)},
     "/v2.1/openapi.json": {"GET": Action(document, None, schemas.DOCUMENT_ANSWER)},
 }

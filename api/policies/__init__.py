@@ -6,9 +6,9 @@ from oslo_policy import policy
 
 from api.policies import base, event, extension, health, identity
 from api.policies.flavors import extra_spec, flavor
-from api.policies.hosts import aggregate, availability_zone, host, hypervisor, service
+from api.policies.hosts import aggregate, availability_zone, host, hypervisor, service, usage_audit
 from api.policies.images import image, image_metadata, image_service
-from api.policies.quotas import limit, quota_set
+from api.policies.quotas import limit, quota_set, usage
 from api.policies.scheduling import allocation, dry_run, explanation, zone
 from api.policies.servers import (
     instance_action,
@@ -27,7 +27,7 @@ _NOUNS = (
     extra_spec, image, hypervisor, service, aggregate, availability_zone, server_group, quota_set,
     limit, explanation, dry_run, allocation, zone, health, event, identity, extension, host,
     key_pair, server_attachment, image_service,
-    image_metadata,
+    image_metadata, usage, usage_audit,
 )  # fmt: skip
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+ALIVE, DELETED, ANY = "alive", "deleted", "any"
+
 
 @dataclass(frozen=True, slots=True)
 class ServerFilters:
@@ -16,6 +18,10 @@ class ServerFilters:
     ``status``: one of the Compute API, such as ACTIVE; an unknown one matches nothing. With
     ``all_projects`` an administrator sees the servers of all projects, which ``project_id`` limits
     in queries within the deployment.
+
+    ``existence`` is one of ``ALIVE``, ``DELETED``, ``ANY``: deleted servers are known for as long
+    as their cell keeps them. ``existed_since`` leaves out those deleted before,
+    ``created_before`` those created since.
     """
 
     name: str | None = None
@@ -32,6 +38,9 @@ class ServerFilters:
     vm_state: str | None = None
     changed_since: datetime | None = None
     changed_before: datetime | None = None
+    existence: str = ALIVE
+    existed_since: datetime | None = None
+    created_before: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

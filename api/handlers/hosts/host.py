@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import falcon
+
 from api.call import Call
 from api.handlers.hosts import hypervisor
 from api.handlers.hosts.service import INTERNAL_ZONE
@@ -10,6 +12,10 @@ from api.schemas.hosts import host as schemas
 from armillary import exception
 from armillary.http.call import Answer, Document
 from armillary.http.dispatch import Action, Routes
+from objects.hosts.host_answers import ServiceChanges
+
+POWER_ACTIONS = ("startup", "shutdown", "reboot")
+COMPUTE_BINARY = "armillary-compute"
 
 
 def index(call: Call) -> Answer:
@@ -23,7 +29,7 @@ def index(call: Call) -> Answer:
         }
         for service in call.conductor.list_services(call.context).services
     ]
-    return Answer({"hosts": [host for host in hosts if zone in (None, host["zone"])]})
+    return Answer({"hosts": [host for host in hosts if zone in (None, "", host["zone"])]})
 
 
 def show(call: Call) -> Answer:
@@ -40,6 +46,41 @@ def show(call: Call) -> Answer:
     total = {name: sum(size[name] for size in sizes) for name in sizes[0]}
     used = _resource(host, "(used_now)", total, "_used")
     return Answer({"host": [_resource(host, "(total)", total, ""), used]})
+
+
+def update(call: Call) -> Answer:
+    """Enable or disable a host; no driver has a maintenance mode."""
+    host, wanted = call.path["host"], {name: str(value) for name, value in call.body.items()}
+    service = next(
+        (
+            each
+            for each in call.conductor.list_services(call.context).services
+            if (each.host, each.binary) == (host, COMPUTE_BINARY)
+        ),
+        None,
+    )
+    if service is None:
+        raise exception.HostNotFound(host=host)
+    if "maintenance_mode" in wanted:
+        raise _unsupported(host, "a maintenance mode")
+    changes = ServiceChanges(disabled=wanted["status"].lower() == "disable")
+    changed = call.conductor.update_service(call.context, service.uuid, changes)
+    return Answer({"host": host, "status": "disabled" if changed.disabled else "enabled"})
+
+
+def change_power(call: Call) -> Answer:
+    """Refuse to start, shut down or reboot a host: no driver does that."""
+    action = call.path["power_action"]
+    if action not in POWER_ACTIONS:
+        raise exception.NotFound(what=f"Action {action} of hosts")
+    show(call)
+    raise _unsupported(call.path["host"], "starting, shutting down or rebooting it")
+
+
+def _unsupported(host: str, what: str) -> falcon.HTTPNotImplemented:
+    return falcon.HTTPNotImplemented(
+        description=f"The driver of host {host} does not support {what}."
+    )
 
 
 def _resource(host: str, project: str, total: dict[str, int], ending: str) -> Document:
@@ -64,6 +105,14 @@ ROUTES: Routes[Call] = {
         )
     },
     "/v2.1/os-hosts/{host}": {
-        "GET": Action(show, policies.SHOW, schemas.SHOW_ANSWER, until=schemas.UNTIL)
+        "GET": Action(show, policies.SHOW, schemas.SHOW_ANSWER, until=schemas.UNTIL),
+        "PUT": Action(
+            update, policies.UPDATE, schemas.UPDATE_ANSWER, until=schemas.UNTIL, body=schemas.UPDATE
+        ),
+    },
+    "/v2.1/os-hosts/{host}/{power_action}": {
+        "GET": Action(
+            change_power, policies.CHANGE_POWER, schemas.POWER_ANSWER, until=schemas.UNTIL
+        )
     },
 }

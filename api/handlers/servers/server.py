@@ -26,7 +26,7 @@ from objects.instances.new_servers import NewServers
 from objects.instances.operation_arguments import OperationArguments
 from objects.instances.server_answers import CreatedServers, ServerPage
 from objects.instances.server_changes import ServerChanges
-from objects.instances.server_filters import ServerFilters
+from objects.instances.server_filters import ALIVE, ANY, DELETED, ServerFilters
 from objects.instances.server_settings import ServerSettings
 
 COLLECTION = "servers"
@@ -173,21 +173,33 @@ def _list(call: Call, all_projects_rule: str) -> ServerPage:
 
 
 def _filters(call: Call, all_projects_rule: str) -> ServerFilters:
-    if "host" in call.query:
+    if "host" in call.query or call.query.get("deleted"):
         call.authorize(policies.ALL_FILTERS)
     project_id = call.query.get("project_id", call.query.get("tenant_id"))
     all_projects = call.query.get("all_tenants", False) in (True, "")
-    if all_projects or project_id not in (None, call.context.project_id):
+    if all_projects:
         call.authorize(all_projects_rule)
-        all_projects = True
+    existence = _existence(call)
+    status = str(call.query["status"]).upper() if "status" in call.query else None
     return ServerFilters(
         **{name: call.query.get(name) for name in FILTERS},
-        status=str(call.query["status"]).upper() if "status" in call.query else None,
+        status=None if existence == DELETED and status == "DELETED" else status,
         changed_since=times.asked(call.query, "changes-since"),
         changed_before=times.asked(call.query, "changes-before"),
         project_id=project_id if all_projects else None,
         all_projects=all_projects,
+        existence=existence,
     )
+
+
+def _existence(call: Call) -> str:
+    """Return which servers to list: with a time of changes also those deleted since."""
+    is_deleted = call.query.get("deleted")
+    if is_deleted is not None:
+        return DELETED if is_deleted else ALIVE
+    if str(call.query.get("status")).upper() == "DELETED" and call.context.is_admin:
+        return DELETED
+    return ANY if "changes-since" in call.query else ALIVE
 
 
 def _list_answer(call: Call, listed: ServerPage, servers: list[Document]) -> Answer:
@@ -256,8 +268,12 @@ SETTINGS = {
 
 
 def settings_in(wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings that a body has."""
-    return {SETTINGS[name]: value for name, value in wanted.items() if name in SETTINGS}
+    """Return the settings that a body has, addresses in their canonical form."""
+    found = {SETTINGS[name]: value for name, value in wanted.items() if name in SETTINGS}
+    for name in ("access_ip_v4", "access_ip_v6"):
+        if found.get(name):
+            found[name] = str(ipaddress.ip_address(found[name]))
+    return found
 
 
 def _settings(wanted: Mapping[str, Any]) -> ServerSettings | None:

@@ -6,7 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 from api.call import Call
-from api.handlers.servers.server import NO_SETTINGS, admin_password, changed, last_part, settings_in
+from api.handlers.servers.server import (
+    NO_SETTINGS,
+    admin_password,
+    change,
+    changed,
+    last_part,
+    settings_in,
+)
 from api.policies.servers import server_action as policies
 from armillary import exception
 from armillary.http.call import Answer, Document
@@ -50,11 +57,15 @@ def unlock(call: Call) -> Answer:
 
 def resize(call: Call) -> Answer:
     """Resize the server, optionally on another host; it waits for confirmation."""
-    reference = call.body["resize"]["flavorRef"]
+    wanted = call.body["resize"]
+    reference = wanted["flavorRef"]
     try:
-        return _operate(call, "resize", flavor=last_part(reference), **_cross_cell(call))
+        accepted = _operate(call, "resize", flavor=last_part(reference), **_cross_cell(call))
     except exception.FlavorNotFound as error:
         raise invalid("resize.flavorRef", reference, error.message) from error
+    if settings := settings_in(wanted):
+        change(call, ServerChanges(settings=settings))
+    return accepted
 
 
 def migrate(call: Call) -> Answer:

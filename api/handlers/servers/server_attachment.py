@@ -57,6 +57,16 @@ def list_security_groups(call: Call) -> Answer:
     return Answer({"security_groups": []})
 
 
+def show_password(call: Call) -> Answer:
+    """Show the encrypted password that the guest has published: none does."""
+    return Answer({"password": ""})
+
+
+def clear_password(call: Call) -> Answer:
+    """Forget the password that the guest has published."""
+    return Answer()
+
+
 def list_volumes(call: Call) -> Answer:
     """List the volumes of a server."""
     return Answer({"volumeAttachments": []})
@@ -83,6 +93,12 @@ ROUTES: Routes[Call] = {
             schemas.SECURITY_GROUPS_ANSWER,
             subject=server.load,
         )
+    },
+    "/v2.1/servers/{server_id}/os-server-password": {
+        "GET": Action(
+            show_password, policies.PASSWORD, schemas.PASSWORD_ANSWER, subject=server.load
+        ),
+        "DELETE": Action(clear_password, policies.CLEAR_PASSWORD, status=204, subject=server.load),
     },
     "/v2.1/servers/{server_id}/os-volume_attachments": {
         "GET": Action(list_volumes, policies.VOLUMES, schemas.VOLUMES_ANSWER, subject=server.load)

@@ -1,4 +1,4 @@
-"""Hosts: administrators see them."""
+"""Hosts: administrators see and disable them."""
 
 from __future__ import annotations
 
@@ -6,8 +6,19 @@ from api.policies.base import ADMIN, rule
 
 LIST = "os_compute_api:os-hosts:list"
 SHOW = "os_compute_api:os-hosts:show"
+UPDATE = "os_compute_api:os-hosts:update"
+CHANGE_POWER = "os_compute_api:os-hosts:reboot"
+
+_ONE = "/v2.1/os-hosts/{host}"
 
 RULES = [
     rule(LIST, ADMIN, "List services by host.", [("GET", "/v2.1/os-hosts")]),
+    rule(UPDATE, ADMIN, "Enable or disable a host.", [("PUT", _ONE)]),
+    rule(
+        CHANGE_POWER,
+        ADMIN,
+        "Ask for the start, shutdown or reboot of a host, which no driver supports.",
+        [("GET", f"{_ONE}/{{power_action}}")],
+    ),
     rule(SHOW, ADMIN, "Show the resources of a host.", [("GET", "/v2.1/os-hosts/{host}")]),
 ]

@@ -184,18 +184,15 @@ _SERVER = fields(
 
 UPDATE = every(
     {
-        "server": {
-            **fields(
-                {
-                    "name": _NAME,
-                    "OS-DCF:diskConfig": _DISK_CONFIG,
-                    "description": since(2, 19, _DESCRIPTION),
-                    "hostname": since(2, 90, _HOSTNAME),
-                    **_ADDRESSES,
-                }
-            ),
-            "minProperties": 1,
-        }
+        "server": fields(
+            {
+                "name": _NAME,
+                "OS-DCF:diskConfig": _DISK_CONFIG,
+                "description": since(2, 19, _DESCRIPTION),
+                "hostname": since(2, 90, _HOSTNAME),
+                **_ADDRESSES,
+            }
+        )
     }
 )
 
@@ -271,10 +268,7 @@ INDEX_QUERY = fields(
         "vm_state": text(),
         "changes-since": text(),
         "changes-before": since(2, 66, text()),
-        "deleted": ruled(
-            {"type": "boolean", "const": False},
-            "Deleted servers are not kept: only false is allowed",
-        ),
+        "deleted": BOOLEAN,
     }
 )
 

@@ -22,5 +22,6 @@ _PORT = every(
     }
 )
 INTERFACES_ANSWER = every({"interfaceAttachments": listed(_PORT)})
+PASSWORD_ANSWER = every({"password": STRING})
 SECURITY_GROUPS_ANSWER = every({"security_groups": _NONE})
 VOLUMES_ANSWER = every({"volumeAttachments": _NONE})

@@ -20,7 +20,7 @@ from conductor.common.cell_db.stored_object import StoredObject, stored_text
 from objects.instance import Instance
 from objects.instance_fault import InstanceFault
 from objects.instances.server_answers import InstanceMarker
-from objects.instances.server_filters import ServerFilters
+from objects.instances.server_filters import ALIVE, ANY, ServerFilters
 
 STATUS_TO_VM_STATE = {
     "BUILD": "building",
@@ -149,8 +149,8 @@ def list_page(
     marker: InstanceMarker | None = None,
     cell_uuid: str | None,
 ) -> list[Instance]:
-    """Return instances that are not deleted, newest first (created_at, then UUID, descending)."""
-    query = sa.select(models.Instance).where(_IS_ALIVE, *_conditions(filters))
+    """Return instances, newest first (created_at, then UUID, descending)."""
+    query = sa.select(models.Instance).where(*_existence(filters), *_conditions(filters))
     if marker is not None:
         query = query.where(_comes_after(marker))
     query = query.order_by(models.Instance.created_at.desc(), models.Instance.uuid.desc()).limit(
@@ -323,6 +323,19 @@ def values_of(instance: Instance, now: datetime) -> dict[str, Any]:
         "settings": None if instance.settings is None else StoredObject.of(instance.settings),
         "created_at": (instance.created_at or now).replace(microsecond=0),
     }
+
+
+def _existence(filters: ServerFilters) -> list[sa.ColumnElement[bool]]:
+    """Return the conditions about when an instance was created and deleted."""
+    row = models.Instance
+    conditions: list[sa.ColumnElement[bool]] = []
+    if filters.existence != ANY:
+        conditions.append(_IS_ALIVE if filters.existence == ALIVE else ~_IS_ALIVE)
+    if filters.existed_since is not None:
+        conditions.append(sa.or_(_IS_ALIVE, row.deleted_at >= filters.existed_since))
+    if filters.created_before is not None:
+        conditions.append(row.created_at < filters.created_before)
+    return conditions
 
 
 def _conditions(filters: ServerFilters) -> list[sa.ColumnElement[bool]]:

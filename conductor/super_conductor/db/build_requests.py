@@ -14,7 +14,7 @@ from conductor.super_conductor.db.statements import delete, insert, insert_missi
 from objects.base import Primitive
 from objects.instance import Instance
 from objects.instances.build_request import BuildRequest
-from objects.instances.server_filters import ServerFilters
+from objects.instances.server_filters import DELETED, ServerFilters
 from objects.request_spec import RequestSpec
 from objects.selection import Selection
 
@@ -185,7 +185,7 @@ def delete_build_requests(session: Session, instance_uuids: Collection[str]) -> 
 def _conditions(filters: ServerFilters) -> list[sa.ColumnElement[bool]]:
     row = models.BuildRequest
     conditions: list[sa.ColumnElement[bool]] = []
-    if filters.status not in (None, "BUILD") or filters.host:
+    if filters.status not in (None, "BUILD") or filters.host or filters.existence == DELETED:
         conditions.append(sa.false())
     if filters.name:
         conditions.append(row.name.icontains(filters.name, autoescape=True))
@@ -205,6 +205,8 @@ def _conditions(filters: ServerFilters) -> list[sa.ColumnElement[bool]]:
     ]
     if filters.uuid:
         conditions.append(row.instance_uuid == filters.uuid)
+    if filters.created_before is not None:
+        conditions.append(row.created_at < filters.created_before)
     if filters.changed_since is not None:
         conditions.append(row.created_at >= filters.changed_since)
     if filters.changed_before is not None:

@@ -35,7 +35,7 @@ from objects.instances.explanation import BuildAttempt, Explanation
 from objects.instances.instance_action import InstanceAction, InstanceActionEvent
 from objects.instances.instance_mapping import InstanceMapping
 from objects.instances.server_answers import InstanceMarker, ServerPage
-from objects.instances.server_filters import ServerFilters
+from objects.instances.server_filters import ANY, ServerFilters
 
 T = TypeVar("T")
 
@@ -296,6 +296,10 @@ class Servers:
             here = partial(self.get_server, context, marker)
             return _place(self._remote_servers.get_server(context, marker, here))
         except exception.InstanceNotFound as error:
+            filters = ServerFilters(uuid=marker, existence=ANY, all_projects=bool(context.is_admin))
+            page = _Page(filters=_scoped(context, filters), limit=1, after=None)
+            if deleted := self._list(context, page, asks_zones=True).instances:
+                return _place(deleted[0])
             raise exception.Invalid(reason=f"marker {marker} is not a server's UUID") from error
 
 
@@ -350,7 +354,7 @@ def _as_mapped(instance: Instance, mapping: InstanceMapping) -> Instance:
     """Show an accepted delete, even before its cell knows of it."""
     if mapping.zone_path is not None and mapping.cell_uuid is None:
         return remote_servers.as_mapped(instance, mapping)
-    if mapping.queued_for_delete:
+    if mapping.queued_for_delete and instance.vm_state != "deleted":
         instance.task_state = "deleting"
     return instance
 

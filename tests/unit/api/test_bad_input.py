@@ -63,6 +63,7 @@ RIGHT: dict[tuple[str, str], Any] = {
     ("PUT", "/v2.1/os-services/{service_id}"): {
         "status": "disabled", "disabled_reason": "x", "forced_down": True,
     },
+    ("PUT", "/v2.1/os-hosts/{host}"): {"status": "disable"},
     ("PUT", "/v2.1/os-services/enable"): {"host": "host1", "binary": "armillary-compute"},
     ("PUT", "/v2.1/os-services/disable"): {"host": "host1", "binary": "armillary-compute"},
     ("PUT", "/v2.1/os-services/disable-log-reason"): {
@@ -93,7 +94,8 @@ NAMES = {
     "service_id": builders.a_uuid(), "aggregate_id": "1", "server_group_id": GROUP,
     "project_id": "p1", "key": "a", "request_id": "req-1", "migration_id": MIGRATION,
     "zone_name": "eu", "tag": "a", "host": "host1", "alias": "os-hosts", "network": "private",
-    "quota_class": "default", "keypair": "key",
+    "quota_class": "default", "before": "2030-01-01",
+    "power_action": "reboot", "keypair": "key",
 }  # fmt: skip
 REQUESTS = [(method, path) for path, methods in ROUTES.items() for method in methods]
 

@@ -126,6 +126,14 @@ ALLOWED = {
     "hypervisor-uptime": ADMINS,
     "host-index": ADMINS,
     "host-show": ADMINS,
+    "host-update": ADMINS,
+    "host-change_power": ADMINS,
+    "usage_audit-index": ADMINS,
+    "usage_audit-show": ADMINS,
+    "usage-index": ADMINS,
+    "usage-show": READERS,
+    "server_attachment-show_password": READERS,
+    "server_attachment-clear_password": MEMBERS,
     "key_pair-index": EVERYBODY,
     "key_pair-show": EVERYBODY,
     "key_pair-create": EVERYBODY,
@@ -227,7 +235,7 @@ def test_an_action_is_for_some_and_not_for_others(
         server_id=SERVER, server_group_id=GROUP, flavor_id="x", image_id="x", hypervisor_id="x",
         service_id=builders.a_uuid(), aggregate_id="1", project_id="p1", key="x", request_id="x",
         migration_id="x", tag="x", host="x", keypair="x", alias="x", network="x", quota_class="x",
-        zone_name="x",
+        zone_name="x", before="2030-01-01", power_action="reboot",
     )  # fmt: skip
     body: dict[str, Any] = {} if choice is None else {"json": {choice: {}}}
     last = to_text(LAST[operation] or MICROVERSIONS.maximum)

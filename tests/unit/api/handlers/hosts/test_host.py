@@ -22,6 +22,9 @@ def stock(conductor: SuperConductor) -> None:
     conductor.servers = [builders.an_instance("web", host="host1")]
 
 
+OLD = {"OpenStack-API-Version": "compute 2.1"}
+
+
 def ask(api: Api, path: str, minor: int = 1, **query: Any) -> testing.Result:
     headers = {"OpenStack-API-Version": f"compute 2.{minor}"}
     return api.send("GET", f"/v2.1{path}", headers=headers, params=query)
@@ -32,6 +35,7 @@ def test_services_are_listed_by_host(api: Api) -> None:
     control = {"host_name": "control", "service": "conductor", "zone": "internal"}
     host1 = {"host_name": "host1", "service": "compute", "zone": "nova"}
     assert ask(api, "/os-hosts").json == {"hosts": [host1, control]}
+    assert ask(api, "/os-hosts", zone="").json["hosts"] == [host1, control]
     assert ask(api, "/os-hosts", zone="internal").json == {"hosts": [control]}
 
 
@@ -66,6 +70,32 @@ def test_hypervisors_are_found_by_a_part_of_their_name(api: Api) -> None:
     listed = ask(api, "/os-hypervisors/host/servers").json["hypervisors"]
     assert [[one["name"] for one in node.get("servers", [])] for node in listed] == [["web"], []]
     assert ask(api, "/os-hypervisors/nothing/search").status_code == 404
+
+
+def test_a_host_is_disabled_and_enabled(api: Api) -> None:
+    """Drivers do nothing else to hosts."""
+
+    def put(host: str, **body: str) -> testing.Result:
+        return api.send("PUT", f"/v2.1/os-hosts/{host}", headers=OLD, json=body)
+
+    for wanted in ("disable", "enable"):
+        assert put("host1", status=wanted).json == {"host": "host1", "status": f"{wanted}d"}
+    assert put("host1", status="Sleep").status_code == 400
+    assert put("host1").status_code == 400
+    assert put("host1", maintenance_mode="enable").status_code == 501
+    assert put("control", status="enable").status_code == 404
+    assert ask(api, "/os-hosts/host1/reboot").status_code == 501
+    assert ask(api, "/os-hosts/nothing/startup").status_code == 404
+
+
+def test_no_host_makes_audits_of_usage(api: Api) -> None:
+    """They are said not to have run."""
+    path = "/os-instance_usage_audit_log"
+    log = ask(api, path).json["instance_usage_audit_logs"]
+    assert (log["hosts_not_run"], log["num_hosts_done"]) == (["host1"], 0)
+    shown = ask(api, f"{path}/2030-01-31 12:00:00").json["instance_usage_audit_log"]
+    assert shown["period_beginning"] == "2029-12-01 00:00:00"
+    assert ask(api, f"{path}/yesterday").status_code == 400
 
 
 def test_statistics_are_sums(api: Api) -> None:
@@ -103,6 +133,8 @@ def test_other_services_attach_nothing(api: Api, conductor: SuperConductor) -> N
         (empty,) = ask(api, f"{server}/{name}").json.values()
         assert not empty
     assert ask(api, f"{server}/ips/private").status_code == 404
+    assert ask(api, f"{server}/os-server-password").json == {"password": ""}
+    assert api.delete(f"/v2.1{server}/os-server-password").status_code == 204
 
 
 def test_a_server_has_the_address_of_its_host(api: Api, conductor: SuperConductor) -> None:

@@ -99,7 +99,10 @@ def test_an_action_arrives_as_an_operation(
     """Accepted at once; what is null or not needed is left out."""
     answer = act(api, server, body)
     assert answer.status_code == {"confirmResize": 204, "rescue": 200}.get(next(iter(body)), 202)
-    assert conductor.operations == [(server.uuid, operation, arguments)]
+    assert conductor.operations[:1] == [(server.uuid, operation, arguments)]
+    more = [(name, given["changes"].settings) for _, name, given in conductor.operations[1:]]
+    disk_config = body.get("resize", {}).get("OS-DCF:diskConfig") if operation == "resize" else None
+    assert more == ([("update", {"disk_config": disk_config})] if disk_config else [])
 
 
 def test_the_conductor_is_told_who_asks(

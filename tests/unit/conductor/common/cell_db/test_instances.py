@@ -14,7 +14,7 @@ from armillary.db import Database
 from conductor.common.cell_db import actions, compute_nodes, faults, instances, models
 from objects.instance import Instance
 from objects.instances.server_answers import InstanceMarker
-from objects.instances.server_filters import ServerFilters
+from objects.instances.server_filters import ANY, DELETED, ServerFilters
 from tests.builders import A_TIME, a_fault, a_uuid, a_uuid_of, an_image, an_instance
 from tests.fixtures.cell import counted_statements
 
@@ -131,6 +131,21 @@ def _errors(database: Database) -> list[Instance]:
         return instances.list_page(
             session, filters=ServerFilters(status="ERROR"), limit=1000, cell_uuid=CELL
         )
+
+
+def test_deleted_instances_are_listed_when_asked_for(database: Database) -> None:
+    """By when they existed."""
+    for name in ("gone", "alive"):
+        insert(database, an_instance(name, created_at=NOW))
+    with database.reader() as session:
+        uuids = {one.name: one.uuid for one in instances.list_page(
+            session, filters=ServerFilters(), limit=9, cell_uuid=CELL)}  # fmt: skip
+    database.run_in_writer(lambda s: instances.delete(s, uuids["gone"], now=NOW))
+    assert page(database) == ["alive"]
+    assert page(database, existence=DELETED) == ["gone"]
+    assert set(page(database, existence=ANY)) == {"gone", "alive"}
+    assert page(database, existence=ANY, existed_since=NOW + timedelta(hours=1)) == ["alive"]
+    assert page(database, existence=ANY, created_before=NOW) == []
 
 
 def test_a_deleted_instance_is_not_found(database: Database) -> None:

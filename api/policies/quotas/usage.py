@@ -1,0 +1,18 @@
+"""Usage: a project sees its own, administrators that of all."""
+
+from __future__ import annotations
+
+from api.policies.base import ADMIN, READER, rule
+
+LIST = "os_compute_api:os-simple-tenant-usage:list"
+SHOW = "os_compute_api:os-simple-tenant-usage:show"
+
+RULES = [
+    rule(LIST, ADMIN, "List the usage of all projects.", [("GET", "/v2.1/os-simple-tenant-usage")]),
+    rule(
+        SHOW,
+        READER,
+        "Show the usage of a project.",
+        [("GET", "/v2.1/os-simple-tenant-usage/{project_id}")],
+    ),
+]
