@@ -20,7 +20,7 @@ from armillary import exception, private_files
 from armillary.conf import loader
 from armillary.service import Factory, Manager, run_in_process
 from conductor.super_conductor.db import cells
-from programs import EXIT_CONFIGURATION, clouds_yaml, own_token, wiring
+from programs import EXIT_CONFIGURATION, clouds_yaml, own_token, up_checks, wiring
 from programs.bus_factory import bus_maker
 from programs.commands.programs import up_parser
 from programs.operator.databases import API, DATABASES
@@ -48,15 +48,21 @@ def main(argv: Sequence[str]) -> int:
         _load(conf, arguments)
         if arguments.quiet:
             logging.getLogger().setLevel(logging.WARNING)
-        return _run(conf, quiet=arguments.quiet)
+        up_checks.check_hosts(conf)
+        up_checks.check_ports(conf)
+        with up_checks.state_directory(Path(conf.state_path)):
+            conf.set_default("uuid", _cell_uuid(Path(conf.state_path)), group="cell")
+            code = _run(conf, quiet=arguments.quiet)
     except exception.ConfigurationError as error:
         print(f"armillary up: {error}", file=sys.stderr)  # noqa: T201 - one line for a person
         return EXIT_CONFIGURATION
+    if not arguments.quiet and not code:
+        _say_goodbye(argv)
+    return code
 
 
 def _load(conf: cfg.ConfigOpts, arguments: argparse.Namespace) -> None:
     state_dir = arguments.state_dir.absolute()
-    private_files.make_directory(state_dir)
     loader.load(conf, [f"--config-file={path}" for path in arguments.config_file], BINARY)
     defaults = {
         (None, "state_path"): str(state_dir),
@@ -66,7 +72,6 @@ def _load(conf: cfg.ConfigOpts, arguments: argparse.Namespace) -> None:
         ("quota", "instances"): -1,  # a single user on a single machine
         ("quota", "cores"): -1,
         ("quota", "ram"): -1,
-        ("cell", "uuid"): _cell_uuid(state_dir),
         ("cell", "transport_url"): CELL_URL,
         ("placement", "rest_bind_port"): _placement_port(arguments.port),
         ("api", "auth_strategy"): "token_file",
@@ -194,6 +199,16 @@ def make_tables(conf: cfg.ConfigOpts) -> None:
                 now=datetime.now(UTC),
             )
     api_database.dispose()
+
+
+def _say_goodbye(argv: Sequence[str]) -> None:
+    """Say how to go on: stopping loses nothing."""
+    again = shlex.join([BINARY, "up", *argv])
+    lines = (
+        "Stopped. Servers are kept, processes that were started keep running.",
+        f"To go on: {again}",
+    )
+    print("\n".join(lines), file=sys.stderr, flush=True)  # noqa: T201 - for a person
 
 
 def _greet(conf: cfg.ConfigOpts, api_url: str, placement_url: str, clouds: Path | None) -> None:

@@ -3,7 +3,7 @@
 Both start before other commands are loaded; see ``programs.client``.
 """
 
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from pathlib import Path
 
 from cliff.command import Command
@@ -17,6 +17,15 @@ ones on simulated hosts, show where each was placed and why, and delete everythi
 """
 
 
+PORT_MAX = 65535
+
+
+def _port(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and int(text) <= PORT_MAX):
+        raise ArgumentTypeError(f"'{text}' is not a port: 0 to {PORT_MAX}")
+    return int(text)
+
+
 def up_parser() -> ArgumentParser:
     parser = ArgumentParser(
         prog="armillary up", description="Run the whole system in this process until Ctrl-C."
@@ -28,7 +37,11 @@ def up_parser() -> ArgumentParser:
         help="directory of databases, journals and workloads (default: %(default)s)",
     )
     parser.add_argument(
-        "--port", type=int, help="port of the API; 0 takes a free port (default: 8774)"
+        "--port",
+        type=_port,
+        metavar="PORT",
+        help="port of the API; 0 takes a free port (default: 8774). With another one, "
+        "other commands need ARMILLARY_API_URL or --api-url",
     )
     parser.add_argument(
         "--simulated",

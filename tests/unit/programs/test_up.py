@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import os
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,9 @@ from armillary.db import Database
 from armillary.identity.token_file import TokenFile
 from armillary.service import Factory
 from conductor.super_conductor.db import cells
-from programs import own_token, up
+from programs import own_token, up, up_checks
+
+HOST = "name=a:vcpus=1:memory_mb=64:disk_gb=1"
 
 
 @pytest.fixture(autouse=True)
@@ -44,7 +48,8 @@ def begin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
     def begin(*arguments: str) -> tuple[int, list[str]]:
         begun.clear()
-        return up.main(["--state-dir", str(tmp_path / "state"), *arguments]), list(begun)
+        directory = str(tmp_path / "state")
+        return up.main(["--state-dir", directory, "--port", "0", *arguments]), list(begun)
 
     return begin
 
@@ -63,8 +68,8 @@ def test_all_services_run_and_the_api_last(begin: Any) -> None:
     ("arguments", "drivers"),
     [
         ([], ["process"]),
-        (["--simulated", "name=a"], ["process", "simulated"]),
-        (["--simulated", "name=a", "--no-process-host"], ["simulated"]),
+        (["--simulated", HOST], ["process", "simulated"]),
+        (["--simulated", HOST, "--no-process-host"], ["simulated"]),
     ],
     ids=["plain", "both", "simulated"],
 )
@@ -139,3 +144,40 @@ def test_the_operator_may_choose_other_tokens(options: str, begin: Any, tmp_path
     path.write_text(f"[api]\n{options}\n")
     begin("--config-file", str(path))
     assert not (tmp_path / "state" / own_token.TOKEN_FILE).exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["--simulated", "name=a"], "[simulated] hosts"),
+        (["--port", "TAKEN"], "cannot be used for the API: Address already in use; give another"),
+        (["--state-dir", "FILE"], "cannot be used: File exists; give another one"),
+        (["--state-dir", "FILE/below"], "cannot be used: Not a directory; give another one"),
+    ],
+    ids=["hosts", "port", "file", "below"],
+)
+def test_what_cannot_work_is_refused_before_anything_is_made(
+    arguments: list[str], text: str, begin: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In one line that says what to do."""
+    file = tmp_path / "file"
+    file.touch()
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        names = {"TAKEN": str(taken.getsockname()[1])}
+        words = [names.get(word, word).replace("FILE", str(file)) for word in arguments]
+        code, names_begun = begin(*words)
+    assert (code, names_begun) == (78, [])
+    said = capsys.readouterr().err
+    assert (said.count("\n"), text in said) == (1, True), said
+    assert not (tmp_path / "state").exists()
+
+
+def test_a_state_directory_has_one_user_at_a_time(
+    begin: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Two would replace each other's tokens; after the first has ended the second may."""
+    with up_checks.state_directory(tmp_path / "state"):
+        assert begin()[0] == 78
+        assert f"used by another 'armillary up' (process {os.getpid()})" in capsys.readouterr().err
+    assert begin()[0] == 0
+    assert f"To go on: armillary up --state-dir {tmp_path}/state" in capsys.readouterr().err
