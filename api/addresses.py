@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import uuid
+from typing import Any
 
 from armillary.http.call import Document
 from armillary.identifiers import mac_address
@@ -28,6 +29,14 @@ def of(server: Instance) -> dict[str, list[Document]]:
         "OS-EXT-IPS-MAC:mac_addr": mac_address(server.uuid),
     }
     return {NETWORK: [address]}
+
+
+def brief(server: Instance) -> dict[str, list[dict[str, Any]]]:
+    """Return the addresses with the two fields that every answer has."""
+    return {
+        network: [{"version": each["version"], "addr": each["addr"]} for each in listed]
+        for network, listed in of(server).items()
+    }
 
 
 def port_id(server: Instance) -> str:

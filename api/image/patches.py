@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from api.image.schemas import READ_ONLY, SETTABLE
+from api.image.schemas import OPERATIONS, READ_ONLY, SETTABLE
 from armillary import exception
 from armillary.http.call import Document
 
@@ -13,14 +13,15 @@ _KEEPS_NULL = frozenset({"name", "owner", "disk_format", "container_format"})
 
 
 def patched(values: Mapping[str, Any], changes: Iterable[Mapping[str, Any]]) -> Document:
-    """Return the values after all changes, each with ``op``, ``path`` and ``value``.
+    """Return the values after all changes, in either form of ``schemas.PATCH``.
 
     Raises Invalid for a path that is not a field, Forbidden for one that cannot be set, and
     Conflict for a property that is missing.
     """
     result = dict(values)
     for change in changes:
-        _apply(result, change["op"], _name(change["path"]), change)
+        op = change.get("op") or next(name for name in OPERATIONS if name in change)
+        _apply(result, op, _name(change["path"] if "op" in change else change[op]), change)
     return result
 
 

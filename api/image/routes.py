@@ -25,6 +25,7 @@ ROUTES: Routes[Call] = {
         "PATCH": Action(images.update, policies.MODIFY, body=schemas.PATCH, subject=load),
         "DELETE": Action(images.delete, policies.DELETE, status=204, subject=load),
     },
+    f"{_IMAGE}/tasks": {"GET": Action(images.list_tasks, policies.GET, subject=load)},
     f"{_IMAGE}/file": {
         "GET": Action(files.download, policies.DOWNLOAD, subject=load, media_type=files.DATA),
         "PUT": Action(files.upload, policies.UPLOAD, status=204, subject=load),

@@ -71,19 +71,23 @@ CREATE: Schema = {
     "additionalProperties": PROPERTY,
 }
 
+OPERATIONS = ("add", "replace", "remove")
+_POINTER = text(1024, minimum=2)
 PATCH: Schema = {
     "type": "array",
     "maxItems": CHANGES_MAX,
     "items": {
         "type": "object",
         "properties": {
-            "op": {"type": "string", "enum": ["add", "replace", "remove"]},
-            "path": text(1024, minimum=2),
+            "op": {"type": "string", "enum": list(OPERATIONS)},
+            "path": _POINTER,
             "value": ANY,
+            **dict.fromkeys(OPERATIONS, _POINTER),
         },
-        "required": ["op", "path"],
+        "anyOf": [{"required": ["op", "path"]}, *({"required": [name]} for name in OPERATIONS)],
     },
 }
+"""Changes as JSON patches, or in the form of version 2.0: ``{"add": "/name", "value": "x"}``."""
 VALUES: Schema = {
     "type": "object",
     "properties": SETTABLE,

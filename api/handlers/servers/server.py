@@ -79,6 +79,7 @@ NO_SETTINGS = ServerSettings.from_values()
 FLAVOR_SHOWN_SINCE = (2, 47)
 """Servers of earlier versions link to their flavor."""
 HOST_STATUS_SINCE = (2, 16)
+CHANGED_LIKE_SHOWN_SINCE = (2, 75)
 HOSTNAME = "OS-EXT-SRV-ATTR:hostname"
 HOSTNAME_CHARACTERS_MAX = 63
 HOSTNAME_SHOWN_SINCE = (2, 90)
@@ -403,8 +404,11 @@ def admin_password(wanted: Mapping[str, Any]) -> str:
 
 
 def changed(call: Call, server: Instance) -> Document:
-    """Return a server as answers to its change show it."""
-    return _views(call, [server])[0]
+    """Return a server as answers to its change show it: addresses without more until 2.74."""
+    shown = _views(call, [server])[0]
+    if call.version < CHANGED_LIKE_SHOWN_SINCE:
+        shown["addresses"] = addresses.brief(server)
+    return shown
 
 
 def _brief(call: Call, server: Instance) -> Document:

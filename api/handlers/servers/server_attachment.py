@@ -15,24 +15,16 @@ from armillary.identifiers import mac_address
 
 def list_addresses(call: Call) -> Answer:
     """List the addresses of a server by network."""
-    return Answer({"addresses": _shown(call)})
+    return Answer({"addresses": addresses.brief(call.subject)})
 
 
 def show_addresses(call: Call) -> Answer:
     """Show the addresses of a server in one network."""
     network = call.path["network"]
-    found = _shown(call)
+    found = addresses.brief(call.subject)
     if network not in found:
         raise exception.NotFound(what=f"Network {network} of this server")
     return Answer({network: found[network]})
-
-
-def _shown(call: Call) -> dict[str, list[Document]]:
-    """Return the addresses with the two fields that these paths have."""
-    return {
-        network: [{"version": each["version"], "addr": each["addr"]} for each in listed]
-        for network, listed in addresses.of(call.subject).items()
-    }
 
 
 def list_interfaces(call: Call) -> Answer:

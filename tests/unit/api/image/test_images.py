@@ -216,3 +216,15 @@ def test_bad_input_makes_no_image(images: Images) -> None:
 def test_some_fields_are_not_the_users(images: Images) -> None:
     for body in ({"status": "active"}, {"checksum": "x"}, {"owner": "moons"}):
         assert images.send("POST", "/v2/images", json=body).status_code == 403, body
+
+
+def test_changes_may_have_the_form_of_version_2_0(images: Images) -> None:
+    """The operation names the path; one of neither form is refused. There are never tasks."""
+    path = f"/v2/images/{images.create()['id']}"
+    headers = {"Content-Type": "application/openstack-images-v2.0-json-patch"}
+    old = [{"add": "/colour", "value": "red"}, {"replace": "/name", "value": "new"}]
+    result = images.send("PATCH", path, json=old, headers=headers)
+    assert (result.json["colour"], result.json["name"]) == ("red", "new")
+    refused = images.send("PATCH", path, json=[{"value": "red"}], headers=headers)
+    assert refused.status_code == 400
+    assert images.send("GET", f"{path}/tasks").json == {"tasks": []}

@@ -146,6 +146,10 @@ def test_a_server_has_the_address_of_its_host(api: Api, conductor: SuperConducto
     assert address == {"version": 6, "addr": "2001:db8::7", "OS-EXT-IPS:type": "fixed"}
     listed = {"public": [{"version": 6, "addr": "2001:db8::7"}]}
     assert ask(api, f"{server}/ips").json == {"addresses": listed}
+    for version, count in (("2.74", 2), ("2.75", 4)):
+        headers = {"OpenStack-API-Version": f"compute {version}"}
+        put = api.send("PUT", f"/v2.1{server}", headers=headers, json={"server": {"name": "new"}})
+        assert len(put.json["server"]["addresses"]["public"][0]) == count
     assert ask(api, f"{server}/ips/public").json == listed
     (port,) = ask(api, f"{server}/os-interface").json["interfaceAttachments"]
     assert (port["mac_addr"], port["fixed_ips"][0]["ip_address"]) == (mac, "2001:db8::7")

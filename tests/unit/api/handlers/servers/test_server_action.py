@@ -118,7 +118,7 @@ def test_the_conductor_is_told_who_asks(
 @pytest.mark.parametrize(
     ("arguments", "shown"),
     [(None, "line 1\nline 2\nline 3\n"), ({}, "line 1\nline 2\nline 3\n"),
-     ({"length": 1}, "line 3\n"), ({"length": 0}, "")],
+     ({"length": 1}, "line 3"), ({"length": 0}, "")],
     ids=str,
 )  # fmt: skip
 def test_a_console_is_shown(arguments: Any, shown: str, server: Instance, api: Api) -> None:
