@@ -132,7 +132,7 @@ class JournalFile:
         return int(connection.execute("SELECT coalesce(max(serial), 0) FROM fences").fetchone()[0])
 
     def _check(self, connection: sqlite3.Connection) -> None:
-        problem = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+        problem = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
         if problem != "ok":
             raise exception.JournalCorrupt(path=str(self._path), reason=problem)
         version = version_of(connection)

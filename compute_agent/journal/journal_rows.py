@@ -22,6 +22,8 @@ from objects.base import ArmillaryObject
 from objects.instance import Instance
 from objects.request_spec import RequestSpec
 
+_TABLES = "SELECT name FROM sqlite_schema WHERE type = 'table'"
+
 
 class JournalRows(JournalFile):
     """Statements for use within a transaction; the cursor's owner holds the journal's lock."""
@@ -172,6 +174,8 @@ class JournalRows(JournalFile):
         )
 
     def _read_all(self, cursor: sqlite3.Cursor) -> None:
+        for (table,) in cursor.execute(_TABLES).fetchall():
+            cursor.execute(f"SELECT * FROM {table}").fetchall()  # noqa: S608 - texts are decoded
         self.list_in(cursor, None, tuple(State))
         for texts in cursor.execute("SELECT instance, request_spec FROM instances").fetchall():
             for text in filter(None, texts):
