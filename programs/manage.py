@@ -57,6 +57,7 @@ _PLACES = {
     "key list": "key_commands:KeyList",
     "key rotate": "key_commands:KeyRotate",
     "key revoke": "key_commands:KeyRevoke",
+    "key sign": "key_commands:KeySign",
     "nova import-config": "nova.import_config:NovaImportConfig",
     "placement audit": "placement_commands:PlacementAudit",
     "placement heal-allocations": "placement_heal:PlacementHealAllocations",

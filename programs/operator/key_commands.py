@@ -141,8 +141,31 @@ class KeyRevoke(_ListCommand):
         return enrolment.revoked(current, parsed_args.name, parsed_args.key)
 
 
+class KeySign(WithOptions):
+    """Sign a trust list with another root key, to replace the one that signed it."""
+
+    app: Any
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument(
+            "--list", type=Path, required=True, dest="path", metavar="FILE", help="trust list"
+        )
+        parser.add_argument(
+            "--root-key", type=Path, required=True, metavar="FILE", help="file of the new root key"
+        )
+        parser.add_argument(
+            "--former", required=True, metavar="PUBLIC",
+            help="public half of the root key that signed the list, base64",
+        )  # fmt: skip
+
+    def take_action(self, parsed_args: argparse.Namespace) -> None:
+        current = _list_of(parsed_args.path, [PublicKey.from_text(parsed_args.former)])
+        enrolment.write(parsed_args.path, current.changed({}), keys.load(parsed_args.root_key))
+        self.app.stdout.write(f"{parsed_args.path}: signed, serial {current.serial + 1}\n")
+
+
 class KeyList(Lister):
-    """List trusted identities and keys; [signing] root_keys sets the trusted signers."""
+    """List trusted identities and keys, of lists signed by --root-key or [signing] root_keys."""
 
     app: Any
 
@@ -151,12 +174,18 @@ class KeyList(Lister):
             "--list", type=Path, action="append", dest="paths", metavar="FILE",
             help="trust list; default: those of [signing]",
         )  # fmt: skip
+        parser.add_argument(
+            "--root-key", type=Path, metavar="FILE",
+            help="file of the root key that signed the list; default: [signing] root_keys",
+        )  # fmt: skip
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Any]:
         signing = self.app.conf.signing
         configured = [signing.trust_file, signing.compute_trust_file]
         paths = parsed_args.paths or [Path(path) for path in configured if path]
         roots = [PublicKey.from_text(text) for text in signing.root_keys]
+        if parsed_args.root_key is not None:
+            roots = [keys.load(parsed_args.root_key).public]
         return COLUMNS, [row for path in paths for row in _rows(_list_of(path, roots))]
 
 

@@ -157,3 +157,20 @@ def test_a_list_of_another_root_is_not_changed(
     ended = run_manage("key", "revoke", "one", "--list", str(path), "--root-key", str(other))
     assert ended.code == 1
     assert path.read_text() == before
+
+
+def test_a_root_key_is_replaced(change, run_manage: Run, root: Path, path: Path, tmp_path) -> None:
+    """Its lists are signed again as they are; who has the former key alone signs nothing more."""
+    change("trust", "sched-1", "--role", "scheduler", "--public", public(tmp_path, "sched"))
+    before, former, fresh = listed(path, root), keys.load(root).public.text, tmp_path / "fresh.key"
+    keys.create(fresh)
+    arguments = ("key", "sign", "--list", str(path), "--root-key", str(fresh), "--former")
+    assert run_manage(*arguments, keys.load(fresh).public.text).code == 1
+    assert run_manage(*arguments, former).code == 0
+    after = listed(path, fresh)
+    assert after.owner_of(before.identities["sched-1"].keys[0].public.key_id) is not None
+    assert after.serial == before.serial + 1
+    words = ("key", "list", "--list", str(path), "--root-key")
+    assert run_manage(*words, str(root)).code == 1
+    assert [row["Name"] for row in run_manage(*words, str(fresh), "-f", "json").json] == ["sched-1"]
+    change("revoke", "sched-1", code=1)
