@@ -26,7 +26,9 @@ class AllocationCandidates(base.ArmillaryObject):
     scheduler joins answers to different queries; then it has a row for each candidate). ``total``,
     ``reserved``, ``used`` (int64) and ``ratio`` (float64) have shape (n, k), before the request; if
     several providers serve a class of a candidate, they are summed. ``ruled_out`` is described in
-    ``DecisionTrace``; ``providers_total`` counts all providers that have an inventory.
+    ``DecisionTrace``; ``providers_total`` counts all providers that have an inventory. ``lacks``,
+    without candidates, is all that the nearest host lacks, as in ``DecisionTrace.nearest``: the
+    request would fit without it. It is empty if that is unknown.
 
     Unless every candidate is its root provider alone, ``templates`` lists the allocations: for
     each provider (slot) a dict of class -> amount. Candidate i fills the template
@@ -52,6 +54,7 @@ class AllocationCandidates(base.ArmillaryObject):
     ratio: np.ndarray = fields.PackedColumnField()
     providers_total: int = fields.IntegerField(default=0)
     ruled_out: list[dict[str, Any]] = fields.JSONField(default=[])
+    lacks: list[dict[str, Any]] = fields.JSONField(default=[])
     templates: list[list[dict[str, int]]] = fields.JSONField(default=[])
     template_of: np.ndarray | None = fields.PackedColumnField(nullable=True)
     slots: np.ndarray | None = fields.PackedColumnField(nullable=True)

@@ -19,7 +19,7 @@ from objects.packed.provider_uuids import ProviderUUIDs
 from objects.resource_query import ResourceQuery
 from objects.traces.explanation import CandidatesExplanation
 from objects.zones.zone_summary import ProviderCapabilities
-from placement.candidates import capabilities, find_candidates, rpc_candidates
+from placement.candidates import capabilities, find_candidates, rpc_candidates, smallest_change
 from placement.candidates import query as queries
 from placement.candidates.explain import Explainer
 from placement.candidates.result import Found
@@ -91,7 +91,9 @@ class PlacementEngine:
         parsed, strategy = queries.parse(query), self._strategy()
 
         def work(table: ProviderTable) -> AllocationCandidates:
-            found = find_candidates(table, parsed, strategy)
+            found = smallest_change.with_lacks(
+                table, parsed, find_candidates(table, parsed, strategy)
+            )
             return rpc_candidates.pack(table, query, found, by_id=by_id)
 
         return self._table_cache.answer(work)

@@ -39,12 +39,14 @@ class BuildAttempt:
 class Explanation:
     """Why a server is on its host.
 
-    ``decisions`` are all stored ones, newest first. ``trace`` is that of one of them, with
-    ``choices`` reduced to this server; ``faults`` are those of every attempt.
+    ``decisions`` are all stored ones, newest first; ``decision`` is the one explained, and
+    ``trace`` its trace, with ``choices`` reduced to this server. ``faults`` are those of every
+    attempt.
     """
 
     instance: Instance
     trace: PlainTrace | None
+    decision: Decision | None
     decisions: list[Decision]
     faults: list[InstanceFault]
     attempts: list[BuildAttempt]

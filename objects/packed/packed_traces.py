@@ -4,7 +4,7 @@ Requests that were decided together have the same candidates, filters and, mostl
 packed form is a plain dict of tables; a number in one of them is a row of another.
 
 - ``found``: results of placement, filters and other zones: dicts of the trace's own fields, without
-  ``zones`` if that is empty.
+  ``zones`` and ``notes`` if these are empty.
 - ``weighers``: lists of names; ``shares``: rows of a list of weighers and three numbers (raw,
   normalised, weight) for each of them.
 - ``ranked``: rows of host, weight and shares.
@@ -50,7 +50,7 @@ class _Packer:
         ]
 
     def _found(self, trace: DecisionTrace) -> int:
-        parts = (trace.ruled_out, trace.nearest, trace.zones, *trace.filters)
+        parts = (trace.ruled_out, trace.nearest, trace.zones, trace.notes, *trace.filters)
         counts = (trace.hosts_total, trace.candidates, trace.unknown)
         identity = (counts, tuple(id(part) if part else None for part in parts))
 
@@ -63,6 +63,7 @@ class _Packer:
                 "unknown": trace.unknown,
                 "filters": trace.filters,
                 **({"zones": trace.zones} if trace.zones else {}),
+                **({"notes": trace.notes} if trace.notes else {}),
             }
             return identity, row
 
@@ -125,7 +126,7 @@ def unpack(packed: Plain) -> Iterator[DecisionTrace]:
     for found, request_id, created_at, stages, timings, choices, sentence in packed["traces"]:
         yield unchecked.make(
             DecisionTrace,
-            **{"zones": [], **packed["found"][found]},
+            **{"zones": [], "notes": [], **packed["found"][found]},
             request_id=request_id,
             created_at=None if created_at is None else datetime.fromisoformat(created_at),
             choices=[_choice(ranked, choice) for choice in choices],

@@ -17,9 +17,10 @@ class DecisionTrace(base.ArmillaryObject):
     - ``hosts_total``: number of providers with inventory that placement knows.
     - ``ruled_out``: by placement: dicts with ``kind`` (resource, trait, forbidden_trait, member_of,
       forbidden_aggregate, in_tree, group_policy, combination (of parts that fit one by one),
-      disabled, request_filter), ``name``, ``count``, and for resources
-      ``asked`` and ``best`` (the most that any of these has free). Each provider is counted once,
-      at the first rule it fails.
+      pinned_cpus (neither with dedicated CPUs nor with shared ones), disabled, request_filter),
+      ``name``, ``count``, and for resources ``asked`` and ``best`` (the most that any of these has
+      free; with ``rule``, the nearest value of that limit). Each provider is counted once, at the
+      first rule it fails.
     - ``nearest``: for a dry run without candidates: dicts with ``suffix`` (of the request group),
       ``host`` (the provider's name) and ``lacks``: dicts with ``kind`` and ``name``, for resources
       also ``asked``, ``free`` and ``short``.
@@ -34,6 +35,8 @@ class DecisionTrace(base.ArmillaryObject):
       reason: refused claims).
     - ``timings_ms``: stage -> milliseconds.
     - ``sentence``: for a failed request, what would have to change, in one sentence.
+    - ``notes``: sentences about what was asked for and had no effect, because the filter that reads
+      it is not enabled.
     - ``zones``: outcome of each zone of the tree, as ``ZoneAnswer.zones``; empty if no other zone
       could have been asked.
     """
@@ -49,4 +52,5 @@ class DecisionTrace(base.ArmillaryObject):
     choices: list[Plain] = fields.JSONField(default=[])
     timings_ms: dict[str, float] = fields.JSONField(default={})
     sentence: str | None = fields.StringField(nullable=True)
+    notes: list[str] = fields.JSONField(default=[])
     zones: list[Plain] = fields.JSONField(default=[])

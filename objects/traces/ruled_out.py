@@ -9,6 +9,7 @@ import os_traits
 Part = tuple[int, str, str]
 """Number that fail, and the clause in the singular and in the plural."""
 
+_LACKS = "lacks "
 _PARTS_MAX = 6
 _UNITS = {
     "VCPU": ("vCPU", "vCPUs"),
@@ -17,13 +18,19 @@ _UNITS = {
     "DISK_GB": ("GiB of disk", "GiB of disk"),
 }
 """Resource class -> its unit in the singular and in the plural."""
+_LIMITS = {
+    "min_unit": "at least {:,}",
+    "max_unit": "at most {:,}",
+    "step_size": "multiples of {:,}",
+}
+"""Rule for amounts -> what it allows."""
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 def parts_of(ruled_out: Iterable[Mapping[str, Any]], names: Mapping[str, str]) -> Iterator[Part]:
     """Yield the parts of ``DecisionTrace.ruled_out``; ``names`` maps aggregates' UUIDs to names."""
     for rule in ruled_out:
-        yield rule["count"], *_rule_text(rule, names)
+        yield rule["count"], *rule_text(rule, names)
 
 
 def joined(parts: Iterable[Part], total: int, noun: str) -> str:
@@ -37,25 +44,23 @@ def named(text: str, names: Mapping[str, str]) -> str:
     return _UUID.sub(lambda match: names.get(match[0], match[0]), text)
 
 
-def nearest_miss(ruled_out: Sequence[Mapping[str, Any]]) -> str | None:
-    """Return how much the host with the smallest shortage lacks.
+def lacks_text(lacks: Iterable[Mapping[str, Any]], names: Mapping[str, str]) -> str:
+    """Return what the nearest host lacks, such as ``lacks 2 vCPUs and CUSTOM_A and is disabled``.
 
-    None if the last rule, which ruled out the hosts that passed all others, is not about amounts.
+    The entries are those of ``AllocationCandidates.lacks``.
     """
-    short = [
-        ((rule["asked"] - max(rule["best"], 0)) / rule["asked"], rule)
-        for rule in ruled_out
-        if _is_short(rule)
-    ]
-    if not short or not _is_short(ruled_out[-1]):
-        return None
-    _share, rule = min(short, key=lambda each: each[0])
-    return amount_text(rule["name"], rule["asked"] - max(rule["best"], 0))
+    phrases = [_lack_text(lack, names) for lack in lacks]
+    phrases.sort(key=lambda phrase: not phrase.startswith(_LACKS))
+    return " and ".join(
+        phrase.removeprefix(_LACKS) if index and phrase.startswith(_LACKS) else phrase
+        for index, phrase in enumerate(phrases)
+    )
 
 
-def _is_short(rule: Mapping[str, Any]) -> bool:
-    is_amount = rule["kind"] == "resource" and "rule" not in rule
-    return is_amount and bool(rule["asked"] > rule["best"])
+def _lack_text(lack: Mapping[str, Any], names: Mapping[str, str]) -> str:
+    if lack.get("short"):
+        return f"{_LACKS}{amount_text(lack['name'], lack['short'])}"
+    return rule_text({**lack, "best": lack.get("free")}, names)[0]
 
 
 def amount_text(resource_class: str, amount: int) -> str:
@@ -64,12 +69,14 @@ def amount_text(resource_class: str, amount: int) -> str:
     return f"{amount:,} {one if amount == 1 else many}"
 
 
-def _rule_text(rule: Mapping[str, Any], names: Mapping[str, str]) -> tuple[str, str]:
+def rule_text(rule: Mapping[str, Any], names: Mapping[str, str]) -> tuple[str, str]:
+    """Return what hosts fail that a rule ruled out, in the singular and in the plural."""
     name = named(str(rule["name"]), names)
     match rule["kind"]:
         case "resource" if "rule" in rule:
-            detail = f"give {name} in amounts of {rule['asked']:,} ({rule['rule']})"
-            return f"does not {detail}", f"do not {detail}"
+            limit = _LIMITS[rule["rule"]].format(rule["best"])
+            detail = f"{limit} {name} to one request ({rule['rule']}): {rule['asked']:,} asked"
+            return f"gives {detail}", f"give {detail}"
         case "resource":
             detail = f"{name}: {rule['asked']:,} asked, {max(rule['best'], 0):,} free at most"
             return f"lacks {detail}", f"lack {detail}"
@@ -89,6 +96,11 @@ def _rule_text(rule: Mapping[str, Any], names: Mapping[str, str]) -> tuple[str, 
         case "combination" | "group_policy":
             detail = f"each part of the request, but not all together ({name})"
             return f"fits {detail}", f"fit {detail}"
+        case "pinned_cpus":
+            detail = f"neither with dedicated CPUs nor with pinned shared ones ({name})"
+            return f"fits {detail}", f"fit {detail}"
+        case "request_filter":
+            return f"was not asked for: {name}", f"were not asked for: {name}"
         case _:
             return f"is ruled out by {name}", f"are ruled out by {name}"
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from objects.traces.explanation import Rejection
+from objects.traces.explanation import Lack, Rejection
 from placement.candidates.query import Group
 from placement.ledger import feasibility
 from placement.ledger.feasibility import Rule
@@ -27,12 +27,34 @@ class Condition:
     columns: ClassColumns | None = None
     rule: str | None = None
 
-    def rejecting(self, count: int, free: Numbers | None = None) -> Rejection:
-        """Return how many providers it rejects; ``free`` are their amounts of a resource."""
-        if free is None:
+    @property
+    def offered(self) -> Numbers:
+        """Per row what the amount is compared with: the free amount, or the rule's own value."""
+        assert self.columns is not None
+        if self.rule is None:
+            return np.asarray(self.columns.capacity - self.columns.used, np.int64)
+        values: Numbers = getattr(self.columns, self.rule)
+        return values
+
+    def rejecting(self, count: int, offered: Numbers | None = None) -> Rejection:
+        """Return how many providers it rejects; ``offered`` are their amounts of a resource.
+
+        The best is the greatest of them, or the least of what is a minimum or a step.
+        """
+        if offered is None:
             return Rejection(self.kind, self.name, count)
-        best = max(0, int(free.max(initial=0)))
-        return Rejection(self.kind, self.name, count, self.asked, best, self.rule)
+        is_least_best = self.rule in (Rule.MIN_UNIT.value, Rule.STEP_SIZE.value)
+        best = (offered.min if is_least_best else offered.max)() if len(offered) else 0
+        return Rejection(self.kind, self.name, count, self.asked, max(0, int(best)), self.rule)
+
+    def lack(self, offered: int | None) -> Lack:
+        """Return what a provider lacks that fails; ``offered`` is its amount of a resource."""
+        if offered is None:
+            return Lack(self.kind, self.name)
+        if self.rule is not None:
+            return Lack(self.kind, self.name, self.asked, offered, self.rule)
+        short = max(self.asked - offered, 0)
+        return Lack(self.kind, self.name, self.asked, offered, short=short)
 
 
 def of_places(table: ProviderTable, group: Group) -> Iterator[Condition]:
@@ -72,10 +94,20 @@ def of_resource(table: ProviderTable, name: str, amount: int) -> Iterator[Condit
     """Yield the parts of the rule for one amount of one class."""
     columns = table.columns_of(name)
     passes = dict(feasibility.rules(amount, columns, columns.used))
-    for rule in (Rule.MIN_UNIT, Rule.STEP_SIZE):
-        yield Condition("resource", name, passes[rule], amount, columns, rule.value)
-    has_room = passes[Rule.MAX_UNIT] & passes[Rule.CAPACITY]
-    yield Condition("resource", name, has_room, amount, columns)
+    # Each provider fails at its tighter limit alone: an amount within that limit would fit.
+    has_less_free = columns.max_unit >= columns.capacity - columns.used
+    passes[Rule.MAX_UNIT] = passes[Rule.MAX_UNIT] | has_less_free
+    passes[Rule.CAPACITY] = passes[Rule.CAPACITY] | ~has_less_free
+    for rule, mask in passes.items():
+        detail = None if rule is Rule.CAPACITY else rule.value
+        yield Condition("resource", name, mask, amount, columns, detail)
+
+
+def of_total(table: ProviderTable, name: str, total: int) -> Iterator[Condition]:
+    """Yield what limits the total of one class that several groups take of one provider."""
+    for condition in of_resource(table, name, total):
+        if condition.rule in (None, Rule.MAX_UNIT.value):
+            yield condition
 
 
 def of_single_provider(table: ProviderTable, group: Group) -> Iterator[Condition]:

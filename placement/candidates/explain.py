@@ -11,7 +11,6 @@ from objects.traces import ruled_out
 from objects.traces.explanation import (
     CandidatesExplanation,
     GroupExplanation,
-    Lack,
     NamedProvider,
     NearestMiss,
 )
@@ -22,7 +21,6 @@ from placement.candidates.funnel import Funnel, Reach
 from placement.candidates.query import Group, Query
 from placement.candidates.result import Found
 from placement.db import provider_tree
-from placement.ledger import feasibility
 from placement.providers.columns import Mask, Numbers
 from placement.providers.provider_table import ProviderTable
 from placement.providers.table_cache import TableCache
@@ -119,8 +117,7 @@ class _Examination:
         by_host = [self._reach.trees_with(base & each.passes) for each in asked]
         parts = [
             each.rejecting(
-                self.count_without(hosts),
-                None if each.columns is None else feasibility.free(each.columns),
+                self.count_without(hosts), None if each.columns is None else each.offered
             )
             for each, hosts in zip(asked, by_host, strict=True)
         ]
@@ -144,14 +141,14 @@ class _Examination:
             fails += ~mask
             if condition.columns is not None:
                 free[index] = self._free(condition, by_host=by_host)
-                short += np.where(mask, 0.0, 1 - free[index] / condition.asked)
+                short += np.where(mask, 0.0, abs(1 - free[index] / condition.asked))
         rows = np.flatnonzero(among & (fails > 0))
         order = np.lexsort((rows, short[rows], fails[rows]))[:NEAREST_MAX]
         return [
             NearestMiss(
                 self._provider(row),
                 [
-                    _lack(condition, int(free[index][row]) if index in free else None)
+                    condition.lack(int(free[index][row]) if index in free else None)
                     for index, condition in enumerate(asked)
                     if not passes[index][row]
                 ],
@@ -164,22 +161,6 @@ class _Examination:
         return NamedProvider(str(self._table.uuids[row]), "", str(self._table.uuids[root]))
 
     def _free(self, condition: Condition, *, by_host: bool) -> Numbers:
-        """Return the largest free amount of a class: per provider, or per host over all its own."""
-        assert condition.columns is not None
-        own: Numbers = np.maximum(feasibility.free(condition.columns), 0)
-        if not by_host or self._reach.is_flat:
-            return own
-        table, best = self._table, np.zeros(self._table.size, np.int64)
-        there = np.flatnonzero(table.is_there)
-        np.maximum.at(best, table.root_rows[there], own[there])
-        np.maximum.at(best, table.sharing.anchors, own[table.sharing.providers])
-        return best
-
-
-def _lack(condition: Condition, free: int | None) -> Lack:
-    if free is None:
-        return Lack(condition.kind, condition.name)
-    if condition.rule is not None:
-        return Lack(condition.kind, condition.name, condition.asked, free, condition.rule)
-    short = max(condition.asked - free, 0)
-    return Lack(condition.kind, condition.name, condition.asked, free, short=short)
+        """Return what a class offers: per provider, or per host the largest over all its own."""
+        own: Numbers = np.maximum(condition.offered, 0)
+        return self._reach.best(own) if by_host else own

@@ -3,13 +3,11 @@
 import numpy as np
 
 from placement.candidates import conditions
-from placement.candidates.conditions import Condition
 from placement.candidates.funnel import Funnel, Reach
 from placement.candidates.problem import Problem, key_of
 from placement.candidates.query import Query
 from placement.candidates.result import Batch, Found
 from placement.candidates.strategy import Strategy
-from placement.ledger import feasibility
 from placement.providers.columns import Rows
 from placement.providers.provider_table import ProviderTable
 
@@ -47,9 +45,8 @@ def _keep_fitting(table: ProviderTable, query: Query, problem: Problem, funnel: 
             for condition in conditions.of_single_provider(table, group):
                 funnel.keep(funnel.remaining, condition)
     for name in problem.contested:
-        columns, total = table.columns_of(name), problem.totals[name]
-        has_room = total <= feasibility.free(columns)
-        funnel.keep(funnel.remaining, Condition("resource", name, has_room, total, columns))
+        for condition in conditions.of_total(table, name, problem.totals[name]):
+            funnel.keep(funnel.remaining, condition)
     if not is_possible(problem):
         funnel.keep_trees("group_policy", "isolate", np.zeros(table.size, np.bool_))
 

@@ -4,8 +4,7 @@ import numpy as np
 
 from objects.traces.explanation import Rejection
 from placement.candidates.conditions import Condition
-from placement.ledger import feasibility
-from placement.providers.columns import Mask
+from placement.providers.columns import Mask, Numbers
 from placement.providers.provider_table import ProviderTable
 
 
@@ -25,6 +24,16 @@ class Reach:
         mask[table.root_rows[np.flatnonzero(providers)]] = True
         mask[table.sharing.anchors[providers[table.sharing.providers]]] = True
         return mask
+
+    def best(self, offered: Numbers) -> Numbers:
+        """Return for each root the most that any provider offers which its tree can use."""
+        if self.is_flat:
+            return offered
+        table, best = self._table, np.zeros(self._table.size, np.int64)
+        there = np.flatnonzero(table.is_there)
+        np.maximum.at(best, table.root_rows[there], offered[there])
+        np.maximum.at(best, table.sharing.anchors, offered[table.sharing.providers])
+        return best
 
 
 class Funnel:
@@ -65,8 +74,8 @@ class Funnel:
         if condition.columns is None:
             return condition.rejecting(count)
         in_refused = refused if self._reach.is_flat else refused[self._table.root_rows]
-        free = feasibility.free(condition.columns)[np.flatnonzero(providers & in_refused)]
-        return condition.rejecting(count, free)
+        offered = condition.offered[np.flatnonzero(providers & in_refused)]
+        return condition.rejecting(count, offered)
 
     def _with_inventory(self) -> Mask:
         table = self._table

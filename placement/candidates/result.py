@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from objects.traces.explanation import Rejection
+from objects.traces.explanation import Lack, Rejection
 from placement.providers.columns import Rows
 
 
@@ -36,12 +36,14 @@ class Found:
     """The batches, in the order of the answer, and the rules that removed the other trees.
 
     ``providers_total`` counts the trees with an inventory (a single provider is one); ``ruled_out``
-    has the number of trees that each rule removed, as ``DecisionTrace`` describes.
+    has the number of trees that each rule removed, as ``DecisionTrace`` describes. ``lacks`` is
+    the smallest change that would give a candidate, if there is none.
     """
 
     batches: list[Batch] = field(default_factory=list)
     providers_total: int = 0
     ruled_out: list[Rejection] = field(default_factory=list)
+    lacks: list[Lack] = field(default_factory=list)
 
     @property
     def count(self) -> int:

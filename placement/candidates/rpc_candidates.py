@@ -35,6 +35,7 @@ def pack(
         amounts=np.array(list(amounts.values()), np.int64),
         providers_total=found.providers_total,
         ruled_out=[each.to_plain() for each in found.ruled_out],
+        lacks=[each.to_plain() for each in found.lacks],
     )
     named = {"provider": _joined([batch.anchors for batch in batches])}
     if not _are_hosts_alone(batches):

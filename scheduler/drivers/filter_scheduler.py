@@ -22,6 +22,7 @@ from objects.destinations import Destinations
 from objects.request_spec import RequestSpec
 from scheduler import filters, request_filters, weights
 from scheduler.drivers.base import SchedulerDriver
+from scheduler.explain import unread
 from scheduler.explain.trace import TraceBuilder
 from scheduler.filters import BaseHostFilter
 from scheduler.hosts.host_ledger import HostLedger, ledger_for
@@ -215,6 +216,8 @@ class FilterScheduler(SchedulerDriver):
 
     def _ask_placement(self, decision: Decision) -> AllocationCandidates:
         trace, spec, store = decision.trace, decision.spec, self._host_store
+        if not spec.is_forced:
+            trace.noted(unread.notes(spec, self._filters.names))
         try:
             with trace.stage("request_filters"):
                 request_filters.apply_all(self._request_filters, spec, store.facts)
@@ -387,8 +390,8 @@ class FilterScheduler(SchedulerDriver):
             failure = reason
         except PluginFailed as error:
             if not isinstance(error, CannotDecide):
-                LOG.exception("%s: a plugin failed", first.context.request_id)
-            failure = GivenUp(reason=f"{error}.")
+                LOG.exception("%s: %s failed", first.context.request_id, error.plugin)
+            failure = GivenUp(reason=f"{error.public}.")
         except Exception as error:
             for decision in decisions:
                 decision.error = decision.error or error

@@ -17,6 +17,10 @@ from scheduler.explain.reasons import Reasons
 from scheduler.hosts.host_table import HostTable
 from scheduler.weights import Ranked
 
+NO_ROOM = "room"
+"""Name of the rule for hosts that the instances selected before have filled. Its reasons say of
+what, and add up."""
+
 _CONFLICTS_MAX = 10
 
 
@@ -70,6 +74,7 @@ class TraceBuilder:
         self._found.hosts_total = candidates.providers_total
         self._found.ruled_out = candidates.ruled_out
         self._found.candidates = len(uuids if candidates.is_flat else set(uuids))
+        self._found.lacks = candidates.lacks
 
     def looked_at(self, hosts: int) -> None:
         """Record the number of hosts considered by a driver that does not query placement."""
@@ -78,6 +83,10 @@ class TraceBuilder:
     def missed(self, nearest: Sequence[NearestMiss]) -> None:
         """Record the nearest misses."""
         self._found.nearest = nearest
+
+    def noted(self, notes: list[str]) -> None:
+        """Record what was asked for and has no effect."""
+        self._found.notes = notes
 
     @property
     def has_candidates(self) -> bool:
@@ -135,6 +144,7 @@ class TraceBuilder:
             timings_ms=self._timings_ms,
             sentence=None,
             zones=[],
+            notes=found.notes,
         )
 
     def failed(
@@ -148,7 +158,11 @@ class TraceBuilder:
         """Return the trace of a failed request; ``reason`` replaces the generated sentence."""
         trace = self._ended("no_valid_host")
         trace.sentence = reason or explain(
-            trace, placed=placed, wanted=wanted, aggregate_names=aggregate_names or {}
+            trace,
+            placed=placed,
+            wanted=wanted,
+            aggregate_names=aggregate_names or {},
+            lacks=self._found.lacks,
         )
         return trace
 
@@ -179,6 +193,8 @@ class _Found:
     nearest: Sequence[NearestMiss] = ()
     candidates: int = 0
     unknown: int = 0
+    notes: list[str] = dataclasses.field(default_factory=list)
+    lacks: Sequence[Mapping[str, Any]] = ()
 
 
 class _Filtered(NamedTuple):
@@ -224,17 +240,23 @@ class _Choice(NamedTuple):
 
 
 def explain(
-    trace: DecisionTrace, *, placed: int, wanted: int, aggregate_names: Mapping[str, str]
+    trace: DecisionTrace,
+    *,
+    placed: int,
+    wanted: int,
+    aggregate_names: Mapping[str, str],
+    lacks: Sequence[Mapping[str, Any]] = (),
 ) -> str:
     """Return one sentence with the reasons for all hosts; the counts add up to all hosts.
 
-    ``placed`` of ``wanted`` instances had a host when no host was left for the next one.
+    ``placed`` of ``wanted`` instances had a host when no host was left for the next one. ``lacks``
+    is what the nearest host lacks for placement to offer it.
     """
     text = ruled_out.joined(_parts(trace, aggregate_names), trace.hosts_total, "host")
     if not text:
         text = "placement knows no hosts" if not trace.hosts_total else "no hosts are left"
-    if not trace.candidates and (miss := ruled_out.nearest_miss(trace.ruled_out)):
-        text = f"{text}; the nearest miss lacks {miss}"
+    if not trace.candidates and lacks:
+        text = f"{text}; the nearest miss {ruled_out.lacks_text(lacks, aggregate_names)}"
     if placed:
         text = f"only {placed:,} of {wanted:,} instances could be placed: {text}"
     return f"{text[0].upper()}{text[1:]}."
@@ -253,8 +275,12 @@ def _parts(trace: DecisionTrace, names: Mapping[str, str]) -> Iterator[ruled_out
     what = "not known to this scheduler (yet)"
     yield trace.unknown, f"is {what}", f"are {what}"
     for entry in trace.filters:
-        rejected = f"ruled out by {entry['name']}{_because(entry)}"
-        yield entry["removed"], f"is {rejected}", f"are {rejected}"
+        if entry["name"] == NO_ROOM:
+            for each in entry["reasons"]:
+                yield each["count"], f"has {each['reason']}", f"have {each['reason']}"
+        else:
+            rejected = f"ruled out by {entry['name']}{_because(entry)}"
+            yield entry["removed"], f"is {rejected}", f"are {rejected}"
 
 
 def _because(entry: Mapping[str, Any]) -> str:

@@ -12,7 +12,7 @@ from scheduler.hosts.host_table import AddedInstances, Column, HostTable, Mask
 from scheduler.hosts.numa_usage import RATIOS, CellDemand, Cells, CellUsage
 from scheduler.hosts.rows_by_id import NamedIds
 from scheduler.hosts.tie_order import TieOrder
-from scheduler.hosts.usage import Positions, TreeUsage, Usage, hosts_and_offers
+from scheduler.hosts.usage import Positions, Shortage, TreeUsage, Usage, hosts_and_offers
 
 
 class HostLedger:
@@ -54,6 +54,10 @@ class HostLedger:
         if self._usage is None:
             return np.ones(len(self), dtype=np.bool_)
         return self._usage.fit_mask()
+
+    def shortages(self, positions: Positions) -> list[Shortage]:
+        """Return what hosts without room lack, each host counted once."""
+        return [] if self._usage is None else self._usage.shortages(positions)
 
     # Instances ------------------------------------------------------------------------------------
 

@@ -71,6 +71,15 @@ class Inventories(NamedTuple):
         return cls(*(each[chosen] for each in given))
 
 
+class Shortage(NamedTuple):
+    """A class of which so many hosts have less than ``asked`` free, at most ``best``."""
+
+    resource_class: str
+    asked: int
+    best: int
+    hosts: int
+
+
 class Usage:
     """Requested resources on n hosts as (n, k) arrays for k classes; owned by one decision.
 
@@ -183,6 +192,19 @@ class Usage:
         """Return whether the requested amounts fit once more, by placement's rules."""
         capacity = self._capacities()[position]
         return bool((self._used[position] + self._amounts_at(position) <= capacity).all())
+
+    def shortages(self, positions: Positions) -> list[Shortage]:
+        """Return the classes that hosts without room lack, each host counted at the first one."""
+        free = (self._capacities() - self._used)[positions]
+        asked = np.broadcast_to(self._amounts_at(slice(None)), self._used.shape)[positions]
+        first = np.argmax(asked > free, axis=1)
+        found = []
+        for index, name in enumerate(self._classes):
+            rows = np.flatnonzero(first == index)
+            if len(rows):
+                best = max(0, int(free[rows, index].max()))
+                found.append(Shortage(name, int(asked[rows, index].min()), best, len(rows)))
+        return sorted(found, key=lambda each: -each.hosts)
 
     def _capacities(self) -> npt.NDArray[np.float64]:
         """Return the capacity of each host, which is independent of usage."""

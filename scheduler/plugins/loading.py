@@ -18,20 +18,25 @@ Available = Mapping[str, EntryPoint | type[T]]
 
 
 class PluginFailed(Exception):
-    """A plugin raised an exception or returned an invalid value: a bug, not an answer."""
+    """A plugin raised an exception or returned an invalid value: a bug, not an answer.
+
+    Its text is for the log. ``public`` is for users, who learn nothing of the plugin's insides.
+    """
 
     def __init__(self, plugin: object, what: object) -> None:
         self.plugin = type(plugin).__name__
         detail = f"{type(what).__name__}: {what}" if isinstance(what, Exception) else what
         super().__init__(f"{self.plugin} failed: {detail}")
+        self.public = f"{self.plugin} failed; the scheduler's log says why"
 
 
 class CannotDecide(PluginFailed):
     """A plugin works but cannot answer, for example because a host does not report a value."""
 
     def __init__(self, plugin: object, why: str) -> None:
-        Exception.__init__(self, f"{type(plugin).__name__} cannot decide: {why}")
         self.plugin = type(plugin).__name__
+        self.public = f"{self.plugin} cannot decide: {why}"
+        Exception.__init__(self, self.public)
 
 
 def load(

@@ -2,6 +2,7 @@
 
 import dataclasses
 import logging
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -79,7 +80,7 @@ def _ask(
         )
         if node_uuid in wider.provider_uuids:
             return wider
-    for entry in found.ruled_out:
+    for entry in (*found.ruled_out, *found.lacks):
         if entry["kind"] == "in_tree":
             entry["name"] = _THE_HOST
     return found
@@ -171,15 +172,34 @@ def join(first: AllocationCandidates, second: AllocationCandidates) -> Allocatio
 
     A host that fits the first query is not offered for the second, which is worse. The classes are
     those of both; ``amounts`` has one row per candidate, with 0 for classes not requested of it.
-    Placement's reasons come from the response with candidates, from the first if both have some.
+    Placement's reasons are those of the response with candidates, or of that which is nearer to
+    having some. If both have candidates, only the number of hosts with neither is known.
     """
     known = set(first.provider_uuids)
     kept = [at for at, uuid in enumerate(second.provider_uuids) if uuid not in known]
     if not kept:
-        return first
-    if not len(first.provider_uuids):
+        is_first = known or _distance(first) <= _distance(second)
+        return first if is_first else second
+    if not known:
         return second
     return _Join(first, second, kept).made()
+
+
+def _distance(answer: AllocationCandidates) -> tuple[int, float]:
+    """Return how many things the nearest host lacks, and which shares of the amounts."""
+    if not answer.lacks:
+        return sys.maxsize, 0.0
+    amounts = [lack for lack in answer.lacks if lack.get("short")]
+    return len(answer.lacks), sum(lack["short"] / lack["asked"] for lack in amounts)
+
+
+def _ruled_out_by_both(
+    first: AllocationCandidates, second: AllocationCandidates, hosts: int
+) -> list[dict[str, Any]]:
+    """Return one entry for the hosts that fit neither query; ``hosts`` fit one of them."""
+    refused = [sum(rule["count"] for rule in answer.ruled_out) for answer in (first, second)]
+    count = min(first.providers_total - hosts, *refused)
+    return [{"kind": "pinned_cpus", "name": "PCPU, VCPU", "count": count}] if count > 0 else []
 
 
 class _Join:
@@ -207,7 +227,9 @@ class _Join:
             resource_classes=self._classes,
             amounts=np.concatenate([self._amounts(first, every), self._amounts(second, kept)]),
             providers_total=first.providers_total,
-            ruled_out=first.ruled_out,
+            ruled_out=_ruled_out_by_both(
+                first, second, len(set(first.provider_uuids)) + self._hosts_of_second()
+            ),
             templates=[*parts[0].templates, *parts[1].templates],
             template_of=np.concatenate(
                 [parts[0].template_of, parts[1].template_of + len(parts[0].templates)]
@@ -215,6 +237,9 @@ class _Join:
             slots=np.concatenate([parts[0].slots, parts[1].slots + len(parts[0].slot_uuids)]),
             slot_uuids=[*parts[0].slot_uuids, *parts[1].slot_uuids],
         )
+
+    def _hosts_of_second(self) -> int:
+        return len({self._second.provider_uuids[at] for at in self._kept})
 
     def _amounts(self, answer: AllocationCandidates, rows: list[int]) -> np.ndarray:
         made = np.zeros((len(rows), len(self._classes)), np.int64)

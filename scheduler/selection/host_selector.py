@@ -13,10 +13,11 @@ from objects.request_spec import RequestSpec
 from objects.selection import Selection
 from scheduler import filters
 from scheduler.explain.reasons import EXPLAINED_MAX, Reasons
+from scheduler.explain.trace import NO_ROOM
 from scheduler.filters import BaseHostFilter
 from scheduler.hosts.host_ledger import HostLedger
 from scheduler.hosts.host_table import Mask
-from scheduler.hosts.usage import Positions
+from scheduler.hosts.usage import Positions, Shortage
 from scheduler.plugins import plugin_calls
 from scheduler.selection.assumed_placements import AssumedPlacement, AssumedPlacementsView
 from scheduler.selection.decision import Decision, GivenUp, Offer, Requester
@@ -301,7 +302,7 @@ class HostSelector:
         left = np.ones(len(self.hosts), dtype=np.bool_)
         rules: list[tuple[str, Mask, str | BaseHostFilter]] = [
             ("claim", self._is_open, "claimed by other requests in the meantime"),
-            ("room", self._has_room, "filled by this request's own instances"),
+            (NO_ROOM, self._has_room, ""),
         ]
         for each in self._repeated:
             mask = filters.eligible_mask(each, self.ledger, self._spec)
@@ -310,7 +311,11 @@ class HostSelector:
             removed = np.flatnonzero(left & ~mask)
             if len(removed):
                 before = int(np.count_nonzero(left))
-                yield name, before, len(removed), self._reasons(why, removed)
+                if name == NO_ROOM:
+                    reasons = _no_room(self.ledger.shortages(removed))
+                else:
+                    reasons = self._reasons(why, removed)
+                yield name, before, len(removed), reasons
             left &= mask
 
     def _reasons(self, why: str | BaseHostFilter, removed: Positions) -> Reasons:
@@ -319,6 +324,17 @@ class HostSelector:
         return filters.reasons_of(
             why, self.hosts, removed, self._spec, explained_max=self._explained_max
         )
+
+
+def _no_room(shortages: Sequence[Shortage]) -> Reasons:
+    return [
+        (
+            f"no room for another instance: {each.resource_class}: {each.asked:,} asked, "
+            f"{each.best:,} free at most",
+            each.hosts,
+        )
+        for each in shortages
+    ]
 
 
 def spread_of(claim_round: int) -> int:

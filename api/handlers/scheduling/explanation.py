@@ -23,10 +23,10 @@ def show(call: Call) -> Answer:
         call.context, call.path["server_id"], with_hosts=shows_hosts, decision_of=request_id
     )
     decisions = [_decision(each, shows_hosts=shows_hosts) for each in explained.decisions]
-    shown = [each for each in decisions if request_id in (None, each["request_id"])]
+    shown = explained.decision
     explanation = {
         "server": _server(explained.instance, shows_hosts=shows_hosts),
-        "decision": shown[0] if shown else None,
+        "decision": None if shown is None else _decision(shown, shows_hosts=shows_hosts),
         "trace": explained.trace,
         "decisions": decisions,
         "faults": [_fault(fault, shows_hosts=shows_hosts) for fault in explained.faults],

@@ -35,6 +35,8 @@ needs no entry here.
                 "ImagePropertiesFilter",
                 "ServerGroupAntiAffinityFilter",
                 "ServerGroupAffinityFilter",
+                "NUMATopologyFilter",
+                "PciPassthroughFilter",
             ],
             help="""
 Filters that a host must pass, in this order: entry points of ``armillary.scheduler.filters``, or

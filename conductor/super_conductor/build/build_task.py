@@ -18,7 +18,7 @@ from conductor.common import leased_work
 from conductor.common.clock import moment
 from conductor.common.leased_work import LeaseLost, Step
 from conductor.common.leases import Lease
-from conductor.super_conductor.base_task import NO_VALID_HOST, REFUSED, PermanentFailure
+from conductor.super_conductor.base_task import REFUSED, PermanentFailure, no_valid_host
 from conductor.super_conductor.build import (
     decision_traces,
     group_members,
@@ -143,7 +143,7 @@ class BuildTask(SchedulingTask):
             self._destinations = self._ask_scheduler()
         except exception.NoValidHost as error:
             self._failed_trace = decision_traces.from_error(error.kwargs.get("trace"))
-            raise PermanentFailure(NO_VALID_HOST, self._no_host_reason(error)) from error
+            raise no_valid_host(self._failed_trace, self._no_host_reason(error)) from error
         except (exception.Invalid, exception.NotFound, exception.RequestFilterFailed) as error:
             raise PermanentFailure(REFUSED, error.message) from error
 

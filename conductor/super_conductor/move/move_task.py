@@ -20,7 +20,7 @@ from conductor.common import leased_work
 from conductor.common.clock import exact_moment, moment
 from conductor.common.leased_work import LeaseLost, PooledWork, Step, StepHook
 from conductor.common.leases import Lease, Leases
-from conductor.super_conductor.base_task import NO_VALID_HOST, REFUSED, TOO_LATE, PermanentFailure
+from conductor.super_conductor.base_task import REFUSED, TOO_LATE, PermanentFailure, no_valid_host
 from conductor.super_conductor.build import decision_traces
 from conductor.super_conductor.db import cell_changes, models, moves, traces
 from conductor.super_conductor.db.moves import Move
@@ -194,9 +194,7 @@ class MoveTask(SchedulingTask):
                 )  # fmt: skip
         except exception.NoValidHost as error:
             self._trace = decision_traces.from_error(error.kwargs.get("trace"))
-            raise PermanentFailure(
-                NO_VALID_HOST, error.kwargs.get("reason") or error.message
-            ) from error
+            raise no_valid_host(self._trace, error.kwargs.get("reason") or error.message) from error
         except (exception.Invalid, exception.NotFound, exception.RequestFilterFailed) as error:
             raise PermanentFailure(REFUSED, error.message) from error
         self._selections = found.selections()[0]

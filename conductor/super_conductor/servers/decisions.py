@@ -1,6 +1,7 @@
 """Scheduling decisions about a server: its first host, and the hosts of its moves."""
 
 import dataclasses
+from collections.abc import Sequence
 from datetime import datetime
 
 from sqlalchemy.orm import Session
@@ -8,6 +9,7 @@ from sqlalchemy.orm import Session
 from armillary import exception
 from conductor.super_conductor.db import traces
 from conductor.super_conductor.db.traces import MoveTrace
+from objects.instance import Instance
 from objects.instances.explanation import Decision
 from objects.traces.decision_trace import PlainTrace
 
@@ -27,26 +29,49 @@ class Decided:
     """All stored decisions about a server, newest first, and the trace of one of them."""
 
     decisions: list[Decision]
+    decision: Decision | None
     trace: PlainTrace | None
 
 
-def read(session: Session, instance_uuid: str, request_id: str | None = None) -> Decided:
-    """Return the decisions, with the trace of the newest one or of the one for ``request_id``.
+def read(
+    session: Session, instance: Instance, *, built_on: str | None, request_id: str | None = None
+) -> Decided:
+    """Return the decisions, with the trace of the one that led to the server's host.
 
-    Raises DecisionNotFound when no stored decision was made for the request.
+    With ``request_id`` it is the one for that request. ``built_on`` is the host of the build that
+    succeeded. Raises DecisionNotFound when no stored decision was made for the request.
     """
+    instance_uuid = instance.uuid
     moves = traces.list_move_traces(session, instance_uuid)
     created = traces.find_trace(session, instance_uuid)
     decisions = [_of_move(each) for each in moves]
     if created is not None:
         decisions.append(_of_create(created, traces.find_date(session, instance_uuid)))
-    wanted = [at for at, each in enumerate(decisions) if request_id in (None, each.request_id)]
-    if request_id is not None and not wanted:
-        raise exception.DecisionNotFound(request_id=request_id, instance_uuid=instance_uuid)
+    if request_id is None:
+        shown = _leading_here(decisions, instance, built_on)
+    else:
+        found = [at for at, each in enumerate(decisions) if each.request_id == request_id]
+        if not found:
+            raise exception.DecisionNotFound(request_id=request_id, instance_uuid=instance_uuid)
+        shown = found[0]
+    if not decisions:
+        return Decided([], None, None)
     trace = created
-    if wanted and wanted[0] < len(moves):
-        trace = traces.find_move_trace(session, moves[wanted[0]].migration_uuid)
-    return Decided(decisions, trace)
+    if shown < len(moves):
+        trace = traces.find_move_trace(session, moves[shown].migration_uuid)
+    return Decided(decisions, decisions[shown], trace)
+
+
+def _leading_here(decisions: Sequence[Decision], instance: Instance, built_on: str | None) -> int:
+    """Return the index of the decision to explain: the newest, unless its move was taken back."""
+    is_settled = bool(decisions and instance.host and instance.task_state is None)
+    if not is_settled or decisions[0].sentence or decisions[0].host == instance.host:
+        return 0
+    for index, each in enumerate(decisions):
+        is_create = each.operation == CREATE
+        if instance.host in (each.host, built_on if is_create else None):
+            return index
+    return 0  # an alternate of the newest move
 
 
 def _of_move(decided: MoveTrace) -> Decision:

@@ -14,7 +14,7 @@ from armillary import exception
 from armillary.context import RequestContext
 from armillary.db import Database
 from conductor.cell_conductor.interface import CellConductorAPI
-from conductor.common.cell_db.actions import BUILD_EVENT, CLAIM_EVENT, CREATE, ERROR
+from conductor.common.cell_db.actions import BUILD_EVENT, CLAIM_EVENT, CREATE, ERROR, SUCCESS
 from conductor.super_conductor.build import decision_traces
 from conductor.super_conductor.build.cell0 import Cell0
 from conductor.super_conductor.db import (
@@ -152,18 +152,22 @@ class Servers:
     ) -> Explanation:
         """Return why a server is on its host; see ``SuperConductorAPI.explain_server``."""
         instance = self.get_server(context, instance_uuid)
+        faults = self._list_faults(context, instance_uuid)
+        attempts = _attempts(self.list_actions(context, instance_uuid), faults)
+        built_on = next((each.host for each in attempts if each.result == SUCCESS), None)
         with self._database.reader() as session:
-            decided = decisions.read(session, instance_uuid, decision_of)
+            decided = decisions.read(session, instance, built_on=built_on, request_id=decision_of)
             trace = decided.trace
             if trace is not None:
                 trace = decision_traces.with_names(trace, lambda: aggregates.names_by_uuid(session))
-        faults = self._list_faults(context, instance_uuid)
-        attempts = _attempts(self.list_actions(context, instance_uuid), faults)
         if with_hosts:
-            return Explanation(instance, trace, decided.decisions, faults, attempts)
+            return Explanation(
+                instance, trace, decided.decision, decided.decisions, faults, attempts
+            )
         return Explanation(
             instance.with_values(host=None, node=None),
             None if trace is None else decision_traces.without_hosts(trace),
+            None if decided.decision is None else dataclasses.replace(decided.decision, host=None),
             [dataclasses.replace(each, host=None) for each in decided.decisions],
             [fault.with_values(host=None, details=None) for fault in faults],
             [dataclasses.replace(each, host=None) for each in attempts],

@@ -8,8 +8,7 @@ from armillary import exception
 from armillary.context import RequestContext
 from armillary.db import Database
 from conductor.super_conductor.build import decision_traces
-from conductor.super_conductor.db import instance_mappings
-from conductor.super_conductor.servers import decisions
+from conductor.super_conductor.db import instance_mappings, traces
 from conductor.super_conductor.zones import paths, uuid_translation
 from conductor.super_conductor.zones.forwarded import LIST_SERVERS, decode_answer, request_for
 from conductor.super_conductor.zones.routes import Routes
@@ -102,7 +101,7 @@ class RemoteServers:
         if mapping is None or mapping.cell_uuid is not None:
             return found
         with self._database.reader() as session:
-            own = decisions.read(session, instance_uuid).trace or {}
+            own = traces.find_trace(session, instance_uuid) or {}
         zones = own.get("zones", [])
         if not with_hosts:
             zones = decision_traces.without_hosts({"zones": zones})["zones"]

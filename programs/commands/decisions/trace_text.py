@@ -4,6 +4,7 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 
 from armillary.table_columns import printable
+from objects.traces.ruled_out import rule_text
 from programs.http_client import Document
 from programs.text_table import screen_width
 
@@ -13,18 +14,6 @@ UNKNOWN_ZONE = "a zone"
 
 INDENT = "  "
 
-RULED_OUT = {
-    "resource": "lack {name}: {asked:,} asked, {best:,} free at most",
-    "trait": "lack the trait {name}",
-    "forbidden_trait": "have the trait {name}, which is forbidden",
-    "member_of": "are not in the aggregate {name}",
-    "forbidden_aggregate": "are in the aggregate {name}, which is forbidden",
-    "in_tree": "are not in the tree of {name}",
-    "disabled": "are disabled",
-    "combination": "fit each part of the request, but not all together ({name})",
-    "group_policy": "fit each part of the request, but not all together ({name})",
-    "request_filter": "were not asked for: {name}",
-}
 OUTCOMES = {
     "own": "own hosts fit",
     "asked": "hosts offered, the best of this zone and the zones below it",
@@ -39,9 +28,6 @@ OUTCOMES = {
 """Text for each outcome of a zone in a decision."""
 ANSWERED = ("own", "asked")
 
-_OTHERWISE = "are ruled out by {name}"
-_BY_A_RULE = "do not give {name} in amounts of {asked:,} ({rule})"
-
 _ROWS_MAX = 6
 _HOST_WIDTH = 11
 _WEIGHER_WIDTH = 20
@@ -54,6 +40,7 @@ def lines_of(trace: Document, host_now: str | None, *, choices_max: int = 1) -> 
     if trace["hosts_total"] or not trace.get("zones"):
         yield from _section(_hosts_title(trace), _ruled_out(trace))
     yield from _section("Nearest misses:", nearest_misses(trace))
+    yield from _section("Without effect:", map(printable, trace.get("notes", [])))
     if trace["filters"]:
         yield from _section(_filters_title(trace), _filters(trace), sets_apart=False)
     for choice in trace["choices"][:choices_max]:
@@ -153,21 +140,20 @@ def _hosts_title(trace: Document) -> str:
 
 
 def _ruled_out(trace: Document) -> Iterator[str]:
-    rows = [(f"{rule['count']:,}", printable(_words(rule))) for rule in trace["ruled_out"]]
+    rows = [
+        (f"{rule['count']:,}", printable(rule_text(rule, {})[1])) for rule in trace["ruled_out"]
+    ]
     if trace["unknown"]:
         rows.append((f"{trace['unknown']:,}", "fit, but are not known to the scheduler yet"))
     if rows:
         yield from aligned(rows, right=(0,))
 
 
-def _words(rule: Document) -> str:
-    words = _BY_A_RULE if "rule" in rule else RULED_OUT.get(rule["kind"], _OTHERWISE)
-    return words.format(**rule)
-
-
 def _lack(lack: Document) -> str:
     if "short" in lack:
         return printable(f"{lack['short']:,} of {lack['name']} ({lack['free']:,} free)")
+    if "rule" in lack:
+        return printable(f"{lack['name']} ({lack['rule']} is {lack['free']:,})")
     return printable(str(lack["name"]))
 
 

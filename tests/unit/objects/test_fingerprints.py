@@ -17,7 +17,7 @@ objects.register_all()
 
 FINGERPRINTS = {
     "Aggregate": "1.0-2428c5e9dc9ddf2f4a5e36969c3f468a",
-    "AllocationCandidates": "1.0-139e787e06e2c000bba28ab30fb09c6e",
+    "AllocationCandidates": "1.0-d8fa6b4a14245c3852c38ed50d24579f",
     "AllocationClaim": "1.0-6e7b2303562f9bde37e6616d97153b89",
     "BuildRequest": "1.0-00268a80c168fe0c615390c923c6d8c7",
     "CellMapping": "1.0-12b5f680d2460a76fff18bc46e83808f",
@@ -26,7 +26,7 @@ FINGERPRINTS = {
     "ClaimBatch": "1.0-b89a7fd4ed31d82a4f31cc192d33ca29",
     "ClaimResult": "1.0-ad5e0713a2f440a0fec353b6baca6156",
     "ComputeNode": "1.0-a08dfe5ec6bdb6f733f8efd4f867d637",
-    "DecisionTrace": "1.0-c9ab04215c9be6972619da9fedf24ab0",
+    "DecisionTrace": "1.0-7486aa397c70c5f215e0a15a608dbc64",
     "Destination": "1.0-f066932606492755f9a7ea80fe99728b",
     "Destinations": "1.0-bd637f3018397e1e48d86015a6226e89",
     "Flavor": "1.0-4b23bffeb8a3373be1f40c92b5608265",

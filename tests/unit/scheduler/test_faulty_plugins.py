@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import logging
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -95,9 +97,16 @@ def driver_with(**conf: Any) -> tuple[FilterScheduler, ArrayPlacement]:
 
 def assert_costs_one_request(reason: str, count: int = 2, **conf: Any) -> None:
     driver, placement = driver_with(**conf)
-    with pytest.raises(exception.NoValidHost) as caught:
-        select(driver, a_request_spec(FAULTY), count)
-    assert reason in caught.value.kwargs["reason"]
+    log = io.StringIO()
+    handler = logging.StreamHandler(log)
+    logging.getLogger("scheduler").addHandler(handler)
+    try:
+        with pytest.raises(exception.NoValidHost) as caught:
+            select(driver, a_request_spec(FAULTY), count)
+    finally:
+        logging.getLogger("scheduler").removeHandler(handler)
+    assert reason in log.getvalue()
+    assert caught.value.kwargs["reason"].endswith(" failed; the scheduler's log says why.")
     assert placement.consumers == {}
     assert len(select(driver, a_request_spec(), count).selections()) == count
 

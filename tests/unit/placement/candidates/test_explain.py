@@ -63,7 +63,7 @@ def test_an_amount_that_is_no_multiple_names_the_rule() -> None:
     table = builder.table()
     table.columns_of("VCPU").step_size[0] = 4
     found = explain(table, Query((Group({"VCPU": 6}),)))
-    lack = Lack("resource", "VCPU", asked=6, free=8, rule="step_size")
+    lack = Lack("resource", "VCPU", asked=6, free=4, rule="step_size")
     assert found.groups[0].nearest[0].lacks == [lack]
     parts = found.groups[0].parts
     assert [(part.rule, part.count) for part in parts] == [("step_size", 1), (None, 0)]

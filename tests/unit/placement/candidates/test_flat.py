@@ -75,7 +75,10 @@ def test_several_groups_are_served_by_one_provider_together() -> None:
     assert found.count == 1
     assert batch.resources == ({"VCPU": 4},)
     assert batch.mappings == {"": (0,), "1": (0,), "2": (0,)}
-    assert found.ruled_out == [Rejection("resource", "VCPU", 2, asked=4, best=3)]
+    assert found.ruled_out == [
+        Rejection("resource", "VCPU", 1, asked=4, best=3, rule="max_unit"),
+        Rejection("resource", "VCPU", 1, asked=4, best=3),
+    ]
 
 
 def test_isolated_groups_find_no_plain_provider() -> None:
@@ -122,16 +125,22 @@ def test_each_provider_is_counted_at_the_first_rule_it_fails() -> None:
     [
         ({"total": 8}, 5, 4, {"best": 3}),
         ({"total": 8}, 9, 1, {"best": 0}),
-        ({"total": 8, "max_unit": 2, "allocation_ratio": 4.0}, 0, 4, {"best": 2}),
-        ({"total": 8, "min_unit": 4}, 0, 2, {"best": 8, "rule": "min_unit"}),
-        ({"total": 8, "step_size": 4}, 0, 6, {"best": 8, "rule": "step_size"}),
+        (
+            {"total": 8, "max_unit": 2, "allocation_ratio": 4.0},
+            0,
+            4,
+            {"best": 2, "rule": "max_unit"},
+        ),
+        ({"total": 8, "max_unit": 2}, 7, 4, {"best": 1}),
+        ({"total": 8, "min_unit": 4}, 0, 2, {"best": 4, "rule": "min_unit"}),
+        ({"total": 8, "step_size": 4}, 0, 6, {"best": 4, "rule": "step_size"}),
     ],
-    ids=["used", "more than full", "max_unit", "min_unit", "step_size"],
+    ids=["used", "more than full", "max_unit", "less than max_unit", "min_unit", "step_size"],
 )
 def test_a_lack_of_resources_says_what_was_asked_and_what_is_there(
     inventory: dict[str, Any], used: int, asked: int, entry: dict[str, Any]
 ) -> None:
-    """``best`` is the most that one claim could take."""
+    """``best`` is what is free, or the value of the tighter rule."""
     scene = a_scene({"VCPU": inventory}, used={"VCPU": used})
     expected = Rejection("resource", "VCPU", 1, asked=asked, **entry)
     assert ask(scene, resources={"VCPU": asked}).ruled_out == [expected]

@@ -35,8 +35,11 @@ def removed(name: str, count: int, *reasons: tuple[str, int]) -> dict[str, Any]:
 
 
 def sentence(total: int, *, placed: int = 0, wanted: int = 1, **values: Any) -> str:
+    lacks = values.pop("lacks", [])
     trace = DecisionTrace.from_values(hosts_total=total, **values)
-    return explain(trace, placed=placed, wanted=wanted, aggregate_names={AGGREGATE: "ssd"})
+    return explain(
+        trace, placed=placed, wanted=wanted, aggregate_names={AGGREGATE: "ssd"}, lacks=lacks
+    )
 
 
 def test_the_sentence_says_who_lacks_what() -> None:
@@ -45,7 +48,8 @@ def test_the_sentence_says_who_lacks_what() -> None:
         rule("trait", "HW_CPU_X86_AVX512F", 9988),
         lacking("MEMORY_MB", 12, asked=65536, best=49152),
     ]
-    assert sentence(10000, ruled_out=ruled_out) == (
+    lacks = [{"kind": "resource", "name": "MEMORY_MB", "asked": 65536, "short": 16384}]
+    assert sentence(10000, ruled_out=ruled_out, lacks=lacks) == (
         "9,988 of 10,000 hosts lack HW_CPU_X86_AVX512F; the other 12 lack MEMORY_MB: 65,536 asked, "
         "49,152 free at most; the nearest miss lacks 16,384 MiB of memory."
     )
@@ -93,9 +97,19 @@ def test_the_sentence_says_who_lacks_what() -> None:
         ),
         (
             2,
-            {"ruled_out": [lacking("DISK_GB", 2, best=-3)]},
+            {
+                "ruled_out": [lacking("DISK_GB", 2, best=-3)],
+                "lacks": [
+                    rule("forbidden_trait", "COMPUTE_STATUS_DISABLED", 0),
+                    rule("member_of", AGGREGATE, 0),
+                    {"kind": "resource", "name": "DISK_GB", "asked": 2, "short": 2},
+                    rule("trait", "CUSTOM_A", 0),
+                    {"kind": "resource", "name": "VCPU", "asked": 8, "free": 4, "rule": "max_unit"},
+                ],
+            },
             "All 2 hosts lack DISK_GB: 2 asked, 0 free at most; the nearest miss lacks 2 GiB of "
-            "disk.",
+            "disk and CUSTOM_A and is disabled and is not in aggregate ssd and gives at most 4 "
+            "VCPU to one request (max_unit): 8 asked.",
         ),
         (
             9,
@@ -118,7 +132,7 @@ def test_the_sentence_says_who_lacks_what() -> None:
                 ]
             },
             "1 of 3 hosts lack DISK_GB: 100 asked, 10 free at most; the other 2 lack VCPU: "
-            "4 asked, 3 free at most; the nearest miss lacks 1 vCPU.",
+            "4 asked, 3 free at most.",
         ),
         (
             1,
@@ -127,8 +141,13 @@ def test_the_sentence_says_who_lacks_what() -> None:
         ),
         (
             2,
-            {"ruled_out": [{**lacking("VCPU", 2, asked=3), "rule": "step_size"}]},
-            "All 2 hosts do not give VCPU in amounts of 3 (step_size).",
+            {"ruled_out": [{**lacking("VCPU", 2, asked=3, best=2), "rule": "step_size"}]},
+            "All 2 hosts give multiples of 2 VCPU to one request (step_size): 3 asked.",
+        ),
+        (
+            2,
+            {"ruled_out": [{**lacking("VCPU", 2, asked=9, best=8), "rule": "max_unit"}]},
+            "All 2 hosts give at most 8 VCPU to one request (max_unit): 9 asked.",
         ),
     ],
     ids=str,
@@ -141,11 +160,9 @@ def test_each_kind_of_no_has_its_words(total: int, values: Any, expected: str) -
 def test_the_sentence_says_how_many_found_room() -> None:
     """When some of the request's instances did."""
     found = sentence(
-        2, placed=3, wanted=4, candidates=2, filters=[removed("room", 2, ("filled", 2))]
+        2, placed=3, wanted=4, candidates=2, filters=[removed("room", 2, ("no room: VCPU", 2))]
     )
-    assert found == (
-        "Only 3 of 4 instances could be placed: all 2 hosts are ruled out by room (filled)."
-    )
+    assert found == "Only 3 of 4 instances could be placed: all 2 hosts have no room: VCPU."
 
 
 def test_the_sentence_is_bounded() -> None:

@@ -130,6 +130,8 @@ def test_the_default_filters_are_those_that_operators_know() -> None:
         "ImagePropertiesFilter",
         "ServerGroupAntiAffinityFilter",
         "ServerGroupAffinityFilter",
+        "NUMATopologyFilter",
+        "PciPassthroughFilter",
     ]
 
 

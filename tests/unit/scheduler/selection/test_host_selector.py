@@ -210,7 +210,7 @@ def test_what_took_the_hosts_away_adds_up() -> None:
     assert not selector.choose(a_uuid())
     assert list(selector.why_none()) == [
         ("claim", 3, 1, [("claimed by other requests in the meantime", 1)]),
-        ("room", 2, 1, [("filled by this request's own instances", 1)]),
+        ("room", 2, 1, [("no room for another instance: MEMORY_MB: 2 asked, 1 free at most", 1)]),
         ("NumInstancesFilter", 1, 1, [("its number of instances is 1, the limit is 1", 1)]),
     ]
 

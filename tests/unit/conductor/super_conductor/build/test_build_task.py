@@ -185,14 +185,14 @@ def test_a_delete_waits_for_a_mapping_that_is_being_written(any_plane: ControlPl
 
 
 def test_a_request_without_a_host_ends_in_cell0(plane: ControlPlane) -> None:
-    """It is ERROR with a message that names nothing, and details for administrators."""
+    """It is ERROR with the reason in its message, and details for administrators."""
     plane.scheduler.error = no_valid_host()
     (uuid,) = plane.build()
     plane.check(uuid)
     assert plane.places(uuid) == [CELL0_UUID]
     fault = shown(plane, uuid).fault
     assert fault is not None
-    assert fault.message == "No valid host was found. There are not enough hosts available."
+    assert fault.message == "No valid host was found. 2 of 2 hosts lack VCPU"
     assert fault.details == "2 of 2 hosts lack VCPU"
 
 

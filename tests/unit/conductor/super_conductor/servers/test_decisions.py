@@ -83,6 +83,22 @@ def test_each_move_has_its_decision(
     assert explained.trace["choices"][0]["host"] == host
 
 
+def test_a_move_that_was_taken_back_explains_nothing(
+    plane: ControlPlane, cell: CellConductor
+) -> None:
+    """The server is where its create, or an earlier move, has put it."""
+    uuid = a_server(plane, cell)
+    move(plane, uuid, "live_migrate", "req-1")
+    there = cell.instances[uuid].host
+    move(plane, uuid, "resize", "req-2")
+    cell.instances[uuid] = cell.instances[uuid].with_values(host=there, task_state=None)
+    explained = plane.servers.explain(an_admin(), uuid, with_hosts=True)
+    assert explained.decision
+    assert explained.trace
+    assert (explained.decision.operation, explained.decision.host) == ("live-migration", there)
+    assert explained.trace["choices"][0]["host"] == there
+
+
 @pytest.mark.parametrize("operation", ["resize", "evacuate"])
 def test_a_move_that_found_no_host_says_why(
     plane: ControlPlane, cell: CellConductor, operation: str

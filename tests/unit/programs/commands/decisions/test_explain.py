@@ -208,10 +208,10 @@ def test_hosts_that_the_scheduler_does_not_know_are_counted() -> None:
 @pytest.mark.parametrize(
     ("kind", "words"),
     [
-        ("trait", "lack the trait X"),
-        ("forbidden_trait", "have the trait X, which is forbidden"),
-        ("member_of", "are not in the aggregate X"),
-        ("forbidden_aggregate", "are in the aggregate X, which is forbidden"),
+        ("trait", "lack X"),
+        ("forbidden_trait", "have X, which is forbidden"),
+        ("member_of", "are not in aggregate X"),
+        ("forbidden_aggregate", "are in aggregate X, which is forbidden"),
         ("request_filter", "were not asked for: X"),
         ("in_tree", "are not in the tree of X"),
         ("group_policy", "fit each part of the request, but not all together (X)"),
