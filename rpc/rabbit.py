@@ -16,6 +16,7 @@ import contextlib
 import functools
 import logging
 import socket
+import time
 import uuid
 from collections.abc import Callable
 from typing import Any
@@ -130,6 +131,7 @@ class _Connection(oslo_internals.Connection):  # type: ignore[misc]
 
     _returned: Exception | None = None
     _wakeup: polling.Wakeup | None = None
+    _heartbeat_due = 0.0
     _q_manager: Any
 
     def __init__(
@@ -159,6 +161,7 @@ class _Connection(oslo_internals.Connection):  # type: ignore[misc]
 
     def consume(self, timeout: float | None = None) -> None:
         """Consume available or coming messages; ``timeout`` is the library's poll interval."""
+        self._keep_alive()
         source = self._idle_socket()
         if self._wakeup is None or source is None:
             super().consume(timeout)
@@ -168,6 +171,20 @@ class _Connection(oslo_internals.Connection):  # type: ignore[misc]
             return
         is_message = woken is polling.WakeReason.BY_MESSAGE
         super().consume(polling.READ_SECONDS if is_message else polling.UPKEEP_SECONDS)
+
+    def _keep_alive(self) -> None:
+        """Send a heartbeat when it is time for one.
+
+        The library does so only when a read times out. A connection that receives answers all the
+        time, without acknowledging them, would send nothing, and the broker would close it.
+        """
+        now = time.monotonic()
+        if now < self._heartbeat_due or self.channel is None or not self.connection.connected:
+            return
+        self._heartbeat_due = now + self._poll_timeout
+        if self._heartbeat_supported_and_enabled():
+            with contextlib.suppress(*self.connection.recoverable_connection_errors):
+                self._heartbeat_check()  # a broken connection fails the next read
 
     def _idle_socket(self) -> socket.socket | None:
         """Return the socket to wait on; None if there is something to do before waiting."""

@@ -58,6 +58,9 @@ class EchoAPI(Interface):
     def hang(self, context: RequestContext) -> str: ...
 
 
+BUSY_SECONDS = 5  # the broker closes a connection after three missed heartbeats, of a second each
+
+
 class StrangerAPI(EchoAPI):
     TOPIC = "never_served"
 
@@ -233,6 +236,25 @@ def test_no_server_polls_for_messages_that_are_not_sent(
     assert api.echo(admin_context(), 2) == 2
     one_for_each_message, heartbeats = 2, 2
     assert looks.wait_for_none() - before <= one_for_each_message + heartbeats
+
+
+def test_a_connection_that_only_receives_stays_open(
+    echo: Echo, broker: Broker, tmp_path: Path
+) -> None:
+    """Answers come in all the time: the broker hears heartbeats between them, too."""
+    conf: cfg.ConfigOpts = messaging_conf()
+    conf.set_override("heartbeat_timeout_threshold", 1, group="oslo_messaging_rabbit")
+    bus = Bus(conf, broker.url, process_name="busy", lock_directory=tmp_path)
+    try:
+        api = EchoAPI(bus, timeout_seconds=SECONDS_MAX)
+        api.echo(admin_context(), 0)
+        connected = _waiting(bus).connection._connection
+        ends = time.monotonic() + BUSY_SECONDS
+        while time.monotonic() < ends:
+            assert api.echo(admin_context(), 1) == 1
+        assert _waiting(bus).connection._connection is connected
+    finally:
+        bus.close()
 
 
 def _next(channel: Any, queue: str) -> Any:
