@@ -190,8 +190,11 @@ class WorkerPool:
         worker.start()
 
     def _work(self) -> None:
+        from armillary.context import log_context
+
         while (call := self._queue.get()) is not None:
-            call()
+            with log_context(None):  # not that of the last call, which log lines would carry
+                call()
             del call  # else the last result lives until the next call
 
     def _run(self, future: Future[T], fn: Callable[[], T]) -> None:

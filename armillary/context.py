@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import fnmatch
+from collections.abc import Iterator
 from typing import Any
 
 from oslo_context import context as oslo_context
@@ -35,12 +37,25 @@ class RequestContext(oslo_context.RequestContext):
 
     FROM_DICT_EXTRA_KEYS = ["instance_uuid"]  # noqa: RUF012 - a list in the base class
 
+    _is_made = False
+
     def __init__(self, *args: Any, instance_uuid: str | None = None, **kwargs: Any) -> None:
-        kwargs.setdefault("overwrite", False)
-        super().__init__(*args, **kwargs)
+        enters = kwargs.get("overwrite", False)
+        super().__init__(*args, **{**kwargs, "overwrite": False})
         self.instance_uuid = instance_uuid
         self.signer: Signer | None = None
         self.refused_parts: list[str] = []
+        self._is_made = True
+        if enters:
+            self.update_store()
+
+    def update_store(self) -> None:
+        """Let the log lines of this thread carry this context, unless it is still being made.
+
+        The base class would keep the first context that happens to be made in a thread.
+        """
+        if self._is_made:
+            super().update_store()
 
     def to_dict(self) -> dict[str, object]:
         return {**super().to_dict(), "instance_uuid": self.instance_uuid}
@@ -48,6 +63,18 @@ class RequestContext(oslo_context.RequestContext):
     def for_instance(self, instance_uuid: str) -> RequestContext:
         """Return a copy whose log lines carry the instance's UUID."""
         return RequestContext.from_dict({**self.to_dict(), "instance_uuid": instance_uuid})
+
+
+@contextlib.contextmanager
+def log_context(context: RequestContext | None) -> Iterator[None]:
+    """Let the log lines of this thread carry a context, or none, within the block."""
+    store = oslo_context._request_store
+    former = oslo_context.get_current()
+    store.context = context
+    try:
+        yield
+    finally:
+        store.context = former
 
 
 def admin_context(request_id: str | None = None) -> RequestContext:

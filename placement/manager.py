@@ -16,6 +16,7 @@ from objects.packed.provider_uuids import ProviderUUIDs
 from objects.resource_query import ResourceQuery
 from objects.traces.explanation import CandidatesExplanation
 from objects.zones.zone_summary import ProviderCapabilities
+from placement import claim_log
 from placement.engine import PlacementEngine
 from placement.interface import PlacementAPI
 from placement.ownership import CELL_CONDUCTOR, CellWriter
@@ -87,8 +88,9 @@ class PlacementManager:
         return self.engine.get_provider_uuids(providers.ids)
 
     def claim_batch(self, context: RequestContext, batch: ClaimBatch) -> ClaimAnswers:
-        writer = self._writer(context)
-        results = self.engine.claims.claim_batch(batch.unpacked(), writer)
+        writer, claims = self._writer(context), batch.unpacked()
+        results = self.engine.claims.claim_batch(claims, writer)
+        claim_log.log_claims(claims, results)
         for result in results if writer is not None else ():
             if result.status == ClaimStatus.FOREIGN:
                 context.refused_parts.append(str(result.reason))

@@ -17,7 +17,7 @@ from sqlalchemy.orm import Session
 
 from armillary import exception
 from armillary.backoff import Backoff
-from armillary.context import RequestContext, admin_context
+from armillary.context import RequestContext, admin_context, log_context
 from armillary.db import Database
 from conductor.common import leased_work
 from conductor.common.cell_db import instances, models, services
@@ -97,6 +97,10 @@ class Task(LeasedWork, Generic[Row]):
 
     def run(self, context: RequestContext, leases: Sequence[Lease]) -> None:
         """Run items until none can continue. Raises nothing: failures are left to recovery."""
+        with log_context(context):
+            self._run(context, leases)
+
+    def _run(self, context: RequestContext, leases: Sequence[Lease]) -> None:
         try:
             works = self._load(leases)
             while works:

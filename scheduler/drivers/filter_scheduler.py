@@ -8,6 +8,7 @@ are not claimed yet, and the claims of all batches are sent together.
 import contextlib
 import functools
 import logging
+import random
 import threading
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -75,7 +76,8 @@ class FilterScheduler(SchedulerDriver):
         self._filters = filters.load_filters(self._conf)
         self._weighers = weights.load_weighers(self._conf)
         self._plugin_names = {*self._filters.names, *(type(w).__name__ for w in self._weighers)}
-        self._ties = TieOrder(self._rng)
+        self._seed: int | None = self._conf.scheduler.random_seed
+        self._ties = TieOrder(self._rng, self._seed)
         self._lock = threading.Lock()  # selections in one batch are visible in the others
         self._assumed = AssumedPlacements()
         self._claims = ClaimBatcher(self._placement, self._lock, clock=self._clock)
@@ -266,7 +268,7 @@ class FilterScheduler(SchedulerDriver):
                 weighers=self._weighers,
                 subset_size=conf.host_subset_size,
                 shuffle_ties=conf.shuffle_best_same_weighed_hosts,
-                rng=self._rng,
+                rng=self._rng if self._seed is None else random.Random(self._seed),  # noqa: S311
                 explained_max=self._conf.scheduler.trace_explained_hosts_max,
             )
 

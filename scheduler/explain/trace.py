@@ -105,6 +105,26 @@ class TraceBuilder:
         """Record the effect of a filter or another rule."""
         self._filters.append(_Filtered(name, before, removed, reasons))
 
+    @property
+    def filter_results(self) -> str:
+        """How many hosts placement, and then each filter, left."""
+        found = self._found
+        parts = [f"placement: {found.candidates:,} of {found.hosts_total:,}"]
+        if found.unknown:
+            parts.append(f"known: {found.candidates - found.unknown:,}")
+        parts += [f"{each.name}: {each.before - each.removed:,}" for each in self._filters]
+        return ", ".join(parts)
+
+    @property
+    def summary(self) -> str:
+        """The decision in numbers."""
+        left = self._found.candidates - self._found.unknown - sum(x.removed for x in self._filters)
+        milliseconds = (self._clock() - self._started) * 1000
+        return (
+            f"{left:,} of {self._found.hosts_total:,} hosts passed placement "
+            f"({self._found.candidates:,}) and filters, in {milliseconds:.0f} ms"
+        )
+
     def chosen(
         self, instance_uuid: str, hosts: HostTable, chosen: Ranked, runners_up: Sequence[Ranked]
     ) -> None:

@@ -196,7 +196,7 @@ class HostStore:
             columns.update(_with_claimed(columns, demands))
         known = np.flatnonzero(rows >= 0)
         if order is not None:
-            known = known[order.arranged(rows[known])]
+            known = known[order.arranged(rows[known], lambda some: columns["nodename"][some])]
         rows = rows[known]
         own = {name: columns[name][rows] for name in _SHOWN}
         cell, in_flight = own["cell"], own.pop("in_flight")

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from armillary import exception
-from armillary.context import RequestContext
+from armillary.context import RequestContext, log_context
 from objects.allocation_candidates import AllocationRequest
 from objects.destinations import Destinations
 from objects.fence import Fence
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from scheduler.selection.host_selector import DecisionBatch
 
 LOG = logging.getLogger(__name__)
+
+_HOSTS_LOGGED_MAX = 20
 
 Offer = tuple[int, int]
 """Position of a host, and index of the candidate chosen on it."""
@@ -96,8 +98,24 @@ class Decision:
             aggregate_names={each.uuid: each.name for each in facts.aggregates},
             reason=reason.reason,
         )
-        LOG.info("%s: no valid host: %s", self.slots[0].instance_uuid, trace.sentence)
+        with log_context(self.context):
+            LOG.info("%s: no valid host: %s", self.slots[0].instance_uuid, trace.sentence)
+            self.log_filter_results()
         self.error = exception.NoValidHost(reason=trace.sentence, trace=trace.obj_to_primitive())
+
+    def log_filter_results(self) -> None:
+        """Log at DEBUG how many hosts each filter left, and some of those that are left."""
+        if not LOG.isEnabledFor(logging.DEBUG):
+            return
+        hosts = [] if self.batch is None else self.batch.selector.hosts.column("host")
+        shown = [*map(str, hosts[:_HOSTS_LOGGED_MAX])]
+        if len(hosts) > len(shown):
+            shown.append(f"{len(hosts) - len(shown):,} more")
+        LOG.debug(
+            "%s: Filter results: %s; hosts: %s",
+            self.slots[0].instance_uuid, self.trace.filter_results,
+            ", ".join(shown) or "none",
+        )  # fmt: skip
 
     def for_retry(self) -> SchedulingRequest:
         """Return the request for a retry, with the server group members learned from its batch.

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from armillary import exception
+from armillary.context import log_context
 from objects.allocation_candidates import AllocationRequest
 from objects.destinations import Destinations
 from objects.packed import unchecked
@@ -108,13 +109,18 @@ def log_placements(decisions: Sequence[Decision]) -> None:
     """
     if not decisions:
         return
+    for decision in decisions:
+        with log_context(decision.context):
+            decision.log_filter_results()
     placed = sum(len(each.slots) for each in decisions)
     if placed == 1:
-        LOG.info(*next(_lines(decisions)))
+        with log_context(decisions[0].context):
+            LOG.info(*next(_lines(decisions)))
         return
     ids = [each.context.request_id or each.slots[0].instance_uuid for each in decisions]
     more = "" if len(ids) <= _NAMED_MAX else f" and {len(ids) - _NAMED_MAX:,} more"
-    LOG.info("%d instances placed: %s%s", placed, ", ".join(ids[:_NAMED_MAX]), more)
+    numbers = f"; {decisions[0].trace.summary}" if len(decisions) == 1 else ""
+    LOG.info("%d instances placed: %s%s%s", placed, ", ".join(ids[:_NAMED_MAX]), more, numbers)
     if LOG.isEnabledFor(logging.DEBUG):
         for line in _lines(decisions):
             LOG.debug(*line)
@@ -126,4 +132,7 @@ def _lines(decisions: Sequence[Decision]) -> Iterator[tuple[object, ...]]:
         hosts = decision.batch.selector.hosts
         for slot, offers in zip(decision.slots, decision.offers, strict=True):
             host = hosts.value("host", slot.position)
-            yield "%s: placed on %s, %d alternates", slot.instance_uuid, host, len(offers) - 1
+            yield (
+                "%s: placed on %s, %d alternates; %s",
+                slot.instance_uuid, host, len(offers) - 1, decision.trace.summary,
+            )  # fmt: skip

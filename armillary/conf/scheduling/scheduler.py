@@ -29,6 +29,15 @@ cannot push them. All super conductors must have the same value, and read the sc
 With in_process: seconds between two polls of each cell for changed hosts.
 """,
         ),
+        cfg.IntOpt(
+            "random_seed", min=0,
+            help="""
+Seed for the choice among equal hosts and among the [filter_scheduler] host_subset_size best ones:
+with the same seed, every worker of filter_scheduler selects the same host for the same request and
+the same hosts. This repeats a decision, and makes concurrent workers collide more often. Unset,
+each worker draws an order of its own.
+""",
+        ),
         cfg.FloatOpt(
             "plugin_timeout_seconds", default=10.0, min=0.1, max=600.0, mutable=True,
             help="""

@@ -4,7 +4,7 @@ import dataclasses
 import logging
 from collections.abc import Sequence
 
-from armillary.context import RequestContext
+from armillary.context import RequestContext, log_context
 from compute_agent.interface import ComputeAPI
 from objects.instance import Instance
 from objects.pci import pci_claimed
@@ -52,10 +52,10 @@ def _send_together(
 
 def _send_alone(context: RequestContext, compute: ComputeAPI, command: BuildCommand) -> None:
     instance = command.instance
-    LOG.info("%s: attempt %d on %s", instance.uuid, instance.attempt, instance.host)
-    compute.build_instance(
-        context.for_instance(instance.uuid), command.agent, instance, command.request_spec
-    )
+    own = context.for_instance(instance.uuid)
+    with log_context(own):
+        LOG.info("%s: attempt %d on %s", instance.uuid, instance.attempt, instance.host)
+        compute.build_instance(own, command.agent, instance, command.request_spec)
 
 
 def for_host(spec: RequestSpec, tried: Sequence[Selection], *, attempt: int) -> RequestSpec:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 
 import pytest
 from oslo_config import cfg
 from oslo_log import log as oslo_log
 
+from armillary.concurrency import WorkerPool
 from armillary.conf import loader
-from armillary.context import RequestContext
+from armillary.context import RequestContext, admin_context, log_context
 
 LIE = "x\n2026-01-01 00:00:00.000 1 INFO armillary [-] a lie\x1b[2K\u2028"
 
@@ -61,3 +63,29 @@ def test_structured_lines_stay_what_they_are(log, capfd):
     log.warning("Refused %s", LIE)
     (line,) = capfd.readouterr().err.splitlines()
     assert json.loads(line)["message"] == f"Refused {LIE}"
+
+
+def test_each_line_of_concurrent_work_has_its_own_request(log, capfd):
+    """Workers serve many requests in turn; a context that is made for another is not taken up."""
+    load()
+    pool = WorkerPool(4, "logging")
+
+    def work(number: int) -> None:
+        with log_context(RequestContext(request_id=f"req-{number}", user_id="u")):
+            RequestContext(request_id="req-other")
+            log.info("%d begins", number)
+            os.sched_yield()
+            log.info("%d ends", number)
+        admin_context("req-of-no-one")
+        log.info("%d without a request", number)
+
+    for future in [pool.submit(work, number) for number in range(40)]:
+        future.result()
+    pool.shutdown(0)
+    lines = capfd.readouterr().err.splitlines()
+    said = [line for line in lines if " armillary.test " in line]
+    for number in range(40):
+        mine = [line for line in said if f"] {number} " in line]
+        assert [f"req-{number} " in line for line in mine] == [True, True, False]
+        assert "[-" in mine[2]
+        assert "req-" not in mine[2]

@@ -12,8 +12,25 @@ from scheduler.hosts.tie_order import TieOrder
 def arranged(order: TieOrder, rows: list[int]) -> list[int]:
     """Return the rows in the order."""
     given = np.array(rows, dtype=np.int64)
-    found: list[int] = given[order.arranged(given)].tolist()
+    found: list[int] = given[
+        order.arranged(given, lambda rows: [f"host{row}" for row in rows])
+    ].tolist()
     return found
+
+
+def test_with_a_seed_the_names_make_the_order() -> None:
+    """However the hosts came into each process's store."""
+    names = {row: f"host{row}" for row in range(50)}
+    moved = {row: names[49 - row] for row in names}
+
+    def order(seed: int, of: dict[int, str]) -> list[str]:
+        rows = np.arange(50)
+        found = TieOrder(random.Random(), seed).arranged(
+            rows, lambda some: [of[row] for row in some.tolist()]
+        )
+        return [of[row] for row in found.tolist()]
+
+    assert order(7, names) == order(7, moved) != order(8, names)
 
 
 def test_all_rows_are_there_once() -> None:

@@ -34,7 +34,18 @@ def decide(count: int, caplog: pytest.LogCaptureFixture, level: int, **values: A
 def test_one_instance_is_told_with_its_host(caplog: pytest.LogCaptureFixture) -> None:
     """As there is no better place for it."""
     (line,) = decide(1, caplog, logging.INFO)
-    assert line.endswith(": placed on host1, 0 alternates")
+    assert ": placed on host1, 0 alternates; 1 of 1 hosts passed placement (1) and filters" in line
+
+
+def test_each_decision_has_its_filter_results(caplog: pytest.LogCaptureFixture) -> None:
+    """With what each filter left, and the request's own id; only at DEBUG."""
+    with caplog.at_level(logging.DEBUG, logger="scheduler.selection.decision"):
+        decide(1, caplog, logging.DEBUG, vcpus=999)
+        decide(1, caplog, logging.DEBUG)
+    refused, placed = (one.getMessage() for one in caplog.records if "Filter results" in one.msg)
+    assert refused.endswith(": Filter results: placement: 0 of 1; hosts: none")
+    assert ": Filter results: placement: 1 of 1, ComputeFilter: 1, " in placed
+    assert placed.endswith("; hosts: host1")
 
 
 def test_several_are_one_line_that_names_their_requests(caplog: pytest.LogCaptureFixture) -> None:
