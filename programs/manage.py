@@ -59,6 +59,8 @@ _PLACES = {
     "key revoke": "key_commands:KeyRevoke",
     "key sign": "key_commands:KeySign",
     "nova import-config": "nova.import_config:NovaImportConfig",
+    "plugin list": "plugin_commands:PluginList",
+    "plugin create": "plugin_commands:PluginCreate",
     "placement audit": "placement_commands:PlacementAudit",
     "placement heal-allocations": "placement_heal:PlacementHealAllocations",
     "placement adopt-providers": "placement_adopt:PlacementAdoptProviders",

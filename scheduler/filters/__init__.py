@@ -13,6 +13,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 from oslo_config import cfg
 
+from armillary import exception
 from objects.allocation_candidates import AllocationRequest
 from objects.request_spec import RequestSpec, SchedulerLimits
 from scheduler.explain.reasons import EXPLAINED_MAX, Reasons, Report, grouped
@@ -40,7 +41,7 @@ _Rule = tuple[str, str, Callable[[HostTable], Mask]]
 
 
 class BaseHostFilter:
-    """Base class of all filters; a filter only has to implement ``host_passes``."""
+    """Base class of all filters; a filter implements ``host_passes``, ``host_mask``, or both."""
 
     run_filter_once_per_request: ClassVar[bool] = False
     """True if the answer does not depend on what runs on the host: the filter runs only for the
@@ -72,8 +73,9 @@ class BaseHostFilter:
         return self.is_host_local or spec.instance_group is None
 
     def host_passes(self, host_state: HostState, spec: RequestSpec) -> bool:
-        """Return whether a host can take one more instance of the request."""
-        raise NotImplementedError
+        """Return whether a host can take one more instance; by default as ``host_mask`` says."""
+        hosts, position = host_state.row
+        return bool(np.asarray(self.host_mask(hosts, spec))[position])
 
     def host_mask(self, hosts: HostTable, spec: RequestSpec) -> Mask:
         """Evaluate ``host_passes`` for all hosts at once; by default host by host."""
@@ -177,7 +179,8 @@ class FilterChain:
 def load_filters(conf: cfg.ConfigOpts) -> FilterChain:
     """Create the filters of ``[filter_scheduler] enabled_filters``; raise as ``plugins.load``.
 
-    Also raises ``ConfigurationError`` if a filter reads a host attribute that is not declared.
+    Also raises ``ConfigurationError`` if a filter reads a host attribute that is not declared, or
+    judges no hosts.
     """
     options = conf.filter_scheduler
     found = loading.load(
@@ -188,6 +191,14 @@ def load_filters(conf: cfg.ConfigOpts) -> FilterChain:
         option=_OPTION,
     )
     loading.check_attributes(found, _OPTION)
+    for each in found:
+        own = type(each)
+        if (own.host_passes, own.host_mask) == (
+            BaseHostFilter.host_passes, BaseHostFilter.host_mask,
+        ):  # fmt: skip
+            raise exception.ConfigurationError(
+                reason=f"{_OPTION}: {own.__name__} has neither host_passes nor host_mask"
+            )
     return FilterChain(found, explained_max=conf.scheduler.trace_explained_hosts_max)
 
 

@@ -42,6 +42,11 @@ class HostState:
         return f"<HostState {self.host} {self.nodename}>"
 
     @property
+    def row(self) -> tuple[Any, int]:
+        """The host table and the position in it, for a filter that judges whole tables."""
+        return self._hosts, self._position
+
+    @property
     def aggregates(self) -> tuple[Aggregate, ...]:
         """The aggregates of the host."""
         return self._hosts.aggregates_at(self._position)

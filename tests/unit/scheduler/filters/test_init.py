@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from armillary import exception
 from objects.request_spec import Destination, RequestSpec
 from scheduler import filters
 from scheduler.filters import BaseHostFilter, FilterChain, preselect
@@ -289,3 +290,25 @@ def test_what_removes_hosts_is_reported() -> None:
     spec = a_request_spec(force_hosts=["alpha"], ignore_hosts=["nobody"])
     preselect(HostLedger(a_table(HOSTS)), spec, lambda *report: reports.append(report))
     assert reports == [("force_hosts", 3, 2, [("another host is forced", 2)])]
+
+
+class EvenFilter(filters.BaseHostFilter):
+    """Judges whole tables only."""
+
+    def host_mask(self, hosts: HostTable, spec: RequestSpec) -> filters.Mask:
+        return hosts.num_instances % 2 == 0
+
+
+class IdleFilter(filters.BaseHostFilter):
+    """Judges nothing."""
+
+
+def test_a_filter_may_judge_tables_alone_but_not_nothing() -> None:
+    """One host is judged as its row in the table; a filter without a method is refused."""
+    table = HostTable.from_values([{"num_instances": number} for number in range(3)])
+    conf = scheduling_conf(filter_scheduler__enabled_filters=[f"{__name__}:EvenFilter"])
+    (even,) = filters.load_filters(conf).filters
+    assert [even.host_passes(host, a_request_spec()) for host in table] == [True, False, True]
+    conf.set_override("enabled_filters", [f"{__name__}:IdleFilter"], group="filter_scheduler")
+    with pytest.raises(exception.ConfigurationError, match="IdleFilter has neither"):
+        filters.load_filters(conf)

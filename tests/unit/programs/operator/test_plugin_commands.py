@@ -1,0 +1,46 @@
+"""Plugins are listed with their state, and a new one works as it is written."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from programs import manage
+
+
+def run(*words: str) -> tuple[int, str]:
+    out = io.StringIO()
+    code = manage.make_app(stdout=out, stderr=out).run([*words])
+    return code, out.getvalue()
+
+
+def test_plugins_are_listed_with_their_state(keep_logging: None) -> None:
+    """Each with its package, and whether the configuration enables it."""
+    code, text = run("plugin", "list", "--kind", "filter", "-f", "json")
+    assert code == 0
+    state = {each["name"]: (each["enabled"], each["problem"]) for each in json.loads(text)}
+    assert state["ComputeFilter"] == ("yes", "")
+    assert state["RetryFilter"] == ("no", "")
+
+
+@pytest.mark.parametrize("name", ["RackFilter", "RackWeigher"])
+def test_a_new_plugin_passes_its_own_test(name: str, tmp_path: Path, keep_logging: None) -> None:
+    """And is not written over another one."""
+    folder = tmp_path / "plugin"
+    code, text = run("plugin", "create", name, "--directory", str(folder))
+    assert code == 0, text
+    assert f'"armillary.scheduler.{name[4:].lower()}s"' in (folder / "pyproject.toml").read_text()
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", "/dev/null", "."],
+        cwd=folder, capture_output=True, text=True, check=False,
+        env={"PYTHONPATH": f"{folder}:{Path(__file__).parents[4]}", "PATH": "/usr/bin:/bin"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    code, text = run("plugin", "create", name, "--directory", str(folder))
+    assert code == 1
+    assert "exists" in text
