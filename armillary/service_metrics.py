@@ -7,16 +7,21 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import logging
 import threading
 import weakref
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import prometheus_client
 from oslo_config import cfg
 
 if TYPE_CHECKING:
     from armillary.http.server import HttpServer
+
+LOG = logging.getLogger(__name__)
+
+H = TypeVar("H")
 
 PREFIX = "armillary"
 SCRAPES_MAX = 2
@@ -45,8 +50,14 @@ class _Metric:
             return _made[self.name]
 
 
+@dataclasses.dataclass(frozen=True)
 class Counter(_Metric):
-    """A count of events; exposed as ``armillary_<name>_total``."""
+    """A count of events; exposed as ``armillary_<name>_total``.
+
+    ``known`` are values of its label, for which it is exposed from the start, with 0.
+    """
+
+    known: tuple[str, ...] = ()
 
     @functools.cached_property
     def here(self) -> prometheus_client.Counter:
@@ -76,6 +87,54 @@ class Histogram(_Metric):
     @functools.cached_property
     def here(self) -> prometheus_client.Histogram:
         return self._make(prometheus_client.Histogram, buckets=self.buckets)
+
+
+Values = Mapping[tuple[str, ...], float]
+"""Values of labels -> value."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Reading(_Metric):
+    """Values that are read when they are asked for; exposed as ``armillary_<name>``."""
+
+    @functools.cached_property
+    def here(self) -> _Readings:
+        found = _Readings(self)
+        prometheus_client.REGISTRY.register(found)
+        return found
+
+    def watch(self, holder: H, read: Callable[[H], Values]) -> None:
+        """Expose what ``read`` returns of ``holder``, for as long as that lives."""
+        self.here.sources.append((weakref.ref(holder), read))
+
+
+class _Readings:
+    """Collector of one reading, from all its sources in this process."""
+
+    def __init__(self, reading: Reading) -> None:
+        self._reading = reading
+        self.sources: list[tuple[Any, Callable[[Any], Values]]] = []
+
+    def describe(self) -> list[Any]:
+        return [self._family()]
+
+    def collect(self) -> list[Any]:
+        """Return the values; a source that fails, as without its database, is left out."""
+        family, found = self._family(), dict[tuple[str, ...], float]()
+        for reference, read in list(self.sources):
+            if (holder := reference()) is not None:
+                try:
+                    found.update(read(holder))
+                except Exception as error:  # a scrape must show the other metrics
+                    LOG.debug("%s cannot be read: %s", self._reading.name, error)
+        for labels, value in found.items():
+            family.add_metric(labels, value)
+        return [family]
+
+    def _family(self) -> Any:
+        name = f"{PREFIX}_{self._reading.name}"
+        documentation, labels = self._reading.documentation, self._reading.labels
+        return prometheus_client.metrics_core.GaugeMetricFamily(name, documentation, labels=labels)
 
 
 @functools.cache
@@ -122,6 +181,7 @@ DECISIONS = Counter(
     "scheduler_decisions",
     "Requests decided, dry runs included, by outcome: placed, no_valid_host.",
     ("outcome",),
+    known=("placed", "no_valid_host"),
 )
 DECISION_SECONDS = Histogram(
     "scheduler_decision_seconds",
@@ -142,11 +202,13 @@ ZONES_MISSING = Counter(
     "zones_missing",
     "Child zones that were asked but did not answer, by outcome: late, failed.",
     ("outcome",),
+    known=("late", "failed"),
 )
 ALTERNATES_TRIED = Counter(
     "alternates_tried",
     "Alternates tried in place of a host, by reason: build_failed, claim_refused.",
     ("reason",),
+    known=("build_failed", "claim_refused"),
 )
 TAKEN_UP = Counter(
     "works_taken_up", "Tasks resumed after their lease expired, by table.", ("table",)
@@ -165,6 +227,7 @@ ALLOCATIONS_LOOKED_AT = Counter(
     "Allocations checked by self-healing, by verdict; released counts those of deleted "
     "servers that it released.",
     ("verdict",),
+    known=("tracked", "unknown", "deleted", "unplaced", "elsewhere", "released"),
 )
 AUDITED = Gauge(
     "audit_consumers",
@@ -183,22 +246,53 @@ RECONCILED = Counter(
     "Differences between actual and expected guests that an agent repaired, by action: "
     "destroy, delete, reportagain, settle, adopt.",
     ("what",),
+    known=("destroy", "delete", "reportagain", "settle", "adopt"),
 )
 POOL_WAITING = Gauge("pool_waiting", "Calls that wait for a worker of a pool, by pool.", ("pool",))
 NOTIFICATIONS_SENT = Counter(
-    "notifications_sent", "Notifications sent, by way: bus, feed.", ("way",)
+    "notifications_sent", "Notifications sent, by way: bus, feed.", ("way",), known=("bus", "feed")
 )
 NOTIFICATIONS_DROPPED = Counter(
-    "notifications_dropped", "Notifications lost, by reason: queue_full, not_sent.", ("reason",)
+    "notifications_dropped",
+    "Notifications lost, by reason: queue_full, not_sent.",
+    ("reason",),
+    known=("queue_full", "not_sent"),
 )
 FOLLOWERS = Gauge("event_followers", "Clients that follow the events of this API process.")
 FOLLOWERS_DROPPED = Counter(
     "event_followers_dropped", "Followers disconnected because they read too slowly."
 )
 
-ALL = tuple(
-    value for value in list(globals().values()) if isinstance(value, Counter | Histogram | Gauge)
+HOSTS = Reading(
+    "hosts",
+    "Hosts that this scheduler knows, by cell and state: up, disabled, down.",
+    ("cell", "state"),
 )
+CAPACITY = Reading(
+    "capacity",
+    "What all providers can give, reserved amounts and overcommitment counted, by resource class.",
+    ("resource_class",),
+)
+USED = Reading(
+    "used", "What is allocated of all providers, by resource class.", ("resource_class",)
+)
+SERVERS = Reading("servers", "Servers of a cell, by cell and state.", ("cell", "state"))
+
+ALL = tuple(
+    value
+    for value in list(globals().values())
+    if isinstance(value, Counter | Histogram | Gauge | Reading)
+)
+
+
+def expose_all() -> None:
+    """Expose each counter from now on, with 0, so that its first event is seen as a change."""
+    for metric in ALL:
+        if isinstance(metric, Counter):
+            for value in metric.known:
+                _labelled(metric, value)
+            if not metric.labels:
+                _ = metric.here
 
 
 def decision_ended(outcome: str, candidates: int, timings_ms: Mapping[str, float]) -> None:
@@ -261,6 +355,7 @@ def serve(conf: cfg.ConfigOpts, worker: int) -> HttpServer | None:
         return None
     from armillary.http.server import HttpServer
 
+    expose_all()
     host, port = str(conf.metrics.listen), conf.metrics.port + worker
     server = HttpServer(
         prometheus_client.make_wsgi_app(), host=host, port=port, threads=SCRAPES_MAX

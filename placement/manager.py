@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from oslo_config import cfg
 
+from armillary import service_metrics
 from armillary.context import RequestContext
 from armillary.db import Database
 from armillary.periodic import PeriodicTask
@@ -39,6 +40,8 @@ class PlacementManager:
         self._database = database
         self._stopping = threading.Event()
         self.engine = PlacementEngine(conf, database)
+        service_metrics.CAPACITY.watch(self.engine, lambda engine: _totals(engine, "capacity"))
+        service_metrics.USED.watch(self.engine, lambda engine: _totals(engine, "used"))
 
     def start(self) -> None:
         """Wait for the database; the provider table is loaded on first use.
@@ -182,3 +185,12 @@ class PlacementManager:
             return None
         post = self._top_bus.post
         return CellWriter(signer.scope, may_adopt=post is not None and not post.is_required)
+
+
+def _totals(engine: PlacementEngine, column: str) -> dict[tuple[str, ...], float]:
+    """Return the sum of a column over all providers, by resource class."""
+    with engine.table() as table:
+        return {
+            (name,): float(getattr(table.columns_of(name), column)[table.is_there].sum())
+            for name in table.resource_classes()
+        }

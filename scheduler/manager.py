@@ -1,14 +1,16 @@
 """The scheduler service: RPC endpoint and wiring."""
 
+import itertools
 import logging
 import random
 import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
+import numpy as np
 from oslo_config import cfg
 
-from armillary import exception
+from armillary import exception, service_metrics
 from armillary.context import RequestContext, admin_context
 from armillary.notifications import SILENT, Notifier
 from armillary.periodic import PeriodicTask
@@ -68,6 +70,7 @@ class SchedulerManager:
         self._bus = top_bus
         self._started = time.monotonic()
         self._host_store = HostStore(conf, clock=time.monotonic)
+        service_metrics.HOSTS.watch(self._host_store, _hosts_by_state)
         placement = PlacementAPI(
             top_bus,
             version_cap=ConfiguredCap.by_oldest(conf, "placement", oldest),
@@ -349,3 +352,17 @@ def _stuck(context: RequestContext, stuck: PluginTimedOut) -> exception.NoValidH
         choices_max=0,
     )
     return responses.no_valid_host(trace.failed(reason=str(stuck)))
+
+
+def _hosts_by_state(host_store: HostStore) -> dict[tuple[str, ...], float]:
+    """Return the number of hosts by cell and state."""
+    hosts = host_store.view_all()
+    names = hosts.facts.cell_names
+    states = np.where(~hosts.service_up, "down", np.where(hosts.service_disabled, "disabled", "up"))
+    found: dict[tuple[str, ...], float] = dict.fromkeys(
+        itertools.product(names.values(), ("up", "disabled", "down")), 0.0
+    )
+    for cell_uuid, state in zip(hosts.cell_uuid, states.tolist(), strict=True):
+        key = names.get(cell_uuid, cell_uuid), state
+        found[key] = found.get(key, 0.0) + 1
+    return found

@@ -6,7 +6,7 @@ import time
 
 from oslo_config import cfg
 
-from armillary import exception
+from armillary import exception, service_metrics
 from armillary.concurrency import WorkerPool
 from armillary.context import RequestContext, admin_context
 from armillary.db import Database
@@ -20,7 +20,7 @@ from conductor.cell_conductor.endpoints.super_conductor_endpoints import SuperCo
 from conductor.cell_conductor.hosts.host_updates import HostUpdates
 from conductor.cell_conductor.hosts.isolation_guard import IsolationGuard
 from conductor.cell_conductor.interface import CellConductorAPI, HostStatesAPI
-from conductor.common.cell_db import models, notify
+from conductor.common.cell_db import instances, models, notify
 from conductor.common.clock import Clock
 from objects.hosts.host_states import HostStateBatch
 from objects.instances.operation_arguments import CellOperation
@@ -96,7 +96,14 @@ class CellConductorManager(SuperConductorEndpoints, AgentEndpoints):
             on_version=self._versions.of_agents.forget,
         )  # fmt: skip
         self._nodes, self._services = self._hosts.nodes, self._hosts.services
+        service_metrics.SERVERS.watch(self, lambda manager: manager.servers_by_state())
         self._trust = TrustPush(cell_bus, CELL_TOPICS, period_seconds=conf.signing.push_seconds)
+
+    def servers_by_state(self) -> dict[tuple[str, ...], float]:
+        """Return the number of servers of the cell by state, for the metrics."""
+        with self._database.reader() as session:
+            counts = instances.count_by_state(session)
+        return {(self._conf.cell.uuid, state): float(count) for state, count in counts.items()}
 
     # Service interface
 

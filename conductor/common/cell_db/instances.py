@@ -376,3 +376,10 @@ def _comes_after(marker: InstanceMarker) -> sa.ColumnElement[bool]:
         models.Instance.created_at < created_at,
         sa.and_(models.Instance.created_at == created_at, models.Instance.uuid < marker.uuid),
     )
+
+
+def count_by_state(session: Session) -> dict[str, int]:
+    """Return how many instances that are not deleted are in each state."""
+    state = models.Instance.vm_state
+    rows = session.execute(sa.select(state, sa.func.count()).where(_IS_ALIVE).group_by(state))
+    return dict(row._tuple() for row in rows)

@@ -13,6 +13,7 @@ from pathlib import Path
 import prometheus_client
 import pytest
 from oslo_config import cfg
+from prometheus_client import REGISTRY
 
 from armillary import service_metrics
 from armillary.conf.scheduling import metrics as metrics_options
@@ -116,3 +117,35 @@ def test_metrics_are_shown_beside_500_slow_clients(metrics_port: int) -> None:
     """A client that reaches the port cannot blind the monitoring."""
     with SlowClients(("127.0.0.1", metrics_port), b"GET /metrics HTTP/1.1\r\n", b"X"):
         test_each_worker_has_a_port(metrics_port)
+
+
+class Fleet:
+    """Something whose size is read at each scrape."""
+
+    sizes: dict[tuple[str, ...], float] = {("cell1", "up"): 3.0}  # noqa: RUF012
+
+    def read(self) -> dict[tuple[str, ...], float]:
+        return dict(self.sizes)
+
+
+def test_a_reading_is_shown_while_its_source_lives_and_answers() -> None:
+    """A source that fails hides no other metric."""
+    labels = {"cell": "cell1", "state": "up"}
+    broken, fleet = Fleet(), Fleet()
+    service_metrics.HOSTS.watch(broken, lambda each: each.missing)  # type: ignore[attr-defined]
+    service_metrics.HOSTS.watch(fleet, Fleet.read)
+    assert REGISTRY.get_sample_value("armillary_hosts", labels) == 3.0
+    del fleet
+    assert REGISTRY.get_sample_value("armillary_hosts", labels) is None
+    assert broken
+
+
+def test_counters_exist_from_the_start() -> None:
+    """With 0 for the values of labels that are known."""
+    service_metrics.expose_all()
+    for name, labels in (
+        ("zones_asked", {}),
+        ("zones_missing", {"outcome": "late"}),
+        ("notifications_dropped", {"reason": "queue_full"}),
+    ):
+        assert REGISTRY.get_sample_value(f"armillary_{name}_total", labels) is not None
