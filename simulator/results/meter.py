@@ -83,7 +83,8 @@ class Meter:
             "failed": float(tally.failed),
             "running": float(tally.running),
             "lost": float(tally.lost),
-            "empty_hosts": float(np.count_nonzero(book.instances == 0)),
+            "empty_hosts": float(np.count_nonzero((book.instances == 0) & book.is_up)),
+            "down_hosts": float(np.count_nonzero(~book.is_up)),
             "load variation": variation(load),
             "load gini": gini(load),
             **{
@@ -93,9 +94,10 @@ class Meter:
         }
 
     def _load(self) -> Amounts:
-        """Return the load of each host: the usage of its fullest resource."""
-        capacity = self._book.capacity[:, self._load_columns]
-        used = self._book.used[:, self._load_columns]
+        """Return the load of each host that is up: the usage of its fullest resource."""
+        is_up = self._book.is_up
+        capacity = self._book.capacity[is_up][:, self._load_columns]
+        used = self._book.used[is_up][:, self._load_columns]
         shares = np.divide(used, capacity, out=np.zeros_like(used), where=capacity > 0)
         load: Amounts = shares.max(axis=1, initial=0.0)
         return load
@@ -119,7 +121,7 @@ def fragmentation(free: Amounts, needed: Amounts) -> float:
 
 def variation(load: Amounts) -> float:
     """Return the coefficient of variation: 0 when all hosts are equally full."""
-    mean = load.mean()
+    mean = load.mean() if len(load) else 0.0
     return float(load.std() / mean) if mean else 0.0
 
 

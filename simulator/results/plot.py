@@ -52,7 +52,7 @@ _PANELS: tuple[tuple[str, str, Callable[[str], bool]], ...] = (
         "fraction of the room lost; Gini coefficient of load",
         lambda name: name.startswith("fragmentation ") or name == "load gini",
     ),
-    ("Empty hosts", "hosts", lambda name: name == "empty_hosts"),
+    ("Empty and down hosts", "hosts", lambda name: name in ("empty_hosts", "down_hosts")),
 )
 
 

@@ -85,7 +85,9 @@ def test_samples_show_hosts_as_they_are(tmp_path: Path) -> None:
     meter.sample(0.0)
     book.set_down(book.hosts[1], is_down=True)
     meter.sample(1.0)
-    assert meter.series["empty_hosts"] == [1.0, 1.0]
+    assert meter.series["empty_hosts"] == [1.0, 0.0]
+    assert meter.series["down_hosts"] == [0.0, 1.0]
+    assert meter.series["load gini"] == [0.5, 0.0]
     assert meter.series["fragmentation half"] == [0.5, 0.0]
     assert meter.series["used VCPU"] == [0.25, 0.25]
     assert meter.summary()["fragmentation half"] == {"mean": 0.25, "end": 0.0}
