@@ -6,6 +6,8 @@ from collections.abc import Sequence
 PROGRAM = "armillary"
 UP = "up"
 DEMO = "demo"
+COMPLETE = "__complete"
+"""What completion scripts of shells ask for."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -19,6 +21,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _up(arguments[1:])
     if arguments[:1] == [DEMO]:
         return _demo(arguments[1:])
+    if arguments[:1] == [COMPLETE]:
+        from programs.commands import completion
+
+        return completion.main(arguments[1:])
     from programs.commands.app import ClientApp
 
     return ClientApp().run(arguments or ["help"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import ipaddress
 import logging
 import ssl
@@ -105,12 +106,24 @@ class NotAnArmillaryApi(exception.ArmillaryError):
     template = "The service at %(url)s is not an Armillary API: %(reason)s"
 
 
+@dataclasses.dataclass(frozen=True)
+class Target:
+    """An API: the prefix of its paths, and the headers with its version."""
+
+    prefix: str
+    headers: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+
+COMPUTE = Target(VERSION_PATH, VERSION_HEADERS)
+
+
 class ApiClient:
     """Client of one API with one token. Not thread-safe.
 
-    Paths are given as segments below ``/v2.1``. ``cacert`` is a PEM file with the authorities
-    trusted for the API's certificate; default: those of the system. Raises the errors of this
-    module, and ``exception.Invalid`` for an invalid address or a ``cacert`` without authorities.
+    Paths are given as segments below the prefix of ``target``. ``cacert`` is a PEM file with the
+    authorities trusted for the API's certificate; default: those of the system. Raises the errors
+    of this module, and ``exception.Invalid`` for an invalid address or a ``cacert`` without
+    authorities.
     """
 
     def __init__(
@@ -121,14 +134,16 @@ class ApiClient:
         *,
         cacert: str | None = None,
         backoff: Backoff = POST_BACKOFF,
+        target: Target = COMPUTE,
     ) -> None:
         import requests
 
+        self._prefix = (target.prefix,) if target.prefix else ()
         self.url = _checked_url(url)
         self._timeout_seconds = timeout_seconds
         self._backoff = backoff
         self._session = requests.Session()
-        self._session.headers.update({"Accept": "application/json", **VERSION_HEADERS})
+        self._session.headers.update({"Accept": "application/json", **target.headers})
         if token:
             self._session.headers[TOKEN_HEADER] = _checked_token(token)
         if _is_this_machine(self.url):
@@ -198,7 +213,7 @@ class ApiClient:
                 for line in response.iter_lines():
                     yield line.decode("utf-8", "replace")
             except RequestException as error:
-                route = "/".join([VERSION_PATH, *path])
+                route = "/".join([*self._prefix, *path])
                 reason = "the connection broke"
                 raise ApiTimeout(url=self.url, method="GET", path=route, reason=reason) from error
 
@@ -230,7 +245,7 @@ class ApiClient:
         from requests import exceptions
 
         timeout_seconds = self._timeout_seconds if silence is None else silence
-        route = "/".join([VERSION_PATH, *(_segment(part) for part in path)])
+        route = "/".join([*self._prefix, *(_segment(part) for part in path)])
         try:
             response = self._session.request(
                 method,
@@ -300,6 +315,8 @@ def _reason(response: requests.Response) -> str:
     for value in (_parsed(response) or {}).values():
         if isinstance(value, dict) and isinstance(value.get("message"), str):
             return str(value["message"])
+        if isinstance(value, list) and value and isinstance(value[0], dict):  # as placement's
+            return str(value[0].get("detail", response.reason))
     return str(response.reason or "No reason was given.")
 
 

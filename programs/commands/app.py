@@ -15,10 +15,11 @@ from programs.application import EXIT_FAILED, EXIT_USAGE, Application
 from programs.commands import COMMANDS, arguments
 from programs.commands.openstack_words import ALIASES
 from programs.commands.wait import WaitTimeout
-from programs.http_client import DEFAULT_TIMEOUT_SECONDS, DEFAULT_URL, ApiClient
+from programs.http_client import COMPUTE, DEFAULT_TIMEOUT_SECONDS, DEFAULT_URL, ApiClient, Target
 
 URL_VARIABLE = "ARMILLARY_API_URL"
 CACERT_VARIABLE = "ARMILLARY_CACERT"
+PLACEMENT_VARIABLE = "ARMILLARY_PLACEMENT_URL"
 TOKEN_VARIABLE = "ARMILLARY_TOKEN"  # noqa: S105 - the name of the variable
 
 NOT_FOUND = 3
@@ -64,9 +65,19 @@ class ClientApp(Application):
     @cached_property
     def api(self) -> ApiClient:
         """Client of the API that the options select."""
+        return self.client(COMPUTE)
+
+    def client(self, target: Target, url: str | None = None) -> ApiClient:
+        """Return a client of an API at the address of the Compute API, or another."""
         options = self.options
         token = options.token or own_token.find(options.api_url, self._environment)
-        return ApiClient(options.api_url, token, options.http_timeout, cacert=options.cacert)
+        return ApiClient(
+            url or options.api_url,
+            token,
+            options.http_timeout,
+            cacert=options.cacert,
+            target=target,
+        )
 
     def exit_code_of(self, error: BaseException) -> int:
         return exit_code_of(error)
@@ -80,6 +91,12 @@ class ClientApp(Application):
             metavar="URL",
             default=self._environment.get(URL_VARIABLE) or DEFAULT_URL,
             help=f"address of the API; default: {URL_VARIABLE}, else {DEFAULT_URL}",
+        )
+        parser.add_argument(
+            "--placement-url",
+            metavar="URL",
+            default=self._environment.get(PLACEMENT_VARIABLE),
+            help=f"address of placement; default: {PLACEMENT_VARIABLE}, else as the API says",
         )
         parser.add_argument(
             "--token",
@@ -130,6 +147,10 @@ class ClientApp(Application):
 
     def clean_up(self, cmd: Command, result: int, err: BaseException | None) -> None:
         super().clean_up(cmd, result, err)
+        if isinstance(err, KeyboardInterrupt) and getattr(cmd, "waits", False):
+            self.stderr.write(
+                "\nInterrupted. What was requested goes on; to see it: armillary server list\n"
+            )
         if "api" in vars(self):
             self.api.close()
 

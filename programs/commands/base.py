@@ -59,6 +59,9 @@ def _values(columns: Columns, item: Document) -> tuple[Any, ...]:
 class _ApiCommandBase(WithOptions):
     """A command that calls the API."""
 
+    waits = False
+    """Whether it waits for work that goes on without it."""
+
     @property
     def application(self) -> ClientApp:
         return cast("ClientApp", self.app)
@@ -89,6 +92,7 @@ class _ApiCommandBase(WithOptions):
         self, title: str, total: int, *, is_shown: bool = True
     ) -> AbstractContextManager[Show]:
         """Return a context that shows progress on standard error, unless with ``--quiet``."""
+        self.waits = is_shown
         is_quiet = not is_shown or self.application.options.verbose_level == 0
         return progress(self.application.stderr, title, total, quiet=is_quiet)
 

@@ -6,10 +6,9 @@ Both start before other commands are loaded; see ``programs.client``.
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from pathlib import Path
 
-from cliff.command import Command
-
 from armillary import exception
 from programs import own_token
+from programs.application import WithOptions
 
 DEMO = """
 Start a control plane in a temporary directory, build real workloads on this machine and simulated
@@ -75,7 +74,7 @@ def demo_parser() -> ArgumentParser:
     return parser
 
 
-class Up(Command):
+class Up(WithOptions):
     """Run a whole control plane in one process, until Ctrl-C."""
 
     def get_parser(self, prog_name: str) -> ArgumentParser:
@@ -85,7 +84,7 @@ class Up(Command):
         raise _not_first("up")
 
 
-class Demo(Command):
+class Demo(WithOptions):
     """Build workloads on a temporary control plane, and show where each is placed."""
 
     def get_parser(self, prog_name: str) -> ArgumentParser:

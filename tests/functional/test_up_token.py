@@ -44,11 +44,11 @@ def url(state_dir: Path) -> Iterator[str]:
     assert not list((own_token.user_directory() / own_token.ADDRESSES_DIRECTORY).iterdir())
 
 
-def run(url: str, environment: dict[str, str]) -> tuple[int, str]:
-    """Return exit code and output of ``armillary server list`` in another shell."""
+def run(url: str, environment: dict[str, str], *words: str) -> tuple[int, str]:
+    """Return exit code and output of a command in another shell."""
     out = io.StringIO()
     app = ClientApp(out, out, {URL_VARIABLE: url, **environment})
-    return app.run(["server", "list"]), out.getvalue()
+    return app.run([*words] or ["server", "list"]), out.getvalue()
 
 
 def test_only_the_user_who_started_it_is_served(url: str, state_dir: Path, tmp_path: Path) -> None:
@@ -72,6 +72,8 @@ def test_only_the_user_who_started_it_is_served(url: str, state_dir: Path, tmp_p
     assert [path for path in found if path.stat().st_mode & 0o077] == []
     assert f"export {URL_VARIABLE}={url}\n" in (state_dir / LOG_FILE).read_text()
     assert run(url, dict(os.environ))[0] == 0
+    code, said = run(url, dict(os.environ), "resource", "provider", "list")
+    assert (code, "sim-1" in said) == (0, True)  # at the address that the catalogue has
     code, said = run(url, {"XDG_STATE_HOME": str(tmp_path / "another-user")})
     assert code == 1
     assert "401" in said

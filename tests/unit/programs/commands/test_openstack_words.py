@@ -39,7 +39,38 @@ hypervisor list --matching host --long
 hypervisor show host1
 hypervisor stats show
 limits show
+allocation candidate list --resource VCPU=1 --resource MEMORY_MB=512 --required CUSTOM_A --limit 5
+completion bash
 migration list
+resource class create CUSTOM_GOLD
+resource class delete CUSTOM_GOLD
+resource class list
+resource class set CUSTOM_GOLD
+resource class show VCPU
+resource provider aggregate list p
+resource provider aggregate set p 7a16f6c5-c511-4e7b-91ab-0b7a9960c74d --generation 3
+resource provider allocation delete 7a16f6c5-c511-4e7b-91ab-0b7a9960c74d
+resource provider allocation set c --allocation rp=p,VCPU=1,DISK_GB=2 --project-id p --user-id u
+resource provider allocation show 7a16f6c5-c511-4e7b-91ab-0b7a9960c74d
+resource provider create pool --parent-provider p --uuid 7a16f6c5-c511-4e7b-91ab-0b7a9960c74d
+resource provider delete p
+resource provider inventory delete p --resource-class VCPU
+resource provider inventory list p
+resource provider inventory set p --amend --resource VCPU=16 --resource VCPU:allocation_ratio=4.5
+resource provider inventory show p VCPU
+resource provider list --name p --resource VCPU=4 --required CUSTOM_A --forbidden CUSTOM_B
+resource provider list --in-tree 7a16f6c5-c511-4e7b-91ab-0b7a9960c74d --member-of x
+resource provider set p --name q --parent-provider r
+resource provider show p --allocations
+resource provider trait delete p
+resource provider trait list p
+resource provider trait set p --trait CUSTOM_A --trait CUSTOM_B
+resource provider usage show p
+resource usage show p1 --user-id u
+trait create CUSTOM_A
+trait delete CUSTOM_A
+trait list --name startswith:CUSTOM --associated
+trait show CUSTOM_A
 quota set p1 --instances 20 --cores 40 --ram 51200 --server-groups 5
 quota show p1
 server create --flavor small --image img --availability-zone nova:host1 --hint group=g --wait web

@@ -1,0 +1,85 @@
+"""Completion in shells."""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from programs.commands import completion
+from programs.commands.app import ClientApp
+from tests import builders
+from tests.unit.programs.conftest import Armillary, BuildingSuperConductor
+
+
+@pytest.fixture
+def app(url: str, conductor: BuildingSuperConductor) -> ClientApp:
+    """Return the program with an API that knows a server, a flavor and a host."""
+    conductor.servers.append(builders.an_instance("web-1", project_id="admin"))
+    conductor.flavors.append(builders.a_flavor("small"))
+    conductor.services.append(builders.a_service("host1"))
+    conductor.nodes.append(builders.a_compute_node("host1"))
+    return ClientApp(io.StringIO(), io.StringIO(), {"ARMILLARY_API_URL": url})
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("ser", {"server", "service"}),
+        ("server resize c", {"confirm"}),
+        ("server mi", {"migrate", "migration"}),
+        ("server show ", {"web-1"}),
+        ("server stop web-1 w", {"web-1"}),
+        ("server migrate --live web-1 --host ", {"host1"}),
+        ("server create --flavor s", {"small"}),
+        ("server migrate --li", {"--live", "--live-migration"}),
+        ("flavor show sm", {"small"}),
+        ("host show h", {"host1"}),
+        ("compute service set h", {"host1"}),
+        ("server list --status ERR", {"ERROR"}),
+        ("-q server show w", {"web-1"}),
+        ("--ap", {"--api-url"}),
+        ("nothing ", set()),
+        ("server show web-1 ", set()),
+    ],
+)
+def test_words_are_completed(line: str, found: set[str], app: ClientApp) -> None:
+    """Commands and options as they are declared, names as the API has them."""
+    assert set(completion.complete(line.split(" "), app)) == found
+
+
+def test_an_api_that_is_away_has_no_names() -> None:
+    """The shell gets no error."""
+    app = ClientApp(io.StringIO(), io.StringIO(), {"ARMILLARY_API_URL": "http://127.0.0.1:1"})
+    assert completion.complete(["server", "show", ""], app) == []
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_each_shell_has_its_script(shell: str, armillary: Armillary, tmp_path: Path) -> None:
+    """Which the shell takes, where it is installed."""
+    script = armillary("completion", shell).out
+    assert "armillary __complete" in script
+    if shutil.which(shell):
+        path = tmp_path / "script"
+        path.write_text(script)
+        subprocess.run([str(shutil.which(shell)), "-n", str(path)], check=True)
+
+
+def test_bash_completes_a_command(armillary: Armillary, tmp_path: Path) -> None:
+    """The script asks the program that is installed."""
+    program = tmp_path / "armillary"
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m programs.client "$@"\n')
+    program.chmod(0o755)
+    text = armillary("completion", "bash").out + (
+        "COMP_WORDS=(armillary server ev); COMP_CWORD=2; _armillary; echo ${COMPREPLY[@]}"
+    )
+    ended = subprocess.run(
+        ["bash", "-c", text], check=True, capture_output=True, text=True,
+        env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"},
+    )  # fmt: skip
+    assert ended.stdout.split() == ["evacuate", "event", "events"]
