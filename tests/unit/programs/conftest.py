@@ -112,7 +112,10 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[StandIn, 
     register(conf, api_conf, image_conf)
     folder = tmp_path_factory.mktemp("api")
     path = folder / "api.conf"
-    path.write_text(f"[oslo_policy]\npolicy_file = {folder}/policy.yaml\n[api]\nmax_limit = 3\n")
+    path.write_text(
+        f"[oslo_policy]\npolicy_file = {folder}/policy.yaml\n[api]\nmax_limit = 3\n"
+        f"[image]\nstore_path = {folder}/images\n"
+    )
     conf([f"--config-file={path}"], default_config_files=[], default_config_dirs=[])
     stand_in = StandIn()
     app = make_app(conf, conductor=cast("SuperConductorAPI", stand_in))
