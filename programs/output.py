@@ -21,6 +21,8 @@ from programs import text_table
 from programs.application import WithOptions
 
 TABLE = "table"
+LIST = "list-"
+"""Beginning of the last word of commands such as ``cell list-hosts``."""
 
 
 class Table(ListFormatter, SingleFormatter):
@@ -167,6 +169,9 @@ class ShowOne(WithOptions, show.ShowOne):
 
 def items_of(command: str) -> str:
     """Return what a command lists: ``server list`` lists servers, ``server events`` its events."""
+    words = command.split()
+    if words and words[-1].startswith(LIST):
+        return words[-1].removeprefix(LIST).replace("-", " ")
     noun = command.removesuffix(" list")
     if noun == command or noun.endswith("ss"):
         return f"{noun}es" if noun.endswith("ss") else noun

@@ -1,5 +1,6 @@
 """Tables as plain text: aligned columns that fit the terminal."""
 
+import re
 import shutil
 import textwrap
 import unicodedata
@@ -8,8 +9,11 @@ from collections.abc import Iterator, Sequence
 GAP = "  "
 COLUMN_WIDTH_MIN = 8
 """Columns are not narrowed below this."""
+UUID_WIDTH = 36
 NOTHING = "-"
 DEFAULT_SIZE = (80, 24)
+
+_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 def screen_width() -> int:
@@ -55,7 +59,8 @@ def _fitted(columns: Sequence[Sequence[Sequence[str]]], width: int | None) -> li
         for column in columns
     ]
     widths = list(natural)
-    for least in (words, [COLUMN_WIDTH_MIN] * len(words)):
+    broken = [UUID_WIDTH if _has_uuid(column) else COLUMN_WIDTH_MIN for column in columns]
+    for least in (words, broken):
         while excess > 0:
             room, widest = max(
                 (wide if wide > floor else 0, number)
@@ -66,6 +71,11 @@ def _fitted(columns: Sequence[Sequence[Sequence[str]]], width: int | None) -> li
             widths[widest] -= 1
             excess -= 1
     return natural if excess > 0 else widths
+
+
+def _has_uuid(column: Sequence[Sequence[str]]) -> bool:
+    """Return whether a column has a UUID, which could not be copied if it were broken."""
+    return any(_UUID.fullmatch(line) for cell in column for line in cell)
 
 
 def _wrapped(line: str, width: int) -> list[str]:

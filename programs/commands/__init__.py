@@ -70,6 +70,8 @@ _PLACES = {
     "group list": "group:ListGroups",
     "group show": "group:ShowGroup",
     "group delete": "group:DeleteGroups",
+    "usage list": "usage:ListUsage",
+    "usage show": "usage:ShowUsage",
     "quota show": "quota:ShowQuota",
     "quota set": "quota:SetQuota",
     "allocation list": "allocation:ListAllocations",

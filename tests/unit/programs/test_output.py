@@ -48,7 +48,11 @@ def test_an_empty_list_says_so(armillary: Armillary) -> None:
 
 @pytest.mark.parametrize(
     ("command", "items"),
-    [("resource class list", "resource classes"), ("server events", "server events")],
+    [
+        ("resource class list", "resource classes"),
+        ("server events", "server events"),
+        ("cell list-hosts", "hosts"),
+    ],
 )
 def test_messages_name_what_is_listed(command: str, items: str) -> None:
     """Derived from the command's words."""

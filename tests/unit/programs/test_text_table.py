@@ -36,3 +36,11 @@ def test_wide_characters_take_two_columns() -> None:
     """Those that combine take none."""
     rows = [["\u4e2d\u6587", "x"], ["e\u0301", "x"]]
     assert list(text_table.lines(rows, 80)) == ["\u4e2d\u6587  x", "e\u0301     x"]
+
+
+def test_a_uuid_is_never_broken() -> None:
+    """Other words are, where the table fits then."""
+    uuid = "7a16f6c5-c511-4e7b-91ab-0b7a9960c74d"
+    lines = list(text_table.lines([[uuid, "a" * 30, "b" * 30]], 80))
+    assert lines[0].startswith(f"{uuid}  aaa")
+    assert max(map(len, lines)) <= 80

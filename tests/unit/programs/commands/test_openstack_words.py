@@ -67,6 +67,8 @@ resource provider trait list p
 resource provider trait set p --trait CUSTOM_A --trait CUSTOM_B
 resource provider usage show p
 resource usage show p1 --user-id u
+usage list --start 2030-01-01 --end 2030-01-31
+usage show --project p1
 trait create CUSTOM_A
 trait delete CUSTOM_A
 trait list --name startswith:CUSTOM --associated
