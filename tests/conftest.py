@@ -13,6 +13,7 @@ pytest_plugins = [
     "tests.fixtures.authority",
     "tests.fixtures.brokers",
     "tests.fixtures.compiled_statements",
+    "tests.fixtures.mariadb_connections",
     "tests.fixtures.sampling",
     "tests.fixtures.databases",
     "tests.fixtures.cell",
