@@ -104,6 +104,7 @@ long: $(TEST) $(LIBVIRT) $(HARNESS) ## Run what `make test` leaves out for its l
 libvirt: $(TEST) $(LIBVIRT) ## Run virtual machines, by libvirt's test driver and under emulation
 	$(TIMED) tests/unit/compute_agent/virt/libvirt tests/integration/libvirt
 
+conformance: export ARMILLARY_EVERY_EFFECT := 1
 conformance: $(TEST) $(HARNESS) ## Run the Placement API's public test-suite against our REST API
 	ARMILLARY_CONFORMANCE=$(CONFORMANCE) $(TIMED) tests/conformance
 

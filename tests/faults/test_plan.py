@@ -8,11 +8,11 @@ from tests.faults.plan import Kind
 from tests.faults.run import Run
 from tests.faults.stores import why_missing
 from tests.faults.world import SMALL, world
+from tests.fixtures.sampling import TAKES_ALL
 from tests.fixtures.services import leave_out
 
 SEED = 1
-FAULTS = 5
-OPERATIONS = 40
+FAULTS, OPERATIONS = (5, 40) if TAKES_ALL else (4, 24)
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ import pytest
 
 from tests.fixtures import sampling
 
-EVERY = 1 if sampling.TAKES_ALL else 50
+EVERY = 1 if sampling.TAKES_ALL else 100
 SEEDS = list(sampling.sample(range(1, 201), EVERY, "simulation"))
 """Others with each commit; `make simulation` tells all of these stories."""
 ROOT = Path(__file__).parents[2]

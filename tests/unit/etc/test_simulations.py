@@ -37,11 +37,11 @@ def test_the_beginning_of_a_small_tree_runs(path: Path) -> None:
     """With one host of each kind in a zone, and fewer zones."""
     scenario = dataclasses.replace(
         (read := read_scenario(path)),
-        duration_seconds=100.0,
+        duration_seconds=30.0,
         shapes=[dataclasses.replace(shape, names=shape.names[:1]) for shape in read.shapes],
     )
     assert scenario.tree is not None
-    tree = dataclasses.replace(scenario.tree, widths=(3, 3), compares_with_flat=True)
+    tree = dataclasses.replace(scenario.tree, widths=(2, 2), compares_with_flat=True)
     (policy,) = read_policies([], [])
     outcome = simulate_zones(scenario, tree, policy, lambda done, counts: None)
     assert outcome.counts["accepted"] > 0

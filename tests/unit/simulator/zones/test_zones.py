@@ -16,7 +16,8 @@ from simulator.zones.tree import hosts_total, root_of
 from tests.fixtures.simulations import a_scenario, a_stream, some_hosts, write_policy
 from tests.unit.programs.commands.test_simulate import simulate
 
-TREE: dict[str, Any] = {"widths": [2, 2], "compare_with_flat": True}
+TREE: dict[str, Any] = {"widths": [2, 2]}
+COMPARED = {**TREE, "compare_with_flat": True}
 
 
 def run(folder: Path, *options: str, **changes: Any) -> ZonesOutcome:
@@ -59,7 +60,7 @@ def test_hosts_may_be_everywhere_or_in_some_zones(tmp_path: Path) -> None:
         ({"zones": TREE, "builds": {"failure_rate": 0.5}}, "builds"),
         ({"zones": TREE, "load": [a_stream(group={"policy": "affinity"})]}, "load"),
         ({"zones": {"widths": [100]}, "hosts": [some_hosts("n-{1..90000}")]}, "hosts"),
-        ({"zones": TREE, "hosts": [some_hosts("n-{1..90000}")]}, "hosts"),
+        ({"zones": COMPARED, "hosts": [some_hosts("n-{1..90000}")]}, "hosts"),
         ({"zones": {"widths": []}}, "zones.widths"),
     ],
     ids=["zones", "nowhere", "no-tree", "numa", "builds", "group", "hosts", "flat", "no-widths"],
@@ -77,7 +78,7 @@ def test_what_zones_cannot_have_is_refused(
 
 def test_a_tree_decides_as_one_scheduler_would(tmp_path: Path) -> None:
     """All regions are asked for each request; the best host of all gets it."""
-    outcome = run(tmp_path)
+    outcome = run(tmp_path, zones=COMPARED)
     assert outcome.counts["accepted"] == 20
     assert outcome.asked.zones_asked.to_plain()["mean"] == 6
     assert outcome.asked.messages.to_plain()["mean"] == 12
@@ -113,15 +114,17 @@ def test_what_no_zone_can_serve_costs_no_message(tmp_path: Path) -> None:
 def test_no_list_is_longer_than_it_may_be(tmp_path: Path) -> None:
     """N, or as many as there are instances (BZ-44, BZ-47)."""
     options = ["[zones]", "entries_max = 2"]
-    assert run(tmp_path, *options).entries_max == 2
-    assert run(tmp_path, *options, load=[a_stream(count=3)]).entries_max == 3
+    assert run(tmp_path, *options, duration_seconds=3).entries_max == 2
+    changes = {"load": [a_stream(count=3)], "duration_seconds": 3}
+    assert run(tmp_path, *options, **changes).entries_max == 3
 
 
 def test_a_full_host_is_passed_by(tmp_path: Path) -> None:
     """What is claimed counts: all hosts are filled, and no more than that is accepted."""
-    outcome = run(tmp_path, load=[a_stream(arrivals={"fixed": 10})])
-    assert outcome.counts["accepted"] == 16 * 8
-    assert outcome.counts["refused"] == 200 - 16 * 8
+    hosts = [some_hosts(vcpus=2)]
+    outcome = run(tmp_path, hosts=hosts, load=[a_stream(arrivals={"fixed": 2})])
+    assert outcome.counts["accepted"] == 16 * 2
+    assert outcome.counts["refused"] == 40 - 16 * 2
 
 
 def test_what_has_ended_makes_room(tmp_path: Path) -> None:
@@ -137,7 +140,7 @@ def test_what_has_ended_makes_room(tmp_path: Path) -> None:
 
 def test_the_report_tells_of_messages_and_the_flat_scheduler(tmp_path: Path) -> None:
     """And the file has all figures."""
-    scenario = a_scenario(tmp_path, zones=TREE)
+    scenario = a_scenario(tmp_path, zones=COMPARED)
     code, output, _said = simulate(scenario.file, "--json", tmp_path / "a.json")
     assert code == 0
     assert "7 zones in 3 levels, 4 of them with 16 hosts together" in output

@@ -23,8 +23,8 @@ from tests.fixtures.sampling import sample
 
 MOVES = ["resize", "resize-here", "confirm", "revert", "live", "evacuate", "unshelve"]
 IN_PLACE = ["stop", "rebuild", "shelve", "offload", "unshelve-here"]
-COMMANDS_EVERY = 3
-EFFECTS_EVERY = 4
+COMMANDS_EVERY = 6
+EFFECTS_EVERY = 8
 """A host goes down at one in so many commands, a delete comes before one in so many effects."""
 
 

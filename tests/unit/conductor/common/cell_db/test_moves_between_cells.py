@@ -21,9 +21,9 @@ from tests.fixtures.sampling import sample
 from tests.unit.conductor.common.cell_db.two_cells import MemberCell, TwoCells
 
 OPERATIONS = ["resize", "migrate"]
-EFFECTS_MAX = 300
-EVERY = 80
-MESSAGES_EVERY = STEPS_EVERY = 4
+EFFECTS_MAX = 500
+EVERY = 160
+MESSAGES_EVERY = STEPS_EVERY = 8
 """Of all effects, messages and steps of a story, which take minutes, a run looks at a sample."""
 STEPS_MAX = 60
 NEVER = float("inf")
