@@ -25,7 +25,8 @@ from oslo_config import cfg
 from armillary import exception
 from armillary.masking import mask_passwords
 from armillary.outage_log import OutageLog
-from rpc import broker_tls, declarations, memory_transport
+from rpc import declarations, memory_transport
+from rpc.broker import broker_tls
 
 LOG = logging.getLogger(__name__)
 

@@ -1,7 +1,7 @@
 """RabbitMQ driver with exclusive reply queues and reliable reports of undeliverable messages.
 
-``rpc.topics`` says what a topic has on the broker and who creates it. This driver implements it
-such that each process needs no further permissions.
+``rpc.broker.topics`` says what a topic has on the broker and who creates it. This driver implements
+it such that each process needs no further permissions.
 
 oslo.messaging's reply queues would be replicated and written to disk like those of calls, or
 transient and not exclusive, which newer releases of RabbitMQ refuse. But a reply concerns one
@@ -26,8 +26,9 @@ from kombu.entity import Exchange, Queue
 from oslo_config import cfg
 from oslo_messaging import MessageUndeliverable, TransportOptions, TransportURL
 
-from rpc import broker_tls, declarations, oslo_internals, polling, topics
-from rpc.queue_names import FanoutNames
+from rpc import declarations, oslo_internals, polling
+from rpc.broker import broker_tls, topics
+from rpc.broker.queue_names import FanoutNames
 from rpc.replies import VerifiesReplies
 
 LOG = logging.getLogger(__name__)

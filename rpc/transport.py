@@ -14,9 +14,10 @@ from oslo_messaging.transport import RPCTransport
 
 from armillary import exception
 from armillary.idempotency import Records
-from rpc import broker_tls, memory_transport, oslo_internals, polling, queue_types, rabbit
+from rpc import memory_transport, oslo_internals, polling, queue_types, rabbit
+from rpc.broker import broker_tls
+from rpc.broker.queue_names import claim_process_name
 from rpc.interface import Interface
-from rpc.queue_names import claim_process_name
 from rpc.replies import VerifiesReplies
 from rpc.serializer import ObjectSerializer
 from rpc.server import RpcServer

@@ -8,8 +8,8 @@ from typing import Any
 
 from armillary import exception
 from programs.application import WithOptions
-from rpc import broker_accounts
-from rpc.broker_accounts import (
+from rpc.broker import broker_accounts
+from rpc.broker.broker_accounts import (
     ACCOUNT_SCOPES,
     CELL,
     CELL_CONDUCTOR,

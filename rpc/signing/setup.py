@@ -8,7 +8,7 @@ from oslo_config import cfg
 
 from armillary import exception
 from armillary.audit import AuditTrail
-from rpc.queue_names import claim_process_name
+from rpc.broker.queue_names import claim_process_name
 from rpc.signing import keys
 from rpc.signing.keys import PublicKey
 from rpc.signing.message_signer import MessageSigner

@@ -187,7 +187,7 @@ def test_a_peer_of_an_older_release_is_answered(
     """Its queue has another name, and is bound to nothing but its name."""
     monkeypatch.setattr(bus.transport._driver, "_get_reply_queue_name", lambda: "reply_a:b:c")
     monkeypatch.setattr("rpc.declarations.make_exchange", lambda channel, exchange: None)
-    monkeypatch.setattr("rpc.topics.replies", lambda control_exchange: "")
+    monkeypatch.setattr("rpc.broker.topics.replies", lambda control_exchange: "")
     assert api.echo(admin_context(), 1) == 1
     assert _waiting(bus).reply_consumer.queue_name == "reply_a:b:c"
 

@@ -16,12 +16,12 @@ from armillary.context import admin_context
 from conductor.cell_conductor.interface import CellConductorAPI
 from objects.allocation import ClaimStatus
 from placement.interface import PlacementAPI
+from rpc.broker.topics import direct_exchange
 from rpc.queue_types import CONTROL_EXCHANGE
 from rpc.signing import enrolment, keys
 from rpc.signing.place import TOP
 from rpc.signing.push import CELL_TOPICS, TOP_TOPICS, TrustPush
 from rpc.signing.trust import AGENTS, SERVICES
-from rpc.topics import direct_exchange
 from rpc.transport import Bus
 from tests.builders import a_claim, a_provider, a_uuid
 from tests.fixtures.asking import wait_for

@@ -22,7 +22,7 @@ from armillary import exception
 from armillary.context import admin_context
 from conductor.super_conductor.zones.interface import ZoneAPI, ZoneSummariesAPI
 from objects.zones.zone_summary import ZoneSummary
-from rpc.broker_accounts import PARENT_ZONE, TOP
+from rpc.broker.broker_accounts import PARENT_ZONE, TOP
 from rpc.signing.place import zone_scope
 from rpc.transport import Bus
 from tests.fixtures.asking import wait_for

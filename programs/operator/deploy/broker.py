@@ -17,7 +17,7 @@ from armillary import exception
 from armillary.masking import mask_passwords
 from programs.operator.broker_commands import definitions
 from programs.operator.deploy.steps import Steps, run_program
-from rpc.broker_accounts import Permissions
+from rpc.broker.broker_accounts import Permissions
 
 RABBITMQCTL = "rabbitmqctl"
 _SECONDS_MAX = 30

@@ -36,7 +36,7 @@ from programs.operator.deploy.services import (
 )
 from programs.operator.deploy.signing import Signing
 from programs.operator.deploy.steps import StepFailed, Steps, reason_of, run_program
-from rpc import broker_accounts
+from rpc.broker import broker_accounts
 
 _UNREACHABLE = (exception.DatabaseUnavailable, SQLAlchemyError)
 _CREDENTIALS = "admin-openrc"

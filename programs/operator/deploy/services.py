@@ -8,8 +8,8 @@ from pathlib import Path
 
 from programs.operator.deploy.layout import Layout
 from programs.operator.deploy.record import Record
-from rpc import broker_accounts
-from rpc.broker_accounts import CELL, CELL_CONDUCTOR, COMPUTE, OPERATOR, TOP
+from rpc.broker import broker_accounts
+from rpc.broker.broker_accounts import CELL, CELL_CONDUCTOR, COMPUTE, OPERATOR, TOP
 
 Options = Mapping[str, Mapping[str, str]]
 """Section of a configuration file -> option -> value."""

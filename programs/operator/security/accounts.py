@@ -17,7 +17,7 @@ from programs.operator.security.inspected import (
     is_local,
     judged,
 )
-from rpc.broker_accounts import account_name
+from rpc.broker.broker_accounts import account_name
 
 GUEST = "guest"
 SUPERUSERS = frozenset({"postgres", "root", "admin", "sa", "mysql"})

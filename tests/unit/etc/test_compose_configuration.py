@@ -18,8 +18,8 @@ from armillary.http.open_access import require_authentication_or_loopback
 from armillary.identity.token_file import TokenFile
 from compute_agent.virt.loader import make_drivers
 from programs.operator.broker_commands import definitions
-from rpc import broker_accounts
-from rpc.broker_accounts import ACCOUNT_SCOPES, CELL, TOP
+from rpc.broker import broker_accounts
+from rpc.broker.broker_accounts import ACCOUNT_SCOPES, CELL, TOP
 
 COMPOSE = Path(__file__).parents[3] / "etc" / "compose"
 DEFINITIONS = COMPOSE / "rabbitmq-definitions.json"

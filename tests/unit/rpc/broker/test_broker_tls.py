@@ -11,7 +11,7 @@ import pytest
 from oslo_config import cfg
 
 from armillary import exception
-from rpc import broker_tls
+from rpc.broker import broker_tls
 from rpc.transport import Bus
 from tests.fixtures.authority import CertificateAuthority
 from tests.fixtures.configuration import messaging_conf

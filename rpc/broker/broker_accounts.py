@@ -1,8 +1,8 @@
 """RabbitMQ accounts: one per role, with the permissions it needs.
 
 The table lists what a role serves, calls and reads on each broker. Names of queues and exchanges,
-and thereby permissions, follow from it and from ``rpc.topics``. ``rpc.authority`` does the same for
-methods, which a broker cannot tell apart.
+and thereby permissions, follow from it and from ``rpc.broker.topics``. ``rpc.authority`` does the
+same for methods, which a broker cannot tell apart.
 """
 
 import dataclasses
@@ -10,7 +10,8 @@ import re
 from collections.abc import Iterable, Mapping
 
 from armillary import exception
-from rpc import event_feed, queue_types, topics
+from rpc import event_feed, queue_types
+from rpc.broker import topics
 
 TOP, CELL = "top", "cell"
 COMPUTE, CELL_CONDUCTOR = "compute", "cell-conductor"

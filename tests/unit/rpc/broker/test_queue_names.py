@@ -6,11 +6,11 @@ import subprocess
 import sys
 from types import SimpleNamespace
 
-from rpc.queue_names import FanoutNames, claim_process_name
+from rpc.broker.queue_names import FanoutNames, claim_process_name
 
 CLAIM = (
     "import sys, pathlib\n"
-    "from rpc.queue_names import claim_process_name\n"
+    "from rpc.broker.queue_names import claim_process_name\n"
     "print(claim_process_name('svc', pathlib.Path(sys.argv[1])), flush=True)\n"
     "sys.stdin.read()\n"
 )
@@ -63,7 +63,7 @@ def test_fanout_queues_have_different_names():
 
 NAMES = """
 from types import SimpleNamespace
-from rpc.queue_names import FanoutNames
+from rpc.broker.queue_names import FanoutNames
 
 options = SimpleNamespace(hostname="host", processname="svc-0")
 names = FanoutNames(SimpleNamespace(oslo_messaging_rabbit=options))

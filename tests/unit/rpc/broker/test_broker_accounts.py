@@ -7,8 +7,9 @@ import re
 import pytest
 
 from armillary import exception
-from rpc import broker_accounts, event_feed
-from rpc.broker_accounts import (
+from rpc import event_feed
+from rpc.broker import broker_accounts
+from rpc.broker.broker_accounts import (
     ACCOUNT_SCOPES,
     CELL,
     TABLE,

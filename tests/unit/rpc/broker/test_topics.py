@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rpc import topics
+from rpc.broker import topics
 
 
 @pytest.mark.parametrize(

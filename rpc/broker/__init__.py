@@ -1,0 +1,1 @@
+"""The broker as Armillary uses it: topics, queues, accounts of roles, TLS."""
