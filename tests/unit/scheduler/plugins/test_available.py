@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 
 from armillary import exception
+from objects.request_spec import RequestSpec
 from scheduler import filters
 from scheduler.filters import BaseHostFilter
 from scheduler.filters.all_hosts_filter import AllHostsFilter
+from scheduler.hosts.host_state import HostState
 from tests.fleets import scheduling_conf
 
 HERE = "tests.unit.scheduler.plugins.test_available"
@@ -19,6 +21,9 @@ HERE = "tests.unit.scheduler.plugins.test_available"
 
 class RackFilter(BaseHostFilter):
     """A third party's own."""
+
+    def host_passes(self, host_state: HostState, spec: RequestSpec) -> bool:
+        return True
 
 
 class _HiddenFilter(BaseHostFilter):
@@ -30,7 +35,7 @@ def our_filters() -> list[type[BaseHostFilter]]:
 
 
 def made_filters() -> list[type[BaseHostFilter]]:
-    class MadeFilter(BaseHostFilter):
+    class MadeFilter(RackFilter):
         """Not importable by a path."""
 
     return [MadeFilter]
@@ -87,7 +92,7 @@ def test_documented_settings_work_as_they_are_written(
     (tmp_path / "myfilter.py").write_text(
         "from scheduler import filters\n\n\n"
         "class MyFilter(filters.BaseHostFilter):\n"
-        "    pass\n\n\n"
+        "    def host_passes(self, host_state, spec):\n        return True\n\n\n"
         "def all_of_mine():\n"
         "    return [MyFilter]\n"
     )
