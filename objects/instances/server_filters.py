@@ -10,8 +10,9 @@ ALIVE, DELETED, ANY = "alive", "deleted", "any"
 
 @dataclass(frozen=True, slots=True)
 class ServerFilters:
-    """Conditions that listed servers meet. ``name`` is a part of the name, in any case.
+    """Conditions that listed servers meet.
 
+    ``name`` is a part of the name, or a simple regular expression, in any case of letters.
     ``flavor`` and ``image`` are ids. ``changed_since`` and ``changed_before`` are about the last
     change, at first the creation.
 

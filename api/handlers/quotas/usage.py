@@ -43,7 +43,7 @@ def index(call: Call) -> Answer:
     period = _period(call)
     servers, links = _servers(call, period, None)
     servers.sort(key=lambda server: server.project_id)
-    has_details = call.query.get("detailed") == "1"
+    has_details = call.query.get("detailed", "0").lower() in ("1", "true")
     usages = [
         _usage(period, project_id, list(of_project), has_details=has_details)
         for project_id, of_project in groupby(servers, key=lambda server: server.project_id)

@@ -15,6 +15,7 @@ from sqlalchemy.orm.attributes import set_committed_value
 from armillary import exception
 from armillary.context import RequestContext
 from armillary.db import Database
+from conductor.common import name_search
 from conductor.common.cell_db import actions, compute_nodes, faults, migrations, models, notify
 from conductor.common.cell_db.stored_object import StoredObject, stored_text
 from objects.instance import Instance
@@ -353,7 +354,7 @@ def _conditions(filters: ServerFilters) -> list[sa.ColumnElement[bool]]:
     )
     conditions = [column == value for column, value in equal if value is not None]
     if filters.name is not None:
-        conditions.append(row.name.icontains(filters.name, autoescape=True))
+        conditions.append(name_search.matches(row.name, filters.name))
     if filters.status in STATUS_TO_TASK_STATES:
         conditions.append(row.task_state.in_(STATUS_TO_TASK_STATES[filters.status]))
     elif filters.status is not None:

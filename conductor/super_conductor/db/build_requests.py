@@ -8,6 +8,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
+from conductor.common import name_search
 from conductor.common.cell_db.stored_object import stored_text
 from conductor.super_conductor.db import models
 from conductor.super_conductor.db.statements import delete, insert, insert_missing, update
@@ -188,7 +189,7 @@ def _conditions(filters: ServerFilters) -> list[sa.ColumnElement[bool]]:
     if filters.status not in (None, "BUILD") or filters.host or filters.existence == DELETED:
         conditions.append(sa.false())
     if filters.name:
-        conditions.append(row.name.icontains(filters.name, autoescape=True))
+        conditions.append(name_search.matches(row.name, filters.name))
     if filters.project_id:
         conditions.append(row.project_id == filters.project_id)
     if filters.reservation_id:
