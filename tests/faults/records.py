@@ -71,11 +71,15 @@ class Records:
         if agent in self._deployment.workloads:
             yield from self._workloads(agent)
             return
-        statement = "SELECT host, uuid, role, is_running FROM guests"
+        statement = "SELECT host, uuid, role, power_state FROM guests"
         for row in self._file(agent, "simulated-guests.sqlite", statement):
             is_here = row["role"] == Role.HERE
             yield Guest(
-                agent, row["host"], row["uuid"], bool(row["is_running"]) and is_here, not is_here
+                agent,
+                row["host"],
+                row["uuid"],
+                row["power_state"] == "running" and is_here,
+                not is_here,
             )
 
     def litter(self) -> list[str]:
