@@ -1,4 +1,4 @@
-"""A whole deployment in which each role has its own broker account; and what one is good for.
+"""A deployment, made by ``deploy single``, ``add-cell`` and ``add-host``, and its broker accounts.
 
 What a broker refuses is tried with an agent's account, and with a parent zone's.
 """
@@ -28,11 +28,10 @@ from rpc.transport import Bus
 from tests.fixtures.asking import wait_for
 from tests.fixtures.brokers import fresh_vhost
 from tests.fixtures.configuration import messaging_conf
-from tests.fixtures.deployment import two_cells
 from tests.fixtures.interfaces import part_of
 from tests.fixtures.ledger import assert_all_active, assert_nothing_is_lost, delete_everything
-from tests.fixtures.services import POSTGRESQL, RABBITMQ
-from tests.integration.accounts_deployment import AccountsDeployment
+from tests.fixtures.services import RABBITMQ
+from tests.integration.deployed_by_command import CommandDeployment, two_cells_by_command
 
 pytestmark = [pytest.mark.rabbitmq, pytest.mark.postgresql]
 
@@ -45,10 +44,9 @@ Attempt = Callable[[amqp.Channel], Any]
 
 
 @pytest.fixture(scope="module")
-def deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AccountsDeployment]:
+def deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CommandDeployment]:
     folder: Path = tmp_path_factory.mktemp("accounts")
-    with two_cells(folder, POSTGRESQL, kind=AccountsDeployment) as running:
-        assert isinstance(running, AccountsDeployment)
+    with two_cells_by_command(folder) as running:
         yield running
 
 
@@ -64,7 +62,7 @@ def connections() -> Iterator[Callable[[str], Connection]]:
 
 
 @pytest.fixture
-def thief(deployment: AccountsDeployment, connections: Callable[[str], Connection]) -> Connection:
+def thief(deployment: CommandDeployment, connections: Callable[[str], Connection]) -> Connection:
     """Return a connection by the account of an agent."""
     cell = deployment.cells[1]
     return connections(deployment.url_for(cell.transport_url, "compute", "cell", THIEF))
@@ -139,7 +137,7 @@ NOT_FOR_AN_AGENT = {
 }  # fmt: skip
 
 
-def test_everything_works_with_an_account_for_each_role(deployment: AccountsDeployment) -> None:
+def test_everything_works_with_an_account_for_each_role(deployment: CommandDeployment) -> None:
     """Builds, a move with messages in all directions, deletes: the broker refuses no service."""
     small = deployment.create_flavor("small", vcpus=1, ram=512, disk=2)
     uuids = [uuid for _ in range(5) for uuid in deployment.create_servers(small, 4)]
@@ -155,6 +153,13 @@ def test_everything_works_with_an_account_for_each_role(deployment: AccountsDepl
     assert [name for name, log in logs.items() if "ACCESS_REFUSED" in log] == []
 
 
+def test_a_second_run_of_the_command_changes_nothing(deployment: CommandDeployment) -> None:
+    """It says so, while all services run."""
+    code, printed = deployment.command.run("single", "--root", str(deployment.command.root))
+    assert code == 0
+    assert "Nothing to do" in printed
+
+
 @pytest.mark.parametrize("what", NOT_FOR_AN_AGENT)
 def test_an_agents_account_cannot(what: str, thief: Connection) -> None:
     """The broker itself refuses it, whatever the message says."""
@@ -167,7 +172,7 @@ def test_an_agents_events_are_not_among_those_that_people_follow(thief: Connecti
 
 
 def test_further_addresses_of_an_agents_message_lead_nowhere(
-    deployment: AccountsDeployment, thief: Connection, connections: Callable[[str], Connection]
+    deployment: CommandDeployment, thief: Connection, connections: Callable[[str], Connection]
 ) -> None:
     """Not every broker looks at them: at the door no other queue is bound."""
     deployment.kill(OTHER)
@@ -182,7 +187,7 @@ def test_further_addresses_of_an_agents_message_lead_nowhere(
 
 
 def test_no_other_account_reads_the_queue_of_answers_to_a_process(
-    deployment: AccountsDeployment, thief: Connection, connections: Callable[[str], Connection]
+    deployment: CommandDeployment, thief: Connection, connections: Callable[[str], Connection]
 ) -> None:
     """Not another agent, and not even another process by the same account."""
     account = f"{deployment.prefix}compute-{OTHER}"
@@ -193,7 +198,7 @@ def test_no_other_account_reads_the_queue_of_answers_to_a_process(
     assert refusal(connections(url), consume(name)) == RESOURCE_LOCKED
 
 
-def test_an_agents_account_is_none_on_the_top_broker(deployment: AccountsDeployment) -> None:
+def test_an_agents_account_is_none_on_the_top_broker(deployment: CommandDeployment) -> None:
     """It is not let in at all."""
     url = deployment.url_for(deployment.cells[1].transport_url, "compute", "cell", THIEF)
     vhost = deployment.top_url.rpartition("/")[2]
@@ -203,7 +208,7 @@ def test_an_agents_account_is_none_on_the_top_broker(deployment: AccountsDeploym
 
 
 def test_an_agent_waits_for_its_conductor_to_make_what_it_needs(
-    deployment: AccountsDeployment, tmp_path: Path
+    deployment: CommandDeployment, tmp_path: Path
 ) -> None:
     """On a broker that is still empty; then it serves, and is answered."""
     with ExitStack() as lent:
@@ -240,7 +245,7 @@ class _Parent:
 
 
 def test_a_parent_zones_account_asks_and_hears(
-    deployment: AccountsDeployment, tmp_path: Path
+    deployment: CommandDeployment, tmp_path: Path
 ) -> None:
     """On the child's broker, where the child's conductors serve it."""
     with ExitStack() as lent:
@@ -286,7 +291,7 @@ NOT_FOR_A_PARENT = {
 
 @pytest.mark.parametrize("what", NOT_FOR_A_PARENT)
 def test_a_parent_zones_account_cannot(
-    what: str, deployment: AccountsDeployment, connections: Callable[[str], Connection]
+    what: str, deployment: CommandDeployment, connections: Callable[[str], Connection]
 ) -> None:
     """It asks the zone, hears summaries, and gets its answers; nothing else."""
     parent = connections(deployment.url_for(deployment.top_url, "parent-zone", "top"))
@@ -294,7 +299,7 @@ def test_a_parent_zones_account_cannot(
 
 
 def test_the_monitors_account_reads_and_writes_nothing(
-    deployment: AccountsDeployment, connections: Callable[[str], Connection]
+    deployment: CommandDeployment, connections: Callable[[str], Connection]
 ) -> None:
     """What it sees of the broker it sees by its tag, through the management plug-in."""
     monitor = connections(deployment.url_for(deployment.top_url, "monitor", "top"))

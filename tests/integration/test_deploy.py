@@ -12,12 +12,12 @@ import yaml
 from tests.fixtures.services import MARIADB, POSTGRESQL
 from tests.integration.deployed_by_command import Command, command_for
 
-pytestmark = pytest.mark.rabbitmq
+pytestmark = [pytest.mark.rabbitmq, pytest.mark.long]  # test_broker_accounts.py has the short story
 
 NOWHERE = "http://127.0.0.1:9"
 SERVERS = [
     pytest.param(POSTGRESQL, marks=pytest.mark.postgresql, id="postgresql"),
-    pytest.param(MARIADB, marks=[pytest.mark.mariadb, pytest.mark.long], id="mariadb"),
+    pytest.param(MARIADB, marks=pytest.mark.mariadb, id="mariadb"),
 ]
 
 

@@ -6,17 +6,21 @@ import dataclasses
 import os
 import re
 import socket
+from abc import abstractmethod
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from pathlib import Path
 from typing import Any
 
-from armillary import exception
+from armillary import exception, private_files
 from armillary.identifiers import is_host_name
 from programs.application import WithOptions
-from programs.operator.deploy import processes, record
+from programs.operator.deploy import bundle, processes, record
+from programs.operator.deploy.bundle import Bundle
 from programs.operator.deploy.deployment import Deployment
 from programs.operator.deploy.layout import Layout
-from programs.operator.deploy.record import Record, Settings
+from programs.operator.deploy.record import HostRecord, Record, Settings
+from programs.operator.deploy.services import Service
+from programs.operator.deploy.steps import Steps
 
 DRIVERS = ("process", "libvirt", "simulated")
 NO_HOST = "none"
@@ -80,8 +84,8 @@ class _DeployCommand(WithOptions):
         return found
 
 
-class _WithServices(_DeployCommand):
-    """A command that changes broker and databases."""
+class _WritingCommand(_DeployCommand):
+    """A command that writes files and starts services."""
 
     def add_options(self, parser: ArgumentParser) -> None:
         super().add_options(parser)
@@ -91,6 +95,13 @@ class _WithServices(_DeployCommand):
         parser.add_argument(
             "--no-start", action="store_true", help="do not start services by systemd"
         )
+
+
+class _WithServices(_WritingCommand):
+    """A command that changes broker and databases."""
+
+    def add_options(self, parser: ArgumentParser) -> None:
+        super().add_options(parser)
         parser.add_argument(
             "--adopt", action="store_true",
             help="take over accounts that exist with other passwords",
@@ -163,6 +174,8 @@ class DeploySingle(_WithServices):
             "--driver", choices=DRIVERS, help="driver of this machine's agent; default: process"
         )
 
+        _add_node_option(parser, "nodes")
+
     def take_action(self, parsed_args: Namespace) -> None:
         layout = self.layout(parsed_args)
         wanted = record.load(layout.record) or Record(Settings(host=socket.gethostname()))
@@ -177,6 +190,13 @@ class DeploySingle(_WithServices):
                 f"or each in its own way:\n{made.how_to_start()}\n"
             )
         self.app.stdout.write(f"The administrator's credentials: . {made.credentials}\n")
+
+
+def _add_node_option(parser: ArgumentParser, dest: str) -> None:
+    parser.add_argument(
+        "--node", action="append", dest=dest, metavar="PATTERN",
+        help="further host that the agent may have, such as 'rack1-*'; may be repeated",
+    )  # fmt: skip
 
 
 def _refuse_new_prefix(found: Record, prefix: str | None) -> None:
@@ -205,34 +225,175 @@ def _directory(text: str) -> Path:
     return Path(text).resolve()
 
 
-class _ServicesOf(_DeployCommand):
+class _AddCommand(_WithServices):
+    """Common part of commands that add to a deployment: the file for another machine."""
+
+    def add_options(self, parser: ArgumentParser) -> None:
+        super().add_options(parser)
+        parser.add_argument(
+            "--broker", type=_address, metavar="HOST:PORT", dest="outside_broker",
+            help="address of RabbitMQ for other machines; remembered",
+        )  # fmt: skip
+
+    def existing(self, parsed_args: Namespace, layout: Layout) -> Record:
+        """Return the record of this machine's deployment. Raises Invalid if there is none."""
+        found = _record_of(layout)
+        _choose(found.settings, parsed_args)
+        return found
+
+    def write_bundle(self, made: Deployment, name: str, folder: Path) -> None:
+        """Write what another machine needs. Raises Conflict if its key is not here any more."""
+        path = folder / f"{name}.yaml"
+        service = made.elsewhere()[name]
+        key = made.signing.key_elsewhere(service)
+        if not key.exists() and not made.is_dry_run:
+            raise exception.Conflict(
+                reason=f"the key of {name} is not here any more. Revoke it (armillary-manage key "
+                f"revoke, with the list and the root key in {made.layout.keys}), then run this "
+                "command again for a new one"
+            )
+        if not made.is_dry_run:
+            kinds = ("services", "agents") if service.hears_agents else ("services",)
+            lists = {kind: made.signing.list_text(kind) for kind in kinds}
+            text = Bundle(service, made.signing.root_key(), key.read_text(), lists).text()
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            private_files.write(path, text)
+            self.app.stdout.write(
+                f"{path} has secrets: bring it to the other machine by a safe way, run there\n"
+                f"    armillary-manage deploy join {path.name}\nand delete it\n"
+            )
+
+
+class DeployAddHost(_AddCommand):
+    """Add agents on other machines: account and key of each, and the file for its machine."""
+
+    def add_options(self, parser: ArgumentParser) -> None:
+        super().add_options(parser)
+        parser.add_argument("hosts", nargs="+", metavar="host", type=_host, help="the agent's host")
+        parser.add_argument(
+            "--bundles", type=Path, default=Path(), metavar="DIR",
+            help="directory for HOST.yaml, the file for that machine; default: this one",
+        )  # fmt: skip
+        parser.add_argument("--cell", default=FIRST_CELL, help="its cell; default: %(default)s")
+        _add_node_option(parser, "agent_nodes")
+        parser.add_argument(
+            "--agent-driver", choices=DRIVERS, default=DRIVERS[0],
+            help="driver of the agent; default: %(default)s",
+        )  # fmt: skip
+
+    def take_action(self, parsed_args: Namespace) -> None:
+        layout = self.layout(parsed_args)
+        wanted = self.existing(parsed_args, layout)
+        if parsed_args.cell not in wanted.cells:
+            raise exception.CellNotFound(cell=parsed_args.cell)
+        if wanted.settings.host in parsed_args.hosts:
+            raise exception.Invalid(
+                reason=f"{wanted.settings.host} is this machine's own agent, of deploy single"
+            )
+        _require(wanted.settings.outside_broker, "RabbitMQ", "--broker")
+        agent = HostRecord(
+            parsed_args.cell, parsed_args.agent_nodes or [], parsed_args.agent_driver
+        )
+        wanted.hosts |= dict.fromkeys(parsed_args.hosts, agent)
+        made = self.deploy(parsed_args, layout, wanted)
+        for host in parsed_args.hosts:
+            self.write_bundle(made, host, parsed_args.bundles)
+
+
+class DeployAddCell(_AddCommand):
+    """Add a cell: its virtual host, its database and its conductor, here or on another machine."""
+
+    def add_options(self, parser: ArgumentParser) -> None:
+        super().add_options(parser)
+        parser.add_argument("cell", type=_cell, help="name of the cell")
+        parser.add_argument(
+            "--bundles", type=Path, metavar="DIR",
+            help="directory for CELL.yaml, the file for the machine of its conductor; default: "
+            "this machine runs it",
+        )  # fmt: skip
+        parser.add_argument(
+            "--database", type=_address, metavar="HOST:PORT", dest="outside_database",
+            help="address of the database server for other machines; remembered",
+        )  # fmt: skip
+
+    def take_action(self, parsed_args: Namespace) -> None:
+        layout = self.layout(parsed_args)
+        wanted = self.existing(parsed_args, layout)
+        is_here = parsed_args.bundles is None
+        if not is_here:
+            _require(wanted.settings.outside_broker, "RabbitMQ", "--broker")
+            _require(wanted.settings.outside_database, "the database server", "--database")
+        if wanted.add_cell(parsed_args.cell, is_here=is_here).is_here != is_here:
+            raise exception.Conflict(
+                reason=f"the conductor of {parsed_args.cell} runs "
+                f"{'on another machine' if is_here else 'on this machine'}"
+            )
+        made = self.deploy(parsed_args, layout, wanted)
+        if not is_here:
+            self.write_bundle(made, parsed_args.cell, parsed_args.bundles)
+
+
+class DeployJoin(_WritingCommand):
+    """Set this machine up for the service of a file that ``add-host`` or ``add-cell`` wrote."""
+
+    def add_options(self, parser: ArgumentParser) -> None:
+        super().add_options(parser)
+        parser.add_argument("bundle", type=Path, help="the file")
+
+    def take_action(self, parsed_args: Namespace) -> None:
+        layout, found = self.layout(parsed_args), bundle.load(parsed_args.bundle)
+        steps = Steps(self.app.stdout, parsed_args.dry_run)
+        bundle.join(
+            layout, steps, found,
+            overwrites=parsed_args.overwrite, starts=not parsed_args.no_start,
+        )  # fmt: skip
+        self.app.stdout.write(f"{steps.summary()}\n")
+
+
+class _ProcessCommand(_DeployCommand):
     """Common part of commands on the processes of this machine."""
 
-    def deployment(self, parsed_args: Namespace) -> Deployment:
-        """Return the deployment of this machine. Raises Invalid if there is none."""
+    def take_action(self, parsed_args: Namespace) -> None:
         layout = self.layout(parsed_args)
-        found = record.load(layout.record)
-        if found is None:
-            raise exception.Invalid(
-                reason=f"there is no {layout.record}; make a deployment with armillary-manage "
-                "deploy single, or give its --root"
-            )
         if layout.has_systemd:
             raise exception.Invalid(reason="systemd runs here; use systemctl")
-        return Deployment(layout, found, self.app.stdout, is_dry_run=parsed_args.dry_run)
+        services = bundle.joined(layout)
+        if not services or layout.record.exists():
+            made = Deployment(layout, _record_of(layout), self.app.stdout)
+            services = [*made.services.here(), *services]
+        self.act(layout, Steps(self.app.stdout, parsed_args.dry_run), services)
+
+    @abstractmethod
+    def act(self, layout: Layout, steps: Steps, services: list[Service]) -> None:
+        """Do it."""
 
 
-class DeployStart(_ServicesOf):
+class DeployStart(_ProcessCommand):
     """Start the services of this machine in the background, where systemd does not run."""
 
-    def take_action(self, parsed_args: Namespace) -> None:
-        made = self.deployment(parsed_args)
-        processes.start(made.layout, made.steps, made.services.here())
+    def act(self, layout: Layout, steps: Steps, services: list[Service]) -> None:
+        processes.start(layout, steps, services)
 
 
-class DeployStop(_ServicesOf):
+class DeployStop(_ProcessCommand):
     """Stop the services that ``deploy start`` started; workloads keep running."""
 
-    def take_action(self, parsed_args: Namespace) -> None:
-        made = self.deployment(parsed_args)
-        processes.stop(made.layout, made.steps, made.services.here())
+    def act(self, layout: Layout, steps: Steps, services: list[Service]) -> None:
+        processes.stop(layout, steps, services)
+
+
+def _record_of(layout: Layout) -> Record:
+    found = record.load(layout.record)
+    if found is None:
+        raise exception.Invalid(
+            reason=f"there is no {layout.record}; make a deployment with armillary-manage deploy "
+            "single, or give its --root"
+        )
+    return found
+
+
+def _require(address: str, what: str, option: str) -> None:
+    if not address:
+        raise exception.Invalid(
+            reason=f"the address of {what} for other machines is not known; give {option} HOST:PORT"
+        )

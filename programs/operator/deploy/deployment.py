@@ -58,10 +58,10 @@ class Deployment:
         self.steps = Steps(self.out, self.is_dry_run)
         self.files = Files(self.layout, self.steps, overwrites=self.overwrites)
         self.signing = Signing(self.layout, self.steps, self.files)
-        self._server = server_of(self.record.settings.database_admin, self.record.settings.database)
-        urls = {name: self._url(owner, name) for owner, names in self._owners() for name in names}
-        self._urls = urls
-        self.services = Services(self.record, self.layout, urls)
+        settings = self.record.settings
+        self._server = server_of(settings.database_admin, settings.database)
+        self._urls = self._database_urls(self._server)
+        self.services = Services(self.record, self.layout, self._urls)
 
     def apply(self) -> None:
         """Do all steps. Raises Conflict, Invalid, Unavailable and StepFailed."""
@@ -84,6 +84,23 @@ class Deployment:
         lines = [shlex.join(each.command(self.layout)) for each in self.services.here()]
         return "\n".join(lines)
 
+    def elsewhere(self) -> dict[str, Service]:
+        """Return the services on other machines, by host or by cell, as they are set up there."""
+        settings = self.record.settings
+        outside = dataclasses.replace(
+            self.record, settings=dataclasses.replace(settings, broker=settings.outside_broker)
+        )
+        server = server_of(settings.database_admin, settings.outside_database)
+        services = Services(outside, self.layout, self._database_urls(server))
+        found = {
+            cell: services.cell_conductor(cell)
+            for cell, each in self.record.cells.items()
+            if not each.is_here
+        }
+        for host, one in self.record.hosts.items():
+            found[host] = services.agent(host, one.cell, one.driver, tuple(one.patterns))
+        return found
+
     @property
     def credentials(self) -> Path:
         """File with the administrator's environment variables."""
@@ -97,6 +114,7 @@ class Deployment:
     def _make_directories(self, here: list[Service]) -> None:
         make_directories(self.layout, self.files, [*here, self.services.operator()])
         self.files.directory(self.layout.keys, 0o700)
+        self.files.directory(self.layout.keys / "elsewhere", 0o700)
         self.files.directory(self.layout.state / "identity", 0o700, of_service=True)
 
     def _save_record(self) -> None:
@@ -131,14 +149,20 @@ class Deployment:
         prefix = self.record.settings.prefix.replace("-", "_")
         return f"{prefix}armillary_{name}"
 
-    def _url(self, owner: str, name: str) -> str:
-        password = self.record.secret(f"database/{owner}")
-        return self._server.url(self._database_name(owner), password, self._database_name(name))
+    def _database_urls(self, server: DatabaseServer) -> dict[str, str]:
+        return {
+            name: server.url(
+                self._database_name(owner),
+                self.record.secret(f"database/{owner}"),
+                self._database_name(name),
+            )
+            for owner, names in self._owners()
+            for name in names
+        }
 
     def _make_databases(self) -> None:
-        server: DatabaseServer = self._server
         for owner, names in self._owners():
-            server.make(
+            self._server.make(
                 self.steps,
                 self._database_name(owner),
                 self.record.secret(f"database/{owner}"),
@@ -230,7 +254,10 @@ class Deployment:
         every = [*here, self.services.operator()]
         for service in every:
             self.signing.make_key(service)
-        self.signing.trust(every, [])
+        elsewhere = list(self.elsewhere().values())
+        for service in elsewhere:
+            self.signing.make_key_elsewhere(service)
+        self.signing.trust(every, elsewhere)
         self._write_credentials()
         return write_configuration(self.layout, self.files, every, root_key)
 

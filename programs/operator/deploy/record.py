@@ -30,9 +30,14 @@ class Settings:
     database_admin: str = "postgresql:///"
     api: str = "127.0.0.1:8774"
     placement: str = "127.0.0.1:8778"
+    outside_broker: str = ""
+    """Address of RabbitMQ for other machines."""
+    outside_database: str = ""
     host: str = ""
     """Name of this machine's agent; empty: none."""
     driver: str = "process"
+    nodes: list[str] = dataclasses.field(default_factory=list)
+    """Patterns of further hosts of this machine's agent."""
 
 
 @dataclasses.dataclass

@@ -21,7 +21,7 @@ _SIMULATED_SIZE = "vcpus=16:memory_mb=32768:disk_gb=500"
 _LISTENS_TO_AGENTS = frozenset({"conductor", "cell_conductor"})
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, eq=False)
 class Service:
     """A service, or the operator's program, as its files are written from."""
 
@@ -111,7 +111,9 @@ class Services:
         """Return the services of this machine, in the order of their start."""
         settings = self.record.settings
         cells = [name for name, cell in self.record.cells.items() if cell.is_here]
-        agents = [self.agent(settings.host, next(iter(self.record.cells)), settings.driver)]
+        first_cell = next(iter(self.record.cells))
+        nodes = tuple(settings.nodes)
+        agents = [self.agent(settings.host, first_cell, settings.driver, nodes)]
         return [
             self._placement(),
             self._conductor(),

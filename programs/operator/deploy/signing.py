@@ -12,7 +12,7 @@ from programs.operator.deploy.layout import Layout
 from programs.operator.deploy.services import Service
 from programs.operator.deploy.steps import Steps
 from rpc.signing import enrolment, keys, trust
-from rpc.signing.keys import PublicKey, SigningKey
+from rpc.signing.keys import PublicKey
 from rpc.signing.trust import AGENTS, SERVICES, Identity, TrustedKey
 
 
@@ -37,10 +37,28 @@ class Signing:
         """Make the key of a service of this machine."""
         self._make(service.key(self.layout), is_services=not service.is_roots)
 
-    def trust(self, services: Iterable[Service], elsewhere: Iterable[Identity]) -> None:
+    def key_elsewhere(self, service: Service) -> Path:
+        """Return where the key of another machine's service is until it may be deleted here."""
+        return self.layout.keys / "elsewhere" / f"{identity_name(service)}.key"
+
+    def make_key_elsewhere(self, service: Service) -> None:
+        """Make the key of another machine's service, unless the list has one of it."""
+        root = keys.load(self.root_file) if self.root_file.exists() else None
+        kind = trust.kind_of(service.role)
+        current = enrolment.read(self._file(kind), kind, root) if root else None
+        if current is None or identity_name(service) not in current.identities:
+            self._make(self.key_elsewhere(service), is_services=False)
+
+    def trust(self, services: Iterable[Service], elsewhere: Iterable[Service]) -> None:
         """Bring both lists up to date, and copy them to the services of this machine."""
         local = list(services)
-        wanted = [*filter(None, map(self._identity, local)), *elsewhere]
+        files = {each: each.key(self.layout) for each in local}
+        files |= {each: self.key_elsewhere(each) for each in elsewhere}
+        wanted = [
+            identity_of(each, keys.load(path).public)
+            for each, path in files.items()
+            if path.exists()
+        ]
         lacking = [each for each in local if not each.key(self.layout).exists()]
         for kind in (SERVICES, AGENTS):
             of_kind = [each for each in wanted if trust.kind_of(each.role) == kind]
@@ -65,12 +83,6 @@ class Signing:
 
         self.steps.do("create", f"key {path}", make, is_done=path.exists())
 
-    def _identity(self, service: Service) -> Identity | None:
-        path = service.key(self.layout)
-        if not path.exists():  # in a dry run
-            return None
-        return identity_of(service, keys.load(path).public)
-
     def _update(self, kind: str, wanted: list[Identity], *, lacks: bool) -> None:
         path = self._file(kind)
         root = keys.load(self.root_file) if self.root_file.exists() else None
@@ -93,16 +105,23 @@ class Signing:
         """Give a service the list unless it has it, or a newer one that was pushed to it."""
         if not self._file(kind).exists():  # in a dry run
             return
-        path, root = service.trust(self.layout, kind), keys.load(self.root_file)
-        if path.exists() and _serial(path, root) >= _serial(self._file(kind), root):
+        path, root = service.trust(self.layout, kind), keys.load(self.root_file).public
+        found = path.read_text(encoding="utf-8") if path.exists() else ""
+        if serial_of(found, root) >= serial_of(self.list_text(kind), root):
             return
         self.files.write_exactly(path, self.list_text(kind), 0o600, of_service=not service.is_roots)
 
 
 def identity_of(service: Service, key: PublicKey) -> Identity:
     """Return what the trust list says of a service."""
-    name = f"compute-{service.scope}" if service.is_agent else service.name
-    return Identity(name, service.role, service.scope, (TrustedKey(key),), service.hosts)
+    return Identity(
+        identity_name(service), service.role, service.scope, (TrustedKey(key),), service.hosts
+    )
+
+
+def identity_name(service: Service) -> str:
+    """Return the name of a service in the trust list."""
+    return f"compute-{service.scope}" if service.is_agent else service.name
 
 
 def _is_trusted(current: trust.TrustList, wanted: Identity) -> bool:
@@ -115,8 +134,9 @@ def _is_trusted(current: trust.TrustList, wanted: Identity) -> bool:
     return same and all(key.public.key_id in own for key in wanted.keys)
 
 
-def _serial(path: Path, root: SigningKey) -> int:
+def serial_of(document: str, root: PublicKey) -> int:
+    """Return the serial number of a list, -1 of one that this root key did not sign."""
     try:
-        return trust.opened(path.read_text(encoding="utf-8"), [root.public]).serial
-    except (exception.Invalid, OSError, UnicodeDecodeError):
+        return trust.opened(document, [root]).serial
+    except exception.Invalid:
         return -1

@@ -40,7 +40,8 @@ class Steps:
         """
         if is_done:
             self.unchanged += 1
-            self._report("unchanged", what)
+            if self.is_dry_run:
+                self._report("unchanged", what)
             return False
         self._report(f"would {verb}" if self.is_dry_run else verb, what)
         if not self.is_dry_run:
