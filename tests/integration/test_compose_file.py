@@ -75,6 +75,31 @@ def test_the_layout_is_that_of_the_integration_tests(document):
     ]  # fmt: skip
 
 
+def test_containers_keep_what_outlives_them_and_are_checked(document):
+    """Agents' journals, images, the broker's data; each service says whether it is well."""
+    volumes = {
+        name: {volume.partition(":")[2] for volume in service.get("volumes", [])}
+        for name, service in document["services"].items()
+    }
+    for name in document["services"]:
+        assert document["services"][name].get("healthcheck"), name
+        if "-agent-" in name or name == "api":
+            assert "/var/lib/armillary" in volumes[name]
+    assert "/var/lib/rabbitmq" in volumes["rabbitmq"]
+    for name in ("api", "placement", "placement-rest"):  # tokens of the one count at the other
+        assert "/var/lib/armillary/identity" in volumes[name]
+
+
+def test_the_image_is_made_of_everything_and_is_not_roots():
+    """The build copies the whole tree, as a list of packages is soon incomplete."""
+    lines = (COMPOSE / "Dockerfile").read_text().splitlines()
+    assert "COPY . /src" in lines
+    assert [line for line in lines if line.startswith("USER")] == ["USER armillary"]
+    ignored = (COMPOSE.parents[1] / ".dockerignore").read_text().splitlines()
+    packages = {path.parent.name for path in COMPOSE.parents[1].glob("*/__init__.py")}
+    assert not {*packages, "docs", "etc"} - {"tests"} & set(ignored)
+
+
 def test_an_agent_reaches_its_cell_only(document):
     """No agent is given a database or the top broker."""
     for number in (1, 2):
