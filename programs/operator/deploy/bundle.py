@@ -1,4 +1,4 @@
-"""What another machine needs to run one service of a deployment, as one private file."""
+"""Private files with all that another machine needs to run one service of a deployment."""
 
 from __future__ import annotations
 
