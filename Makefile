@@ -52,7 +52,7 @@ up: $(TEST) ## Keep a whole control plane running in one process, until Ctrl-C
 
 ##### Testing it
 
-.PHONY: test check wheel unit functional integration long libvirt conformance conformance-serve-cmd fuzz faults clients tempest mutants simulation bench bench-builds bench-placement bench-scheduling
+.PHONY: test check wheel deb unit functional integration long libvirt conformance conformance-serve-cmd fuzz faults clients tempest mutants simulation bench bench-builds bench-placement bench-scheduling
 test: $(TEST) $(LIBVIRT) $(HARNESS) ## Run all tests; the closing lines say what was left out for a missing service
 	@rm -rf $(VENV)/left-out $(GROUPS)
 	@$(MAKE) --no-print-directory -j 4 --output-sync=line \
@@ -81,6 +81,10 @@ check: format lint $(LIBVIRT) ## Before each commit, in 3 minutes: format, lint,
 
 wheel: $(TEST) ## Build the wheel, install it away from the tree, and run the demo from it
 	tools/check_wheel.sh $(VENV)
+
+deb: ## Build a Debian package, in dist, for the Debian release of this machine
+	@mkdir -p dist
+	tools/make_deb.sh dist
 
 unit: $(TEST) $(LIBVIRT) ## Run the unit tests
 	$(TIMED) -n $(WORKERS) tests/unit
