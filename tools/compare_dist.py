@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 INSTALLED = {"docs": "share/doc/armillary", "etc": "share/armillary"}
 """Folder of the tree -> where an installation has it."""
 
-NOT_INSTALLED = ("docs/news/", "etc/armillary/config-generator/")
+NOT_INSTALLED = ("docs/news/", "etc/armillary/config-generator/", "etc/debian/")
 DEVELOPERS = frozenset({"tests", "tools"})
 
 
