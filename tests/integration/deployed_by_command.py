@@ -17,8 +17,8 @@ import sqlalchemy as sa
 import yaml
 from sqlalchemy.engine import make_url
 
-from rpc import broker_accounts
-from rpc.broker_accounts import Access, Permissions
+from rpc.broker import broker_accounts
+from rpc.broker.broker_accounts import Access, Permissions
 from tests.fixtures import forked_servers
 from tests.fixtures.brokers import evaluate
 from tests.fixtures.databases import kill_connections
