@@ -285,7 +285,7 @@ ALL = tuple(
 )
 
 
-def expose_all() -> None:
+def _expose_all() -> None:
     """Expose each counter from now on, with 0, so that its first event is seen as a change."""
     for metric in ALL:
         if isinstance(metric, Counter):
@@ -355,7 +355,7 @@ def serve(conf: cfg.ConfigOpts, worker: int) -> HttpServer | None:
         return None
     from armillary.http.server import HttpServer
 
-    expose_all()
+    _expose_all()
     host, port = str(conf.metrics.listen), conf.metrics.port + worker
     server = HttpServer(
         prometheus_client.make_wsgi_app(), host=host, port=port, threads=SCRAPES_MAX

@@ -109,8 +109,10 @@ def test_links_begin_with_the_prefix_of_a_proxy(
 ) -> None:
     """Clients see the proxy's address, not ours."""
     conf.set_override("compute_link_prefix", "https://cloud.example.org/", group="api")
-    (version,) = make_api().get("/").json["versions"]
-    assert version["links"] == [{"rel": "self", "href": "https://cloud.example.org/v2.1/"}]
+    versions = make_api().get("/").json["versions"]
+    assert [version["links"] for version in versions] == [
+        [{"rel": "self", "href": f"https://cloud.example.org/{path}/"}] for path in ("v2", "v2.1")
+    ]
 
 
 def test_links_do_not_follow_the_header_of_a_client(make_api: Callable[[], Api]) -> None:
@@ -118,8 +120,9 @@ def test_links_do_not_follow_the_header_of_a_client(make_api: Callable[[], Api])
     for headers in ({"Host": "evil.example"}, {"X-Forwarded-Host": "evil.example"}):
         answer = make_api().send("GET", "/", headers=headers)
         assert "evil" not in answer.text
-        (version,) = answer.json["versions"]
-        assert version["links"][0]["href"] == "http://falconframework.org/v2.1/"
+        assert [version["links"][0]["href"] for version in answer.json["versions"]] == [
+            "http://falconframework.org/v2/", "http://falconframework.org/v2.1/",
+        ]  # fmt: skip
 
 
 def test_the_operators_policy_file_changes_who_administers(

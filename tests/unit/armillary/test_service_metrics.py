@@ -142,7 +142,7 @@ def test_a_reading_is_shown_while_its_source_lives_and_answers() -> None:
 
 def test_counters_exist_from_the_start() -> None:
     """With 0 for the values of labels that are known."""
-    service_metrics.expose_all()
+    service_metrics._expose_all()
     for name, labels in (
         ("zones_asked", {}),
         ("zones_missing", {"outcome": "late"}),
