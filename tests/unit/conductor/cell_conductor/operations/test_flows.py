@@ -27,7 +27,7 @@ UNCLAIMED = {("evacuate", "add_claim")}
 
 ALL = pytest.mark.parametrize("story", STORIES.values(), ids=STORIES)
 ALIKE = {
-    "backup-fails", "pause-fails", "reboot-paused", "snapshot-paused", "stop-fails",
+    "backup", "backup-fails", "pause-fails", "reboot-paused", "snapshot-paused", "stop-fails",
     "start-fails", "rebuild-fails", "resize-stopped", "resize-next-host",
     "resize-no-claim", "resize-detach-fails", "resize-only-here-fails", "migrate",
     "live-next-host", "live-no-describe", "evacuate-no-spawn", "evacuate-no-room", "shelve-fails",
