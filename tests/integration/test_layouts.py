@@ -12,7 +12,7 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy.engine import make_url
 
-from api.handlers.servers.server import request_of
+from api.handlers.servers.server_request import request_of
 from armillary.context import admin_context
 from conductor.super_conductor.interface import SuperConductorAPI
 from objects.instances.operation_arguments import OperationArguments

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from api.call import Call
-from api.handlers.servers import server
+from api.handlers.servers import server_request
 from api.policies.scheduling import dry_run as dry_run_policies
 from api.policies.scheduling import explanation as policies
 from api.schemas.scheduling import dry_run as schemas
@@ -31,9 +31,9 @@ def create(call: Call) -> Answer:
         found = call.conductor.dry_run(
             call.context, request, with_hosts=call.allows(policies.SHOW_HOSTS)
         )
-    except tuple(server.REFERENCES) as error:
+    except tuple(server_request.REFERENCES) as error:
         if SERVER in call.body:
-            raise server.unknown_reference(error, call.body) from error
+            raise server_request.unknown_reference(error, call.body) from error
         raise invalid(SPEC, call.body[SPEC], error.message) from error
     return Answer({"dry_run": dataclasses.asdict(found)})
 
@@ -44,9 +44,9 @@ def _request(call: Call) -> DryRunRequest:
     if (SERVER in body) == (SPEC in body):
         raise invalid("body", sorted(body), f"Either {SERVER} or {SPEC} is required")
     if SERVER in body:
-        server.authorize_targets(call, body[SERVER])
+        server_request.authorize_targets(call, body[SERVER])
         named = {**body, SERVER: {"name": _NAME, **body[SERVER]}}
-        return DryRunRequest(servers=server.request_of(named))
+        return DryRunRequest(servers=server_request.request_of(named))
     if set(body) != {SPEC}:
         raise invalid("body", sorted(body), f"With {SPEC}, put hints into its scheduler_hints")
     _check_depth(body[SPEC])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from api import times
 from api.call import Call
 from api.handlers.servers import server
-from api.handlers.servers.server import status_of
+from api.handlers.servers.server_view import status_of
 from api.policies.scheduling import explanation as policies
 from api.schemas.scheduling import explanation as schemas
 from armillary.http.call import Answer, Document

@@ -6,14 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from api.call import Call
-from api.handlers.servers.server import (
-    NO_SETTINGS,
-    admin_password,
-    change,
-    changed,
-    last_part,
-    settings_in,
-)
+from api.handlers.servers.server import change
+from api.handlers.servers.server_request import admin_password, last_part, settings_in
+from api.handlers.servers.server_view import NO_SETTINGS, changed
 from api.policies.servers import server_action as policies
 from armillary import exception
 from armillary.http.call import Answer, Document

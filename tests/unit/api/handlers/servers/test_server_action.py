@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from api.handlers.servers import server as server_handler
+from api.handlers.servers import server_view
 from api.schemas.servers import server as server_schemas
 from armillary import exception
 from objects.instance import Instance
@@ -331,7 +331,7 @@ def test_states_are_shown_as_one_word(
 
 def test_every_status_that_is_shown_is_promised() -> None:
     """No more and no fewer."""
-    shown = {*server_handler.STATUSES.values(), *server_handler.STATUSES_OF_TASKS.values()}
+    shown = {*server_view.STATUSES.values(), *server_view.STATUSES_OF_TASKS.values()}
     assert shown == set(server_schemas.STATUSES)
 
 

@@ -1,0 +1,183 @@
+"""Requests to create servers, in the super conductor's format."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import secrets
+import string
+from collections.abc import Mapping
+from typing import Any
+
+from api.call import Call
+from api.policies.servers import server as policies
+from armillary import exception
+from armillary.http.call import Document
+from armillary.http.validation import invalid
+from objects.extra_specs import host_query
+from objects.instances.new_servers import NewServers
+from objects.instances.server_settings import ServerSettings
+
+PASSWORD_LENGTH = 12
+PASSWORD_CHARACTERS = string.ascii_letters + string.digits
+# References in a build request, and the fields they may come from.
+REFERENCES: dict[type[exception.ArmillaryError], tuple[str, ...]] = {
+    exception.FlavorNotFound: ("server.flavorRef",),
+    exception.ImageNotFound: ("server.imageRef",),
+    exception.AvailabilityZoneNotFound: ("server.availability_zone",),
+    exception.HostNotFound: ("server.host", "server.availability_zone"),
+    exception.ComputeNodeNotFound: ("server.hypervisor_hostname", "server.availability_zone"),
+    exception.ServerGroupNotFound: ("os:scheduler_hints.group", "OS-SCH-HNT:scheduler_hints.group"),
+}
+SETTINGS = {
+    "description": "description",
+    "key_name": "key_name",
+    "user_data": "user_data",
+    "accessIPv4": "access_ip_v4",
+    "accessIPv6": "access_ip_v6",
+    "hostname": "hostname",
+    "OS-DCF:diskConfig": "disk_config",
+}
+"""Fields of bodies, and what they are in a server's settings."""
+
+
+def authorize_targets(call: Call, wanted: Mapping[str, Any]) -> None:
+    """Raise unless the caller may choose the host, if one was chosen."""
+    if ":" in wanted.get("availability_zone", ""):
+        call.authorize(policies.CREATE_FORCED_HOST)
+    if "host" in wanted or "hypervisor_hostname" in wanted:
+        call.authorize(policies.CREATE_REQUESTED_DESTINATION)
+
+
+def request_of(body: Mapping[str, Any]) -> NewServers:
+    """Return the request in the super conductor's format."""
+    wanted = body["server"]
+    min_count, max_count = _counts(wanted)
+    image = _image_of(wanted)
+    return NewServers(
+        name=wanted["name"],
+        flavor=last_part(wanted["flavorRef"]),
+        image=last_part(image) if image else None,
+        min_count=min_count,
+        max_count=max_count,
+        availability_zone=_zone(wanted.get("availability_zone")),
+        metadata=wanted.get("metadata", {}),
+        networks=_networks(wanted.get("networks")),
+        hints=_hints(body),
+        host=wanted.get("host"),
+        node=wanted.get("hypervisor_hostname"),
+        settings=_settings(wanted),
+    )
+
+
+def settings_in(wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings that a body has, addresses in their canonical form."""
+    found = {SETTINGS[name]: value for name, value in wanted.items() if name in SETTINGS}
+    for name in ("access_ip_v4", "access_ip_v6"):
+        if found.get(name):
+            found[name] = str(ipaddress.ip_address(found[name]))
+    return found
+
+
+def _settings(wanted: Mapping[str, Any]) -> ServerSettings | None:
+    given = settings_in(wanted)
+    if "tags" in wanted:
+        given["tags"] = list(dict.fromkeys(wanted["tags"]))
+    if "security_groups" in wanted:
+        given["security_groups"] = [group.get("name") for group in wanted["security_groups"]]
+    return ServerSettings.from_values(given) if given else None
+
+
+def _counts(wanted: Mapping[str, Any]) -> tuple[int, int]:
+    min_count = wanted.get("min_count", 1)
+    max_count = wanted.get("max_count", min_count)
+    if min_count > max_count:
+        rule = f"It is greater than max_count, which is {max_count}"
+        raise invalid("server.min_count", min_count, rule)
+    return min_count, max_count
+
+
+def _image_of(wanted: Mapping[str, Any]) -> str | None:
+    """Return the reference to the image, which may be given as the device to boot from."""
+    devices = wanted.get("block_device_mapping_v2") or [{}]
+    image: str | None = wanted.get("imageRef") or devices[0].get("uuid")
+    return image
+
+
+def last_part(reference: str) -> str:
+    """Return the id in a reference, which may be a URL."""
+    return reference.rstrip("/").rpartition("/")[2] if "://" in reference else reference
+
+
+def _zone(zone: str | None) -> str | None:
+    """Return the zone as given: ``zone``, ``zone:host`` or ``zone:host:node``."""
+    if zone is not None and (zone.count(":") > 2 or zone.strip(":") == ""):
+        raise invalid(
+            "server.availability_zone",
+            zone,
+            "It must have the form ZONE, ZONE:HOST or ZONE:HOST:NODE",
+        )
+    return zone
+
+
+def _networks(networks: str | list[Document] | None) -> list[dict[str, str | bool]]:
+    """Return the networks in the request; ``none`` and ``auto`` name none."""
+    if networks is None or isinstance(networks, str):
+        return []
+    return [
+        {"network": network["uuid"].lower(), "remote_managed": network.get("remote_managed", False)}
+        for network in networks
+    ]
+
+
+def _hints(body: Mapping[str, Any]) -> dict[str, list[str]]:
+    given = {**body.get("OS-SCH-HNT:scheduler_hints", {}), **body.get("os:scheduler_hints", {})}
+    _check_network(given)
+    return {
+        name: _query(value) if name == host_query.HINT else _listed(value)
+        for name, value in given.items()
+    }
+
+
+def _check_network(hints: Mapping[str, Any]) -> None:
+    """Reject a prefix length that is invalid for the address."""
+    address, size = hints.get("build_near_host_ip"), hints.get("cidr")
+    if address is None or size is None:
+        return
+    try:
+        ipaddress.ip_network(f"{address}{size}", strict=False)
+    except ValueError as error:
+        rule = f"No network of this size contains {address}"
+        raise invalid("os:scheduler_hints.cidr", size, rule) from error
+
+
+def _listed(value: str | list[str]) -> list[str]:
+    return [value] if isinstance(value, str) else list(value)
+
+
+def _query(value: str | list[Any]) -> list[str]:
+    """Return the host query as JSON text, which it may be already."""
+    text = value if isinstance(value, str) else json.dumps(value)
+    host_query.parse(text)
+    return [text]
+
+
+def unknown_reference(
+    error: exception.ArmillaryError, body: Mapping[str, Any]
+) -> exception.Invalid:
+    """Return an error that names the field: 404 is reserved for the object of the path."""
+    fields = next(fields for kind, fields in REFERENCES.items() if isinstance(error, kind))
+    field = next((field for field in fields if _at(body, field) is not None), fields[0])
+    return invalid(field, _at(body, field), error.message)
+
+
+def _at(body: Mapping[str, Any], field: str) -> Any:
+    """Return the value at a path such as ``server.host``, or None."""
+    parent, _, name = field.partition(".")
+    return body.get(parent, {}).get(name)
+
+
+def admin_password(wanted: Mapping[str, Any]) -> str:
+    """Return the password of the request, or a new one; neither reaches the workload."""
+    given: str | None = wanted.get("adminPass")
+    return given or "".join(secrets.choice(PASSWORD_CHARACTERS) for _ in range(PASSWORD_LENGTH))

@@ -1,0 +1,215 @@
+"""Servers as responses show them, in the Compute API's format."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from api import addresses, times
+from api.call import Call
+from api.policies.servers import server as policies
+from armillary.http.call import Document
+from objects.flavor import Flavor
+from objects.hosts.service import Service
+from objects.instance import Instance
+from objects.instances.server_settings import ServerSettings
+
+COLLECTION = "servers"
+
+STATUSES = {
+    "building": "BUILD",
+    "active": "ACTIVE",
+    "stopped": "SHUTOFF",
+    "resized": "VERIFY_RESIZE",
+    "shelved": "SHELVED",
+    "shelved_offloaded": "SHELVED_OFFLOADED",
+    "soft-delete": "SOFT_DELETED",
+    "paused": "PAUSED",
+    "suspended": "SUSPENDED",
+    "rescued": "RESCUE",
+    "error": "ERROR",
+    "deleted": "DELETED",
+}
+STATUSES_OF_TASKS = {
+    "rebooting": "REBOOT",
+    "rebooting_hard": "HARD_REBOOT",
+    "rebuilding": "REBUILD",
+    "resize_prep": "RESIZE",
+    "resize_migrating": "RESIZE",
+    "resize_finish": "RESIZE",
+    "resize_reverting": "REVERT_RESIZE",
+    "migrating": "MIGRATING",
+}
+"""Tasks that are shown as a status of their own."""
+POWER_STATES = {"running": 1, "paused": 3, "shutdown": 4, "suspended": 4}
+NO_POWER_STATE = 0
+PROGRESS = {"BUILD": 0, "ACTIVE": 0, "REBUILD": 0, "RESIZE": 0, "VERIFY_RESIZE": 0, "MIGRATING": 0}
+"""Progress by status, in percent: it is not measured, other statuses show none."""
+COMPUTE_BINARY = "armillary-compute"
+NO_SETTINGS = ServerSettings.from_values()
+FLAVOR_SHOWN_SINCE = (2, 47)
+"""Servers of earlier versions link to their flavor."""
+HOST_STATUS_SINCE = (2, 16)
+CHANGED_LIKE_SHOWN_SINCE = (2, 75)
+HOSTNAME = "OS-EXT-SRV-ATTR:hostname"
+HOSTNAME_CHARACTERS_MAX = 63
+HOSTNAME_SHOWN_SINCE = (2, 90)
+"""In earlier versions it is for administrators."""
+
+
+def status_of(server: Instance) -> str:
+    """Return the Compute API's status of a server."""
+    return STATUSES_OF_TASKS.get(server.task_state or "", STATUSES[server.vm_state])
+
+
+def changed(call: Call, server: Instance) -> Document:
+    """Return a server as answers to its change show it: addresses without more until 2.74."""
+    shown = views(call, [server])[0]
+    if call.version < CHANGED_LIKE_SHOWN_SINCE:
+        shown["addresses"] = addresses.brief(server)
+    return shown
+
+
+def brief(call: Call, server: Instance) -> Document:
+    """Return a server as lists without details show it."""
+    return {"id": server.uuid, "name": server.name, "links": call.links.of(COLLECTION, server.uuid)}
+
+
+def views(call: Call, servers: list[Instance]) -> list[Document]:
+    """Return servers with all fields; the route's schema drops those of other versions."""
+    shows_hosts = call.allows(policies.EXTENDED_ATTRIBUTES)
+    statuses = _host_statuses(call, servers) if shows_hosts else None
+    return [
+        _show(call, server) | (_location_fields(server, statuses) if shows_hosts else {})
+        for server in servers
+    ]
+
+
+def _show(call: Call, server: Instance) -> Document:
+    status = status_of(server)
+    settings = server.settings or NO_SETTINGS
+    return {
+        **brief(call, server),
+        "status": status,
+        "tenant_id": server.project_id,
+        "user_id": server.user_id,
+        "hostId": call.host_id(server.project_id, server.host),
+        "created": times.seconds(server.created_at),
+        "updated": times.seconds(server.updated_at or server.created_at),
+        "flavor": _flavor(call, server.flavor),
+        "image": _image(call, server),
+        "metadata": server.metadata,
+        "addresses": addresses.of(server),
+        "accessIPv4": settings.access_ip_v4 or "",
+        "accessIPv6": settings.access_ip_v6 or "",
+        "description": settings.description,
+        "tags": settings.tags,
+        "server_groups": [server.group_uuid] if server.group_uuid else [],
+        "OS-DCF:diskConfig": settings.disk_config,
+        "OS-EXT-AZ:availability_zone": server.availability_zone or "",
+        "OS-EXT-STS:vm_state": server.vm_state,
+        "OS-EXT-STS:task_state": server.task_state,
+        "OS-EXT-STS:power_state": POWER_STATES.get(server.power_state or "", NO_POWER_STATE),
+        "OS-SRV-USG:launched_at": times.microseconds(server.launched_at),
+        "OS-SRV-USG:terminated_at": times.microseconds(server.deleted_at),
+        "config_drive": "",
+        "key_name": settings.key_name,
+        "os-extended-volumes:volumes_attached": [],
+        "trusted_image_certificates": None,
+        **({HOSTNAME: hostname_of(server)} if call.version >= HOSTNAME_SHOWN_SINCE else {}),
+        "pinned_availability_zone": None,
+        "locked": server.locked,
+        "locked_reason": server.locked_reason,
+        "armillary:attempt": server.attempt,
+        "armillary:exit_code": server.exit_code,
+        **({"progress": PROGRESS[status]} if status in PROGRESS else {}),
+        **_fault(call, server),
+    }
+
+
+def _location_fields(server: Instance, statuses: Mapping[str, str] | None) -> Document:
+    return {
+        "OS-EXT-SRV-ATTR:host": server.host,
+        "OS-EXT-SRV-ATTR:hypervisor_hostname": server.node,
+        "OS-EXT-SRV-ATTR:instance_name": server.name,
+        "OS-EXT-SRV-ATTR:reservation_id": server.reservation_id,
+        "OS-EXT-SRV-ATTR:launch_index": server.launch_index,
+        HOSTNAME: hostname_of(server),
+        "OS-EXT-SRV-ATTR:root_device_name": None,
+        "OS-EXT-SRV-ATTR:kernel_id": "",
+        "OS-EXT-SRV-ATTR:ramdisk_id": "",
+        "OS-EXT-SRV-ATTR:user_data": (server.settings or NO_SETTINGS).user_data,
+        "armillary:zone": server.zone or "",
+        **_host_status_field(server, statuses),
+    }
+
+
+def _host_status_field(server: Instance, statuses: Mapping[str, str] | None) -> dict[str, str]:
+    if statuses is None:
+        return {}
+    return {"host_status": "" if server.host is None else statuses.get(server.host, "UNKNOWN")}
+
+
+def hostname_of(server: Instance) -> str:
+    """Return the guest's host name: the one that was given, or what the name allows."""
+    given = (server.settings or NO_SETTINGS).hostname
+    if given:
+        return given
+    words = re.sub(r"[^a-z0-9.-]", "", re.sub(r"[ _]", "-", server.name.lower()))
+    return words[:HOSTNAME_CHARACTERS_MAX].strip("-.")
+
+
+def _host_statuses(call: Call, servers: list[Instance]) -> dict[str, str] | None:
+    """Return the status of each host, if it is shown.
+
+    It takes a second RPC call. Armillary's own clients, which poll lists of servers, go without.
+    """
+    if call.version < HOST_STATUS_SINCE or call.shows_own:
+        return None
+    if not any(server.host for server in servers):
+        return {}
+    services = call.conductor.list_services(call.context).services
+    return {each.host: _host_status(each) for each in services if each.binary == COMPUTE_BINARY}
+
+
+def _host_status(service: Service) -> str:
+    if service.forced_down:
+        return "DOWN"
+    if not service.up:
+        return "UNKNOWN"
+    return "MAINTENANCE" if service.disabled else "UP"
+
+
+def _flavor(call: Call, flavor: Flavor) -> Document:
+    """Return the server's copy of its flavor, which may have changed since, or a link to it."""
+    if call.version < FLAVOR_SHOWN_SINCE:
+        return {"id": flavor.flavorid, "links": call.links.bookmark("flavors", flavor.flavorid)}
+    return {
+        "original_name": flavor.name,
+        "vcpus": flavor.vcpus,
+        "ram": flavor.memory_mb,
+        "disk": flavor.root_gb,
+        "ephemeral": flavor.ephemeral_gb,
+        "swap": flavor.swap_mb,
+        "extra_specs": flavor.extra_specs,
+    }
+
+
+def _image(call: Call, server: Instance) -> Document | str:
+    if server.image is None:
+        return ""
+    return {"id": server.image.id, "links": call.links.bookmark("images", server.image.id)}
+
+
+def _fault(call: Call, server: Instance) -> Document:
+    """Return why a server is in ERROR; a failed attempt of a running server is not its fault."""
+    if server.fault is None or status_of(server) not in ("ERROR", "DELETED"):
+        return {}
+    fault = {
+        "code": server.fault.code,
+        "message": server.fault.message,
+        "created": times.seconds(server.fault.created_at),
+    }
+    if call.context.is_admin and server.fault.details is not None:
+        fault["details"] = server.fault.details
+    return {"fault": fault}
