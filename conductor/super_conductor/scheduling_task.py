@@ -10,8 +10,8 @@ from armillary.context import RequestContext
 from conductor.common.clock import moment
 from conductor.common.leased_work import RowTask
 from conductor.common.leases import Lease
-from conductor.super_conductor.base_task import TOO_LATE, PermanentFailure
 from conductor.super_conductor.peers import Environment, Peers
+from conductor.super_conductor.permanent_failure import TOO_LATE, PermanentFailure
 from objects.traces.decision_trace import DecisionTrace
 
 

@@ -18,7 +18,6 @@ from conductor.common import leased_work
 from conductor.common.clock import moment
 from conductor.common.leased_work import LeaseLost, Step
 from conductor.common.leases import Lease
-from conductor.super_conductor.base_task import REFUSED, PermanentFailure, no_valid_host
 from conductor.super_conductor.build import (
     decision_traces,
     group_members,
@@ -38,6 +37,7 @@ from conductor.super_conductor.db import traces as traces_db
 from conductor.super_conductor.db.build_requests import NewSelections, Pending, list_build_requests
 from conductor.super_conductor.db.reservations import Reservation, Stage
 from conductor.super_conductor.db.zone_walks import Entry
+from conductor.super_conductor.permanent_failure import REFUSED, PermanentFailure, no_valid_host
 from conductor.super_conductor.scheduling_task import SchedulingTask
 from conductor.super_conductor.zones import pending_group_members, walk
 from conductor.super_conductor.zones.pending_group_members import MustWait

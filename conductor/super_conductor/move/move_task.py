@@ -20,7 +20,6 @@ from conductor.common import leased_work
 from conductor.common.clock import exact_moment, moment
 from conductor.common.leased_work import LeaseLost, PooledWork, Step, StepHook
 from conductor.common.leases import Lease, Leases
-from conductor.super_conductor.base_task import REFUSED, TOO_LATE, PermanentFailure, no_valid_host
 from conductor.super_conductor.build import decision_traces
 from conductor.super_conductor.db import cell_changes, models, moves, traces
 from conductor.super_conductor.db.moves import Move
@@ -28,6 +27,12 @@ from conductor.super_conductor.db.traces import MoveTrace
 from conductor.super_conductor.hosts import cell_reports
 from conductor.super_conductor.move import move_specs
 from conductor.super_conductor.peers import Environment, Peers
+from conductor.super_conductor.permanent_failure import (
+    REFUSED,
+    TOO_LATE,
+    PermanentFailure,
+    no_valid_host,
+)
 from conductor.super_conductor.scheduling_task import SchedulingTask
 from objects.fence import TRIES_MAX, Fence
 from objects.instance import Instance

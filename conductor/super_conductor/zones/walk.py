@@ -28,11 +28,11 @@ from sqlalchemy.orm import Session
 from armillary.context import RequestContext
 from conductor.common.leased_work import Step
 from conductor.common.leases import Lease, Leases
-from conductor.super_conductor.base_task import NO_VALID_HOST, PermanentFailure
 from conductor.super_conductor.db import build_requests, instance_mappings, zone_walks
 from conductor.super_conductor.db.reservations import Reservation
 from conductor.super_conductor.db.zone_walks import Walk, WalkState
 from conductor.super_conductor.peers import Environment, Peers
+from conductor.super_conductor.permanent_failure import NO_VALID_HOST, PermanentFailure
 from conductor.super_conductor.zones import walk_changes
 from conductor.super_conductor.zones.paths import Path
 from conductor.super_conductor.zones.routes import Waiting
