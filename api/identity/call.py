@@ -10,6 +10,7 @@ import falcon
 from api.identity.catalog import Catalog
 from api.identity.login_guard import LoginGuard
 from armillary.http import call
+from armillary.http.client_network import client_network
 from armillary.http.own_origin import own_origin
 from armillary.identity.builtin import BuiltInIdentity
 
@@ -30,7 +31,7 @@ class Call(call.Call[AppState]):
     """A request to the identity API.
 
     ``origin`` is the address of this server, ``root`` that of the API, ``client`` that of its
-    sender. ``subject_token`` is the token that it is about.
+    sender, or its network. ``subject_token`` is the token that it is about.
     """
 
     origin: str
@@ -45,7 +46,7 @@ class Call(call.Call[AppState]):
         return cls(
             origin=origin,
             root=f"{origin}{req.root_path}/v3",
-            client=req.remote_addr,
+            client=client_network(req.remote_addr),
             subject_token=req.get_header(SUBJECT_HEADER) or "",
             **fields,
         )

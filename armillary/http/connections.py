@@ -22,6 +22,7 @@ from typing import Any
 from cheroot import server as cheroot_server
 from cheroot.makefile import StreamReader, StreamWriter
 
+from armillary.http.client_network import client_network
 from armillary.http.tls import NeedsMore, continue_handshake
 
 _PIECE_BYTES = 65536
@@ -355,17 +356,17 @@ class BodyRoom:
 def crowded_out(connections: list[PatientConnection], limits: Limits) -> PatientConnection | None:
     """Return the connection to close for a new one, None if there is room.
 
-    It is one of the address with the most connections: one in the middle of a request rather than
+    It is one of the client with the most connections: one in the middle of a request rather than
     one between requests, and of these the one that has waited longest.
     """
     if not connections:
         return None
-    counts = Counter(each.remote_addr for each in connections)
-    address, count = counts.most_common(1)[0]
+    clients = {each: client_network(each.remote_addr) for each in connections}
+    client, count = Counter(clients.values()).most_common(1)[0]
     if len(connections) < limits.connections_max and count < limits.connections_per_address_max:
         return None
-    of_address = [each for each in connections if each.remote_addr == address]
-    return min(of_address, key=lambda each: (not each.is_receiving, each.waits_since))
+    of_client = [each for each in connections if clients[each] == client]
+    return min(of_client, key=lambda each: (not each.is_receiving, each.waits_since))
 
 
 class Sender:

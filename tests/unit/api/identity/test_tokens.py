@@ -194,6 +194,19 @@ def test_guesses_are_slowed_down(web: Client) -> None:
     assert web.simulate_post(TOKENS, json=asked("root")).status_code == 201
 
 
+def test_guesses_from_all_addresses_of_a_network_are_counted_together(web: Client) -> None:
+    """A machine has a whole IPv6 network: a new address for each guess changes nothing."""
+
+    def guess(address: str) -> int:
+        return web.simulate_post(
+            TOKENS, json=asked(password="guess"), remote_addr=address
+        ).status_code
+
+    own = [guess(f"2001:db8:0:1::{n:x}") for n in range(1, FREE_FAILURES_OF_USER + 3)]
+    assert own[-1] == 429
+    assert guess("2001:db8:0:2::1") == 401
+
+
 def test_a_guess_that_waits_for_its_turn_is_refused_after_others_failed() -> None:
     """Else all that arrive before the first has failed are tried."""
     has_looked = threading.Event()

@@ -137,8 +137,18 @@ class Waiting:
         ([Waiting("a", 1), Waiting("b", 3), Waiting("b", 2)], 2),
         ([Waiting("b", 1), Waiting("b", 2, True), Waiting("b", 3, True)], 1),
         ([Waiting("a", 1, True), Waiting("b", 5), Waiting("b", 4), Waiting("c", 2)], 2),
+        ([Waiting("2001:db8::1", 2), Waiting("2001:db8:0:1::1", 1), Waiting("2001:db8::2", 3)], 0),
+        ([Waiting("::1", 1), Waiting("2001:db8::1", 2)], None),
     ],
-    ids=["none", "room", "many-of-an-address", "in-a-request-first", "of-the-largest-address"],
+    ids=[
+        "none",
+        "room",
+        "many-of-an-address",
+        "in-a-request-first",
+        "of-the-largest-address",
+        "of-an-ipv6-network",
+        "of-two-networks",
+    ],
 )
 def test_the_longest_waiting_of_too_many_is_closed(waiting: list[Any], closed: int | None) -> None:
     """Of the address with the most, and one in the middle of a request first."""
