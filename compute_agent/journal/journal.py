@@ -69,17 +69,23 @@ class Journal(JournalRows):
         """Record that the remains of an attempt are to be destroyed without a report.
 
         Returns whether there is something to do. A later attempt is left alone, and a reported
-        delete is not downgraded.
+        delete is not downgraded. Nothing is left where the instance has no entry and the report of
+        its delete waits to be sent: the conductor waits for that report, so it stays.
         """
         with self.transaction() as cursor:
             self.touch_in(cursor, uuid, seen=attempt, closed=attempt)
             entry = self.find_in(cursor, host, uuid)
             if entry is not None and entry.attempt > attempt:
                 return False
+            if entry is None and self.is_reported_in(cursor, host, uuid, Kind.INSTANCE_DELETED):
+                return False
             if entry is None or entry.state is not State.DELETING:
                 self.set_deleting_in(cursor, host, uuid, is_silent=True)
-                self.drop_reports_in(cursor, host, uuid)
-                self.drop_command_in(cursor, host, uuid)
+                if entry is None:  # a waiting answer, or command, is about something else
+                    self.drop_reports_in(cursor, host, uuid, keep=Kind.COMMAND_ANSWERED)
+                else:
+                    self.drop_reports_in(cursor, host, uuid)
+                    self.drop_command_in(cursor, host, uuid)
             return True
 
     # Progress -------------------------------------------------------------------------------------

@@ -159,9 +159,18 @@ class JournalRows(JournalFile):
             (kind, host, uuid, attempt, request_id, result.to_text()),
         )
 
-    def drop_reports_in(self, cursor: sqlite3.Cursor, host: str, uuid: str) -> None:
-        """Remove obsolete reports about an instance on a host."""
-        cursor.execute("DELETE FROM outbox WHERE host = ? AND uuid = ?", (host, uuid))
+    def is_reported_in(self, cursor: sqlite3.Cursor, host: str, uuid: str, kind: Kind) -> bool:
+        """Return whether a report of this kind about an instance on a host waits to be sent."""
+        query = "SELECT 1 FROM outbox WHERE host = ? AND uuid = ? AND kind = ?"
+        return cursor.execute(query, (host, uuid, kind)).fetchone() is not None
+
+    def drop_reports_in(
+        self, cursor: sqlite3.Cursor, host: str, uuid: str, *, keep: Kind | None = None
+    ) -> None:
+        """Remove obsolete reports about an instance on a host, except the kind ``keep``."""
+        cursor.execute(
+            "DELETE FROM outbox WHERE host = ? AND uuid = ? AND kind IS NOT ?", (host, uuid, keep)
+        )
 
     def drop_command_in(self, cursor: sqlite3.Cursor, host: str, uuid: str) -> None:
         """Close an obsolete command, whether it runs or not.

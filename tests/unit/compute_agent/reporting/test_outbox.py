@@ -155,6 +155,26 @@ def test_what_came_too_late_is_destroyed_and_forgotten(agent: Agent, stale: str)
     assert agent.conductor.reported("instance_deleted") == []
 
 
+@pytest.mark.parametrize("has_ended", [False, True])
+def test_a_delete_that_crosses_a_stale_report_is_still_told(
+    agent: Agent, *, has_ended: bool
+) -> None:
+    """The delete ends while the report is on its way: its own report is not taken with it."""
+    uuid = built(agent)
+    journal = journal_of(agent)
+    if has_ended:
+        agent.outbox.step()
+        journal.end(HOST, uuid, 1, exit_code=0)
+    (crossing,) = journal.next_reports(10)
+    agent.work.delete(uuid, HOST)
+    agent.queue.run()
+    agent.work.forget_stale(crossing)  # the answer to the crossing report
+    journal.remove_reports([crossing])
+    agent.settle()
+    assert agent.conductor.reported("instance_deleted") == [(HOST, uuid)]
+    assert (agent.guests(), agent.states(), waiting(agent)) == (set(), {}, [])
+
+
 def test_a_failure_that_came_too_late_is_just_forgotten(agent: Agent) -> None:
     """Nothing is left that could be destroyed."""
     agent.conf.set_override("failing_hosts", [HOST], group="simulated")
