@@ -9,8 +9,8 @@ class ServerChanges:
 
     ``metadata`` is merged, and null removes a key; with ``replaces_metadata`` it is the whole.
     Tags are removed before others are added; with ``replaces_tags`` all are removed. ``settings``
-    are fields of ``ServerSettings`` other than its lists. ``metadata_items_max`` is the limit of
-    the server's project, -1 for none.
+    are fields of ``ServerSettings`` with a text. ``files`` replaces those for the guest, if given.
+    ``metadata_items_max`` is the limit of the server's project, -1 for none.
     """
 
     name: str | None = None
@@ -21,3 +21,4 @@ class ServerChanges:
     tags_removed: list[str] = field(default_factory=list)
     replaces_tags: bool = False
     settings: dict[str, str | None] = field(default_factory=dict)
+    files: dict[str, str] | None = None

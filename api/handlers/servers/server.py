@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from api.call import Call
 from api.handlers.servers import server_list
+from api.handlers.servers.guest_settings import guest_settings
 from api.handlers.servers.server_request import (
     REFERENCES,
-    admin_password,
     authorize_targets,
     request_of,
     settings_in,
@@ -18,7 +18,6 @@ from api.schemas.servers import server as schemas
 from armillary import exception
 from armillary.http.call import Answer, Document
 from armillary.http.dispatch import Action, Routes
-from armillary.http.validation import invalid
 from objects.instance import Instance
 from objects.instances.operation_arguments import OperationArguments
 from objects.instances.server_answers import CreatedServers
@@ -53,13 +52,15 @@ def create(call: Call) -> Answer:
     """Create one or several servers; they are built after this response."""
     wanted = call.body["server"]
     authorize_targets(call, wanted)
-    request = request_of(call.body)
-    _check_key(call, wanted.get("key_name"))
+    given, password = guest_settings(call, "server", wanted)
+    request = request_of(call.body, given)
     try:
         accepted = call.conductor.create_servers(call.context, request)
     except tuple(REFERENCES) as error:
         raise unknown_reference(error, call.body) from error
-    return _created(call, accepted, only_reservation=wanted.get("return_reservation_id", False))
+    if wanted.get("return_reservation_id", False):
+        return _reservation(accepted)
+    return _created(call, accepted, password)
 
 
 def delete(call: Call) -> Answer:
@@ -85,30 +86,23 @@ def change(call: Call, changes: ServerChanges) -> Instance:
     return call.conductor.get_server(call.context, server_id)
 
 
-def _check_key(call: Call, name: str | None) -> None:
-    """Raise ``Invalid`` for a key pair that the user does not have."""
-    if name is None:
-        return
-    try:
-        call.conductor.get_key_pair(call.context, str(call.context.user_id), name)
-    except exception.KeyPairNotFound as error:
-        raise invalid("server.key_name", name, error.message) from error
+def _reservation(accepted: CreatedServers) -> Answer:
+    servers = {"armillary:servers": accepted.instance_uuids}
+    return Answer({"reservation_id": accepted.reservation_id, **servers})
 
 
-def _created(call: Call, accepted: CreatedServers, *, only_reservation: bool) -> Answer:
+def _created(call: Call, accepted: CreatedServers, password: str) -> Answer:
     wanted = call.body["server"]
     body: Document = {"armillary:servers": accepted.instance_uuids}
-    if only_reservation or call.shows_own:
+    if call.shows_own:
         body["reservation_id"] = accepted.reservation_id
-    if only_reservation:
-        return Answer(body)
     first = accepted.instance_uuids[0]
     links = call.links.of(COLLECTION, first)
     made = {
         "id": first,
         "links": links,
         "OS-DCF:diskConfig": wanted.get("OS-DCF:diskConfig", NO_SETTINGS.disk_config),
-        "adminPass": admin_password(wanted),
+        "adminPass": password,
         "security_groups": wanted.get("security_groups", DEFAULT_SECURITY_GROUPS),
     }
     return Answer({"server": made, **body}, headers={"Location": links[0]["href"]})

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from api.call import Call
+from api.handlers.servers.guest_settings import files_in, guest_settings, new_password
 from api.handlers.servers.server import change
-from api.handlers.servers.server_request import admin_password, last_part, settings_in
+from api.handlers.servers.server_request import last_part, settings_in
 from api.handlers.servers.server_view import NO_SETTINGS, changed
 from api.policies.servers import server_action as policies
 from armillary import exception
@@ -92,11 +93,13 @@ def rebuild(call: Call) -> Answer:
     """Rebuild the server on its host, from the same image or another one."""
     wanted = call.body["rebuild"]
     reference = wanted["imageRef"]
+    given, password = guest_settings(call, "rebuild", wanted)
     changes = ServerChanges(
         name=wanted.get("name"),
         metadata=wanted.get("metadata", {}),
         replaces_metadata="metadata" in wanted,
-        settings=settings_in(wanted),
+        settings={**settings_in(wanted), **given},
+        files=files_in(wanted) if "personality" in wanted else None,
     )
     try:
         _operate(call, "rebuild", image=last_part(reference), changes=changes)
@@ -104,7 +107,7 @@ def rebuild(call: Call) -> Answer:
         raise invalid("rebuild.imageRef", reference, error.message) from error
     server = call.conductor.get_server(call.context, call.path["server_id"])
     user_data = (server.settings or NO_SETTINGS).user_data
-    shown = {**changed(call, server), "user_data": user_data, "adminPass": admin_password(wanted)}
+    shown = {**changed(call, server), "user_data": user_data, "adminPass": password}
     return Answer({"server": shown})
 
 
@@ -116,7 +119,7 @@ def rescue(call: Call) -> Answer:
         _operate(call, "rescue", image=last_part(reference) if reference else None)
     except exception.ImageNotFound as error:
         raise invalid("rescue.rescue_image_ref", reference, error.message) from error
-    return Answer({"adminPass": admin_password(wanted)})
+    return Answer({"adminPass": wanted.get("adminPass") or new_password()})
 
 
 def reset_state(call: Call) -> Answer:

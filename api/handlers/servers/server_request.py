@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import ipaddress
 import json
-import secrets
-import string
 from collections.abc import Mapping
 from typing import Any
 
 from api.call import Call
+from api.handlers.servers.guest_settings import files_in
 from api.policies.servers import server as policies
 from armillary import exception
 from armillary.http.call import Document
@@ -18,8 +17,6 @@ from objects.extra_specs import host_query
 from objects.instances.new_servers import NewServers
 from objects.instances.server_settings import ServerSettings
 
-PASSWORD_LENGTH = 12
-PASSWORD_CHARACTERS = string.ascii_letters + string.digits
 # References in a build request, and the fields they may come from.
 REFERENCES: dict[type[exception.ArmillaryError], tuple[str, ...]] = {
     exception.FlavorNotFound: ("server.flavorRef",),
@@ -49,8 +46,8 @@ def authorize_targets(call: Call, wanted: Mapping[str, Any]) -> None:
         call.authorize(policies.CREATE_REQUESTED_DESTINATION)
 
 
-def request_of(body: Mapping[str, Any]) -> NewServers:
-    """Return the request in the super conductor's format."""
+def request_of(body: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> NewServers:
+    """Return the request in the super conductor's format; ``given`` are further settings."""
     wanted = body["server"]
     min_count, max_count = _counts(wanted)
     image = _image_of(wanted)
@@ -66,7 +63,7 @@ def request_of(body: Mapping[str, Any]) -> NewServers:
         hints=_hints(body),
         host=wanted.get("host"),
         node=wanted.get("hypervisor_hostname"),
-        settings=_settings(wanted),
+        settings=_settings(wanted, given or {}),
     )
 
 
@@ -79,8 +76,10 @@ def settings_in(wanted: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _settings(wanted: Mapping[str, Any]) -> ServerSettings | None:
-    given = settings_in(wanted)
+def _settings(wanted: Mapping[str, Any], more: Mapping[str, Any]) -> ServerSettings | None:
+    given = {**settings_in(wanted), **more}
+    if wanted.get("personality"):
+        given["files"] = files_in(wanted)
     if "tags" in wanted:
         given["tags"] = list(dict.fromkeys(wanted["tags"]))
     if "security_groups" in wanted:
@@ -175,9 +174,3 @@ def _at(body: Mapping[str, Any], field: str) -> Any:
     """Return the value at a path such as ``server.host``, or None."""
     parent, _, name = field.partition(".")
     return body.get(parent, {}).get(name)
-
-
-def admin_password(wanted: Mapping[str, Any]) -> str:
-    """Return the password of the request, or a new one; neither reaches the workload."""
-    given: str | None = wanted.get("adminPass")
-    return given or "".join(secrets.choice(PASSWORD_CHARACTERS) for _ in range(PASSWORD_LENGTH))

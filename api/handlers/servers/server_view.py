@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
 from api import addresses, times
@@ -12,6 +11,7 @@ from armillary.http.call import Document
 from objects.flavor import Flavor
 from objects.hosts.service import Service
 from objects.instance import Instance
+from objects.instances.guest_names import hostname_of
 from objects.instances.server_settings import ServerSettings
 
 COLLECTION = "servers"
@@ -52,7 +52,6 @@ FLAVOR_SHOWN_SINCE = (2, 47)
 HOST_STATUS_SINCE = (2, 16)
 CHANGED_LIKE_SHOWN_SINCE = (2, 75)
 HOSTNAME = "OS-EXT-SRV-ATTR:hostname"
-HOSTNAME_CHARACTERS_MAX = 63
 HOSTNAME_SHOWN_SINCE = (2, 90)
 """In earlier versions it is for administrators."""
 
@@ -112,7 +111,7 @@ def _show(call: Call, server: Instance) -> Document:
         "OS-EXT-STS:power_state": POWER_STATES.get(server.power_state or "", NO_POWER_STATE),
         "OS-SRV-USG:launched_at": times.microseconds(server.launched_at),
         "OS-SRV-USG:terminated_at": times.microseconds(server.deleted_at),
-        "config_drive": "",
+        "config_drive": "True" if settings.config_drive else "",
         "key_name": settings.key_name,
         "os-extended-volumes:volumes_attached": [],
         "trusted_image_certificates": None,
@@ -148,15 +147,6 @@ def _host_status_field(server: Instance, statuses: Mapping[str, str] | None) -> 
     if statuses is None:
         return {}
     return {"host_status": "" if server.host is None else statuses.get(server.host, "UNKNOWN")}
-
-
-def hostname_of(server: Instance) -> str:
-    """Return the guest's host name: the one that was given, or what the name allows."""
-    given = (server.settings or NO_SETTINGS).hostname
-    if given:
-        return given
-    words = re.sub(r"[^a-z0-9.-]", "", re.sub(r"[ _]", "-", server.name.lower()))
-    return words[:HOSTNAME_CHARACTERS_MAX].strip("-.")
 
 
 def _host_statuses(call: Call, servers: list[Instance]) -> dict[str, str] | None:

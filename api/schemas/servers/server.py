@@ -98,19 +98,29 @@ _NETWORKS = ruled(
 _NAME = name()
 _DISK_CONFIG = ruled({"enum": ["AUTO", "MANUAL"]}, "It must be 'AUTO' or 'MANUAL'")
 _PASSWORD = text(minimum=1)
-_NO_FILES = ruled(
-    {"type": "array", "maxItems": 0},
-    "Files are not written to servers: only an empty list is allowed",
-)
-_NO_CONFIG_DRIVE = ruled(
-    {"enum": [False, None, "", "False", "false"]},
-    "No driver makes config drives: only false is allowed",
-)
+FILES_MAX = 25
+FILE_CHARACTERS_MAX = 87384
+"""Maximum length of a file's content in Base64: 64 KiB. Quotas set limits below."""
+_BASE64 = {"type": "string", "pattern": r"^[A-Za-z0-9+/\s]*={0,2}\s*$"}
+_FILES: Schema = {
+    "type": "array",
+    "maxItems": FILES_MAX,
+    "items": fields(
+        {
+            "path": {**text(minimum=1, maximum=1024), "format": "name"},
+            "contents": ruled(
+                {**_BASE64, "maxLength": FILE_CHARACTERS_MAX}, "It must be Base64 of at most 64 KiB"
+            ),
+        },
+        required=["path", "contents"],
+    ),
+}
+_CONFIG_DRIVE: Schema = {"type": ["boolean", "null"]}
 _NO_CERTIFICATES = ruled(
     {"type": ["array", "null"], "maxItems": 0}, "Signatures of images are not verified"
 )
 _USER_DATA = ruled(
-    {"type": ["string", "null"], "maxLength": 65535, "pattern": "^[A-Za-z0-9+/\\s]*={0,2}\\s*$"},
+    {**_BASE64, "type": ["string", "null"], "maxLength": 65535},
     "It must be Base64 of at most 65535 characters",
 )
 _BLOCK_DEVICES = ruled(
@@ -166,9 +176,9 @@ _SERVER = fields(
         "adminPass": _PASSWORD,
         "OS-DCF:diskConfig": _DISK_CONFIG,
         "block_device_mapping_v2": _BLOCK_DEVICES,
-        "config_drive": _NO_CONFIG_DRIVE,
+        "config_drive": _CONFIG_DRIVE,
         "key_name": name(),
-        "personality": until(2, 56, _NO_FILES),
+        "personality": until(2, 56, _FILES),
         "security_groups": listed(fields({"name": name()})),
         "user_data": _USER_DATA,
         "description": since(2, 19, _DESCRIPTION),
@@ -206,7 +216,7 @@ REBUILD = every(
                 "adminPass": _PASSWORD,
                 "preserve_ephemeral": BOOLEAN,
                 "OS-DCF:diskConfig": _DISK_CONFIG,
-                "personality": until(2, 56, _NO_FILES),
+                "personality": until(2, 56, _FILES),
                 "description": since(2, 19, _DESCRIPTION),
                 "key_name": since(2, 54, nullable(name())),
                 "user_data": since(2, 57, _USER_DATA),

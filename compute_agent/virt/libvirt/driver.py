@@ -12,6 +12,7 @@ from oslo_config import cfg
 from armillary import concurrency, exception
 from compute_agent.host.instance_topology import ANYWHERE, InstancePlacement
 from compute_agent.host.pci_devices import PciDevice
+from compute_agent.virt import config_drive
 from compute_agent.virt.driver import (
     PAUSED,
     RUNNING,
@@ -166,6 +167,11 @@ class LibvirtDriver(ComputeDriver):
     # Guests ---------------------------------------------------------------------------------------
 
     def spawn(self, instance: Instance, place: InstancePlacement = ANYWHERE) -> GuestInfo:
+        if config_drive.is_asked_for(instance):
+            raise exception.BuildFailed(
+                instance_uuid=instance.uuid, host=self.host,
+                reason="its driver makes no config drives",
+            )  # fmt: skip
         try:
             return self._info(self._guests.build(instance, place))
         except (BadImage, UnsafeImage) as error:

@@ -9,7 +9,7 @@ import dataclasses
 import os
 import stat
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 ENTRIES_MAX = 10_000
@@ -82,6 +82,13 @@ def check_paths(files: Sequence[File]) -> None:
     for file in files:
         _check_path(file.path)
     _check_places(files)
+
+
+def tree(contents: Mapping[str, bytes]) -> list[File]:
+    """Return files by path, and the directories above them, for their owner alone."""
+    above = {str(parent) for path in contents for parent in PurePosixPath(path).parents}
+    directories = [File(path, None, 0o700) for path in sorted(above - {"."})]
+    return directories + [File(path, None, 0o600, data) for path, data in contents.items()]
 
 
 def unpack(home: Path, files: Sequence[File]) -> None:

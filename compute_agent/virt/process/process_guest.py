@@ -14,7 +14,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -70,6 +70,15 @@ class ProcessGuest:
         return self._directory / "home"
 
     @property
+    def config_drive(self) -> Path:
+        """Directory with the files of its config drive, if it has one."""
+        return self._directory / "config-drive"
+
+    @property
+    def has_config_drive(self) -> bool:
+        return self.config_drive.is_dir()
+
+    @property
     def exists(self) -> bool:
         return self._directory.exists()
 
@@ -93,10 +102,16 @@ class ProcessGuest:
         ended = self._read("exit.json") or {}
         return ProcessStatus(False, ended.get("exit_code"), ended.get("seconds"))
 
-    def prepare(self, spec: ProcessSpec, files: Sequence[process_files.File] = ()) -> None:
+    def prepare(
+        self,
+        spec: ProcessSpec,
+        files: Sequence[process_files.File] = (),
+        config_files: Mapping[str, bytes] | None = None,
+    ) -> None:
         """Create its directory, with its files from another host, and store the specification.
 
-        The directory appears atomically. Raises OSError.
+        ``config_files`` are those of its config drive by path; None: it has none. The directory
+        appears atomically. Raises OSError.
         """
         draft = self._directory.with_name(f"{DRAFT}{self.uuid}-{time.monotonic_ns()}")
         try:
@@ -104,6 +119,10 @@ class ProcessGuest:
             home = draft / self.home.name
             home.mkdir(mode=0o700)
             process_files.unpack(home, files)
+            if config_files is not None:
+                drive = draft / self.config_drive.name
+                drive.mkdir(mode=0o700)
+                process_files.unpack(drive, process_files.tree(config_files))
             self._write_spec(draft, spec)
             draft.rename(self._directory)
         except BaseException:
@@ -257,8 +276,9 @@ class ProcessGuest:
         spec = self.spec()
         uid = os.geteuid() if spec is None else _uid_of(spec)
         self._directory.chmod(0o700 if uid == os.geteuid() else 0o711)
-        if self.home.lstat().st_uid != uid:
-            process_files.give_to(self.home, uid)
+        for place in (self.home, self.config_drive):
+            if place.exists() and place.lstat().st_uid != uid:
+                process_files.give_to(place, uid)
 
     def _write_spec(self, directory: Path, spec: ProcessSpec) -> None:
         process_shim.write_spec(directory, spec._replace(home=str(self.home)))

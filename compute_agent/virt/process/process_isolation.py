@@ -110,9 +110,9 @@ class Isolation:
                 return uid
         raise OSError(f"all {UIDS} users of workloads are in use")
 
-    def namespaces_of(self, home: Path) -> dict[str, Any]:
-        """Return the namespaces for a workload, in which it sees its home, for the shim."""
-        return self.namespaces._replace(kept=[*self.namespaces.kept, str(home)])._asdict()
+    def namespaces_of(self, *seen: Path) -> dict[str, Any]:
+        """Return the namespaces for a workload, in which it sees its directories, for the shim."""
+        return self.namespaces._replace(kept=[*self.namespaces.kept, *map(str, seen)])._asdict()
 
 
 def _user(options: Any) -> tuple[str | None, int | None, str]:

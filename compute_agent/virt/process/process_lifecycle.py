@@ -8,6 +8,7 @@ from oslo_config import cfg
 
 from armillary import exception
 from compute_agent.host.instance_topology import InstancePlacement
+from compute_agent.virt import config_drive
 from compute_agent.virt.driver import RUNNING, SHUTDOWN, GuestInfo
 from compute_agent.virt.instance_directories import InstanceDirectories
 from compute_agent.virt.process.cgroups import Cgroups
@@ -60,7 +61,8 @@ class Workloads:
     ) -> None:
         """Create what is needed to start it."""
         with self._choosing:  # CPUs are chosen by the stored specifications of the others
-            guest.prepare(self.specs.make(guest, instance, place, command), files)
+            drive = config_drive.contents(instance) if config_drive.is_wanted(instance) else None
+            guest.prepare(self.specs.make(guest, instance, place, command), files, drive)
 
     def renew(
         self, guest: ProcessGuest, instance: Instance, place: InstancePlacement, command: Command

@@ -12,6 +12,7 @@ from oslo_config import cfg
 
 from armillary import exception
 from compute_agent.host.instance_topology import InstancePlacement
+from compute_agent.virt import config_drive
 from compute_agent.virt.instance_directories import InstanceDirectories
 from compute_agent.virt.machine import machine
 from compute_agent.virt.machine.cpu_split import CpuSplit
@@ -33,7 +34,10 @@ UUID_VARIABLE = "ARMILLARY_INSTANCE_UUID"
 CPUS_VARIABLE = "ARMILLARY_CPUS"
 CELLS_VARIABLE = "ARMILLARY_NUMA_CELLS"
 DEVICES_VARIABLE = "ARMILLARY_PCI_DEVICES"
-_HOST_VARIABLES = (UUID_VARIABLE, CPUS_VARIABLE, CELLS_VARIABLE, DEVICES_VARIABLE)
+CONFIG_DRIVE_VARIABLE = "ARMILLARY_CONFIG_DRIVE"
+_HOST_VARIABLES = (
+    UUID_VARIABLE, CPUS_VARIABLE, CELLS_VARIABLE, DEVICES_VARIABLE, CONFIG_DRIVE_VARIABLE,
+)  # fmt: skip
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -126,6 +130,8 @@ class SpecMaker:
         controllers = self._cgroups.controllers if self._cgroups is not None else frozenset()
         home = {"PATH": PATH, "HOME": str(guest.home)}
         told = {UUID_VARIABLE: guest.uuid, **self._place_environment(place)}
+        if guest.has_config_drive or (not guest.exists and config_drive.is_wanted(instance)):
+            told[CONFIG_DRIVE_VARIABLE] = str(guest.config_drive)
         return ProcessSpec(
             argv=command.argv,
             environment={**home, **command.environment, **told},
@@ -140,7 +146,7 @@ class SpecMaker:
             uid=self._uid(guest),
             namespaces=None
             if self._isolation is None
-            else self._isolation.namespaces_of(guest.home),
+            else self._isolation.namespaces_of(guest.home, guest.config_drive),
         )
 
     def _uid(self, guest: ProcessGuest) -> int | None:

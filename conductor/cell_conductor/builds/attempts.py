@@ -11,7 +11,15 @@ from datetime import datetime
 from sqlalchemy.orm import Session
 
 from armillary import exception, service_metrics
-from conductor.common.cell_db import actions, builds, faults, host_seq, instances, models
+from conductor.common.cell_db import (
+    actions,
+    builds,
+    faults,
+    host_seq,
+    instance_changes,
+    instances,
+    models,
+)
 from conductor.common.cell_db.builds import Stage
 from objects.fence import Fence
 from objects.instance_fault import InstanceFault
@@ -56,6 +64,8 @@ def succeed(
     actions.finish_all(
         session, [uuid for uuid, _host, _attempt in steps], actions.CREATE, message=None, now=now
     )
+    for instance, _build, _state in built:
+        instance_changes.forget_password(instance)
     for power_state in {state for *_, state in built}:
         rows = [instance for instance, _build, state in built if state == power_state]
         running = {"vm_state": "active", "task_state": None, "power_state": power_state}
@@ -114,6 +124,7 @@ class Attempt:
         instance.task_state = None
         instance.power_state = None
         instance.updated_at = self.now
+        instance_changes.forget_password(instance)
 
     def end_by_delete(self) -> None:
         """End a build because the instance is being deleted."""
@@ -121,6 +132,7 @@ class Attempt:
             details = "the server was deleted while it was being built"
             self._finish_event(actions.BUILD_EVENT, details)
         self._finish_action()
+        instance_changes.forget_password(self.instance)
 
     def _try_next(self, *, attempt: int) -> None:
         build, instance = self.build, self.instance

@@ -161,8 +161,14 @@ def _rebuild_arguments(operation: models.InstanceOperation) -> Arguments:
     return Arguments(is_on=Rebuild.of(operation).is_on)
 
 
+def _rebuilt(rows: Rows) -> None:
+    set_state_by_power(rows)
+    instance_changes.forget_password(rows.instance)
+
+
 def _lose_guest(rows: Rows) -> None:
     """Record that the old guest is gone and there is no new one."""
+    instance_changes.forget_password(rows.instance)
     rows.instance.vm_state = "error"
     rows.instance.power_state = None
 
@@ -179,6 +185,6 @@ REBUILD = Flow(
         )
     },
     begin=_take_changes,
-    end=set_state_by_power,
+    end=_rebuilt,
     undo=_lose_guest,
 )  # fmt: skip

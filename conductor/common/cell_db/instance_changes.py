@@ -25,7 +25,15 @@ def apply(row: models.Instance, changes: ServerChanges, *, now: datetime) -> Non
 def new_settings(present: ServerSettings | None, changes: ServerChanges) -> ServerSettings:
     """Return settings with their changes. Raises Invalid for too many tags."""
     settings = present or ServerSettings.from_values()
-    return settings.with_values(**changes.settings, tags=_tags(settings.tags, changes))
+    files = {} if changes.files is None else {"files": changes.files}
+    return settings.with_values(**changes.settings, **files, tags=_tags(settings.tags, changes))
+
+
+def forget_password(row: models.Instance) -> None:
+    """Forget the administrator's password: the guest has it, or there will be no guest."""
+    settings = None if row.settings is None else row.settings.load()
+    if settings is not None and settings.admin_password is not None:
+        row.settings = StoredObject.of(settings.without_password())
 
 
 def new_metadata(present: dict[str, str], changes: ServerChanges) -> dict[str, str]:

@@ -106,7 +106,12 @@ def insert_failed(
     """
     in_error = [
         instance.with_values(
-            vm_state="error", task_state=None, power_state=None, host=None, node=None
+            vm_state="error",
+            task_state=None,
+            power_state=None,
+            host=None,
+            node=None,
+            settings=None if instance.settings is None else instance.settings.without_password(),
         )
         for instance in failed
     ]
@@ -157,7 +162,11 @@ def list_page(
     query = query.order_by(models.Instance.created_at.desc(), models.Instance.uuid.desc()).limit(
         limit
     )
-    return _to_objects(session, session.scalars(query).all(), cell_uuid)
+    found = _to_objects(session, session.scalars(query).all(), cell_uuid)
+    for instance in found:
+        if instance.settings is not None:
+            instance.settings = instance.settings.without_files()
+    return found
 
 
 def list_on_hosts(

@@ -105,6 +105,8 @@ class _Usage:
         """Count a request; return how many of its servers fit. Raises QuotaExceeded."""
         items = {"metadata_items": len(found.metadata)}
         quotas.fitting_count(self.limits, _NO_ITEMS, items, min_count=1, max_count=1)
+        if found.settings is not None:
+            quotas.check_files(self.limits, found.settings.files)
         used = dict(self.used)
         per_server = {
             "instances": 1, "cores": found.flavor.vcpus, "ram": found.flavor.memory_mb,
@@ -150,7 +152,7 @@ class Acceptance:
         The number of SQL statements does not depend on the number of servers.
         """
         lease = self._leases.held(self._new_reservation_id())
-        key = digest(context.request_id, "create_servers", str(servers))
+        key = digest(context.request_id, "create_servers", str(_without_password(servers)))
         accepted = self._combiner.submit(
             owner_of(context).project_id,
             _Asked(context, servers, lease, key),
@@ -369,6 +371,14 @@ class Acceptance:
 
     def _new_reservation_id(self) -> str:
         return "r-" + "".join(self._rng.choices(_ID_ALPHABET, k=_ID_LENGTH))
+
+
+def _without_password(servers: NewServers) -> NewServers:
+    """Return a request as it is repeated: a new password does not make it another one."""
+    settings = servers.settings
+    if settings is None or settings.admin_password is None:
+        return servers
+    return dataclasses.replace(servers, settings=settings.without_password())
 
 
 def _accepted(one: _WithinQuota) -> Accepted:

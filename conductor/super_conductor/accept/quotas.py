@@ -16,16 +16,14 @@ RESOURCES = (
     "instances", "cores", "ram", "server_groups", "server_group_members", "metadata_items",
     "key_pairs",
 )  # fmt: skip
-UNCOUNTED = {
-    "floating_ips": -1,
-    "fixed_ips": -1,
-    "security_groups": -1,
-    "security_group_rules": -1,
+UNCOUNTED = {"floating_ips": -1, "fixed_ips": -1, "security_groups": -1, "security_group_rules": -1}
+"""Limits that clients set and read, and their defaults: nothing here is counted against them."""
+OF_FILES = {
     "injected_files": 5,
     "injected_file_content_bytes": 10240,
     "injected_file_path_bytes": 255,
 }
-"""Limits that clients set and read, and their defaults: nothing here is counted against them."""
+"""Default limits of the files that one request gives to its servers."""
 UNLIMITED = -1
 LIMIT_MAX = 2**31 - 1
 
@@ -33,7 +31,18 @@ LIMIT_MAX = 2**31 - 1
 def limits_of(session: Session, conf: cfg.ConfigOpts, project_id: str) -> dict[str, int]:
     """Return the limits of a project: its own, or those set or configured as defaults."""
     configured = {name: conf.quota[name] for name in RESOURCES}
-    return {**UNCOUNTED, **configured, **quotas_db.get_limits(session, project_id)}
+    return {**UNCOUNTED, **OF_FILES, **configured, **quotas_db.get_limits(session, project_id)}
+
+
+def check_files(limits: Mapping[str, int], files: Mapping[str, str]) -> None:
+    """Raise QuotaExceeded for too many, too large files (in Base64), or too long paths of them."""
+    sizes = [len(contents) * 3 // 4 - contents.count("=") for contents in files.values()]
+    amounts = {
+        "injected_files": len(files),
+        "injected_file_content_bytes": max(sizes, default=0),
+        "injected_file_path_bytes": max((len(path.encode()) for path in files), default=0),
+    }
+    fitting_count(limits, dict.fromkeys(amounts, 0), amounts, min_count=1, max_count=1)
 
 
 def fitting_count(
@@ -66,7 +75,7 @@ def fitting_count(
 
 def check_limits(limits: Mapping[str, int]) -> None:
     """Raise Invalid for an unknown resource or an invalid limit."""
-    known = (*RESOURCES, *UNCOUNTED)
+    known = (*RESOURCES, *UNCOUNTED, *OF_FILES)
     for resource, limit in limits.items():
         if resource not in known:
             raise exception.Invalid(reason=f"unknown quota {resource}; known: {', '.join(known)}")

@@ -26,6 +26,9 @@ from objects.pci import pci
 from objects.request_spec import Destination, RequestSpec
 
 GROUP_HINT = "group"
+CONFIG_DRIVE_PROPERTY = "img_config_drive"
+MANDATORY = "mandatory"
+"""The value of an image's property that asks for a config drive."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -115,8 +118,16 @@ def resolve(
         local_resources=local_resources_of(flavor, image, pci.parse_aliases(conf.pci.alias)),
         hints=servers.hints,
         metadata=servers.metadata,
-        settings=servers.settings,
+        settings=_settings(servers, image),
     )
+
+
+def _settings(servers: NewServers, image: ImageMeta | None) -> ServerSettings | None:
+    """Return the settings, with a config drive if the image asks for one."""
+    settings = servers.settings
+    if image is None or image.properties.get(CONFIG_DRIVE_PROPERTY) != MANDATORY:
+        return settings
+    return (settings or ServerSettings.from_values()).with_values(config_drive=True)
 
 
 def parse_zone(text: str | None) -> ZoneAsked:

@@ -313,12 +313,16 @@ class ServerOperations:
         )
 
     def _limited(self, asked: _Asked) -> ServerChanges | None:
-        """Return the requested changes with the project's limit of metadata."""
+        """Return the requested changes with the project's limit of metadata.
+
+        Raises QuotaExceeded for files beyond the project's limits.
+        """
         changes = asked.arguments.changes
-        if changes is None or not changes.metadata:
+        if changes is None or not (changes.metadata or changes.files):
             return changes
         with self._database.reader() as session:
             limits = quotas.limits_of(session, self._conf, asked.instance.project_id)
+        quotas.check_files(limits, changes.files or {})
         return dataclasses.replace(changes, metadata_items_max=limits["metadata_items"])
 
     def _in_its_cell(self, asked: _Asked, change: Callable[[CellConductorAPI], None]) -> None:

@@ -67,6 +67,10 @@ class CreateServer(base.ApiLister):
             "--user-data", metavar="FILE", type=_file, help="file given to the server as user data"
         )
         parser.add_argument(
+            "--config-drive", action="store_true",
+            help="give the server a config drive, with a password for its administrator",
+        )  # fmt: skip
+        parser.add_argument(
             "--nic", metavar="net-id=UUID|none|auto", type=_nic, action="append", default=[],
             help="the same as --network; none and auto mean the host's own network",
         )  # fmt: skip
@@ -88,6 +92,7 @@ class CreateServer(base.ApiLister):
             description=parsed_args.description,
             key_name=parsed_args.key_name,
             user_data=parsed_args.user_data,
+            config_drive=parsed_args.config_drive or None,
             hypervisor_hostname=parsed_args.hypervisor_hostname,
         )
         accepted = self.api.post("servers", body=body)

@@ -6,13 +6,15 @@ from typing import Any
 
 import pytest
 
-from conductor.super_conductor.accept.quotas import UNCOUNTED
+from conductor.super_conductor.accept.quotas import OF_FILES, UNCOUNTED
 from tests import builders
 from tests.fixtures.http_api import MEMBER, Api, message
 from tests.fixtures.super_conductor import DEFAULT_QUOTAS, SuperConductor, SuperConductorClient
 
 PATH = "/v2.1/os-quota-sets/p1"
-DEFAULTS = {name: limit for name, limit in DEFAULT_QUOTAS.items() if name not in UNCOUNTED}
+DEFAULTS = {
+    name: limit for name, limit in DEFAULT_QUOTAS.items() if name not in {*UNCOUNTED, *OF_FILES}
+}
 OLD = {"OpenStack-API-Version": "compute 2.1"}
 
 

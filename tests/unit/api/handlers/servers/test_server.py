@@ -270,7 +270,7 @@ BAD = [
     ({"host": "a b"}, "server.host"),
     ({"return_reservation_id": "maybe"}, "server.return_reservation_id"),
     ({"key_name": ""}, "server.key_name"),
-    ({"config_drive": True}, "server.config_drive"),
+    ({"config_drive": "perhaps"}, "server.config_drive"),
     ({"personality": []}, "server.personality"),
     ({"user_data": "not Base64!"}, "server.user_data"),
     ({"accessIPv4": "2001:db8::1"}, "server.accessIPv4"),

@@ -98,6 +98,51 @@ def test_settings_are_given_shown_and_changed(api: Api, conductor: SuperConducto
     assert changed["accessIPv4"] == "192.0.2.1"
 
 
+FILES = [{"path": "/etc/motd", "contents": "aGVsbG8="}]
+BEFORE_2_57 = {"OpenStack-API-Version": "compute 2.56"}
+
+
+def create(api: Api, **wanted: Any) -> Any:
+    body = {"server": {"name": "s", "flavorRef": "small", **wanted}}
+    return api.send("POST", "/v2.1/servers", headers=BEFORE_2_57, json=body)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "is_shown", "is_given"),
+    [({"config_drive": "True"}, "True", True), ({"adminPass": "pw"}, "", True), ({}, "", False)],
+    ids=str,
+)
+def test_a_guest_is_given_the_password_that_the_answer_shows(
+    wanted: dict[str, Any], is_shown: str, is_given: bool, api: Api, conductor: SuperConductor
+) -> None:
+    """Unless nothing would have it."""
+    conductor.flavors = [builders.a_flavor("small")]
+    made = create(api, **wanted).json["server"]
+    (server,) = conductor.servers
+    assert api.get(f"/v2.1/servers/{made['id']}").json["server"]["config_drive"] == is_shown
+    given = server.settings and server.settings.admin_password
+    assert given == (made["adminPass"] if is_given else None)
+
+
+def test_files_and_the_key_are_for_the_guest(api: Api, conductor: SuperConductor) -> None:
+    """The key as it is now; files until 2.56, and only in Base64."""
+    conductor.flavors = [builders.a_flavor("small")]
+    key = {"name": "key", "public_key": "ssh-rsa AAAAB3NzaC1yc2E="}
+    assert api.post("/v2.1/os-keypairs", {"keypair": key}).status_code == 201
+    assert create(api, personality=FILES, key_name="key").status_code == 202
+    settings = conductor.servers[0].settings
+    assert settings is not None
+    assert (settings.files, settings.public_key) == ({"/etc/motd": "aGVsbG8="}, key["public_key"])
+    refused = create(api, personality=[{"path": "/a", "contents": "no Base64!"}])
+    assert "It must be Base64" in message(refused)
+
+
+def test_a_rebuild_gives_a_guest_new_files_and_a_key(path: str, api: Api) -> None:
+    """A key that the user does not have is refused with the field."""
+    answer = api.post(f"{path}/action", {"rebuild": {"imageRef": "x", "key_name": "none"}})
+    assert (answer.status_code, "rebuild.key_name" in message(answer)) == (400, True)
+
+
 @pytest.mark.parametrize("server", [{"name": ""}, {"accessIPv4": "x"}, {"flavorRef": "a"}], ids=str)
 def test_a_bad_change_is_refused(server: dict[str, Any], path: str, api: Api) -> None:
     """And nothing is changed."""

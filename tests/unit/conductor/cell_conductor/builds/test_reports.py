@@ -10,6 +10,7 @@ from conductor.cell_conductor.builds.reports import ACCEPTED, STALE
 from conductor.common.cell_db import models
 from objects.instances.build_request import BuildRequest
 from objects.instances.instance_command import BuiltReport
+from objects.instances.server_settings import ServerSettings
 from tests.fixtures.cell import Cell, a_build_request, node_uuid
 
 
@@ -60,6 +61,25 @@ def test_success_makes_it_active(cell: Cell, building: BuildRequest) -> None:
     assert (made.vm_state, made.task_state, made.power_state) == ("active", None, "running")
     assert made.launched_at is not None
     assert made.launched_at.timestamp() == cell.clock()
+
+
+def test_a_password_is_forgotten_once_the_guest_has_it(cell: Cell) -> None:
+    """And kept until then, for the alternates; what else the guest was given stays."""
+    for host in "ab":
+        cell.add_agent(host)
+    request = a_build_request("a", "b")
+    request.instance.settings = ServerSettings.from_values(
+        admin_password="pw", files={"/a": "eA=="}, config_drive=True
+    )
+    cell.hand_over(request)
+    failed(cell, request.instance_uuid)
+    settings = cell.get(request.instance_uuid).settings
+    assert settings is not None
+    assert settings.admin_password == "pw"
+    assert succeeded(cell, request.instance_uuid, "b", attempt=2) == ACCEPTED
+    settings = cell.get(request.instance_uuid).settings
+    assert settings is not None
+    assert (settings.admin_password, settings.files) == (None, {"/a": "eA=="})
 
 
 def test_success_reported_twice_is_accepted_twice(cell: Cell, building: BuildRequest) -> None:

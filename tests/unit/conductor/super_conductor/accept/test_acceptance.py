@@ -19,6 +19,7 @@ from conductor.super_conductor.accept.acceptance import Acceptance, Accepted
 from conductor.super_conductor.db import models, quotas, request_specs, server_groups
 from objects.fence import FIRST_FENCE
 from objects.instances.new_servers import NewServers
+from objects.instances.server_settings import ServerSettings
 from objects.request_spec import RequestSpec
 from tests.fixtures.control_plane import ControlPlane, a_user, an_admin
 from tests.fixtures.told import Told
@@ -93,6 +94,44 @@ def test_a_reservation_id_is_short(plane: ControlPlane) -> None:
     assert accepted.answer.reservation_id.startswith("r-")
     assert len(accepted.answer.reservation_id) == 10
     assert accepted.instances[0].reservation_id == accepted.answer.reservation_id
+
+
+@pytest.mark.parametrize(
+    ("files", "resource"),
+    [
+        ({f"/{number}": "" for number in range(6)}, "injected_files"),
+        ({"/a": "A" * 13660}, "injected_file_content_bytes"),
+        ({"/" + "ä" * 128: ""}, "injected_file_path_bytes"),
+    ],
+    ids=["count", "size", "path"],
+)
+def test_files_for_guests_have_limits(
+    plane: ControlPlane, accept: Accept, files: dict[str, str], resource: str
+) -> None:
+    """Each limit is the project's own; within them a request is accepted."""
+    settings = ServerSettings.from_values(files=files)
+    with pytest.raises(exception.QuotaExceeded, match=resource):
+        accept(settings=settings)
+    set_limit(plane, **{resource: -1})
+    assert accept(settings=settings).instances
+
+
+def test_a_request_repeated_with_another_new_password_is_the_same(accept: Accept) -> None:
+    """The API makes a password each time."""
+    context = a_user()
+    first, second = (
+        accept(context, settings=ServerSettings.from_values(admin_password=password)).answer
+        for password in ("one", "two")
+    )
+    assert first == second
+
+
+def test_an_image_may_ask_for_a_config_drive(plane: ControlPlane, accept: Accept) -> None:
+    """As mandatory."""
+    image = plane.add_image("told", properties={"img_config_drive": "mandatory"})
+    settings = accept(image=image.id).instances[0].settings
+    assert settings is not None
+    assert settings.config_drive
 
 
 def test_each_instance_has_a_spec_of_its_own(plane: ControlPlane, accept: Accept) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from armillary import exception
-from conductor.super_conductor.accept.quotas import RESOURCES, UNCOUNTED
+from conductor.super_conductor.accept.quotas import OF_FILES, RESOURCES, UNCOUNTED
 from objects.instances.new_servers import NewServers
 from objects.key_pair import KeyPair
 from tests import builders
@@ -20,7 +20,7 @@ def test_a_project_has_the_configured_limits_until_it_gets_others(
     assert api.get_quotas(admin, "p9")["server_groups"] == {"limit": 10, "in_use": 0}
     changed = api.update_quotas(admin, "p9", {"server_groups": 3})
     assert changed["server_groups"]["limit"] == 3
-    assert set(changed) == {*RESOURCES, *UNCOUNTED}
+    assert set(changed) == {*RESOURCES, *UNCOUNTED, *OF_FILES}
     api.reset_quotas(admin, "p9")
     assert api.get_quotas(admin, "p9")["server_groups"]["limit"] == 10
 

@@ -1,0 +1,54 @@
+"""Settings of a request that are for its guest alone: key, files, config drive and password."""
+
+from __future__ import annotations
+
+import secrets
+import string
+from collections.abc import Mapping
+from typing import Any
+
+from api.call import Call
+from armillary import exception
+from armillary.http.validation import invalid
+
+PASSWORD_LENGTH = 12
+PASSWORD_CHARACTERS = string.ascii_letters + string.digits
+
+
+def guest_settings(
+    call: Call, action: str, wanted: Mapping[str, Any]
+) -> tuple[dict[str, Any], str]:
+    """Return the settings that only its guest needs, and the administrator's password.
+
+    A password that the user did not choose reaches a guest by its config drive, if it is to have
+    one. Raises Invalid for a key pair that the user does not have.
+    """
+    given: dict[str, Any] = {}
+    if "key_name" in wanted:
+        given |= _key_settings(call, action, wanted["key_name"])
+    password = wanted.get("adminPass") or new_password()
+    if wanted.get("adminPass") or wanted.get("config_drive"):
+        given["admin_password"] = password
+    if wanted.get("config_drive"):
+        given["config_drive"] = True
+    return given, password
+
+
+def new_password() -> str:
+    """Return a random password for the administrator of a guest."""
+    return "".join(secrets.choice(PASSWORD_CHARACTERS) for _ in range(PASSWORD_LENGTH))
+
+
+def files_in(wanted: Mapping[str, Any]) -> dict[str, str]:
+    """Return the files for a guest: contents in Base64 by path."""
+    return {each["path"]: each["contents"] for each in wanted.get("personality", ())}
+
+
+def _key_settings(call: Call, action: str, name: str | None) -> dict[str, Any]:
+    if name is None:
+        return {"key_name": None, "public_key": None, "key_kind": None}
+    try:
+        key = call.conductor.get_key_pair(call.context, str(call.context.user_id), name)
+    except exception.KeyPairNotFound as error:
+        raise invalid(f"{action}.key_name", name, error.message) from error
+    return {"key_name": name, "public_key": key.public_key, "key_kind": "ssh"}
