@@ -252,6 +252,10 @@ class OperationFailed(Conflict):
     template = "%(operation)s of instance %(instance_uuid)s failed on host %(host)s: %(reason)s"
 
 
+class GuestLost(OperationFailed):
+    """The guest of the operation is not on its host: repeating the operation cannot help."""
+
+
 class LiveMigrationAborted(Conflict):
     """A live migration was aborted on request; the guest still runs on the source."""
 

@@ -4,6 +4,11 @@ from datetime import datetime
 
 from objects import base, fields
 
+FAILED = 500
+"""Code of a fault that may pass."""
+GUEST_LOST = 410
+"""Code of a fault that does not pass: the guest is no longer on its host."""
+
 
 @base.ArmillaryObjectRegistry.register
 class InstanceFault(base.ArmillaryObject):
@@ -12,7 +17,7 @@ class InstanceFault(base.ArmillaryObject):
     instance_uuid: str = fields.UUIDField()
     attempt: int = fields.IntegerField(default=0)
     host: str | None = fields.StringField(nullable=True)
-    code: int = fields.IntegerField(default=500)
+    code: int = fields.IntegerField(default=FAILED)
     message: str = fields.StringField()
     details: str | None = fields.StringField(nullable=True)
     created_at: datetime | None = fields.DateTimeField(nullable=True)

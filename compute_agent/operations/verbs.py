@@ -208,7 +208,19 @@ def detach(step: Step) -> Outcome:
 
 
 def keep(step: Step) -> Outcome:
-    """Keep a guest after a cancelled move or resize, with its former resources."""
+    """Keep a guest after a cancelled move or resize, with its former resources.
+
+    Raises GuestLost if the host does not have the guest.
+    """
+    try:
+        return _keep(step)
+    except exception.OperationFailed as error:
+        if any(guest.instance_uuid == step.uuid for guest in step.driver.list_guests()):
+            raise
+        raise exception.GuestLost(**error.kwargs) from error
+
+
+def _keep(step: Step) -> Outcome:
     entry = step.entry
     is_on = bool(step.arguments.get("is_on"))
     former = None if entry is None else entry.former_place

@@ -19,7 +19,7 @@ from compute_agent.reporting.staleness_check import OUT_OF_REACH, StalenessCheck
 from compute_agent.virt.driver import ComputeDriver
 from compute_agent.work.work_queue import WorkQueue
 from conductor.cell_conductor.interface import CellConductorAPI
-from objects.instance_fault import InstanceFault
+from objects.instance_fault import FAILED, GUEST_LOST, InstanceFault
 from objects.instances.instance_command import InstanceCommand, Verb
 
 LOG = logging.getLogger(__name__)
@@ -222,6 +222,7 @@ class CommandExecution:
         return InstanceFault.from_values(
             instance_uuid=command.instance.uuid,
             host=command.host,
+            code=GUEST_LOST if isinstance(error, exception.GuestLost) else FAILED,
             message=_sentence_for_user(command, reason),
             details=f"{type(error).__name__}: {error}",
             created_at=timeutils.utcnow(with_timezone=True),

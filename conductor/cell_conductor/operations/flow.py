@@ -82,7 +82,8 @@ class AgentStage:
     """A command to a host's agent, and the stages that may follow.
 
     ``then`` follows success, ``undo`` failure; without an ``undo``, a command that failed is sent
-    again, at most ``TRIES_MAX`` times if ``given_up`` says what follows. ``down`` follows if the
+    again; if ``given_up`` says what follows, at most ``TRIES_MAX`` times and not once the guest is
+    lost. ``down`` follows if the
     host is down: by default ``undo``, or a wait for the host if there is none or ``is_awaited``.
     ``away`` replaces ``then`` if the host is in another cell. ``on_enter`` and ``done`` write in
     the transactions that store the command and its answer.

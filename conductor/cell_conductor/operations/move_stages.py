@@ -38,7 +38,7 @@ SECURE = "secure_claim"
 NEXT = "next_host"
 GIVE_BACK = "give_back"
 GIVE_BACK_LOST = "give_back_lost"
-"""As ``GIVE_BACK``, with the guest's state unknown because its host is down."""
+"""As ``GIVE_BACK``, for a guest that is lost, or whose host is down."""
 RELEASE = "release_source"
 
 Allocations = dict[str, dict[str, dict[str, int]]]
@@ -146,7 +146,7 @@ def end_in_error(rows: Rows) -> None:
 
 
 def lose(rows: Rows) -> None:
-    """Record that the guest may be off on a host that is down."""
+    """Record that the guest is lost, or may be off on a host that is down."""
     dataclasses.replace(Move.of(rows.operation), is_lost=True).store(rows.operation)
 
 

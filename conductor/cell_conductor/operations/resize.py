@@ -100,14 +100,17 @@ def _back_at_source(rows: Rows) -> None:
 
 
 def _keep(name: str, *, then: str, off: str, down: str | None = None) -> dict[str, AgentStage]:
-    """Have the source restore its guest; powered off if it cannot be powered on there."""
+    """Have the source restore its guest; powered off if it cannot be powered on there.
+
+    A guest that cannot be kept in either state is lost, and the instance ends in ERROR.
+    """
     return {
         name: AgentStage(
             Verb.KEEP, Side.SOURCE, then=then, given_up=off, down=down,
             arguments=move_stages.power_at_source, on_enter=_back_at_source, done=take_power_state,
         ),
         off: AgentStage(
-            Verb.KEEP, Side.SOURCE, then=then, down=down,
+            Verb.KEEP, Side.SOURCE, then=then, given_up=move_stages.GIVE_BACK_LOST, down=down,
             arguments=move_stages.stay_off, on_enter=_back_at_source,
             done=move_stages.record_kept_off,
         ),

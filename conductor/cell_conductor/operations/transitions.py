@@ -25,7 +25,7 @@ from conductor.common.cell_db.flow_states import FlowState, LiveMove
 from conductor.common.cell_db.stored_object import StoredObject
 from conductor.common.clock import Clock, moment
 from conductor.common.leases import Lease
-from objects.instance_fault import InstanceFault
+from objects.instance_fault import GUEST_LOST, InstanceFault
 from objects.instances.instance_command import CommandAnswer
 
 LOG = logging.getLogger(__name__)
@@ -112,7 +112,8 @@ class Transitions:
         if fault is not None:
             if stage.undo is not None:
                 return self.take_failure(rows, stage, fault, stage.undo)
-            if stage.given_up is not None and row.tries + 1 >= TRIES_MAX:
+            is_hopeless = fault.code == GUEST_LOST or row.tries + 1 >= TRIES_MAX
+            if stage.given_up is not None and is_hopeless:
                 return self.take_failure(rows, stage, fault, stage.given_up)
             return self._retry(rows, stage, fault)
         self._note_event(rows, stage, result=actions.SUCCESS)

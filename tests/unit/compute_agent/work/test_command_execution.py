@@ -13,6 +13,7 @@ from armillary import exception
 from armillary.context import admin_context
 from compute_agent.virt.driver import GuestInfo
 from objects.instance import Instance
+from objects.instance_fault import GUEST_LOST
 from objects.instances.instance_command import InstanceCommand, Verb
 from objects.request_spec import RequestSpec
 from tests import builders
@@ -193,6 +194,20 @@ def test_a_failure_is_answered_with_its_reason(
     assert "it is stuck" in details
     assert details.startswith("OperationFailed")
     assert state(agent) == {HERE: "running"}
+
+
+@pytest.mark.parametrize("is_on", [True, False])
+def test_a_guest_that_is_gone_cannot_be_kept_and_the_fault_says_so(
+    agent: Agent, *, is_on: bool
+) -> None:
+    """With a code of its own: a conductor would repeat any other failure."""
+    instance, spec = built(agent)
+    agent.drivers[HERE].destroy(instance.uuid)
+    tell(agent, command(instance, spec, Told(Verb.KEEP, HERE, {"is_on": is_on}, 2), 1))
+    agent.settle()
+    ((_answer, details),) = answers(agent)[1]
+    assert details.startswith("GuestLost")
+    assert [fault.code for fault in agent.conductor.faults] == [GUEST_LOST]
 
 
 @pytest.mark.parametrize("change", [{"host": "elsewhere"}, {"verb": "paint"}], ids=["host", "verb"])
