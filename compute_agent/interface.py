@@ -6,7 +6,7 @@ from armillary.context import RequestContext
 from objects.instance import Instance
 from objects.instances.instance_command import InstanceCommand
 from objects.request_spec import RequestSpec
-from rpc.authority import CELL_HERE
+from rpc.callers import CELL_HERE
 from rpc.interface import Interface, call, cast
 
 

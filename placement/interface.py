@@ -12,7 +12,7 @@ from objects.packed.provider_uuids import Ids, ProviderUUIDs, UUIDCache, complet
 from objects.resource_query import ResourceQuery
 from objects.traces.explanation import CandidatesExplanation
 from objects.zones.zone_summary import ProviderCapabilities
-from rpc.authority import CELL, CONDUCTOR, OPERATOR, SCHEDULER
+from rpc.callers import CELL, CONDUCTOR, OPERATOR, SCHEDULER
 from rpc.interface import Interface, call
 
 

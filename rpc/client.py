@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import time
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import oslo_messaging
 
 from armillary import exception
 from armillary.context import RequestContext
 from rpc import authority
+from rpc.interface import Interface, Method
+from rpc.serializer import ObjectSerializer
+from rpc.signing.message_signer import MayAnswer
+from rpc.signing.place import Place
 from rpc.timing import ClientTimes
 from rpc.version_caps import VersionCap, as_cap, fits
-
-if TYPE_CHECKING:
-    from rpc.interface import Interface, Method
-    from rpc.transport import Bus
 
 _REMOTE_SUFFIX = "_Remote"
 _TO_A_QUEUE = oslo_messaging.TransportOptions(at_least_once=True)
@@ -28,6 +28,22 @@ _OUTCOMES: tuple[tuple[type[exception.ArmillaryError], str], ...] = (
 )
 
 
+class Connection(Protocol):
+    """A connection to a broker, for clients."""
+
+    serializer: ObjectSerializer
+    place: Place
+
+    def client(
+        self,
+        topic: str,
+        *,
+        version: str,
+        timeout_seconds: float | None = None,
+        may_answer: MayAnswer,
+    ) -> oslo_messaging.RPCClient: ...
+
+
 class RpcClient:
     """Sends the messages of one interface over a bus, for an ``Interface``.
 
@@ -36,7 +52,7 @@ class RpcClient:
 
     def __init__(
         self,
-        bus: Bus,
+        bus: Connection,
         interface: type[Interface],
         *,
         version_cap: VersionCap | str | None,

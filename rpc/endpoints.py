@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import partial
 from typing import Any, TypeVar
 
 from armillary.context import RequestContext
 from armillary.idempotency import Records
-from rpc.interface import Interface, Method
-from rpc.repeats import Idempotent, answering_repeats
+from rpc.interface import Idempotent, Interface, Method
+from rpc.repeats import Handler, answering_repeats
 from rpc.serializer import ObjectSerializer
 
 AnyInterface = TypeVar("AnyInterface", bound=Interface)
-
-Handler = Callable[..., Any]
-"""Takes the context and, by name, the arguments of a message."""
 
 
 def local(interface: type[AnyInterface], *endpoints: Any) -> AnyInterface:

@@ -14,18 +14,13 @@ import inspect
 import typing
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, Protocol, TypeVar
+from typing import Any, ClassVar, ParamSpec, Protocol, TypeVar
 
 from armillary.context import RequestContext
-from rpc.authority import Caller
-from rpc.client import RpcClient
+from rpc.callers import Caller
 from rpc.dataclass_codec import Codec, codec_of
 from rpc.declared_objects import Declared, declared_objects
-from rpc.repeats import Idempotent
 from rpc.version_caps import VersionCap, fits
-
-if TYPE_CHECKING:
-    from rpc.transport import Bus
 
 Rebuild = Callable[[Any, Declared], Any]
 """Makes the declared objects in a value that is in wire form. Raises Invalid."""
@@ -58,6 +53,17 @@ class Kind(enum.Enum):
     def reaches_all(self) -> bool:
         """Whether every server gets the message."""
         return self is Kind.FANOUT
+
+
+class Idempotent(enum.Enum):
+    """Why a call may be repeated."""
+
+    BY_NATURE = "by nature"
+    """It reads, or sets what its arguments say in an order that the receiver knows."""
+    BY_KEY = "by key"
+    """The receiver recognises it: by an identifier among its arguments, or by its request ID."""
+    BY_RECORD = "by record"
+    """The server stores its answer under request ID, method and arguments, for a day."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -151,6 +157,18 @@ class Sender(Protocol):
     ) -> None: ...
 
 
+class Senders(Protocol):
+    """Makes the senders of interfaces: a connection to a broker."""
+
+    def sender(
+        self,
+        interface: type[Interface],
+        *,
+        version_cap: VersionCap | str | None,
+        timeout_seconds: float,
+    ) -> Sender: ...
+
+
 class Interface:
     """Base of every declared interface; an instance is its client.
 
@@ -185,14 +203,14 @@ class Interface:
 
     def __init__(
         self,
-        bus: Bus,
+        bus: Senders,
         *,
         version_cap: VersionCap | str | None = None,
         timeout_seconds: float = 60.0,
     ) -> None:
         """Make a client on a bus. No call waits longer by default than ``timeout_seconds``."""
-        self._sender: Sender = RpcClient(
-            bus, type(self), version_cap=version_cap, timeout_seconds=timeout_seconds
+        self._sender = bus.sender(
+            type(self), version_cap=version_cap, timeout_seconds=timeout_seconds
         )
 
     def ping(

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import enum
 import json
 import time
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import Any, TypeGuard
 
 from armillary import exception
 from armillary.backoff import Backoff
 from armillary.context import RequestContext
 from armillary.idempotency import IdempotencyRecord, Records, digest
 
-if TYPE_CHECKING:
-    from rpc.endpoints import Handler
+Handler = Callable[..., Any]
+"""Takes the context and, by name, the arguments of a message."""
 
 WAIT_SECONDS_MAX = 20.0
 """Seconds for which a repeat waits for the answer to its first time."""
@@ -28,17 +27,6 @@ _REFUSALS = (
 _NOT_OF_THE_REQUEST = (exception.RpcVersionTooOld, exception.ConfigurationError)
 """Those of them that may be gone at the next try."""
 _ERROR, _ANSWER = "error", "answer"
-
-
-class Idempotent(enum.Enum):
-    """Why a call may be repeated."""
-
-    BY_NATURE = "by nature"
-    """It reads, or sets what its arguments say in an order that the receiver knows."""
-    BY_KEY = "by key"
-    """The receiver recognises it: by an identifier among its arguments, or by its request ID."""
-    BY_RECORD = "by record"
-    """The server stores its answer under request ID, method and arguments, for a day."""
 
 
 def answering_repeats(

@@ -12,8 +12,9 @@ from oslo_config import cfg
 from armillary import exception
 from armillary.context import RequestContext
 from armillary.idempotency import Records
-from rpc.endpoints import Handler, wire_handlers_of
+from rpc.endpoints import wire_handlers_of
 from rpc.interface import Interface
+from rpc.repeats import Handler
 from rpc.serializer import ObjectSerializer
 from rpc.signing import dispatch
 from rpc.signing.message_signer import MessageSigner

@@ -17,6 +17,7 @@ from armillary.idempotency import Records
 from rpc import memory_transport, oslo_internals, polling, queue_types, rabbit
 from rpc.broker import broker_tls
 from rpc.broker.queue_names import claim_process_name
+from rpc.client import RpcClient
 from rpc.interface import Interface
 from rpc.replies import VerifiesReplies
 from rpc.serializer import ObjectSerializer
@@ -25,6 +26,7 @@ from rpc.signing.message_signer import MayAnswer, MessageSigner
 from rpc.signing.place import TOP, Place
 from rpc.signing.transport import SignedTransport
 from rpc.signing.trust import Identity
+from rpc.version_caps import VersionCap
 
 _WAIT_SECONDS_MAX = 60.0
 
@@ -256,6 +258,16 @@ class Bus:
             place=self.place,
             records=records,
         )
+
+    def sender(
+        self,
+        interface: type[Interface],
+        *,
+        version_cap: VersionCap | str | None,
+        timeout_seconds: float,
+    ) -> RpcClient:
+        """Return what sends the messages of an interface."""
+        return RpcClient(self, interface, version_cap=version_cap, timeout_seconds=timeout_seconds)
 
     def client(
         self,

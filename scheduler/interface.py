@@ -12,7 +12,7 @@ from objects.request_spec import RequestSpec
 from objects.zones.known_zones import KnownZones
 from objects.zones.zone_answer import ZoneAnswer
 from objects.zones.zone_query import ZoneQuery
-from rpc.authority import CELL, CELL_OF_BATCH, CONDUCTOR
+from rpc.callers import CELL, CELL_OF_BATCH, CONDUCTOR
 from rpc.interface import Interface, call, fanout
 
 InstancesOfHosts = Mapping[str, Sequence[str]]

@@ -13,10 +13,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, get_type_hints
 
-from rpc.authority import Caller
+from rpc.callers import Caller
 from rpc.dataclass_codec import dataclasses_in
-from rpc.interface import Interface, Method
-from rpc.repeats import Idempotent
+from rpc.interface import Idempotent, Interface, Method
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = Path("docs/rpc-reference.md")

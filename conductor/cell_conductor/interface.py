@@ -26,9 +26,8 @@ from objects.instances.server_filters import MigrationFilters, ServerFilters
 from objects.instances.server_record import ServerRecord
 from objects.request_spec import RequestSpec
 from objects.selection import Selection
-from rpc.authority import AGENT, AGENT_ITSELF, API, CONDUCTOR, OPERATOR, SCHEDULER
-from rpc.interface import Interface, call, cast
-from rpc.repeats import Idempotent
+from rpc.callers import AGENT, AGENT_ITSELF, API, CONDUCTOR, OPERATOR, SCHEDULER
+from rpc.interface import Idempotent, Interface, call, cast
 
 REPORT_TIMEOUT_SECONDS = 15.0
 """Timeout of reports; they are repeated sooner than other calls would time out."""

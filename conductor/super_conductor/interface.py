@@ -38,9 +38,8 @@ from objects.instances.server_record import ServerRecord
 from objects.key_pair import KeyPair
 from objects.repair_answers import AggregateSyncResult, OrphanSearch
 from objects.zones.zone_status import ZoneList, ZoneStatus
-from rpc.authority import API, CELL, CELL_ITSELF, CONDUCTOR, OPERATOR, PLACEMENT, SCHEDULER
-from rpc.interface import Interface, call
-from rpc.repeats import Idempotent
+from rpc.callers import API, CELL, CELL_ITSELF, CONDUCTOR, OPERATOR, PLACEMENT, SCHEDULER
+from rpc.interface import Idempotent, Interface, call
 
 
 class SuperConductorAPI(Interface):

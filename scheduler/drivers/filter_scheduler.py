@@ -37,13 +37,8 @@ from scheduler.request.scheduling_request import HostOffer, Outcome, SchedulingR
 from scheduler.selection import rebuild_check, responses
 from scheduler.selection.assumed_placements import AssumedPlacements, AssumedPlacementsView
 from scheduler.selection.claim_batcher import ClaimBatcher
-from scheduler.selection.decision import Decision, GivenUp, Requester, Slot
-from scheduler.selection.host_selector import (
-    CLAIM_ROUNDS_MAX,
-    DecisionBatch,
-    HostSelector,
-    spread_of,
-)
+from scheduler.selection.decision import Decision, DecisionBatch, GivenUp, Requester, Slot
+from scheduler.selection.host_selector import CLAIM_ROUNDS_MAX, HostSelector, spread_of
 from scheduler.selection.joint_decisions import JointDecisions
 from scheduler.weights import BaseHostWeigher
 

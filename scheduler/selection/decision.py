@@ -1,11 +1,10 @@
-"""Decisions in progress: the state and result of each request."""
+"""Decisions in progress: the state and result of each request, and batches of equal requests."""
 
 from __future__ import annotations
 
 import dataclasses
 import logging
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from armillary import exception
 from armillary.context import RequestContext, log_context
@@ -13,12 +12,12 @@ from objects.allocation_candidates import AllocationRequest
 from objects.destinations import Destinations
 from objects.fence import Fence
 from objects.request_spec import RequestSpec
+from objects.selection import Selection
 from scheduler.explain.trace import TraceBuilder
 from scheduler.hosts.cluster_metadata import ClusterMetadata
 from scheduler.request.scheduling_request import SchedulingRequest
-
-if TYPE_CHECKING:
-    from scheduler.selection.host_selector import DecisionBatch
+from scheduler.selection.assumed_placements import AssumedPlacement, AssumedPlacementsView
+from scheduler.selection.host_selector import HostSelector, pick_alternates
 
 LOG = logging.getLogger(__name__)
 
@@ -138,3 +137,123 @@ class GivenUp(Exception):
         super().__init__(reason)
         self.placed = placed
         self.reason = reason
+
+
+class DecisionBatch:
+    """The hosts of requests with equal specs. The caller holds the lock of all batches.
+
+    ``view`` tracks the selections of other batches since the last look, and ``own`` holds the
+    instances for which hosts are selected here. ``users`` counts unfinished decisions.
+    ``is_shared`` is True once hosts were selected for other requests than the next one.
+    """
+
+    def __init__(
+        self,
+        selector: HostSelector,
+        request: Requester,
+        view: AssumedPlacementsView,
+        decisions: Sequence[Decision],
+    ) -> None:
+        self.selector = selector
+        self.request = request
+        self.view = view
+        self.own = {uuid for each in decisions for uuid in each.request.instance_uuids}
+        self.users = len(decisions)
+        self.is_shared = False
+        self.selections: dict[Offer, Selection] = {}
+
+    def select(
+        self,
+        decisions: Sequence[Decision],
+        others: Iterable[AssumedPlacement],
+        rows_of: Callable[[Iterable[str]], Mapping[str, int]],
+        *,
+        runners_up: int,
+        spread: int,
+    ) -> None:
+        """Select hosts for all unclaimed slots in turn, then alternates; fail decisions without.
+
+        ``others`` are selections that other batches made meanwhile. ``spread`` is among how many of
+        the best hosts the selection is random.
+        """
+        self._account_for(others, rows_of)
+        for decision in decisions:
+            if decision.error is None:
+                try:
+                    self._select(decision, runners_up, spread)
+                except GivenUp as reason:
+                    decision.fail(reason, self.selector.hosts.facts)
+            self.is_shared |= len(decisions) > 1
+        placed = [each for each in decisions if each.error is None]
+        for decision in placed:
+            if len(decision.slots) > 1:
+                self._add_alternates([decision])
+        self._add_alternates([each for each in placed if len(each.slots) == 1])
+
+    def _account_for(
+        self,
+        placements: Iterable[AssumedPlacement],
+        rows_of: Callable[[Iterable[str]], Mapping[str, int]],
+    ) -> None:
+        """Count instances for which other batches selected these hosts."""
+        others = [each for each in placements if each.instance_uuid not in self.own]
+        rows = rows_of(each.node_uuid for each in others)
+        positions = self.selector.hosts.positions_of(rows)
+        for each in others:
+            if each.node_uuid in positions:
+                self.is_shared = True
+                self.selector.note(positions[each.node_uuid], each.instance_uuid, each.amounts)
+
+    def _select(self, decision: Decision, runners_up: int, spread: int) -> None:
+        """Select a host for each unclaimed slot; if one fails, take all back, raise ``GivenUp``."""
+        trace, waiting = decision.trace, decision.unclaimed_slots
+        with trace.stage("choose"):
+            for index, slot in enumerate(waiting):
+                found = self.selector.choose(
+                    slot.instance_uuid, spread=spread, runners_up=runners_up
+                )
+                if not found:
+                    for entry in self.selector.why_none():
+                        trace.filtered(*entry)
+                    for former in waiting[:index]:
+                        self.selector.take_back(former.position, former.instance_uuid)
+                    decision.is_blocked_by_others |= self.is_shared
+                    raise GivenUp(placed=len(decision.slots) - len(waiting) + index)
+                trace.chosen(slot.instance_uuid, self.selector.hosts, found[0], found[1:])
+                slot.position = found[0].position
+
+    def _add_alternates(self, decisions: Sequence[Decision]) -> None:
+        """Set the offers of one decision, or of several with one slot each.
+
+        For each slot these are its host, then its alternates.
+        """
+        if not decisions:
+            return
+        count = max(each.alternates_max for each in decisions)
+        slots = [slot for each in decisions for slot in each.slots]
+        with decisions[0].trace.stage("alternates"):
+            found = pick_alternates(
+                self.selector,
+                [slot.position for slot in slots],
+                count,
+                is_one_request=len(decisions[0].slots) > 1,
+            )
+        alternates_of = iter(found)
+        ledger = self.selector.ledger
+        for decision in decisions:
+            decision.offers = []
+            for slot in decision.slots:
+                others = next(alternates_of)[: decision.alternates_max]
+                own = slot.position, ledger.candidate_of(slot.instance_uuid)
+                decision.offers.append([own, *((at, ledger.candidate_at(at)) for at in others)])
+
+    def assumed(self, decisions: Iterable[Decision]) -> Iterable[AssumedPlacement]:
+        """Yield the selections that are still to be claimed."""
+        hosts, ledger = self.selector.hosts, self.selector.ledger
+        for decision in decisions:
+            for slot in decision.unclaimed_slots:
+                yield AssumedPlacement(
+                    slot.instance_uuid,
+                    hosts.value("uuid", slot.position),
+                    self.request(ledger.candidate_of(slot.instance_uuid)),
+                )

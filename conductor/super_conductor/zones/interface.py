@@ -13,7 +13,7 @@ from objects.zones.zone_attempt import Attempts
 from objects.zones.zone_query import ZoneOrder, ZoneQuery
 from objects.zones.zone_request import ZoneRequest
 from objects.zones.zone_summary import ZoneSummary
-from rpc.authority import PARENT_ZONE, ZONE_OF_SUMMARY
+from rpc.callers import PARENT_ZONE, ZONE_OF_SUMMARY
 from rpc.interface import Interface, call, fanout
 
 

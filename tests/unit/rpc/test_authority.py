@@ -11,6 +11,7 @@ from conductor.super_conductor.interface import SuperConductorAPI
 from conductor.super_conductor.zones.interface import ZoneAPI, ZoneSummariesAPI
 from placement.interface import PlacementAPI
 from rpc import authority
+from rpc.callers import AGENT_ITSELF
 from rpc.signing.trust import ROLES, Identity
 from scheduler.interface import SchedulerAPI
 from tests.fixtures.interfaces import BY_TOPIC
@@ -47,7 +48,7 @@ def test_an_agent_may_nothing_but_report_of_itself(interface):
     for name, method in interface.METHODS.items():
         own = authority.refusal_reason(agent, interface, None, name, {"agent": agent.scope})
         others = authority.refusal_reason(agent, interface, None, name, {"agent": "host2"})
-        if authority.AGENT_ITSELF in method.callers:
+        if AGENT_ITSELF in method.callers:
             assert interface is CellConductorAPI
             assert own is None
             assert others is not None

@@ -12,7 +12,7 @@ import pytest
 
 from armillary import exception
 from armillary.context import RequestContext, admin_context
-from rpc.authority import AGENT_ITSELF, CONDUCTOR
+from rpc.callers import AGENT_ITSELF, CONDUCTOR
 from rpc.endpoints import handlers_of, local
 from rpc.interface import Interface, Kind, call, cast, fanout
 from rpc.transport import Bus

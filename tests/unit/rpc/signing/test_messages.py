@@ -13,7 +13,7 @@ import pytest
 
 from armillary import exception
 from armillary.context import admin_context
-from rpc.authority import AGENT_ITSELF, CELL_HERE, CONDUCTOR, SCHEDULER
+from rpc.callers import AGENT_ITSELF, CELL_HERE, CONDUCTOR, SCHEDULER
 from rpc.interface import Interface, call, cast, fanout
 from rpc.signing import envelope, keys
 from rpc.signing.place import TOP, Place, zone_scope
