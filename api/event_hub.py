@@ -38,7 +38,7 @@ Line = Mapping[str, Any]
 
 
 class Reader(Protocol):
-    """The feed, as read by ``rpc.event_feed.FeedReader``."""
+    """The feed, as read by ``rpc.notifications.event_feed.FeedReader``."""
 
     def run(
         self,

@@ -11,7 +11,6 @@ from armillary import exception
 from armillary.concurrency import WorkerPool
 from armillary.context import RequestContext
 from armillary.identifiers import checked_uuid
-from armillary.notifications import SILENT, Notifier
 from armillary.periodic import PeriodicTask
 from compute_agent.host import collectors
 from compute_agent.host.allocation_ratios import AllocationRatios
@@ -35,6 +34,7 @@ from conductor.cell_conductor.interface import CellConductorAPI
 from objects.instance import Instance
 from objects.instances.instance_command import InstanceCommand
 from objects.request_spec import RequestSpec
+from rpc.notifications import SILENT, Notifier
 from rpc.server import RpcServer
 from rpc.transport import Bus
 from rpc.version_caps import ConfiguredCap, OldestServices

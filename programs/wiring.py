@@ -17,9 +17,9 @@ from armillary import exception, private_files, service_history
 from armillary.http.server import HttpServer
 from armillary.http.tls import tls_files
 from armillary.http.trusted_hosts import guarded
-from armillary.notifications import make_notifier
 from armillary.periodic import PeriodicTask
 from armillary.service import Manager, Server
+from rpc.notifications import make_notifier
 from rpc.signing.place import TOP
 from rpc.signing.setup import OFF
 
@@ -229,8 +229,8 @@ def make_api(
 def _event_hub(conf: cfg.ConfigOpts, top_url: str) -> EventHub | None:
     """Return the hub that follows the event feed, None if there is no feed."""
     from api.event_hub import EventHub
-    from armillary.notifications.factory import feed_url
-    from rpc.event_feed import FeedReader
+    from rpc.notifications.event_feed import FeedReader
+    from rpc.notifications.factory import feed_url
 
     url = feed_url(conf, top_url)
     if url is None or not conf.notifications.followers_max:

@@ -12,7 +12,7 @@ from oslo_config import cfg
 from armillary import exception
 from armillary.masking import mask_passwords
 from rpc import rabbit
-from rpc.event_feed import connection_to
+from rpc.notifications.event_feed import connection_to
 from rpc.transport import register_options
 
 

@@ -12,7 +12,6 @@ from oslo_config import cfg
 
 from armillary import exception, service_metrics
 from armillary.context import RequestContext, admin_context
-from armillary.notifications import SILENT, Notifier
 from armillary.periodic import PeriodicTask
 from conductor.cell_conductor.interface import HostStatesAPI
 from conductor.super_conductor.interface import SuperConductorAPI
@@ -27,6 +26,7 @@ from objects.zones.known_zones import KnownZones
 from objects.zones.zone_answer import ZoneAnswer
 from objects.zones.zone_query import ZoneQuery
 from placement.interface import PlacementAPI
+from rpc.notifications import SILENT, Notifier
 from rpc.server import RpcServer
 from rpc.transport import Bus, MakeBus
 from rpc.version_caps import ConfiguredCap, OldestServices

@@ -10,7 +10,6 @@ from oslo_config import cfg
 from armillary import exception
 from armillary.backoff import Backoff
 from armillary.context import admin_context
-from armillary.notifications import SILENT, Notifier
 from armillary.outage_log import OutageLog
 from armillary.service_history import CURRENT_VERSION
 from compute_agent.host.resource_tracker import ResourceTracker
@@ -19,6 +18,7 @@ from compute_agent.work.wakeable_loop import WakeableLoop
 from conductor.cell_conductor.interface import CellConductorAPI
 from objects.hosts.compute_node import ComputeNode
 from objects.hosts.host_answers import NodeReportResult
+from rpc.notifications import SILENT, Notifier
 
 LOG = logging.getLogger(__name__)
 

@@ -11,7 +11,6 @@ from armillary.concurrency import WorkerPool
 from armillary.context import RequestContext, admin_context
 from armillary.db import Database
 from armillary.db.idempotency import IdempotencyRecords
-from armillary.notifications import SILENT, Notifier
 from armillary.periodic import PeriodicTask
 from conductor.cell_conductor import factories
 from conductor.cell_conductor.base_task import Environment
@@ -24,6 +23,7 @@ from conductor.common.cell_db import instances, models, notify
 from conductor.common.clock import Clock
 from objects.hosts.host_states import HostStateBatch
 from objects.instances.operation_arguments import CellOperation
+from rpc.notifications import SILENT, Notifier
 from rpc.server import RpcServer
 from rpc.signing.push import CELL_TOPICS, LOOK_SECONDS, TrustPush
 from rpc.transport import Bus

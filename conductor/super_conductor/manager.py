@@ -8,7 +8,6 @@ from oslo_config import cfg
 from armillary.concurrency import WorkerPool
 from armillary.db import Database
 from armillary.db.idempotency import IdempotencyRecords
-from armillary.notifications import SILENT, Notifier
 from armillary.periodic import PeriodicTask
 from conductor.common import leased_work
 from conductor.common.clock import Clock
@@ -24,6 +23,7 @@ from conductor.super_conductor.workflows import Workflows
 from conductor.super_conductor.zones.interface import ZoneAPI
 from objects.cell_mapping import CELL0_UUID
 from objects.pci import pci
+from rpc.notifications import SILENT, Notifier
 from rpc.server import RpcServer
 from rpc.signing.place import zone_scope
 from rpc.signing.push import LOOK_SECONDS, TOP_TOPICS, TrustPush

@@ -5,7 +5,6 @@ import dataclasses
 from oslo_config import cfg
 
 from armillary.db import Database
-from armillary.notifications import SILENT, Notifier
 from conductor.common.clock import Clock
 from conductor.common.service_versions import ServiceVersions
 from conductor.super_conductor.build.cell0 import Cell0
@@ -14,6 +13,7 @@ from conductor.super_conductor.hosts.cells import Cells
 from conductor.super_conductor.zones.child_zones import ZoneLinks
 from conductor.super_conductor.zones.routes import Routes
 from placement.interface import PlacementAPI
+from rpc.notifications import SILENT, Notifier
 from rpc.transport import Bus, MakeBus
 from scheduler.interface import SchedulerAPI
 

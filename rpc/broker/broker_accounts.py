@@ -10,8 +10,9 @@ import re
 from collections.abc import Iterable, Mapping
 
 from armillary import exception
-from rpc import event_feed, queue_types
+from rpc import queue_types
 from rpc.broker import topics
+from rpc.notifications import event_feed
 
 TOP, CELL = "top", "cell"
 COMPUTE, CELL_CONDUCTOR = "compute", "cell-conductor"

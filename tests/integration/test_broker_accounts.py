@@ -21,9 +21,9 @@ from armillary.context import admin_context
 from compute_agent.interface import ComputeAPI
 from conductor.cell_conductor.interface import CellConductorAPI
 from conductor.super_conductor.zones.interface import ZoneAPI, ZoneSummariesAPI
-from rpc import event_feed
 from rpc.broker import topics
 from rpc.interface import Interface
+from rpc.notifications import event_feed
 from rpc.transport import Bus
 from tests.fixtures.asking import wait_for
 from tests.fixtures.brokers import fresh_vhost

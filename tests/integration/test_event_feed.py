@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 import pytest
 from oslo_config import cfg
 
-from rpc import event_feed
-from rpc.event_feed import FeedReader, FeedWriter
+from rpc.notifications import event_feed
+from rpc.notifications.event_feed import FeedReader, FeedWriter
 from rpc.transport import Bus
 from tests.fixtures.brokers import NewVhost
 from tests.fixtures.configuration import messaging_conf

@@ -22,7 +22,7 @@ from armillary import exception
 from armillary.context import admin_context
 from armillary.db import Database
 from conductor.super_conductor.zones.interface import ZoneAPI
-from rpc.event_feed import connection_to
+from rpc.notifications.event_feed import connection_to
 from rpc.transport import Bus
 from tests.fixtures import forked_servers
 from tests.fixtures.asking import wait_for

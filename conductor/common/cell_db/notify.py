@@ -17,10 +17,10 @@ from sqlalchemy.orm.util import identity_key
 
 from armillary.context import RequestContext
 from armillary.db.database import note
-from armillary.notifications import Notifier
-from armillary.notifications.notifier import START
 from conductor.common.cell_db import models
 from objects.instance_fault import InstanceFault
+from rpc.notifications import Notifier
+from rpc.notifications.notifier import START
 
 NOTIFICATION_NAMES = {
     "confirm_resize": "resize_confirm",

@@ -8,13 +8,13 @@ from sqlalchemy.orm import Session
 from armillary import exception
 from armillary.context import RequestContext
 from armillary.db import Database
-from armillary.notifications import SILENT, Notifier
 from conductor.common.clock import Clock, moment
 from conductor.super_conductor.accept import quotas
 from conductor.super_conductor.accept.owners import owner_of
 from conductor.super_conductor.db import models, server_groups
 from conductor.super_conductor.db import quotas as quotas_db
 from objects.instances.instance_group import POLICIES, InstanceGroup
+from rpc.notifications import SILENT, Notifier
 
 _MAX_RULE = "max_server_per_host"
 _ANTI_AFFINITY = "anti-affinity"

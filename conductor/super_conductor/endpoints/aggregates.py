@@ -7,12 +7,12 @@ from sqlalchemy.orm import Session
 
 from armillary.context import RequestContext
 from armillary.db import Database
-from armillary.notifications import SILENT, Notifier
-from armillary.notifications.notifier import START
 from conductor.common.clock import Clock, moment
 from conductor.super_conductor.db import aggregates
 from conductor.super_conductor.hosts.cluster_metadata import MetadataPublisher
 from objects.aggregate import Aggregate, AggregateChanges
+from rpc.notifications import SILENT, Notifier
+from rpc.notifications.notifier import START
 
 
 class AggregatesEndpoint:

@@ -3,13 +3,13 @@
 from armillary import exception
 from armillary.context import RequestContext
 from armillary.db import Database
-from armillary.notifications import SILENT, Notifier
 from conductor.super_conductor.db import request_specs
 from objects.image_meta import ImageMeta
 from objects.instance import Instance
 from objects.instances.local_resources import local_resources_of
 from objects.pci import pci
 from objects.request_spec import REBUILD, Destination
+from rpc.notifications import SILENT, Notifier
 from scheduler.interface import SchedulerAPI
 
 

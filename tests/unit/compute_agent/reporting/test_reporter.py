@@ -9,7 +9,6 @@ import oslo_messaging
 import pytest
 
 from armillary import exception
-from armillary.notifications import SILENT, Notifier
 from compute_agent.host.resource_tracker import ResourceTracker
 from compute_agent.monitors import HostMonitors, Monitor, MonitorPlugin
 from compute_agent.reporting import reporter as reporter_module
@@ -22,6 +21,7 @@ from compute_agent.reporting.reporter import (
 from compute_agent.virt.driver import Readings
 from conductor.cell_conductor.interface import CellConductorAPI
 from objects.hosts.compute_node import ComputeNode
+from rpc.notifications import SILENT, Notifier
 from tests import builders
 from tests.fixtures.agent import AGENT, HOSTS, Agent, a_build
 from tests.fixtures.told import Told

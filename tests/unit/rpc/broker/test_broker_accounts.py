@@ -7,7 +7,6 @@ import re
 import pytest
 
 from armillary import exception
-from rpc import event_feed
 from rpc.broker import broker_accounts
 from rpc.broker.broker_accounts import (
     ACCOUNT_SCOPES,
@@ -19,6 +18,7 @@ from rpc.broker.broker_accounts import (
     Permissions,
     permissions,
 )
+from rpc.notifications import event_feed
 from tests.fixtures.interfaces import BY_TOPIC
 
 ACCOUNTS = {"child_zone": ("conductor", "scheduler")}

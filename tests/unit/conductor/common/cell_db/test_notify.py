@@ -8,11 +8,11 @@ import pytest
 from sqlalchemy.orm import Session
 
 from armillary.context import admin_context
-from armillary.notifications import Notifier
-from armillary.notifications.notification import Notification
 from conductor.cell_conductor.operations.flow import AgentStage
 from conductor.cell_conductor.operations.flows import FLOWS
 from conductor.common.cell_db import models, notify
+from rpc.notifications import Notifier
+from rpc.notifications.notification import Notification
 from tests import builders
 from tests.fixtures.cell import Cell, a_build_request, cell
 

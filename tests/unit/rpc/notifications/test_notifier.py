@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from armillary.context import RequestContext
-from armillary.notifications.notification import Notification
-from armillary.notifications.notifier import SILENT, Notifier
 from objects.instances.instance_group import InstanceGroup
 from objects.request_spec import RequestSpec
+from rpc.notifications.notification import Notification
+from rpc.notifications.notifier import SILENT, Notifier
 from tests import builders
 
 CONTEXT = RequestContext(request_id="req-1")

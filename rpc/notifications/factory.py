@@ -14,11 +14,11 @@ from oslo_config import cfg
 
 from armillary import service_metrics
 from armillary.conf.notifications import BOTH, NONE, UNVERSIONED, VERSIONED
-from armillary.notifications.notification import FEED_VERSION, Notification
-from armillary.notifications.notifier import SILENT, Notifier
 from armillary.outage_log import OutageLog
-from rpc import notification_bus
-from rpc.event_feed import FeedWriter
+from rpc.notifications import notification_bus
+from rpc.notifications.event_feed import FeedWriter
+from rpc.notifications.notification import FEED_VERSION, Notification
+from rpc.notifications.notifier import SILENT, Notifier
 
 LOG = logging.getLogger(__name__)
 
@@ -165,7 +165,7 @@ def _bus_channel(conf: cfg.ConfigOpts, url: str) -> BusChannel:
 
 
 class BusSender(Protocol):
-    """oslo.messaging's notifier, as ``rpc.notification_bus`` makes it."""
+    """oslo.messaging's notifier, as ``rpc.notifications.notification_bus`` makes it."""
 
     def send(
         self,
@@ -180,7 +180,7 @@ class BusSender(Protocol):
 
 
 class FeedPublisher(Protocol):
-    """The event feed, as ``rpc.event_feed`` makes it."""
+    """The event feed, as ``rpc.notifications.event_feed`` makes it."""
 
     def publish(self, message: dict[str, object]) -> None: ...
 

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 import prometheus_client
 import pytest
 
-from armillary.notifications import factory as outbox_module
-from armillary.notifications.factory import Outbox
-from armillary.notifications.notification import Notification
 from objects.notifications import MetricsPayload
+from rpc.notifications import factory as outbox_module
+from rpc.notifications.factory import Outbox
+from rpc.notifications.notification import Notification
 
 SECONDS_MAX = 20.0
 

@@ -11,7 +11,6 @@ from typing import Any, Protocol
 
 from armillary.conf.notifications import VM_AND_TASK_STATE, VM_STATE
 from armillary.context import RequestContext
-from armillary.notifications.notification import ERROR, INFO, Notification
 from objects.notifications import (
     AggregatePayload,
     ComputeTaskPayload,
@@ -24,6 +23,7 @@ from objects.notifications import (
     ServerGroupPayload,
     ServiceStatusPayload,
 )
+from rpc.notifications.notification import ERROR, INFO, Notification
 
 START = "start"
 END = "end"

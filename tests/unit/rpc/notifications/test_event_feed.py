@@ -13,8 +13,9 @@ import pytest
 from oslo_config import cfg
 
 from armillary import exception
-from rpc import event_feed, memory_transport
-from rpc.event_feed import FeedReader, FeedWriter, connection_to
+from rpc import memory_transport
+from rpc.notifications import event_feed
+from rpc.notifications.event_feed import FeedReader, FeedWriter, connection_to
 from rpc.transport import Bus
 from tests.fixtures.configuration import messaging_conf
 

@@ -13,10 +13,10 @@ import pytest
 from oslo_config import cfg
 
 from armillary.conf import base, notifications, register
-from armillary.notifications import make_notifier
-from armillary.notifications.factory import feed_url
-from armillary.notifications.notifier import Notifier
-from rpc import event_feed, memory_transport, notification_bus
+from rpc import memory_transport
+from rpc.notifications import event_feed, make_notifier, notification_bus
+from rpc.notifications.factory import feed_url
+from rpc.notifications.notifier import Notifier
 from tests import builders
 from tests.fixtures.configuration import messaging_conf
 

@@ -4,7 +4,7 @@ Services hold a ``Notifier`` with one method per event; each records the event a
 ``make_notifier`` builds it from the configuration; ``SILENT`` sends nothing.
 """
 
-from armillary.notifications.factory import make_notifier
-from armillary.notifications.notifier import SILENT, Notifier
+from rpc.notifications.factory import make_notifier
+from rpc.notifications.notifier import SILENT, Notifier
 
 __all__ = ["SILENT", "Notifier", "make_notifier"]

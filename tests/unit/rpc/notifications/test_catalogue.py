@@ -40,7 +40,7 @@ OF_INSTANCES = [
 MOMENTS = ["rebuild_scheduled"]
 """Told of instances without phases."""
 OF_OTHERS = {
-    "instance.update": ("armillary.notifications.notifier", '"instance.update"'),
+    "instance.update": ("rpc.notifications.notifier", '"instance.update"'),
     "scheduler.select_destinations.start": ("scheduler.manager", '"start"'),
     "scheduler.select_destinations.end": ("scheduler.manager", '"end"'),
     "compute_task.build_instances.error": (
