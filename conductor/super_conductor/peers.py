@@ -7,8 +7,8 @@ from oslo_config import cfg
 from armillary.db import Database
 from conductor.common.clock import Clock
 from conductor.common.service_versions import ServiceVersions
-from conductor.super_conductor.build.cell0 import Cell0
-from conductor.super_conductor.build.scheduling import Scheduling
+from conductor.super_conductor.builds.cell0 import Cell0
+from conductor.super_conductor.builds.scheduling import Scheduling
 from conductor.super_conductor.hosts.cells import Cells
 from conductor.super_conductor.zones.child_zones import ZoneLinks
 from conductor.super_conductor.zones.routes import Routes

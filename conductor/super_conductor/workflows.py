@@ -12,7 +12,7 @@ from armillary.periodic import PeriodicTask
 from conductor.common import leased_work
 from conductor.common.leased_work import LeasedWork, Recovery, StepHook
 from conductor.common.leases import LeaseMixin, Leases
-from conductor.super_conductor.build.build_workers import WALK_POLL_SECONDS, Builds
+from conductor.super_conductor.builds.build_workers import WALK_POLL_SECONDS, Builds
 from conductor.super_conductor.db import models
 from conductor.super_conductor.delete.delete_task import Deletes
 from conductor.super_conductor.move.move_task import Moves

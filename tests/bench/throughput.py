@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from armillary import exception
 from armillary.context import admin_context
-from conductor.super_conductor.build.scheduling import Scheduling
+from conductor.super_conductor.builds.scheduling import Scheduling
 from objects.destinations import Destinations
 from objects.request_spec import RequestSpec
 from tests.bench.measuring import cpu_seconds

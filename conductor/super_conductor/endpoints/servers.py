@@ -4,7 +4,7 @@ from functools import partial
 
 from armillary.context import RequestContext
 from conductor.super_conductor.accept.acceptance import Acceptance
-from conductor.super_conductor.build.build_workers import Builds
+from conductor.super_conductor.builds.build_workers import Builds
 from conductor.super_conductor.delete.delete_task import Deletes
 from conductor.super_conductor.servers.server_operations import ServerOperations
 from conductor.super_conductor.servers.server_views import Servers

@@ -5,7 +5,7 @@ from typing import Any
 from armillary import exception
 from armillary.context import RequestContext
 from armillary.db import Database
-from conductor.super_conductor.build import group_members
+from conductor.super_conductor.builds import group_members
 from conductor.super_conductor.peers import Peers
 from objects.zones.zone_answer import ZoneAnswer
 from objects.zones.zone_attempt import Attempts

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from armillary.context import RequestContext
 from armillary.db import Database
-from conductor.super_conductor.build import group_members
+from conductor.super_conductor.builds import group_members
 from conductor.super_conductor.db import request_specs
 from conductor.super_conductor.db.moves import Move
 from conductor.super_conductor.hosts.cells import Cells

@@ -20,7 +20,7 @@ from conductor.common import leased_work
 from conductor.common.clock import exact_moment, moment
 from conductor.common.leased_work import LeaseLost, PooledWork, Step, StepHook
 from conductor.common.leases import Lease, Leases
-from conductor.super_conductor.build import decision_traces
+from conductor.super_conductor.builds import decision_traces
 from conductor.super_conductor.db import cell_changes, models, moves, traces
 from conductor.super_conductor.db.moves import Move
 from conductor.super_conductor.db.traces import MoveTrace

@@ -7,7 +7,7 @@ from armillary import exception
 from armillary.context import RequestContext
 from armillary.db import Database
 from conductor.cell_conductor.interface import CellConductorAPI
-from conductor.super_conductor.build.cell0 import Cell0
+from conductor.super_conductor.builds.cell0 import Cell0
 from conductor.super_conductor.db import (
     build_requests,
     cleanups,

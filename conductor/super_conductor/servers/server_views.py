@@ -15,8 +15,8 @@ from armillary.context import RequestContext
 from armillary.db import Database
 from conductor.cell_conductor.interface import CellConductorAPI
 from conductor.common.cell_db.actions import BUILD_EVENT, CLAIM_EVENT, CREATE, ERROR, SUCCESS
-from conductor.super_conductor.build import decision_traces
-from conductor.super_conductor.build.cell0 import Cell0
+from conductor.super_conductor.builds import decision_traces
+from conductor.super_conductor.builds.cell0 import Cell0
 from conductor.super_conductor.db import (
     aggregates,
     build_requests,

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from armillary import exception
 from armillary.context import RequestContext
 from armillary.db import Database
-from conductor.super_conductor.build import decision_traces
+from conductor.super_conductor.builds import decision_traces
 from conductor.super_conductor.db import instance_mappings, traces
 from conductor.super_conductor.zones import paths, uuid_translation
 from conductor.super_conductor.zones.forwarded import LIST_SERVERS, decode_answer, request_for

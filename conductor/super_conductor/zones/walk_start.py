@@ -15,8 +15,8 @@ from sqlalchemy.orm import Session
 
 from armillary import exception
 from armillary.context import RequestContext
-from conductor.super_conductor.build import group_members
-from conductor.super_conductor.build.group_members import Places
+from conductor.super_conductor.builds import group_members
+from conductor.super_conductor.builds.group_members import Places
 from conductor.super_conductor.db import build_requests, request_specs, server_groups, zone_walks
 from conductor.super_conductor.db.zone_attempts import OWN as OWN_ORIGIN
 from conductor.super_conductor.db.zone_walks import Entry, Walk, WalkState

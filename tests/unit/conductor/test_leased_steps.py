@@ -22,7 +22,7 @@ from conductor.cell_conductor.operations.flow import SuperStage
 from conductor.cell_conductor.operations.flows import FLOWS
 from conductor.common import leased_work
 from conductor.common.leased_work import Step, StepHook
-from conductor.super_conductor.build import build_group, build_task
+from conductor.super_conductor.builds import build_group, build_task
 from conductor.super_conductor.delete import delete_task
 from conductor.super_conductor.move import move_task
 from conductor.super_conductor.permanent_failure import PermanentFailure

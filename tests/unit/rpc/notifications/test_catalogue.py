@@ -44,7 +44,7 @@ OF_OTHERS = {
     "scheduler.select_destinations.start": ("scheduler.manager", '"start"'),
     "scheduler.select_destinations.end": ("scheduler.manager", '"end"'),
     "compute_task.build_instances.error": (
-        "conductor.super_conductor.build.build_task",
+        "conductor.super_conductor.builds.build_task",
         '"build_instances"',
     ),
     "compute_task.migrate_server.error": (

@@ -9,7 +9,7 @@ import oslo_messaging
 import pytest
 
 from armillary import exception
-from conductor.super_conductor.build import build_task
+from conductor.super_conductor.builds import build_task
 from conductor.super_conductor.db import quotas
 from objects.fence import FENCE_FINAL
 from tests.fixtures.control_plane import ControlPlane, a_user

@@ -6,7 +6,7 @@ import pytest
 
 from armillary import exception
 from conductor.common.clock import moment
-from conductor.super_conductor.build import group_members
+from conductor.super_conductor.builds import group_members
 from conductor.super_conductor.db import build_requests, server_groups
 from conductor.super_conductor.db.build_requests import NewSelections
 from conductor.super_conductor.zones import pending_group_members

@@ -14,9 +14,9 @@ from armillary.db import errors as db_errors
 from conductor.common import leased_work
 from conductor.common.leased_work import PooledWork, StepHook
 from conductor.common.leases import Lease, Leases
-from conductor.super_conductor.build.build_group import BuildGroup
-from conductor.super_conductor.build.build_task import FAILURE_LENGTH_MAX, BuildTask
-from conductor.super_conductor.build.cell_handover import BuildServices, CellHandover
+from conductor.super_conductor.builds.build_group import BuildGroup
+from conductor.super_conductor.builds.build_task import FAILURE_LENGTH_MAX, BuildTask
+from conductor.super_conductor.builds.cell_handover import BuildServices, CellHandover
 from conductor.super_conductor.db.models import Reservation as ReservationRow
 from conductor.super_conductor.peers import Environment, Peers
 from objects import fence

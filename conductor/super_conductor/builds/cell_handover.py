@@ -12,8 +12,8 @@ from conductor.cell_conductor.interface import CellConductorAPI
 from conductor.common import leased_work
 from conductor.common.leased_work import StepHook
 from conductor.common.leases import Leases
-from conductor.super_conductor.build import instance_mapping
-from conductor.super_conductor.build.instance_mapping import HeldReservation
+from conductor.super_conductor.builds import instance_mapping
+from conductor.super_conductor.builds.instance_mapping import HeldReservation
 from conductor.super_conductor.peer_link import Asked
 from conductor.super_conductor.peers import Environment, Peers
 from objects.instances.build_request import BuildRequest

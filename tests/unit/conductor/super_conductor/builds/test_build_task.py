@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from armillary import exception
 from conductor.common.clock import moment
-from conductor.super_conductor.build import build_task
+from conductor.super_conductor.builds import build_task
 from conductor.super_conductor.db import host_mappings, instance_mappings, server_groups, traces
 from objects.cell_mapping import CELL0_UUID
 from objects.fence import Fence
@@ -96,9 +96,7 @@ def test_a_large_request_is_handed_over_in_batches(plane: ControlPlane) -> None:
     assert the_cell(plane).batch_sizes == [3, 3, 1]
 
 
-def test_a_host_that_nobody_discovered_is_mapped_with_its_first_instance(
-    plane: ControlPlane,
-) -> None:
+def test_an_undiscovered_host_is_mapped_with_its_first_instance(plane: ControlPlane) -> None:
     """The selection says which cell the host is in."""
     plane.build()
     with plane.database.reader() as session:
@@ -213,7 +211,7 @@ def test_a_build_that_failed_is_an_action_in_cell0(plane: ControlPlane) -> None:
     assert (action.action, [event.result for event in action.events]) == ("create", ["Error"])
 
 
-def test_a_policy_that_nobody_can_keep_is_final(plane: ControlPlane) -> None:
+def test_a_policy_that_no_host_can_satisfy_is_final(plane: ControlPlane) -> None:
     """UnsupportedPolicy ends in cell0 at once: asking again would not help."""
     plane.scheduler.error = exception.UnsupportedPolicy(policy="affinity", reason="not enabled")
     (uuid,) = plane.build()

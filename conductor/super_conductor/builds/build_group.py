@@ -21,9 +21,9 @@ from conductor.common import leased_work
 from conductor.common.clock import moment
 from conductor.common.leased_work import Step
 from conductor.common.leases import Lease
-from conductor.super_conductor.build import decision_traces, selection_rows
-from conductor.super_conductor.build.cell_handover import BuildServices, Handover
-from conductor.super_conductor.build.instance_mapping import HeldReservation
+from conductor.super_conductor.builds import decision_traces, selection_rows
+from conductor.super_conductor.builds.cell_handover import BuildServices, Handover
+from conductor.super_conductor.builds.instance_mapping import HeldReservation
 from conductor.super_conductor.db import build_requests, reservations
 from conductor.super_conductor.db import traces as traces_db
 from conductor.super_conductor.db.build_requests import NewSelections, Pending

@@ -11,7 +11,7 @@ import numpy as np
 
 from armillary import exception
 from armillary.context import RequestContext, admin_context
-from conductor.super_conductor.build.scheduling import Scheduling
+from conductor.super_conductor.builds.scheduling import Scheduling
 from objects.destinations import Destinations
 from objects.packed.scheduling_batch import BatchedRequest, SchedulingAnswers, SchedulingBatch
 from objects.traces.decision_trace import DecisionTrace

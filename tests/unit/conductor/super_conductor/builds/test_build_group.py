@@ -9,7 +9,7 @@ import pytest
 
 from armillary import exception
 from conductor.common.clock import moment
-from conductor.super_conductor.build import build_group
+from conductor.super_conductor.builds import build_group
 from conductor.super_conductor.db import server_groups
 from objects.cell_mapping import CELL0_UUID
 from objects.fence import Fence

@@ -10,7 +10,7 @@ import pytest
 
 from armillary import exception
 from armillary.context import RequestContext, admin_context
-from conductor.super_conductor.build.cell_handover import CellHandover
+from conductor.super_conductor.builds.cell_handover import CellHandover
 from objects.instances.build_request import BuildRequest
 from tests.fixtures.cell import a_build_request
 

@@ -18,14 +18,14 @@ from conductor.common import leased_work
 from conductor.common.clock import moment
 from conductor.common.leased_work import LeaseLost, Step
 from conductor.common.leases import Lease
-from conductor.super_conductor.build import (
+from conductor.super_conductor.builds import (
     decision_traces,
     group_members,
     instance_mapping,
     selection_rows,
 )
-from conductor.super_conductor.build.cell_handover import BuildServices, Handover
-from conductor.super_conductor.build.instance_mapping import HeldReservation
+from conductor.super_conductor.builds.cell_handover import BuildServices, Handover
+from conductor.super_conductor.builds.instance_mapping import HeldReservation
 from conductor.super_conductor.db import (
     build_requests,
     cleanups,

@@ -1,10 +1,10 @@
-"""What a cell took is mapped to it, for many reservations in one transaction."""
+"""Mapping of the instances that a cell took, for many reservations in one transaction."""
 
 from __future__ import annotations
 
 from conductor.common.leases import Lease
-from conductor.super_conductor.build import instance_mapping
-from conductor.super_conductor.build.instance_mapping import HeldReservation, MappingResult
+from conductor.super_conductor.builds import instance_mapping
+from conductor.super_conductor.builds.instance_mapping import HeldReservation, MappingResult
 from conductor.super_conductor.db import build_requests, instance_mappings, reservations
 from objects.instances.build_request import BuildRequest
 from objects.instances.new_servers import NewServers

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from conductor.super_conductor.build import decision_traces
+from conductor.super_conductor.builds import decision_traces
 from objects.traces.decision_trace import DecisionTrace
 
 DOWN: dict[str, Any] = {"reason": "its service is down", "count": 2}
@@ -90,8 +90,8 @@ def test_aggregates_are_called_by_their_names() -> None:
 def test_names_that_no_rule_needs_are_not_asked_for() -> None:
     """Most traces have none."""
 
-    def nobody_asks() -> dict[str, str]:
+    def unexpected_query() -> dict[str, str]:
         raise AssertionError("not needed")
 
     trace = {"ruled_out": [{"kind": "trait", "name": "HW", "count": 3}]}
-    assert decision_traces.with_names(trace, nobody_asks) == trace
+    assert decision_traces.with_names(trace, unexpected_query) == trace

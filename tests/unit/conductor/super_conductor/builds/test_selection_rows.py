@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from conductor.super_conductor.build import selection_rows
+from conductor.super_conductor.builds import selection_rows
 from conductor.super_conductor.db.build_requests import NewSelections
 from objects.destinations import Destinations
 from objects.fence import FIRST_FENCE
