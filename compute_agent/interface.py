@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from armillary.context import RequestContext
 from objects.instance import Instance
+from objects.instances.diagnostics import Diagnostics
 from objects.instances.instance_command import InstanceCommand
 from objects.request_spec import RequestSpec
 from rpc.callers import CELL_HERE
@@ -13,7 +14,7 @@ from rpc.interface import Interface, call, cast
 class ComputeAPI(Interface):
     """An agent, on its cell's broker, by its name (``Service.agent``).
 
-    All methods except get_console_output are casts: the agent reports the results.
+    Builds, deletes and commands are casts: the agent reports the results.
     """
 
     TOPIC = "compute"
@@ -83,3 +84,15 @@ class ComputeAPI(Interface):
         lines: int | None,
     ) -> str:
         """Return the end of a guest's console output. Raises what the driver raises."""
+
+    @call(CELL_HERE)
+    def get_diagnostics(
+        self, context: RequestContext, agent: str, instance_uuid: str, host: str
+    ) -> Diagnostics:
+        """Return what the driver measures of a guest. Raises what the driver raises."""
+
+    @call(CELL_HERE)
+    def set_admin_password(
+        self, context: RequestContext, agent: str, instance_uuid: str, host: str, *, password: str
+    ) -> None:
+        """Set the administrator's password in a running guest. Raises what the driver raises."""

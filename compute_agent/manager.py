@@ -32,6 +32,7 @@ from compute_agent.work.instance_work import InstanceWork
 from compute_agent.work.work_queue import WorkQueue
 from conductor.cell_conductor.interface import CellConductorAPI
 from objects.instance import Instance
+from objects.instances.diagnostics import Diagnostics
 from objects.instances.instance_command import InstanceCommand
 from objects.request_spec import RequestSpec
 from rpc.notifications import SILENT, Notifier
@@ -242,11 +243,26 @@ class ComputeManager:
     def get_console_output(
         self, context: RequestContext, instance_uuid: str, host: str, lines: int | None
     ) -> str:
+        uuid = checked_uuid("instance_uuid", instance_uuid)
+        return self._driver_of(host).get_console_output(uuid, lines=lines)
+
+    def get_diagnostics(
+        self, context: RequestContext, instance_uuid: str, host: str
+    ) -> Diagnostics:
+        uuid = checked_uuid("instance_uuid", instance_uuid)
+        return self._driver_of(host).get_diagnostics(uuid)
+
+    def set_admin_password(
+        self, context: RequestContext, instance_uuid: str, host: str, password: str
+    ) -> None:
+        uuid = checked_uuid("instance_uuid", instance_uuid)
+        self._driver_of(host).set_admin_password(uuid, password)
+
+    def _driver_of(self, host: str) -> ComputeDriver:
         driver = self._drivers.get(host)
         if driver is None:
             raise exception.HostNotFound(host=host)
-        uuid = checked_uuid("instance_uuid", instance_uuid)
-        return driver.get_console_output(uuid, lines=lines)
+        return driver
 
     # Internals ------------------------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ from compute_agent.host.pci_devices import PciDevice
 from compute_agent.virt.metrics import Kind
 from objects.image_meta import ImageMeta
 from objects.instance import Instance
+from objects.instances.diagnostics import Diagnostics
 from objects.numa import HostCell
 
 RUNNING = "running"
@@ -80,6 +81,8 @@ class Feature(enum.StrEnum):
     COLD_MOVE = "take over a server that is off"
     RESIZE = "give a server another flavor"
     LIVE_MOVE = "move a running server"
+    DIAGNOSTICS = "measure a server"
+    ADMIN_PASS = "set the password of a server's administrator"  # noqa: S105 - a description
 
 
 class LiveWatch(Protocol):
@@ -223,6 +226,20 @@ class ComputeDriver(abc.ABC):
         Raises OperationFailed, OperationUnsupported.
         """
         raise self._unsupported(Feature.CONSOLE)
+
+    def get_diagnostics(self, instance_uuid: str) -> Diagnostics:
+        """Return what the driver measures of a guest now.
+
+        Raises OperationFailed, OperationUnsupported.
+        """
+        raise self._unsupported(Feature.DIAGNOSTICS)
+
+    def set_admin_password(self, instance_uuid: str, password: str) -> None:
+        """Set the password of the administrator in a running guest.
+
+        It is never logged. Raises OperationFailed, OperationUnsupported.
+        """
+        raise self._unsupported(Feature.ADMIN_PASS)
 
     # Cold migration: a guest that is off moves from source to destination, perhaps the same host.
 

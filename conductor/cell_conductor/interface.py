@@ -11,6 +11,7 @@ from objects.hosts.service import Service
 from objects.instance import Instance
 from objects.instance_fault import InstanceFault
 from objects.instances.build_request import BuildRequest
+from objects.instances.diagnostics import Diagnostics
 from objects.instances.instance_action import InstanceAction
 from objects.instances.instance_command import (
     BuiltReport,
@@ -158,6 +159,16 @@ class CellConductorAPI(Interface):
         Raises InstanceNotFound, InstanceInvalidState (without a host that can be asked),
         OperationFailed, OperationUnsupported.
         """
+
+    @call(CONDUCTOR)
+    def get_diagnostics(self, context: RequestContext, instance_uuid: str) -> Diagnostics:
+        """Return what the driver measures of a guest. Raises as ``get_console_output``."""
+
+    @call(CONDUCTOR)
+    def set_admin_password(
+        self, context: RequestContext, instance_uuid: str, *, password: str
+    ) -> None:
+        """Set the administrator's password in an active guest. Raises as ``get_console_output``."""
 
     @call(CONDUCTOR)
     def list_instance_actions(

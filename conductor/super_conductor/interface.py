@@ -20,6 +20,7 @@ from objects.image_meta import ImageMeta
 from objects.image_record import ImageRecord, NewSnapshot, StoredImage
 from objects.instance import Instance
 from objects.instance_fault import InstanceFault
+from objects.instances.diagnostics import Diagnostics
 from objects.instances.explanation import DryRun, Explanation
 from objects.instances.instance_action import InstanceAction
 from objects.instances.instance_command import CommandAnswer, CommandId, InstanceCommand
@@ -131,6 +132,19 @@ class SuperConductorAPI(Interface):
 
         Raises InstanceNotFound, InstanceInvalidState, OperationFailed, OperationUnsupported,
         CellUnavailable.
+        """
+
+    @call(API)
+    def get_diagnostics(self, context: RequestContext, instance_uuid: str) -> Diagnostics:
+        """Return what the driver measures of a server. Raises as ``get_console_output``."""
+
+    @call(API)
+    def set_admin_password(
+        self, context: RequestContext, instance_uuid: str, *, password: str
+    ) -> None:
+        """Set the administrator's password in an active server.
+
+        Raises InstanceLocked, and as ``get_console_output``.
         """
 
     @call(API)

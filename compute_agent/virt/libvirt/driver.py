@@ -24,7 +24,7 @@ from compute_agent.virt.driver import (
     LiveWatch,
     Readings,
 )
-from compute_agent.virt.libvirt import connection, qemu_img
+from compute_agent.virt.libvirt import connection, diagnostics, qemu_img
 from compute_agent.virt.libvirt.capabilities import cpu_info
 from compute_agent.virt.libvirt.cold_moves import ColdMoves
 from compute_agent.virt.libvirt.guests import Guests
@@ -42,6 +42,7 @@ from compute_agent.virt.machine.machine_metrics import MachineMeters
 from compute_agent.virt.metrics import Kind
 from objects.image_meta import ImageMeta
 from objects.instance import Instance
+from objects.instances.diagnostics import Diagnostics
 from objects.numa import HostCell
 
 LOG = logging.getLogger(__name__)
@@ -156,7 +157,7 @@ class LibvirtDriver(ComputeDriver):
 
     @property
     def features(self) -> frozenset[Feature]:
-        can = frozenset(Feature) - {Feature.LIVE_MOVE, Feature.RESCUE}
+        can = frozenset(Feature) - {Feature.LIVE_MOVE, Feature.RESCUE, Feature.ADMIN_PASS}
         return can | {Feature.LIVE_MOVE} if self._facts.capabilities.migrates_live else can
 
     @property
@@ -260,6 +261,11 @@ class LibvirtDriver(ComputeDriver):
         with self._operating(instance_uuid, "Console output"):
             self._existing(instance_uuid)
             return self._guests.files(instance_uuid).last_console_lines(lines)
+
+    def get_diagnostics(self, instance_uuid: str) -> Diagnostics:
+        with self._operating(instance_uuid, "Diagnostics"):
+            domain = self._existing(instance_uuid)
+            return diagnostics.of(self._library, domain, self._info(domain).power_state)
 
     # Moves ----------------------------------------------------------------------------------------
 

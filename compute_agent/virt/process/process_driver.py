@@ -147,7 +147,7 @@ class ProcessDriver(ProcessOperations):
 
     @property
     def features(self) -> frozenset[Feature]:
-        return frozenset(Feature) - {Feature.LIVE_MOVE}
+        return frozenset(Feature) - {Feature.LIVE_MOVE, Feature.ADMIN_PASS}
 
     def _build(
         self, guest: ProcessGuest, instance: Instance, place: InstancePlacement, command: Command

@@ -213,6 +213,11 @@ class ProcessGuest:
         below = [] if shim is None else process_shim.descendants(shim)
         return [*{*below, *_members(processes.workload)}]
 
+    def living_processes(self) -> list[int]:
+        """Return its processes, without those that watch over it."""
+        shim = self._shim_pid()
+        return [pid for pid in self._living() if pid != shim]
+
     # Rescue: until it ends, a file has the image that runs in its place.
 
     @property

@@ -15,7 +15,7 @@ from oslo_config import cfg
 from armillary import exception
 from compute_agent.host.instance_topology import ANYWHERE, InstancePlacement
 from compute_agent.virt.driver import PAUSED, RUNNING, SUSPENDED, ComputeDriver, GuestInfo
-from compute_agent.virt.process import process_archives, process_files
+from compute_agent.virt.process import process_archives, process_diagnostics, process_files
 from compute_agent.virt.process.process_guest import ProcessGuest
 from compute_agent.virt.process.process_lifecycle import Workloads, info
 from compute_agent.virt.process.process_shim import ProcessSpec
@@ -23,6 +23,7 @@ from compute_agent.virt.process.process_specs import Command
 from compute_agent.work.named_locks import NamedLocks
 from objects.image_meta import ImageMeta
 from objects.instance import Instance
+from objects.instances.diagnostics import Diagnostics
 
 LOG = logging.getLogger(__name__)
 
@@ -144,6 +145,11 @@ class ProcessOperations(ComputeDriver):
     def get_console_output(self, instance_uuid: str, *, lines: int | None) -> str:
         with self._errors("Get console output", instance_uuid):
             return self._get("Get console output", instance_uuid).output(lines)
+
+    def get_diagnostics(self, instance_uuid: str) -> Diagnostics:
+        with self._errors("Diagnostics", instance_uuid):
+            guest = self._get("Diagnostics", instance_uuid)
+            return process_diagnostics.of(guest, info(guest).power_state)
 
     # Cold migration -------------------------------------------------------------------------------
 

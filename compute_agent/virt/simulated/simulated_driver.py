@@ -46,12 +46,15 @@ from compute_agent.virt.simulated.simulated_store import SimulatedStore
 from objects.flavor import Flavor
 from objects.image_meta import ImageMeta
 from objects.instance import Instance
+from objects.instances.diagnostics import Diagnostics, DiskDiagnostics
 from objects.numa import HostCell
 
 FILE_NAME = "simulated-guests.sqlite"
 HYPERVISOR_TYPE = "simulated"
 """Also the driver's name in what it sends to another host."""
 HYPERVISOR_VERSION = 1_000_000
+CLAIMED_DRIVER = "libvirt"
+"""Driver in diagnostics."""
 ARCHITECTURE = "x86_64"
 CPU_INFO = json.dumps({"arch": ARCHITECTURE, "model": "simulated", "vendor": "", "features": []})
 
@@ -239,6 +242,24 @@ class SimulatedDriver(ComputeDriver):
         kept = console_lines(self.host, self._get("get_console_output", instance_uuid))
         wanted = kept if lines is None else kept[max(0, len(kept) - lines) :]
         return "".join(f"{line}\n" for line in wanted)
+
+    def get_diagnostics(self, instance_uuid: str) -> Diagnostics:
+        """Return the guest's sizes; it uses nothing. The driver is one that clients know."""
+        guest = self._get("get_diagnostics", instance_uuid)
+        return Diagnostics(
+            driver=CLAIMED_DRIVER,
+            power_state=guest.power_state,
+            hypervisor=HYPERVISOR_TYPE,
+            hypervisor_os="linux",
+            cpu_seconds=[0.0] * guest.vcpus if guest.is_running else [],
+            memory_max_mb=guest.memory_mb,
+            memory_used_mb=0,
+            disks=[DiskDiagnostics(0, 0, 0, 0, 0)],
+        )
+
+    def set_admin_password(self, instance_uuid: str, password: str) -> None:
+        """Do nothing: there is no administrator in a simulated guest."""
+        self._get("set_admin_password", instance_uuid)
 
     # Moves ----------------------------------------------------------------------------------------
 

@@ -21,6 +21,7 @@ from objects.hosts.service import Service
 from objects.instance import Instance
 from objects.instance_fault import InstanceFault
 from objects.instances.build_request import BuildRequest
+from objects.instances.diagnostics import Diagnostics
 from objects.instances.instance_action import InstanceAction
 from objects.instances.instance_command import CommandAnswer, CommandId, InstanceCommand
 from objects.instances.migration import Migration
@@ -182,6 +183,14 @@ class SuperConductorEndpoints(BackgroundTasks):
         self, context: RequestContext, instance_uuid: str, lines: int | None
     ) -> str:
         return self._locks_and_consoles.console(context, instance_uuid, lines=lines)
+
+    def get_diagnostics(self, context: RequestContext, instance_uuid: str) -> Diagnostics:
+        return self._locks_and_consoles.diagnostics(context, instance_uuid)
+
+    def set_admin_password(
+        self, context: RequestContext, instance_uuid: str, password: str
+    ) -> None:
+        self._locks_and_consoles.set_admin_password(context, instance_uuid, password)
 
     # From the super conductor, on behalf of another cell
 

@@ -1,6 +1,8 @@
-"""Requests about instances that need no operation flow: changes, locks, the console output."""
+"""Requests about instances that need no operation flow: changes, locks, what a guest shows."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from sqlalchemy.orm import Session
 
@@ -19,9 +21,12 @@ from conductor.common.cell_db import (
 )
 from conductor.common.clock import Clock, moment
 from objects.instance import ADMIN, OWNER
+from objects.instances.diagnostics import Diagnostics
 from objects.instances.server_changes import ServerChanges
 
 RESET_STATE = "reset its state"
+CHANGE_PASS = "change its password"  # noqa: S105 - a description
+PASS_ACTION = "change_password"  # noqa: S105 - the name of an action
 RESETTABLE = frozenset({"active", "stopped", "paused", "suspended", "rescued", "error"})
 
 
@@ -96,21 +101,63 @@ class LocksAndConsoles:
         Raises InstanceNotFound; InstanceInvalidState when no host can be asked; what the agent
         raises.
         """
+        agent, host = self._agent_of(self._row(instance_uuid), "show its console")
+        return self._compute.get_console_output(context, agent, instance_uuid, host, lines=lines)
+
+    def diagnostics(self, context: RequestContext, instance_uuid: str) -> Diagnostics:
+        """Return what the driver measures of a guest. Raises as ``console``."""
+        agent, host = self._agent_of(self._row(instance_uuid), "show diagnostics")
+        return self._compute.get_diagnostics(context, agent, instance_uuid, host)
+
+    def set_admin_password(
+        self, context: RequestContext, instance_uuid: str, password: str
+    ) -> None:
+        """Set the administrator's password in an active guest. Raises as ``console``.
+
+        The record of the action says whether it was done, and not the password.
+        """
+        row = self._row(instance_uuid)
+        agent, host = self._agent_of(row, CHANGE_PASS)
+        if row.vm_state != "active" or row.task_state is not None:
+            state = row.task_state or row.vm_state
+            raise _refusal(row, CHANGE_PASS, f"it is {state}, and must be active")
+        self._record(lambda session: self._start_action(session, context, instance_uuid))
+        message = None
+        try:
+            self._compute.set_admin_password(context, agent, instance_uuid, host, password=password)
+        except Exception:
+            message = actions.FAILED
+            raise
+        finally:
+            self._record(
+                lambda session: actions.finish(
+                    session, instance_uuid, PASS_ACTION, message=message,
+                    now=moment(self._now()),
+                )
+            )  # fmt: skip
+
+    def _record(self, write: Callable[[Session], object]) -> None:
+        self._database.run_in_writer(write)
+
+    def _start_action(self, session: Session, context: RequestContext, uuid: str) -> None:
+        row = _changeable(session, uuid, CHANGE_PASS)
+        actions.start_for_row(session, context, PASS_ACTION, row, now=moment(self._now()))
+
+    def _row(self, instance_uuid: str) -> models.Instance:
         with self._database.reader() as session:
             row = instances.find_rows(session, [instance_uuid]).get(instance_uuid)
-            if row is None or row.deleted_at is not None:
-                raise exception.InstanceNotFound(instance_uuid=instance_uuid)
+        if row is None or row.deleted_at is not None:
+            raise exception.InstanceNotFound(instance_uuid=instance_uuid)
+        return row
+
+    def _agent_of(self, row: models.Instance, operation: str) -> tuple[str, str]:
+        """Return the agent and host to ask about an instance. Raises InstanceInvalidState."""
+        with self._database.reader() as session:
             found = services.find_by_hosts(session, {row.host} if row.host else set())
         service = found.get(str(row.host))
         if service is None or service.agent is None or not service.is_up:
-            raise exception.InstanceInvalidState(
-                instance_uuid=instance_uuid,
-                operation="show its console",
-                reason="it is on no host that is up",
-            )
-        return self._compute.get_console_output(
-            context, service.agent, instance_uuid, service.host, lines=lines
-        )
+            raise _refusal(row, operation, "it is on no host that is up")
+        return service.agent, service.host
 
 
 def _changeable(session: Session, instance_uuid: str, operation: str) -> models.Instance:

@@ -10,6 +10,7 @@ from conductor.super_conductor.servers.server_operations import ServerOperations
 from conductor.super_conductor.servers.server_views import Servers
 from conductor.super_conductor.zones.remote_servers import RemoteServers
 from objects.instance import Instance
+from objects.instances.diagnostics import Diagnostics
 from objects.instances.explanation import Explanation
 from objects.instances.instance_action import InstanceAction
 from objects.instances.new_servers import NewServers
@@ -105,6 +106,20 @@ class ServersEndpoint:
         here = partial(self._operations.get_console_output, context, instance_uuid, lines=lines)
         return self._remote_servers.ask(
             context, instance_uuid, "get_console_output", here, lines=lines
+        )
+
+    def get_diagnostics(self, context: RequestContext, instance_uuid: str) -> Diagnostics:
+        here = partial(self._operations.get_diagnostics, context, instance_uuid)
+        return self._remote_servers.ask(context, instance_uuid, "get_diagnostics", here)
+
+    def set_admin_password(
+        self, context: RequestContext, instance_uuid: str, password: str
+    ) -> None:
+        here = partial(
+            self._operations.set_admin_password, context, instance_uuid, password=password
+        )
+        self._remote_servers.ask(
+            context, instance_uuid, "set_admin_password", here, password=password
         )
 
     def list_migrations(

@@ -33,6 +33,7 @@ from objects.cell_mapping import CELL0_UUID
 from objects.flavor import Flavor
 from objects.image_meta import ImageMeta
 from objects.instance import ADMIN, Instance
+from objects.instances.diagnostics import Diagnostics
 from objects.instances.instance_mapping import InstanceMapping
 from objects.instances.migration import Migration, MigrationType
 from objects.instances.operation_arguments import CellOperation, OperationArguments
@@ -190,17 +191,38 @@ class ServerOperations:
         self, context: RequestContext, instance_uuid: str, *, lines: int | None
     ) -> str:
         """Return a server's last console output; see ``SuperConductorAPI``."""
-        instance = self._servers.get_server(context, instance_uuid)
-        if instance.cell_uuid in (None, CELL0_UUID):
-            raise exception.InstanceInvalidState(
-                instance_uuid=instance_uuid,
-                operation="show its console",
-                reason="it has no console yet",
-            )
         return self._cells.call(
-            str(instance.cell_uuid),
+            self._cell_of_guest(context, instance_uuid, "show its console"),
             lambda cell: cell.get_console_output(context, instance_uuid, lines=lines),
         )
+
+    def get_diagnostics(self, context: RequestContext, instance_uuid: str) -> Diagnostics:
+        """Return what is measured of a server; see ``SuperConductorAPI``."""
+        return self._cells.call(
+            self._cell_of_guest(context, instance_uuid, "show diagnostics"),
+            lambda cell: cell.get_diagnostics(context, instance_uuid),
+        )
+
+    def set_admin_password(
+        self, context: RequestContext, instance_uuid: str, *, password: str
+    ) -> None:
+        """Set the administrator's password in a server; see ``SuperConductorAPI``."""
+        cell_uuid = self._cell_of_guest(context, instance_uuid, "change its password")
+        if self._servers.get_server(context, instance_uuid).locked and not context.is_admin:
+            raise exception.InstanceLocked(instance_uuid=instance_uuid)
+        self._cells.call(
+            cell_uuid,
+            lambda cell: cell.set_admin_password(context, instance_uuid, password=password),
+        )
+
+    def _cell_of_guest(self, context: RequestContext, instance_uuid: str, operation: str) -> str:
+        """Return the cell of a server that may have a guest. Raises InstanceInvalidState."""
+        cell_uuid = self._servers.get_server(context, instance_uuid).cell_uuid
+        if cell_uuid in (None, CELL0_UUID):
+            raise exception.InstanceInvalidState(
+                instance_uuid=instance_uuid, operation=operation, reason="it is on no host yet"
+            )
+        return str(cell_uuid)
 
     def list_migrations(
         self, context: RequestContext, *, filters: MigrationFilters, limit: int

@@ -43,6 +43,8 @@ class LocalZone:
             "explain_server": servers.explain,
             "operate_server": partial(operations.operate, is_delegated=True),
             "get_console_output": operations.get_console_output,
+            "get_diagnostics": operations.get_diagnostics,
+            "set_admin_password": operations.set_admin_password,
             "list_migrations": self._list_migrations,
             "abort_migration": operations.abort_migration,
             "soft_delete": operations.soft_delete,

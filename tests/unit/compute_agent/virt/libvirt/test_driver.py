@@ -241,6 +241,16 @@ def test_a_guest_that_ended_by_itself_is_off(host: LibvirtDriver) -> None:
     assert (info.power_state, info.is_moving) == ("shutdown", False)
 
 
+def test_a_guest_is_measured(host: LibvirtDriver) -> None:
+    host.spawn(guest := a_guest())
+    found = host.get_diagnostics(guest.uuid)
+    assert (found.driver, found.hypervisor, found.power_state) == ("libvirt", "test", "running")
+    assert found.memory_max_mb == guest.flavor.memory_mb
+    assert len(found.cpu_seconds) >= 1
+    host.power_off(guest.uuid, grace_seconds=0)
+    assert host.get_diagnostics(guest.uuid).cpu_seconds == []
+
+
 def test_the_console_is_the_end_of_its_log(host: LibvirtDriver, tmp_path: Path) -> None:
     host.spawn(guest := a_guest())
     assert host.get_console_output(guest.uuid, lines=None) == ""
@@ -255,13 +265,25 @@ def test_the_console_is_the_end_of_its_log(host: LibvirtDriver, tmp_path: Path) 
         lambda host, guest: host.power_on(guest),
         lambda host, guest: host.reboot(guest, ANYWHERE, is_hard=True, grace_seconds=0),
         lambda host, guest: host.get_console_output(guest.uuid, lines=1),
+        lambda host, guest: host.get_diagnostics(guest.uuid),
         lambda host, guest: host.detach(guest.uuid, grace_seconds=0),
         lambda host, guest: host.resize(guest, ANYWHERE, is_on=True),
         lambda host, guest: host.describe_live(guest.uuid),
         lambda host, guest: host.complete_live(guest, ANYWHERE),
         lambda host, guest: host.live_migrate(guest, {}, None),
     ],
-    ids=["off", "on", "reboot", "console", "detach", "resize", "describe", "complete", "migrate"],
+    ids=[
+        "off",
+        "on",
+        "reboot",
+        "console",
+        "diagnostics",
+        "detach",
+        "resize",
+        "describe",
+        "complete",
+        "migrate",
+    ],
 )
 def test_nothing_can_be_done_with_no_guest(host: LibvirtDriver, operation: Any) -> None:
     with pytest.raises(FAILED, match=r"on host host-1: the guest does not exist"):

@@ -62,9 +62,9 @@ def memory_limit_mb(processes: Processes, instance: Instance) -> float:
     return workload.rlimit(psutil.RLIMIT_DATA)[0] / 2**20
 
 
-def test_it_can_do_all_but_move_while_it_runs(processes: Processes) -> None:
+def test_what_it_cannot_do_is_refused(processes: Processes) -> None:
     """And says so."""
-    assert processes.driver.features == frozenset(Feature) - {Feature.LIVE_MOVE}
+    assert frozenset(Feature) - processes.driver.features == {Feature.LIVE_MOVE, Feature.ADMIN_PASS}
     with pytest.raises(exception.OperationUnsupported):
         processes.driver.describe_live("any")
 
@@ -323,6 +323,25 @@ def test_the_console_can_be_read(processes: Processes) -> None:
     read = processes.driver.get_console_output
     assert read(instance.uuid, lines=None) == "one\ntwo\nready\n"
     assert read(instance.uuid, lines=2) == "two\nready\n"
+
+
+def test_a_workload_is_measured(processes: Processes) -> None:
+    """The sums over its processes; nothing of one that is off."""
+    busy = "import time; x = bytearray(2**24)\nwhile time.process_time() < 0.1: pass\nprint(1)"
+    instance = processes.spawn_ready(f"sh -c 'python3 -c \"{busy}\"; echo ready; exec sleep 300'")
+    found = processes.driver.get_diagnostics(instance.uuid)
+    assert (found.driver, found.power_state) == ("process", "running")
+    assert found.uptime_seconds is not None
+    assert found.memory_used_mb is not None
+    assert len(found.cpu_seconds) == 1
+    off(processes, instance)
+    assert processes.driver.get_diagnostics(instance.uuid).cpu_seconds == []
+
+
+def test_a_workload_has_no_administrator(processes: Processes) -> None:
+    """Its password cannot be set."""
+    with pytest.raises(exception.OperationUnsupported, match="password"):
+        processes.driver.set_admin_password(builders.a_uuid(), "new")
 
 
 # Paused, suspended, rescued -----------------------------------------------------------------------

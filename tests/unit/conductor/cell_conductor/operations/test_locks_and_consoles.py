@@ -10,7 +10,7 @@ from armillary import exception
 from armillary.context import RequestContext, admin_context
 from compute_agent.interface import ComputeAPI
 from conductor.cell_conductor.operations.locks_and_consoles import LocksAndConsoles
-from conductor.common.cell_db import instances
+from conductor.common.cell_db import actions, instances
 from objects.instance import Instance
 from objects.instances.server_changes import ServerChanges
 from tests import builders
@@ -147,3 +147,35 @@ def test_the_recorded_state_is_set_where_nothing_else_depends_on_it(locks: Locks
         locks.set(**values)
         with pytest.raises(exception.InstanceInvalidState):
             locks.at_rest.reset_state(admin_context(), locks.uuid, vm_state="error")
+
+
+def test_a_password_is_set_in_an_active_guest_and_not_recorded(locks: Locks, cell: Cell) -> None:
+    """The action is, with its end."""
+    locks.at_rest.set_admin_password(a_user(), locks.uuid, "new")
+    assert cell.agents["a"].passwords == {locks.uuid: "new"}
+    with cell.database.reader() as session:
+        (action, *_) = actions.list_of(session, locks.uuid)
+    assert (action.action, action.message) == ("change_password", None)
+    assert action.finish_time is not None
+    assert "new" not in str(action.to_plain())
+    locks.set(vm_state="stopped")
+    with pytest.raises(exception.InstanceInvalidState):
+        locks.at_rest.set_admin_password(a_user(), locks.uuid, "other")
+
+
+def test_what_cannot_be_done_is_recorded_as_failed(locks: Locks, cell: Cell) -> None:
+    """Its reason goes to the caller."""
+    cell.agents["a"].passwords = None
+    with pytest.raises(exception.OperationUnsupported):
+        locks.at_rest.set_admin_password(a_user(), locks.uuid, "new")
+    with cell.database.reader() as session:
+        (action, *_) = actions.list_of(session, locks.uuid)
+    assert action.message == actions.FAILED
+
+
+def test_diagnostics_are_asked_of_the_host(locks: Locks) -> None:
+    """Of one that is up."""
+    assert locks.at_rest.diagnostics(a_user(), locks.uuid).driver == "fake"
+    locks.set(host=None)
+    with pytest.raises(exception.InstanceInvalidState, match="no host that is up"):
+        locks.at_rest.diagnostics(a_user(), locks.uuid)

@@ -109,7 +109,7 @@ def test_a_server_in_cell0_can_only_be_deleted(plane: ControlPlane, cell: CellCo
     (uuid,) = plane.build()
     with pytest.raises(exception.InstanceInvalidState, match="it has no host"):
         plane.operate(uuid, "stop")
-    with pytest.raises(exception.InstanceInvalidState, match="it has no console yet"):
+    with pytest.raises(exception.InstanceInvalidState, match="it is on no host yet"):
         plane.operations.get_console_output(a_user(), uuid, lines=None)
     with pytest.raises(exception.MigrationNotFound):
         plane.operations.abort_migration(an_admin(), uuid, builders.a_uuid())
@@ -462,6 +462,18 @@ def test_what_was_offloaded_is_scheduled_to_the_zone_that_is_asked_for(
 def test_a_console_is_asked_of_the_cell(plane: ControlPlane, uuid: str) -> None:
     """All of it, or its end."""
     assert plane.operations.get_console_output(a_user(), uuid, lines=None) == "hello\n"
+
+
+def test_a_password_is_set_by_the_cell_unless_the_server_is_locked(
+    plane: ControlPlane, cell: CellConductor, uuid: str
+) -> None:
+    """Administrators may."""
+    plane.operations.set_admin_password(a_user(), uuid, password="new")
+    assert cell.begun[-1] == (uuid, "set_admin_password", {"password": "new"})
+    change(cell, uuid, locked=True)
+    with pytest.raises(exception.InstanceLocked):
+        plane.operations.set_admin_password(a_user(), uuid, password="other")
+    plane.operations.set_admin_password(an_admin(), uuid, password="third")
 
 
 def test_migrations_of_all_cells_are_listed_newest_first(

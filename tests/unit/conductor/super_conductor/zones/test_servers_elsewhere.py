@@ -72,6 +72,8 @@ def test_its_console_and_actions_come_from_there(root: Zone, uuid: str) -> None:
     """The console is that of its cell."""
     assert root.servers_endpoint.get_console_output(a_user(), uuid, None) == "hello\n"
     assert root.servers_endpoint.list_server_actions(a_user(), uuid) == []
+    assert root.servers_endpoint.get_diagnostics(a_user(), uuid).driver == "simulated"
+    root.servers_endpoint.set_admin_password(a_user(), uuid, "new")
 
 
 # Migrations
