@@ -10,9 +10,12 @@ from api.handlers.images import image, image_metadata
 from api.handlers.quotas import limit, quota_set, usage
 from api.handlers.scheduling import allocation, dry_run, explanation, zone
 from api.handlers.servers import (
+    diagnostics,
+    external_event,
     instance_action,
     key_pair,
     migration,
+    remote_console,
     server,
     server_action_routes,
     server_attachment,
@@ -27,7 +30,7 @@ _NOUNS = (
     migration, instance_action, flavor, flavor_access, extra_spec, image, image_metadata,
     hypervisor, host, service, aggregate, availability_zone, server_group, quota_set, limit,
     key_pair, extension, explanation, dry_run, allocation, zone, health, event,
-    usage, usage_audit,
+    usage, usage_audit, diagnostics, remote_console, external_event,
 )  # fmt: skip
 
 ROUTES: Routes[Call] = {path: methods for noun in _NOUNS for path, methods in noun.ROUTES.items()}

@@ -11,9 +11,12 @@ from api.policies.images import image, image_metadata, image_service
 from api.policies.quotas import limit, quota_set, usage
 from api.policies.scheduling import allocation, dry_run, explanation, zone
 from api.policies.servers import (
+    diagnostics,
+    external_event,
     instance_action,
     key_pair,
     migration,
+    remote_console,
     server,
     server_action,
     server_attachment,
@@ -27,7 +30,7 @@ _NOUNS = (
     extra_spec, image, hypervisor, service, aggregate, availability_zone, server_group, quota_set,
     limit, explanation, dry_run, allocation, zone, health, event, identity, extension, host,
     key_pair, server_attachment, image_service,
-    image_metadata, usage, usage_audit,
+    image_metadata, usage, usage_audit, diagnostics, remote_console, external_event,
 )  # fmt: skip
 
 

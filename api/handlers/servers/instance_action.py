@@ -14,6 +14,7 @@ from objects.instances.instance_action import InstanceAction, InstanceActionEven
 
 NOVA_NAMES = {
     "backup": "createBackup",
+    "change_password": "changePassword",
     "snapshot": "createImage",
     "confirm_resize": "confirmResize",
     "force_delete": "delete",

@@ -6,6 +6,7 @@ from api.call import Call
 from api.handlers.servers import server_list
 from api.handlers.servers.guest_settings import guest_settings
 from api.handlers.servers.server_request import (
+    DEFAULT_SECURITY_GROUP,
     REFERENCES,
     authorize_targets,
     request_of,
@@ -23,7 +24,7 @@ from objects.instances.operation_arguments import OperationArguments
 from objects.instances.server_answers import CreatedServers
 from objects.instances.server_changes import ServerChanges
 
-DEFAULT_SECURITY_GROUPS = [{"name": "default"}]
+DEFAULT_SECURITY_GROUPS = [{"name": DEFAULT_SECURITY_GROUP}]
 
 
 def load(call: Call) -> Instance:

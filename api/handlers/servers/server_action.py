@@ -127,6 +127,26 @@ def reset_state(call: Call) -> Answer:
     return _operate(call, "reset_state", vm_state=call.body["os-resetState"]["state"])
 
 
+def change_password(call: Call) -> Answer:
+    """Set the password of the server's administrator."""
+    password = call.body["changePassword"]["adminPass"]
+    try:
+        call.conductor.set_admin_password(call.context, call.path["server_id"], password=password)
+    except exception.OperationUnsupported as error:
+        raise exception.Conflict(error.message) from error
+    return Answer()
+
+
+def inject_network_info(call: Call) -> Answer:
+    """Leave the server's network as it is: it is its host's."""
+    return Answer()
+
+
+def reset_network(call: Call) -> Answer:
+    """Leave the server's network as it is: it is its host's."""
+    return Answer()
+
+
 def console_output(call: Call) -> Answer:
     """Show the last console output of the server."""
     lines = (call.body["os-getConsoleOutput"] or {}).get("length")

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from api.call import Call
-from api.handlers.servers import server, server_action, server_snapshot
+from api.handlers.servers import remote_console, server, server_action, server_snapshot
 from api.policies.servers import server_action as policies
 from api.schemas.servers import server as server_schemas
 from api.schemas.servers import server_action as schemas
@@ -114,6 +114,18 @@ ACTIONS = Choice(
             policies.FORCE_DELETE,
             "Delete the server at once, without soft delete.",
         ),
+        "changePassword": _action(
+            server_action.change_password, policies.ADMIN_PASS, schemas.CHANGE_PASSWORD
+        ),
+        "injectNetworkInfo": _action(
+            server_action.inject_network_info,
+            policies.INJECT_NETWORK_INFO,
+            schemas.nothing("injectNetworkInfo"),
+        ),
+        "resetNetwork": _action(
+            server_action.reset_network, policies.RESET_NETWORK, schemas.nothing("resetNetwork")
+        ),
+        **remote_console.ACTIONS,
         "os-getConsoleOutput": Action(
             server_action.console_output,
             policies.CONSOLE_OUTPUT,

@@ -17,6 +17,7 @@ from objects.extra_specs import host_query
 from objects.instances.new_servers import NewServers
 from objects.instances.server_settings import ServerSettings
 
+DEFAULT_SECURITY_GROUP = "default"
 # References in a build request, and the fields they may come from.
 REFERENCES: dict[type[exception.ArmillaryError], tuple[str, ...]] = {
     exception.FlavorNotFound: ("server.flavorRef",),
@@ -83,8 +84,18 @@ def _settings(wanted: Mapping[str, Any], more: Mapping[str, Any]) -> ServerSetti
     if "tags" in wanted:
         given["tags"] = list(dict.fromkeys(wanted["tags"]))
     if "security_groups" in wanted:
-        given["security_groups"] = [group.get("name") for group in wanted["security_groups"]]
+        given["security_groups"] = _security_groups(wanted["security_groups"])
     return ServerSettings.from_values(given) if given else None
+
+
+def _security_groups(groups: list[Document]) -> list[str]:
+    """Return names; raise Invalid for others than the default: no network service makes them."""
+    names = [group["name"] for group in groups if "name" in group]
+    for number, each in enumerate(names):
+        if each != DEFAULT_SECURITY_GROUP:
+            rule = f"Security group {each} was not found: there is '{DEFAULT_SECURITY_GROUP}' only"
+            raise invalid(f"server.security_groups.{number}.name", each, rule)
+    return names
 
 
 def _counts(wanted: Mapping[str, Any]) -> tuple[int, int]:

@@ -121,6 +121,7 @@ CREATED_IMAGE_ANSWER = nullable(fields({"image_id": since(2, 45, STRING)}))
 RESCUE = _perhaps("rescue", {"adminPass": text(minimum=1), "rescue_image_ref": _REFERENCE})
 RESCUE_ANSWER = every({"adminPass": STRING})
 RESET_STATE = every({"os-resetState": every({"state": {"enum": ["active", "error"]}})})
+CHANGE_PASSWORD = every({"changePassword": every({"adminPass": text()})})
 CONSOLE_OUTPUT = _perhaps(
     "os-getConsoleOutput", {"length": integer(minimum=0, maximum=CONSOLE_LINES_MAX)}
 )

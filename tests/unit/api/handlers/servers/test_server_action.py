@@ -115,6 +115,24 @@ def test_the_conductor_is_told_who_asks(
     assert (context.user_id, context.project_id, context.is_admin) == ("u1", "p1", False)
 
 
+def test_the_administrators_password_is_set(
+    server: Instance, api: Api, conductor: SuperConductor
+) -> None:
+    """409 on a host whose driver cannot do it."""
+    body = {"changePassword": {"adminPass": "new"}}
+    assert act(api, server, body, token=MEMBER).status_code == 202
+    assert conductor.passwords == {server.uuid: "new"}
+    conductor.passwords_can_be_set = False
+    assert act(api, server, body, token=MEMBER).status_code == 409
+
+
+@pytest.mark.parametrize("action", ["injectNetworkInfo", "resetNetwork"])
+def test_a_network_is_left_as_it_is(action: str, server: Instance, api: Api) -> None:
+    """Administrators may ask for it; there is nothing to do."""
+    assert act(api, server, {action: None}).status_code == 202
+    assert act(api, server, {action: None}, token=MEMBER).status_code == 403
+
+
 @pytest.mark.parametrize(
     ("arguments", "shown"),
     [(None, "line 1\nline 2\nline 3\n"), ({}, "line 1\nline 2\nline 3\n"),

@@ -1,0 +1,14 @@
+"""Diagnostics of servers: administrators see them, as they tell of hosts."""
+
+from __future__ import annotations
+
+from api.policies.base import ADMIN, rule
+
+SHOW = "os_compute_api:os-server-diagnostics"
+
+RULES = [
+    rule(
+        SHOW, ADMIN, "See what the driver measures of a server.",
+        [("GET", "/v2.1/servers/{server_id}/diagnostics")],
+    )
+]  # fmt: skip
