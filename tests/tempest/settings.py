@@ -18,7 +18,8 @@ FILTERS = (
     "ComputeFilter,ComputeCapabilitiesFilter,ImagePropertiesFilter,ServerGroupAntiAffinityFilter,"
     "ServerGroupAffinityFilter,SameHostFilter,DifferentHostFilter"
 )
-NETWORK_NAME = "net1"
+NETWORK_NAME = "public"
+"""The network that all servers have addresses in."""
 
 # What simulated hosts can show; the rest needs guests with an operating system, or volumes.
 FEATURES_ON = (
