@@ -3,6 +3,7 @@
 import dataclasses
 
 from objects import base, fields
+from objects.instances.group_claim import GroupClaim
 
 
 class ClaimStatus:
@@ -15,6 +16,8 @@ class ClaimStatus:
     """The consumer holds other allocations, and the claim does not replace them."""
     FENCED = "fenced"
     """A later attempt, or a delete, has already written."""
+    GROUP_CHANGED = "group_changed"
+    """Members of the consumer's server group are where the claim must not meet them."""
     FOREIGN = "foreign"
     """The consumer, or a provider, belongs to another cell than the conductor that claims."""
 
@@ -30,6 +33,8 @@ class AllocationClaim(base.ArmillaryObject):
     Writing the same allocations twice succeeds both times. ``replace`` swaps the consumer's
     allocations for these atomically. A claim is refused if its ``fence`` (a
     :class:`~objects.fence.Fence` as an integer) is below the highest one seen for the consumer.
+    ``host`` is where the allocations are: a member of a server group stays in it, and the claim is
+    refused if the host has the maximum number of members.
     """
 
     consumer_uuid: str = fields.UUIDField()
@@ -39,6 +44,12 @@ class AllocationClaim(base.ArmillaryObject):
     allocations: dict[str, dict[str, dict[str, int]]] = fields.JSONField()
     fence: int = fields.IntegerField(default=0)
     replace: bool = fields.BooleanField(default=False)
+    host: str | None = fields.StringField(nullable=True)
+
+    @property
+    def group(self) -> GroupClaim | None:
+        """The claim's part in the server group of its consumer, if it names a host."""
+        return None if self.host is None else GroupClaim(self.host)
 
 
 @base.ArmillaryObjectRegistry.register

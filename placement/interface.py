@@ -7,6 +7,7 @@ from armillary.context import RequestContext
 from objects.allocation import ConsumerHolding, ProviderAllocation, UsageTotals
 from objects.allocation_candidates import AllocationCandidates
 from objects.hosts.provider_report import ProviderReport, ProviderResult
+from objects.instances.group_claim import GroupMember
 from objects.packed.claim_batch import AnyClaim, AnyResult, ClaimAnswers, ClaimBatch
 from objects.packed.provider_uuids import Ids, ProviderUUIDs, UUIDCache, complete
 from objects.resource_query import ResourceQuery
@@ -131,6 +132,13 @@ class PlacementAPI(Interface):
 
         The conductors of both may write them, on providers of both. Raises Invalid unless there
         are one or two cells.
+        """
+
+    @call(SCHEDULER, CONDUCTOR)
+    def list_group_members(self, context: RequestContext, group_uuid: str) -> list[GroupMember]:
+        """Return where the members of a server group have allocations.
+
+        A member that moves has two hosts until the move is confirmed or reverted.
         """
 
     @call(CONDUCTOR, CELL, OPERATOR)

@@ -12,6 +12,7 @@ from armillary.periodic import PeriodicTask
 from objects.allocation import ClaimStatus, ConsumerHolding, ProviderAllocation, UsageTotals
 from objects.allocation_candidates import AllocationCandidates
 from objects.hosts.provider_report import ProviderReport, ProviderResult
+from objects.instances.group_claim import GroupMember
 from objects.packed.claim_batch import ClaimAnswers, ClaimBatch
 from objects.packed.provider_uuids import ProviderUUIDs
 from objects.resource_query import ResourceQuery
@@ -115,6 +116,9 @@ class PlacementManager:
             source, target, fence, is_replacing=replace, consumer_type=consumer_type,
             writer=self._writer(context),
         )  # fmt: skip
+
+    def list_group_members(self, context: RequestContext, group_uuid: str) -> list[GroupMember]:
+        return self.engine.allocations.list_group_members(group_uuid)
 
     def set_consumer_cells(
         self, context: RequestContext, consumers: Sequence[str], cells: Sequence[str]

@@ -14,6 +14,7 @@ from oslo_config import cfg
 from armillary.context import RequestContext
 from objects.allocation import AllocationClaim, ClaimResult
 from objects.allocation_candidates import AllocationCandidates
+from objects.instances.group_claim import GroupMember
 from objects.packed.provider_uuids import Ids, ProviderUUIDs, UUIDCache, complete
 from objects.resource_query import ResourceQuery
 from objects.zones.zone_summary import ProviderCapabilities
@@ -21,6 +22,7 @@ from placement.candidates import capabilities, find_candidates, rpc_candidates
 from placement.candidates import query as queries
 from placement.candidates.strategy import Strategy
 from placement.ledger.claims import ClaimWriter
+from placement.ledger.group_places import GroupPlaces
 from placement.ledger.ledger import Account, Holding, Ledger, Provider
 from placement.ledger.ledger_commit import LedgerCommit, Work
 from placement.providers.inventory import Inventory, parse_inventory
@@ -79,6 +81,10 @@ class MemoryPlacement:
     ) -> None:
         self._claims.move(source, target, fence)
 
+    def list_group_members(self, context: RequestContext, group_uuid: str) -> list[GroupMember]:
+        places = self.ledger.groups.places.get(group_uuid, {}).values()
+        return [GroupMember(each.member_uuid, each.host, each.epoch) for each in places]
+
     def _uuids_of(self, ids: Ids) -> ProviderUUIDs:
         table = self.ledger.table
         rows = np.flatnonzero(np.isin(table.ids, ids) & table.is_there)
@@ -128,6 +134,7 @@ class MemoryLedger:
         self.table = ProviderTable()
         self._holdings: dict[str, Holding] = {}
         self._fences: dict[str, int] = {}
+        self.groups = GroupPlaces()
         self._ids = {report["uuid"]: number for number, report in enumerate(reports, 1)}
         self._names = [report["name"] for report in reports]
         self._inventories = list(inventories)
@@ -149,6 +156,8 @@ class MemoryLedger:
             holdings=held,
             fences={uuid: self._fences[uuid] for uuid in consumers if uuid in self._fences},
             providers={uuid: self._provider(uuid) for uuid in named if uuid in self._ids},
+            groups=self.groups,
+            epoch=self.table.epoch + 1,
         )
         try:
             return work.apply(ledger)

@@ -28,10 +28,12 @@ from objects.allocation import ALREADY_HELD, ClaimResult, ClaimStatus
 from objects.allocation_candidates import AllocationCandidates
 from objects.hosts import host_attributes
 from objects.hosts.host_states import HostStateBatch
+from objects.instances.group_claim import GroupMember
 from objects.instances.instance_group import InstanceGroup
 from objects.packed.claim_batch import AnyClaim
 from objects.request_spec import RequestSpec
 from objects.resource_query import RequestGroup, ResourceQuery
+from placement.ledger.group_places import GroupPlaces, place_of
 from scheduler.drivers.filter_scheduler import FilterScheduler
 from scheduler.hosts.cluster_metadata import ClusterMetadata
 from scheduler.hosts.host_store import HostStore
@@ -203,6 +205,8 @@ class ArrayPlacement:
         self.claim_calls: list[list[AnyClaim]] = []
         self.released: list[str] = []
         self.queries: list[ResourceQuery] = []
+        self.groups = GroupPlaces()
+        self.epoch = 0
 
     def get_allocation_candidates(
         self, context: object, query: ResourceQuery
@@ -244,8 +248,13 @@ class ArrayPlacement:
     def release(self, context: object, consumers: Mapping[str, int]) -> None:
         for uuid in consumers:
             self.released.append(uuid)
+            self.groups.put(uuid, None)
             provider, amounts = self.consumers.pop(uuid)
             self.used[self.index[provider]] -= amounts
+
+    def list_group_members(self, context: object, group_uuid: str) -> list[GroupMember]:
+        places = self.groups.places.get(group_uuid, {}).values()
+        return [GroupMember(each.member_uuid, each.host, each.epoch) for each in places]
 
     def fill(self, host: Host, **amounts: int) -> None:
         """Let something else use amounts of a host."""
@@ -270,7 +279,13 @@ class ArrayPlacement:
             status = ClaimStatus.NO_CAPACITY
         elif np.any(self.used[row] + amounts > capacity):
             status = ClaimStatus.NO_CAPACITY
+        elif claim.group and self.groups.refusal(claim.consumer_uuid, claim.group, None):
+            status = ClaimStatus.GROUP_CHANGED
         else:
+            self.epoch += 1
+            if claim.group is not None:
+                place = place_of(claim.consumer_uuid, claim.group, None, epoch=self.epoch)
+                self.groups.put(claim.consumer_uuid, place)
             self.used[row] += amounts
             self.consumers[claim.consumer_uuid] = (provider, amounts)
         return ClaimResult.from_values(

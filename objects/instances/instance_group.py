@@ -5,7 +5,8 @@ from datetime import datetime
 from objects import base, fields
 
 AFFINITY = "affinity"
-POLICIES = (AFFINITY, "anti-affinity", "soft-affinity", "soft-anti-affinity")
+ANTI_AFFINITY = "anti-affinity"
+POLICIES = (AFFINITY, ANTI_AFFINITY, "soft-affinity", "soft-anti-affinity")
 
 
 @base.ArmillaryObjectRegistry.register

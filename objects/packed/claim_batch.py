@@ -14,6 +14,7 @@ from typing import Any, Protocol, Self
 from armillary import exception
 from objects import base, fields
 from objects.allocation import ALREADY_HELD, ClaimStatus
+from objects.instances.group_claim import GroupClaim
 from objects.packed import unchecked
 from objects.packed.distinct_rows import DistinctRows
 
@@ -31,6 +32,7 @@ class Claim:
     fence: int = 0
     consumer_type: str = "INSTANCE"
     replace: bool = False
+    group: GroupClaim | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -69,6 +71,8 @@ class AnyClaim(Protocol):
     def fence(self) -> int: ...
     @property
     def replace(self) -> bool: ...
+    @property
+    def group(self) -> GroupClaim | None: ...
 
 
 class AnyResult(Protocol):
@@ -90,26 +94,33 @@ class ClaimBatch(base.ArmillaryObject):
 
     ``owners`` are rows of consumer_type, project_id, user_id and replace. ``amounts`` are
     allocations of one provider. ``claims`` are rows of consumer_uuid, fence, owner and allocations
-    (provider UUID -> amounts).
+    (provider UUID -> amounts). ``groups`` has rows of the index of a claim and its packed
+    ``GroupClaim``, for claims that have one.
     """
 
     owners: list[Any] = fields.JSONField()
     amounts: list[Any] = fields.JSONField()
     claims: list[Any] = fields.JSONField()
+    groups: list[Any] = fields.JSONField(default=[])
 
     @classmethod
     def of(cls, claims: Iterable[AnyClaim]) -> Self:
         """Return a batch of the claims, in their order."""
         owners, amounts = DistinctRows(), DistinctRows()
-        rows = []
+        rows: list[Any] = []
+        groups = []
         for claim in claims:
             owner = (claim.consumer_type, claim.project_id, claim.user_id, claim.replace)
             taken = {
                 provider: amounts.index(_key(item), item)
                 for provider, item in claim.allocations.items()
             }
+            if claim.group is not None:
+                groups.append([len(rows), claim.group.packed()])
             rows.append([claim.consumer_uuid, claim.fence, owners.index(owner, list(owner)), taken])
-        return unchecked.make(cls, owners=owners.rows, amounts=amounts.rows, claims=rows)
+        return unchecked.make(
+            cls, owners=owners.rows, amounts=amounts.rows, claims=rows, groups=groups
+        )
 
     def unpacked(self) -> list[Claim]:
         """Return the claims; equal amounts are one shared object and must not be changed.
@@ -117,14 +128,27 @@ class ClaimBatch(base.ArmillaryObject):
         Raises ``Invalid`` for a malformed batch; strings and numbers are not validated.
         """
         try:
-            return [self._claim(*row) for row in self.claims]
+            groups = {index: GroupClaim.unpacked(values) for index, values in self.groups}
+            return [
+                self._claim(*row, group=groups.get(index)) for index, row in enumerate(self.claims)
+            ]
         except (LookupError, TypeError, ValueError, AttributeError) as error:
             raise exception.Invalid(reason=f"malformed batch of claims: {error!r}") from error
 
-    def _claim(self, consumer: str, fence: int, owner: int, taken: dict[str, int]) -> Claim:
+    def _claim(
+        self,
+        consumer: str,
+        fence: int,
+        owner: int,
+        taken: dict[str, int],
+        *,
+        group: GroupClaim | None,
+    ) -> Claim:
         consumer_type, project_id, user_id, replace = self.owners[owner]
         allocations = {provider: self.amounts[index] for provider, index in taken.items()}
-        return Claim(consumer, project_id, user_id, allocations, fence, consumer_type, replace)
+        return Claim(
+            consumer, project_id, user_id, allocations, fence, consumer_type, replace, group
+        )
 
 
 @base.ArmillaryObjectRegistry.register

@@ -16,6 +16,7 @@ from placement.db import (
     providers,
 )
 from placement.db.ledger_rows import Changes
+from placement.ledger.group_places import GroupPlaces, place_from
 from placement.ledger.ledger import Account, Holding, Ledger, Provider
 from placement.ownership import ConsumerCells
 from placement.providers import names as known
@@ -29,15 +30,17 @@ def open_ledger(
     consumers: Collection[str],
     providers: Collection[str],
     classes: Collection[str] = (),
+    groups: Collection[str] = (),
     is_by_cell: bool = False,
 ) -> tuple[int, Ledger]:
     """Return the epoch of this write, and a ledger of these consumers and providers.
 
-    The ledger also contains the providers of the consumers' allocations, which of the resource
-    classes exist and, for writes by cells, which providers without an owner share. Must be the
-    first call in its transaction, since it takes the epoch's lock.
+    The ledger also contains the providers of the consumers' allocations, the members of these
+    server groups and of those of the consumers, which of the resource classes exist and, for writes
+    by cells, which providers without an owner share. Must be the first call in its transaction,
+    since it takes the epoch's lock.
     """
-    found = _rows(session).lock_and_read(session, consumers, providers)
+    found = _rows(session).lock_and_read(session, consumers, providers, groups)
     holdings = dict[str, Holding | None].fromkeys(consumers)
     holdings.update(_holdings(found.held))
     providers_found = _providers(found.accounts)
@@ -48,6 +51,8 @@ def open_ledger(
         providers=providers_found,
         classes=_known_classes(session, classes, providers_found.values()),
         sharing=_sharing(session, providers_found) if is_by_cell else frozenset(),
+        groups=_groups(found.groups),
+        epoch=found.epoch,
     )
     return found.epoch, ledger
 
@@ -86,12 +91,30 @@ def _rows(session: Session) -> Any:
 
 def _holdings(rows: Iterable[Any]) -> dict[str, Holding]:
     holdings: dict[str, Holding] = {}
-    for uuid, generation, consumer_type, project, user, provider, name, amount in rows:
+    for (
+        uuid,
+        generation,
+        consumer_type,
+        project,
+        user,
+        group,
+        place,
+        provider,
+        name,
+        amount,
+    ) in rows:
         holding = holdings.get(uuid)
         if holding is None:
-            holding = holdings[uuid] = Holding(consumer_type, project, user, {}, generation)
+            holding = holdings[uuid] = Holding(
+                consumer_type, project, user, {}, generation, place_from(group, place)
+            )
         holding.amounts.setdefault(provider, {})[name] = amount
     return holdings
+
+
+def _groups(rows: Iterable[Any]) -> GroupPlaces:
+    places = ((uuid, place_from(group, stored)) for uuid, group, stored in rows)
+    return GroupPlaces.of((uuid, place) for uuid, place in places if place is not None)
 
 
 def _providers(rows: Iterable[Any]) -> dict[str, Provider]:
@@ -156,6 +179,7 @@ def _add_holdings(changes: Changes, ledger: Ledger) -> None:
 
 
 def _add_holding(changes: Changes, ledger: Ledger, uuid: str, holding: Holding) -> None:
+    place = holding.place
     changes.consumers.append(
         {
             "uuid": uuid,
@@ -164,6 +188,8 @@ def _add_holding(changes: Changes, ledger: Ledger, uuid: str, holding: Holding) 
             "project_id": holding.project_id,
             "user_id": holding.user_id,
             "updated_at": changes.now,
+            "group_uuid": place.group_uuid if place else None,
+            "group_place": place.stored() if place else None,
         }
     )
     for provider_uuid, resources in holding.amounts.items():

@@ -5,11 +5,12 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from sqlalchemy import CursorResult, Select, delete, func, select
+from sqlalchemy import CursorResult, Select, bindparam, delete, func, select
 from sqlalchemy.orm import Session
 
 from placement.db.models import Allocation, Consumer, ConsumerFence, ResourceClass, ResourceProvider
 from placement.db.statements import AnyRow, any_of, rows_in
+from placement.ledger.group_places import GroupPlace, place_from
 
 _AnySelect = Select[*tuple[Any, ...]]
 
@@ -49,6 +50,9 @@ _HELD_OF_MANY = _HELD.where(ResourceProvider.uuid.in_(any_of())).order_by(
     ResourceProvider.uuid, Consumer.uuid, ResourceClass.name
 )
 
+_IN_GROUP = select(Consumer.group_place).where(
+    Consumer.group_uuid == bindparam("group_uuid"), Consumer.group_place.is_not(None)
+)
 _MOVING = select(
     ConsumerFence.consumer_uuid, ConsumerFence.cell_uuid, ConsumerFence.other_cell_uuid
 ).where(ConsumerFence.consumer_uuid.in_(any_of()), ConsumerFence.other_cell_uuid.is_not(None))
@@ -97,6 +101,13 @@ def list_allocations(session: Session, *, marker: str | None, limit: int) -> Seq
         Consumer.uuid, ResourceProvider.uuid, ResourceClass.name
     )
     return session.execute(rows).all()
+
+
+def list_group_places(session: Session, group_uuid: str) -> list[GroupPlace]:
+    """Return the places of a server group's members, one of each consumer."""
+    rows = session.scalars(_IN_GROUP, {"group_uuid": group_uuid})
+    places = (place_from(group_uuid, stored) for stored in rows)
+    return [place for place in places if place is not None]
 
 
 def count_consumers(session: Session) -> int:

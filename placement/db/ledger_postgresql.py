@@ -24,19 +24,28 @@ _PREPARE = """
 PREPARE armillary_lock AS
     SELECT epoch FROM placement_epoch WHERE id = 1 FOR UPDATE;
 
-PREPARE armillary_read (varchar[], varchar[]) AS SELECT
+PREPARE armillary_read (varchar[], varchar[], varchar[]) AS SELECT
     (SELECT epoch FROM placement_epoch WHERE id = 1),
     (SELECT json_agg(json_build_array(
         consumer_uuid, fence, cell_uuid, other_cell_uuid))
      FROM consumer_fences WHERE consumer_uuid = ANY($1))::text,
     (SELECT json_agg(json_build_array(
-        c.uuid, c.generation, c.consumer_type, c.project_id, c.user_id, p.uuid, k.name, a.amount))
+        c.uuid, c.generation, c.consumer_type, c.project_id, c.user_id,
+        c.group_uuid, c.group_place, p.uuid, k.name, a.amount))
      FROM unnest($1) AS asked (uuid)
      CROSS JOIN LATERAL (SELECT * FROM consumers WHERE uuid = asked.uuid OFFSET 0) c
      CROSS JOIN LATERAL (
         SELECT * FROM allocations WHERE consumer_uuid = asked.uuid OFFSET 0) a
      JOIN resource_providers p ON p.id = a.resource_provider_id
      JOIN resource_classes k ON k.id = a.resource_class_id)::text,
+    (SELECT json_agg(json_build_array(c.uuid, c.group_uuid, c.group_place))
+     FROM (
+        SELECT unnest($3) AS uuid
+        UNION SELECT group_uuid FROM consumers WHERE uuid = ANY($1) AND group_uuid IS NOT NULL
+     ) g
+     CROSS JOIN LATERAL (
+        SELECT uuid, group_uuid, group_place FROM consumers
+        WHERE group_uuid = g.uuid OFFSET 0) c)::text,
     (SELECT json_agg(json_build_array(
         p.uuid, p.id, p.name, p.generation, p.cell_uuid, k.name, k.id, coalesce(u.used, 0),
         i.total, i.reserved, i.min_unit, i.max_unit, i.step_size, i.allocation_ratio))
@@ -56,14 +65,15 @@ PREPARE armillary_drop (varchar[]) AS
     DELETE FROM consumers WHERE uuid = ANY($1);
 
 PREPARE armillary_consumers
-    (varchar[], bigint[], varchar[], varchar[], varchar[], timestamp[]) AS
+    (varchar[], bigint[], varchar[], varchar[], varchar[], timestamp[], varchar[], varchar[]) AS
     INSERT INTO consumers
-        (uuid, generation, consumer_type, project_id, user_id, updated_at)
-    SELECT * FROM unnest($1, $2, $3, $4, $5, $6)
+        (uuid, generation, consumer_type, project_id, user_id, updated_at, group_uuid, group_place)
+    SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8)
     ON CONFLICT (uuid) DO UPDATE SET
         generation = excluded.generation, consumer_type = excluded.consumer_type,
         project_id = excluded.project_id, user_id = excluded.user_id,
-        updated_at = excluded.updated_at;
+        updated_at = excluded.updated_at,
+        group_uuid = excluded.group_uuid, group_place = excluded.group_place;
 
 PREPARE armillary_allocations (varchar[], bigint[], bigint[], bigint[]) AS
     INSERT INTO allocations
@@ -91,22 +101,30 @@ PREPARE armillary_fences (varchar[], bigint[], timestamp[], varchar[], varchar[]
         cell_uuid = excluded.cell_uuid, other_cell_uuid = excluded.other_cell_uuid;
 """
 _LOCK_AND_READ = (
-    f"{_PLANNING} EXECUTE armillary_lock; EXECUTE armillary_read (%s::varchar[], %s::varchar[])"
+    f"{_PLANNING} EXECUTE armillary_lock; "
+    "EXECUTE armillary_read (%s::varchar[], %s::varchar[], %s::varchar[])"
 )
-_CONSUMER = ("uuid", "generation", "consumer_type", "project_id", "user_id", "updated_at")
+_CONSUMER = (
+    *("uuid", "generation", "consumer_type", "project_id", "user_id", "updated_at"),
+    *("group_uuid", "group_place"),
+)
 _ALLOCATION = ("consumer_uuid", "resource_provider_id", "resource_class_id", "amount")
 _USAGE = ("resource_provider_id", "resource_class_id", "used", "epoch")
 _FENCE = ("consumer_uuid", "fence", "updated_at", "cell_uuid", "other_cell_uuid")
 
 
 def lock_and_read(
-    session: Session, consumers: Collection[str], providers: Collection[str]
+    session: Session,
+    consumers: Collection[str],
+    providers: Collection[str],
+    groups: Collection[str],
 ) -> Found:
-    """Take the epoch's lock, then read consumers, providers, and the providers of the consumers."""
+    """Take the epoch's lock, then read consumers, providers and groups, and those of consumers."""
     connection = _prepared(session)
-    row = connection.exec_driver_sql(_LOCK_AND_READ, (list(consumers), list(providers))).one()
-    fences, held, accounts = (json.loads(text) if text else () for text in row[1:])
-    return Found(row[0] + 1, fences, held, accounts)
+    parameters = (list(consumers), list(providers), list(groups))
+    row = connection.exec_driver_sql(_LOCK_AND_READ, parameters).one()
+    fences, held, groups, accounts = (json.loads(text) if text else () for text in row[1:])
+    return Found(row[0] + 1, fences, held, groups, accounts)
 
 
 def write(session: Session, changes: Changes) -> None:

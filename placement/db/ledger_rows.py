@@ -28,6 +28,8 @@ _HELD = (
         Consumer.consumer_type,
         Consumer.project_id,
         Consumer.user_id,
+        Consumer.group_uuid,
+        Consumer.group_place,
         ResourceProvider.uuid.label("provider_uuid"),
         ResourceClass.name.label("resource_class"),
         Allocation.amount,
@@ -69,6 +71,9 @@ _FENCES = select(
     ConsumerFence.cell_uuid,
     ConsumerFence.other_cell_uuid,
 ).where(ConsumerFence.consumer_uuid.in_(any_of()))
+_GROUPS = select(Consumer.uuid, Consumer.group_uuid, Consumer.group_place).where(
+    Consumer.group_uuid.in_(any_of())
+)
 _DROP_ALLOCATIONS = delete(Allocation.table()).where(Allocation.consumer_uuid.in_(any_of()))
 _DROP_CONSUMERS = delete(Consumer.table()).where(Consumer.uuid.in_(any_of()))
 _RISE = (
@@ -86,7 +91,8 @@ class Found:
     """Stored rows, as tuples.
 
     ``fences``: consumer, fence, its cell and the other one. ``held``: consumer, generation, type,
-    project, user, provider, class, amount. ``accounts``: provider, its id, name, generation and
+    project, user, group, place in it, provider, class, amount. ``groups``: consumer, group, place,
+    of all members of the groups. ``accounts``: provider, its id, name, generation and
     cell, class, its id, usage, the six values of the inventory; the class is None for a provider
     without inventories.
     """
@@ -94,6 +100,7 @@ class Found:
     epoch: int
     fences: Iterable[Any]
     held: Iterable[Any]
+    groups: Iterable[Any]
     accounts: Iterable[Any]
 
 
@@ -117,13 +124,23 @@ class Changes:
 
 
 def lock_and_read(
-    session: Session, consumers: Collection[str], providers: Collection[str]
+    session: Session,
+    consumers: Collection[str],
+    providers: Collection[str],
+    groups: Collection[str],
 ) -> Found:
-    """Take the epoch's lock, then read consumers, providers, and the providers of the consumers."""
+    """Take the epoch's lock, then read consumers, providers and groups, and those of consumers."""
     epoch = epochs.lock(session)
     held = list(rows_in(session, _HELD, consumers))
     accounts = rows_in(session, _ACCOUNTS, {row.provider_uuid for row in held}.union(providers))
-    return Found(epoch, list(rows_in(session, _FENCES, consumers)), held, list(accounts))
+    groups = {row.group_uuid for row in held if row.group_uuid is not None}.union(groups)
+    return Found(
+        epoch,
+        list(rows_in(session, _FENCES, consumers)),
+        held,
+        list(rows_in(session, _GROUPS, groups)),
+        list(accounts),
+    )
 
 
 def write(session: Session, changes: Changes) -> None:

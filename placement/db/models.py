@@ -14,6 +14,7 @@ from armillary.db.idempotency import IdempotencyRecordMixin
 UUID_LENGTH = 36
 NAME_LENGTH = 255
 PROVIDER_NAME_LENGTH = 200
+GROUP_PLACE_LENGTH = 1000
 
 # SQLite increments only columns of type INTEGER automatically; these hold 64 bits there.
 _Id = BigInteger().with_variant(Integer(), "sqlite")
@@ -145,7 +146,10 @@ class Usage(Base):
 
 
 class Consumer(Base):
-    """A consumer with allocations; others have no row."""
+    """A consumer with allocations; others have no row.
+
+    The group columns are those of ``placement.ledger.group_places``, for server groups' members.
+    """
 
     __tablename__ = "consumers"
     __table_args__ = (Index("ix_consumers_project_id_user_id", "project_id", "user_id"),)
@@ -156,6 +160,8 @@ class Consumer(Base):
     project_id: Mapped[str] = mapped_column(String(NAME_LENGTH))
     user_id: Mapped[str] = mapped_column(String(NAME_LENGTH))
     updated_at: Mapped[dt.datetime] = mapped_column(DateTime, server_default=_LONG_AGO)
+    group_uuid: Mapped[str | None] = mapped_column(String(UUID_LENGTH), index=True)
+    group_place: Mapped[str | None] = mapped_column(String(GROUP_PLACE_LENGTH))
 
 
 class Allocation(Base):

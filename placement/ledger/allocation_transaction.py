@@ -229,6 +229,7 @@ def _holding(write: ConsumerWrite, held: Holding | None) -> Holding:
         user_id=held.user_id if held and is_kept else write.user_id,
         amounts=write.allocations,
         generation=held.generation if held else 0,
+        place=held.place if held else None,
     )
 
 

@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 from armillary import exception
 from armillary.db import Database
 from objects.allocation import ConsumerHolding, ProviderAllocation
+from objects.instances.group_claim import GroupMember
 from placement.db import consumers as queries
 from placement.db.providers import owners as owners_of
 from placement.db.statements import AnyRow
@@ -53,6 +54,12 @@ class AllocationReader:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+
+    def list_group_members(self, group_uuid: str) -> list[GroupMember]:
+        """Return the members of a server group that have allocations, also while they move."""
+        with self._database.reader() as session:
+            places = queries.list_group_places(session, group_uuid)
+        return [GroupMember(each.member_uuid, each.host, each.epoch) for each in places]
 
     def get(
         self, consumers: Sequence[str], cell: CellWriter | None = None

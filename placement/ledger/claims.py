@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from armillary import exception
 from objects.allocation import ClaimResult, ClaimStatus
+from objects.instances.group_claim import GroupClaim, GroupRule
 from objects.packed.claim_batch import AnyClaim, Claimed
 from placement.ledger.cell_scope import CellScope
 from placement.ledger.ledger import Ledger
@@ -55,6 +56,11 @@ class ClaimWriter:
             apply,
             consumers=[claim.consumer_uuid for claim in claims],
             providers=[provider for claim in claims for provider in claim.allocations],
+            groups={
+                claim.group.group_uuid
+                for claim in claims
+                if claim.group is not None and claim.group.group_uuid is not None
+            },
             is_by_cell=writer is not None,
         )
         return cast("list[Claimed]", self._commit.submit(work))
@@ -184,6 +190,21 @@ def _check_claim(claim: AnyClaim) -> None:
         raise _invalid(consumer, "allocations must name at least one provider")
     for provider, item in claim.allocations.items():
         _check_resources(consumer, provider, item)
+    if claim.group is not None:
+        _check_group(consumer, claim.group)
+
+
+def _check_group(consumer: str, group: GroupClaim) -> None:
+    _check_text(consumer, "host", group.host)
+    if group.group_uuid is not None and not names.is_uuid(group.group_uuid):
+        raise _invalid(consumer, f"a group must be named by its UUID, not by {group.group_uuid!r}")
+    if group.rule not in list(GroupRule):
+        raise _invalid(consumer, f"unknown rule {group.rule!r} of a server group")
+    for name, value in (("limit", group.limit), ("as_of", group.as_of)):
+        if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+            raise _invalid(consumer, f"{name} must be a whole number from 0, not {value!r}")
+    if not isinstance(group.counted, dict):
+        raise _invalid(consumer, "counted must map members to hosts")
 
 
 def _check_resources(consumer: str, provider: str, item: Any) -> None:

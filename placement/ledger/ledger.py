@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from armillary import exception
 from objects.allocation import ALREADY_HELD, ClaimStatus
 from objects.packed.claim_batch import AnyClaim, Claimed
+from placement.ledger.group_places import GroupPlace, GroupPlaces, place_of
 from placement.ownership import ConsumerCells
 from placement.providers.inventory import Inventory
 
@@ -20,13 +21,17 @@ Amounts = dict[str, dict[str, int]]
 
 @dataclass(frozen=True)
 class Holding:
-    """A consumer and its allocations; generation 0 means that it does not exist yet."""
+    """A consumer and its allocations; generation 0 means that it does not exist yet.
+
+    ``place`` is that of the server group's member that it stands for.
+    """
 
     consumer_type: str
     project_id: str
     user_id: str
     amounts: Amounts
     generation: int = 0
+    place: GroupPlace | None = None
 
 
 @dataclass
@@ -81,7 +86,8 @@ class Ledger:
     It must contain everything that the work names: each consumer, and each existing provider that
     is claimed or has allocations of these consumers. ``classes`` are the existing custom resource
     classes that the work names, ``cells`` those of the consumers with a fence, and ``sharing`` the
-    providers without an owner that share their inventories.
+    providers without an owner that share their inventories. ``groups`` are the server groups that
+    the work names, and those of the consumers; ``epoch`` is that of this write.
     """
 
     holdings: dict[str, Holding | None]
@@ -90,6 +96,8 @@ class Ledger:
     classes: frozenset[str] = frozenset()
     cells: dict[str, ConsumerCells] = field(default_factory=dict)
     sharing: frozenset[str] = frozenset()
+    groups: GroupPlaces = field(default_factory=GroupPlaces)
+    epoch: int = 0
     changed_consumers: set[str] = field(default_factory=set)
     changed_fences: set[str] = field(default_factory=set)
     changed_accounts: set[tuple[str, str]] = field(default_factory=set)
@@ -195,6 +203,17 @@ class Ledger:
             refusal = self._refusal(provider, resources, held.get(provider, {}))
             if refusal is not None:
                 return ClaimStatus.NO_CAPACITY, refusal
+        if amounts.keys() <= held.keys():  # moves nowhere
+            return ClaimStatus.CLAIMED, None
+        return self._decide_group(claim, holding)
+
+    def _decide_group(self, claim: AnyClaim, holding: Holding | None) -> tuple[str, str | None]:
+        if claim.group is None:
+            return ClaimStatus.CLAIMED, None
+        present = holding.place if holding else None
+        refusal = self.groups.refusal(claim.consumer_uuid, claim.group, present)
+        if refusal is not None:
+            return ClaimStatus.GROUP_CHANGED, refusal
         return ClaimStatus.CLAIMED, None
 
     def _refusal(
@@ -220,9 +239,15 @@ class Ledger:
             user_id=claim.user_id,
             amounts=amounts,
             generation=holding.generation if holding else 0,
+            place=self._place(claim, holding.place if holding else None),
         )
         self.hold(claim.consumer_uuid, held)
         self.increment_generation([*amounts, *(holding.amounts if holding else ())])
+
+    def _place(self, claim: AnyClaim, present: GroupPlace | None) -> GroupPlace | None:
+        if claim.group is None:
+            return present
+        return place_of(claim.consumer_uuid, claim.group, present, epoch=self.epoch)
 
     def _move_holding(self, source: str, target: str, given: Holding) -> None:
         held = self.holdings[target]
@@ -237,6 +262,7 @@ class Ledger:
             holding = replace(holding, generation=holding.generation + 1)
         self._note_cell(consumer, holding or self.holdings[consumer])
         self.holdings[consumer] = holding
+        self.groups.put(consumer, holding.place if holding else None)
         self.changed_consumers.add(consumer)
 
     def _note_cell(self, consumer: str, holding: Holding | None) -> None:

@@ -19,7 +19,8 @@ from placement.ledger.ledger import Ledger
 class Work:
     """The work of one call: what it applies to the ledger, and the names it refers to.
 
-    ``classes`` are the resource classes whose existence it must know; ``is_by_cell`` means that it
+    ``classes`` are the resource classes whose existence it must know, ``groups`` the server groups
+    whose members it must know beside those of the consumers; ``is_by_cell`` means that it
     needs to know which providers without an owner share.
     """
 
@@ -27,6 +28,7 @@ class Work:
     consumers: Sequence[str]
     providers: Sequence[str] = ()
     classes: Iterable[str] = ()
+    groups: Iterable[str] = ()
     is_by_cell: bool = False
 
 
@@ -79,6 +81,7 @@ class LedgerCommit:
             consumers={uuid for work in group for uuid in work.consumers},
             providers={uuid for work in group for uuid in work.providers},
             classes={name for work in group for name in work.classes},
+            groups={uuid for work in group for uuid in work.groups},
             is_by_cell=any(work.is_by_cell for work in group),
         )
         outcomes = [_outcome(work, ledger) for work in group]

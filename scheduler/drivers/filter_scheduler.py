@@ -20,6 +20,7 @@ from armillary import exception
 from armillary.context import RequestContext
 from objects.allocation_candidates import AllocationCandidates
 from objects.destinations import Destinations
+from objects.instances.group_claim import GroupMember
 from objects.request_spec import RequestSpec
 from scheduler import filters, request_filters, weights
 from scheduler.drivers.base import SchedulerDriver
@@ -38,7 +39,13 @@ from scheduler.selection import rebuild_check, responses
 from scheduler.selection.assumed_placements import AssumedPlacements, AssumedPlacementsView
 from scheduler.selection.claim_batcher import ClaimBatcher
 from scheduler.selection.decision import Decision, DecisionBatch, GivenUp, Requester, Slot
-from scheduler.selection.host_selector import CLAIM_ROUNDS_MAX, HostSelector, spread_of
+from scheduler.selection.group_view import GroupView, view_of
+from scheduler.selection.host_selector import (
+    CLAIM_ROUNDS_MAX,
+    GROUP_ROUNDS_MAX,
+    HostSelector,
+    spread_of,
+)
 from scheduler.selection.joint_decisions import JointDecisions
 from scheduler.weights import BaseHostWeigher
 
@@ -162,8 +169,10 @@ class FilterScheduler(SchedulerDriver):
                 return
             view = self._assumed.begin()
             try:
+                own = [uuid for each in decisions for uuid in each.request.instance_uuids]
+                group = self._view_group(first, own)
                 ledger, request = self._find_hosts(first, view)
-                selector = self._weigh(first, self._filter(first, ledger))
+                selector = self._weigh(first, self._filter(first, ledger), group)
             except BaseException:
                 self._assumed.end(view)
                 raise
@@ -211,6 +220,18 @@ class FilterScheduler(SchedulerDriver):
                 ledger = self._without_full(decision, ledger)
         return ledger, candidates.request_builder()
 
+    def _view_group(self, decision: Decision, own: Sequence[str]) -> GroupView | None:
+        """Return the view of the request's server group, with the members that placement has."""
+        group = view_of(decision.spec, own)
+        if group is not None and self.uses_allocation_candidates:
+            self._host_store.add_instances(group.learn(self._members(decision)))
+        return group
+
+    def _members(self, decision: Decision) -> list[GroupMember]:
+        assert decision.spec.instance_group is not None
+        group_uuid = decision.spec.instance_group.uuid
+        return self._placement.list_group_members(decision.context, group_uuid)
+
     def _ask_placement(self, decision: Decision) -> AllocationCandidates:
         trace, spec, store = decision.trace, decision.spec, self._host_store
         if not spec.is_forced:
@@ -253,7 +274,9 @@ class FilterScheduler(SchedulerDriver):
             raise GivenUp
         return ledger
 
-    def _weigh(self, decision: Decision, ledger: HostLedger) -> HostSelector:
+    def _weigh(
+        self, decision: Decision, ledger: HostLedger, group: GroupView | None
+    ) -> HostSelector:
         conf = self._conf.filter_scheduler
         with decision.trace.stage("weigh"):
             return HostSelector(
@@ -264,6 +287,7 @@ class FilterScheduler(SchedulerDriver):
                 subset_size=conf.host_subset_size,
                 shuffle_ties=conf.shuffle_best_same_weighed_hosts,
                 rng=self._rng if self._seed is None else random.Random(self._seed),  # noqa: S311
+                group=group,
                 explained_max=self._conf.scheduler.trace_explained_hosts_max,
             )
 
@@ -304,21 +328,15 @@ class FilterScheduler(SchedulerDriver):
     def _claim(self, decisions: Sequence[Decision]) -> None:
         """Claim for all decisions, and select again for those whose claims are refused.
 
-        From the second refusal on, selections are randomised, because competing schedulers use the
-        same ranking.
+        From the second refusal for lack of room on, selections are randomised, because competing
+        schedulers use the same ranking.
         """
         waiting = [each for each in decisions if each.error is None]
-        for claim_round in range(CLAIM_ROUNDS_MAX):
-            if not waiting:
-                return
+        for claim_round in range(GROUP_ROUNDS_MAX):
+            if not waiting or all(each.rounds_refused >= CLAIM_ROUNDS_MAX for each in waiting):
+                break
             if claim_round:
-                by_batch: dict[DecisionBatch, list[Decision]] = defaultdict(list)
-                for decision in waiting:
-                    assert decision.batch is not None
-                    by_batch[decision.batch].append(decision)
-                for batch, some in by_batch.items():
-                    with self._lock, self._failing(some):
-                        self._select(batch, some, spread=spread_of(claim_round))
+                self._select_again(waiting)
             selected = [each for each in waiting if each.error is None]
             try:
                 if selected:
@@ -328,9 +346,25 @@ class FilterScheduler(SchedulerDriver):
             waiting = [each for each in waiting if each.error is None and each.unclaimed_slots]
         for decision in waiting:
             decision.error = exception.Unavailable(
-                reason=f"claims were refused {CLAIM_ROUNDS_MAX} times in a row because other "
+                reason=f"claims were refused {claim_round} times in a row because other "
                 "requests claimed first"
             )
+
+    def _select_again(self, decisions: Sequence[Decision]) -> None:
+        """Select for decisions whose claims were refused."""
+        by_batch: dict[DecisionBatch, list[Decision]] = defaultdict(list)
+        for decision in decisions:
+            assert decision.batch is not None
+            by_batch[decision.batch].append(decision)
+        for batch, some in by_batch.items():
+            group = batch.selector.group
+            with self._failing(some):
+                members = self._members(some[0]) if group and group.is_outdated else None
+                with self._lock:
+                    if members is not None:
+                        batch.selector.learn(members)
+                    refused = max(each.rounds_refused for each in some)
+                    self._select(batch, some, spread=spread_of(refused))
 
     def _leave(self, decision: Decision) -> None:
         """Record that a decision is finished, successful or not."""
@@ -423,6 +457,7 @@ class FilterScheduler(SchedulerDriver):
             decision.spec = self._joint_spec([decision])
             view = self._assumed.begin()
             try:
+                self._view_group(decision, request.instance_uuids)
                 hosts = self._filter(decision, self._find_hosts(decision, view)[0]).hosts
                 with decision.trace.stage("weigh"):
                     weighed = weights.raw_weights(self._weighers, hosts, decision.spec)

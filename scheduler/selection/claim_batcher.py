@@ -66,6 +66,13 @@ class ClaimBatcher:
         with self._selection_lock:
             for (decision, slot), result in zip(pending, results, strict=True):
                 _note(decision, slot, result)
+        refused = {
+            id(decision): decision
+            for (decision, _slot), result in zip(pending, results, strict=True)
+            if not result.is_claimed and result.status != ClaimStatus.GROUP_CHANGED
+        }
+        for decision in refused.values():
+            decision.rounds_refused += 1
 
     def _claim_all(self, group: Sequence[_Claims]) -> list[_Results]:
         context = group[0][0]
@@ -82,12 +89,14 @@ class ClaimBatcher:
 def _claim_for(decision: Decision, slot: Slot) -> Claim:
     batch = decision.batch
     assert batch is not None
+    group, host = batch.selector.group, batch.selector.hosts.value("host", slot.position)
     return Claim(
         consumer_uuid=slot.instance_uuid,
         project_id=decision.spec.project_id,
         user_id=decision.spec.user_id,
         allocations=batch.request(batch.selector.ledger.candidate_of(slot.instance_uuid)),
         fence=slot.fence,
+        group=None if group is None else group.claim_for(slot.instance_uuid, host),
     )
 
 
@@ -108,7 +117,12 @@ def _note(decision: Decision, slot: Slot, result: AnyResult) -> None:
         host = selector.hosts.value("host", slot.position)
         LOG.info("%s: claim on %s refused: %s", slot.instance_uuid, host, result.reason)
         decision.trace.refused(slot.instance_uuid, host, result.reason)
-        selector.refuse(slot.position, slot.instance_uuid)
+        if result.status == ClaimStatus.GROUP_CHANGED and selector.group is not None:
+            # The host may still be right once the other members are counted.
+            selector.group.is_outdated = True
+            selector.take_back(slot.position, slot.instance_uuid)
+        else:
+            selector.refuse(slot.position, slot.instance_uuid)
 
 
 def _in_other_hands(result: AnyResult) -> exception.Conflict:

@@ -46,7 +46,8 @@ class Decision:
 
     ``spec`` is the request's own until it joins a batch, then the spec of the batch.
     ``is_blocked_by_others`` is whether unclaimed selections of other requests, which may still
-    fail, blocked hosts for it.
+    fail, blocked hosts for it. ``rounds_refused`` counts the rounds in which claims were
+    refused for lack of room.
     """
 
     request: SchedulingRequest
@@ -59,6 +60,7 @@ class Decision:
     found: Destinations | None = None
     error: Exception | None = None
     is_blocked_by_others: bool = False
+    rounds_refused: int = 0
 
     @property
     def context(self) -> RequestContext:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import itertools
 import random
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
+from objects.instances.group_claim import GroupMember
 from objects.request_spec import RequestSpec
 from scheduler import filters
 from scheduler.explain.reasons import EXPLAINED_MAX, Reasons
@@ -18,10 +19,14 @@ from scheduler.hosts.host_ledger import HostLedger
 from scheduler.hosts.host_table import Mask
 from scheduler.hosts.usage import Positions, Shortage
 from scheduler.plugins import plugin_calls
+from scheduler.selection.group_view import GroupView, view_of
 from scheduler.weights import BaseHostWeigher, Ranked, Ranking
 
 CLAIM_ROUNDS_MAX = 30
-"""Maximum number of rounds of selection and claims for one request."""
+"""Maximum number of rounds in which claims of one request are refused for lack of room."""
+
+GROUP_ROUNDS_MAX = 300
+"""Maximum number of rounds of a request, those included that other group members cause."""
 
 _SPREAD_DOUBLINGS_MAX = 10
 _ALTERNATES_MAX = 50  # distinct ones per cell and request; bounds the size of the answer
@@ -44,11 +49,13 @@ class HostSelector:
         subset_size: int,
         shuffle_ties: bool,
         rng: random.Random,
+        group: GroupView | None = None,
         explained_max: int = EXPLAINED_MAX,
     ) -> None:
         self.ledger = ledger
         self.hosts = hosts = ledger.hosts
         self._spec = spec
+        self.group = group or view_of(spec)
         self._repeated = repeated
         self._subset_size = subset_size
         self._shuffle_ties = shuffle_ties
@@ -83,8 +90,8 @@ class HostSelector:
         next_best = [each for each in best[: runners_up + 1] if each != position]
         ranked = [self._ranking.ranked(each) for each in (position, *next_best[:runners_up])]
         self.ledger.consume(position, instance_uuid)
-        if self._spec.instance_group is not None:
-            self._spec.instance_group.hosts.append(self.hosts[position].host)
+        if self.group is not None:
+            self.group.add(instance_uuid, self.hosts.value("host", position))
         self._changed.add(position)
         return ranked
 
@@ -144,12 +151,24 @@ class HostSelector:
         """Account for an instance for which another decision selected this host."""
         self.ledger.assume(position, instance_uuid, amounts)
         self._changed.add(position)
+        if self.group is not None:
+            host = self.hosts.value("host", position)
+            self._is_stale |= self.group.note(instance_uuid, host)
+
+    def learn(self, members: Iterable[GroupMember]) -> None:
+        """Count the members of the request's server group that placement has."""
+        assert self.group is not None
+        self._is_stale = True
+        for host, uuids in self.group.learn(members).items():
+            for position in self.hosts.positions_named([host])[:1]:
+                for uuid in set(uuids) - self.hosts.instances_at(position):
+                    self.ledger.assume(position, uuid, {})
 
     def take_back(self, position: int, instance_uuid: str) -> None:
         """Undo a selection that will not be claimed."""
         self.ledger.undo(position, instance_uuid)
-        if self._spec.instance_group is not None:
-            self._spec.instance_group.hosts.remove(self.hosts[position].host)
+        if self.group is not None:
+            self.group.remove(instance_uuid, self.hosts.value("host", position))
         self._is_stale = True
 
     def refuse(self, position: int, instance_uuid: str) -> None:
@@ -158,8 +177,8 @@ class HostSelector:
         The host is excluded for the whole request, unless it has another candidate.
         """
         has_others = self.ledger.refuse(position, instance_uuid)
-        if self._spec.instance_group is not None:
-            self._spec.instance_group.hosts.remove(self.hosts[position].host)
+        if self.group is not None:
+            self.group.remove(instance_uuid, self.hosts.value("host", position))
             self._is_stale = True  # hosts that the group had excluded may be eligible again
         self._is_open[position] = has_others
         self._changed.add(position)

@@ -279,13 +279,15 @@ def _put_on_first_host(request: BuildRequest) -> None:
 
 
 def _claim_of(work: WorkItem) -> AllocationClaim:
+    chosen = attempts.selection(work.row)
     return AllocationClaim.from_values(
         consumer_uuid=work.uuid,
         project_id=work.instance.project_id,
         user_id=work.instance.user_id,
-        allocations=attempts.selection(work.row).allocation_request,
+        allocations=chosen.allocation_request,
         fence=attempts.claim_fence(work.row),
         replace=True,
+        host=chosen.service_host,
     )
 
 

@@ -53,7 +53,9 @@ def _add(work: OwnWork) -> str:
         return CLAIM
     held = without(held_by(work), wanted)
     added = fence(work.operation).of_added(move.position)
-    return CLAIM if move_stages.claim(work, {**held, **wanted}, added) else ADD
+    host = move.selection.service_host
+    is_claimed = move_stages.claim(work, {**held, **wanted}, added, host=host)
+    return CLAIM if is_claimed else ADD
 
 
 def _added(rows: Rows, following: str) -> None:
@@ -68,7 +70,8 @@ def _take_away(work: OwnWork) -> str:
     held = held_by(work)
     if set(held) & set(tried):
         removed = fence(work.operation).of_added(move.position, is_removed=True)
-        move_stages.claim(work, without(held, tried), removed)
+        source = move.end(Side.SOURCE).host
+        move_stages.claim(work, without(held, tried), removed, host=source)
     return ADD
 
 

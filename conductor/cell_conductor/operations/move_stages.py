@@ -156,11 +156,15 @@ def _claim(work: OwnWork, position: int, *, ready: str) -> str:
     if not chosen.allocation_request:  # the scheduler's driver claims nothing
         return ready
     by = fence(work.operation).of_alternate(position)
-    return ready if claim(work, chosen.allocation_request, by) else NEXT
+    is_claimed = claim(work, chosen.allocation_request, by, host=chosen.service_host)
+    return ready if is_claimed else NEXT
 
 
-def claim(work: OwnWork, allocations: Allocations, by: Fence) -> bool:
-    """Replace the instance's allocations with these; return False if placement refuses."""
+def claim(work: OwnWork, allocations: Allocations, by: Fence, *, host: str | None) -> bool:
+    """Replace the instance's allocations with these; return False if placement refuses.
+
+    ``host`` is the one that the instance moves to, where it meets the members of its server group.
+    """
     instance = work.instance
     wanted = AllocationClaim.from_values(
         consumer_uuid=instance.uuid,
@@ -169,6 +173,7 @@ def claim(work: OwnWork, allocations: Allocations, by: Fence) -> bool:
         allocations=allocations,
         fence=int(by),
         replace=True,
+        host=host,
     )
     (result,) = work.placement.claim(work.context, [wanted])
     return bool(result.is_claimed)

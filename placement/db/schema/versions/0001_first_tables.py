@@ -116,6 +116,8 @@ def _create_consumers() -> None:
         sa.Column("project_id", sa.String(255), nullable=False),
         sa.Column("user_id", sa.String(255), nullable=False),
         _updated_at(),
+        sa.Column("group_uuid", sa.String(36), index=True),
+        sa.Column("group_place", sa.String(1000)),
         sa.Index("ix_consumers_project_id_user_id", "project_id", "user_id"),
     )
     op.create_table(
