@@ -51,4 +51,4 @@ def _key_settings(call: Call, action: str, name: str | None) -> dict[str, Any]:
         key = call.conductor.get_key_pair(call.context, str(call.context.user_id), name)
     except exception.KeyPairNotFound as error:
         raise invalid(f"{action}.key_name", name, error.message) from error
-    return {"key_name": name, "public_key": key.public_key, "key_kind": "ssh"}
+    return {"key_name": name, "public_key": key.public_key, "key_kind": key.kind}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from api import ssh_keys, times
+from api import ssh_keys, times, x509_keys
 from api.call import Call
 from api.integer_ids import integer_id
 from api.links import page
@@ -10,10 +10,9 @@ from api.policies.servers import key_pair as policies
 from api.schemas.servers import key_pair as schemas
 from armillary.http.call import Answer, Document
 from armillary.http.dispatch import Action, Routes
-from objects.key_pair import KeyPair
+from objects.key_pair import SSH, KeyPair
 
 COLLECTION = "os-keypairs"
-KIND = "ssh"
 OTHER_STATUSES_SINCE = (2, 2)
 """Earlier versions answer 200 to a new key pair, and 202 to a delete."""
 USERS_SINCE = (2, 10)
@@ -55,11 +54,14 @@ def create(call: Call) -> Answer:
     wanted = call.body["keypair"]
     user_id = wanted.get("user_id", call.context.user_id)
     call.authorize(policies.CREATE, {"user_id": user_id})
-    private_key, public_key = None, wanted.get("public_key")
+    kind, private_key, public_key = wanted.get("type", SSH), None, wanted.get("public_key")
     if public_key is None:
-        private_key, public_key = ssh_keys.new_pair()
+        private_key, public_key = (
+            ssh_keys.new_pair() if kind == SSH else x509_keys.new_pair(user_id)
+        )
+    known_by = (ssh_keys if kind == SSH else x509_keys).fingerprint(public_key)
     made = call.conductor.create_key_pair(
-        call.context, KeyPair(user_id, wanted["name"], public_key, ssh_keys.fingerprint(public_key))
+        call.context, KeyPair(user_id, wanted["name"], public_key, known_by, kind=kind)
     )
     shown = {**_brief(made), "user_id": made.user_id}
     if private_key is not None:
@@ -88,7 +90,7 @@ def _brief(found: KeyPair) -> Document:
         "name": found.name,
         "public_key": found.public_key,
         "fingerprint": found.fingerprint,
-        "type": KIND,
+        "type": found.kind,
     }
 
 

@@ -19,6 +19,7 @@ from api.schemas.base import (
     text,
 )
 from armillary.http.ranges import Ranged
+from objects.key_pair import SSH, X509
 
 KEY_CHARACTERS_MAX = 65535
 
@@ -30,7 +31,7 @@ _NAME = (
     Ranged(name(r"^[a-zA-Z0-9_\- ]+$", "A name may contain letters, digits, spaces and _- only")),
 )
 _PUBLIC_KEY = text(KEY_CHARACTERS_MAX, minimum=1)
-_KIND = ruled({"const": "ssh"}, "Only SSH keys are kept: it must be 'ssh'")
+_KIND = ruled({"enum": [SSH, X509]}, "It must be 'ssh' or 'x509'")
 
 _WANTED: dict[str, Part] = {
     "name": _NAME[0],

@@ -23,7 +23,7 @@ def create_key_pair(session: Session, made: KeyPair, *, of_user_max: int, now: d
         )
     row = models.KeyPair(
         user_id=made.user_id, name=made.name, public_key=made.public_key,
-        fingerprint=made.fingerprint, created_at=now,
+        fingerprint=made.fingerprint, created_at=now, kind=made.kind,
     )  # fmt: skip
     with raise_if_duplicate(session, exists):
         session.add(row)
@@ -59,4 +59,4 @@ def _get_row(session: Session, user_id: str, name: str) -> models.KeyPair:
 
 
 def _to_object(row: models.KeyPair) -> KeyPair:
-    return KeyPair(row.user_id, row.name, row.public_key, row.fingerprint, row.created_at)
+    return KeyPair(row.user_id, row.name, row.public_key, row.fingerprint, row.created_at, row.kind)

@@ -176,6 +176,7 @@ class KeyPair(Base):
     public_key: Mapped[str] = mapped_column(sa.Text)
     fingerprint: Mapped[str] = mapped_column(sa.String(NAME_LENGTH))
     created_at: Mapped[datetime]
+    kind: Mapped[str] = mapped_column(sa.String(WORD_LENGTH))
 
 
 class DeploymentSecret(Base):

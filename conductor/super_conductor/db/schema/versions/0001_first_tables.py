@@ -149,6 +149,7 @@ def _flavors_and_images() -> None:
         _column("public_key", sa.Text()),
         _column("fingerprint", _NAME),
         _column("created_at", _TIME),
+        _column("kind", _WORD),
     )
     op.create_table(
         "deployment_secrets", _column("name", _WORD, primary_key=True), _column("value", _NAME)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from cryptography import x509
+from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from tests import builders
 from tests.fixtures.http_api import MEMBER, Api, message
@@ -41,6 +43,22 @@ def test_a_pair_is_made(api: Api) -> None:
     assert made["private_key"].startswith("-----BEGIN RSA PRIVATE KEY-----")
     assert made["public_key"].startswith("ssh-rsa ")
     assert "private_key" not in api.get(f"{PATH}/key", token=MEMBER).json["keypair"]
+
+
+def test_a_certificate_is_made_and_can_be_given(api: Api) -> None:
+    """Of type x509: for logins of clients, with its own fingerprint."""
+    headers = {"OpenStack-API-Version": "compute 2.91"}
+    body = {"keypair": {"name": "made", "type": "x509"}}
+    made = api.send("POST", PATH, headers=headers, token=MEMBER, json=body).json["keypair"]
+    assert made["private_key"].startswith("-----BEGIN PRIVATE KEY-----")
+    certificate = x509.load_pem_x509_certificate(made["public_key"].encode())
+    usage = certificate.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
+    assert list(usage) == [ExtendedKeyUsageOID.CLIENT_AUTH]
+    given = make(api, type="x509", public_key=made["public_key"]).json["keypair"]
+    assert (given["type"], given["fingerprint"]) == ("x509", made["fingerprint"])
+    assert api.get(f"{PATH}/key", token=MEMBER).json["keypair"]["type"] == "x509"
+    for kind, key in (("x509", KEY), ("ssh", made["public_key"])):
+        assert "keypair.public_key" in message(make(api, name="odd", type=kind, public_key=key))
 
 
 @pytest.mark.parametrize("key", ["", "ssh-rsa", "ssh-rsa !", "ssh-rsa " + KEY.split()[1]], ids=str)
