@@ -61,13 +61,18 @@ def simulate_zones(scenario: Scenario, tree: ZoneTree, policy: Policy, show: Sho
 
 @contextlib.contextmanager
 def _excluded_from_gc() -> Iterator[None]:
-    """Exclude the zones from garbage collection: scanning millions of objects takes a second."""
+    """Exclude the zones from garbage collection: scanning millions of objects takes a second.
+
+    What was excluded before stays excluded, and the zones with it.
+    """
+    is_first = gc.get_freeze_count() == 0
     gc.collect()
     gc.freeze()
     try:
         yield
     finally:
-        gc.unfreeze()
+        if is_first:
+            gc.unfreeze()
 
 
 class ZonesSimulation:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import yaml
-from oslo_config import cfg
 from oslo_policy import policy
 
+from api.app import make_app
 from api.call import Call
 from api.identity.routes import ROUTES as IDENTITY_ROUTES
 from api.image.routes import ROUTES as IMAGE_ROUTES
@@ -21,9 +21,12 @@ from api.versions import MICROVERSIONS
 from armillary.http.dispatch import Action, Choice, actions_of
 from armillary.http.microversion import HEADER, to_text
 from armillary.http.openapi import operation_id
+from conductor.super_conductor.interface import SuperConductorAPI
 from tests import builders
 from tests.fixtures.http_api import Api
-from tests.fixtures.super_conductor import SuperConductor
+from tests.fixtures.stand_in import StandIn
+from tests.fixtures.super_conductor import SuperConductor, SuperConductorClient
+from tests.unit.api.conftest import make_conf
 
 WHO = {
     "admin": ("p0", "admin"),
@@ -213,8 +216,9 @@ ACTIONS = {operation_id(action): (method, path, choice)
            for method, path, choice, action in actions()}  # fmt: skip
 
 
-@pytest.fixture
-def api(conf: cfg.ConfigOpts, tmp_path: Path, make_api: Callable[[], Api]) -> Api:
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Api, StandIn]:
+    """Return an API that knows everybody by a token, and the client it asks with."""
     tokens = [
         {
             "sha256": hashlib.sha256(who.encode()).hexdigest(),
@@ -224,11 +228,21 @@ def api(conf: cfg.ConfigOpts, tmp_path: Path, make_api: Callable[[], Api]) -> Ap
         }
         for who, (project, role) in WHO.items()
     ]
-    path = tmp_path / "tokens.yaml"
+    folder = tmp_path_factory.mktemp("policies")
+    path = folder / "tokens.yaml"
     path.write_text(yaml.safe_dump({"tokens": tokens}))
+    conf = make_conf(folder)
     conf.set_override("auth_strategy", "token_file", group="api")
     conf.set_override("token_file", str(path), group="api")
-    return make_api()
+    stand_in = StandIn()
+    return Api(make_app(conf, conductor=cast("SuperConductorAPI", stand_in))), stand_in
+
+
+@pytest.fixture
+def api(guarded: tuple[Api, StandIn], client: SuperConductorClient) -> Api:
+    api, stand_in = guarded
+    stand_in.behind = client
+    return api
 
 
 LAST = {operation_id(action): action.until for *_, action in actions()}

@@ -9,14 +9,16 @@ import pytest
 
 from armillary.service import managed
 
+PYTHONS_OWN = (700, 10, 10)
+
 
 @pytest.fixture(autouse=True)
 def _as_before() -> Iterator[None]:
-    """Leave the collector of the tests as it was."""
-    before = gc.get_threshold()
-    yield
-    gc.set_threshold(*before)
+    """Begin untuned, and leave the collector tuned: it is so for all tests, by our conftest."""
     gc.unfreeze()
+    gc.set_threshold(*PYTHONS_OWN)
+    yield
+    managed.tune_garbage_collector()
 
 
 def test_what_is_there_is_looked_at_no_more() -> None:

@@ -89,6 +89,8 @@ class Running:
     def stop(self) -> None:
         for server in self.servers:
             server.stop()
+        for server in self.servers:
+            server.wait()
         self.manager.stop(5.0)
         self.database.dispose()
 

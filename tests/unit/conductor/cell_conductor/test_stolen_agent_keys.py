@@ -74,6 +74,8 @@ class SignedCell:
     def stop(self) -> None:
         for server in self.servers:
             server.stop()
+        for server in self.servers:
+            server.wait()
         self.manager.stop(5.0)
         self.database.dispose()
 

@@ -30,6 +30,7 @@ from programs.bus_factory import bus_maker
 from programs.operator.application import OperatorApp
 from rpc.signing.place import TOP
 from tests import builders
+from tests.fixtures.databases import SCHEMAS, sqlite_with_tables
 from tests.fixtures.interfaces import an_rpc_server
 
 CELL_UUID = "11111111-1111-4111-8111-111111111111"
@@ -102,10 +103,10 @@ def run_status(conf_file: Path) -> Run:
 
 
 @pytest.fixture
-def api_database(run_manage: Run, tmp_path: Path) -> Iterator[Database]:
-    """Return the API database, whose tables were made by ``db sync``."""
-    assert run_manage("db", "sync").code == 0
-    database = Database(f"sqlite:///{tmp_path}/api.sqlite", name="API")
+def api_database(tmp_path: Path) -> Iterator[Database]:
+    """Return the API database; it and that of cell0 are as ``db sync`` makes them."""
+    sqlite_with_tables(tmp_path / "cell0.sqlite", SCHEMAS["cell0"])
+    database = Database(sqlite_with_tables(tmp_path / "api.sqlite", SCHEMAS["api"]), name="API")
     yield database
     database.dispose()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from pathlib import Path
 from typing import Any
@@ -133,6 +134,14 @@ def test_what_has_ended_makes_room(tmp_path: Path) -> None:
     outcome = run(tmp_path, hosts=hosts, load=[a_stream(lifetime=5)])
     assert outcome.counts["accepted"] == 20
     assert outcome.counts["ended"] == 16  # those that came in the first 15 s
+
+
+def test_what_was_excluded_from_garbage_collections_stays_so(tmp_path: Path) -> None:
+    """A process that excluded its own objects does not look at them again after a simulation."""
+    gc.freeze()
+    count = gc.get_freeze_count()
+    run(tmp_path, duration_seconds=1)
+    assert gc.get_freeze_count() > count * 0.9
 
 
 # The command
