@@ -83,6 +83,7 @@ def test_what_is_public_needs_no_token(document: dict[str, Any]) -> None:
     [action for methods in ROUTES.values() for m in methods.values() for action in actions_of(m)],
     ids=operation_id,
 )
+@pytest.mark.sampled(every=4)
 def test_all_schemas_are_schemas(action: Any) -> None:
     """Of draft 2020-12."""
     for schemas in (action.query, action.body, action.answer):

@@ -42,8 +42,8 @@ from tests.unit.conductor.super_conductor.move.moves import (
     start,
 )
 
-EVERY = 6
-OPERATIONS_EVERY = 2
+EVERY = 12
+OPERATIONS_EVERY = 5
 
 
 @dataclasses.dataclass(frozen=True)
@@ -402,6 +402,7 @@ def test_another_conductor_goes_on_after_a_kill_at_a_step(
         for step in steps
     ],
 )
+@pytest.mark.sampled(every=2)
 def test_work_that_is_given_up_at_a_step_is_undone(
     harness: StepHarness, begin: Begin, story: Story, step: str
 ) -> None:

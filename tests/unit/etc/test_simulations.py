@@ -33,6 +33,7 @@ def test_the_beginning_of_a_scenario_runs(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", TREES, ids=lambda path: path.stem)
+@pytest.mark.sampled(every=2)
 def test_the_beginning_of_a_small_tree_runs(path: Path) -> None:
     """With one host of each kind in a zone, and fewer zones."""
     scenario = dataclasses.replace(

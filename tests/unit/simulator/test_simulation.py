@@ -120,6 +120,7 @@ def test_laws_hold_for_any_scenario(
     ],
     ids=["defaults", "random", "chance", "caching"],
 )  # fmt: skip
+@pytest.mark.sampled(every=2)
 def test_equal_seeds_have_equal_outcomes(lines: list[str], tmp_path: Path) -> None:
     """Whatever is left to chance, and whichever driver decides; another seed is another story."""
     policy = write_policy(tmp_path, "policy", lines)

@@ -139,6 +139,7 @@ def state(agent: Agent) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("path", PATHS)
+@pytest.mark.sampled(every=3)
 def test_a_kill_at_any_moment_changes_no_answer(tmp_path: Path, path: str) -> None:
     """What was begun is taken up, what was done is not done again, and answered the same."""
     first = None

@@ -79,7 +79,7 @@ SOUND: dict[str, tuple[str, str, str, Any]] = {
     ),
 }  # fmt: skip
 
-EVERY = 4
+EVERY = 8
 """Of so many wrong values one is sent in each run."""
 WRONG: list[Any] = [None, True, "", "\n", -(10**30), 10**400, 1.5, [], [[]], {}, {"a": 1}]
 

@@ -73,6 +73,7 @@ def test_options_without_a_command_are_wrong_usage(armillary: Armillary) -> None
 
 
 @pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.sampled(every=4)
 def test_every_command_explains_itself(name: str, armillary: Armillary) -> None:
     """--help after a command is that command's, with a sentence that says what it is for."""
     ended = armillary(*name.split(), "--help")

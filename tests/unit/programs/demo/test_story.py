@@ -204,6 +204,7 @@ def break_sentence(conductor: RunningSuperConductor) -> None:
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
+@pytest.mark.sampled(every=3)
 def test_whatever_is_not_as_it_should_be_fails_the_demo(
     break_it: Callable[[RunningSuperConductor], None],
     message: str,

@@ -117,6 +117,7 @@ def test_a_build_comes_out_the_same_when_every_message_arrives_twice(
 @stories
 @pytest.mark.parametrize("when_done", [False, True], ids=["not-done", "done-but-not-answered"])
 @pytest.mark.parametrize("method", ["claim_batch", "release", "build_instance"])
+@pytest.mark.sampled(every=3)
 def test_a_build_goes_on_after_a_step_that_failed(
     cell: Cell, story: Story, vm_state: str, host: str | None, method: str, when_done: bool
 ) -> None:

@@ -109,6 +109,7 @@ def test_a_delete_comes_out_the_same_when_every_message_arrives_twice(
 @stories
 @pytest.mark.parametrize("when_done", [False, True], ids=["not-done", "done-but-not-answered"])
 @pytest.mark.parametrize("method", ["release", "delete_instance"])
+@pytest.mark.sampled(every=3)
 def test_a_delete_goes_on_after_a_step_that_failed(
     cell: Cell, acts: list[Act], method: str, when_done: bool
 ) -> None:

@@ -283,6 +283,7 @@ def test_it_does_not_go_back_to_a_host_that_is_down(two_cells: TwoCells) -> None
 
 
 @pytest.mark.parametrize("name", ["resize", "confirm", "revert", "failure"])
+@pytest.mark.sampled(every=2)
 def test_it_is_shown_and_listed_once_at_every_moment(two_cells: TwoCells, name: str) -> None:
     """Before each message and transaction."""
     plane = two_cells
@@ -302,6 +303,7 @@ def test_it_is_shown_and_listed_once_at_every_moment(two_cells: TwoCells, name: 
 
 
 @pytest.mark.parametrize("name", ["resize", "confirm", "revert"])
+@pytest.mark.sampled(every=2)
 def test_a_lock_goes_along_or_is_refused_at_every_moment(two_cells: TwoCells, name: str) -> None:
     """Before each message and transaction; while it is handed over it is a conflict."""
     plane = two_cells
@@ -444,6 +446,7 @@ def begun(plane: TwoCells, name: str) -> tuple[Story, Story]:
 
 
 @pytest.mark.parametrize("name", STORIES)
+@pytest.mark.sampled(every=2)
 def test_it_survives_kills(two_cells: TwoCells, name: str) -> None:
     """First, and after a message or transaction, everybody at work dies: see ``EVERY``."""
     plane = two_cells
@@ -482,6 +485,7 @@ def each_message(plane: TwoCells, name: str) -> Iterator[tuple[str, bool]]:
 
 
 @pytest.mark.parametrize("name", SHORT_STORIES)
+@pytest.mark.sampled(every=2)
 def test_it_survives_lost_messages(two_cells: TwoCells, name: str) -> None:
     """Each message between cells is lost, or its answer, twice in a row."""
     _before, act, check = STORIES[name]
@@ -493,6 +497,7 @@ def test_it_survives_lost_messages(two_cells: TwoCells, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", STORIES)
+@pytest.mark.sampled(every=2)
 def test_messages_may_come_twice(two_cells: TwoCells, name: str) -> None:
     plane = two_cells
     act, check = begun(plane, name)
@@ -503,6 +508,7 @@ def test_messages_may_come_twice(two_cells: TwoCells, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SHORT_STORIES)
+@pytest.mark.sampled(every=2)
 def test_it_may_be_deleted_at_any_moment(two_cells: TwoCells, name: str) -> None:
     """Before each step of any process, and at its end."""
     plane = two_cells
@@ -521,6 +527,7 @@ def test_it_may_be_deleted_at_any_moment(two_cells: TwoCells, name: str) -> None
 
 
 @pytest.mark.parametrize("name", SHORT_STORIES)
+@pytest.mark.sampled(every=2)
 def test_it_may_be_deleted_while_a_message_is_on_its_way(two_cells: TwoCells, name: str) -> None:
     """What comes too late is put right by looking, at the latest."""
     plane = two_cells

@@ -382,6 +382,7 @@ def test_a_delete_is_accepted_while_the_zone_is_silent(root: Zone, uuid: str) ->
 
 
 @pytest.mark.parametrize("looks", range(6))
+@pytest.mark.sampled(every=3)
 def test_a_delete_on_the_way_ends_the_walk(root: Zone, looks: int) -> None:
     """At any stage of it: nothing lives, nothing is held, nothing is left to do."""
     for name in ("eu", "us"):

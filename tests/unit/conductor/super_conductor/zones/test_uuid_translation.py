@@ -27,6 +27,8 @@ from tests.unit.conductor.super_conductor.zones.test_walk import child, create, 
 
 __all__ = ["root"]
 
+pytestmark = pytest.mark.sampled(every=3)
+
 PLACES = {"a child": "us", "a grandchild": "eu/eu-1", "this zone": ""}
 
 

@@ -69,6 +69,7 @@ def cores(root: Zone) -> int:
 
 @pytest.mark.parametrize("when_done", [True, False], ids=["answer lost", "order lost"])
 @pytest.mark.parametrize("method", ["create", "get_attempts", "cancel"])
+@pytest.mark.sampled(every=2)
 def test_a_lost_message_leaves_one_server(root: Zone, method: str, *, when_done: bool) -> None:
     """As on files: the zone is asked what it knows before another one has its turn."""
     held = root.held()
