@@ -187,6 +187,7 @@ lint-style:
 
 lint-imports:
 	$(VENV)/bin/lint-imports --no-logo
+	$(VENV)/bin/python tools/check_circles.py
 
 lint-samples:
 	$(VENV)/bin/python tools/samples.py --check
