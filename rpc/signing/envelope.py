@@ -25,6 +25,10 @@ _TEXT, _SIGNATURE, _KEY = "sealed", "signature", "key"
 _KEY_ID = re.compile("[0-9a-f]{16}").fullmatch
 
 
+REPEATED = "repeated"
+"""Reason of a fanout's last messages, which a stream gives to each new consumer again."""
+
+
 class Refused(Exception):
     """A message was refused; ``reason`` is one of a few words, used as a metric label."""
 

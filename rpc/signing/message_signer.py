@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import logging
+import math
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -17,7 +18,7 @@ from armillary import exception, service_metrics
 from armillary.audit import AuditTrail
 from rpc import oslo_internals
 from rpc.signing import envelope
-from rpc.signing.envelope import Refused
+from rpc.signing.envelope import REPEATED, Refused
 from rpc.signing.keys import SigningKey
 from rpc.signing.nonces import NonceLog
 from rpc.signing.place import Place
@@ -28,6 +29,8 @@ from rpc.signing.verification import Clock, Verifier, refuse_replay
 LOG = logging.getLogger(__name__)
 
 _REQUEST, _REPLY = "request", "reply"
+_NEW_SECONDS = 60.0
+"""For how long a server may get what was sent to a fanout before it was there."""
 
 MayAnswer = Callable[[Identity, str | None], bool]
 """Returns whether an identity may answer a message to this server, or to any if None."""
@@ -42,6 +45,8 @@ class Address:
     server: str
     fanout_log: str
     """Name of its log of fanout nonces; each server that reads the fanout needs its own."""
+    served_since: float = -math.inf
+    """When the server was made, in seconds since the epoch."""
 
 
 class MessageSigner:
@@ -95,7 +100,8 @@ class MessageSigner:
 
     def address(self, place: Place, topic: str, server: str) -> Address:
         """Return the address of a server in this process."""
-        return Address(place, topic, server, f"{topic}.fanout.{self._slot}.{next(self._servers)}")
+        log = f"{topic}.fanout.{self._slot}.{next(self._servers)}"
+        return Address(place, topic, server, log, self._clock())
 
     # Outgoing messages
 
@@ -143,10 +149,22 @@ class MessageSigner:
         identity, contents = self._checker.opened(sealed)
         log = self._log_of(address, contents)
         self._refuse_elsewhere(address.place, contents)
-        refuse_replay(log, contents)
+        try:
+            self._checker.refuse_stale(contents)
+            refuse_replay(log, contents)
+        except Refused as refused:
+            if not self._is_repeated(address, contents):
+                raise
+            raise Refused(REPEATED, f"for this new server; {refused}") from refused
         return Opened(
             identity, sealed.key_id, contents["nonce"], contents["ctxt"], contents["message"]
         )
+
+    def _is_repeated(self, address: Address, contents: dict[str, Any]) -> bool:
+        """Return whether the broker gave a new server the last messages of a fanout again."""
+        is_fanout = contents["to"][2]
+        age = self._clock() - address.served_since
+        return is_fanout and contents["at"] < address.served_since and age < _NEW_SECONDS
 
     def open_reply(
         self,
@@ -166,6 +184,7 @@ class MessageSigner:
                 raise Refused("unsigned", "the reply is not signed")
             return None
         identity, contents = self._checker.opened(sealed)
+        self._checker.refuse_stale(contents)
         if contents.get("kind") != _REPLY or contents.get("to") != nonce:
             raise Refused("misdirected", "the reply is to another request")
         if not isinstance(contents.get("failure"), str | None) or "result" not in contents:

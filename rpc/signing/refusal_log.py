@@ -8,7 +8,7 @@ from typing import Any
 from armillary import service_metrics
 from armillary.audit import REFUSED, AuditTrail, Event, Initiator
 from rpc.signing import envelope
-from rpc.signing.envelope import Refused
+from rpc.signing.envelope import REPEATED, Refused
 from rpc.signing.message_signer import Opened
 
 LOG = logging.getLogger(__name__)
@@ -20,7 +20,14 @@ RECEIVE, REPLY = "receive", "reply"
 def note_unproven(
     trail: AuditTrail, refused: Refused, topic: str, message: Any, *, reply_to: str | None = None
 ) -> None:
-    """Log, count and record a refused message or, with the method, a refused reply to it."""
+    """Log, count and record a refused message or, with the method, a refused reply to it.
+
+    What the broker repeats for a new server does not indicate an attack and is not recorded.
+    """
+    if refused.reason == REPEATED:
+        service_metrics.RPC_REFUSED.add(topic, refused.reason)
+        LOG.info("Ignored a message on %s that the broker repeats %s", topic, refused)
+        return
     note(refused, topic, "a message" if reply_to is None else f"the reply to {reply_to}")
     sender = Initiator(kind="service", credential=envelope.claimed_key_id(message))
     action = RECEIVE if reply_to is None else f"{REPLY}/{reply_to}"

@@ -37,20 +37,23 @@ class Verifier:
         self._clock = clock
 
     def opened(self, sealed: SignedMessage) -> tuple[Identity, dict[str, Any]]:
-        """Return a message's signer and contents. Raises Refused."""
-        now = self._clock()
-        identity = self._sealed_by(sealed, now)
+        """Return a message's signer and contents, however old. Raises Refused."""
+        identity = self._sealed_by(sealed, self._clock())
         contents = sealed.contents()
         sent_at = contents.get("at")
         if not isinstance(sent_at, float) or not math.isfinite(sent_at):
             raise Refused("malformed")
+        return identity, contents
+
+    def refuse_stale(self, contents: dict[str, Any]) -> None:
+        """Raise Refused unless a message was sent within the window."""
+        now, sent_at = self._clock(), contents["at"]
         if abs(now - sent_at) > self._window_seconds:
             raise Refused(
                 "stale",
                 f"it was sent {now - sent_at:.0f} s ago by its sender's clock; at most "
                 f"{self._window_seconds:.0f} s are allowed ([signing] window_seconds)",
             )
-        return identity, contents
 
     def _sealed_by(self, sealed: SignedMessage, now: float) -> Identity:
         for trusted in self._trusted:

@@ -351,6 +351,46 @@ def change_all(authority, change):
     authority.publish()
 
 
+def restart_one_by_one(deployment, small, old, new):
+    """Put other root keys into every configuration; restart, and build servers between."""
+    built = []
+    for name, process in deployment.processes.items():
+        path = deployment.folder / f"{name}.conf"
+        path.write_text(path.read_text().replace(f"root_keys = {old}\n", f"root_keys = {new}\n"))
+        process.stop()
+        process.start()
+        deployment.wait_until_ready()
+        built += deployment.create_servers(small, 2)
+    assert_all_active(deployment, built)
+
+
+@pytest.mark.long
+def test_the_root_key_is_replaced_without_a_stop(deployment, small):
+    """Both count for a while: processes restart one by one, and no message is refused."""
+    authority = deployment.authority
+    refused = len(deployment.refusals())
+    old, authority.root = authority.root, keys.create(authority.directory / "new-root.key")
+    both = f"{old.public.text}, {authority.root.public.text}"
+    restart_one_by_one(deployment, small, old.public.text, both)
+    for kind in (SERVICES, AGENTS):
+        signed = (
+            "--list",
+            authority.path(kind),
+            "--root-key",
+            authority.directory / "new-root.key",
+        )
+        deployment.manage(
+            [("super", "key", "sign", *map(str, signed), "--former", old.public.text)]
+        )
+        authority.lists[kind] = enrolment.read(authority.path(kind), kind, authority.root)
+    publish(deployment)
+    wait_until_pushed(deployment)
+    restart_one_by_one(deployment, small, both, authority.root.public.text)
+    (authority.directory / "new-root.key").replace(authority.directory / "root.key")
+    assert len(deployment.refusals()) == refused
+    delete_everything(deployment)
+
+
 def test_a_revoked_key_is_refused_by_every_process_within_seconds(deployment, stolen):
     """Measured from the change of the super conductor's file; the period of pushes is an hour."""
     authority = deployment.authority
