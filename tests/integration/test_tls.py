@@ -7,7 +7,9 @@ are started as an operator starts them, those of most other deployments are fork
 from __future__ import annotations
 
 import datetime
+import json
 import ssl
+import subprocess
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,7 +30,7 @@ from tests.fixtures import forked_servers
 from tests.fixtures.asking import wait_for
 from tests.fixtures.authority import Certificate, CertificateAuthority
 from tests.fixtures.configuration import messaging_conf
-from tests.fixtures.deployment import Cell, Deployment, running
+from tests.fixtures.deployment import BIN, Cell, Deployment, running
 from tests.fixtures.interfaces import part_of
 from tests.fixtures.ledger import assert_all_active, assert_nothing_is_lost, delete_everything
 from tests.integration.tls_stores import TlsBroker, TlsDatabases, tls_mariadb, tls_stores
@@ -160,6 +162,17 @@ def test_a_renewed_certificate_is_shown_without_a_restart(deployment: TlsDeploym
     assert deployment.get("/flavors")
     logs = [each.log.read_text(errors="replace") for each in deployment.processes.values()]
     assert not any("stays in use" in log for log in logs)
+
+
+def test_the_security_check_asks_the_broker_and_the_databases(deployment: TlsDeployment) -> None:
+    """As the services do: with the certificate of the client."""
+    command = [BIN / "armillary-status", "--config-file", deployment.folder / "super.conf"]
+    check = ["security", "check", "--connect", "-f", "json"]
+    ran = subprocess.run([*map(str, command), *check], capture_output=True, text=True, timeout=120)
+    details = {row["Check"]: row["Details"] for row in json.loads(ran.stdout)}
+    assert "lets guest in" in details["Broker guest account"]
+    assert "cannot be asked" not in details["Broker guest account"]
+    assert "superuser" in details["Database accounts"]
 
 
 def test_each_program_ends_when_it_is_told_to(deployment: TlsDeployment) -> None:
