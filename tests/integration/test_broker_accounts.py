@@ -25,6 +25,7 @@ from rpc.broker import topics
 from rpc.interface import Interface
 from rpc.notifications import event_feed
 from rpc.transport import Bus
+from tests.fixtures import waiting
 from tests.fixtures.asking import wait_for
 from tests.fixtures.brokers import fresh_vhost
 from tests.fixtures.configuration import messaging_conf
@@ -228,7 +229,7 @@ def test_an_agent_waits_for_its_conductor_to_make_what_it_needs(
         bus = make_bus("cell-conductor", "c1")
         conductor = bus.server(part_of(CellConductorAPI), "c1", [])
         conductor.start()
-        starting.join(30)
+        starting.join(waiting.seconds(30))
         assert not starting.is_alive()
         ComputeAPI(bus, timeout_seconds=30).ping(admin_context(), server="host1")
         for server in (agent, conductor):

@@ -405,7 +405,6 @@ def test_a_revoked_key_is_refused_by_every_process_within_seconds(deployment, st
         bus = stolen(cell.transport_url, cell.uuid, name="lost")
         pushes.append(TrustPush(bus, CELL_TOPICS, period_seconds=0))
     publish(deployment)
-    began = time.monotonic()
 
     def refuse_it():
         for push in pushes:
@@ -415,8 +414,7 @@ def test_a_revoked_key_is_refused_by_every_process_within_seconds(deployment, st
             for name in deployment.processes
         )
 
-    wait_for(refuse_it, "every process refuses the key", 30)
-    assert time.monotonic() - began < REVOKED_SECONDS_MAX
+    wait_for(refuse_it, "every process refuses the key", REVOKED_SECONDS_MAX)
 
 
 def test_a_revoked_agent_is_not_heard_any_more(deployment):

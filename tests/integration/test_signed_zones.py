@@ -25,6 +25,7 @@ from objects.zones.zone_summary import ZoneSummary
 from rpc.broker.broker_accounts import PARENT_ZONE, TOP
 from rpc.signing.place import zone_scope
 from rpc.transport import Bus
+from tests.fixtures import waiting
 from tests.fixtures.asking import wait_for
 from tests.fixtures.authority import Certificate, CertificateAuthority
 from tests.fixtures.configuration import messaging_conf
@@ -67,11 +68,11 @@ class TlsDoor:
     def close(self) -> None:
         self._run(self._close())
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(5)
+        self._thread.join(waiting.seconds(5))
         self._loop.close()
 
     def _run(self, work: Coroutine[Any, Any, Any]) -> Any:
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result(10)
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(waiting.seconds(10))
 
     async def _open(self) -> int:
         self._server = await asyncio.start_server(self._let_in, "127.0.0.1", 0, ssl=self._context)
@@ -85,7 +86,7 @@ class TlsDoor:
         self._server.close()
         self._put_out()
         if self._tasks:
-            await asyncio.wait(self._tasks, timeout=5)
+            await asyncio.wait(self._tasks, timeout=waiting.seconds(5))
 
     def _put_out(self) -> None:
         for writer in self._inside:

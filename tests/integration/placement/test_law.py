@@ -14,6 +14,9 @@ from placement.db import models
 from placement.engine import PlacementEngine
 from tests.fixtures.placement import SCHEMA, engines
 from tests.fixtures.placement_law import LAW_PHASES, PlacementLaw
+from tests.fixtures.sampling import TAKES_ALL
+
+EXAMPLES = 8 if TAKES_ALL else 4
 
 
 @pytest.fixture
@@ -48,7 +51,7 @@ def test_every_engine_answers_the_truth_after_any_writes(
         run_state_machine_as_test(
             Law,
             settings=settings(
-                max_examples=8,
+                max_examples=EXAMPLES,
                 stateful_step_count=25,
                 deadline=None,
                 phases=LAW_PHASES,

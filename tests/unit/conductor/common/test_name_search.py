@@ -50,7 +50,7 @@ def test_a_pattern_that_could_take_long_is_a_plain_text(text: str) -> None:
 
 
 def test_looking_at_a_long_text_takes_no_time() -> None:
-    started = time.perf_counter()
+    started = time.thread_time()
     for text in ("[a-z" * 60, "[" + "a-" * 120, "a" * 254 + "("):
         assert not name_search.is_pattern(text)
-    assert time.perf_counter() - started < 1
+    assert time.thread_time() - started < 1
