@@ -11,6 +11,7 @@ from api.handlers.servers.server import change
 from api.handlers.servers.server_request import last_part, settings_in
 from api.handlers.servers.server_view import NO_SETTINGS, changed
 from api.policies.servers import server_action as policies
+from api.schemas.servers import server_action as schemas
 from armillary import exception
 from armillary.http.call import Answer, Document
 from armillary.http.validation import invalid
@@ -149,7 +150,8 @@ def reset_network(call: Call) -> Answer:
 
 def console_output(call: Call) -> Answer:
     """Show the last console output of the server."""
-    lines = (call.body["os-getConsoleOutput"] or {}).get("length")
+    wanted = (call.body["os-getConsoleOutput"] or {}).get("length")
+    lines = None if wanted == schemas.ALL_LINES else wanted
     output = call.conductor.get_console_output(call.context, call.path["server_id"], lines=lines)
     # As Nova: so many parts between line ends, the one after the last line end among them.
     return Answer({"output": output if lines is None else output.removesuffix("\n")})

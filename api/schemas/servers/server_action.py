@@ -122,7 +122,9 @@ RESCUE = _perhaps("rescue", {"adminPass": text(minimum=1), "rescue_image_ref": _
 RESCUE_ANSWER = every({"adminPass": STRING})
 RESET_STATE = every({"os-resetState": every({"state": {"enum": ["active", "error"]}})})
 CHANGE_PASSWORD = every({"changePassword": every({"adminPass": text()})})
+ALL_LINES = -1
 CONSOLE_OUTPUT = _perhaps(
-    "os-getConsoleOutput", {"length": integer(minimum=0, maximum=CONSOLE_LINES_MAX)}
+    "os-getConsoleOutput",
+    {"length": nullable(integer(minimum=ALL_LINES, maximum=CONSOLE_LINES_MAX))},
 )
 CONSOLE_OUTPUT_ANSWER = every({"output": STRING})

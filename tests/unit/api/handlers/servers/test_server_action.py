@@ -136,7 +136,8 @@ def test_a_network_is_left_as_it_is(action: str, server: Instance, api: Api) -> 
 @pytest.mark.parametrize(
     ("arguments", "shown"),
     [(None, "line 1\nline 2\nline 3\n"), ({}, "line 1\nline 2\nline 3\n"),
-     ({"length": 1}, "line 3"), ({"length": 0}, "")],
+     ({"length": 1}, "line 3"), ({"length": 0}, ""), ({"length": "1"}, "line 3"),
+     ({"length": None}, "line 1\nline 2\nline 3\n"), ({"length": -1}, "line 1\nline 2\nline 3\n")],
     ids=str,
 )  # fmt: skip
 def test_a_console_is_shown(arguments: Any, shown: str, server: Instance, api: Api) -> None:
@@ -188,7 +189,7 @@ BAD: list[tuple[Any, str]] = [
     ({"unshelve": {"host": None}}, "unshelve.host"),
     ({"lock": {"locked_reason": ""}}, "lock.locked_reason"),
     ({"lock": {"locked_reason": "x" * 256}}, "lock.locked_reason"),
-    ({"os-getConsoleOutput": {"length": -1}}, "os-getConsoleOutput.length"),
+    ({"os-getConsoleOutput": {"length": -2}}, "os-getConsoleOutput.length"),
     ({"os-getConsoleOutput": {"length": "all"}}, "os-getConsoleOutput.length"),
     # These are well formed, and name what is not there.
     ({"resize": {"flavorRef": "huge"}}, "resize.flavorRef"),
