@@ -1,5 +1,6 @@
 """``armillary-manage placement heal-allocations``: create missing allocations of servers."""
 
+import dataclasses
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 
@@ -41,6 +42,7 @@ class PlacementHealAllocations(PlacementCommand):
 
     def add_options(self, parser: ArgumentParser) -> None:
         parser.add_argument("--instance", metavar="UUID", help="only this server")
+        parser.add_argument("--cell", metavar="UUID", help="only the servers of this cell")
         parser.add_argument(
             "--max-count", metavar="N", help="maximum number of servers to heal (default: all)"
         )
@@ -48,12 +50,16 @@ class PlacementHealAllocations(PlacementCommand):
 
     def work(self, parsed_args: Namespace, found: Peers) -> int:
         options = HealOptions(max_count=_max_count(parsed_args), dry_run=parsed_args.dry_run)
-        instance = parse_uuid(parsed_args.instance)
+        instance, cell_uuid = parse_uuid(parsed_args.instance), parse_uuid(parsed_args.cell)
+        if instance is not None and cell_uuid is not None:
+            raise BadInput("--cell and --instance are mutually exclusive")
+        if cell_uuid is not None:
+            _check_cell(found, cell_uuid)
         with self.progress("servers", None) as show:
             heal = Heal(
                 found.context,
                 found.placement,
-                _sources(found, instance),
+                _sources(found, instance, cell_uuid),
                 options,
                 say=self.say,
                 tell=self.tell,
@@ -93,8 +99,15 @@ def heal_code(result: HealResult, *, dry_run: bool) -> int:
     return 0 if result.healed and not dry_run else 4
 
 
-def _sources(peers: Peers, instance: str | None) -> HealSources:
-    """Return the sources of one server, or of all.
+def _check_cell(peers: Peers, cell_uuid: str) -> None:
+    """Raise BadInput for a cell that no host is in; servers there have nothing to be healed."""
+    listed = peers.conductor.list_compute_nodes(peers.context)
+    if not listed.down_cells and cell_uuid not in {node.cell_uuid for node in listed.nodes}:
+        raise BadInput(f"no host is in a cell {cell_uuid}")
+
+
+def _sources(peers: Peers, instance: str | None, cell_uuid: str | None) -> HealSources:
+    """Return the sources of one server, of the servers of a cell, or of all.
 
     For a named server they raise InstanceNotFound and CellUnavailable.
     """
@@ -104,7 +117,9 @@ def _sources(peers: Peers, instance: str | None) -> HealSources:
             server = peers.conductor.get_server(peers.context, instance)
             yield CellServerPage([server], [])
         else:
-            yield from _pages(peers)
+            for page in _pages(peers):
+                ours = [one for one in page.instances if cell_uuid in (None, one.cell_uuid)]
+                yield dataclasses.replace(page, instances=ours)
 
     return HealSources(
         nodes=lambda: peers.conductor.list_compute_nodes(peers.context),

@@ -32,6 +32,19 @@ def test_a_server_without_allocations_gets_those_of_its_flavor(
     assert run_placement("heal-allocations")[0] == 4
 
 
+def test_the_servers_of_a_cell_are_healed(cloud: Cloud, run_placement: RunPlacement) -> None:
+    """No others; a cell without hosts is named, and not with a server."""
+    server = cloud.add_server(cell_uuid=cloud.cell.uuid)
+    of_another = cloud.add_server(cell_uuid=builders.a_uuid())
+    code, out, _ = run_placement("heal-allocations", f"--cell={cloud.cell.uuid}")
+    assert (code, out.splitlines()[-1]) == (0, "1 server checked: 1 healed")
+    assert cloud.held(server.uuid)
+    assert not cloud.held(of_another.uuid).get(of_another.uuid)
+    assert run_placement("heal-allocations", f"--cell={builders.a_uuid()}")[0] == 127
+    both = (f"--cell={cloud.cell.uuid}", f"--instance={server.uuid}")
+    assert run_placement("heal-allocations", *both)[0] == 127
+
+
 def test_a_server_that_was_moved_is_healed_like_any_other(
     cloud: Cloud, run_placement: RunPlacement
 ) -> None:
