@@ -146,6 +146,12 @@ class NotItsOwn(Forbidden):
     """The signer of a message asks for a change of what belongs to another."""
 
 
+class AgentNotAdmitted(Conflict):
+    """The cell has another agent of this name, or knows its host by another identity."""
+
+    template = "Agent %(agent)s is not admitted: %(reason)s"
+
+
 class HostsNotApproved(NotItsOwn):
     """These hosts are not this agent's, by its key's enrolment or by an operator's approval."""
 

@@ -1,5 +1,6 @@
 """RPC endpoint of the agent: receives commands from the cell conductor and wires the components."""
 
+import dataclasses
 import logging
 import time
 from collections.abc import Sequence
@@ -21,7 +22,9 @@ from compute_agent.host.provider_config import ProviderConfig
 from compute_agent.host.resource_tracker import ResourceTracker
 from compute_agent.interface import ComputeAPI
 from compute_agent.journal.journal import Journal, Kind, Report
+from compute_agent.journal.run_log import RunLog
 from compute_agent.monitors import HostMonitors, load_plugins
+from compute_agent.reporting.admission import Admission, AdmittedServer
 from compute_agent.reporting.outbox import SENDERS, Outbox
 from compute_agent.reporting.reconcile import Reconciler
 from compute_agent.reporting.reporter import Reporter
@@ -31,12 +34,12 @@ from compute_agent.work.command_execution import CommandExecution
 from compute_agent.work.instance_work import InstanceWork
 from compute_agent.work.work_queue import WorkQueue
 from conductor.cell_conductor.interface import CellConductorAPI
+from objects.hosts.agent_run import AgentRun
 from objects.instance import Instance
 from objects.instances.diagnostics import Diagnostics
 from objects.instances.instance_command import InstanceCommand
 from objects.request_spec import RequestSpec
 from rpc.notifications import SILENT, Notifier
-from rpc.server import RpcServer
 from rpc.transport import Bus
 from rpc.version_caps import ConfiguredCap, OldestServices
 
@@ -76,6 +79,9 @@ class ComputeManager:
         if len(self._drivers) != len(drivers):
             raise exception.ConfigurationError(reason="two hosts of this agent have the same name")
         self._journal = Journal(journal_path)
+        self._runs = RunLog(self._journal, Path(journal_path))
+        self._admission = Admission(agent, self._note_admission)
+        self._server = AdmittedServer(lambda: self._bus.server(ComputeAPI, self._agent, [self]))
         self._identity = NodeIdentity(Path(journal_path).parent, conf.host)
         self._oldest = OldestServices()
         self._conductor = self._conductor_api(conf.rpc.response_timeout_seconds)
@@ -93,6 +99,7 @@ class ComputeManager:
             agent=agent,
             senders=WorkerPool(SENDERS, f"{agent}-outbox", queue_size_max=SENDERS),
             on_stale=self._note_stale,
+            is_admitted=self._admission.is_admitted,
         )
         self._ratios = AllocationRatios(conf)
         self._monitor_plugins = load_plugins(conf)
@@ -106,7 +113,9 @@ class ComputeManager:
             node_uuid=self._identity.node_uuid,
         )
         self._contact = ConductorLease(conf)
-        staleness_check = StalenessCheck(self._contact, self._conductor, agent)
+        staleness_check = StalenessCheck(
+            self._contact, self._conductor, agent, self._admission.is_admitted
+        )
         self._work = InstanceWork(
             journal=self._journal,
             drivers=self._drivers,
@@ -137,15 +146,17 @@ class ComputeManager:
             agent=agent,
             work=self._work,
             outbox=self._outbox,
+            is_admitted=self._admission.is_admitted,
         )
         self._reporter: Reporter | None = None
 
     # Service interface ----------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Open the journal, initialise hosts and resume unfinished work; do not wait for RPC.
+        """Open the journal and initialise hosts; do not wait for RPC.
 
-        Raises ConfigurationError (including JournalCorrupt) with instructions.
+        Unfinished work is resumed when the cell has admitted the agent. Raises ConfigurationError
+        (including JournalCorrupt) with instructions.
         """
         provider_config = ProviderConfig.load(self._conf)
         self._journal.open()
@@ -157,15 +168,14 @@ class ComputeManager:
         trackers = self._make_trackers(provider_config)
         provider_config.check([known for tracker in trackers for known in tracker.check()])
         self._reporter = self._make_reporter(trackers)
-        self._resume()
         self._outbox.start()
         self._reconciler.start()
         self._reporter.start()
         LOG.info("Agent %s started; number of hosts: %d", self._agent, len(self._drivers))
 
-    def servers(self) -> list[RpcServer]:
+    def servers(self) -> list[AdmittedServer]:
         """Return the RPC server that receives commands under the agent's name."""
-        return [self._bus.server(ComputeAPI, self._agent, [self])]
+        return [self._server]
 
     def periodic_tasks(self) -> list[PeriodicTask]:
         """Return the periodic tasks; ``start`` starts the agent's own threads."""
@@ -198,6 +208,7 @@ class ComputeManager:
             LOG.info("Agent %s resumes unfinished work at its next start", self._agent)
         if self._reporter is not None:
             self._reporter.stop(soon())
+            self._reporter.say_goodbye()
         self._outbox.stop(soon())
         self._notifier.stop(soon())
         for driver in self._drivers.values():
@@ -284,7 +295,15 @@ class ComputeManager:
     def _doubt(self, host: str, uuid: str) -> None:
         self._reconciler.doubt(host, uuid)
 
+    def _note_admission(self, is_admitted: bool) -> None:
+        self._server.open(is_open=is_admitted)
+        if is_admitted:
+            self._outbox.wake()
+            self._resume()
+
     def _resume(self) -> None:
+        if not self._admission.is_admitted():
+            return
         self._work.resume()
         self._command_work.resume()
 
@@ -298,6 +317,12 @@ class ComputeManager:
             version_cap=ConfiguredCap.by_oldest(self._conf, "cell_conductor", self._oldest),
             timeout_seconds=min(timeout_seconds, self._conf.rpc.response_timeout_seconds),
         )
+
+    def _begin_run(self) -> AgentRun:
+        """Record this run; one of its hosts shows the identity of the state directory."""
+        host = self._conf.host if self._conf.host in self._drivers else min(self._drivers)
+        nodes = {host: self._identity.node_uuid(host)}
+        return dataclasses.replace(self._runs.begin(), nodes=nodes)
 
     def _make_trackers(self, provider_config: ProviderConfig) -> list[ResourceTracker]:
         return [
@@ -324,5 +349,8 @@ class ComputeManager:
             on_contact=self._reconciler.request,
             on_versions=self._oldest.take,
             on_answered=self._contact.answered,
+            admission=self._admission,
+            run=self._begin_run(),
+            farewells=self._conductor_api(TALK_STOP_SECONDS_MAX),
             notifier=self._notifier,
         )

@@ -223,7 +223,17 @@ CREATE TABLE hosts (
 """,
 )
 
-STEPS: tuple[tuple[str, ...], ...] = (_TABLES,)
+_RUNS = (
+    """
+CREATE TABLE runs (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL,
+    place TEXT NOT NULL
+) STRICT
+""",
+)
+
+STEPS: tuple[tuple[str, ...], ...] = (_TABLES, _RUNS)
 """Statements of each version. A released version never changes; a later one only adds."""
 
 

@@ -45,12 +45,14 @@ class Outbox:
         agent: str,
         senders: WorkerPool,
         on_stale: OnStale,
+        is_admitted: Callable[[], bool] = lambda: True,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._journal = journal
         self._conductor = conductor
         self._agent = agent
         self._on_stale = on_stale
+        self._is_admitted = is_admitted
         self._clock = clock
         self._senders = senders
         self._loop = WakeableLoop(f"{agent}-outbox", self.step)
@@ -77,6 +79,8 @@ class Outbox:
 
     def step(self) -> float | None:
         """Send due reports; return the seconds until the next one is due, else None."""
+        if not self._is_admitted():
+            return None  # woken when it is
         now = self._clock()
         with self._lock:
             if now < self._pause_until:

@@ -3,7 +3,7 @@
 import logging
 import random
 import threading
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 
 from oslo_config import cfg
 
@@ -44,6 +44,7 @@ class Reconciler:
         agent: str,
         work: InstanceWork,
         outbox: Outbox,
+        is_admitted: Callable[[], bool] = lambda: True,
     ) -> None:
         self._conf = conf
         self._journal = journal
@@ -52,6 +53,7 @@ class Reconciler:
         self._agent = agent
         self._work = work
         self._outbox = outbox
+        self._is_admitted = is_admitted
         self._is_requested = threading.Event()
         self._lock = threading.Lock()
         self._doubts: set[reconcile_plan.Key] = set()
@@ -83,7 +85,7 @@ class Reconciler:
 
     def step(self) -> float | None:
         """Reconcile if ever requested; return the seconds until the next time."""
-        if not self._is_requested.is_set():
+        if not self._is_requested.is_set() or not self._is_admitted():
             return None
         try:
             self.reconcile()

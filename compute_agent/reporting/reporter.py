@@ -1,5 +1,6 @@
 """Heartbeats, and reports of the resources and usage of the agent's hosts."""
 
+import dataclasses
 import logging
 import threading
 import time
@@ -14,8 +15,10 @@ from armillary.outage_log import OutageLog
 from armillary.service_history import CURRENT_VERSION
 from compute_agent.host.resource_tracker import ResourceTracker
 from compute_agent.journal.journal import Journal
+from compute_agent.reporting.admission import Admission
 from compute_agent.work.wakeable_loop import WakeableLoop
 from conductor.cell_conductor.interface import CellConductorAPI
+from objects.hosts.agent_run import AgentRun
 from objects.hosts.compute_node import ComputeNode
 from objects.hosts.host_answers import NodeReportResult
 from rpc.notifications import SILENT, Notifier
@@ -39,7 +42,8 @@ class Reporter:
     The metrics in a record are also sent as a notification. ``on_contact`` is called on the
     conductor's first answer and after a long outage; ``on_versions`` with the oldest conductor
     versions (interface -> service version); ``on_answered`` with the time when the heartbeat was
-    sent.
+    sent. ``admission`` hears whether this ``run`` of the agent may act; ``farewells`` is for the
+    message that says good-bye.
     """
 
     def __init__(
@@ -50,10 +54,13 @@ class Reporter:
         trackers: Iterable[ResourceTracker],
         heartbeats: CellConductorAPI,
         conductor: CellConductorAPI,
+        farewells: CellConductorAPI | None = None,
         agent: str,
         on_contact: Callable[[], None],
         on_versions: Callable[[Mapping[str, int]], None] = lambda versions: None,
         on_answered: Callable[[float], None] = lambda asked_at: None,
+        admission: Admission | None = None,
+        run: AgentRun | None = None,
         clock: Callable[[], float] = time.monotonic,
         notifier: Notifier = SILENT,
     ) -> None:
@@ -62,10 +69,13 @@ class Reporter:
         self._trackers = {tracker.host: tracker for tracker in trackers}
         self._heartbeats = heartbeats
         self._conductor = conductor
+        self._farewells = farewells or heartbeats
         self._agent = agent
         self._on_contact = on_contact
         self._on_versions = on_versions
         self._on_answered = on_answered
+        self._admission = admission or Admission(agent, lambda is_admitted: None)
+        self._run = run
         self._clock = clock
         self._notifier = notifier
         self._outage = OutageLog(LOG, "the cell conductor (heartbeats)", clock=clock)
@@ -115,7 +125,13 @@ class Reporter:
                 sorted(self._trackers),
                 self._journal.builds_in_hand(),
                 service_version=CURRENT_VERSION,
+                run=self._run,
             )
+        except exception.AgentNotAdmitted as error:
+            with self._lock:
+                self._answered_at = None
+            self._admission.refused(str(error))
+            return
         except exception.HostsNotApproved as error:
             self._say_once_of_approval(str(error))
             return
@@ -126,6 +142,7 @@ class Reporter:
         self._outage.succeeded()
         self._on_versions(versions)
         self._on_answered(asked_at)
+        self._admission.admitted()
         now = self._clock()
         with self._lock:
             is_back = self._is_back(now)
@@ -133,6 +150,18 @@ class Reporter:
         if is_back:
             self.touch_all()
             self._on_contact()
+
+    def say_goodbye(self) -> None:
+        """Tell the cell that this run is over, so that another one may begin at once."""
+        if self._run is None or not self._admission.is_admitted():
+            return
+        try:
+            self._farewells.report_services(
+                admin_context(), self._agent, [], {}, service_version=CURRENT_VERSION,
+                run=dataclasses.replace(self._run, is_over=True),
+            )  # fmt: skip
+        except exception.ArmillaryError as error:
+            LOG.info("Cannot tell the conductor that this run is over: %s", error)
 
     def _say_once_of_approval(self, refusal: str) -> None:
         if refusal and refusal != self._said_of_approval:

@@ -24,17 +24,25 @@ LOG = logging.getLogger(__name__)
 class StalenessCheck:
     """Checks whether builds and commands in the journal are still current.
 
-    Raises Unavailable or RpcFailed if the conductor has to be asked and does not answer; the work
-    is resumed later.
+    Raises Unavailable or RpcFailed if the conductor has to be asked and does not answer, and while
+    the agent is not admitted; the work is resumed later.
     """
 
-    def __init__(self, contact: ConductorLease, conductor: CellConductorAPI, agent: str) -> None:
+    def __init__(
+        self,
+        contact: ConductorLease,
+        conductor: CellConductorAPI,
+        agent: str,
+        is_admitted: Callable[[], bool] = lambda: True,
+    ) -> None:
         self._contact = contact
         self._conductor = conductor
         self._agent = agent
+        self._is_admitted = is_admitted
 
     def is_build_wanted(self, context: RequestContext, entry: Entry) -> bool:
         """Return whether an attempt is current and still to be built."""
+        self._check_admission()
         if not self._contact.is_in_doubt():
             return True
         return self._conductor.is_build_wanted(
@@ -43,9 +51,15 @@ class StalenessCheck:
 
     def is_command_wanted(self, context: RequestContext, command: InstanceCommand) -> bool:
         """Return whether the conductor still waits for a command's answer."""
+        self._check_admission()
         if not self._contact.is_in_doubt():
             return True
         return self._conductor.is_command_wanted(context, self._agent, command.id)
+
+    def _check_admission(self) -> None:
+        """Raise Unavailable unless this is the one agent of its name."""
+        if not self._is_admitted():
+            raise exception.Unavailable(reason=f"agent {self._agent} is not admitted yet")
 
 
 OUT_OF_REACH = (exception.Unavailable, exception.RpcFailed)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from armillary.context import RequestContext
 from objects.base import ArmillaryObject, Primitive
+from objects.hosts.agent_run import AgentRun
 from objects.hosts.compute_node import ComputeNode
 from objects.hosts.host_answers import HostRequest, NodeReportResult, ServiceChanges
 from objects.hosts.host_states import HostStateBatch
@@ -300,12 +301,14 @@ class CellConductorAPI(Interface):
         builds: dict[str, int],
         *,
         service_version: int,
+        run: AgentRun | None = None,
     ) -> dict[str, int]:
         """Send the heartbeat of an agent and its hosts, every ``report_interval``.
 
         Missing records are created. ``builds`` (instance UUID -> attempt) are builds in progress:
-        their leases are renewed. Answers as ``get_oldest_services``. Raises Conflict,
-        HostsNotApproved, ServiceTooOld.
+        their leases are renewed. Of the runs of one agent, one at a time is admitted; one that
+        ``is_over`` says good-bye. Answers as ``get_oldest_services``. Raises AgentNotAdmitted,
+        Conflict, HostsNotApproved, ServiceTooOld.
         """
 
     @call(AGENT_ITSELF)

@@ -15,6 +15,7 @@ from conductor.cell_conductor.hosts.instance_updates import InstanceUpdates
 from conductor.cell_conductor.operations.engine import Operations
 from conductor.common.service_records import ServiceRecords
 from objects.base import Primitive
+from objects.hosts.agent_run import AgentRun
 from objects.hosts.compute_node import ComputeNode
 from objects.hosts.host_answers import NodeReportResult
 from objects.instance import Instance
@@ -80,8 +81,11 @@ class AgentEndpoints(BackgroundTasks):
         hosts: Sequence[str],
         builds: dict[str, int],
         service_version: int,
+        run: AgentRun | None = None,
     ) -> dict[str, int]:
-        self._services.report(agent, hosts, builds, version=service_version, signer=context.signer)
+        self._services.report(
+            agent, hosts, builds, version=service_version, signer=context.signer, run=run
+        )
         return self._records.oldest_cached()
 
     def report_compute_nodes(

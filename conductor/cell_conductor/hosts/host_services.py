@@ -13,6 +13,7 @@ from armillary.context import RequestContext, Signer
 from armillary.db import Database
 from armillary.db.database import note
 from conductor.cell_conductor.builds.build_task import Build
+from conductor.cell_conductor.hosts import agent_runs
 from conductor.cell_conductor.hosts.host_owners import HostOwners
 from conductor.cell_conductor.hosts.providers import Providers, StatusChange, status_change
 from conductor.common.cell_db import (
@@ -27,6 +28,7 @@ from conductor.common.cell_db import (
 )
 from conductor.common.clock import Clock, moment
 from conductor.common.service_records import check_version
+from objects.hosts.agent_run import AgentRun
 from objects.hosts.host_answers import ServiceChanges
 from objects.hosts.service import Service
 
@@ -72,19 +74,24 @@ class HostServices:
         *,
         version: int,
         signer: Signer | None = None,
+        run: AgentRun | None = None,
     ) -> None:
         """Store a heartbeat of an agent for its hosts, and renew the leases of its running builds.
 
         The number of SQL statements does not depend on the number of hosts. Schedulers are updated
         only for new hosts and for those that were down. Raises Conflict, and stores nothing, when
-        one of the hosts belongs to another agent that is alive; HostsNotApproved if the message was
-        signed and one is not this agent's; ServiceTooOld; Invalid for invalid names.
+        one of the hosts belongs to another agent that is alive; AgentNotAdmitted as
+        ``agent_runs.check``; HostsNotApproved if the message was signed and one is not this
+        agent's; ServiceTooOld; Invalid for invalid names.
         """
         _check_names(agent, hosts)
         check_version(agent, services.COMPUTE, version)
+        if run is not None and run.is_over:
+            self._database.run_in_writer(lambda session: services.end_run(session, agent, run.id))
+            return
 
         def write(session: Session) -> bool:
-            is_news = self._store_report(session, agent, sorted(set(hosts)), version, signer)
+            is_news = self._store_report(session, agent, sorted(set(hosts)), version, signer, run)
             if attempts:
                 in_hand = builds.list_building(session, attempts, hosts)
                 self._build.leases.extend(session, in_hand)
@@ -105,6 +112,7 @@ class HostServices:
         hosts: Sequence[str],
         version: int,
         signer: Signer | None,
+        run: AgentRun | None,
     ) -> bool:
         """Store the heartbeat; return whether an agent's version is new or changed."""
         now = moment(self._now())
@@ -113,14 +121,19 @@ class HostServices:
             self._refuse_others_hosts(agent, known.values())
         else:
             self.owners.check(session, signer, agent, hosts, known)
+        if run is not None:
+            agent_runs.check(
+                session, agent, run, known, now=now, down_time_seconds=self._conf.service_down_time
+            )
         new = [host for host in hosts if host not in known]
         services.add(
             session, new, agent=agent, version=version,
             disabled=not self._conf.enable_new_services, now=now,
+            run=None if run is None else run.id,
         )  # fmt: skip
         seen = services.record_host_heartbeats(
             session, list(known), agent=agent, version=version, now=now,
-            down_time_seconds=self._conf.service_down_time, is_bound=signer is not None,
+            down_time_seconds=self._conf.service_down_time, is_bound=signer is not None, run=run,
         )  # fmt: skip
         if seen < len(known):
             raise exception.Conflict(

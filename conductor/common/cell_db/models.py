@@ -83,6 +83,8 @@ class Service(Base):
     is_up: Mapped[bool]
     is_released: Mapped[bool] = mapped_column(default=False)
     """Another agent may have the host though this one did not give it up."""
+    run: Mapped[str | None] = mapped_column(sa.String(UUID_LENGTH))
+    """The run of the agent that is at work; None: any may begin."""
 
 
 class HostRequest(Base):

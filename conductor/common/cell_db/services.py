@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 
 from armillary import exception, service_history
 from conductor.common.cell_db import models
+from objects.hosts.agent_run import AgentRun
 from objects.hosts.service import Service
 
 COMPUTE = service_history.COMPUTE
@@ -109,7 +110,7 @@ def hosts_of_agent(session: Session, agent: str) -> set[str]:
 
 def add(
     session: Session, hosts: Sequence[str], *, agent: str, version: int, disabled: bool,
-    now: datetime,
+    now: datetime, run: str | None = None,
 ) -> None:  # fmt: skip
     """Insert compute services at their first heartbeat; one statement.
 
@@ -123,7 +124,7 @@ def add(
             "uuid": str(uuid.uuid4()), "host": host, "binary": COMPUTE, "agent": agent,
             "version": version, "disabled": disabled, "disabled_reason": reason,
             "forced_down": False, "report_count": 1, "last_seen_up": now, "created_at": now,
-            "is_up": True, "is_released": False,
+            "is_up": True, "is_released": False, "run": run,
         }
         for host in hosts
     ]  # fmt: skip
@@ -139,21 +140,35 @@ def record_host_heartbeats(
     now: datetime,
     down_time_seconds: float,
     is_bound: bool = False,
+    run: AgentRun | None = None,
 ) -> int:
     """Store a heartbeat of compute services in one statement; return how many accepted it.
 
     A service accepts it from its own agent, or from any agent once its own has timed out; if
-    ``is_bound``, from another agent only after it was released.
+    ``is_bound``, from another agent only after it was released. A ``run`` is accepted if it is at
+    work, or follows the one that is, or that one has timed out.
     """
     if not hosts:
         return 0
     session.flush()
     values = {"hosts": [*hosts], "by": agent, "of_version": version, "now": now}
-    if not is_bound:
-        values |= _down_time(now, down_time_seconds)
+    values |= _down_time(now, down_time_seconds)
     statement = _SEEN_OF_OWN if is_bound else _SEEN_OF_ANY
+    if run is not None:
+        statement = _OF_RUN[is_bound]
+        values |= {"by_run": run.id, "runs": [run.id, *run.follows]}
     result: sa.CursorResult[Any] = session.execute(statement, values)  # type: ignore[assignment]
     return result.rowcount
+
+
+def end_run(session: Session, agent: str, run: str) -> None:
+    """Record that an agent's run is over, if it is the one at work."""
+    session.execute(
+        sa.update(models.Service)
+        .where(_IS_COMPUTE, models.Service.agent == agent, models.Service.run == run)
+        .values(run=None)
+        .execution_options(synchronize_session=False)
+    )
 
 
 def mark_up(session: Session, hosts: Collection[str], *, up: bool) -> None:
@@ -249,7 +264,7 @@ def to_object(
 ) -> Service:
     """Convert a row to the object that other processes use; its zone is not known here."""
     columns = sa.inspect(models.Service).column_attrs
-    values = {column.key: getattr(row, column.key) for column in columns}
+    values = {each.key: getattr(row, each.key) for each in columns if each.key in Service.fields}
     up = is_up(row, now=now, down_time_seconds=down_time_seconds)
     return Service.from_values(values, up=up, cell_uuid=cell_uuid)
 
@@ -296,8 +311,19 @@ _SEEN = (
     )
 )  # fmt: skip
 _IS_OWN = models.Service.agent == sa.bindparam("by")
+_IS_SILENT = _SEEN_UP.is_(None) | (_SEEN_UP < _SINCE) | (_SEEN_UP > _UNTIL)
 _SEEN_OF_OWN = _SEEN.where(_IS_OWN | models.Service.is_released)
-_SEEN_OF_ANY = _SEEN.where(_IS_OWN | _SEEN_UP.is_(None) | (_SEEN_UP < _SINCE) | (_SEEN_UP > _UNTIL))
+_SEEN_OF_ANY = _SEEN.where(_IS_OWN | _IS_SILENT)
+_MAY_RUN = (
+    models.Service.run.is_(None)
+    | models.Service.run.in_(sa.bindparam("runs", expanding=True))
+    | _IS_SILENT
+    | ~_IS_OWN
+)
+_OF_RUN = {
+    is_bound: seen.where(_MAY_RUN).values(run=sa.bindparam("by_run"))
+    for is_bound, seen in ((True, _SEEN_OF_OWN), (False, _SEEN_OF_ANY))
+}
 _ALIVE = (
     sa.update(_TABLE)
     .where(

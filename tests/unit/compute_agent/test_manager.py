@@ -14,10 +14,10 @@ from armillary.context import admin_context
 from armillary.periodic import PeriodicRunner
 from compute_agent.interface import ComputeAPI
 from compute_agent.manager import ComputeManager
+from compute_agent.reporting.admission import AdmittedServer
 from compute_agent.virt.loader import make_drivers
 from conductor.cell_conductor.interface import CellConductorAPI
 from objects.instance import Instance
-from rpc.server import RpcServer
 from rpc.transport import Bus
 from tests import builders
 from tests.fixtures.agent import AGENT, Conductor, a_build, agent_conf
@@ -25,6 +25,9 @@ from tests.fixtures.interfaces import an_rpc_server
 
 HOSTS = ["sim-1", "sim-2", "sim-3"]
 SECONDS_MAX = 10.0
+
+
+Running = tuple[ComputeManager, list[AdmittedServer], PeriodicRunner, Bus]
 
 
 class Cell:
@@ -47,7 +50,9 @@ class Cell:
             self.bus, CellConductorAPI, "conductor", self.conductor
         )
         self._is_serving = False
-        self._agents: dict[str, tuple[ComputeManager, list[RpcServer], PeriodicRunner, Bus]] = {}
+        self._agents: dict[
+            str, tuple[ComputeManager, list[AdmittedServer], PeriodicRunner, Bus]
+        ] = {}
 
     def start_conductor(self) -> None:
         self._conductor_server.start()
@@ -88,11 +93,16 @@ class Cell:
         self.bus.close()
 
     def build(self, host: str, agent: str = AGENT, **values: Any) -> Instance:
-        """Send a build command as the conductor does."""
+        """Send a build command as the conductor does, to an agent that it has heard of."""
+        if self._is_serving:
+            self.conductor.wait_for(lambda: set(self.conductor.nodes) >= self._hosts_of(agent))
         instance, spec = a_build(host, **values)
         self.conductor.expect(instance)
         self.compute.build_instance(admin_context(), agent, instance, spec)
         return instance
+
+    def _hosts_of(self, agent: str) -> set[str]:
+        return {driver.host for driver in self._agents[agent][0]._drivers.values()}
 
     def wait_for_reports(self, kind: str, count: int) -> list[tuple[Any, ...]]:
         self.conductor.wait_for(lambda: len(self.conductor.reported(kind)) >= count)
@@ -199,6 +209,50 @@ def test_guests_and_reports_survive_a_restart(cell: Cell) -> None:
     cell.wait_for_reports("instance_deleted", 1)
 
 
+def test_an_agent_acts_only_while_it_is_the_one_of_its_name(cell: Cell) -> None:
+    """It takes no command, resumes nothing and reports nothing until its run is admitted."""
+    first = cell.build("sim-1")
+    cell.wait_for_reports("build_succeeded", 1)
+    cell.stop()
+    cell.conductor.not_admitted = "another agent of this name is alive"
+    cell.conductor.nodes.clear()
+    cell.start()
+    waiting, spec = a_build("sim-2")
+    cell.conductor.expect(waiting)
+    cell.compute.build_instance(admin_context(), AGENT, waiting, spec)
+    asked = len(cell.conductor.runs)
+    cell.conductor.wait_for(lambda: len(cell.conductor.runs) >= asked + 2)
+    assert cell.conductor.reported("build_succeeded") == [("sim-1", first.uuid, 1, "running")]
+    assert cell.conductor.nodes == {}
+    cell.conductor.not_admitted = None
+    cell.wait_for_reports("build_succeeded", 2)
+    cell.conductor.not_admitted = "another agent of this name is alive"
+    asked = len(cell.conductor.runs)
+    cell.conductor.wait_for(lambda: len(cell.conductor.runs) >= asked + 2)
+    cell.compute.delete_instance(admin_context(), AGENT, first.uuid, "sim-1")
+    asked = len(cell.conductor.runs)
+    cell.conductor.wait_for(lambda: len(cell.conductor.runs) >= asked + 1)
+    assert cell.conductor.reported("instance_deleted") == []
+    cell.conductor.not_admitted = None
+    cell.wait_for_reports("instance_deleted", 1)
+
+
+def test_an_agent_names_the_runs_that_it_follows_and_says_good_bye(cell: Cell) -> None:
+    """With them its cell admits it at once, and knows that it has ended."""
+    cell.conductor.wait_for(lambda: cell.conductor.nodes)
+    first = cell.conductor.runs[-1]
+    cell.stop()
+    farewell = cell.conductor.runs[-1]
+    assert (first.follows, first.is_over) == ([], False)
+    assert (farewell.id, farewell.is_over) == (first.id, True)
+    cell.conductor.nodes.clear()
+    cell.start()
+    cell.conductor.wait_for(lambda: cell.conductor.nodes)
+    second = cell.conductor.runs[-1]
+    assert (second.follows, second.id != first.id) == ([first.id], True)
+    assert second.nodes == {"sim-1": cell.conductor.nodes["sim-1"].uuid}
+
+
 def test_a_stray_is_reaped_at_start(cell: Cell) -> None:
     """The instance was deleted while the agent was down."""
     instance = cell.build("sim-1")
@@ -254,6 +308,7 @@ def test_no_command_reaches_a_path_of_the_machine(
     (victim / "console.log").write_text("secret")
     cell.start(drivers=[driver])
     host = AGENT if driver == "process" else "sim-1"
+    cell.conductor.wait_for(lambda: host in cell.conductor.nodes)
     linked = str(uuid.uuid4())
     if driver == "process":
         (tmp_path / "processes" / linked).symlink_to(victim)

@@ -62,6 +62,7 @@ def _services() -> None:
         _column("created_at", _TIME),
         _column("is_up", sa.Boolean()),
         _column("is_released", sa.Boolean()),
+        _column("run", _UUID, null=True),
         sa.UniqueConstraint("host", "binary", name="uq_services_host"),
     )
     _index("services", "agent")

@@ -1,0 +1,19 @@
+"""AgentRun: one run of an agent's process, from its start to its end."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class AgentRun:
+    """One run of an agent: of all that use its name, one at a time may act.
+
+    ``follows`` are its earlier runs, with the same journal and since the machine's last boot: a
+    journal has one process at a time, so these have ended. ``nodes`` has the node UUID of one of
+    its hosts. ``is_over`` says good-bye: another run may begin.
+    """
+
+    id: str
+    follows: Sequence[str] = ()
+    nodes: Mapping[str, str] = field(default_factory=dict)
+    is_over: bool = False

@@ -1,0 +1,87 @@
+"""Runs of agents: of all processes with one name, one at a time is admitted."""
+
+from __future__ import annotations
+
+import pytest
+
+from armillary import exception
+from armillary.context import Signer, admin_context
+from armillary.service_history import CURRENT_VERSION
+from objects.hosts.agent_run import AgentRun
+from tests.fixtures.cell import Cell, a_node, node_uuid
+
+FIRST, SECOND = AgentRun("run-1"), AgentRun("run-2")
+SIGNER = Signer("agent", "agent", "agent")
+SIGNED = pytest.mark.parametrize("signer", [None, SIGNER], ids=["unsigned", "signed"])
+
+
+def report(cell: Cell, run: AgentRun | None, signer: Signer | None = None) -> None:
+    cell.services.report("agent", ["agent"], {}, version=CURRENT_VERSION, run=run, signer=signer)
+
+
+@SIGNED
+def test_a_second_agent_of_a_name_is_refused_while_the_first_one_lives(
+    cell: Cell, signer: Signer | None
+) -> None:
+    """At once, and as often as it asks; the first one goes on."""
+    report(cell, FIRST, signer)
+    for _ in range(2):
+        with pytest.raises(exception.AgentNotAdmitted, match="another agent of this name is alive"):
+            report(cell, SECOND, signer)
+        cell.clock.advance(cell.conf.service_down_time - 1)
+        report(cell, FIRST, signer)
+
+
+@SIGNED
+def test_it_is_admitted_when_the_first_one_is_dead_and_then_the_first_is_refused(
+    cell: Cell, signer: Signer | None
+) -> None:
+    """No operator is needed, and the way back is the same."""
+    report(cell, FIRST, signer)
+    for dead, living in ((FIRST, SECOND), (SECOND, FIRST)):
+        cell.clock.advance(cell.conf.service_down_time + 1)
+        report(cell, living, signer)
+        with pytest.raises(exception.AgentNotAdmitted):
+            report(cell, dead, signer)
+
+
+@SIGNED
+def test_the_next_run_of_the_same_agent_is_admitted_at_once(
+    cell: Cell, signer: Signer | None
+) -> None:
+    """After a kill it names the run that it follows."""
+    report(cell, FIRST, signer)
+    report(cell, AgentRun("run-2", ["run-0", "run-1"]), signer)
+    with pytest.raises(exception.AgentNotAdmitted):  # which is over, whatever it thinks
+        report(cell, FIRST, signer)
+
+
+def test_after_a_good_bye_any_run_may_begin(cell: Cell) -> None:
+    """Only the run at work can say it."""
+    report(cell, FIRST)
+    report(cell, AgentRun("run-2", is_over=True))
+    with pytest.raises(exception.AgentNotAdmitted):
+        report(cell, SECOND)
+    report(cell, AgentRun("run-1", is_over=True))
+    report(cell, SECOND)
+
+
+def test_an_agent_of_an_older_release_names_no_run(cell: Cell) -> None:
+    """It is treated as before, and does not hide that a run is at work."""
+    report(cell, None)
+    report(cell, FIRST)
+    report(cell, None)
+    with pytest.raises(exception.AgentNotAdmitted):
+        report(cell, SECOND)
+
+
+def test_a_run_with_another_identity_never_gets_the_host(cell: Cell) -> None:
+    """Else the host would be locked for its own agent, whose node its record names."""
+    own = AgentRun("run-1", nodes={"agent": node_uuid("agent")})
+    report(cell, own)
+    cell.nodes.report(admin_context(), "agent", [a_node("agent")])
+    cell.clock.advance(cell.conf.service_down_time + 1)
+    other = AgentRun("run-2", nodes={"agent": node_uuid("another")})
+    with pytest.raises(exception.AgentNotAdmitted, match=f"known as {node_uuid('agent')}, not"):
+        report(cell, other)
+    report(cell, own)
