@@ -1,4 +1,4 @@
-"""InstanceGroup: a server group with an affinity or anti-affinity policy."""
+"""InstanceGroup: a server group, whose members are kept together, apart, or spread."""
 
 from datetime import datetime
 
@@ -6,7 +6,9 @@ from objects import base, fields
 
 AFFINITY = "affinity"
 ANTI_AFFINITY = "anti-affinity"
-POLICIES = (AFFINITY, ANTI_AFFINITY, "soft-affinity", "soft-anti-affinity")
+SPREAD = "spread"
+SPREAD_POLICIES = (SPREAD, "soft-spread")
+POLICIES = (*(AFFINITY, ANTI_AFFINITY, "soft-affinity", "soft-anti-affinity"), *SPREAD_POLICIES)
 
 
 @base.ArmillaryObjectRegistry.register
@@ -33,3 +35,13 @@ class InstanceGroup(base.ArmillaryObject):
     def max_server_per_host(self) -> int:
         """Maximum number of members on one host under anti-affinity."""
         return int(self.rules.get("max_server_per_host", 1))
+
+    @property
+    def topology_key(self) -> str:
+        """Aggregate metadata key whose values are the domains that members are spread over."""
+        return self.rules.get("topology_key", "")
+
+    @property
+    def max_skew(self) -> int:
+        """Maximum difference between the numbers of members in two domains."""
+        return int(self.rules.get("max_skew", 1))

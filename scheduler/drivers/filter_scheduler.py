@@ -58,6 +58,8 @@ _NEEDED_BY_POLICY = {
     "anti-affinity": "ServerGroupAntiAffinityFilter",
     "soft-affinity": "ServerGroupSoftAffinityWeigher",
     "soft-anti-affinity": "ServerGroupSoftAntiAffinityWeigher",
+    "spread": "TopologySpreadFilter",
+    "soft-spread": "TopologySpreadWeigher",
 }
 
 

@@ -21,7 +21,7 @@ from scheduler.weights import Ranked
 
 LOG = logging.getLogger(__name__)
 
-_POLICIES_NOT_KEPT = ("affinity", "anti-affinity")
+_POLICIES_NOT_KEPT = ("affinity", "anti-affinity", "spread")
 
 
 class PickingScheduler(SchedulerDriver):

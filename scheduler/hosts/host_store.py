@@ -403,6 +403,8 @@ class HostStore:
                 continue
             self._forget(self._columns["in_flight_uuids"][row])
             self._forget([each for each, demand in self._demands.items() if demand.row == row])
+            self._own("service_up")[row] = False
+            self._own("instance_uuids")[row] = ()
             del self._row_of[uuid]
             self._version += 1
             cell.rows.remove(row)

@@ -75,7 +75,9 @@ def _show(group: InstanceGroup) -> Document:
         "name": group.name,
         "policy": group.policy,
         "policies": [group.policy],
-        "rules": {name: int(value) for name, value in group.rules.items()},
+        "rules": {
+            name: int(value) if value.isdecimal() else value for name, value in group.rules.items()
+        },
         "members": group.members,
         "metadata": {},
         "project_id": group.project_id,

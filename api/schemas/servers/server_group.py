@@ -30,7 +30,13 @@ CREATE = every(
                 "name": name(),
                 "policy": _POLICY,
                 "policies": {"type": "array", "items": _POLICY, "minItems": 1, "maxItems": 1},
-                "rules": fields({"max_server_per_host": integer(minimum=1)}),
+                "rules": fields(
+                    {
+                        "max_server_per_host": integer(minimum=1),
+                        "topology_key": name(),
+                        "max_skew": integer(minimum=1),
+                    }
+                ),
             },
             required=["name"],
         )

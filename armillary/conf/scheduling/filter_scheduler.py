@@ -35,6 +35,7 @@ needs no entry here.
                 "ImagePropertiesFilter",
                 "ServerGroupAntiAffinityFilter",
                 "ServerGroupAffinityFilter",
+                "TopologySpreadFilter",
                 "NUMATopologyFilter",
                 "PciPassthroughFilter",
             ],
@@ -49,7 +50,8 @@ first.
             default=[
                 "CPUWeigher", "RAMWeigher", "DiskWeigher", "IoOpsWeigher", "NumInstancesWeigher",
                 "PCIWeigher", "HypervisorVersionWeigher", "ServerGroupSoftAffinityWeigher",
-                "ServerGroupSoftAntiAffinityWeigher", "BuildFailureWeigher", "CrossCellWeigher",
+                "ServerGroupSoftAntiAffinityWeigher", "TopologySpreadWeigher",
+                "ProjectSpreadWeigher", "BuildFailureWeigher", "CrossCellWeigher",
                 "MetricsWeigher", "ImagePropertiesWeigher",
             ],
             help="""
@@ -191,6 +193,19 @@ image may run on any architecture.
             "Strength with which hosts that run members of a server group with the policy "
             "soft-anti-affinity are avoided.",
             minimum=0.0,
+        ),
+        _multiplier(
+            "topology_spread",
+            1000.0,
+            "Strength with which domains, such as racks, are avoided where one more member of a "
+            "server group with the policy spread or soft-spread would exceed its maximal skew.",
+            minimum=0.0,
+        ),
+        _multiplier(
+            "project_spread",
+            0.0,
+            "Above 0, hosts that run fewer servers of the request's project are preferred, so a "
+            "customer's servers spread; below 0, those that run more.",
         ),
         _multiplier(
             "build_failure",

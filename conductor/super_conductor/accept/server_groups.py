@@ -13,11 +13,13 @@ from conductor.super_conductor.accept import quotas
 from conductor.super_conductor.accept.owners import owner_of
 from conductor.super_conductor.db import models, server_groups
 from conductor.super_conductor.db import quotas as quotas_db
-from objects.instances.instance_group import POLICIES, InstanceGroup
+from objects.instances.instance_group import POLICIES, SPREAD_POLICIES, InstanceGroup
 from rpc.notifications import SILENT, Notifier
 
-_MAX_RULE = "max_server_per_host"
 _ANTI_AFFINITY = "anti-affinity"
+_RULES = {"max_server_per_host": (_ANTI_AFFINITY,), "topology_key": SPREAD_POLICIES,
+          "max_skew": SPREAD_POLICIES}  # fmt: skip
+"""The policies that each rule is for."""
 
 
 class ServerGroupsEndpoint:
@@ -83,15 +85,22 @@ def check_group(name: str, policy: str, rules: dict[str, str]) -> None:
         )
     if policy not in POLICIES:
         raise exception.Invalid(reason=f"unknown policy {policy}; known: {', '.join(POLICIES)}")
-    if unknown := sorted(rules.keys() - {_MAX_RULE}):
-        raise exception.Invalid(reason=f"unknown rule {', '.join(unknown)}; known: {_MAX_RULE}")
-    if _MAX_RULE not in rules:
-        return
-    if policy != _ANTI_AFFINITY:
-        raise exception.Invalid(reason=f"{_MAX_RULE} is for the policy {_ANTI_AFFINITY} only")
-    if not str(rules[_MAX_RULE]).isdecimal() or int(rules[_MAX_RULE]) < 1:
+    if unknown := sorted(rules.keys() - _RULES.keys()):
         raise exception.Invalid(
-            reason=f"{_MAX_RULE} must be a whole number of at least 1, not {rules[_MAX_RULE]}"
+            reason=f"unknown rule {', '.join(unknown)}; known: {', '.join(_RULES)}"
+        )
+    for rule, value in rules.items():
+        if policy not in _RULES[rule]:
+            policies = " or ".join(_RULES[rule])
+            raise exception.Invalid(reason=f"{rule} is for the policy {policies} only")
+        if rule != "topology_key" and not (str(value).isdecimal() and int(value) >= 1):
+            raise exception.Invalid(
+                reason=f"{rule} must be a whole number of at least 1, not {value}"
+            )
+    if policy in SPREAD_POLICIES and not rules.get("topology_key", "").strip():
+        raise exception.Invalid(
+            reason=f"the policy {policy} needs the rule topology_key: an aggregate metadata key "
+            "whose values are the domains, such as rack"
         )
 
 

@@ -23,9 +23,11 @@ TABLE = [
     ("MetricsWeigher", None, 1.0, "metrics_weight_multiplier"),
     ("NumInstancesWeigher", None, 0.0, "num_instances_weight_multiplier"),
     ("PCIWeigher", None, 1.0, "pci_weight_multiplier"),
+    ("ProjectSpreadWeigher", None, 0.0, "project_spread_weight_multiplier"),
     ("RAMWeigher", 0.0, 1.0, "ram_weight_multiplier"),
     ("ServerGroupSoftAffinityWeigher", None, 1.0, "soft_affinity_weight_multiplier"),
     ("ServerGroupSoftAntiAffinityWeigher", None, 1.0, "soft_anti_affinity_weight_multiplier"),
+    ("TopologySpreadWeigher", None, 1000.0, "topology_spread_weight_multiplier"),
 ]
 NAMES = [name for name, *_rest in TABLE]
 POINTS = importlib.metadata.entry_points(group=weights.NAMESPACE)
@@ -54,7 +56,7 @@ def test_a_weigher_pulls_as_operators_expect_it(
     assert weigher.multipliers(hosts).tolist() == expected.tolist()
 
 
-@pytest.mark.parametrize("name", ["pci", "soft_affinity", "soft_anti_affinity"])
+@pytest.mark.parametrize("name", ["pci", "soft_affinity", "soft_anti_affinity", "topology_spread"])
 def test_a_weigher_that_may_not_be_turned_round_is_not(name: str) -> None:
     """Its multiplier is at least 0."""
     with pytest.raises(ValueError, match="Should be greater than or equal to 0"):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from armillary import exception
-from conductor.super_conductor.accept.server_groups import ServerGroupsEndpoint
-from objects.instances.instance_group import POLICIES
+from conductor.super_conductor.accept.server_groups import ServerGroupsEndpoint, check_group
+from objects.instances.instance_group import POLICIES, SPREAD_POLICIES
 from tests.fixtures.control_plane import ControlPlane, a_user, an_admin
 
 
@@ -18,7 +18,8 @@ def groups(plane: ControlPlane) -> ServerGroupsEndpoint:
 @pytest.mark.parametrize("policy", POLICIES)
 def test_a_group_of_any_policy_can_be_made(groups: ServerGroupsEndpoint, policy: str) -> None:
     """It belongs to who made it."""
-    made = groups.create_server_group(a_user(), "g", policy, {})
+    rules = {"topology_key": "rack"} if policy in SPREAD_POLICIES else {}
+    made = groups.create_server_group(a_user(), "g", policy, rules)
     assert (made.policy, made.project_id, made.user_id, made.members) == (policy, "p1", "u1", [])
 
 
@@ -80,3 +81,20 @@ def test_deleting_a_server_leaves_its_group(
     kept, gone = plane.build(2, hints={"group": [group]})
     plane.delete(gone)
     assert groups.get_server_group(a_user(), group).members == [kept]
+
+
+@pytest.mark.parametrize(
+    ("policy", "rules", "message"),
+    [
+        ("spread", {}, "the policy spread needs the rule topology_key"),
+        ("soft-spread", {"topology_key": " "}, "the policy soft-spread needs the rule"),
+        ("spread", {"topology_key": "rack", "max_skew": "0"}, "max_skew must be a whole number"),
+        ("anti-affinity", {"max_skew": "1"}, "max_skew is for the policy spread or soft-spread"),
+        ("spread", {"topology_key": "rack", "max_server_per_host": "2"}, "anti-affinity only"),
+    ],
+)
+def test_a_group_to_spread_says_over_what(policy: str, rules: dict[str, str], message: str) -> None:
+    """Rules are for their policies, and complete."""
+    with pytest.raises(exception.Invalid, match=message):
+        check_group("web", policy, rules)
+    check_group("web", "spread", {"topology_key": "rack", "max_skew": "2"})
