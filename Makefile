@@ -26,7 +26,7 @@ CONFORMANCE ?= ../shared/conformance
 HARNESS     := $(if $(wildcard $(CONFORMANCE)/harness.py),$(VENV)/conformance/.made)
 REST        := armillary-placement-rest
 
-CLIENTS     := $(VENV)/clients/.made
+CLIENTS     := $(VENV)/clients/.made $(VENV)/clients-6.6/.made
 
 # Some of Tempest's tests are among ours, where its packages can be had.
 TEMPEST     := $(VENV)/.tried-tempest
@@ -138,7 +138,7 @@ faults: $(TEST) ## Play PLANS=10 plans of FAULTS=30 faults over OPERATIONS=300 o
 		--faults $(FAULTS) --operations $(OPERATIONS) --pace $(PACE)
 
 clients: $(TEST) $(CLIENTS) ## Run OpenStack's own clients against a running deployment
-	ARMILLARY_CLIENTS=$(VENV)/clients $(TIMED) -m long tests/clients
+	ARMILLARY_CLIENTS=$(VENV) $(TIMED) -m long tests/clients
 
 REGEX    ?= ^tempest\.api\.compute
 AT_LEAST ?= 0
@@ -235,11 +235,12 @@ $(VENV)/.installed-libvirt: $(TEST)
 		echo "libvirt-python cannot be built here: tests that need it are left out."; fi
 
 # Environments of their own: these programs need other versions of our libraries.
-$(VENV)/clients/.made: $(MADE)
-	@echo "Installing OpenStack's clients in $(VENV)/clients ..."
-	@tools/make_venv.sh $(VENV)/clients $(PYTHON)
-	@if $(VENV)/clients/bin/python -m pip -qq --disable-pip-version-check install \
-		python-openstackclient==10.5.0 osc-placement==4.9.1; then touch $@; else \
+$(VENV)/clients/.made: OPENSTACK := python-openstackclient==10.5.0 osc-placement==4.9.1
+$(VENV)/clients-6.6/.made: OPENSTACK := python-openstackclient==6.6.0 python-novaclient==18.13.0
+$(VENV)/clients/.made $(VENV)/clients-6.6/.made: $(MADE)
+	@echo "Installing OpenStack's clients in $(@D) ..."
+	@tools/make_venv.sh $(@D) $(PYTHON)
+	@if $(@D)/bin/python -m pip -qq --disable-pip-version-check install $(OPENSTACK); then touch $@; else \
 		echo "The clients cannot be installed here."; exit 1; fi
 
 $(VENV)/tempest/.made: $(MADE)

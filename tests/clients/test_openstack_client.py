@@ -2,74 +2,20 @@
 
 from __future__ import annotations
 
-import json
-import os
 import secrets
-import subprocess
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from programs.demo.control_plane import ControlPlane
+from tests.clients.cloud import NEWEST, Cloud, needs
 
-ENVIRONMENT = Path(os.environ.get("ARMILLARY_CLIENTS", ".venv/clients")).absolute()
-PROGRAM = ENVIRONMENT / "bin" / "openstack"
-
-pytestmark = [
-    pytest.mark.long,
-    pytest.mark.skipif(
-        not PROGRAM.exists() and os.environ.get("CI") != "true",
-        reason="no OpenStack client; see `make clients`",
-    ),
-]
-
-
-class Cloud:
-    """Runs the client with the ``clouds.yaml`` that ``armillary up`` wrote."""
-
-    def __init__(self, clouds: Path) -> None:
-        self._environment = {**os.environ, "OS_CLIENT_CONFIG_FILE": str(clouds)}
-
-    def run(self, *words: str) -> str:
-        """Return the output. Fails with the client's message."""
-        return self._output([str(PROGRAM), "--os-cloud", "armillary", *words])
-
-    def python(self, code: str) -> str:
-        """Return what code prints that uses the SDK."""
-        return self._output([str(ENVIRONMENT / "bin" / "python"), "-c", f"import openstack;{code}"])
-
-    def _output(self, command: list[str]) -> str:
-        ended = subprocess.run(
-            command, env=self._environment, capture_output=True, text=True, check=False,
-            stdin=subprocess.DEVNULL,
-        )  # fmt: skip
-        assert ended.returncode == 0, f"{' '.join(command)}: {ended.stderr[-2000:]}"
-        return ended.stdout
-
-    def show(self, *words: str) -> Any:
-        """Return the output as what its JSON says."""
-        return json.loads(self.run(*words, "-f", "json"))
-
-    def names(self, *words: str) -> set[str]:
-        return {row["Name"] for row in self.show(*words)}
+pytestmark = [pytest.mark.long, needs(NEWEST)]
 
 
 @pytest.fixture(scope="module")
-def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cloud]:
-    """Return the client's view of a deployment with two simulated hosts."""
-    folder = tmp_path_factory.mktemp("clients")
-    os.environ["XDG_STATE_HOME"] = str(folder / "home")
-    plane = ControlPlane(folder, ["name=sim-{1..2}:vcpus=8:memory_mb=8192:disk_gb=100"], "")
-    plane.arguments.append("--no-process-host")
-    plane.start()
-    try:
-        plane.wait_for_url(120)
-        yield Cloud(folder / "clouds.yaml")
-    finally:
-        plane.stop(30)
-        del os.environ["XDG_STATE_HOME"]
+def cloud(clouds: Path) -> Cloud:
+    """Return the newest client's view of the deployment."""
+    return Cloud(clouds, NEWEST)
 
 
 def test_a_login_finds_all_services(cloud: Cloud) -> None:
