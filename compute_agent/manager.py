@@ -124,6 +124,7 @@ class ComputeManager:
             outbox=self._outbox,
             staleness_check=staleness_check,
             on_change=self._touch,
+            on_doubt=self._doubt,
         )
         self._command_work = CommandExecution(
             conf,

@@ -180,6 +180,25 @@ class Journal(JournalRows):
             self.touch_in(cursor, uuid)
             return True
 
+    def note_started(self, host: str, uuid: str, attempt: int) -> bool:
+        """Record and report that a guest runs that the record says is stopped.
+
+        False if the attempt is another, or a command is pending that may be the reason.
+        """
+        with self.transaction() as cursor:
+            cursor.execute(
+                "UPDATE instances SET state = 'running', exit_code = NULL"
+                " WHERE host = ? AND uuid = ? AND attempt = ? AND state IN ('running', 'ended')"
+                " AND NOT EXISTS (SELECT 1 FROM commands WHERE commands.host = instances.host"
+                " AND commands.uuid = instances.uuid AND NOT is_done)",
+                (host, uuid, attempt),
+            )
+            if not cursor.rowcount:
+                return False
+            self.report_started_in(cursor, host, uuid, attempt)
+            self.touch_in(cursor, uuid)
+            return True
+
     def settle(self, host: str, uuid: str, exit_code: int | None, *, has_ended: bool) -> None:
         """Record that an instance in transit has come to rest on this host."""
         with self.transaction() as cursor:
@@ -244,6 +263,8 @@ class Journal(JournalRows):
                 )
             if Kind.INSTANCE_ENDED in reports:
                 self.report_ended_in(cursor, host, uuid, attempt, exit_code)
+            if Kind.INSTANCE_STARTED in reports:
+                self.report_started_in(cursor, host, uuid, attempt)
             self.touch_in(cursor, uuid, seen=attempt)
 
     # Reading --------------------------------------------------------------------------------------
@@ -270,6 +291,14 @@ class Journal(JournalRows):
         for host, uuid, attempt in rows:
             running.setdefault(host, {})[uuid] = attempt
         return running
+
+    def list_ended(self) -> dict[tuple[str, str], int]:
+        """Return (host, instance) -> attempt of instances that are off."""
+        with self.reading() as cursor:
+            rows = cursor.execute(
+                "SELECT host, uuid, attempt FROM instances WHERE state = 'ended'"
+            ).fetchall()
+        return {(host, uuid): attempt for host, uuid, attempt in rows}
 
     def get_build(self, host: str, uuid: str) -> tuple[Instance, RequestSpec]:
         """Return the instance and spec of a build. Raises InstanceNotFound."""

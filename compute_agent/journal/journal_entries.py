@@ -44,6 +44,7 @@ class Kind(enum.StrEnum):
     BUILD_FAILED = "build_failed"
     INSTANCE_DELETED = "instance_deleted"
     INSTANCE_ENDED = "instance_ended"
+    INSTANCE_STARTED = "instance_started"
     COMMAND_ANSWERED = "command_answered"
     """The report holds the command's sequence number instead of the attempt."""
 

@@ -137,7 +137,18 @@ class JournalRows(JournalFile):
         self, cursor: sqlite3.Cursor, host: str, uuid: str, attempt: int, exit_code: int | None
     ) -> None:
         result = Result(exit_code=exit_code)
+        self._drop_report_in(cursor, Kind.INSTANCE_STARTED, host, uuid)
         self.report_in(cursor, Kind.INSTANCE_ENDED, host, uuid, attempt, result)
+
+    def report_started_in(self, cursor: sqlite3.Cursor, host: str, uuid: str, attempt: int) -> None:
+        self._drop_report_in(cursor, Kind.INSTANCE_ENDED, host, uuid)
+        self.report_in(cursor, Kind.INSTANCE_STARTED, host, uuid, attempt, Result())
+
+    def _drop_report_in(self, cursor: sqlite3.Cursor, kind: Kind, host: str, uuid: str) -> None:
+        """Remove a report of the opposite, which would be the last word otherwise."""
+        cursor.execute(
+            "DELETE FROM outbox WHERE host = ? AND uuid = ? AND kind = ?", (host, uuid, kind)
+        )
 
     def report_in(
         self,

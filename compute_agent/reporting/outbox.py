@@ -172,6 +172,8 @@ class Outbox:
                 return self._conductor.instance_ended(
                     context, *where, report.attempt, exit_code=result.exit_code
                 )
+            case Kind.INSTANCE_STARTED:
+                return self._conductor.instance_started(context, *where, report.attempt)
             case Kind.COMMAND_ANSWERED:
                 return self._conductor.command_answered(
                     context,

@@ -176,6 +176,10 @@ class Reconciler:
                 LOG.info("%s: the conductor missed a report of %s", uuid, host)
                 self._journal.report_again(host, uuid, action.attempt)
                 self._outbox.wake()
+            case reconcile_plan.ReportStarted():
+                if self._journal.note_started(host, uuid, action.attempt):
+                    LOG.warning("%s: recorded as stopped, but it runs on %s", uuid, host)
+                    self._outbox.wake()
             case reconcile_plan.Settle():
                 LOG.info("%s: its move has ended, it stays on %s", uuid, host)
                 self._journal.settle(host, uuid, action.exit_code, has_ended=action.has_ended)

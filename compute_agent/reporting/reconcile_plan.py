@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from compute_agent.host.instance_topology import InstancePlacement
 from compute_agent.journal.journal import Entry, Kind, Snapshot, State
-from compute_agent.virt.driver import GuestInfo
+from compute_agent.virt.driver import RUNNING, GuestInfo
 from objects.instance import Instance
 
 Key = tuple[str, str]
@@ -61,7 +61,15 @@ class Settle:
     exit_code: int | None
 
 
-Action = Destroy | Delete | ReportAgain | Adopt | Settle
+@dataclasses.dataclass(frozen=True, slots=True)
+class ReportStarted:
+    """Report a guest that runs though the record, or the journal, says that it is off."""
+
+    key: Key
+    attempt: int
+
+
+Action = Destroy | Delete | ReportAgain | Adopt | Settle | ReportStarted
 
 
 def plan(
@@ -139,12 +147,25 @@ def _decide(
             return  # an operation in progress may still move it away
         is_off = guest is None or guest.is_off
         yield Settle(key, is_off, guest.exit_code if guest is not None else None)
-    elif instance.attempt == entry.attempt and _is_behind(instance, entry):
+    elif instance.attempt != entry.attempt:
+        return
+    elif _runs_unnoticed(instance, entry, guest):
+        yield ReportStarted(key, entry.attempt)
+    elif _is_behind(instance, entry):
         yield ReportAgain(key, entry.attempt)
 
 
 def _is_deleting(entry: Entry) -> bool:
     return entry.state is State.DELETING and not entry.is_silent
+
+
+def _runs_unnoticed(instance: Instance, entry: Entry, guest: GuestInfo | None) -> bool:
+    """Return whether a guest runs that the record or the journal has as stopped."""
+    if guest is None or guest.power_state != RUNNING or guest.is_moving:
+        return False
+    if instance.task_state is not None or instance.vm_state not in ("active", "stopped"):
+        return False
+    return instance.vm_state == "stopped" or entry.state is State.ENDED
 
 
 def _is_behind(instance: Instance, entry: Entry) -> bool:
@@ -166,6 +187,9 @@ def _adopt(guest: GuestInfo | None, instance: Instance) -> Iterator[Action]:
         reports.append(Kind.BUILD_SUCCEEDED)
     if has_ended and instance.vm_state in ("building", "active"):
         reports.append(Kind.INSTANCE_ENDED)
+    is_on = guest is not None and guest.power_state == RUNNING and not guest.is_moving
+    if is_on and instance.vm_state == "stopped" and instance.task_state is None:
+        reports.append(Kind.INSTANCE_STARTED)
     exit_code = guest.exit_code if guest is not None else None
     place = guest.place if guest is not None else None
     yield Adopt(instance, has_ended, exit_code, tuple(reports), place)

@@ -16,7 +16,7 @@ from compute_agent.host.claims import Claims
 from compute_agent.journal.journal import Acceptance, Entry, Journal, Kind, Report, State
 from compute_agent.reporting.outbox import Outbox
 from compute_agent.reporting.staleness_check import OUT_OF_REACH, StalenessCheck
-from compute_agent.virt.driver import ComputeDriver, GuestInfo
+from compute_agent.virt.driver import RUNNING, ComputeDriver, GuestInfo
 from compute_agent.work.work_queue import WorkQueue
 from objects.instance import Instance
 from objects.instance_fault import InstanceFault
@@ -34,7 +34,8 @@ BuildContent = tuple[Instance, RequestSpec]
 class InstanceWork:
     """Builds and deletes instances through the queue. ``on_change`` gets the host.
 
-    The cell conductor's commands may be duplicate, late or out of order.
+    The cell conductor's commands may be duplicate, late or out of order. ``on_doubt`` gets the host
+    and UUID of an instance whose state the conductor may have wrong.
     """
 
     def __init__(
@@ -47,6 +48,7 @@ class InstanceWork:
         outbox: Outbox,
         staleness_check: StalenessCheck,
         on_change: Callable[[str], None],
+        on_doubt: Callable[[str, str], None] = lambda host, uuid: None,
     ) -> None:
         self._journal = journal
         self._drivers = drivers
@@ -55,6 +57,8 @@ class InstanceWork:
         self._outbox = outbox
         self._thoughts = staleness_check
         self._on_change = on_change
+        self._on_doubt = on_doubt
+        self._doubted: set[tuple[str, str]] = set()
         self._unknown_hosts: set[str] = set()
 
     # Commands -------------------------------------------------------------------------------------
@@ -235,7 +239,11 @@ class InstanceWork:
         self._changed(host)
 
     def report_stopped_guests(self) -> None:
-        """Find guests that stopped by themselves, and report them."""
+        """Find guests that stopped by themselves and report them; doubt those that run again."""
+        ended = self._journal.list_ended()
+        self._doubted &= ended.keys()
+        for host in {host for host, _uuid in ended} & self._drivers.keys():
+            self._doubt_running(host, ended)
         for host, attempts in self._journal.list_running().items():
             driver = self._drivers.get(host)
             if driver is None:
@@ -249,6 +257,21 @@ class InstanceWork:
                 guest = guests.get(uuid)
                 if guest is None or guest.is_off:
                     self._note_end(host, uuid, attempt, guest)
+
+    def _doubt_running(self, host: str, ended: Mapping[tuple[str, str], int]) -> None:
+        """Have guests compared with the record, once each, that run though they have ended."""
+        try:
+            guests = self._drivers[host].list_guests()
+        except Exception:
+            LOG.exception("Cannot list the guests of host %s", host)
+            return
+        for guest in guests:
+            key = (host, guest.instance_uuid)
+            if guest.power_state != RUNNING or guest.is_moving or key in self._doubted:
+                continue
+            if key in ended and not self._queue.is_in_hand(key):
+                self._doubted.add(key)
+                self._on_doubt(*key)
 
     def _note_end(self, host: str, uuid: str, attempt: int, guest: GuestInfo | None) -> None:
         exit_code = guest.exit_code if guest is not None else None

@@ -391,6 +391,15 @@ class CellConductorAPI(Interface):
         """
 
     @call(AGENT_ITSELF, timeout_seconds=REPORT_TIMEOUT_SECONDS)
+    def instance_started(
+        self, context: RequestContext, agent: str, host: str, instance_uuid: str, attempt: int
+    ) -> str:
+        """Report that the workload runs: a stopped instance without an operation becomes active.
+
+        Returns "accepted" or "stale".
+        """
+
+    @call(AGENT_ITSELF, timeout_seconds=REPORT_TIMEOUT_SECONDS)
     def command_answered(
         self,
         context: RequestContext,

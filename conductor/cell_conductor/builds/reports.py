@@ -170,6 +170,23 @@ class Reports:
             "instance_ended", instance_uuid, host, attempt, self._database.run_in_writer(judge)
         )
 
+    def instance_started(self, agent: str, host: str, instance_uuid: str, attempt: int) -> str:
+        """Make a stopped instance active whose guest runs; a running operation decides itself."""
+
+        def judge(session: Session) -> str:
+            instance = _find_current(session, agent, host, instance_uuid, attempt)
+            if instance is None:
+                return STALE
+            if instance.vm_state == "stopped" and instance.task_state is None:
+                instance.vm_state, instance.power_state = "active", "running"
+                instance.exit_code = None
+                instance.updated_at = self._now
+            return ACCEPTED
+
+        return self._log_answer(
+            "instance_started", instance_uuid, host, attempt, self._database.run_in_writer(judge)
+        )
+
     def instance_deleted(
         self, agent: str, host: str, instance_uuid: str
     ) -> tuple[str, list[Lease]]:

@@ -150,6 +150,11 @@ class AgentEndpoints(BackgroundTasks):
             agent, host, instance_uuid, attempt, exit_code=exit_code
         )
 
+    def instance_started(
+        self, context: RequestContext, agent: str, host: str, instance_uuid: str, attempt: int
+    ) -> str:
+        return self._reports.instance_started(agent, host, instance_uuid, attempt)
+
     def list_host_instances(
         self, context: RequestContext, agent: str, hosts: Sequence[str]
     ) -> list[Instance]:

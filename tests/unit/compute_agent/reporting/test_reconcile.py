@@ -9,6 +9,7 @@ import oslo_messaging
 import pytest
 
 from armillary.context import RequestContext
+from compute_agent.journal.journal import State
 from compute_agent.reporting import reconcile
 from compute_agent.reporting.reconcile import RETRY_SECONDS
 from objects.instance import Instance
@@ -48,6 +49,26 @@ def test_a_guest_that_the_conductor_does_not_know_goes(agent: Agent) -> None:
     reconcile_all(agent)
     assert agent.guests() == {(HOSTS[1], kept.uuid)}
     assert agent.conductor.reports == []
+
+
+@pytest.mark.parametrize("knows", ["all", "no journal", "that it ended"])
+def test_a_guest_that_runs_is_not_left_as_stopped(agent: Agent, knows: str) -> None:
+    """Whether another agent reported its end, or it was started past this one: in one round."""
+    instance = running(agent)
+    agent.conductor.instances[instance.uuid].vm_state = "stopped"
+    agent.conductor.reports.clear()
+    if knows == "no journal":
+        lose_journal(agent)
+    elif knows == "that it ended":
+        assert agent.journal is not None
+        agent.journal.end(HOST, instance.uuid, 1, 0)
+        agent.settle()
+        agent.conductor.reports.clear()
+    reconcile_all(agent)
+    reconcile_all(agent)
+    assert agent.conductor.reports == [("instance_started", HOST, instance.uuid, 1)]
+    assert agent.states() == {(HOST, instance.uuid): State.RUNNING}
+    assert agent.conductor.instances[instance.uuid].vm_state == "active"
 
 
 def test_a_stray_is_kept_where_the_operator_wants_it(agent: Agent) -> None:

@@ -7,7 +7,15 @@ from typing import Any
 import pytest
 
 from compute_agent.journal.journal import Entry, Kind, Snapshot, State
-from compute_agent.reporting.reconcile_plan import Action, Adopt, Delete, Destroy, ReportAgain, plan
+from compute_agent.reporting.reconcile_plan import (
+    Action,
+    Adopt,
+    Delete,
+    Destroy,
+    ReportAgain,
+    ReportStarted,
+    plan,
+)
 from compute_agent.virt.driver import GuestInfo
 from objects.instance import Instance
 from tests import builders
@@ -18,6 +26,7 @@ KEY = (HOST, UUID)
 NOTHING = "nothing"
 DELETE = Delete(KEY)
 AGAIN = ReportAgain(KEY, 1)
+STARTED = ReportStarted(KEY, 1)
 BUILT, ENDED = Kind.BUILD_SUCCEEDED, Kind.INSTANCE_ENDED
 
 
@@ -72,7 +81,7 @@ MATRIX: dict[tuple[str | None, str | None], tuple[Any, Any, Any]] = {
     (None, None): (NOTHING, Destroy(KEY, 0), Destroy(KEY, 0)),
     (None, "building"): (NOTHING, (False, [BUILT]), (True, [BUILT, ENDED])),
     (None, "active"): ((True, [ENDED]), (False, []), (True, [ENDED])),
-    (None, "stopped"): ((True, []), (False, []), (True, [])),
+    (None, "stopped"): ((True, []), (False, [Kind.INSTANCE_STARTED]), (True, [])),
     (None, "error"): (NOTHING, Destroy(KEY, 1), Destroy(KEY, 1)),
     (None, "deleting"): (DELETE, DELETE, DELETE),
     # A build under way goes on and is reported; the conductor judges the report.
@@ -86,14 +95,14 @@ MATRIX: dict[tuple[str | None, str | None], tuple[Any, Any, Any]] = {
     ("running", None): (Destroy(KEY, 1), Destroy(KEY, 1), Destroy(KEY, 1)),
     ("running", "building"): (AGAIN, AGAIN, AGAIN),
     ("running", "active"): (NOTHING, NOTHING, NOTHING),
-    ("running", "stopped"): (NOTHING, NOTHING, NOTHING),
+    ("running", "stopped"): (NOTHING, STARTED, NOTHING),
     ("running", "error"): (NOTHING, NOTHING, NOTHING),
     ("running", "deleting"): (DELETE, DELETE, DELETE),
     # Ended by the journal.
     ("ended", None): (Destroy(KEY, 1), Destroy(KEY, 1), Destroy(KEY, 1)),
     ("ended", "building"): (AGAIN, AGAIN, AGAIN),
-    ("ended", "active"): (AGAIN, AGAIN, AGAIN),
-    ("ended", "stopped"): (NOTHING, NOTHING, NOTHING),
+    ("ended", "active"): (AGAIN, STARTED, AGAIN),
+    ("ended", "stopped"): (NOTHING, STARTED, NOTHING),
     ("ended", "error"): (NOTHING, NOTHING, NOTHING),
     ("ended", "deleting"): (DELETE, DELETE, DELETE),
     # Being deleted already.

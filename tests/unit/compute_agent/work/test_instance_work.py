@@ -194,6 +194,21 @@ def test_a_guest_that_ends_is_noticed_and_reported(
     assert agent.states()[HOST, alive.uuid] == "running"
 
 
+def test_a_guest_that_runs_again_is_compared_at_once(
+    agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It ended for a moment, or another program started it: once, and not every second."""
+    instance = running(agent)
+    assert agent.journal is not None
+    agent.journal.end(HOST, instance.uuid, 1, 3)
+    agent.settle()
+    doubts: list[tuple[str, str]] = []
+    monkeypatch.setattr(agent.reconciler, "doubt", lambda *key: doubts.append(key))
+    agent.work.report_stopped_guests()
+    agent.work.report_stopped_guests()
+    assert doubts == [(HOST, instance.uuid)]
+
+
 def test_a_guest_that_vanished_has_ended_without_an_exit_code(agent: Agent) -> None:
     """Another program removed it behind the agent's back."""
     instance = running(agent)

@@ -269,6 +269,21 @@ def test_the_end_of_a_workload_stops_the_instance(cell: Cell, building: BuildReq
     assert (made.vm_state, made.power_state, made.exit_code) == ("stopped", "shutdown", 3)
 
 
+def test_a_workload_that_runs_makes_a_stopped_instance_active(
+    cell: Cell, building: BuildRequest
+) -> None:
+    """Not during an operation, and not another attempt."""
+    uuid = building.instance_uuid
+    succeeded(cell, uuid)
+    ended(cell, uuid, 3)
+    assert cell.reports.instance_started("a", "a", uuid, 2) == STALE
+    assert cell.get(uuid).vm_state == "stopped"
+    for _ in range(2):
+        assert cell.reports.instance_started("a", "a", uuid, 1) == ACCEPTED
+    made = cell.get(uuid)
+    assert (made.vm_state, made.power_state, made.exit_code) == ("active", "running", None)
+
+
 def test_an_end_that_overtakes_the_success_counts_as_both(
     cell: Cell, building: BuildRequest
 ) -> None:
