@@ -66,11 +66,11 @@ test: $(TEST) $(LIBVIRT) $(HARNESS) $(TEMPEST) ## Run all tests; the closing lin
 # waits has deadlines, so it goes first, and few at a time; by a little only, or a busy machine would starve the unit tests.
 .PHONY: test-deployments test-faults test-units test-units-conductor
 test-deployments:
-	$(SHORT) --ignore tests/integration/placement --ignore tests/integration/libvirt tests/functional tests/integration
+	$(SHORT) --ignore tests/integration/placement --ignore tests/integration/libvirt tests/integration
 
 test-faults:
 	ARMILLARY_CONFORMANCE=$(CONFORMANCE) ARMILLARY_TEMPEST=$(VENV)/tempest nice -n 1 $(SHORT) \
-		tests/faults tests/integration/placement tests/conformance tests/simulation tests/tempest
+		tests/faults tests/functional tests/integration/placement tests/conformance tests/simulation tests/tempest
 
 # Two halves that each collect their own tests: workers of pytest-xdist would each collect all.
 test-units:

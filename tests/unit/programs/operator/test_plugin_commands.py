@@ -38,7 +38,11 @@ def test_a_new_plugin_passes_its_own_test(name: str, tmp_path: Path, keep_loggin
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", "/dev/null", "."],
         cwd=folder, capture_output=True, text=True, check=False,
-        env={"PYTHONPATH": f"{folder}:{Path(__file__).parents[4]}", "PATH": "/usr/bin:/bin"},
+        env={
+            "PYTHONPATH": f"{folder}:{Path(__file__).parents[4]}",
+            "PATH": "/usr/bin:/bin",
+            "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+        },
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     code, text = run("plugin", "create", name, "--directory", str(folder))
