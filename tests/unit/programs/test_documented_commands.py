@@ -27,6 +27,8 @@ PROGRAMS = ("armillary", "armillary-manage", "armillary-status")
 _LINE = re.compile(rf"^(?:\$ |# )?((?:{'|'.join(PROGRAMS)}) .*)$")
 _INLINE = re.compile(rf"`((?:{'|'.join(PROGRAMS)}) [^`]+)`")
 _END = re.compile(r"\s(?:#|\||>|2>|&&|;).*$|\s?…$")
+FILE = re.compile(r"[\w-]+\.(?:sh|pub|pem|key|txt|json|yaml|img)")
+"""A file that a command may read."""
 PLACEHOLDERS = {
     "N": "1", "COUNT": "1", "SECONDS": "1", "DATE": "2020-01-31", "MIB": "1", "GIB": "1",
     "KEY=VALUE": "a=b", "2030-01-31": "2020-01-31", "UUID": "7a16f6c5-c511-4e7b-91ab-0b7a9960c74d",
@@ -94,10 +96,21 @@ def names_something(program: str, words: list[str]) -> bool:
     return options <= set(parser._option_string_actions)
 
 
+@pytest.fixture
+def readers_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return where a reader runs a command, with the files that it names."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
 @pytest.mark.parametrize(("page", "line", "is_whole"), documented())
-def test_commands_in_the_documentation_are_understood(page: str, line: str, is_whole: bool) -> None:
+def test_commands_in_the_documentation_are_understood(
+    readers_folder: Path, page: str, line: str, is_whole: bool
+) -> None:
     """With their options; a reader who copies one gets no usage message."""
     program, *words = words_of(line)
+    for name in filter(FILE.fullmatch, words):
+        (readers_folder / name).touch()
     app = application(program)
     if not is_whole and words[0] in app.parser._option_string_actions:
         return  # a general option in a sentence

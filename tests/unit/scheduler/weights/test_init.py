@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from objects.request_spec import RequestSpec
@@ -229,6 +229,7 @@ def test_changes_one_by_one_are_the_same_as_weighing_again(
     size=st.integers(1, 6),
     count=st.integers(1, 3),
 )
+@example(totals=[3.0, 2.0, 1.0], changes=[(2, 9.0)], size=2, count=1)
 def test_a_shortlist_names_the_best_or_says_that_it_cannot(
     totals: list[float], changes: list[tuple[int, float]], size: int, count: int
 ) -> None:
