@@ -437,6 +437,25 @@ class HostInOtherZone(Conflict):
     template = "Host %(host)s is in availability zone %(zone)s already."
 
 
+class ZoneInUseByServers(InUse):
+    """A host with servers cannot change its availability zone."""
+
+    template = (
+        "The availability zone of host %(host)s cannot change while it has servers, such as "
+        "%(instance_uuid)s. Move them to other hosts first."
+    )
+
+
+class ZoneKeptByServer(InUse):
+    """The last aggregate of a zone that a server asked for cannot lose it."""
+
+    template = (
+        "Availability zone %(zone)s cannot be removed: server %(instance_uuid)s was created in "
+        "it and can only be moved or unshelved there. Delete such servers first, or have another "
+        "aggregate name this zone."
+    )
+
+
 class KeyPairNotFound(NotFound):
     """The user has no such key pair."""
 

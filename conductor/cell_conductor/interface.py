@@ -6,7 +6,7 @@ from armillary.context import RequestContext
 from objects.base import ArmillaryObject, Primitive
 from objects.hosts.agent_run import AgentRun
 from objects.hosts.compute_node import ComputeNode
-from objects.hosts.host_answers import HostRequest, NodeReportResult, ServiceChanges
+from objects.hosts.host_answers import HostRequest, NodeReportResult, ServiceChanges, ZoneUse
 from objects.hosts.host_states import HostStateBatch
 from objects.hosts.service import Service
 from objects.instance import Instance
@@ -235,6 +235,18 @@ class CellConductorAPI(Interface):
         self, context: RequestContext, instance_uuids: Sequence[str]
     ) -> dict[str, str]:
         """Return instance -> host for instances that live here and have a host."""
+
+    @call(CONDUCTOR)
+    def find_hosts_in_use(self, context: RequestContext, hosts: Sequence[str]) -> dict[str, str]:
+        """Return those of these hosts that have instances, each with one of them.
+
+        Instances that live or are built there, may be built there next (alternates), or are moved
+        from or to there, resizes that wait for their confirmation included.
+        """
+
+    @call(CONDUCTOR, OPERATOR)
+    def list_zone_uses(self, context: RequestContext) -> list[ZoneUse]:
+        """Return for each pair of host and availability zone that instances have, how many."""
 
     @call(CONDUCTOR)
     def list_services(

@@ -379,7 +379,8 @@ class SuperConductorAPI(Interface):
     ) -> Aggregate:
         """Change an aggregate.
 
-        Raises AggregateNotFound, AggregateExists, HostInOtherZone.
+        Raises AggregateNotFound, AggregateExists, HostInOtherZone, ZoneInUseByServers,
+        ZoneKeptByServer.
         """
 
     @call(API)
@@ -390,7 +391,8 @@ class SuperConductorAPI(Interface):
     def add_aggregate_host(self, context: RequestContext, aggregate: str, host: str) -> Aggregate:
         """Add a host to an aggregate.
 
-        Raises AggregateNotFound, HostNotFound, AggregateHostExists, HostInOtherZone.
+        Raises AggregateNotFound, HostNotFound, AggregateHostExists, HostInOtherZone,
+        ZoneInUseByServers.
         """
 
     @call(API, idempotent=Idempotent.BY_RECORD)

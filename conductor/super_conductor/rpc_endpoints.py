@@ -16,6 +16,7 @@ from conductor.super_conductor.endpoints.servers import ServersEndpoint
 from conductor.super_conductor.endpoints.zone import ZoneEndpoint
 from conductor.super_conductor.hosts.host_id_key import HostIdKey
 from conductor.super_conductor.hosts.host_views import Hosts
+from conductor.super_conductor.hosts.zone_guard import ZoneGuard
 from conductor.super_conductor.housekeeping import Housekeeping
 from conductor.super_conductor.move.cell_relay import CellRelay
 from conductor.super_conductor.peers import Environment, Peers
@@ -68,7 +69,9 @@ def make_endpoints(
         ImagesEndpoint(database, now),
         KeyPairsEndpoint(conf, database, now),
         HostIdKey(database),
-        AggregatesEndpoint(database, metadata, now, notifier),
+        AggregatesEndpoint(
+            database, metadata, ZoneGuard(conf, database, cells), now, notifier
+        ),
         ServerGroupsEndpoint(conf, database, now, notifier),
         Hosts(conf, database, cells, placement, metadata, own_records=records),
         QuotasEndpoint(conf, database),

@@ -30,6 +30,16 @@ class HostRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class ZoneUse:
+    """Instances with the same host and availability zone: how many, and one of them."""
+
+    host: str | None
+    availability_zone: str | None
+    count: int
+    instance_uuid: str
+
+
+@dataclass(frozen=True, slots=True)
 class ServiceChanges:
     """Changes of a service; None leaves a field as it is.
 

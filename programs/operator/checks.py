@@ -9,9 +9,10 @@ from armillary import exception
 from armillary.context import admin_context
 from armillary.service_history import COMPUTE, CURRENT_VERSION, OLDEST_SUPPORTED
 from conductor.common.service_records import ON_TOP, ServiceRecords
-from conductor.super_conductor.db import cells, host_mappings
+from conductor.super_conductor.db import aggregates, cells, host_mappings
 from conductor.super_conductor.hosts.cells import Cells
 from objects.cell_mapping import CELL0_UUID
+from objects.hosts.host_answers import ZoneUse
 from objects.hosts.service import Service
 from programs.bus_factory import bus_maker
 from programs.operator.check_results import NOT_HERE, SUCCESS, Code, Result
@@ -75,6 +76,46 @@ def check_services(conf: cfg.ConfigOpts) -> Result:
             "cell discover-hosts"
         )
     return Result(Code.WARNING, "; ".join(problems)) if problems else SUCCESS
+
+
+def check_zones_of_servers(conf: cfg.ConfigOpts) -> Result:
+    """Find servers whose availability zone does not exist, or is not that of their host."""
+    if not is_configured(conf, API):
+        return NOT_HERE
+    database = open_api(conf)
+    with database.reader() as session:
+        of_hosts = aggregates.zones_of_hosts(session)
+        known = aggregates.zone_names(session) | {conf.default_availability_zone}
+    links = Cells(conf, database, bus_maker(conf, "armillary-status"))
+    try:
+        answers = links.ask_all(lambda cell: cell.list_zone_uses(admin_context()))
+    finally:
+        links.close()
+    problems = []
+    for use in (one for uses in answers.by_cell.values() for one in uses):
+        zone = use.availability_zone
+        of_host = of_hosts.get(use.host or "", conf.default_availability_zone)
+        if zone is not None and zone not in known:
+            problems.append(f"{_servers(use)} in zone {zone}, which does not exist")
+        elif zone is not None and use.host is not None and zone != of_host:
+            problems.append(f"{_servers(use)} in zone {zone}, but the host is in {of_host}")
+    if not problems:
+        return SUCCESS
+    more = f"; and {len(problems) - NAMED_MAX} more" if len(problems) > NAMED_MAX else ""
+    return Result(
+        Code.WARNING,
+        f"{'; '.join(sorted(problems)[:NAMED_MAX])}{more}. They cannot be moved or unshelved as "
+        "they are: give an aggregate of empty hosts that availability zone (armillary "
+        "aggregate set --zone), and migrate the servers there",
+    )
+
+
+def _servers(use: ZoneUse) -> str:
+    where = "without a host" if use.host is None else f"on host {use.host}"
+    what = f"server {use.instance_uuid} is" if use.count == 1 else (
+        f"{use.count} servers such as {use.instance_uuid} are"
+    )  # fmt: skip
+    return f"{what} {where}"
 
 
 def check_versions(conf: cfg.ConfigOpts) -> Result:
@@ -141,6 +182,7 @@ CHECKS: tuple[tuple[str, Check], ...] = (
     ("Central services", check_top_services),
     ("Services", check_services),
     ("Service versions", check_versions),
+    ("Zones of servers", check_zones_of_servers),
 )
 
 

@@ -10,13 +10,14 @@ from armillary.db import Database
 from conductor.cell_conductor.builds.build_task import Build
 from conductor.cell_conductor.builds.delete_task import Delete
 from conductor.cell_conductor.endpoints.background_tasks import BackgroundTasks
+from conductor.cell_conductor.hosts import hosts_in_use
 from conductor.cell_conductor.hosts.host_services import HostServices
 from conductor.cell_conductor.operations.engine import Operations
 from conductor.cell_conductor.operations.locks_and_consoles import LocksAndConsoles
 from conductor.common.cell_db import actions, compute_nodes, faults, instances, migrations, services
 from conductor.common.service_records import ServiceRecords
 from objects.hosts.compute_node import ComputeNode
-from objects.hosts.host_answers import HostRequest, ServiceChanges
+from objects.hosts.host_answers import HostRequest, ServiceChanges, ZoneUse
 from objects.hosts.service import Service
 from objects.instance import Instance
 from objects.instance_fault import InstanceFault
@@ -96,6 +97,14 @@ class SuperConductorEndpoints(BackgroundTasks):
     ) -> dict[str, str]:
         with self._database.reader() as session:
             return instances.hosts_of(session, instance_uuids)
+
+    def find_hosts_in_use(self, context: RequestContext, hosts: Sequence[str]) -> dict[str, str]:
+        with self._database.reader() as session:
+            return hosts_in_use.find(session, hosts)
+
+    def list_zone_uses(self, context: RequestContext) -> list[ZoneUse]:
+        with self._database.reader() as session:
+            return hosts_in_use.list_zone_uses(session)
 
     def list_services(self, context: RequestContext) -> list[Service]:
         return self._services.list_all()

@@ -4,8 +4,9 @@ Every change locks the ``facts_seq`` row first. Changes are therefore serialised
 cannot put a host into two zones.
 """
 
+import dataclasses
 import uuid
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import datetime
 
 import sqlalchemy as sa
@@ -15,6 +16,20 @@ from armillary import exception
 from conductor.super_conductor.db import metadata_seq, models
 from conductor.super_conductor.db.statements import delete, raise_if_duplicate
 from objects.aggregate import AVAILABILITY_ZONE_KEY, Aggregate, AggregateChanges
+
+
+@dataclasses.dataclass(frozen=True)
+class Zones:
+    """Zones as all aggregates name them at one moment."""
+
+    by_aggregate: dict[int, str | None]
+    members: set[tuple[int, str]]
+    of_hosts: dict[str, str]
+
+    @property
+    def names(self) -> set[str]:
+        """The zones that any aggregate names, with or without hosts."""
+        return {zone for zone in self.by_aggregate.values() if zone is not None}
 
 
 def create_aggregate(
@@ -136,6 +151,51 @@ def zones_of_hosts(session: Session) -> dict[str, str]:
         if aggregate.availability_zone is not None
         for host in aggregate.hosts
     }
+
+
+def zones_of(session: Session, hosts: Collection[str]) -> dict[str, str]:
+    """Return host -> availability zone for those of these hosts that an aggregate places in one."""
+    query = sa.select(models.AggregateHost.host, models.Aggregate.metadata_).where(
+        models.AggregateHost.aggregate_id == models.Aggregate.id,
+        models.AggregateHost.host.in_(hosts),
+    )
+    return {
+        host: metadata[AVAILABILITY_ZONE_KEY]
+        for host, metadata in session.execute(query)
+        if AVAILABILITY_ZONE_KEY in metadata
+    }
+
+
+def read_zones(session: Session) -> Zones:
+    """Return the zones of all aggregates and hosts."""
+    named = {
+        id_: metadata.get(AVAILABILITY_ZONE_KEY)
+        for id_, metadata in session.execute(
+            sa.select(models.Aggregate.id, models.Aggregate.metadata_)
+        )
+    }
+    found = session.execute(sa.select(models.AggregateHost.aggregate_id, models.AggregateHost.host))
+    members = {(id_, host) for id_, host in found}
+    of_hosts = {host: zone for id_, host in members if (zone := named.get(id_)) is not None}
+    return Zones(named, members, of_hosts)
+
+
+def restore(session: Session, before: Zones) -> None:
+    """Give existing aggregates the zones and hosts of an earlier moment again."""
+    metadata_seq.increment_seq(session)
+    now = read_zones(session)
+    for id_, zone in now.by_aggregate.items():
+        former = before.by_aggregate.get(id_)
+        if zone != former:
+            row = session.get_one(models.Aggregate, id_)
+            kept = {k: v for k, v in row.metadata_.items() if k != AVAILABILITY_ZONE_KEY}
+            row.metadata_ = kept if former is None else {**kept, AVAILABILITY_ZONE_KEY: former}
+    for id_, host in now.members - before.members:
+        session.delete(session.get_one(models.AggregateHost, (id_, host)))
+    for id_, host in before.members - now.members:
+        if id_ in now.by_aggregate:
+            session.add(models.AggregateHost(aggregate_id=id_, host=host))
+    session.flush()
 
 
 def zone_names(session: Session) -> set[str]:

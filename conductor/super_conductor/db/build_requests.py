@@ -149,6 +149,22 @@ def selected_hosts(session: Session, instance_uuids: Collection[str]) -> list[st
     return [Selection.obj_from_primitive(found[0]).service_host for found in session.scalars(query)]
 
 
+def instances_selected_for(session: Session, hosts: Collection[str]) -> dict[str, str]:
+    """Return host -> an instance that no cell has confirmed and for which the host was selected.
+
+    Alternates count.
+    """
+    if not hosts:
+        return {}
+    query = sa.select(models.BuildSelection.instance_uuid, models.BuildSelection.selections)
+    return {
+        host: uuid
+        for uuid, selections in session.execute(query)
+        for one in selections
+        if (host := Selection.obj_from_primitive(one).service_host) in hosts
+    }
+
+
 def lock(session: Session, reservation_ids: Collection[str]) -> None:
     """Lock the build requests of reservations against deletes until the transaction ends."""
     query = (

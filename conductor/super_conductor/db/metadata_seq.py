@@ -19,3 +19,8 @@ def increment_seq(session: Session) -> None:
 def get_seq(session: Session) -> int:
     """Return the number of the latest change."""
     return session.scalars(_VALUE).one()
+
+
+def share_seq(session: Session) -> None:
+    """Keep others from changing the metadata until the transaction ends; it may be shared."""
+    session.execute(_VALUE.with_for_update(read=True))

@@ -3,12 +3,15 @@
 import dataclasses
 from collections.abc import Collection, Sequence
 
+import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
 from armillary import exception
+from conductor.common.cell_db.stored_object import stored_text
 from conductor.super_conductor.db import models
 from conductor.super_conductor.db.statements import delete, insert, insert_missing
 from objects.base import Primitive
+from objects.cell_mapping import CELL0_UUID
 from objects.request_spec import RequestSpec
 
 
@@ -37,6 +40,23 @@ def get_spec(session: Session, instance_uuid: str) -> RequestSpec:
         raise exception.InstanceNotFound(instance_uuid=instance_uuid)
     spec: RequestSpec = RequestSpec.obj_from_primitive(row.spec)
     return spec
+
+
+def find_pinned(session: Session, availability_zone: str) -> str | None:
+    """Return a living instance of a cell of this zone that asked for this availability zone."""
+    mapping = models.InstanceMapping
+    query = (
+        sa.select(models.RequestSpec.instance_uuid)
+        .join(mapping, mapping.instance_uuid == models.RequestSpec.instance_uuid)
+        .where(
+            mapping.queued_for_delete.is_(False),
+            mapping.cell_uuid.is_not(None),
+            mapping.cell_uuid != CELL0_UUID,
+            stored_text(models.RequestSpec.spec, "availability_zone") == availability_zone,
+        )
+        .limit(1)
+    )
+    return session.scalars(query).first()
 
 
 def delete_specs(session: Session, instance_uuids: Collection[str]) -> None:

@@ -10,6 +10,7 @@ from armillary.db import Database
 from conductor.common.clock import Clock, moment
 from conductor.super_conductor.db import aggregates
 from conductor.super_conductor.hosts.cluster_metadata import MetadataPublisher
+from conductor.super_conductor.hosts.zone_guard import ZoneGuard
 from objects.aggregate import Aggregate, AggregateChanges
 from rpc.notifications import SILENT, Notifier
 from rpc.notifications.notifier import START
@@ -19,8 +20,14 @@ class AggregatesEndpoint:
     """See ``SuperConductorAPI``."""
 
     def __init__(
-        self, database: Database, facts: MetadataPublisher, now: Clock, notifier: Notifier = SILENT
+        self,
+        database: Database,
+        facts: MetadataPublisher,
+        guard: ZoneGuard,
+        now: Clock,
+        notifier: Notifier = SILENT,
     ) -> None:
+        self._guard = guard
         self._notifier = notifier
         self._database = database
         self._metadata = facts
@@ -108,7 +115,7 @@ class AggregatesEndpoint:
         *,
         is_gone: bool = False,
     ) -> Aggregate:
-        changed = self._database.run_in_writer(fn)
+        changed = self._guard.run(context, fn)
         self._notifier.aggregate(context, what, changed)
         self._metadata.aggregate_changed(changed, is_gone=is_gone)
         return changed

@@ -179,6 +179,8 @@ def test_what_a_super_conductor_asks_for_is_answered(running: Running) -> None:
     listed = running.api.list_instances(context, filters=ServerFilters(project_id="p1"), limit=1000)
     assert instance.uuid in [found.uuid for found in listed]
     assert running.api.find_instance_hosts(context, [instance.uuid]) == {instance.uuid: "a"}
+    assert set(running.api.find_hosts_in_use(context, ["a", "b"])) == {"a"}
+    assert [use.host for use in running.api.list_zone_uses(context) if use.host] == ["a"]
     [action] = running.api.list_instance_actions(context, instance.uuid)
     assert [event.host for event in action.events] == ["a"]
     [node] = running.api.list_compute_nodes(context)

@@ -20,7 +20,7 @@ from conductor.cell_conductor.interface import CellConductorAPI
 from conductor.super_conductor.db import cells
 from objects.cell_mapping import CellMapping
 from objects.hosts.compute_node import ComputeNode
-from objects.hosts.host_answers import HostRequest
+from objects.hosts.host_answers import HostRequest, ZoneUse
 from objects.hosts.service import Service
 from objects.instance import Instance
 from objects.instances.server_answers import InstanceMarker
@@ -127,6 +127,9 @@ class CellConductor:
 
     def list_services(self, context: RequestContext) -> list[Service]:
         return self.services
+
+    def list_zone_uses(self, context: RequestContext) -> list[ZoneUse]:
+        return [ZoneUse(one.host, one.availability_zone, 1, one.uuid) for one in self.instances]
 
     def list_compute_nodes(self, context: RequestContext) -> list[ComputeNode]:
         return self.nodes

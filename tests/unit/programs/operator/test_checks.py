@@ -10,11 +10,13 @@ from oslo_config import cfg
 
 from armillary.db import Database
 from conductor.common.cell_db.services import record_heartbeat
+from conductor.super_conductor.db import aggregates
 from programs.bus_factory import bus_maker
 from programs.operator import service_checks
 from rpc.signing import place
 from scheduler.interface import SchedulerAPI
 from tests import builders
+from tests.fixtures.control_plane import NOW
 from tests.fixtures.databases import newest_version
 from tests.fixtures.interfaces import an_rpc_server
 from tests.fixtures.made_up_releases import NEW, OLD
@@ -232,3 +234,36 @@ def test_a_check_that_cannot_be_made_ends_with_255(run_status: Run, tmp_path: Pa
     ended = run_status("upgrade-check", conf_file=tmp_path / "nix.conf")
     assert (ended.code, ended.err.count("\n")) == (255, 1)
     assert "nix.conf" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("host", "zone", "problem"),
+    [
+        ("host1", "east", None),
+        ("host2", "nova", None),
+        ("host2", None, None),
+        ("host1", "gone", "in zone gone, which does not exist"),
+        (None, "gone", "without a host in zone gone, which does not exist"),
+        ("host1", "nova", "in zone nova, but the host is in east"),
+        ("host2", "east", "in zone east, but the host is in nova"),
+    ],
+)
+def test_servers_whose_zone_was_taken_away_are_a_warning(
+    host: str | None, zone: str | None, problem: str | None, run_status: Run, run_manage: Run,
+    cell_conductor: CellConductor, api_database: Database,
+) -> None:  # fmt: skip
+    """Each is named, with what is wrong and what to do."""
+    for name in ("host1", "host2"):
+        cell_conductor.add_host(name)
+    run_manage("cell", "discover-hosts")
+    with api_database.writer() as session:
+        made = aggregates.create_aggregate(session, "e", "east", now=NOW)
+        aggregates.add_host(session, made.uuid, "host1", now=NOW)
+    cell_conductor.instances = [builders.an_instance(host=host, availability_zone=zone)]
+    ended = run_status("upgrade-check", "-f", "json")
+    result, text = details(ended, "Zones of servers")
+    assert result == ("Warning" if problem else "Success")
+    if problem:
+        assert problem in text
+        assert cell_conductor.instances[0].uuid in text
+        assert "aggregate set --zone" in text

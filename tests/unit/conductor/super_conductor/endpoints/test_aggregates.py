@@ -7,6 +7,7 @@ import pytest
 from armillary import exception
 from conductor.super_conductor.endpoints.aggregates import AggregatesEndpoint
 from conductor.super_conductor.hosts.cluster_metadata import MetadataPublisher
+from conductor.super_conductor.hosts.zone_guard import ZoneGuard
 from objects.aggregate import AggregateChanges
 from tests.fixtures.control_plane import ControlPlane, RunningConductor, an_admin
 from tests.fixtures.told import Told
@@ -38,7 +39,8 @@ def test_each_change_is_told_when_it_begins_and_when_it_is_stored(plane: Control
     """As the aggregate is then; what is not there, or does not come about, has no end."""
     told, peers = Told(), plane.peers
     facts = MetadataPublisher(plane.database, peers.scheduler, peers.placement)
-    endpoint = AggregatesEndpoint(plane.database, facts, plane.clock, told.notifier)
+    guard = ZoneGuard(plane.conf, plane.database, peers.cells)
+    endpoint = AggregatesEndpoint(plane.database, facts, guard, plane.clock, told.notifier)
     admin = an_admin()
     plane.map_hosts()
     made = endpoint.create_aggregate(admin, "rack", None)

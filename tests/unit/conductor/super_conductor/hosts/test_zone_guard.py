@@ -1,0 +1,204 @@
+"""Tests that no change of an aggregate takes servers to another availability zone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from armillary import exception
+from conductor.super_conductor.db import aggregates
+from conductor.super_conductor.endpoints.aggregates import AggregatesEndpoint
+from conductor.super_conductor.hosts.cluster_metadata import MetadataPublisher
+from conductor.super_conductor.hosts.zone_guard import ZoneGuard
+from objects.aggregate import AggregateChanges
+from tests.fixtures.control_plane import ControlPlane, an_admin
+from tests.fixtures.fake_cell_conductor import CellConductor
+
+USED, FREE = "cell1-host1", "cell1-host2"
+ADMIN = an_admin()
+
+
+@pytest.fixture
+def plane(plane: ControlPlane) -> ControlPlane:
+    """Return one whose first host is in zone east, and where servers go."""
+    plane.map_hosts()
+    api = endpoint(plane)
+    api.create_aggregate(ADMIN, "e", "east")
+    api.create_aggregate(ADMIN, "w", "west")
+    api.create_aggregate(ADMIN, "fast", None)
+    api.add_aggregate_host(ADMIN, id_of(plane, "e"), USED)
+    for host in plane.scheduler.hosts:
+        host.availability_zone = "east" if host.service_host == USED else "nova"
+    return plane
+
+
+def endpoint(plane: ControlPlane) -> AggregatesEndpoint:
+    facts = MetadataPublisher(plane.database, plane.peers.scheduler, plane.peers.placement)
+    guard = ZoneGuard(plane.conf, plane.database, plane.peers.cells)
+    return AggregatesEndpoint(plane.database, facts, guard, plane.clock)
+
+
+def id_of(plane: ControlPlane, name: str) -> str:
+    with plane.database.reader() as session:
+        (found,) = [one for one in aggregates.list_aggregates(session) if one.name == name]
+    return str(found.id)
+
+
+def set_zone(plane: ControlPlane, name: str, zone: str | None) -> None:
+    changes = AggregateChanges(metadata={"availability_zone": zone})
+    endpoint(plane).update_aggregate(ADMIN, id_of(plane, name), changes)
+
+
+def add(plane: ControlPlane, name: str, host: str) -> None:
+    endpoint(plane).add_aggregate_host(ADMIN, id_of(plane, name), host)
+
+
+def remove(plane: ControlPlane, name: str, host: str) -> None:
+    endpoint(plane).remove_aggregate_host(ADMIN, id_of(plane, name), host)
+
+
+def zones(plane: ControlPlane) -> dict[str, str]:
+    with plane.database.reader() as session:
+        return aggregates.zones_of_hosts(session)
+
+
+def the_cell(plane: ControlPlane) -> CellConductor:
+    return next(iter(plane.cells.values()))
+
+
+def build_on(plane: ControlPlane, host: str, **request: Any) -> str:
+    plane.scheduler.hosts = [one for one in plane.scheduler.hosts if one.service_host == host]
+    (uuid,) = plane.build(**request)
+    assert the_cell(plane).instances[uuid].host == host
+    return uuid
+
+
+CHANGES: dict[str, Callable[[ControlPlane], None]] = {
+    "rename": lambda plane: set_zone(plane, "e", "north"),
+    "unset": lambda plane: set_zone(plane, "e", None),
+    "remove host": lambda plane: remove(plane, "e", USED),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_a_zone_stays_while_servers_are_on_its_hosts(
+    change: Callable[[ControlPlane], None], plane: ControlPlane
+) -> None:
+    """Until the last is gone."""
+    uuid = build_on(plane, USED)
+    with pytest.raises(exception.ZoneInUseByServers, match=uuid):
+        change(plane)
+    assert zones(plane) == {USED: "east"}
+    plane.delete(uuid)
+    plane.settle()
+    change(plane)
+    assert zones(plane).get(USED) != "east"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [lambda plane: set_zone(plane, "fast", "west"), lambda plane: add(plane, "w", FREE)],
+    ids=["set", "add"],
+)
+def test_a_used_host_of_the_default_zone_stays_there(
+    change: Callable[[ControlPlane], None], plane: ControlPlane
+) -> None:
+    """Neither its aggregate gets a zone, nor does it go into one that has one."""
+    build_on(plane, FREE)
+    add(plane, "fast", FREE)
+    with pytest.raises(exception.ZoneInUseByServers):
+        change(plane)
+    assert FREE not in zones(plane)
+
+
+def test_what_leaves_the_zone_of_a_host_as_it_is_goes_on(plane: ControlPlane) -> None:
+    """Other aggregates, of no zone or the same; the default zone by its name."""
+    build_on(plane, USED)
+    add(plane, "fast", USED)
+    set_zone(plane, "fast", "east")
+    remove(plane, "e", USED)
+    assert zones(plane) == {USED: "east"}
+    set_zone(plane, "w", "nova")
+    add(plane, "w", FREE)
+
+
+def test_a_selected_host_counts_before_its_cell_knows(plane: ControlPlane) -> None:
+    """Its selection is stored, and the alternate's."""
+    refused: list[exception.ZoneInUseByServers] = []
+
+    def try_both(step: str) -> None:
+        if "hand" in step and not refused:
+            for host, name in ((USED, "e"), (FREE, "w")):
+                change = remove if name == "e" else add
+                with pytest.raises(exception.ZoneInUseByServers) as caught:
+                    change(plane, name, host)
+                refused.append(caught.value)
+
+    plane.before_step = try_both
+    plane.build()
+    assert [one.kwargs["host"] for one in refused] == [USED, FREE]
+
+
+def test_a_build_selected_for_a_former_zone_is_scheduled_again(plane: ControlPlane) -> None:
+    """The zone changed between the scheduler's answer and storing it."""
+    done: list[str] = []
+
+    def change(step: str) -> None:
+        if step.startswith("store selections") and not done:
+            done.append(step)
+            set_zone(plane, "e", "north")
+
+    plane.before_step = change
+    (uuid,) = plane.create()
+    plane.workers.work()
+    assert the_cell(plane).instances == {}
+    for host in plane.scheduler.hosts:
+        host.availability_zone = "north" if host.service_host == USED else "nova"
+    plane.settle()
+    plane.check(uuid)
+
+
+def test_a_change_that_a_build_crossed_is_undone(plane: ControlPlane) -> None:
+    """The cell learns of the instance between both questions."""
+    cell, asked = the_cell(plane), []
+
+    def answer(context: object, hosts: list[str]) -> dict[str, str]:
+        asked.append(hosts)
+        return {} if len(asked) == 1 else {USED: "late"}
+
+    cell.find_hosts_in_use = answer  # type: ignore[method-assign]
+    with pytest.raises(exception.ZoneInUseByServers, match="late"):
+        remove(plane, "e", USED)
+    assert zones(plane) == {USED: "east"}
+    asked.clear()
+    with pytest.raises(exception.ZoneInUseByServers, match="late"):
+        set_zone(plane, "e", "north")
+    assert zones(plane) == {USED: "east"}
+    asked.clear()
+    with pytest.raises(exception.ZoneInUseByServers, match="late"):
+        add(plane, "w", FREE)
+    assert zones(plane) == {USED: "east"}
+
+
+def test_a_zone_stays_while_a_server_without_a_host_keeps_it(plane: ControlPlane) -> None:
+    """It was shelved; its zone is where it is unshelved. The aggregate cannot be deleted either."""
+    uuid = build_on(plane, USED, availability_zone="east")
+    server = the_cell(plane).instances[uuid]
+    server.host, server.vm_state = None, "shelved_offloaded"
+    remove(plane, "e", USED)
+    with pytest.raises(exception.ZoneKeptByServer, match=uuid):
+        set_zone(plane, "e", None)
+    with pytest.raises(exception.ZoneKeptByServer, match=uuid):
+        endpoint(plane).delete_aggregate(ADMIN, id_of(plane, "e"))
+    set_zone(plane, "w", "east")
+    endpoint(plane).delete_aggregate(ADMIN, id_of(plane, "e"))
+
+
+def test_nothing_changes_while_the_hosts_cell_is_silent(plane: ControlPlane) -> None:
+    """It may have servers there."""
+    plane.bus_of(the_cell(plane)).fail("find_hosts_in_use", exception.CellUnavailable(cell="c"))
+    with pytest.raises(exception.Unavailable):
+        remove(plane, "e", USED)
+    assert zones(plane) == {USED: "east"}
