@@ -201,8 +201,11 @@ class FilterScheduler(SchedulerDriver):
         if needed is None:
             raise exception.UnsupportedPolicy(policy=policy, reason="unknown policy")
         if needed not in self._plugin_names:
+            option = "enabled_filters" if needed.endswith("Filter") else "weight_classes"
             raise exception.UnsupportedPolicy(
-                policy=policy, reason=f"{needed} is not enabled in the scheduler"
+                policy=policy,
+                reason=f"{needed} is not enabled in the scheduler; the operator can add it to "
+                f"[filter_scheduler] {option}",
             )
         return spec
 

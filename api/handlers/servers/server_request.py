@@ -150,12 +150,12 @@ def _hints(body: Mapping[str, Any]) -> dict[str, list[str]]:
 
 
 def _check_network(hints: Mapping[str, Any]) -> None:
-    """Reject a prefix length that is invalid for the address."""
+    """Reject a prefix length or netmask that is invalid for the address."""
     address, size = hints.get("build_near_host_ip"), hints.get("cidr")
     if address is None or size is None:
         return
     try:
-        ipaddress.ip_network(f"{address}{size}", strict=False)
+        ipaddress.ip_network(f"{address}/{size.removeprefix('/')}", strict=False)
     except ValueError as error:
         rule = f"No network of this size contains {address}"
         raise invalid("os:scheduler_hints.cidr", size, rule) from error

@@ -67,7 +67,10 @@ _HINTS: Schema = {
         "build_near_host_ip": {"type": "string", "format": "address"},
         "cidr": {
             "type": "string",
-            **ruled({"pattern": r"^/\d{1,3}$"}, "It must be the size of a network, such as /24"),
+            **ruled(
+                {"pattern": r"^/?(\d{1,3}|(\d{1,3}\.){3}\d{1,3})$"},
+                "It must be the size of a network, such as /24, or a netmask",
+            ),
         },
         "query": {"type": ["string", "array"], "maxLength": QUERY_CHARACTERS_MAX},
     },

@@ -20,9 +20,10 @@ NETWORK_DEFAULT = "/24"
 class SimpleCIDRAffinityFilter(filters.BaseHostFilter):
     """Pass hosts whose address is in the network given by the hints.
 
-    ``build_near_host_ip`` is an address, ``cidr`` the prefix length of the network around it
-    (default ``/24``). Without the address all hosts pass. If the hints are not a valid network, or
-    a host reports no address, the host does not pass.
+    ``build_near_host_ip`` is an address, ``cidr`` the network around it: a prefix length or a
+    netmask, with or without a slash before it (default ``/24``). Without the address all hosts
+    pass. If the hints are not a valid network, or a host reports no address, the host does not
+    pass.
     """
 
     host_attributes = ("host_ip",)
@@ -45,7 +46,8 @@ class SimpleCIDRAffinityFilter(filters.BaseHostFilter):
 
 
 def _network_text(spec: RequestSpec) -> str:
-    return spec.hint(ADDRESS_HINT)[0] + next(iter(spec.hint(NETWORK_HINT)), NETWORK_DEFAULT)
+    size = next(iter(spec.hint(NETWORK_HINT)), NETWORK_DEFAULT)
+    return f"{spec.hint(ADDRESS_HINT)[0]}/{size.removeprefix('/')}"
 
 
 def _question(spec: RequestSpec) -> Callable[[str], bool]:

@@ -284,7 +284,11 @@ BAD = [
     ({"hints": {"same_host": "web1"}}, "os:scheduler_hints.same_host"),
     ({"hints": {"different_host": [NETWORK, "web1"]}}, "os:scheduler_hints.different_host.1"),
     ({"hints": {"build_near_host_ip": "host1"}}, "os:scheduler_hints.build_near_host_ip"),
-    ({"hints": {"cidr": "24"}}, "os:scheduler_hints.cidr"),
+    ({"hints": {"cidr": "a lot"}}, "os:scheduler_hints.cidr"),
+    (
+        {"hints": {"build_near_host_ip": "192.0.2.1", "cidr": "255.0.255.0"}},
+        "os:scheduler_hints.cidr",
+    ),
     ({"hints": {"build_near_host_ip": "192.0.2.1", "cidr": "/64"}}, "os:scheduler_hints.cidr"),
     ({"hints": []}, "os:scheduler_hints"),
 ]

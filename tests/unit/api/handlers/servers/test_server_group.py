@@ -112,3 +112,12 @@ def test_a_group_is_deleted(api: Api, conductor: SuperConductor) -> None:
     conductor.groups = [builders.an_instance_group()]
     assert api.delete(f"{PATH}/{conductor.groups[0].uuid}", token=MEMBER).status_code == 204
     assert conductor.groups == []
+
+
+def test_a_group_to_spread_shows_its_rules(api: Api) -> None:
+    """The key as text, the skew as a number."""
+    rules = {"topology_key": "rack", "max_skew": 2}
+    body = {"server_group": {"name": "web", "policy": "spread", "rules": rules}}
+    made = api.post(PATH, body)
+    assert made.status_code == 200
+    assert made.json["server_group"]["rules"] == rules
