@@ -283,7 +283,10 @@ def test_members_of_a_group_are_kept_together() -> None:
         ("affinity", "ServerGroupAffinityFilter is not enabled"),
         ("anti-affinity", "ServerGroupAntiAffinityFilter is not enabled"),
         ("soft-affinity", "ServerGroupSoftAffinityWeigher is not enabled .*weight_classes"),
-        ("soft-anti-affinity", "ServerGroupSoftAntiAffinityWeigher is not enabled .*weight_classes"),
+        (
+            "soft-anti-affinity",
+            "ServerGroupSoftAntiAffinityWeigher is not enabled .*weight_classes",
+        ),
         ("rivalry", "unknown policy"),
     ],
 )

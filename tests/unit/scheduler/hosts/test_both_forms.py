@@ -59,7 +59,8 @@ FLAVORS = st.sampled_from([None, {}, {"id-small": 2}, {"id-small": 1, "id-other"
 IMAGES = st.sampled_from(
     [None, {}, {"hw_architecture=x86_64": 2}, {"img_hv_type=kvm": 1, "hw_vm_mode=hvm": 3}]
 )
-POLICIES = ["affinity", "anti-affinity", "soft-affinity", "soft-anti-affinity"]
+SPREAD_POLICIES = ["spread", "soft-spread"]
+POLICIES = ["affinity", "anti-affinity", "soft-affinity", "soft-anti-affinity", *SPREAD_POLICIES]
 METRICS = st.sampled_from(
     [
         [],
@@ -281,6 +282,7 @@ CONF = scheduling_conf(
     filter_scheduler__isolated_images=[IMAGE],
     filter_scheduler__image_props_weight_multiplier=1.0,
     filter_scheduler__num_instances_weight_multiplier=1.0,
+    filter_scheduler__project_spread_weight_multiplier=1.0,
     metrics__weight_setting=["cpu.percent=2"],
     metrics__required=False,
 )
@@ -327,12 +329,19 @@ def test_a_plugin_answers_for_all_hosts_what_it_answers_for_each() -> None:
 def in_a_group(policy: str) -> tuple[HostLedger, RequestSpec]:
     """Return two hosts, a member on the first, and a request for another one with its image."""
     fleet = [
-        a_host(instance_uuids=INSTANCES[:1], instance_image_properties={"hw_vm_mode=hvm": 1}),
+        a_host(
+            instance_uuids=INSTANCES[:1],
+            instance_image_properties={"hw_vm_mode=hvm": 1},
+            stats={"num_proj_p1": 1},
+        ),
         a_host("host2"),
     ]
-    group = a_group(policy, members=INSTANCES[:2], hosts=["host1"])
+    rules = {"topology_key": "rack"} if policy in SPREAD_POLICIES else {}
+    group = a_group(policy, members=INSTANCES[:2], hosts=["host1"], rules=rules)
+    racks = [an_aggregate(hosts=[name], metadata={"rack": name}) for name in ("host1", "host2")]
     image = an_image(properties={"hw_vm_mode": "hvm"})
-    return HostLedger(a_table(fleet)), a_request_spec(instance_group=group, image=image)
+    table = a_table(fleet, facts=some_facts(racks))
+    return HostLedger(table), a_request_spec(instance_group=group, image=image)
 
 
 def with_hint(name: str) -> tuple[HostLedger, RequestSpec]:
