@@ -7,7 +7,14 @@ from programs.commands.lookup import find_group
 from programs.http_client import Document
 
 GROUPS = "os-server-groups"
-POLICIES = ("affinity", "anti-affinity", "soft-affinity", "soft-anti-affinity")
+POLICIES = (
+    "affinity",
+    "anti-affinity",
+    "soft-affinity",
+    "soft-anti-affinity",
+    "spread",
+    "soft-spread",
+)
 
 GROUP = base.Noun(
     "group",
