@@ -194,6 +194,7 @@ def make_api(
     with contextlib.suppress(OSError):  # an upload says what is wrong
         private_files.make_directory(Path(conf.image.store_path))  # hosts that share it look for it
     bus = make_bus(top_url, TOP)  # first: it registers the messaging options
+    bus.fail_fast()
     events = _event_hub(conf, top_url)
     oldest = OldestServices()
     conductor = SuperConductorAPI(

@@ -21,6 +21,7 @@ DEFAULTS: dict[str, object] = {
     "use_queue_manager": True,
     "rabbit_stream_fanout": True,
     "rabbit_qos_prefetch_count": 100,  # required for streams
+    "rabbit_interval_max": 2,  # seconds; back within a few seconds of the broker's return
 }
 
 

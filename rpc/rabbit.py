@@ -15,6 +15,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import logging
+import select
 import socket
 import time
 import uuid
@@ -23,10 +24,17 @@ from typing import Any
 
 from amqp import exceptions as amqp_exceptions
 from kombu.entity import Exchange, Queue
+from kombu.exceptions import OperationalError
 from oslo_config import cfg
-from oslo_messaging import MessageUndeliverable, TransportOptions, TransportURL
+from oslo_messaging import (
+    MessageDeliveryFailure,
+    MessageUndeliverable,
+    MessagingTimeout,
+    TransportOptions,
+    TransportURL,
+)
 
-from rpc import declarations, oslo_internals, polling
+from rpc import declarations, oslo_internals, polling, send_limit
 from rpc.broker import broker_tls, topics
 from rpc.broker.queue_names import FanoutNames
 from rpc.replies import VerifiesReplies
@@ -39,6 +47,9 @@ _FOR_THE_CALLER = (oslo_internals.DestinationNotFound, MessageUndeliverable, osl
 """Exceptions that the driver never retries here."""
 _CLASSIC = {"x-queue-type": "classic"}
 """Explicit, since a virtual host may have another default queue type."""
+_CLOSED_BY_PEER = select.POLLRDHUP | select.POLLHUP | select.POLLERR
+_RECONNECT_SECONDS_MAX = 5.0
+"""How long the heartbeat's thread may keep a connection from its user to connect again."""
 _MUST_BE_ROUTED = TransportOptions(at_least_once=True)
 
 
@@ -133,7 +144,9 @@ class _Connection(oslo_internals.Connection):  # type: ignore[misc]
     _returned: Exception | None = None
     _wakeup: polling.Wakeup | None = None
     _heartbeat_due = 0.0
+    _is_set_up = False
     _q_manager: Any
+    outage = send_limit.Outage()  # replaced by that of the driver
 
     def __init__(
         self, conf: cfg.ConfigOpts, url: TransportURL, *arguments: Any, **options: Any
@@ -141,6 +154,7 @@ class _Connection(oslo_internals.Connection):  # type: ignore[misc]
         self.control_exchange: str = conf.control_exchange
         self._tls = broker_tls.settings(conf, url.hosts)
         super().__init__(conf, url, *arguments, **options)
+        self._is_set_up = True
         if self._q_manager is not None:
             self._q_manager = FanoutNames(conf)
         if self.purpose == oslo_internals.PURPOSE_LISTEN and polling.may_block():
@@ -149,16 +163,77 @@ class _Connection(oslo_internals.Connection):  # type: ignore[misc]
     def _fetch_ssl_params(self) -> dict[str, object] | bool:
         return dict(self._tls) if isinstance(self._tls, dict) else False
 
-    def ensure(self, method: Callable[[], Any], *retries: Any, **how: Any) -> Any:
-        """Run ``method``; set up the driver's costly retries only after a failure."""
-        if self.channel is None:
-            return super().ensure(method, *retries, **how)
+    def ensure_connection(self) -> None:
+        """Connect; within the caller's limit, and in the heartbeat's thread for a few seconds."""
+        limit = send_limit.remaining_seconds()
+        if limit is None and self._is_set_up:
+            limit = _RECONNECT_SECONDS_MAX
+        if limit is None:
+            super().ensure_connection()
+            return
+        self._set_current_channel(None)
+        self.connection.connect_timeout = min(limit, _RECONNECT_SECONDS_MAX)
         try:
-            return method()
-        except _FOR_THE_CALLER:
+            self.connection.ensure_connection(
+                errback=lambda error, _seconds: self._failed(error),
+                interval_start=self.interval_start,
+                interval_step=self.interval_stepping,
+                interval_max=self.interval_max,
+                timeout=limit,
+            )
+        except (OSError, amqp_exceptions.AMQPError, OperationalError) as error:
+            raise MessageDeliveryFailure(f"the broker is away: {error}") from error
+        self._set_current_channel(self.connection.channel())
+        self.set_transport_socket_timeout()
+        self.outage.ended()
+
+    def ensure(self, method: Callable[[], Any], *retries: Any, **how: Any) -> Any:
+        """Run ``method``; set up the driver's costly retries only after a failure.
+
+        Closes the connection if they fail, too: kombu would keep a channel that the broker closed.
+        """
+        if self._is_closed_by_broker():
+            self._set_current_channel(None)
+            self.connection.collect()
+        if self.channel is not None:
+            try:
+                return method()
+            except _FOR_THE_CALLER:
+                raise
+            except Exception as error:
+                method = _raise_once(error, method)
+        told = how.pop("recoverable_error_callback", None)
+        try:
+            done = super().ensure(
+                method,
+                *retries,
+                recoverable_error_callback=functools.partial(self._failed, told=told),
+                **how,
+            )
+        except (MessageDeliveryFailure, MessagingTimeout):
+            self._set_current_channel(None)
+            self.connection.collect()
             raise
-        except Exception as error:
-            return super().ensure(_raise_once(error, method), *retries, **how)
+        self.outage.ended()
+        return done
+
+    def _failed(self, error: Exception, told: Callable[[Exception], None] | None = None) -> None:
+        """Record a failure. Raises if the caller's time is up."""
+        if told is not None:
+            told(error)
+        if not isinstance(error, amqp_exceptions.ChannelError):
+            self.outage.failed()
+        self.outage.check(error)
+
+    def _is_closed_by_broker(self) -> bool:
+        """Return whether nothing can be sent any more, which a write would not notice."""
+        if self.channel is None or self.purpose == oslo_internals.PURPOSE_LISTEN:
+            return False  # the next read notices
+        if not self.channel.is_open or self.channel.connection is None:
+            return True
+        found = select.poll()
+        found.register(self.channel.connection.sock, _CLOSED_BY_PEER)
+        return bool(found.poll(0))
 
     def consume(self, timeout: float | None = None) -> None:
         """Consume available or coming messages; ``timeout`` is the library's poll interval."""
@@ -261,6 +336,7 @@ class _Connection(oslo_internals.Connection):  # type: ignore[misc]
         if not self._is_made(exchange):
             return
         self._returned = None
+        send_limit.publishing()
         super()._publish(exchange, *message, **how)
         if self._returned is not None:
             raise self._returned
@@ -318,7 +394,17 @@ class Driver(VerifiesReplies):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        oslo_internals.set_connection_class(self, _Connection)
+        self.outage = outage = send_limit.Outage()
+        own = type("_Connection", (_Connection,), {"outage": outage})
+        oslo_internals.set_connection_class(self, own)
+
+    def send(
+        self, target: Any, ctxt: Any, message: Any, wait_for_reply: Any = None, timeout: Any = None,
+        **how: Any,
+    ) -> Any:  # fmt: skip
+        """Send a message; a call waits for the broker at most as long as for its answer."""
+        with send_limit.limited(timeout if wait_for_reply else None):
+            return super().send(target, ctxt, message, wait_for_reply, timeout, **how)
 
     def _get_reply_queue_name(self) -> str:
         named = self.conf.oslo_messaging_rabbit

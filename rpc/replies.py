@@ -80,9 +80,13 @@ class VerifiesReplies(oslo_internals.RabbitDriver):  # type: ignore[misc]
             if self._reply_q is None:
                 name = self._get_reply_queue_name()
                 connection = self._get_connection(oslo_internals.PURPOSE_LISTEN)
-                self._waiter = _ReplyWaiter(
-                    self._calls, name, connection, self._allowed_remote_exmods
-                )
+                try:
+                    self._waiter = _ReplyWaiter(
+                        self._calls, name, connection, self._allowed_remote_exmods
+                    )
+                except Exception:
+                    connection.close()
+                    raise
                 self._reply_q, self._reply_q_conn = name, connection
             return self._reply_q
 

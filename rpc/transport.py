@@ -299,6 +299,12 @@ class Bus:
         made.place = Place(scope, self.place.exchange)
         return made
 
+    def fail_fast(self) -> None:
+        """Let calls fail while the broker is known to be away, instead of waiting for it."""
+        driver = oslo_internals.driver_of(self.transport)
+        if isinstance(driver, rabbit.Driver):
+            driver.outage.fails_fast = True
+
     def close(self) -> None:
         """Close the connections. Stop the servers first."""
         self.transport.cleanup()

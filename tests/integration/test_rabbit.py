@@ -23,11 +23,14 @@ from rpc.interface import Interface, call, cast
 from rpc.transport import Bus
 from tests.fixtures import waiting
 from tests.fixtures.asking import wait_for
-from tests.fixtures.brokers import Broker
+from tests.fixtures.brokers import Broker, evaluate
 from tests.fixtures.configuration import messaging_conf
 from tests.fixtures.looks import Looks
+from tests.fixtures.services import RABBITMQ, leave_out
 
 SECONDS_MAX = 30
+HEALED_SECONDS_MAX = 5
+CACHED_SECONDS_MAX = 2  # an idle channel of the broker forgets what it may do
 
 MakeBus = Callable[[str], Bus]
 
@@ -256,6 +259,60 @@ def test_a_connection_that_only_receives_stays_open(
         assert _waiting(bus).connection._connection is connected
     finally:
         bus.close()
+
+
+@pytest.fixture
+def vhost(broker: Broker) -> str:
+    """Return the name of a virtual host whose permissions the test may change."""
+    if broker.suffix:
+        leave_out(RABBITMQ.title, "permissions are for root on the broker's machine")
+    return urlsplit(broker.url).path.removeprefix("/")
+
+
+NO_NAME, ANY_NAME = "^$", ".*"
+
+
+@pytest.mark.long
+def test_no_connection_stays_broken_after_a_refusal(
+    echo: Echo, api: EchoAPI, bus: Bus, vhost: str, broker: Broker
+) -> None:
+    """The broker closes the channel of an account that may not send; new ones are opened."""
+    user = urlsplit(broker.url).username or ""
+    assert api.echo(admin_context(), 1) == 1
+    _permit(user, vhost, NO_NAME)
+    while _is_answered(bus):
+        threading.Event().wait(CACHED_SECONDS_MAX)
+    _permit(user, vhost, ANY_NAME)
+    wait_for(lambda: _is_answered(bus), "the broker lets it send again", HEALED_SECONDS_MAX, 0.1)
+    assert [api.echo(admin_context(), number) for number in range(5)] == list(range(5))
+
+
+def test_calls_are_answered_again_after_the_broker_lost_its_data(
+    echo: Echo, api: EchoAPI, bus: Bus, vhost: str, broker: Broker
+) -> None:
+    """Exchanges and queues are declared again by those who use them."""
+    assert api.echo(admin_context(), 1) == 1
+    evaluate(f'rabbit_vhost:delete(<<"{vhost}">>, <<"tests">>)')
+    wait_for(lambda: not _is_answered(bus), "the broker refuses", SECONDS_MAX, 0.1)
+    evaluate(f'rabbit_vhost:add(<<"{vhost}">>, <<"tests">>)')
+    _permit(urlsplit(broker.url).username or "", vhost, ANY_NAME)
+    wait_for(lambda: _is_answered(bus), "its services are back", HEALED_SECONDS_MAX, 0.1)
+
+
+def _is_answered(bus: Bus) -> bool:
+    impatient = EchoAPI(bus, timeout_seconds=1)
+    try:
+        return impatient.echo(admin_context(), 1) == 1
+    except (exception.RpcUnavailable, exception.RpcTimeout):
+        return False
+
+
+def _permit(user: str, vhost: str, names: str) -> None:
+    three = ", ".join([f'<<"{names}">>'] * 3)
+    evaluate(
+        "rabbit_auth_backend_internal:set_permissions"
+        f'(<<"{user}">>, <<"{vhost}">>, {three}, <<"tests">>)'
+    )
 
 
 def _next(channel: Any, queue: str) -> Any:
