@@ -143,6 +143,8 @@ class Shell:
         return hosts.returncode == 0 and len(json.loads(hosts.stdout)) == 6
 
     def close(self) -> None:
+        """Delete what runs, which would go on without its control plane; then end that."""
+        self.run("armillary server list -f value -c ID | xargs -r armillary server delete --wait")
         self.up.send_signal(signal.SIGINT)
         self.up.wait(seconds(30))
 
