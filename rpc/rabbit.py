@@ -15,7 +15,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import logging
-import select
 import socket
 import time
 import uuid
@@ -47,7 +46,7 @@ _FOR_THE_CALLER = (oslo_internals.DestinationNotFound, MessageUndeliverable, osl
 """Exceptions that the driver never retries here."""
 _CLASSIC = {"x-queue-type": "classic"}
 """Explicit, since a virtual host may have another default queue type."""
-_CLOSED_BY_PEER = select.POLLRDHUP | select.POLLHUP | select.POLLERR
+_ESTABLISHED = 1  # of TCP in Linux
 _RECONNECT_SECONDS_MAX = 5.0
 """How long the heartbeat's thread may keep a connection from its user to connect again."""
 _MUST_BE_ROUTED = TransportOptions(at_least_once=True)
@@ -231,9 +230,9 @@ class _Connection(oslo_internals.Connection):  # type: ignore[misc]
             return False  # the next read notices
         if not self.channel.is_open or self.channel.connection is None:
             return True
-        found = select.poll()
-        found.register(self.channel.connection.sock, _CLOSED_BY_PEER)
-        return bool(found.poll(0))
+        # not by polling, which eventlet takes away
+        (state,) = self.channel.connection.sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)
+        return state != _ESTABLISHED
 
     def consume(self, timeout: float | None = None) -> None:
         """Consume available or coming messages; ``timeout`` is the library's poll interval."""

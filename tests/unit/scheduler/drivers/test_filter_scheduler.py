@@ -514,7 +514,7 @@ def test_the_trace_adds_up_to_the_fleet() -> None:
         "removed": 1,
         "reasons": [{"reason": "its service is disabled", "count": 1}],
     }
-    assert [entry["before"] for entry in trace.filters] == [3, *[2] * 6]
+    assert [entry["before"] for entry in trace.filters] == [3, *[2] * 7]
 
 
 def test_the_trace_has_the_weights_of_the_winner_and_of_those_behind() -> None:

@@ -14,6 +14,7 @@ from armillary.context import admin_context
 from objects import numa
 from objects.allocation_candidates import AllocationCandidates
 from objects.flavor import Flavor
+from objects.instances.group_claim import GroupMember
 from objects.request_spec import RequestLevelParams, RequestSpec
 from objects.resource_query import ResourceQuery
 from objects.traces.decision_trace import DecisionTrace
@@ -114,6 +115,9 @@ class TablePlacement:
 
     def explain_candidates(self, context: object, query: ResourceQuery) -> CandidatesExplanation:
         return explain.explain(self._table, queries.parse(query))
+
+    def list_group_members(self, context: object, group_uuid: str) -> list[GroupMember]:
+        return []
 
 
 @st.composite

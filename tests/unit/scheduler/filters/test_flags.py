@@ -43,6 +43,7 @@ TABLE = [
     ("ServerGroupAffinityFilter", False, False),
     ("ServerGroupAntiAffinityFilter", False, False),
     ("SimpleCIDRAffinityFilter", True, False),
+    ("TopologySpreadFilter", False, False),
     ("TrustedFilter", True, False),
     ("TypeAffinityFilter", False, False),
 ]

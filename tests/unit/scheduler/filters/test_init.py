@@ -131,6 +131,7 @@ def test_the_default_filters_are_those_that_operators_know() -> None:
         "ImagePropertiesFilter",
         "ServerGroupAntiAffinityFilter",
         "ServerGroupAffinityFilter",
+        "TopologySpreadFilter",
         "NUMATopologyFilter",
         "PciPassthroughFilter",
     ]
