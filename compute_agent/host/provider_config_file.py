@@ -1,13 +1,16 @@
 """Schema and parser of one provider configuration file."""
 
 import dataclasses
+import functools
 import logging
 import math
+import re
 from collections.abc import Hashable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import jsonschema
+import os_traits
 import yaml
 
 from armillary import exception
@@ -69,7 +72,7 @@ _TRAITS = {
     "type": "array",
     "maxItems": ADDITIONS_MAX,
     "uniqueItems": True,
-    "items": {"type": "string", "pattern": _CUSTOM},
+    "items": {"type": "string", "pattern": "^[A-Z0-9_]{1,255}$"},
 }
 SCHEMA = _object(
     {
@@ -137,7 +140,7 @@ def _entries(path: Path, content: Any) -> Iterator[Entry]:
             uuid=_uuid(named),
             name=None if named.get("name") == COMPUTE_NODE else named.get("name"),
             inventories=_inventories(path, place, provider),
-            traits=frozenset(provider.get("traits", {}).get("additional", ())),
+            traits=_traits(path, place, provider),
         )
         if entry.inventories or entry.traits:
             yield entry
@@ -150,6 +153,22 @@ def _uuid(named: Mapping[str, str]) -> str | None:
     if named.get("name") == COMPUTE_NODE or named.get("uuid") == COMPUTE_NODE:
         return COMPUTE_NODE
     return named["uuid"].lower() if "uuid" in named else None
+
+
+def _traits(path: Path, place: str, provider: Mapping[str, Any]) -> frozenset[str]:
+    found = provider.get("traits", {}).get("additional", ())
+    for index, name in enumerate(found):
+        where = f"{place}.traits.additional[{index}]"
+        if name == os_traits.COMPUTE_STATUS_DISABLED:
+            raise _mistake(path, where, f"{name} follows the service: disable that instead")
+        if re.match(_CUSTOM, name) is None and name not in _standard_traits():
+            raise _mistake(path, where, f"no trait {name} exists; your own begin with CUSTOM_")
+    return frozenset(found)
+
+
+@functools.cache
+def _standard_traits() -> frozenset[str]:
+    return frozenset(os_traits.get_traits())
 
 
 def _inventories(path: Path, place: str, provider: Mapping[str, Any]) -> Inventories:

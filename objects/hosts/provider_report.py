@@ -12,15 +12,15 @@ class ChildReport(TypedDict):
     parent_uuid: str
     inventories: dict[str, dict[str, float]]
     traits: list[str]
-    managed_custom_traits: list[str]
+    managed_traits: list[str]
 
 
 class ProviderReport(TypedDict):
     """State of a provider; ``inventories`` as in ``ComputeNode``.
 
-    ``traits`` is the full set of standard traits; CUSTOM_ traits set by others are kept unless
-    named in ``managed_custom_traits``. ``children`` are its descendants, parents before their
-    children; ``former_children`` are UUIDs of some reported before: those that are no longer
+    ``traits`` are those that the owner sets. Others stay, unless the owner names them in
+    ``managed_traits``, because it set them before. ``children`` are its descendants, parents before
+    their children; ``former_children`` are UUIDs of some reported before: those that are no longer
     children are deleted. With ``reshape``, allocations of what is to be removed move in the same
     transaction if the reported tree has room for them elsewhere.
     """
@@ -29,7 +29,7 @@ class ProviderReport(TypedDict):
     name: str
     inventories: dict[str, dict[str, float]]
     traits: list[str]
-    managed_custom_traits: NotRequired[list[str]]
+    managed_traits: NotRequired[list[str]]
     children: NotRequired[list[ChildReport]]
     former_children: NotRequired[list[str]]
     reshape: NotRequired[bool]

@@ -10,7 +10,7 @@ from placement.providers.inventory import Inventory, parse_inventory
 
 NAME_LENGTH_MAX = 200
 _REQUIRED = frozenset({"uuid", "name", "inventories", "traits"})
-_OPTIONAL = frozenset({"managed_custom_traits"})
+_OPTIONAL = frozenset({"managed_traits"})
 
 
 @dataclass(frozen=True)
@@ -81,11 +81,10 @@ def _inventories(
 
 
 def _traits(report: Mapping[str, Any], present: Iterable[str]) -> frozenset[str]:
-    """Return the reported traits, and the custom traits that others set."""
+    """Return the reported traits, and those that others set."""
     reported = _trait_names(report, "traits")
-    managed = _trait_names(report, "managed_custom_traits")
-    others = {name for name in present if names.is_custom(name)} - managed
-    return frozenset(reported | others)
+    managed = _trait_names(report, "managed_traits")
+    return frozenset(reported | (set(present) - managed))
 
 
 def _trait_names(report: Mapping[str, Any], field_name: str) -> set[str]:

@@ -8,7 +8,7 @@ import dataclasses
 import hashlib
 import json
 import logging
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -27,6 +27,7 @@ from placement.interface import PlacementAPI
 LOG = logging.getLogger(__name__)
 
 BATCH_SIZE = 200
+_DISABLED = os_traits.COMPUTE_STATUS_DISABLED
 _OUTCOME_UNKNOWN = (exception.Unavailable, exception.RpcFailed)
 
 
@@ -65,9 +66,9 @@ def digest_of(row: models.ComputeNode, *, disabled: bool) -> str:
 def sent_traits(
     node_uuid: str, traits: Sequence[str], children: Sequence[Any] | None
 ) -> dict[str, list[str]]:
-    """Return what placement stores of ours after this update: provider -> custom traits."""
-    of_children = {child.uuid: _custom(child.traits) for child in children_of(children)}
-    return {node_uuid: _custom(traits), **of_children}
+    """Return what placement stores of ours after this update: provider -> traits."""
+    of_children = {child.uuid: sorted(child.traits) for child in children_of(children)}
+    return {node_uuid: sorted(traits), **of_children}
 
 
 def merge_sent_traits(
@@ -271,13 +272,13 @@ class Providers:
 
 def _provider(row: models.ComputeNode, *, disabled: bool) -> ProviderReport:
     sent = row.sent_traits
-    status = {os_traits.COMPUTE_STATUS_DISABLED} if disabled else set()
+    status = {_DISABLED} if disabled else set()
     report: ProviderReport = {
         "uuid": row.uuid,
         "name": row.node,
         "inventories": row.inventories,
         "traits": sorted({*row.traits, *status}),
-        "managed_custom_traits": _managed(row.uuid, row.traits, sent),
+        "managed_traits": _managed(row.uuid, {*row.traits, _DISABLED}, sent),
     }
     children = children_of(row.child_providers)
     former = sorted(sent.keys() - {row.uuid, *(child.uuid for child in children)})
@@ -289,7 +290,7 @@ def _provider(row: models.ComputeNode, *, disabled: bool) -> ProviderReport:
                 "parent_uuid": child.parent_uuid,
                 "inventories": child.inventories,
                 "traits": child.traits,
-                "managed_custom_traits": _managed(child.uuid, child.traits, sent),
+                "managed_traits": _managed(child.uuid, child.traits, sent),
             }
             for child in children
         ]
@@ -297,10 +298,6 @@ def _provider(row: models.ComputeNode, *, disabled: bool) -> ProviderReport:
     return report
 
 
-def _managed(uuid: str, traits: Sequence[str], sent: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return the custom traits managed by us: current ones and possible leftovers."""
-    return sorted({*_custom(traits), *sent.get(uuid, ())})
-
-
-def _custom(traits: Sequence[str]) -> list[str]:
-    return sorted(trait for trait in traits if trait.startswith(os_traits.CUSTOM_NAMESPACE))
+def _managed(uuid: str, traits: Iterable[str], sent: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return the traits managed by us: current ones and possible leftovers."""
+    return sorted({*traits, *sent.get(uuid, ())})

@@ -103,8 +103,8 @@ class ComputeNode(Base):
 
     ``provider_digest`` identifies what placement should have of it, ``confirmed_digest`` what
     placement last confirmed, at ``confirmed_at``, with these ``allocation_ratios``.
-    ``sent_traits`` maps the node and each of its child providers to the custom traits that this
-    cell may have set there.
+    ``sent_traits`` maps the node and each of its child providers to the traits that this cell may
+    have set there.
     """
 
     __tablename__ = "compute_nodes"

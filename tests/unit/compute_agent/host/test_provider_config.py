@@ -140,7 +140,14 @@ def test_a_configured_directory_has_to_be_there(tmp_path: Path) -> None:
             a_file(an_entry("CUSTOM_A", uuid=NODE_UUID, name="x")),
             "$.providers[0].identification", "",
         ),
-        (a_file(an_entry("HW_CPU_X86_AVX", name="x")), "$.providers[0].traits.additional[0]", ""),
+        (
+            a_file(an_entry("HW_CPU_FLY", name="x")),
+            "$.providers[0].traits.additional[0]", "no trait",
+        ),
+        (
+            a_file(an_entry("COMPUTE_STATUS_DISABLED", name="x")),
+            "$.providers[0].traits.additional[0]", "disable that",
+        ),
         (a_file(an_entry("CUSTOM_A", "CUSTOM_A", name="x")), "$.providers[0].traits", "unique"),
         (
             a_file(an_entry(name="x", inventories={"VCPU": {"total": 1}})),
@@ -175,8 +182,8 @@ def test_a_configured_directory_has_to_be_there(tmp_path: Path) -> None:
     ],
     ids=[
         "no-yaml", "key-twice", "empty", "no-meta", "version", "extra", "nobody", "no-name",
-        "no-uuid", "both-names", "standard-trait", "trait-twice", "standard-class", "no-total",
-        "large-total", "reserved", "min-unit", "ratio", "large-file",
+        "no-uuid", "both-names", "unknown-trait", "disabled", "trait-twice", "standard-class",
+        "no-total", "large-total", "reserved", "min-unit", "ratio", "large-file",
     ],
 )  # fmt: skip
 def test_a_bad_file_is_refused_with_its_place(

@@ -36,26 +36,25 @@ def test_the_same_report_again_is_no_change() -> None:
     assert facts_after(report(), a_fact()) == a_fact()
 
 
-def test_standard_traits_are_those_of_the_report() -> None:
-    """What it does not name is gone."""
-    present = a_fact(traits=frozenset({"HW_CPU_X86_AVX", "HW_CPU_X86_SSE"}))
-    after = facts_after(report(traits=["HW_CPU_X86_AVX2"]), present)
+def test_traits_that_were_the_reporters_own_go() -> None:
+    """Those that it manages and does not report any more."""
+    present = a_fact(traits=frozenset({"HW_CPU_X86_AVX", "CUSTOM_MINE"}))
+    managed = ["HW_CPU_X86_AVX", "HW_CPU_X86_AVX2", "CUSTOM_MINE"]
+    after = facts_after(report(traits=["HW_CPU_X86_AVX2"], managed_traits=managed), present)
     assert after.traits == {"HW_CPU_X86_AVX2"}
 
 
-def test_custom_traits_of_other_clients_survive() -> None:
-    """Only those that the reporter manages are its own to remove."""
-    present = a_fact(traits=frozenset({"CUSTOM_MINE", "CUSTOM_YOURS"}))
-    after = facts_after(report(managed_custom_traits=["CUSTOM_MINE"]), present)
-    assert after.traits == {"CUSTOM_YOURS"}
+def test_traits_of_other_clients_survive() -> None:
+    """Standard ones, too: only those that the reporter manages are its own to remove."""
+    present = a_fact(traits=frozenset({"CUSTOM_MINE", "CUSTOM_YOURS", "HW_NIC_SRIOV"}))
+    after = facts_after(report(managed_traits=["CUSTOM_MINE"]), present)
+    assert after.traits == {"CUSTOM_YOURS", "HW_NIC_SRIOV"}
 
 
-def test_a_managed_custom_trait_that_is_reported_stays() -> None:
+def test_a_managed_trait_that_is_reported_stays() -> None:
     """To manage a trait is not to remove it."""
     present = a_fact(traits=frozenset({"CUSTOM_MINE"}))
-    after = facts_after(
-        report(traits=["CUSTOM_MINE"], managed_custom_traits=["CUSTOM_MINE"]), present
-    )
+    after = facts_after(report(traits=["CUSTOM_MINE"], managed_traits=["CUSTOM_MINE"]), present)
     assert after.traits == {"CUSTOM_MINE"}
 
 
@@ -93,7 +92,7 @@ def test_a_class_not_in_use_may_go() -> None:
         ({"traits": ["FAST"]}, "traits: no trait FAST exists"),
         ({"traits": "FAST"}, "traits must be a list"),
         ({"traits": [None]}, "traits: no trait None exists"),
-        ({"managed_custom_traits": [7]}, "managed_custom_traits: no trait 7 exists"),
+        ({"managed_traits": [7]}, "managed_traits: no trait 7 exists"),
         ({"colour": "red"}, "unknown field colour"),
     ],
 )

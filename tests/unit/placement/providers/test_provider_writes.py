@@ -51,7 +51,8 @@ def test_a_changed_report_changes_everything_that_is_different(engine: Placement
     set_one(engine, report)
     inventories = {"VCPU": {"total": 4}, "DISK_GB": {"total": 10}}
     changed = {
-        **report, "name": "new", "inventories": inventories, "traits": ["HW_CPU_X86_AVX2"]
+        **report, "name": "new", "inventories": inventories, "traits": ["HW_CPU_X86_AVX2"],
+        "managed_traits": ["HW_CPU_X86_AVX", "HW_CPU_X86_AVX2"],
     }  # fmt: skip
     assert set_one(engine, changed).generation == 2
     query = a_query(

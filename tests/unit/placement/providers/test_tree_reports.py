@@ -150,7 +150,7 @@ def test_foreign_custom_traits_of_children_stay(engine: PlacementEngine) -> None
     """Those of its owner go when it does not report them any more."""
     family = a_family()
     cell, gpu = family["children"]
-    mine = {**gpu, "traits": ["CUSTOM_MINE"], "managed_custom_traits": ["CUSTOM_MINE"]}
+    mine = {**gpu, "traits": ["CUSTOM_MINE"], "managed_traits": ["CUSTOM_MINE"]}
     report(engine, {**family, "children": [cell, mine]})
     engine.providers.set_trait(gpu["uuid"], "CUSTOM_FOREIGN", present=True)
     report(engine, {**family, "children": [cell, {**mine, "traits": []}]})

@@ -58,12 +58,12 @@ def test_a_changed_attribute_is_a_change_for_schedulers_not_for_placement(cell: 
 
 
 def test_changed_traits_are_told_to_placement(cell: Cell) -> None:
-    """CUSTOM_ ones are named as the agent's own, so that they can go again."""
+    """They are named as the agent's own, with the service's, so that they can go again."""
     cell.add_agent("a")
     report(cell, "a", a_node("a", traits=["COMPUTE_NODE", "CUSTOM_GOLD"]))
     provider = cell.placement.providers[node_uuid("a")]
     assert provider["traits"] == ["COMPUTE_NODE", "CUSTOM_GOLD"]
-    assert provider["managed_custom_traits"] == ["CUSTOM_GOLD"]
+    assert provider["managed_traits"] == ["COMPUTE_NODE", "COMPUTE_STATUS_DISABLED", "CUSTOM_GOLD"]
 
 
 def test_placement_is_told_again_after_a_while(cell: Cell) -> None:
