@@ -230,8 +230,11 @@ class _Connection(oslo_internals.Connection):  # type: ignore[misc]
             return False  # the next read notices
         if not self.channel.is_open or self.channel.connection is None:
             return True
-        # not by polling, which eventlet takes away
-        (state,) = self.channel.connection.sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)
+        try:  # not by polling, which eventlet takes away
+            own = self.channel.connection.sock
+            (state,) = own.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)
+        except OSError:  # closed meanwhile, by the heartbeat's thread
+            return True
         return state != _ESTABLISHED
 
     def consume(self, timeout: float | None = None) -> None:
