@@ -8,7 +8,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from armillary import exception
+
 LOG = logging.getLogger(__name__)
+
+REPEAT_SECONDS = 60.0
+"""How often the same error of a task is logged while it lasts."""
 
 
 class Clock(Protocol):
@@ -68,6 +73,8 @@ class PeriodicRunner:
         self._rng = rng or random.Random()  # noqa: S311 - spreads load, guards nothing
         self._stop = threading.Event()
         self._threads: list[threading.Thread] = []
+        self._failures: dict[str, tuple[str, float]] = {}
+        """Task -> the error that was logged, and when."""
 
     def start(self) -> None:
         """Begin; call it once."""
@@ -102,7 +109,28 @@ class PeriodicRunner:
         return delay + self._rng.uniform(0.0, task.jitter_seconds)
 
     def _call(self, task: PeriodicTask) -> None:
+        """Call a task. Log its error, and again each minute while that lasts.
+
+        That a database is away is logged for all who use it.
+        """
         try:
             task.fn()
-        except Exception:
-            LOG.exception("Periodic task %s failed; it runs again at its next interval", task.name)
+        except exception.DatabaseUnavailable as error:
+            LOG.debug("Periodic task %s: %s", task.name, error)
+        except exception.Unavailable as error:
+            if self._is_news(task, error):
+                LOG.warning("Periodic task %s failed; it is repeated: %s", task.name, error)
+        except Exception as error:
+            if self._is_news(task, error):
+                LOG.exception("Periodic task %s failed; it is repeated", task.name)
+        else:
+            self._failures.pop(task.name, None)
+
+    def _is_news(self, task: PeriodicTask, error: Exception) -> bool:
+        """Return whether to log a task's error: another one than before, or a minute later."""
+        now, what = self._clock.monotonic(), repr(error)
+        before, logged_at = self._failures.get(task.name, ("", 0.0))
+        if what == before and now - logged_at < REPEAT_SECONDS:
+            return False
+        self._failures[task.name] = what, now
+        return True

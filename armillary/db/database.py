@@ -87,6 +87,8 @@ class Database:
         self._engine_guard = threading.Lock()
         self._file_lock: sqlite.WriterLock | None = None
         self._listener: Any = None
+        self._outage = OutageLog(LOG, f"The {self}")
+        self._is_away = False
 
     @classmethod
     def from_conf(cls, section: Any, name: str) -> Database:
@@ -223,15 +225,11 @@ class Database:
         Retries with a backoff from 1 to 30 s; logs the outage once, then once a minute, then the
         recovery.
         """
-        outage = OutageLog(LOG, f"The {self}")
         for attempt in itertools.count():
             if stop_event.is_set():
                 return False
-            error = self._error_of_ping()
-            if error is None:
-                outage.succeeded()
+            if self._error_of_ping() is None:
                 return True
-            outage.failed(error)
             stop_event.wait(OUTAGE_BACKOFF.seconds(attempt))
         raise AssertionError("unreachable: the loop has no end")
 
@@ -293,6 +291,7 @@ class Database:
             session.begin(),
         ):
             yield session
+        self._answered()
         if self._listener is not None:
             for tell in noted:
                 tell(self._listener)
@@ -308,10 +307,20 @@ class Database:
     def _translated(self) -> Iterator[None]:
         try:
             yield
+            self._answered()
         except _ERRORS as error:
             if errors.is_unreachable(error) or errors.is_exhausted_pool(error):
                 raise self._unavailable(error) from error
             raise
 
     def _unavailable(self, error: BaseException) -> exception.DatabaseUnavailable:
-        return exception.DatabaseUnavailable(name=self.name, reason=errors.reason_of(error))
+        reason = errors.reason_of(error)
+        self._is_away = True
+        self._outage.failed(reason)
+        return exception.DatabaseUnavailable(name=self.name, reason=reason)
+
+    def _answered(self) -> None:
+        """Log the end of an outage."""
+        if self._is_away:
+            self._is_away = False
+            self._outage.succeeded()

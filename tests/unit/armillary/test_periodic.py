@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from armillary import exception
 from armillary.periodic import PeriodicRunner, PeriodicTask
 
 WAIT_SECONDS_MAX = 20
@@ -95,13 +96,48 @@ def test_missed_calls_are_not_made_up_for() -> None:
     assert clock.waits == [10, 0, 10]
 
 
-def test_an_error_is_logged_each_time_and_the_task_goes_on(
+def test_an_error_is_logged_once_a_minute_and_the_task_goes_on(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Three failing calls are three tracebacks."""
-    run(task(lambda: 1 / 0), FakeClock(3))
+    """It fails every ten seconds."""
+    calls: list[None] = []
+
+    def fail() -> None:
+        calls.append(None)
+        raise ZeroDivisionError
+
+    run(task(fail), FakeClock(13))
+    assert len(calls) == 13
     assert [record.exc_info is not None for record in caplog.records] == [True] * 3
     assert {record.levelno for record in caplog.records} == {logging.ERROR}
+
+
+def test_another_error_is_logged_at_once(caplog: pytest.LogCaptureFixture) -> None:
+    """It is news, also while the former one is repeated."""
+    errors = iter([ValueError("a"), ValueError("a"), ValueError("b"), ValueError("b")])
+    run(task(lambda: _raise(next(errors))), FakeClock(4))
+    assert [str(record.exc_info[1]) for record in caplog.records if record.exc_info] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("error", "lines"),
+    [
+        (exception.DatabaseUnavailable(name="api", reason="refused"), 0),
+        (exception.RpcUnavailable(method="m", topic="t", reason="away"), 1),
+    ],
+    ids=["a database logs its outage itself", "another service"],
+)
+def test_what_is_away_is_no_traceback(
+    caplog: pytest.LogCaptureFixture, error: Exception, lines: int
+) -> None:
+    """A service that is away is not a fault of the task."""
+    caplog.set_level(logging.INFO)
+    run(task(lambda: _raise(error)), FakeClock(3))
+    assert [record.exc_info for record in caplog.records] == [None] * lines
+
+
+def _raise(error: Exception) -> None:
+    raise error
 
 
 @pytest.mark.parametrize("interval_seconds", [-1.0, 0.0])

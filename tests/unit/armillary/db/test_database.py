@@ -350,3 +350,21 @@ def _closed_port() -> int:
         listener.bind(("127.0.0.1", 0))
         port: int = listener.getsockname()[1]
         return port
+
+
+def test_an_outage_is_logged_once_and_its_end(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """However many readers and writers meet it."""
+    folder = tmp_path / "later"
+    database = Database(f"sqlite:///{folder}/test.sqlite", name="cell")
+    assert database.engine
+    folder.rmdir()
+    caplog.set_level(logging.INFO)
+    for _ in range(3):
+        with pytest.raises(exception.DatabaseUnavailable):
+            database.ping()
+    folder.mkdir()
+    database.ping()
+    database.ping()
+    assert [record.levelname for record in caplog.records] == ["WARNING", "INFO"]
