@@ -208,6 +208,7 @@ def make_api(
             conf,
             bind_host=conf.api.bind_host,
             refusal=errors.refusal,
+            service="compute",
         ),
         host=conf.api.bind_host,
         port=conf.api.bind_port,

@@ -48,7 +48,7 @@ class Audit:
         is_login = req.method == "POST" and template in self._logins
         body = None if call is None or is_login else call.body
         return Event(
-            action=AUTHENTICATE if is_login else _action(req.method, known.get("action")),
+            action=AUTHENTICATE if is_login else action_of(req.method, known.get("action")),
             outcome=_outcome(status),
             initiator=_initiator(req),
             target_kind="/".join([self._service, *_nouns(template)]),
@@ -63,7 +63,7 @@ class Audit:
         )
 
 
-def _action(method: str, of_body: str | None) -> str:
+def action_of(method: str, of_body: str | None = None) -> str:
     """Return the CADF action: a verb, and the action that the body names, if any."""
     if of_body is not None:
         return f"update/{of_body}"

@@ -4,6 +4,7 @@ import contextlib
 import dataclasses
 import ipaddress
 import logging
+import re
 import resource
 import socket
 import threading
@@ -31,6 +32,7 @@ STOP_DELAY_SECONDS = 0.1  # how often cheroot checks whether to stop
 # cheroot's own answers, in the wording that clients of these APIs expect.
 _WORDS = {"Malformed Content-Length Header.": "content-length header must be an integer"}
 _MALFORMED_LENGTH = next(iter(_WORDS))
+_HEADER_NAME = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 Refusal = Callable[[int, str], tuple[dict[str, str], bytes]]
 """Takes status and reason; returns headers and body of an answer made without the application."""
@@ -44,10 +46,38 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
+class _HeadLines:
+    """Lines of a head; raise ValueError for one that a proxy may read in another way."""
+
+    def __init__(self, head: Any) -> None:
+        self._head = head
+
+    def readline(self) -> bytes:
+        line: bytes = self._head.readline()
+        name, colon, _ = line.partition(b":")
+        if line[:1] in (b" ", b"\t"):
+            raise ValueError("A header may not be folded into several lines.")
+        if colon and not _HEADER_NAME.fullmatch(name):
+            raise ValueError("A header has a malformed name.")
+        return line
+
+
+class _HeaderReader(cheroot_server.HeaderReader):
+    """Drop headers with an underscore: applications cannot tell them from those with a hyphen."""
+
+    def __call__(self, rfile: Any, hdict: Any = None) -> Any:
+        return super().__call__(_HeadLines(rfile), hdict)
+
+    def _allow_header(self, key_name: bytes) -> bool:
+        return b"_" not in key_name
+
+
 class _Headers(dict[bytes, bytes]):
-    """Accept a single Content-Length of digits: with two, a proxy may read a different one."""
+    """Accept one Host, and one Content-Length of digits: of two a proxy may read the other one."""
 
     def __setitem__(self, name: bytes, value: bytes) -> None:
+        if name == b"Host" and name in self:
+            raise ValueError("A request may have one Host header.")
         if name == b"Content-Length" and (self.get(name, value) != value or not value.isdigit()):
             raise ValueError(_MALFORMED_LENGTH)
         super().__setitem__(name, value)
@@ -58,6 +88,8 @@ class _Request(cheroot_server.HTTPRequest):
 
     Requests rejected before they reach the application are answered by ``refusal``.
     """
+
+    header_reader = _HeaderReader()
 
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)

@@ -14,6 +14,8 @@ from wsgiref.types import StartResponse, WSGIEnvironment
 
 from oslo_config import cfg
 
+from armillary.audit import REFUSED, AuditTrail, Event, Initiator
+from armillary.http.audit import USER, action_of
 from armillary.http.server import Refusal, is_loopback
 
 LOG = logging.getLogger(__name__)
@@ -33,14 +35,16 @@ def guarded(
     *,
     bind_host: str,
     refusal: Refusal,
+    service: str,
     reads_from_anywhere: bool = False,
 ) -> WsgiApp:
     """Return ``app`` behind the check if browsers could abuse it, else ``app`` itself.
 
     This is the case on the loopback interface, and wherever ``[api] auth_strategy`` requires no
-    authentication. ``refusal`` returns headers and body of an error in the API's format. With
-    ``reads_from_anywhere`` requests that change nothing may have any ``Origin``, as clients of the
-    Placement API expect: browsers keep the answers from pages that CORS does not allow.
+    authentication. ``refusal`` returns headers and body of an error in the API's format, and
+    ``service`` is the CADF name of the API in the audit trail. With ``reads_from_anywhere``
+    requests that change nothing may have any ``Origin``, as clients of the Placement API expect:
+    browsers keep the answers from pages that CORS does not allow.
     """
     if conf.api.auth_strategy not in UNAUTHENTICATED and not is_loopback(bind_host):
         return app
@@ -49,7 +53,14 @@ def guarded(
         allowed.append(urlsplit(conf.api.compute_link_prefix).hostname or "")
     cors = getattr(conf, "cors", None)  # there if the API answers cross-origin requests at all
     origins = [] if cors is None else cors.allowed_origin or []
-    return TrustedHosts(app, refusal, allowed, origins, SAFE_METHODS if reads_from_anywhere else ())
+    return TrustedHosts(
+        app,
+        refusal,
+        allowed,
+        origins,
+        SAFE_METHODS if reads_from_anywhere else (),
+        trail=AuditTrail.from_conf(conf, service),
+    )
 
 
 class TrustedHosts:
@@ -69,7 +80,10 @@ class TrustedHosts:
         allowed: Iterable[str] = (),
         origins: Iterable[str] = (),
         unchecked_methods: Sequence[str] = (),
+        *,
+        trail: AuditTrail | None = None,
     ) -> None:
+        self._trail = trail
         self._app = app
         self._refusal = refusal
         self._allowed = {_normalized(host) for host in allowed}
@@ -102,6 +116,8 @@ class TrustedHosts:
             header,
             value,
         )
+        if self._trail is not None and self._trail.is_on:
+            self._trail.record(_event(header, environ))
         headers, body = self._refusal(
             403,
             f"The {header} header names a host that is not trusted here. Use localhost or the "
@@ -109,6 +125,19 @@ class TrustedHosts:
         )
         start_response("403 Forbidden", [*headers.items(), ("Content-Length", str(len(body)))])
         return [body]
+
+
+def _event(header: str, environ: WSGIEnvironment) -> Event:
+    """Return what the audit trail keeps: only the address is known yet."""
+    return Event(
+        action=action_of(environ["REQUEST_METHOD"]),
+        outcome=REFUSED,
+        initiator=Initiator(kind=USER, address=environ.get("REMOTE_ADDR")),
+        target_kind="unknown",
+        reason=f"Foreign{header}",
+        status=403,
+        path=environ.get("PATH_INFO"),
+    )
 
 
 def _host_of(url: str) -> str | None:

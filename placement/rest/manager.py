@@ -79,6 +79,7 @@ def make_server(conf: cfg.ConfigOpts, engine: PlacementEngine, *, reuse_port: bo
             conf,
             bind_host=options.rest_bind_host,
             refusal=errors.refusal,
+            service="placement",
             reads_from_anywhere=True,
         ),
         host=options.rest_bind_host,
@@ -115,6 +116,7 @@ def make_standalone_app(conf: cfg.ConfigOpts, database: Database) -> WsgiApp:
         conf,
         bind_host=conf.placement.rest_bind_host,
         refusal=errors.refusal,
+        service="placement",
         reads_from_anywhere=True,
     )
 

@@ -239,6 +239,39 @@ def test_a_length_that_is_none_is_a_bad_request(
     assert raw(server, b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
 
 
+@pytest.mark.parametrize(
+    "lines",
+    [
+        b"Host: a\r\nHost: b",
+        b"Host: a\r\nX-Auth-Token: guest\r\n admin",
+        b"Host: a\r\nContent-Length : 0",
+        b"Host: a\r\nX(Auth: admin",
+        b"Host: a\r\n: admin",
+    ],
+    ids=["two-hosts", "folded", "space", "sign", "nameless"],
+)
+def test_a_head_that_a_proxy_may_read_in_another_way_is_refused(
+    serve: Callable[..., HttpServer], lines: bytes
+) -> None:
+    """What the proxy checked or set would not be what the application gets."""
+    answer = raw(serve(echo), b"GET / HTTP/1.1\r\n" + lines + b"\r\nConnection: close\r\n\r\n")
+    assert answer.startswith(b"HTTP/1.1 400 ")
+
+
+def test_a_header_with_an_underscore_is_none_with_a_hyphen(
+    serve: Callable[..., HttpServer],
+) -> None:
+    """A proxy that removes X-Roles lets X_Roles through; WSGI has one name for both."""
+
+    def say_roles(environ: dict[str, Any], start_response: Callable[..., Any]) -> list[bytes]:
+        body = environ.get("HTTP_X_ROLES", "none").encode()
+        start_response("200 OK", [("Content-Length", str(len(body)))])
+        return [body]
+
+    head = b"GET / HTTP/1.1\r\nHost: a\r\nX_Roles: admin\r\nConnection: close\r\n\r\n"
+    assert raw(serve(say_roles), head).endswith(b"\r\n\r\nnone")
+
+
 def test_what_is_no_request_is_answered_as_the_owner_wishes(
     serve: Callable[..., HttpServer],
 ) -> None:

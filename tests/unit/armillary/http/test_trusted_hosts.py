@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import falcon
@@ -13,6 +14,7 @@ from api import errors
 from armillary.conf import api as api_options
 from armillary.conf import register
 from armillary.http.trusted_hosts import TrustedHosts, guarded
+from tests.fixtures import audit_log
 
 
 class Fine:
@@ -103,7 +105,7 @@ def test_hosts_that_the_operator_allows_are_served(conf: cfg.ConfigOpts) -> None
     """Names of a proxy are allowed by configuration, in Host and in Origin."""
     conf.set_override("allowed_hosts", ["cloud.example"], group="api")
     conf.set_override("compute_link_prefix", "https://links.example:8443/", group="api")
-    app = guarded(an_app(), conf, bind_host="127.0.0.1", refusal=errors.refusal)
+    app = guarded(an_app(), conf, bind_host="127.0.0.1", refusal=errors.refusal, service="compute")
     statuses = [
         status_of(app, "cloud.example:8774", "https://cloud.example"),
         status_of(app, "links.example"),
@@ -126,7 +128,7 @@ def test_apis_on_loopback_or_without_authentication_are_guarded(
 ) -> None:
     """A deployment that authenticates and listens on the network is reached by any name."""
     conf.set_override("auth_strategy", auth_strategy, group="api")
-    app = guarded(an_app(), conf, bind_host=bind_host, refusal=errors.refusal)
+    app = guarded(an_app(), conf, bind_host=bind_host, refusal=errors.refusal, service="compute")
     assert status_of(app, "evil.example") == status
 
 
@@ -137,11 +139,29 @@ def test_a_refusal_says_what_to_do() -> None:
     assert "[api] allowed_hosts" in answer.json["forbidden"]["message"]
 
 
+def test_a_refusal_is_in_the_audit_trail(conf: cfg.ConfigOpts, tmp_path: Path) -> None:
+    """A page that tries leaves a record, with all that is known of it."""
+    log = audit_log.switch_on(conf, tmp_path)
+    app = guarded(an_app(), conf, bind_host="127.0.0.1", refusal=errors.refusal, service="compute")
+    client = testing.TestClient(app)
+    headers = {"Host": "localhost", "Origin": "https://evil.example"}
+    assert (
+        client.simulate_post("/servers", headers=headers, remote_addr="192.0.2.7").status_code
+        == 403
+    )
+    (event,) = audit_log.events_of(log)
+    assert (event["action"], event["outcome"]) == ("create", "failure/refused")
+    assert event["reason"] == {"reasonType": "ForeignOrigin", "reasonCode": "403"}
+    assert event["initiator"]["host"]["address"] == "192.0.2.7"
+    assert status_of(app, "localhost") == 200
+    assert audit_log.events_of(log) == []
+
+
 def test_origins_that_cors_allows_are_served(conf: cfg.ConfigOpts) -> None:
     """A page that the operator lets in by [cors] gets in, another one does not."""
     conf.register_opt(cfg.ListOpt("allowed_origin"), group="cors")
     conf.set_override("allowed_origin", ["https://pages.example"], group="cors")
-    app = guarded(an_app(), conf, bind_host="127.0.0.1", refusal=errors.refusal)
+    app = guarded(an_app(), conf, bind_host="127.0.0.1", refusal=errors.refusal, service="compute")
     statuses = [
         status_of(app, "localhost", origin)
         for origin in ("https://pages.example", "https://pages.example.evil.example")
@@ -152,7 +172,12 @@ def test_origins_that_cors_allows_are_served(conf: cfg.ConfigOpts) -> None:
 def test_reading_may_be_allowed_to_all_origins(conf: cfg.ConfigOpts) -> None:
     """What changes something is refused still, and so is a foreign host."""
     app = guarded(
-        an_app(), conf, bind_host="127.0.0.1", refusal=errors.refusal, reads_from_anywhere=True
+        an_app(),
+        conf,
+        bind_host="127.0.0.1",
+        refusal=errors.refusal,
+        service="placement",
+        reads_from_anywhere=True,
     )
     evil = "https://evil.example"
     statuses = [
