@@ -85,10 +85,18 @@ class IdempotencyRecords:
 
     def begin(self, key: str, *, fingerprint: str = "", request_id: str = "") -> IdempotencyRecord:
         new = IdempotencyRecord(True, fingerprint, request_id)
+        row = {
+            "request_key": key,
+            "fingerprint": fingerprint,
+            "request_id": request_id,
+            "begun_at": self._now(),
+        }
+        insert = sa.insert(self._model.__table__).values(row)
         try:
+            self._database.run_in_writer(lambda session: session.execute(insert))
+        except DBDuplicateEntry:  # a repeat; nearly every request is none
             return self._database.run_in_writer(lambda session: self._begin(session, key, new))
-        except DBDuplicateEntry:  # the same request arrived twice at once
-            return self._database.run_in_writer(lambda session: self._begin(session, key, new))
+        return new
 
     def _begin(self, session: Session, key: str, new: IdempotencyRecord) -> IdempotencyRecord:
         row, now = session.get(self._model, key, with_for_update=True), self._now()
@@ -114,7 +122,8 @@ class IdempotencyRecords:
         self._change(key, begun_at=self._now() - HANDLED_SECONDS_MAX)
 
     def _change(self, key: str, **values: object) -> None:
-        statement = sa.update(self._model).where(self._model.request_key == key).values(**values)
+        table = self._model.__table__
+        statement = sa.update(table).where(table.c.request_key == key).values(**values)
         self._database.run_in_writer(lambda session: session.execute(statement))
 
 

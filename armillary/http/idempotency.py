@@ -2,7 +2,8 @@
 
 The header is that of the IETF draft "The Idempotency-Key HTTP Header Field". For a day the same
 key, project, user and request get the same answer; the key with another request is answered 422.
-Answers are stored encrypted, with a key made from the client's: they may contain passwords.
+Answers are stored encrypted, with a key made from the client's, which is not stored: they may
+contain passwords. A key that could be guessed protects none, so its answers are stored without.
 """
 
 from __future__ import annotations
@@ -29,6 +30,9 @@ KEY_CHARACTERS_MAX = 255
 ANSWER_BYTES_MAX = 1_048_576
 """A longer answer is not stored; a repeat of its request is carried out again."""
 RETRY_AFTER_SECONDS = 1
+SECRET_KEY_CHARACTERS_MIN = 20
+"""A shorter key could be guessed from its stored digest; a UUID has 32 characters or more."""
+_HIDDEN_FIELD = "adminPass"
 
 _STORED_HEADERS = ("content-type", "location")
 
@@ -71,7 +75,8 @@ class Idempotency:
             return
         # A request that was abandoned goes on under its first ID, by which the services know it.
         req.context.request_id = caller.request_id = record.request_id
-        req.context.answer_once = _AnswerOnce(records, record_key, cipher)
+        is_secret = len(key) >= SECRET_KEY_CHARACTERS_MIN
+        req.context.answer_once = _AnswerOnce(records, record_key, cipher, is_secret=is_secret)
 
     def process_response(
         self, req: falcon.Request, resp: falcon.Response, resource: object, req_succeeded: bool
@@ -89,7 +94,10 @@ class Idempotency:
 class _AnswerOnce:
     """The record of a request that is being handled."""
 
-    def __init__(self, records: Records, record_key: str, cipher: Fernet) -> None:
+    def __init__(
+        self, records: Records, record_key: str, cipher: Fernet, *, is_secret: bool
+    ) -> None:
+        self._is_secret = is_secret
         self._records = records
         self._record_key = record_key
         self._cipher = cipher
@@ -107,6 +115,8 @@ class _AnswerOnce:
 
     def _sealed(self, resp: falcon.Response, body: bytes) -> str:
         headers = {name: resp.get_header(name) for name in _STORED_HEADERS}
+        if not self._is_secret and _HIDDEN_FIELD.encode() in body:
+            body = json.dumps(_without_passwords(json.loads(body))).encode()
         answer = {"status": resp.status_code, "headers": headers, "body": body.decode()}
         return self._cipher.encrypt(json.dumps(answer).encode()).decode()
 
@@ -122,6 +132,16 @@ def _checked(sent: str) -> str:
             "characters; a UUID is best."
         )
     return key
+
+
+def _without_passwords(value: Any) -> Any:
+    """Return a JSON document with empty passwords."""
+    if isinstance(value, dict):
+        return {
+            name: "" if name == _HIDDEN_FIELD else _without_passwords(item)
+            for name, item in value.items()
+        }
+    return [_without_passwords(item) for item in value] if isinstance(value, list) else value
 
 
 def _cipher(*secret: str | None) -> Fernet:

@@ -8,6 +8,7 @@ import pytest
 from falcon import testing
 
 from armillary import exception
+from tests import builders
 from tests.fixtures.http_api import NEWEST, Api
 from tests.fixtures.super_conductor import SuperConductor
 
@@ -113,6 +114,23 @@ def test_stored_answers_are_secret(api: Api, conductor: SuperConductor) -> None:
     post(api)
     (stored,) = conductor.idempotency.answers.values()
     assert "web" not in str(stored)
+
+
+@pytest.mark.parametrize("key", ["8e03978e-40d5-43dd-bc93-6894a57f9324", "guess-me"])
+def test_a_password_is_kept_for_a_key_that_cannot_be_guessed(
+    api: Api, conductor: SuperConductor, key: str
+) -> None:
+    """Who reads the database could try all short keys; the server is the same either way."""
+    conductor.flavors = [builders.a_flavor("small")]
+    body = {"server": {"name": "web", "flavorRef": "small", "networks": "none"}}
+    headers = {**NEWEST, "Idempotency-Key": key}
+    first, second = (
+        api.send("POST", "/v2.1/servers", json=body, headers=headers, token=None).json["server"]
+        for _time in range(2)
+    )
+    password = first.pop("adminPass")
+    assert second.pop("adminPass") == ("" if key == "guess-me" else password)
+    assert second == first
 
 
 def test_reads_and_other_methods_ignore_the_key(api: Api, conductor: SuperConductor) -> None:
