@@ -31,7 +31,7 @@ _OPTION = re.compile(r"^concurrency_backend\s*[=:]\s*(?P<value>\S*)")
 _selected: str | None = None  # per process: patching cannot be undone
 
 
-def bootstrap(argv: Sequence[str], binary: str | None = None) -> str:
+def bootstrap(argv: Sequence[str], binary: str | None = None, *, runs_services: bool = True) -> str:
     """Select the backend of this process, patch what it needs, and return its name.
 
     Every console script calls this before it imports anything else. The backend is the first of:
@@ -39,7 +39,8 @@ def bootstrap(argv: Sequence[str], binary: str | None = None) -> str:
     the configuration files that ``argv`` names, else in the default locations of ``binary`` (the
     program's name unless given); threading. An unknown value in a file counts as threading here;
     ``conf.loader`` rejects it shortly after with the file's name. An unknown value in the
-    environment ends the program.
+    environment ends the program. A program that runs no services starts sooner without the library
+    for them.
     """
     global _selected
     wanted = _from_environment() or _from_files(argv, binary or places.binary_name(sys.argv[0]))
@@ -51,7 +52,8 @@ def bootstrap(argv: Sequence[str], binary: str | None = None) -> str:
     else:
         # oslo imports eventlet anyway; its resolver is useless to threads, and slow to import.
         os.environ.setdefault("EVENTLET_NO_GREENDNS", "yes")
-    _init_oslo_service(wanted)
+    if runs_services:
+        _init_oslo_service(wanted)
     _selected = wanted
     return wanted
 

@@ -5,6 +5,7 @@ import ast
 import difflib
 import inspect
 import itertools
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import EntryPoint
 from importlib.util import find_spec
@@ -16,8 +17,6 @@ from cliff.app import App
 from cliff.command import Command
 from cliff.commandmanager import CommandManager
 from cliff.help import HelpCommand
-
-from armillary.version import version_string
 
 EXIT_FAILED = 1
 EXIT_USAGE = 2
@@ -56,7 +55,7 @@ class Application(App):
         self._error: BaseException | None = None
         super().__init__(
             description,
-            version_string(),
+            None,  # --version reads it: the metadata of the distribution takes long to load
             CommandTable(commands, aliases),
             stdout=stdout,
             stderr=stderr,
@@ -80,7 +79,7 @@ class Application(App):
             **(argparse_kwargs or {}),
         }
         parser = super().build_option_parser(description, version, kwargs)
-        parser.add_argument("--version", action="version", version=f"{self.NAME} {version}")
+        parser.add_argument("--version", action=_Version, program=self.NAME)
         return parser
 
     def interact(self) -> None:
@@ -111,6 +110,23 @@ class Application(App):
         names = [name for name, _point in self.command_manager]
         near = difflib.get_close_matches(" ".join(words), names, n=SIMILAR_SHOWN_MAX)
         return near or self.get_fuzzy_matches(argv[0])
+
+
+class _Version(argparse.Action):
+    """Show the program and its version, and end."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, *, program: str) -> None:
+        super().__init__(
+            option_strings, dest, nargs=0, default=argparse.SUPPRESS,
+            help="show program's version number and exit",
+        )  # fmt: skip
+        self._program = program
+
+    def __call__(self, parser: argparse.ArgumentParser, *args: Any, **kwargs: Any) -> None:
+        from armillary.version import version_string
+
+        sys.stdout.write(f"{self._program} {version_string()}\n")
+        parser.exit()
 
 
 class WithOptions(Command):

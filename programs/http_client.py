@@ -5,19 +5,21 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import ipaddress
+import json
 import logging
+import os
 import ssl
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qsl, quote, urlsplit
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 from armillary import exception
 from armillary.backoff import Backoff
 
 if TYPE_CHECKING:  # it takes longer to load than commands that do not call the API
-    import requests
+    import urllib3
 
 LOG = logging.getLogger(__name__)
 
@@ -25,6 +27,8 @@ DEFAULT_URL = "http://127.0.0.1:8774"
 DEFAULT_TIMEOUT_SECONDS = 60.0
 CONNECT_TIMEOUT_SECONDS = 5.0
 MESSAGE_CHARACTERS_MAX = 2000
+STREAM_BYTES = 512
+"""Bytes of a stream that are read at once, unless it sends smaller chunks."""
 
 VERSION_PATH = "v2.1"
 TOKEN_HEADER = "X-Auth-Token"  # noqa: S105 - the name of the header
@@ -100,6 +104,12 @@ class ApiNotTrusted(exception.ArmillaryError):
     )
 
 
+class ProxyFailed(exception.Unavailable):
+    """The proxy of the environment did not connect; the request was not sent."""
+
+    template = "The proxy for %(url)s failed: %(reason)s"
+
+
 class NotAnArmillaryApi(exception.ArmillaryError):
     """The address belongs to a service other than an Armillary API."""
 
@@ -136,19 +146,14 @@ class ApiClient:
         backoff: Backoff = POST_BACKOFF,
         target: Target = COMPUTE,
     ) -> None:
-        import requests
-
         self._prefix = (target.prefix,) if target.prefix else ()
         self.url = _checked_url(url)
         self._timeout_seconds = timeout_seconds
         self._backoff = backoff
-        self._session = requests.Session()
-        self._session.headers.update({"Accept": "application/json", **target.headers})
+        self._headers = {"Accept": "application/json", **target.headers}
         if token:
-            self._session.headers[TOKEN_HEADER] = _checked_token(token)
-        if _is_this_machine(self.url):
-            self._session.trust_env = False  # no proxy for connections to this machine
-        self._verify = _checked_authorities(cacert) if cacert else None
+            self._headers[TOKEN_HEADER] = _checked_token(token)
+        self._pool = _pool(self.url, _tls(cacert) if cacert else None)
 
     def get(self, *path: str, query: Mapping[str, Any] | None = None) -> Document:
         return self._request("GET", path, query=query)
@@ -203,22 +208,21 @@ class ApiClient:
 
         Raises ``ApiTimeout`` if nothing arrives for ``silence`` seconds, or the connection breaks.
         """
-        from requests.exceptions import RequestException
+        from urllib3.exceptions import HTTPError
 
         response = self._send("GET", path, query=query, silence=silence)
         with contextlib.closing(response):
-            if response.status_code >= 300:
+            if response.status >= 300:
                 self._answer(response)
             try:
-                for line in response.iter_lines():
-                    yield line.decode("utf-8", "replace")
-            except RequestException as error:
+                yield from _lines(response.stream(STREAM_BYTES))
+            except HTTPError as error:
                 route = "/".join([*self._prefix, *path])
                 reason = "the connection broke"
                 raise ApiTimeout(url=self.url, method="GET", path=route, reason=reason) from error
 
     def close(self) -> None:
-        self._session.close()
+        self._pool.clear()
 
     def _request(
         self,
@@ -240,54 +244,56 @@ class ApiClient:
         body: Mapping[str, Any] | None = None,
         headers: Mapping[str, str] | None = None,
         silence: float | None = None,
-    ) -> requests.Response:
+    ) -> urllib3.BaseHTTPResponse:
         """Return the response; of a stream only its start, with ``silence`` as its timeout."""
-        from requests import exceptions
+        from urllib3 import Timeout, exceptions
 
         timeout_seconds = self._timeout_seconds if silence is None else silence
         route = "/".join([*self._prefix, *(_segment(part) for part in path)])
+        given = {name: value for name, value in (query or {}).items() if value is not None}
+        what = f"{route}?{urlencode(given, doseq=True)}" if given else route
+        sent = {**self._headers, **(headers or {})}
+        if body is not None:
+            sent["Content-Type"] = "application/json"
+        started = time.monotonic()
         try:
-            response = self._session.request(
+            response = self._pool.urlopen(
                 method,
-                f"{self.url}/{route}",
-                params=query,
-                json=body,
-                headers=headers,
-                timeout=(CONNECT_TIMEOUT_SECONDS, timeout_seconds),
-                stream=silence is not None,
-                # otherwise REQUESTS_CA_BUNDLE would override the session's setting
-                verify=self._verify,
-                allow_redirects=False,  # requests would send the token to the redirect's target
+                f"{self.url}/{what}",
+                body=None if body is None else json.dumps(body).encode(),
+                headers=sent,
+                timeout=Timeout(connect=CONNECT_TIMEOUT_SECONDS, read=timeout_seconds),
+                preload_content=silence is None,
+                retries=False,
+                redirect=False,  # it would send the token to the redirect's target
             )
         except exceptions.SSLError as error:
             raise _tls_error(self.url, error) from error
-        except exceptions.ConnectionError as error:
-            raise self._not_connected(method, route, error) from error
-        except exceptions.ReadTimeout as error:
+        except (exceptions.NewConnectionError, exceptions.ConnectTimeoutError) as error:
+            raise ApiUnreachable(url=self.url) from error
+        except exceptions.ReadTimeoutError as error:
             reason = f"no response within {timeout_seconds:g} s"
             raise ApiTimeout(url=self.url, method=method, path=route, reason=reason) from error
-        except exceptions.RequestException as error:
+        except exceptions.ProxyError as error:
+            raise ProxyFailed(url=self.url, reason=error.original_error) from error
+        except exceptions.ProtocolError as error:
+            reason = "the connection broke"
+            raise ApiConnectionLost(
+                url=self.url, method=method, path=route, reason=reason
+            ) from error
+        except exceptions.HTTPError as error:
             raise NotAnArmillaryApi(url=self.url, reason=str(error)) from error
-        seconds = response.elapsed.total_seconds()
-        LOG.debug("%s %s: HTTP %s in %.3f s", method, response.url, response.status_code, seconds)
+        seconds = time.monotonic() - started
+        LOG.debug("%s %s/%s: HTTP %s in %.3f s", method, self.url, what, response.status, seconds)
         return response
 
-    def _not_connected(
-        self, method: str, route: str, error: requests.exceptions.ConnectionError
-    ) -> exception.Unavailable:
-        """Distinguish a failed connection attempt from a connection that broke later."""
-        if _was_never_made(error):
-            return ApiUnreachable(url=self.url)
-        reason = "the connection broke"
-        return ApiConnectionLost(url=self.url, method=method, path=route, reason=reason)
-
-    def _answer(self, response: requests.Response) -> Document:
-        if response.status_code >= 400:
+    def _answer(self, response: urllib3.BaseHTTPResponse) -> Document:
+        if response.status >= 400:
             raise _refusal(response)
-        if response.status_code >= 300:
+        if response.status >= 300:
             where = response.headers.get("Location", "elsewhere")
             raise NotAnArmillaryApi(url=self.url, reason=f"it redirects to {where}")
-        if not response.content:
+        if not response.data:
             return {}
         document = _parsed(response)
         if document is None:
@@ -295,22 +301,22 @@ class ApiClient:
         return document
 
 
-def _refusal(response: requests.Response) -> ApiRefused:
+def _refusal(response: urllib3.BaseHTTPResponse) -> ApiRefused:
     kind = ApiRefused
-    if response.status_code == 404:
+    if response.status == 404:
         kind = ApiNotFound
-    elif response.status_code in (502, 503, 504):
+    elif response.status in (502, 503, 504):
         kind = ApiUnavailable
-    elif response.status_code == 409 and "Retry-After" in response.headers:
+    elif response.status == 409 and "Retry-After" in response.headers:
         kind = ApiBusy
     return kind(
-        status=response.status_code,
+        status=response.status,
         reason=_reason(response).strip()[:MESSAGE_CHARACTERS_MAX],
         request_id=_request_id(response),
     )
 
 
-def _reason(response: requests.Response) -> str:
+def _reason(response: urllib3.BaseHTTPResponse) -> str:
     """Return the message of an error in the Compute API's format, or a substitute."""
     for value in (_parsed(response) or {}).values():
         if isinstance(value, dict) and isinstance(value.get("message"), str):
@@ -320,16 +326,16 @@ def _reason(response: requests.Response) -> str:
     return str(response.reason or "No reason was given.")
 
 
-def _request_id(response: requests.Response) -> str:
+def _request_id(response: urllib3.BaseHTTPResponse) -> str:
     for name in REQUEST_ID_HEADERS:
         if name in response.headers:
             return str(response.headers[name])
     return "unknown"
 
 
-def _parsed(response: requests.Response) -> Document | None:
+def _parsed(response: urllib3.BaseHTTPResponse) -> Document | None:
     try:
-        document = response.json()
+        document = json.loads(response.data)
     except ValueError:
         return None
     return document if isinstance(document, dict) else None
@@ -372,25 +378,53 @@ def _checked_token(token: str) -> str:
     return token
 
 
-def _checked_authorities(path: str) -> str:
+def _tls(cacert: str) -> ssl.SSLContext:
+    """Return a context that trusts the authorities of a file alone."""
     try:
-        ssl.create_default_context(cafile=path)
+        return ssl.create_default_context(cafile=cacert)
     except (OSError, ssl.SSLError) as error:
         reason = error.strerror or str(error)
         raise exception.Invalid(
-            f"The authorities in {path} cannot be used: {reason}. Expected a PEM file."
+            f"The authorities in {cacert} cannot be used: {reason}. Expected a PEM file."
         ) from error
-    return path
 
 
-def _tls_error(url: str, error: requests.exceptions.SSLError) -> exception.ArmillaryError:
+def _tls_error(url: str, error: urllib3.exceptions.SSLError) -> exception.ArmillaryError:
     """Distinguish an untrusted certificate from other TLS errors."""
-    cause: Any = error.args[0] if error.args else None
-    cause = getattr(cause, "reason", cause)
-    found = cause.args[0] if getattr(cause, "args", ()) else cause
+    found = error.args[0] if error.args else None
     if isinstance(found, ssl.SSLCertVerificationError):
         return ApiNotTrusted(url=url, reason=found.verify_message)
     return NotAnArmillaryApi(url=url, reason=f"TLS failed: {error}")
+
+
+def _pool(url: str, tls: ssl.SSLContext | None) -> urllib3.PoolManager:
+    """Return the connections to the API, through the proxy of the environment if one is set."""
+    import urllib3
+
+    proxy = _proxy_of(url)
+    if proxy is None:
+        return urllib3.PoolManager(ssl_context=tls)
+    parts = urlsplit(proxy)
+    login = f"{unquote(parts.username or '')}:{unquote(parts.password or '')}"
+    headers = urllib3.make_headers(proxy_basic_auth=login) if parts.username else None
+    try:
+        return urllib3.ProxyManager(proxy, proxy_headers=headers, ssl_context=tls)
+    except urllib3.exceptions.HTTPError as error:
+        raise exception.Invalid(f"The proxy of the environment cannot be used: {error}.") from error
+
+
+def _proxy_of(url: str) -> str | None:
+    """Return the proxy that the environment names for an address; None for this machine's."""
+    if _is_this_machine(url) or not any(name.lower().endswith("_proxy") for name in os.environ):
+        return None
+    from urllib.request import getproxies_environment, proxy_bypass
+
+    parts = urlsplit(url)
+    if proxy_bypass(parts.netloc):
+        return None
+    proxies = getproxies_environment()
+    found = proxies.get(parts.scheme) or proxies.get("all")
+    return found if not found or "://" in found else f"http://{found}"
 
 
 def _is_this_machine(url: str) -> bool:
@@ -403,9 +437,11 @@ def _is_this_machine(url: str) -> bool:
         return False
 
 
-def _was_never_made(error: requests.exceptions.ConnectionError) -> bool:
-    """Find the cause in what requests wraps around urllib3's errors."""
-    from urllib3.exceptions import ConnectTimeoutError, NewConnectionError
-
-    cause: Any = error.args[0] if error.args else None
-    return isinstance(getattr(cause, "reason", cause), (NewConnectionError, ConnectTimeoutError))
+def _lines(chunks: Iterable[bytes]) -> Iterator[str]:
+    """Yield the lines of a stream as soon as each is complete."""
+    pending = b""
+    for chunk in chunks:
+        *lines, pending = (pending + chunk).split(b"\n")
+        yield from (line.decode("utf-8", "replace").rstrip("\r") for line in lines)
+    if pending:
+        yield pending.decode("utf-8", "replace")

@@ -69,13 +69,15 @@ _PLACES = {
     "placement adopt-providers": "placement_adopt:PlacementAdoptProviders",
     "placement sync-aggregates": "placement_sync:PlacementSyncAggregates",
 }
+_ALONE = frozenset({"nova", "identity"})
+"""First words of commands that use neither a database nor a broker, and start sooner."""
 COMMANDS = {words: f"programs.operator.{place}" for words, place in _PLACES.items()}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     argv = sys.argv[1:] if argv is None else argv
     if not asks_for_help(argv):
-        concurrency.bootstrap(argv, PROGRAM)
+        concurrency.bootstrap(argv, PROGRAM, runs_services=_ALONE.isdisjoint(argv))
     return make_app().run(list(argv))
 
 

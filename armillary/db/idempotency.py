@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import sqlalchemy as sa
-from alembic import op
 from oslo_db.exception import DBDuplicateEntry
 from sqlalchemy.dialects import mysql
 from sqlalchemy.orm import Mapped, Session, mapped_column
@@ -40,6 +39,8 @@ class IdempotencyRecordMixin:
 
 def create_table() -> None:
     """Create the table, in a migration."""
+    from alembic import op  # only migrations need it, and it takes long to load
+
     op.create_table(
         TABLE,
         sa.Column("request_key", sa.String(_KEY_LENGTH), primary_key=True),

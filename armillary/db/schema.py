@@ -1,4 +1,9 @@
-"""Alembic migrations without an env.py: upgrade a database to a package's newest version."""
+"""Alembic migrations without an env.py: upgrade a database to a package's newest version.
+
+Alembic is imported where it is used: programs that need no migration start sooner.
+"""
+
+from __future__ import annotations
 
 import contextlib
 import importlib
@@ -6,17 +11,16 @@ import threading
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from alembic.config import Config
-from alembic.runtime.environment import EnvironmentContext
-from alembic.runtime.migration import MigrationContext
-from alembic.script import ScriptDirectory
-from alembic.util import CommandError
-from sqlalchemy import Connection, Engine, Table, event, text
+from sqlalchemy import Connection, Engine, Table, column, event, select, table, text
 
 from armillary import exception
 from armillary.db import sqlite
+
+if TYPE_CHECKING:
+    from alembic.runtime.migration import MigrationContext
+    from alembic.script import ScriptDirectory
 
 SYNC_WAIT_SECONDS = 600  # for another process's sync
 
@@ -24,17 +28,22 @@ _alembic_guard = threading.Lock()  # its ``op`` and ``context`` are global to th
 
 
 def head_version(schema_package: str) -> str:
-    """Return the newest version in the package."""
-    head = _scripts(schema_package).get_current_head()
-    assert head is not None, f"{schema_package} has no versions"
-    return head
+    """Return the newest version in the package: its files begin with their versions."""
+    return max(
+        path.name.partition("_")[0] for path in _folder(schema_package).glob("versions/*.py")
+    )
 
 
 def current_version(engine: Engine, schema_package: str) -> str | None:
     """Return the version of this package's tables in the database, None if there is none."""
+    name = _version_table(schema_package)
     with engine.connect() as connection:
-        options = {"version_table": _version_table(schema_package)}
-        return MigrationContext.configure(connection, opts=options).get_current_revision()
+        if not connection.dialect.has_table(connection, name):
+            return None
+        found: str | None = connection.scalar(
+            select(column("version_num")).select_from(table(name))
+        )
+        return found
 
 
 def sync(engine: Engine, write_engine: Engine, schema_package: str) -> str:
@@ -52,8 +61,14 @@ def sync(engine: Engine, write_engine: Engine, schema_package: str) -> str:
 
 
 def _scripts(schema_package: str) -> ScriptDirectory:
+    from alembic.script import ScriptDirectory
+
+    return ScriptDirectory(_folder(schema_package))
+
+
+def _folder(schema_package: str) -> Path:
     package = importlib.import_module(schema_package)
-    return ScriptDirectory(Path(next(iter(package.__path__))))
+    return Path(next(iter(package.__path__)))
 
 
 def _version_table(schema_package: str) -> str:
@@ -63,6 +78,10 @@ def _version_table(schema_package: str) -> str:
 
 
 def _upgrade(connection: Connection, scripts: ScriptDirectory, version_table: str) -> None:
+    from alembic.config import Config
+    from alembic.runtime.environment import EnvironmentContext
+    from alembic.util import CommandError
+
     def steps(revision: Any, _context: MigrationContext) -> Any:
         return scripts._upgrade_revs("head", revision)
 

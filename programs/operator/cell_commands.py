@@ -1,16 +1,15 @@
 """``armillary-manage cell``: cells, and their hosts and instances."""
 
+from __future__ import annotations
+
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from armillary.context import admin_context
 from conductor.super_conductor.db import cells
-from conductor.super_conductor.hosts import discovery
-from conductor.super_conductor.hosts.cells import Cells
 from objects.cell_mapping import CELL0_UUID, CellMapping
-from programs.bus_factory import bus_maker
 from programs.operator.transport_records import (
     CreateRecord,
     ListRecords,
@@ -20,6 +19,9 @@ from programs.operator.transport_records import (
     UpdateRecord,
 )
 from programs.output import Lister
+
+if TYPE_CHECKING:
+    from conductor.super_conductor.hosts.cells import Cells
 
 CELLS = RecordKind(
     "cell",
@@ -93,6 +95,10 @@ class AskCells(RecordCommand):
     @contextmanager
     def open_cells(self) -> Iterator[Cells]:
         """Return a client of the cells' conductors."""
+        # Not at module level: most commands need no broker, and start sooner without its client.
+        from conductor.super_conductor.hosts.cells import Cells
+        from programs.bus_factory import bus_maker
+
         found = Cells(self.app.conf, self.database, bus_maker(self.app.conf, "armillary-manage"))
         try:
             yield found
@@ -120,6 +126,8 @@ class CellDiscoverHosts(AskCells, Lister):
         return int(parsed_args.strict and not self._found_any)
 
     def take_action(self, parsed_args: Namespace) -> tuple[Any, Any]:
+        from conductor.super_conductor.hosts import discovery
+
         with self.open_cells() as links:
             cell_uuid = self.find_uuid(parsed_args.cell) if parsed_args.cell is not None else None
             found = discovery.discover_hosts(
@@ -139,6 +147,8 @@ class CellMapInstances(AskCells):
         parser.add_argument("cell", help="UUID or name")
 
     def take_action(self, parsed_args: Namespace) -> None:
+        from conductor.super_conductor.hosts import discovery
+
         with self.open_cells() as links:
             count = discovery.map_instances(self.database, links, self.find_uuid(parsed_args.cell))
         self.app.stdout.write(f"Servers mapped: {count}\n")

@@ -7,7 +7,6 @@ from typing import Any
 from armillary import exception
 from armillary.context import admin_context
 from conductor.super_conductor.db import cells, host_mappings, instance_mappings
-from conductor.super_conductor.hosts import discovery
 from objects.cell_mapping import CELL0_UUID, CellMapping
 from objects.instances.server_filters import ServerFilters
 from programs.operator.cell_commands import AskCells
@@ -40,6 +39,8 @@ class CellSimpleSetup(AskCells):
         add_no_verify(parser)
 
     def take_action(self, parsed_args: Namespace) -> int:
+        from conductor.super_conductor.hosts import discovery
+
         for known in (API, CELL0):
             known.open(self.app.conf).sync(known.schema)
         cell = self._find_or_create(parsed_args)

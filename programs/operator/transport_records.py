@@ -15,7 +15,6 @@ from objects.zones.child_zone import ChildZone
 from programs.application import WithOptions
 from programs.operator.databases import open_api
 from programs.output import Lister, ShowOne
-from rpc import broker_check
 
 COLUMNS = ("UUID", "Name", "Disabled", "Transport URL")
 
@@ -53,6 +52,8 @@ class RecordCommand(WithOptions):
 
         Raises Invalid for a malformed one, and BrokerRefused unless ``--no-verify`` is given.
         """
+        from rpc import broker_check  # its libraries take long to load
+
         broker_check.check_url(self.app.conf, transport_url)
         if not parsed_args.no_verify:
             broker_check.try_broker(self.app.conf, transport_url)

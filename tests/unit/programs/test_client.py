@@ -33,6 +33,22 @@ def test_up_chooses_its_backend_before_anything_is_loaded() -> None:
     assert ended.stdout.splitlines() == ["armillary ['--port', '0']", "[]"]
 
 
+LOADED_FOR_A_COMMAND = """
+import sys
+from programs.commands.app import ClientApp
+
+print(ClientApp().run(["--api-url", "http://127.0.0.1:1", "server", "list"]))
+print(sorted({"requests", "rich", "oslo_config", "yaml", "alembic"} & set(sys.modules)))
+"""
+
+
+def test_a_command_loads_little_before_it_asks() -> None:
+    """What it loads is most of what a short command takes."""
+    command = [sys.executable, "-c", LOADED_FOR_A_COMMAND]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    assert ended.stdout.splitlines() == ["4", "[]"]
+
+
 def test_without_a_command_the_commands_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     """A newcomer types just the name."""
     assert client.main([]) == 0

@@ -21,6 +21,7 @@ from programs.http_client import (
     ApiUnavailable,
     ApiUnreachable,
     NotAnArmillaryApi,
+    ProxyFailed,
 )
 
 REQUEST_ID = "req-11111111-2222-3333-4444-555555555555"
@@ -285,6 +286,22 @@ def test_no_proxy_stands_before_this_machine(
     monkeypatch.delenv("no_proxy", raising=False)
     monkeypatch.delenv("NO_PROXY", raising=False)
     assert client.get("servers") == {}
+
+
+def test_requests_to_others_go_through_the_proxy_of_the_environment(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Unless the host is one of those that need none; the request names the whole address."""
+    monkeypatch.setenv("http_proxy", site.url.replace("//", "//me:secret@"))
+    monkeypatch.setenv("no_proxy", "near.invalid")
+    assert ApiClient("http://far.invalid:8774").get("servers") == {}
+    assert site.seen[0].path == "http://far.invalid:8774/v2.1/servers"
+    assert site.seen[0].headers["Proxy-Authorization"].startswith("Basic ")
+    with pytest.raises(ApiUnreachable):
+        ApiClient("http://near.invalid").get("servers")
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
+    with pytest.raises(ProxyFailed, match="The proxy for http://far"):
+        ApiClient("http://far.invalid").get("servers")
 
 
 def test_a_stream_is_read_line_by_line(site: Site, client: ApiClient) -> None:

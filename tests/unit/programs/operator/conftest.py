@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from oslo_config import cfg
 
+from armillary import conf as armillary_conf
 from armillary import exception
 from armillary.context import RequestContext
 from armillary.db import Database
@@ -173,6 +174,7 @@ def cell_conductor(api_database: Database) -> Iterator[CellConductor]:
     """Return the conductor of the registered cell ``cell1``, which answers."""
     url = f"kombu+memory:////{uuid.uuid4()}"
     register(api_database, url=url, chosen_uuid=CELL_UUID)
+    armillary_conf.register_all(cfg.CONF)
     bus = bus_maker(cfg.CONF, "armillary-conductor")(url, TOP)
     conductor = CellConductor()
     server = an_rpc_server(bus, CellConductorAPI, "host", conductor)
