@@ -19,6 +19,7 @@ from objects.resource_query import ResourceQuery
 from objects.traces.explanation import CandidatesExplanation
 from objects.zones.zone_summary import ProviderCapabilities
 from placement import claim_log
+from placement.db.preparation import prepare
 from placement.engine import PlacementEngine
 from placement.interface import PlacementAPI
 from placement.ownership import CELL_CONDUCTOR, CellWriter
@@ -26,7 +27,6 @@ from rpc.server import RpcServer
 from rpc.transport import Bus
 
 PRUNE_JITTER_SECONDS = 60.0
-SCHEMA = "placement.db.schema"
 
 
 class PlacementManager:
@@ -45,12 +45,12 @@ class PlacementManager:
         service_metrics.USED.watch(self.engine, lambda engine: _totals(engine, "used"))
 
     def start(self) -> None:
-        """Wait for the database; the provider table is loaded on first use.
+        """Wait for the database, and prepare it; the provider table is loaded on first use.
 
         Raises ConfigurationError if the schema version of the database is not that of this release.
         """
         if self._database.wait_until_available(self._stopping):
-            self._database.check_version(SCHEMA)
+            prepare(self._conf, self._database)
 
     def servers(self) -> list[RpcServer]:
         """Return the server of this process, not yet started."""

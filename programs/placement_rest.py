@@ -47,7 +47,7 @@ def run(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
         print(f"{PROGRAM}: {error}", file=sys.stderr)  # noqa: T201 - the log may not be set up
         return EXIT_CONFIGURATION
     _override(conf, arguments)
-    return _serve(conf, make_tables=arguments.state_dir is not None)
+    return _serve(conf)
 
 
 def parse(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
@@ -74,19 +74,20 @@ def parse(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
 def _override(conf: cfg.ConfigOpts, arguments: argparse.Namespace) -> None:
     if arguments.state_dir is not None:
         conf.set_override("state_path", str(arguments.state_dir.absolute()))
+        conf.set_override("sync_on_startup", True, group="placement_database")
     if arguments.host is not None:
         conf.set_override("rest_bind_host", arguments.host, group="placement")
     if arguments.port is not None:
         conf.set_override("rest_bind_port", arguments.port, group="placement")
 
 
-def _serve(conf: cfg.ConfigOpts, *, make_tables: bool) -> int:
+def _serve(conf: cfg.ConfigOpts) -> int:
     """Serve in this process, or in several worker processes as configured."""
     from armillary.service import Manager, launch, run_in_process
     from programs import wiring
 
     def make() -> Manager:
-        return wiring.make_placement_rest(conf, make_tables=make_tables)
+        return wiring.make_placement_rest(conf)
 
     workers = conf.placement.workers or conf.workers
     if workers == 1:

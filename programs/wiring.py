@@ -125,7 +125,7 @@ def make_placement(
     return HeartbeatSender(conf, with_rest, binary=service_history.PLACEMENT, bus=top_bus)
 
 
-def make_placement_rest(conf: cfg.ConfigOpts, *, make_tables: bool) -> Manager:
+def make_placement_rest(conf: cfg.ConfigOpts) -> Manager:
     """Return placement with REST only, which needs no broker."""
     from armillary.db import Database
     from placement.rest.manager import RestManager
@@ -134,7 +134,6 @@ def make_placement_rest(conf: cfg.ConfigOpts, *, make_tables: bool) -> Manager:
         conf,
         database=Database.from_conf(conf.placement_database, "placement"),
         reuse_port=_has_several_workers(conf, conf.placement.workers),
-        make_tables=make_tables,
     )
 
 

@@ -38,8 +38,11 @@ def option_modules() -> list[OptionModule]:
 
 def register(conf: cfg.ConfigOpts, *modules: OptionModule) -> None:
     """Register the options of these modules on ``conf``. Idempotent."""
+    from armillary.conf.former_names import attach  # on demand, as the modules
+
     for module in modules:
         for group, options in module.OPTIONS.items():
+            attach(group, options)
             conf.register_opts(options, group=None if group == "DEFAULT" else group)
 
 

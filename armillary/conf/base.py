@@ -43,14 +43,15 @@ replaced.
         cfg.IntOpt(
             "report_interval", default=10, min=1,
             help="""
-Seconds between two heartbeats of a service to its conductor. Must be less than
-``service_down_time``.
+Seconds between two heartbeats of a service to its conductor. ``service_down_time`` should be
+several times as long.
 """,
         ),
         cfg.IntOpt(
             "service_down_time", default=60, min=2, mutable=True,
             help="""
-Seconds since its last heartbeat after which a service counts as down.
+Seconds since its last heartbeat after which a service counts as down. If it is not greater than
+``report_interval``, 2.5 times that interval is used instead, with a warning.
 """,
         ),
         cfg.BoolOpt(

@@ -68,3 +68,13 @@ connection, with growing pauses.
 OPTIONS: dict[str, list[cfg.Opt]] = {
     group: _options(file_name, description) for group, file_name, description in DATABASES
 }
+OPTIONS["placement_database"].append(
+    cfg.BoolOpt(
+        "sync_on_startup", default=False,
+        help="""
+Whether placement migrates the tables when it starts, as ``armillary-manage db sync placement``
+does; processes that start at the same time wait for each other. Leave it off where a release is
+upgraded step by step.
+""",
+    )
+)

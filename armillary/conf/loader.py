@@ -11,7 +11,7 @@ from oslo_reports import opts as report_opts
 from oslo_service import opts as service_opts
 
 from armillary import concurrency, exception, log_lines, version
-from armillary.conf import option_modules, places, register_all
+from armillary.conf import former_names, option_modules, places, register_all
 from armillary.identifiers import is_host_name
 from armillary.masking import mask_passwords
 
@@ -24,6 +24,7 @@ QUIET_LOGGERS = [
     "oslo_db=INFO", "oslo_messaging=INFO", "oslo_policy=INFO", "oslo_service.backend=WARNING",
     "requests=WARNING", "sqlalchemy=WARNING", "stevedore=WARNING", "urllib3=WARNING",
 ]  # fmt: skip
+_DOWN_TIME_FACTOR = 2.5
 _VALUE_ERROR = re.compile(
     r".*? from .*?detail='(?P<where>.*?)'\) is not valid: (?P<why>.*)", re.DOTALL
 )
@@ -41,7 +42,8 @@ def load(conf: cfg.ConfigOpts, argv: Sequence[str], binary: str) -> None:
     _register_library_options(conf)
     _parse(conf, argv, binary)
     _set_up_logging(conf, binary)
-    for warning in _unknown_options(places.config_files(argv, binary)):
+    unknown = _unknown_options(places.config_files(argv, binary))
+    for warning in (*_raise_down_time(conf), *unknown):
         LOG.warning("%s", warning)
 
 
@@ -53,7 +55,8 @@ def read_files(files: Sequence[str]) -> tuple[cfg.ConfigOpts, list[str]]:
     """
     argv = [f"--config-file={path}" for path in files]
     conf = _parse_apart(argv)
-    return conf, list(_unknown_options(places.config_files(argv, "")) if files else ())
+    unknown = _unknown_options(places.config_files(argv, "")) if files else ()
+    return conf, [*_raise_down_time(conf), *unknown]
 
 
 def mutate(conf: cfg.ConfigOpts) -> bool:
@@ -71,6 +74,8 @@ def _try_mutate(conf: cfg.ConfigOpts) -> str | None:
     try:
         _parse_a_copy(conf)
         conf.mutate_config_files()
+        for warning in _raise_down_time(conf):
+            LOG.warning("%s", warning)
     except (exception.ConfigurationError, cfg.Error) as error:
         return _one_line(error)
     return None
@@ -106,6 +111,19 @@ def _parse(conf: cfg.ConfigOpts, argv: Sequence[str], binary: str) -> None:
     _check_relations(conf)
     if concurrency.is_bootstrapped():
         conf.set_override("concurrency_backend", concurrency.backend())
+    _refuse_backdoor(conf)
+
+
+def _refuse_backdoor(conf: cfg.ConfigOpts) -> None:
+    if conf.concurrency_backend != concurrency.THREADING:
+        return
+    for name in ("backdoor_port", "backdoor_socket"):
+        conf.register_opt(cfg.StrOpt(name))  # oslo.service registers them for eventlet alone
+        if conf[name] is not None:
+            raise exception.ConfigurationError(
+                f"[DEFAULT] {name} is set, but only concurrency_backend = eventlet can serve it; "
+                "with threads send a process SIGUSR2 for a report with the stacks of all threads"
+            )
 
 
 def _parse_a_copy(conf: cfg.ConfigOpts) -> None:
@@ -153,12 +171,20 @@ def _check_relations(conf: cfg.ConfigOpts) -> None:
             f"[DEFAULT] graceful_shutdown_timeout is {conf.graceful_shutdown_timeout}, but "
             "must not be negative; use 0 to wait without limit"
         )
-    if conf.service_down_time <= conf.report_interval:
-        raise exception.ConfigurationError(
-            f"[DEFAULT] service_down_time ({conf.service_down_time}) must be greater than "
-            f"report_interval ({conf.report_interval}), or services flap between up and "
-            "down"
-        )
+
+
+def _raise_down_time(conf: cfg.ConfigOpts) -> list[str]:
+    """Raise a ``service_down_time`` that lets services flap; return a warning for it, if any."""
+    conf.clear_override("service_down_time")
+    asked, interval = conf.service_down_time, conf.report_interval
+    if asked > interval:
+        return []
+    raised = int(interval * _DOWN_TIME_FACTOR)
+    conf.set_override("service_down_time", raised)
+    return [
+        f"[DEFAULT] service_down_time ({asked}) is not greater than report_interval ({interval}), "
+        f"so services would flap between up and down; {raised} is used instead"
+    ]
 
 
 def _own_options() -> Iterator[tuple[str, cfg.Opt]]:
@@ -177,20 +203,28 @@ def _value_error(group: str, option: cfg.Opt, error: Exception) -> str:
 
 
 def _unknown_options(files: Sequence[Path]) -> Iterator[str]:
-    """Yield a warning for each unknown option in Armillary's own sections."""
+    """Yield a warning for each former name, and each unknown option in Armillary's own sections."""
     known: dict[str, set[str]] = {}
     for group, option in _own_options():
         names = known.setdefault(group, set())
         names.update((option.name, option.dest))
-        names.update(old.name for old in option.deprecated_opts if old.name)
     for path in files:
         sections: dict[str, dict[str, list[str]]] = {}
         cfg.ConfigParser(str(path), sections).parse()
+        for warning in former_names.warnings_of(
+            {
+                group: [name.replace("-", "_") for name in values]
+                for group, values in sections.items()
+            }
+        ):
+            yield f"{path}: {warning}"
         for group, values in sections.items():
             # other libraries register options in DEFAULT, too
             if group == "DEFAULT" or group not in known:
                 continue
             for name in sorted(values.keys() - known[group]):
+                if former_names.is_known((group, name.replace("-", "_"))):
+                    continue
                 yield (
                     f"{path}: Unknown option [{group}] {name}; it is ignored unless a plugin "
                     "registers it"

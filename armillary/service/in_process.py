@@ -14,7 +14,7 @@ from oslo_config import cfg
 
 from armillary import concurrency, service_metrics
 from armillary.conf import loader
-from armillary.service import report
+from armillary.service import backdoor, report
 from armillary.service.managed import (
     Factory,
     ManagedService,
@@ -106,6 +106,7 @@ def run_in_process(
     concurrency.init_backend()
     report.install(conf, binary)
     report.watch_file(conf, binary)
+    backdoor.open_here(conf)
     group = ServiceGroup(conf, services, Notifier.from_environment())
     starter = _Starter(conf, group, on_ready)
     with _Events() as events:

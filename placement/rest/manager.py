@@ -14,6 +14,7 @@ from armillary.http.tls import tls_files
 from armillary.http.trusted_hosts import UNAUTHENTICATED, guarded
 from armillary.http.wsgi_middleware import WsgiApp
 from armillary.periodic import PeriodicRunner, PeriodicTask
+from placement.db.preparation import prepare
 from placement.engine import PlacementEngine
 from placement.rest import errors
 from placement.rest.app import make_app
@@ -21,32 +22,26 @@ from placement.rest.app import make_app
 LOG = logging.getLogger(__name__)
 
 PRUNE_JITTER_SECONDS = 60.0
-SCHEMA = "placement.db.schema"
 
 
 class RestManager:
     """Serve the REST API in one process; any number of processes can share one database."""
 
-    def __init__(
-        self, conf: cfg.ConfigOpts, *, database: Database, reuse_port: bool, make_tables: bool
-    ) -> None:
+    def __init__(self, conf: cfg.ConfigOpts, *, database: Database, reuse_port: bool) -> None:
         self._conf = conf
         self._database = database
-        self._make_tables = make_tables
         self._stopping = threading.Event()
         self._engine = PlacementEngine(conf, database)
         self._server = make_server(conf, self._engine, reuse_port=reuse_port)
 
     def start(self) -> None:
-        """Wait for the database; migrate its tables if requested.
+        """Wait for the database, and prepare it.
 
         Raises ConfigurationError if the schema version of the database is not that of this release.
         """
         if not self._database.wait_until_available(self._stopping):
             return
-        if self._make_tables:
-            self._database.sync(SCHEMA)
-        self._database.check_version(SCHEMA)
+        prepare(self._conf, self._database)
 
     def servers(self) -> Sequence[HttpServer]:
         """Return the server of this process, not yet started."""
@@ -105,7 +100,7 @@ def make_standalone_app(conf: cfg.ConfigOpts, database: Database) -> WsgiApp:
     engine = PlacementEngine(conf, database)
     app = make_app(conf, engine)
     try:
-        database.check_version(SCHEMA)
+        prepare(conf, database)
     except exception.DatabaseUnavailable as error:
         LOG.warning("Requests are answered with status 503 for now: %s", error)
     PeriodicRunner(periodic_tasks(conf, engine)).start()

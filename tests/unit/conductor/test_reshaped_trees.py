@@ -14,8 +14,9 @@ from armillary.context import admin_context
 from armillary.db import Database
 from objects.allocation import ClaimStatus
 from placement.db import provider_tree
+from placement.db.preparation import SCHEMA
 from placement.engine import PlacementEngine
-from placement.manager import SCHEMA, PlacementManager
+from placement.manager import PlacementManager
 from tests import builders
 from tests.fixtures.cell import Cell, a_node, node_uuid
 from tests.fixtures.databases import NewTables, on_one_server

@@ -14,7 +14,7 @@ from oslo_policy import opts as policy_opts
 from oslo_reports import opts as report_opts
 from oslo_service import opts as service_opts
 
-from armillary.conf import register_all
+from armillary.conf import former_names, register_all
 
 ROOT = Path(__file__).parents[3]
 PAGES = sorted(
@@ -81,5 +81,7 @@ def test_options_are_found() -> None:
 def test_a_documented_option_is_registered(
     page: Path, group: str, name: str, conf: cfg.ConfigOpts
 ) -> None:
-    """Under this name and in this group."""
+    """Under this name and in this group; Nova's options stand on their own page."""
+    if page.name == "from-nova.md" and former_names.is_known((group, name)):
+        return
     assert name in (conf if group == "DEFAULT" else conf[group])

@@ -37,12 +37,12 @@ def served(monkeypatch: pytest.MonkeyPatch, arguments: list[str]) -> dict[str, A
     """Run the program up to where it would serve; return what it would serve with."""
     seen: dict[str, Any] = {}
 
-    def serve(conf: cfg.ConfigOpts, *, make_tables: bool) -> int:
+    def serve(conf: cfg.ConfigOpts) -> int:
         seen.update(
             host=conf.placement.rest_bind_host,
             port=conf.placement.rest_bind_port,
             database=conf.placement_database.connection,
-            make_tables=make_tables,
+            make_tables=conf.placement_database.sync_on_startup,
         )
         return 0
 

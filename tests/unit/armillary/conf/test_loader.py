@@ -13,12 +13,14 @@ import pytest
 from oslo_config import cfg
 from oslo_log import log as oslo_log
 
+from armillary import conf as armillary_conf
 from armillary import exception
-from armillary.conf import base, loader
+from armillary.conf import base, former_names, loader
 from armillary.context import RequestContext
 from tests.fixtures.python_programs import StartProgram
 
 Write = Callable[[str], str]
+ROOT = Path(__file__).parents[4]
 
 pytestmark = pytest.mark.usefixtures("keep_logging")
 
@@ -83,8 +85,8 @@ def test_the_usual_places_are_read(conf: cfg.ConfigOpts, tmp_path: Path) -> None
         ("workers = 1\n", r"a\.conf.*:1"),
         ("[DEFAULT]\nthis is nothing\n", r"a\.conf.*:2"),
         (
-            "[DEFAULT]\nreport_interval = 60\nservice_down_time = 60\n",
-            r"service_down_time \(60\) must be greater than report_interval \(60\)",
+            "[DEFAULT]\nbackdoor_port = 4444\n",
+            r"backdoor_port is set, but only concurrency_backend = eventlet can serve it",
         ),
         ("[DEFAULT]\ngraceful_shutdown_timeout = -1\n", r"is -1, but must not be negative"),
         ("[DEFAULT]\nhost = ::1\n", r"host is '::1', but a host name has"),
@@ -97,7 +99,7 @@ def test_the_usual_places_are_read(conf: cfg.ConfigOpts, tmp_path: Path) -> None
         "library",
         "no-section",
         "syntax",
-        "relation",
+        "backdoor",
         "negative",
         "address",
         "words",
@@ -207,7 +209,7 @@ def test_mutate_takes_over_what_may_change(conf: cfg.ConfigOpts, write: Write) -
 
 @pytest.mark.parametrize(
     "text",
-    ["[DEFAULT]\nservice_down_time = x\n", "service_down_time\n", "[DEFAULT]\nworkers = 0\n"],
+    ["[DEFAULT]\nservice_down_time = x\n", "service_down_time\n", "[DEFAULT]\nworkers = -1\n"],
     ids=["value", "syntax", "immutable"],
 )
 def test_mutate_refuses_a_file_with_a_mistake(
@@ -232,6 +234,28 @@ def test_mutate_refuses_a_file_that_is_gone(
     (tmp_path / "a.conf").unlink()
     assert not loader.mutate(conf)
     assert conf.service_down_time == 61
+
+
+@pytest.mark.parametrize(("down_time", "effective"), [(60, 150), (59, 150), (61, 61)])
+def test_a_down_time_that_lets_services_flap_is_raised(
+    down_time: int,
+    effective: int,
+    conf: cfg.ConfigOpts,
+    write: Write,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """To 2.5 intervals, with a warning; a later reload reads the file again."""
+    text = "[DEFAULT]\nreport_interval = 60\nservice_down_time = {}\n"
+    loader.load(conf, [write(text.format(90))], "armillary-api")
+    logging.getLogger().addHandler(caplog.handler)
+    write(text.format(down_time))
+    assert loader.mutate(conf)
+    assert conf.service_down_time == effective
+    warned = [each for each in caplog.messages if f"service_down_time ({down_time})" in each]
+    assert len(warned) == (effective != down_time)
+    write(text.format(90))
+    assert loader.mutate(conf)
+    assert conf.service_down_time == 90
 
 
 KILLED_WHILE_IT_LOGS = """
@@ -272,6 +296,45 @@ def test_files_are_read_apart(tmp_path: Path) -> None:
     assert (conf.scheduler.max_attempts, conf.report_interval) == (5, 10)
     assert "[scheduler] max_attemps" in warning
     assert logging.getLogger().handlers == handlers
+
+
+def test_former_names_are_understood_and_warned_of(tmp_path: Path) -> None:
+    """One warning each; a replaced option says what there is in its place."""
+    (tmp_path / "a.conf").write_text(
+        "[DEFAULT]\nscheduler_default_filters = ComputeFilter\ncompute_driver = fake.FakeDriver\n"
+        "servicegroup-driver = mc\n[scheduler]\ndiscover_hosts_in_cells_interval = 30\n"
+    )
+    conf, warnings = loader.read_files([str(tmp_path / "a.conf")])
+    assert conf.filter_scheduler.enabled_filters == ["ComputeFilter"]
+    assert conf.conductor.discover_hosts_interval_seconds == 30
+    assert conf.compute.driver != "fake.FakeDriver"
+    said = [warning.partition(": ")[2] for warning in warnings]
+    assert said == [
+        "[DEFAULT] compute_driver has no effect: set [compute] driver",
+        "[DEFAULT] scheduler_default_filters is deprecated: it is called [filter_scheduler] "
+        "enabled_filters now",
+        "[DEFAULT] servicegroup_driver has no effect: services report to their conductor",
+        "[scheduler] discover_hosts_in_cells_interval is deprecated: it is called [conductor] "
+        "discover_hosts_interval_seconds now",
+    ]
+
+
+def test_former_names_lead_to_options_that_there_are(conf: cfg.ConfigOpts) -> None:
+    """And no replaced name is that of an option."""
+    armillary_conf.register_all(conf)
+
+    def there(name: former_names.Name) -> bool:
+        group, option = name
+        return option in (conf if group == "DEFAULT" else conf.get(group, ()))
+
+    assert [new for new in former_names.RENAMED.values() if not there(new)] == []
+    assert [old for old in former_names.REPLACED if there(old)] == []
+
+
+def test_replaced_options_are_listed_for_operators() -> None:
+    page = (ROOT / "docs/operating/from-nova.md").read_text()
+    names = {name for _group, name in former_names.REPLACED}
+    assert [name for name in sorted(names) if f"{name}`" not in page] == []
 
 
 def test_a_mistake_in_a_file_that_is_read_apart_is_refused(tmp_path: Path) -> None:

@@ -12,8 +12,9 @@ from oslo_config import cfg
 
 from armillary import exception
 from armillary.db import Database
+from placement.db.preparation import SCHEMA
 from placement.rest import manager
-from placement.rest.manager import SCHEMA, RestManager
+from placement.rest.manager import RestManager
 from tests.fixtures.placement_rest import rest_conf
 
 NOWHERE = "postgresql+psycopg2://127.0.0.1:1/placement"
@@ -27,25 +28,27 @@ def database(tmp_path: Path) -> Iterator[Database]:
     database.dispose()
 
 
-def a_manager(conf: cfg.ConfigOpts, database: Database, *, make_tables: bool) -> RestManager:
-    return RestManager(conf, database=database, reuse_port=False, make_tables=make_tables)
+def a_manager(conf: cfg.ConfigOpts, database: Database) -> RestManager:
+    return RestManager(conf, database=database, reuse_port=False)
 
 
-def test_tables_are_made_when_asked_for(conf: cfg.ConfigOpts, database: Database) -> None:
-    """In a database of the caller's own."""
-    a_manager(conf, database, make_tables=True).start()
+def test_tables_are_made_when_asked_for(tmp_path: Path, database: Database) -> None:
+    """An option says so; a second start finds them made."""
+    conf = rest_conf(tmp_path, placement_database={"sync_on_startup": "true"})
+    for _ in range(2):
+        a_manager(conf, database).start()
     assert database.current_version(SCHEMA) == database.head_version(SCHEMA)
 
 
 def test_tables_are_an_operators_to_make(conf: cfg.ConfigOpts, database: Database) -> None:
     """The line says how."""
     with pytest.raises(exception.ConfigurationError, match="run armillary-manage db sync"):
-        a_manager(conf, database, make_tables=False).start()
+        a_manager(conf, database).start()
 
 
 def test_a_stopped_service_waits_no_longer_for_the_database(conf: cfg.ConfigOpts) -> None:
     """No other process would end it."""
-    waiting = a_manager(conf, Database(NOWHERE, name="placement"), make_tables=False)
+    waiting = a_manager(conf, Database(NOWHERE, name="placement"))
     waiting.stop(0.0)
     waiting.start()
 
@@ -61,7 +64,7 @@ def test_who_asks_for_no_proof_listens_to_this_machine_alone(
     with pytest.raises(
         exception.ConfigurationError, match=r"0\.0\.0\.0 .* would give every client"
     ):
-        a_manager(conf, database, make_tables=False)
+        a_manager(conf, database)
 
 
 def test_who_asks_for_tokens_may_listen_to_everybody(tmp_path: Path, database: Database) -> None:
@@ -69,12 +72,12 @@ def test_who_asks_for_tokens_may_listen_to_everybody(tmp_path: Path, database: D
     (tmp_path / "tokens.yaml").write_text("tokens: []\n")
     api = {"auth_strategy": "token_file", "token_file": str(tmp_path / "tokens.yaml")}
     conf = rest_conf(tmp_path, api=api, placement={"rest_bind_host": "0.0.0.0"})
-    a_manager(conf, database, make_tables=False)
+    a_manager(conf, database)
 
 
 def test_it_forgets_from_time_to_time(conf: cfg.ConfigOpts, database: Database) -> None:
     """As placement with RPC does."""
-    (task,) = a_manager(conf, database, make_tables=False).periodic_tasks()
+    (task,) = a_manager(conf, database).periodic_tasks()
     assert task.interval_seconds == conf.placement.prune_interval_seconds
 
 

@@ -15,7 +15,8 @@ from armillary.db import Database
 from objects.allocation import AllocationClaim
 from objects.destinations import Destinations
 from objects.fence import Fence
-from placement.manager import SCHEMA, PlacementManager
+from placement.db.preparation import SCHEMA
+from placement.manager import PlacementManager
 from tests.builders import a_provider
 from tests.fixtures import fake_scheduler
 from tests.fixtures.control_plane import ControlPlane, an_admin
