@@ -2,71 +2,7 @@
 
 from collections.abc import Mapping
 
-Name = tuple[str, str]
-"""Group and option."""
-
-_OLD_SCHEDULER = {
-    f"scheduler_{name}": ("filter_scheduler", new)
-    for name, new in {
-        "available_filters": "available_filters",
-        "default_filters": "enabled_filters",
-        "weight_classes": "weight_classes",
-        "host_subset_size": "host_subset_size",
-        "tracks_instance_changes": "track_instance_changes",
-    }.items()
-}
-_FILTER_SCHEDULER = (
-    "max_io_ops_per_host", "max_instances_per_host", "isolated_hosts", "isolated_images",
-    "restrict_isolated_hosts_to_isolated_images", "ram_weight_multiplier",
-    "disk_weight_multiplier", "cpu_weight_multiplier", "io_ops_weight_multiplier",
-    "soft_affinity_weight_multiplier", "soft_anti_affinity_weight_multiplier",
-    "aggregate_image_properties_isolation_namespace",
-    "aggregate_image_properties_isolation_separator",
-)  # fmt: skip
-_QUOTAS = (
-    "instances", "cores", "ram", "server_groups", "server_group_members", "metadata_items",
-    "key_pairs",
-)  # fmt: skip
-
-RENAMED: Mapping[Name, Name] = {
-    **{("DEFAULT", old): new for old, new in _OLD_SCHEDULER.items()},
-    **{("DEFAULT", name): ("filter_scheduler", name) for name in _FILTER_SCHEDULER},
-    **{("DEFAULT", f"quota_{name}"): ("quota", name) for name in _QUOTAS},
-    ("DEFAULT", "scheduler_driver"): ("scheduler", "driver"),
-    ("DEFAULT", "scheduler_max_attempts"): ("scheduler", "max_attempts"),
-    ("DEFAULT", "scheduler_driver_task_period"): ("scheduler", "periodic_task_interval"),
-    ("DEFAULT", "scheduler_instance_sync_interval"): (
-        "scheduler", "scheduler_instance_sync_interval",
-    ),
-    ("scheduler", "discover_hosts_in_cells_interval"): (
-        "conductor", "discover_hosts_interval_seconds",
-    ),
-    ("filter_scheduler", "default_filters"): ("filter_scheduler", "enabled_filters"),
-    ("filter_scheduler", "tracks_instance_changes"): (
-        "filter_scheduler", "track_instance_changes",
-    ),
-    ("DEFAULT", "rpc_response_timeout"): ("rpc", "response_timeout_seconds"),
-    ("DEFAULT", "long_rpc_timeout"): ("rpc", "long_timeout_seconds"),
-    ("DEFAULT", "osapi_compute_listen"): ("api", "bind_host"),
-    ("DEFAULT", "osapi_compute_listen_port"): ("api", "bind_port"),
-    ("DEFAULT", "osapi_compute_workers"): ("api", "workers"),
-    ("DEFAULT", "osapi_max_limit"): ("api", "max_limit"),
-    ("DEFAULT", "osapi_compute_link_prefix"): ("api", "compute_link_prefix"),
-    ("DEFAULT", "auth_strategy"): ("api", "auth_strategy"),
-    ("DEFAULT", "compute_driver"): ("compute", "driver"),
-    ("DEFAULT", "sync_power_state_interval"): ("compute", "reconcile_interval_seconds"),
-    ("DEFAULT", "running_deleted_instance_action"): ("compute", "stray_guest_action"),
-    ("DEFAULT", "shutdown_timeout"): ("compute", "shutdown_timeout_seconds"),
-    ("DEFAULT", "instances_path"): ("libvirt", "instances_path"),
-    ("DEFAULT", "default_notification_level"): ("notifications", "default_level"),
-    ("DEFAULT", "notify_on_state_change"): ("notifications", "notify_on_state_change"),
-    ("DEFAULT", "notification_format"): ("notifications", "notification_format"),
-    ("DEFAULT", "pci_alias"): ("pci", "alias"),
-    ("DEFAULT", "pci_passthrough_whitelist"): ("pci", "device_spec"),
-    ("pci", "passthrough_whitelist"): ("pci", "device_spec"),
-    ("libvirt", "cpu_models"): ("libvirt", "cpu_model"),
-}  # fmt: skip
-"""Where an option has another place here, deprecated names of Nova's included."""
+from armillary.conf.former_names import REPLACED, Name
 
 _PLACE = "the directories of Armillary are its own"
 _STORE = (
@@ -78,6 +14,9 @@ UNDECIDED: Mapping[Name, str] = {
     ("api_database", "connection"): _STORE,
     ("database", "connection"): _STORE,
     ("placement_database", "connection"): _STORE,
+    ("DEFAULT", "sql_connection"): _STORE,
+    ("DEFAULT", "notification_driver"): "set [oslo_messaging_notifications] driver, such as "
+    "messagingv2",
     ("DEFAULT", "transport_url"): "give each cell and the top a virtual host of their own on this "
     "broker, and accounts: armillary-manage broker permissions",
     ("DEFAULT", "vcpu_pin_set"): "say which CPUs are shared and which are for pinned guests: "
@@ -93,22 +32,13 @@ UNDECIDED: Mapping[Name, str] = {
 DROPPED: Mapping[Name, str] = {
     ("DEFAULT", "state_path"): _PLACE,
     ("DEFAULT", "log_dir"): _PLACE,
+    ("DEFAULT", "logdir"): _PLACE,
     ("DEFAULT", "log_file"): _PLACE,
     ("DEFAULT", "lock_path"): _PLACE,
     ("oslo_concurrency", "lock_path"): _PLACE,
     ("compute", "provider_config_location"): _PLACE,
-    ("scheduler", "query_placement_for_availability_zone"): "placement is always asked",
-    ("scheduler", "host_manager"): "there is one host table",
-    ("DEFAULT", "scheduler_host_manager"): "there is one host table",
-    ("DEFAULT", "scheduler_use_baremetal_filters"): "there are no bare metal filters",
-    ("DEFAULT", "use_neutron"): "no network service is needed",
-    ("DEFAULT", "enabled_apis"): "there is one API",
-    ("DEFAULT", "metadata_workers"): "there is no metadata service",
-    ("DEFAULT", "rootwrap_config"): "nothing runs as root on behalf of a service",
-    ("DEFAULT", "servicegroup_driver"): "services report to their conductor",
-    ("conductor", "migrate_max_retries"): "all hosts of the list are tried",
-    ("quota", "recheck_quota"): "quota is counted where a request is accepted",
-    ("quota", "count_usage_from_placement"): "quota is counted where a request is accepted",
+    **REPLACED,
+    ("oslo_messaging_rabbit", "heartbeat_in_pthread"): "heartbeats have a thread of their own",
     ("placement", "auth_url"): "our services ask placement over the broker",
 }
 DROPPED_GROUPS: Mapping[str, str] = {
@@ -119,7 +49,6 @@ DROPPED_GROUPS: Mapping[str, str] = {
                     "there are no graphical consoles"),
     **dict.fromkeys(("keystone", "service_user"), "our services do not call Keystone themselves"),
     "placement": "our services ask placement over the broker",
-    "upgrade_levels": "names of Nova's releases mean nothing here; see docs/operating/upgrade.md",
     **dict.fromkeys(("cells", "zookeeper", "osapi_v21", "remote_debug",
                      "ephemeral_storage_encryption", "vmware", "hyperv", "xenserver",
                      "powervm", "zvm"),
@@ -129,8 +58,23 @@ DROPPED_GROUPS: Mapping[str, str] = {
 }  # fmt: skip
 """Options and groups without a counterpart, and why."""
 
+_BROKER = "give the broker's address and account in a transport URL"
+_LOGIN = "log in by auth_type, auth_url, username, password, project_name and their domains"
+REMOVED: Mapping[str, Mapping[str, str]] = {
+    "oslo_messaging_rabbit": dict.fromkeys(
+        ("rabbit_host", "rabbit_hosts", "rabbit_port", "rabbit_userid", "rabbit_password",
+         "rabbit_virtual_host", "rabbit_use_ssl", "rabbit_max_retries", "fake_rabbit"),
+        _BROKER,
+    ),
+    "keystone_authtoken": dict.fromkeys(
+        ("auth_host", "auth_port", "auth_protocol", "auth_admin_prefix", "identity_uri",
+         "admin_token", "admin_user", "admin_password", "admin_tenant_name", "signing_dir"),
+        _LOGIN,
+    ) | {"auth_uri": "give the public address of Keystone as www_authenticate_uri"},
+}  # fmt: skip
+"""Options that newer versions of these libraries do not have any more, and what to do instead."""
 LIBRARY_GROUPS = frozenset(
-    {"keystone_authtoken", "oslo_messaging_rabbit", "oslo_messaging_notifications",
+    {"cors", "keystone_authtoken", "oslo_messaging_rabbit", "oslo_messaging_notifications",
      "oslo_middleware", "oslo_policy", "oslo_reports", "profiler"}
 )  # fmt: skip
 """Groups of libraries that both use, with the same options."""

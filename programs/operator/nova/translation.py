@@ -11,17 +11,25 @@ from oslo_config import cfg
 
 from armillary import exception
 from armillary.conf import loader, option_modules
+from armillary.conf.former_names import RENAMED, Name
 from armillary.masking import mask_passwords
 from programs.operator.nova import options as known
-from programs.operator.nova.options import Name
 
 ALL_FILTERS = "all_filters"
 NOVA_ALL_FILTERS = frozenset(
     {"nova.scheduler.filters.all_filters", "nova.scheduler.filters.standard_filters", ALL_FILTERS}
 )
 NOVA = "nova."
+SECRET_WORDS = ("password", "secret", "token", "hmac")
+"""Parts of names of libraries' options whose values are not shown."""
 ALL_WEIGHERS = "nova.scheduler.weights.all_weighers"
-DRIVERS = {"libvirt.LibvirtDriver": "libvirt", "fake.FakeDriver": "simulated"}
+DRIVERS = {"LibvirtDriver": "libvirt", "FakeDriver": "simulated"}
+"""Last part of a class of Nova's -> our driver."""
+SCHEDULERS = {
+    "FilterScheduler": "filter_scheduler", "CachingScheduler": "caching_scheduler",
+    "ChanceScheduler": "chance_scheduler", "FakeScheduler": "fake_scheduler",
+}  # fmt: skip
+DEFAULT_IMAGES = "default"
 STRAY_GUESTS = {"reap": "destroy", "shutdown": "destroy", "log": "keep", "noop": "keep"}
 PLUGINS: Mapping[Name, str] = {
     ("filter_scheduler", "available_filters"): "armillary.scheduler.filters",
@@ -48,18 +56,30 @@ class Translated:
     ours: Name | None = None
     values: tuple[str, ...] = ()
     reason: str = ""
+    is_secret: bool = False
 
     def line(self) -> str:
         """Return the line of the report; passwords are masked."""
         text = f"{self.outcome}: {_shown(self.name)}"
         if self.ours is not None and self.outcome in (Outcome.KEPT, Outcome.RENAMED):
             value = mask_passwords(", ".join(self.values))
-            text += f" -> {_shown(self.ours)} = {'***' if _is_secret(self.ours) else value}"
+            text += f" -> {_shown(self.ours)} = {'***' if self.is_secret else value}"
         return f"{text}: {self.reason}" if self.reason else text
 
 
 class _Undecided(Exception):
-    """A value that has no certain counterpart; the argument says why."""
+    """A value that has no certain counterpart; the argument says why.
+
+    ``certain`` are parts of it that do have one.
+    """
+
+    def __init__(self, reason: str, certain: tuple[str, ...] = ()) -> None:
+        super().__init__(reason)
+        self.certain = certain
+
+
+class _Meaningless(Exception):
+    """A value that means nothing here; the argument says why."""
 
 
 def read(path: Path) -> dict[str, dict[str, list[str]]]:
@@ -101,7 +121,7 @@ def lines_of(translated: Sequence[Translated]) -> Iterator[str]:
         yield from (f"# {_shown(one.name)}: {one.reason}" for one in undecided)
     by_group: dict[str, dict[str, tuple[str, ...]]] = {}
     for one in translated:
-        if one.ours is not None and one.outcome in (Outcome.KEPT, Outcome.RENAMED):
+        if one.ours is not None and one.values and one.outcome is not Outcome.DROPPED:
             by_group.setdefault(one.ours[0], {})[one.ours[1]] = one.values
     for group, found in by_group.items():
         yield ""
@@ -126,22 +146,28 @@ def _translate(name: Name, values: tuple[str, ...], ours: Mapping[Name, cfg.Opt]
         return Translated(name, Outcome.DECIDE, reason=known.UNDECIDED[name])
     if name in known.DROPPED:
         return Translated(name, Outcome.DROPPED, reason=known.DROPPED[name])
-    meant = known.RENAMED.get(name, name)
+    meant = RENAMED.get(name, name)
     if meant not in ours:
         return _foreign(name, values)
     try:
         translated = _checked(meant, _converted(meant, values), ours[meant])
     except _Undecided as error:
-        return Translated(name, Outcome.DECIDE, reason=str(error))
+        return Translated(name, Outcome.DECIDE, meant, error.certain, reason=str(error))
+    except _Meaningless as error:
+        return Translated(name, Outcome.DROPPED, reason=str(error))
     if not translated:
         return Translated(name, Outcome.DROPPED, reason="it is our default")
-    return Translated(name, Outcome.KEPT if meant == name else Outcome.RENAMED, meant, translated)
+    outcome = Outcome.KEPT if meant == name else Outcome.RENAMED
+    return Translated(name, outcome, meant, translated, is_secret=bool(ours[meant].secret))
 
 
 def _foreign(name: Name, values: tuple[str, ...]) -> Translated:
     group, option = name
+    if option in known.REMOVED.get(group, {}):
+        return Translated(name, Outcome.DECIDE, reason=known.REMOVED[group][option])
     if group in known.LIBRARY_GROUPS or (group == "DEFAULT" and option in known.LIBRARY_OPTIONS):
-        return Translated(name, Outcome.KEPT, name, values)
+        is_secret = any(word in option for word in SECRET_WORDS)
+        return Translated(name, Outcome.KEPT, name, values, is_secret=is_secret)
     reason = known.DROPPED_GROUPS.get(group, known.NO_REASON)
     return Translated(name, Outcome.DROPPED, reason=reason)
 
@@ -152,9 +178,18 @@ def _converted(name: Name, values: tuple[str, ...]) -> tuple[str, ...]:
         return _plugins(name, values)
     last = values[-1].strip()
     if name == ("compute", "driver"):
-        if last not in DRIVERS:
+        driver = DRIVERS.get(last.rpartition(".")[2])
+        if driver is None:
             raise _Undecided(f"there is no driver for {last}: choose libvirt, process or simulated")
-        return (DRIVERS[last],)
+        return (driver,)
+    if name == ("scheduler", "driver"):
+        return (_scheduler(last),)
+    if name[0] == "upgrade_levels" and last.isalpha() and last != "auto":
+        raise _Meaningless(
+            "names of Nova's releases mean nothing here; see docs/operating/upgrade.md"
+        )
+    if name == ("libvirt", "images_type") and last == DEFAULT_IMAGES:
+        return ()
     if name == ("compute", "stray_guest_action"):
         return (STRAY_GUESTS.get(last, last),)
     if name == ("api", "auth_strategy"):
@@ -166,6 +201,19 @@ def _converted(name: Name, values: tuple[str, ...]) -> tuple[str, ...]:
     if name == ("conductor", "discover_hosts_interval_seconds") and last == "-1":
         raise _Undecided("hosts are always discovered, every 10 s unless you set another interval")
     return values
+
+
+def _scheduler(driver: str) -> str:
+    """Return the name of our driver. Raises ``_Undecided``."""
+    last = driver.rpartition(".")[2]
+    if driver.startswith(NOVA):
+        last = SCHEDULERS.get(last, last)
+    if last not in SCHEDULERS.values():
+        raise _Undecided(
+            f"{driver} is not part of Armillary: choose {', '.join(SCHEDULERS.values())}, or "
+            "install the package that has it"
+        )
+    return last
 
 
 def _plugins(name: Name, values: tuple[str, ...]) -> tuple[str, ...]:
@@ -182,13 +230,15 @@ def _plugins(name: Name, values: tuple[str, ...]) -> tuple[str, ...]:
             found.append(short)
         elif path:
             foreign.append(path)
+    is_multiple = name[1] == "available_filters"
+    certain = tuple(found) if is_multiple or not found else (", ".join(found),)
     if foreign:
         raise _Undecided(
             f"{', '.join(foreign)}: not part of Armillary. Install the package that has it and "
-            f"add it, or leave it out; the others: {', '.join(found) or 'none'}"
+            f"add it, or leave it out; the new file has the others: {', '.join(found) or 'none'}",
+            certain,
         )
-    is_multiple = name[1] == "available_filters"
-    return tuple(found) if is_multiple else (", ".join(found),)
+    return certain
 
 
 def _checked(name: Name, values: tuple[str, ...], option: cfg.Opt) -> tuple[str, ...]:
@@ -217,10 +267,6 @@ def _is_zero(text: str) -> bool:
         return float(text) == 0
     except ValueError:
         return False
-
-
-def _is_secret(name: Name) -> bool:
-    return any(word in name[1] for word in ("password", "secret", "token"))
 
 
 def _shown(name: Name) -> str:
