@@ -84,12 +84,13 @@ def _override(conf: cfg.ConfigOpts, arguments: argparse.Namespace) -> None:
 def _serve(conf: cfg.ConfigOpts) -> int:
     """Serve in this process, or in several worker processes as configured."""
     from armillary.service import Manager, launch, run_in_process
+    from armillary.service.worker_count import worker_count
     from programs import wiring
 
     def make() -> Manager:
         return wiring.make_placement_rest(conf)
 
-    workers = conf.placement.workers or conf.workers
+    workers = worker_count(conf, conf.placement.workers)
     if workers == 1:
         return run_in_process(conf, [(PROGRAM, make)], binary=PROGRAM)
     return launch(conf, PROGRAM, make, workers=workers)

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from armillary.service import Manager
     from rpc.transport import MakeBus
 
+_CLAIMING_DRIVERS = ("filter_scheduler", "zone_scheduler")
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run until SIGTERM; return the exit code."""
@@ -21,9 +23,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     concurrency.bootstrap(argv)
     from programs import service_program
 
-    return service_program.run(
-        "armillary-scheduler", argv, _make, lambda conf: conf.scheduler.workers
-    )
+    return service_program.run("armillary-scheduler", argv, _make, workers)
+
+
+def workers(conf: cfg.ConfigOpts) -> int | None:
+    """Return the configured number of processes; None for the default of all services.
+
+    It is 1 for drivers that claim nothing in placement: each process has its own view of capacity.
+    """
+    if conf.scheduler.driver in _CLAIMING_DRIVERS:
+        return conf.scheduler.workers
+    return conf.scheduler.workers or conf.workers or 1
 
 
 def _make(conf: cfg.ConfigOpts, top_url: str, make_bus: MakeBus) -> Manager:

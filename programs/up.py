@@ -66,6 +66,7 @@ def _load(conf: cfg.ConfigOpts, arguments: argparse.Namespace) -> None:
     loader.load(conf, [f"--config-file={path}" for path in arguments.config_file], BINARY)
     defaults = {
         (None, "state_path"): str(state_dir),
+        (None, "workers"): 1,  # all services are in this process
         (None, "report_interval"): 2,
         (None, "service_down_time"): 10,
         ("conductor", "discover_hosts_interval_seconds"): 1.0,

@@ -19,6 +19,7 @@ from armillary.http.tls import tls_files
 from armillary.http.trusted_hosts import guarded
 from armillary.periodic import PeriodicTask
 from armillary.service import Manager, Server
+from armillary.service.worker_count import worker_count
 from rpc.notifications import make_notifier
 from rpc.signing.place import TOP
 from rpc.signing.setup import OFF
@@ -244,7 +245,7 @@ def _event_hub(conf: cfg.ConfigOpts, top_url: str) -> EventHub | None:
 
 
 def _has_several_workers(conf: cfg.ConfigOpts, workers: int | None) -> bool:
-    return (workers or conf.workers) > 1
+    return worker_count(conf, workers) > 1
 
 
 class HttpManager:

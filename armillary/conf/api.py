@@ -40,9 +40,9 @@ signed by one of them, and a token as well. Unset: clients need no certificate.
 """,
         ),
         cfg.IntOpt(
-            "workers", min=1, max=512,
+            "workers", min=0, max=512,
             help="""
-Number of worker processes. All of them listen on the same port. Unset: ``[DEFAULT] workers``.
+Number of worker processes. All of them listen on the same port. Unset or 0: ``[DEFAULT] workers``.
 """,
         ),
         cfg.IntOpt(

@@ -34,10 +34,10 @@ variable ARMILLARY_CONCURRENCY_BACKEND overrides it. A change requires a restart
 """,
         ),
         cfg.IntOpt(
-            "workers", default=1, min=1, max=512,
+            "workers", min=0, max=512, sample_default="<number of CPUs>",
             help="""
-Number of worker processes of a service whose own section does not set it. A worker that dies is
-replaced.
+Number of worker processes of a service whose own section does not set it. Unset or 0: as many as
+the process may use CPUs. A worker that dies is replaced. A compute agent has one process.
 """,
         ),
         cfg.IntOpt(

@@ -61,7 +61,7 @@ _CONDUCTOR: list[cfg.Opt] = [
         help="Role of this conductor.",
     ),
     cfg.IntOpt(
-        "workers", min=1, max=512, help="Number of worker processes. Unset: [DEFAULT] workers."
+        "workers", min=0, max=512, help="Number of worker processes. Unset or 0: [DEFAULT] workers."
     ),
     cfg.FloatOpt(
         "lease_seconds", default=30.0, min=1.0, max=3600.0,

@@ -65,10 +65,10 @@ Maximum length of a query string, in bytes. A longer one is rejected with status
 """,
         ),
         cfg.IntOpt(
-            "workers", min=1, max=512,
+            "workers", min=0, max=512,
             help="""
-Number of worker processes. Unset: [DEFAULT] workers. Each keeps its own table of all providers in
-memory, about 1 KiB per provider.
+Number of worker processes. Unset or 0: [DEFAULT] workers. Each keeps its own table of all
+providers in memory, about 1 KiB per provider.
 """,
         ),
         cfg.BoolOpt(

@@ -6,17 +6,18 @@ from oslo_config import cfg
 
 from armillary import concurrency, service_metrics
 from armillary.conf import loader
-from armillary.service import report
+from armillary.service import backdoor, report
 from armillary.service.managed import Factory, ManagedService, Manager
 from armillary.service.supervisor import Supervisor
 from armillary.service.systemd import Notifier
+from armillary.service.worker_count import worker_count
 from armillary.service.worker_states import WorkerStates
 
 
 def launch(conf: cfg.ConfigOpts, binary: str, factory: Factory, workers: int | None = None) -> int:
     """Run worker processes, each with its own manager, until SIGTERM; return the exit code.
 
-    ``workers`` defaults to ``[DEFAULT] workers``. ``factory`` is called in each worker, so nothing
+    ``workers`` defaults as ``worker_count`` says. ``factory`` is called in each worker, so nothing
     it makes is shared. The parent replaces a worker that dies. SIGTERM drains within
     ``graceful_shutdown_timeout``, SIGINT ends at once, SIGHUP reloads mutable options, SIGUSR2
     writes a report. If the service cannot start, one line is logged, and the exit code is 78 for a
@@ -25,7 +26,8 @@ def launch(conf: cfg.ConfigOpts, binary: str, factory: Factory, workers: int | N
     concurrency.init_backend()
     from oslo_service import service as oslo_service  # uses the backend that is selected by now
 
-    count = workers or conf.workers
+    count = worker_count(conf, workers)
+    backdoor.widen(conf, count)
     board = WorkerStates(count)
     supervisor = Supervisor(board, Notifier.from_environment())
     report.install(conf, binary)

@@ -53,9 +53,10 @@ Seconds between two refreshes of the driver's host list; for caching_scheduler.
 """,
         ),
         cfg.IntOpt(
-            "workers", min=1, max=512,
+            "workers", min=0, max=512,
             help="""
-Number of worker processes. Unset: [DEFAULT] workers. Each keeps its own view of all hosts in
+Number of worker processes. Unset or 0: [DEFAULT] workers; if that is unset, too, the number of CPUs
+for drivers that filter and claim, and 1 for others. Each keeps its own view of all hosts in
 memory.
 """,
         ),

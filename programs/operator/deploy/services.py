@@ -219,7 +219,9 @@ class Services:
 
     def _default(self, role: str, scope: str | None = None) -> dict[str, str]:
         vhost = top_vhost(self.record)
-        return {"transport_url": self._transport_url(vhost, role, scope)}
+        options = {"transport_url": self._transport_url(vhost, role, scope)}
+        # All services share one machine: as many workers of each as it has CPUs are too many.
+        return options if role == OPERATOR else {**options, "workers": "1"}
 
     def _transport_url(self, vhost: str, role: str, scope: str | None) -> str:
         settings = self.record.settings

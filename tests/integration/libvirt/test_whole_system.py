@@ -28,6 +28,7 @@ CONTROL_PLANE = """
 [DEFAULT]
 transport_url = {top_url}
 state_path = {state_path}
+workers = 1
 report_interval = 1
 service_down_time = 60
 [api]
