@@ -196,7 +196,9 @@ class HostStore:
             columns.update(_with_claimed(columns, demands))
         known = np.flatnonzero(rows >= 0)
         if order is not None:
-            known = known[order.arranged(rows[known], lambda some: columns["nodename"][some])]
+            names = columns["nodename"]
+            arranged = order.arranged(rows[known], lambda some: [names[row] for row in some])
+            known = known[arranged]
         rows = rows[known]
         own = {name: columns[name][rows] for name in _SHOWN}
         cell, in_flight = own["cell"], own.pop("in_flight")
