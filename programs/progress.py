@@ -18,11 +18,13 @@ def progress(
     total: int | None,
     *,
     quiet: bool = False,
+    line_seconds: float = SECONDS_BETWEEN_LINES,
     clock: Callable[[], float] = time.monotonic,
 ) -> Iterator[Show]:
     """Show the progress of ``total`` items on a stream while the block runs.
 
-    ``total`` None: the number is unknown.
+    ``total`` None: the number is unknown. On other streams than a terminal there is a line every
+    ``line_seconds``.
     """
     if quiet:
         yield lambda done, counts: None
@@ -30,7 +32,7 @@ def progress(
         with _bar(stream, title, total) as show:
             yield show
     else:
-        yield _Lines(stream, title, total, clock).show
+        yield _Lines(stream, title, total, clock, line_seconds).show
 
 
 @contextmanager
@@ -53,14 +55,22 @@ def _bar(stream: TextIO, title: str, total: int | None) -> Iterator[Show]:
 
 class _Lines:
     def __init__(
-        self, stream: TextIO, title: str, total: int | None, clock: Callable[[], float]
+        self,
+        stream: TextIO,
+        title: str,
+        total: int | None,
+        clock: Callable[[], float],
+        pause_seconds: float,
     ) -> None:
         self._stream = stream
         self._title = title
         self._total = total
         self._clock = clock
+        self._pause_seconds = pause_seconds
         self._last = ""
-        self._last_at: float | None = None
+        # What takes long says so later; the others begin with a line.
+        is_rare = pause_seconds > SECONDS_BETWEEN_LINES
+        self._last_at: float | None = clock() if is_rare else None
 
     def show(self, done: int, counts: Mapping[str, int]) -> None:
         line = f"{self._title}: {done} of {self._total} ({counts_text(counts)})"
@@ -71,7 +81,7 @@ class _Lines:
         self._stream.flush()
 
     def _is_due(self) -> bool:
-        return self._last_at is None or self._clock() - self._last_at >= SECONDS_BETWEEN_LINES
+        return self._last_at is None or self._clock() - self._last_at >= self._pause_seconds
 
 
 def counts_text(counts: Mapping[str, int]) -> str:

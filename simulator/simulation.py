@@ -107,6 +107,7 @@ class Simulation:
             utilisation=self._meter.utilisation(),
             measures=self._meter.summary(),
             series=self._meter.series,
+            hosts=self._meter.hosts(),
             story=self._tally.fingerprint,
             decisions=self._tally.decisions(),
         )

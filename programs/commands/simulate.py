@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger(__name__)
 
+LINE_SECONDS = 10.0
+"""Pause between lines that show the progress where there is no terminal."""
+
 
 class Simulate(WithOptions):
     """Try a scheduling policy on a fleet and a load described by a YAML file.
@@ -101,8 +104,8 @@ class Simulate(WithOptions):
 
     def _progress(self, policy: Policy, seconds: int) -> contextlib.AbstractContextManager[Show]:
         stream = self.app.stderr
-        title = f"Simulating {policy.name}"
-        return progress(stream, title, seconds, quiet=not stream.isatty())
+        title = f"Simulated seconds under {policy.name}"
+        return progress(stream, title, seconds, line_seconds=LINE_SECONDS)
 
 
 @contextlib.contextmanager

@@ -1,6 +1,8 @@
 """Utilisation, fragmentation and balance of hosts: averages over time, and samples."""
 
+import math
 from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -8,7 +10,15 @@ from simulator.fleet.host_states import Amounts, HostStates
 from simulator.results.outcome_counts import OutcomeCounts
 
 SAMPLES = 200
+HOST_VALUES_MAX = 300_000
+"""Maximum number of values in the samples of single hosts; large fleets have fewer samples."""
 LOAD_CLASSES = ("VCPU", "PCPU", "MEMORY_MB")
+
+
+class _HostSample(NamedTuple):
+    seconds: float
+    amounts: np.ndarray
+    """One row for each host: the used amount of each class, instances, whether it is up."""
 
 
 class Meter:
@@ -28,6 +38,9 @@ class Meter:
         self._load_columns = np.array(loads, dtype=np.int64)
         self.series: dict[str, list[float]] = {name: [] for name in ("seconds", *self._now())}
         """All samples: name -> values."""
+        values = len(book.hosts) * (len(book.classes) + 2) * (SAMPLES + 1)
+        self._hosts_every = max(1, math.ceil(values / HOST_VALUES_MAX))
+        self._host_samples: list[_HostSample] = []
 
     def advance(self, now: float) -> None:
         """Account for the time since the last call with the usage during it."""
@@ -39,9 +52,28 @@ class Meter:
         np.maximum(self._peak, used, out=self._peak)
 
     def sample(self, now: float) -> None:
+        if len(self.series["seconds"]) % self._hosts_every == 0:
+            book = self._book
+            amounts = np.column_stack((book.used, book.instances, book.is_up)).astype(np.int64)
+            self._host_samples.append(_HostSample(now, amounts))
         sample = {"seconds": now, **self._now()}
         for name, values in self.series.items():
             values.append(sample[name])
+
+    def hosts(self) -> dict[str, Any]:
+        """Return the samples of single hosts: their times, and host -> name -> values.
+
+        The names are the resource classes used, ``instances``, and ``up``, which is 0 or 1.
+        """
+        names = [*self._book.classes, "instances", "up"]
+        table = np.array([each.amounts for each in self._host_samples])
+        return {
+            "seconds": [each.seconds for each in self._host_samples],
+            "hosts": {
+                host.name: dict(zip(names, table[:, host.row].T.tolist(), strict=True))
+                for host in self._book.hosts
+            },
+        }
 
     def utilisation(self) -> dict[str, dict[str, float]]:
         """Return class -> mean over time, peak, and end, as fractions of the fleet's capacity."""

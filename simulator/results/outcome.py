@@ -5,6 +5,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from simulator.results.refusals import Refusal
 
@@ -21,6 +22,8 @@ class Outcome:
     measures: Mapping[str, Mapping[str, float]]
     """Fragmentation, load of hosts, empty hosts -> mean and end."""
     series: Mapping[str, Sequence[float]]
+    hosts: Mapping[str, Any]
+    """Samples of single hosts: ``seconds``, and ``hosts`` by name."""
     story: str
     """A digest of all events."""
     decisions: Mapping[str, float]
@@ -30,7 +33,7 @@ class Outcome:
     def fingerprint(self) -> str:
         """A digest of everything except timings: equal for equal scenario, seed and policy."""
         told = {**self._figures(), "policy": None}
-        del told["decisions"]
+        del told["decisions"], told["hosts"]  # the series are sums of the latter
         text = json.dumps(told, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()
 

@@ -32,6 +32,17 @@ def test_lines_come_now_and_then_until_the_end() -> None:
     ]
 
 
+def test_what_may_take_long_says_so_after_a_while() -> None:
+    """A short one says nothing where there is no terminal."""
+    now = 0.0
+    stream = io.StringIO()
+    with progress(stream, "Simulated", 90, line_seconds=10.0, clock=lambda: now) as show:
+        for second in range(25):
+            now = float(second)
+            show(second, {})
+    assert stream.getvalue().splitlines() == ["Simulated: 10 of 90 ()", "Simulated: 20 of 90 ()"]
+
+
 def test_a_terminal_has_a_bar_that_ends_with_the_last_counts() -> None:
     """It is drawn over and over."""
     stream = Terminal()

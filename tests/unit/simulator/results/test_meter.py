@@ -91,3 +91,22 @@ def test_samples_show_hosts_as_they_are(tmp_path: Path) -> None:
     assert meter.series["fragmentation half"] == [0.5, 0.0]
     assert meter.series["used VCPU"] == [0.25, 0.25]
     assert meter.summary()["fragmentation half"] == {"mean": 0.25, "end": 0.0}
+
+
+def test_samples_show_each_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is used of each class, instances, and whether it is up; fewer times if it is much."""
+    book = HostStates(a_scenario(tmp_path, hosts=[some_hosts("h-{1..2}")]))
+    meters = [Meter(book, OutcomeCounts(), {})]
+    monkeypatch.setattr("simulator.results.meter.HOST_VALUES_MAX", 2 * 5 * 101)
+    meters.append(Meter(book, OutcomeCounts(), {}))
+    book.enter(book.hosts[0], PlacedInstance(a_uuid(), "small", "p", book.amounts_of({"VCPU": 4})))
+    for meter in meters:
+        meter.sample(0.0)
+    book.set_down(book.hosts[1], is_down=True)
+    for meter in meters:
+        meter.sample(1.0)
+    found = meters[0].hosts()
+    assert (found["seconds"], meters[1].hosts()["seconds"]) == ([0.0, 1.0], [0.0])
+    one, other = found["hosts"]["h-1"], found["hosts"]["h-2"]
+    assert (one["VCPU"], one["instances"], other["VCPU"]) == ([4, 4], [1, 1], [0, 0])
+    assert (one["up"], other["up"]) == ([1, 1], [1, 0])

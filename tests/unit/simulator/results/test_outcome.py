@@ -13,6 +13,7 @@ OUTCOME = Outcome(
     utilisation={"VCPU": {"mean": 0.5}},
     measures={},
     series={"seconds": [0.0]},
+    hosts={"seconds": [0.0], "hosts": {}},
     story="s",
     decisions={"p50_ms": 1.0},
 )
