@@ -77,6 +77,12 @@ def log_context(context: RequestContext | None) -> Iterator[None]:
         store.context = former
 
 
+def current_context() -> RequestContext | None:
+    """Return the context that the log lines of this thread carry."""
+    found = oslo_context.get_current()
+    return found if isinstance(found, RequestContext) else None
+
+
 def admin_context(request_id: str | None = None) -> RequestContext:
     """Return the context of work without a user request (periodic tasks, recovery)."""
     return RequestContext(

@@ -137,6 +137,11 @@ class _Readings:
         return prometheus_client.metrics_core.GaugeMetricFamily(name, documentation, labels=labels)
 
 
+def expose(counter: Counter, *labels: str) -> None:
+    """Expose a counter for these labels from now on, with 0."""
+    _labelled(counter, *labels)
+
+
 @functools.cache
 def _labelled(counter: Counter, *labels: str) -> prometheus_client.Counter:
     """Return the counter for these labels, which have few values; cached."""
@@ -167,6 +172,11 @@ RPC_CLIENT_CALLS = Counter(
     "Calls and casts made, by topic, method and outcome: ok, refused, timeout, unavailable, error.",
     ("topic", "method", "outcome"),
 )
+REFUSAL_REASONS = (
+    "unsigned", "unknown_key", "expired_key", "bad_signature", "stale", "replayed", "repeated",
+    "misdirected", "malformed", "unauthorized",
+)  # fmt: skip
+"""Why messages are refused; from its start on a server has each with 0."""
 RPC_REFUSED = Counter(
     "rpc_refused",
     "Messages and answers rejected for an invalid signature or missing authority, by topic "

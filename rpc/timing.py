@@ -20,6 +20,13 @@ Seconds = Callable[[], float]
 Outcome = Callable[[], None]
 
 
+_OUTCOMES = {
+    service_metrics.RPC_SERVER_CALLS.name: ("ok", "refused", "error"),
+    service_metrics.RPC_CLIENT_CALLS.name: ("ok", "refused", "timeout", "unavailable", "error"),
+}
+"""Counter -> the outcomes that a method has from its first message on, with 0."""
+
+
 class _MethodMetrics:
     """Cached metrics of one method, as looking up labels is slow."""
 
@@ -30,16 +37,13 @@ class _MethodMetrics:
         topic: str,
         method: str,
     ) -> None:
-        self._calls, self._labels = calls, (topic, method)
         self.observe = seconds.here.labels(topic, method).observe
-        self.count: dict[str, Outcome] = {}
+        outcomes = _OUTCOMES[calls.name]
+        self.count = {each: calls.here.labels(topic, method, each).inc for each in outcomes}
 
     def ended(self, outcome: str, seconds: float) -> None:
         self.observe(seconds)
-        count = self.count.get(outcome)
-        if count is None:
-            count = self.count[outcome] = self._calls.here.labels(*self._labels, outcome).inc
-        count()
+        self.count[outcome]()
 
 
 class ServerTimes:
@@ -50,6 +54,9 @@ class ServerTimes:
         self._clock = clock
         self._kept: dict[str, _MethodMetrics] = {}
         self._queued = service_metrics.RPC_QUEUE_SECONDS.here.labels(topic).observe
+        service_metrics.expose(service_metrics.RPC_UNSIGNED, topic)
+        for reason in service_metrics.REFUSAL_REASONS:
+            service_metrics.expose(service_metrics.RPC_REFUSED, topic, reason)
 
     def timed(self, dispatch: Callable[[Any], Any], *, now: Seconds = time.time) -> Any:
         """Return ``dispatch`` with time measurement."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from oslo_utils import timeutils
 
 from armillary import exception
-from armillary.context import RequestContext, admin_context
+from armillary.context import RequestContext, admin_context, current_context, log_context
 from compute_agent.host.claims import Claims
 from compute_agent.journal.journal import Acceptance, Entry, Journal, Kind, Report, State
 from compute_agent.reporting.outbox import Outbox
@@ -150,8 +150,17 @@ class InstanceWork:
         self._queue.build((host, uuid), lambda: self._build(context, host, uuid, command))
 
     def start_destroy(self, host: str, uuid: str) -> None:
-        """Queue the destruction of an instance that the journal marks as deleting."""
-        self._queue.chore((host, uuid), lambda: self.destroy(host, uuid))
+        """Queue the destruction of an instance that the journal marks as deleting.
+
+        Its log lines carry the context of this thread.
+        """
+        context = current_context()
+
+        def destroy() -> None:
+            with log_context(context):
+                self.destroy(host, uuid)
+
+        self._queue.chore((host, uuid), destroy)
 
     def resume(self) -> None:
         """Resume the journal's unfinished builds and deletes that are not queued or running."""

@@ -112,7 +112,11 @@ class Task(LeasedWork, Generic[Row]):
         leases = self.take(keys)
         if leases:
             LOG.info("%s: resuming abandoned work; items: %d", type(self).__name__, len(leases))
-            self.run(admin_context(), leases)
+        by_request: dict[str | None, list[Lease]] = {}
+        for work in self._load(leases):
+            by_request.setdefault(_request_of(work), []).append(work.lease)
+        for request_id, theirs in by_request.items():
+            self.run(admin_context(request_id), theirs)
         return len(leases)
 
     @property
@@ -208,6 +212,15 @@ class Task(LeasedWork, Generic[Row]):
         if services.is_up(service, now=self._now, down_time_seconds=self._conf.service_down_time):
             return True
         return service.is_up and not self._may_mark_down()
+
+
+def _request_of(work: WorkItem[Any]) -> str | None:
+    """Return the ID of the request that caused an item."""
+    row = work.row
+    if isinstance(row, models.InstanceOperation):
+        return str(row.context["request_id"])
+    own: str | None = getattr(row, "request_id", None)
+    return own or work.instance.request_id
 
 
 def _names(works: Sequence[WorkItem[Any]]) -> str:

@@ -81,6 +81,7 @@ class Leases:
         self._owner = owner[: _OWNER_LENGTH - 33]
         self._lease_seconds = lease_seconds
         self._now = now
+        service_metrics.expose(service_metrics.TAKEN_UP, self.table)
         columns = model.__table__.c  # type: ignore[attr-defined]
         self._free = (  # from columns, not mapped attributes: it is executed very often
             sa.select(columns[key.key])

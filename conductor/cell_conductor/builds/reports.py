@@ -14,6 +14,7 @@ from datetime import datetime
 from sqlalchemy.orm import Session
 
 from armillary import exception
+from armillary.context import admin_context, log_context
 from armillary.db import Database
 from conductor.cell_conductor.builds import attempts
 from conductor.cell_conductor.builds.build_task import Build
@@ -71,16 +72,19 @@ class Reports:
                     reason=f"power_state {report.power_state!r} is unknown; it must be one of "
                     f"{', '.join(POWER_STATES)}"
                 )
-        answers = self._database.run_in_writer(lambda s: self._judge_built(s, agent, reports))
+        answers, requests = self._database.run_in_writer(
+            lambda session: self._judge_built(session, agent, reports)
+        )
         for report, answer in zip(reports, answers, strict=True):
-            self._log_answer(
-                "build_succeeded", report.instance_uuid, report.host, report.attempt, answer
-            )
+            uuid = report.instance_uuid
+            with log_context(admin_context(requests.get(uuid)).for_instance(uuid)):
+                self._log_answer("build_succeeded", uuid, report.host, report.attempt, answer)
         return answers
 
     def _judge_built(
         self, session: Session, agent: str, reports: Sequence[BuiltReport]
-    ) -> list[str]:
+    ) -> tuple[list[str], dict[str, str | None]]:
+        """Return an answer to each report, and the request of each instance."""
         uuids = [report.instance_uuid for report in reports]
         rows = instances.lock_all(session, uuids)
         carried = services.find_by_hosts(session, {report.host for report in reports})
@@ -111,7 +115,7 @@ class Reports:
 
         answers = [judge(report) for report in reports]
         attempts.succeed(session, list(built.values()), now=self._now)
-        return answers
+        return answers, {uuid: row.request_id for uuid, row in rows.items()}
 
     def build_failed(
         self,

@@ -13,6 +13,7 @@ from compute_agent.interface import ComputeAPI
 from conductor.cell_conductor.operations.resize import HANDED_OVER
 from conductor.common.cell_db import (
     actions,
+    faults,
     instance_changes,
     instances,
     models,
@@ -21,6 +22,7 @@ from conductor.common.cell_db import (
 )
 from conductor.common.clock import Clock, moment
 from objects.instance import ADMIN, OWNER
+from objects.instance_fault import InstanceFault
 from objects.instances.diagnostics import Diagnostics
 from objects.instances.server_changes import ServerChanges
 
@@ -91,7 +93,11 @@ class LocksAndConsoles:
                 raise _refusal(
                     row, RESET_STATE, f"it is {found}, and must be one of {states}, on a host"
                 )
-            row.vm_state, row.updated_at = vm_state, moment(self._now())
+            now = moment(self._now())
+            if vm_state == "error" and row.vm_state != "error":
+                row.operations_total += 1
+                faults.record(session, _set_to_error(context, row), now=now)
+            row.vm_state, row.updated_at = vm_state, now
 
         self._database.run_in_writer(write)
 
@@ -158,6 +164,16 @@ class LocksAndConsoles:
         if service is None or service.agent is None or not service.is_up:
             raise _refusal(row, operation, "it is on no host that is up")
         return service.agent, service.host
+
+
+def _set_to_error(context: RequestContext, row: models.Instance) -> InstanceFault:
+    return InstanceFault.from_values(
+        instance_uuid=row.uuid,
+        host=row.host,
+        attempt=-row.operations_total,
+        message="Its state was set to ERROR by an administrator.",
+        details=f"reset-state by user {context.user_id}, request {context.request_id}",
+    )
 
 
 def _changeable(session: Session, instance_uuid: str, operation: str) -> models.Instance:

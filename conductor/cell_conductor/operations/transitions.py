@@ -39,6 +39,17 @@ def record_failure(row: models.InstanceOperation, fault: InstanceFault) -> None:
     dataclasses.replace(FlowState.of(row), fault=StoredObject.of(fault)).store(row)
 
 
+def _unexplained(rows: Rows) -> InstanceFault:
+    """Return the fault of an operation that ends in ERROR though no stage told a reason."""
+    row = rows.operation
+    return InstanceFault.from_values(
+        instance_uuid=rows.instance.uuid,
+        host=rows.instance.host,
+        message=f"The {row.operation} failed.",
+        details=f"it ended at its step {row.stage} and no host told a reason",
+    )
+
+
 class Transitions:
     """Moves operations through the stages of their flows.
 
@@ -169,9 +180,11 @@ class Transitions:
         )  # fmt: skip
 
     def _record_fault(self, rows: Rows) -> None:
-        fault = FlowState.of(rows.operation).last_fault
-        if fault is None:
+        state = FlowState.of(rows.operation)
+        fault = state.last_fault
+        if fault is None and (rows.instance.vm_state != "error" or state.was == "error"):
             return
+        fault = fault or _unexplained(rows)
         uuid, attempt = rows.instance.uuid, -rows.operation.number
         stored = fault.with_values(instance_uuid=uuid, attempt=attempt, host=fault.host)
         faults.record(rows.session, stored, now=rows.now)

@@ -318,9 +318,12 @@ class BuildTask(SchedulingTask):
             self._store_trace(session, trace)
 
         self._write(write)
-        self._env.notifier.compute_task_failed(
-            self._context, "build_instances", self._living(), reason.details
-        )
+        if not self._env.notifier.is_silent:
+            living = self._living()
+            spec = self._read(lambda session: request_specs.find_spec(session, living))
+            self._env.notifier.compute_task_failed(
+                self._context, "build_instances", living, reason.details, spec=spec
+            )
 
     def _store_trace(self, session: Session, trace: DecisionTrace) -> None:
         size_max = self._env.conf.conductor.trace_size_max

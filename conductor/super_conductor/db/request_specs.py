@@ -42,6 +42,17 @@ def get_spec(session: Session, instance_uuid: str) -> RequestSpec:
     return spec
 
 
+def find_spec(session: Session, instance_uuids: Sequence[str]) -> RequestSpec | None:
+    """Return the spec of the instances of one request; None if there are none, or no spec."""
+    for uuid in instance_uuids:
+        row = session.get(models.RequestSpec, uuid)
+        if row is not None:
+            found: RequestSpec = RequestSpec.obj_from_primitive(row.spec)
+            found.num_instances = len(instance_uuids)
+            return found
+    return None
+
+
 def find_pinned(session: Session, availability_zone: str) -> str | None:
     """Return a living instance of a cell of this zone that asked for this availability zone."""
     mapping = models.InstanceMapping

@@ -9,7 +9,7 @@ from oslo_config import cfg
 from sqlalchemy.orm import Session
 
 from armillary import exception
-from armillary.context import RequestContext, admin_context
+from armillary.context import RequestContext, admin_context, log_context
 from armillary.db import Database, idempotency
 from conductor.common.clock import Clock, moment
 from conductor.super_conductor.db import (
@@ -116,10 +116,12 @@ class Reclaimer:
         return sum(self._reclaim(instance) for instance in due)
 
     def _reclaim(self, instance: Instance) -> bool:
-        LOG.info("%s: deleting it, soft-deleted at %s", instance.uuid, instance.updated_at)
-        try:
-            self._delete(admin_context(), instance.uuid)
-        except exception.ArmillaryError as error:
-            LOG.warning("%s: cannot delete, will retry: %s", instance.uuid, error)
-            return False
+        context = admin_context().for_instance(instance.uuid)
+        with log_context(context):
+            LOG.info("%s: deleting it, soft-deleted at %s", instance.uuid, instance.updated_at)
+            try:
+                self._delete(context, instance.uuid)
+            except exception.ArmillaryError as error:
+                LOG.warning("%s: cannot delete, will retry: %s", instance.uuid, error)
+                return False
         return True

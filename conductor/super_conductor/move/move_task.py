@@ -21,7 +21,7 @@ from conductor.common.clock import exact_moment, moment
 from conductor.common.leased_work import LeaseLost, PooledWork, Step, StepHook
 from conductor.common.leases import Lease, Leases
 from conductor.super_conductor.builds import decision_traces
-from conductor.super_conductor.db import cell_changes, models, moves, traces
+from conductor.super_conductor.db import cell_changes, models, moves, request_specs, traces
 from conductor.super_conductor.db.moves import Move
 from conductor.super_conductor.db.traces import MoveTrace
 from conductor.super_conductor.hosts import cell_reports
@@ -295,15 +295,19 @@ class MoveTask(SchedulingTask):
     def _tell(self, reason: PermanentFailure) -> None:
         """Notify operators; the instance keeps its state."""
         task = NOTIFICATION_NAMES.get(self._move.operation)
-        if task is not None:
+        if task is not None and not self._env.notifier.is_silent:
             self._env.notifier.compute_task_failed(
                 self._context,
                 task,
                 [self._move.instance_uuid],
                 reason.details,
                 state=None if self._instance is None else self._instance.vm_state,
-                spec=self._spec,
+                spec=self._spec or self._stored_spec(),
             )
+
+    def _stored_spec(self) -> RequestSpec | None:
+        with self._env.database.reader() as session:
+            return request_specs.find_spec(session, [self._move.instance_uuid])
 
     @property
     def _context(self) -> RequestContext:

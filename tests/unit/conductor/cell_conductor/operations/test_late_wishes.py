@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import pytest
 
 from armillary import exception
 from armillary.context import RequestContext, admin_context
+from conductor.cell_conductor.operations.flows import FLOWS
+from conductor.common.cell_db import faults, instances, operations
 from objects.instances.operation_arguments import CellOperation
 from tests.fixtures.operated_cell import OperatedCell
 from tests.fixtures.operation_stories import MOVE, STORIES, Stage
@@ -63,6 +66,21 @@ def test_a_move_that_was_refused_and_comes_again_is_taken_back(stage: Stage) -> 
     cell.check(cell.uuid, "active", "a")
 
 
+def test_abandoned_work_goes_on_as_its_own_request(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Log lines and messages of a resumed operation name the request that asked for it."""
+    cell = stage.set(STORIES["stop"])
+    asked = RequestContext(request_id="req-own", is_admin=True, roles=["admin"])
+    cell.operations.store(asked, cell.uuid, "stop", CellOperation())
+    seen: list[str | None] = []
+    monkeypatch.setattr(
+        cell.operations, "run", lambda context, _leases: seen.append(context.request_id)
+    )
+    cell.recover()
+    assert seen == ["req-own"]
+
+
 def test_a_move_is_waited_for_as_long_as_hosts_are_sought(stage: Stage) -> None:
     """However often it is asked after."""
     cell = stage.set(STORIES["live"])
@@ -78,3 +96,22 @@ def test_a_move_is_waited_for_as_long_as_hosts_are_sought(stage: Stage) -> None:
     cell.settle()
     assert cell.operation is None
     assert cell.row(cell.uuid).host == "b"
+
+
+def test_an_operation_that_ends_in_error_tells_its_step(stage: Stage) -> None:
+    """Also when no host told a reason."""
+    cell = stage.set(STORIES["stop"])
+    cell.operations.store(admin_context(), cell.uuid, "stop", CellOperation())
+    fails = dataclasses.replace(
+        FLOWS["stop"], end=lambda rows: setattr(rows.instance, "vm_state", "error")
+    )
+    transitions = cell.operations.answers._transitions
+    with cell.database.writer() as session:
+        instance, row = instances.lock(session, cell.uuid), operations.lock(session, cell.uuid)
+        assert instance is not None
+        assert row is not None
+        transitions._finish(transitions.rows(session, instance, row), fails, is_done=True)
+    with cell.database.reader() as session:
+        (fault,) = faults.list_of(session, cell.uuid)
+    assert fault.message == "The stop failed."
+    assert "ended at its step power_off" in str(fault.details)

@@ -10,7 +10,7 @@ from armillary import exception
 from armillary.context import RequestContext, admin_context
 from compute_agent.interface import ComputeAPI
 from conductor.cell_conductor.operations.locks_and_consoles import LocksAndConsoles
-from conductor.common.cell_db import actions, instances
+from conductor.common.cell_db import actions, faults, instances
 from objects.instance import Instance
 from objects.instances.server_changes import ServerChanges
 from tests import builders
@@ -136,10 +136,15 @@ def test_what_is_not_there_is_not_changed(locks: Locks) -> None:
         locks.at_rest.update(admin_context(), builders.a_uuid(), ServerChanges(name="db"))
 
 
-def test_the_recorded_state_is_set_where_nothing_else_depends_on_it(locks: Locks) -> None:
-    """Not while an operation runs, nor of what is off its host."""
+def test_the_recorded_state_is_set_where_nothing_else_depends_on_it(
+    locks: Locks, cell: Cell
+) -> None:
+    """With a fault that says by whom. Not while an operation runs, nor of what is off its host."""
     locks.at_rest.reset_state(admin_context(), locks.uuid, vm_state="error")
     assert locks.instance.vm_state == "error"
+    with cell.database.reader() as session:
+        (fault,) = faults.list_of(session, locks.uuid)
+    assert fault.message == "Its state was set to ERROR by an administrator."
     locks.at_rest.reset_state(admin_context(), locks.uuid, vm_state="active")
     assert locks.instance.vm_state == "active"
     for values in ({"task_state": "pausing"}, {"vm_state": "resized"}, {"host": None}):

@@ -21,6 +21,7 @@ from objects.traces.decision_trace import DecisionTrace
 from tests.fixtures.control_plane import ControlPlane, a_user
 from tests.fixtures.direct_bus import moments
 from tests.fixtures.fake_cell_conductor import CellConductor
+from tests.fixtures.told import Told
 
 ALL_STEPS = [step.name for steps in build_task.STEPS.values() for step in steps]
 BUILD_STEPS = [step.name for step in (*build_task.SCHEDULE, *build_task.HAND_OVER)]
@@ -217,6 +218,22 @@ def test_a_policy_that_no_host_can_satisfy_is_final(plane: ControlPlane) -> None
     (uuid,) = plane.build()
     plane.check(uuid)
     assert len(plane.scheduler.specs) == 1
+
+
+def test_a_request_without_a_host_is_told_with_what_it_asked_for(plane: ControlPlane) -> None:
+    """Project, user, flavor, image and count, as in the notifications of schedulers."""
+    told = Told()
+    plane.notifier = told.notifier
+    plane.start()
+    plane.add_image("loop")
+    plane.scheduler.error = no_valid_host()
+    uuids = plane.build(2, image="loop")
+    (one,) = told.told
+    assert one.event_type == "compute_task.build_instances.error"
+    facts = one.facts
+    assert (facts["instance_uuids"], facts["num_instances"]) == (uuids, 2)
+    assert (facts["project_id"], facts["user_id"]) == (a_user().project_id, a_user().user_id)
+    assert (facts["flavor"]["name"], facts["image"]["name"]) == ("small", "loop")
 
 
 # Something breaks
