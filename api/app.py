@@ -27,6 +27,7 @@ from armillary.http.errors import App
 from armillary.http.idempotency import Idempotency
 from armillary.http.microversion import Microversion
 from armillary.http.request_id import RequestId
+from armillary.http.traces import Traces
 from conductor.super_conductor.interface import SuperConductorAPI
 
 
@@ -47,6 +48,7 @@ def make_app(
     project_in_path = ProjectInPath(ROUTES)
     middleware = [
         RequestId("x-compute-request-id"),
+        Traces(),
         Audit(AuditTrail.from_conf(conf, "compute"), "compute"),
         Microversion(MICROVERSIONS),
         Bounds(max_body_bytes=conf.api.max_body_bytes),

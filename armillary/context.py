@@ -32,17 +32,24 @@ class RequestContext(oslo_context.RequestContext):
 
     ``signer`` is of the message that brought it here, None if that was not signed. A handler that
     does only a part of its work says in ``refused_parts`` what is another's than the signer's.
-    Neither is sent.
+    Neither is sent. ``traceparent`` is the span of a trace that caused the request, if any.
     """
 
-    FROM_DICT_EXTRA_KEYS = ["instance_uuid"]  # noqa: RUF012 - a list in the base class
+    FROM_DICT_EXTRA_KEYS = ["instance_uuid", "traceparent"]  # noqa: RUF012 - a list in the base class
 
     _is_made = False
 
-    def __init__(self, *args: Any, instance_uuid: str | None = None, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        *args: Any,
+        instance_uuid: str | None = None,
+        traceparent: str | None = None,
+        **kwargs: Any,
+    ) -> None:
         enters = kwargs.get("overwrite", False)
         super().__init__(*args, **{**kwargs, "overwrite": False})
         self.instance_uuid = instance_uuid
+        self.traceparent = traceparent
         self.signer: Signer | None = None
         self.refused_parts: list[str] = []
         self._is_made = True
@@ -58,7 +65,8 @@ class RequestContext(oslo_context.RequestContext):
             super().update_store()
 
     def to_dict(self) -> dict[str, object]:
-        return {**super().to_dict(), "instance_uuid": self.instance_uuid}
+        own = {"instance_uuid": self.instance_uuid, "traceparent": self.traceparent}
+        return {**super().to_dict(), **own}
 
     def for_instance(self, instance_uuid: str) -> RequestContext:
         """Return a copy whose log lines carry the instance's UUID."""

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import oslo_messaging
 
-from armillary import exception
+from armillary import exception, tracing
 from armillary.context import RequestContext
 from rpc import authority
 from rpc.interface import Interface, Method
@@ -79,7 +79,9 @@ class RpcClient:
             timeout=timeout_seconds,
             transport_options=_TO_A_QUEUE,
         )
-        self._sent("ping", timeout_seconds, lambda: prepared.call(context, "ping", arg="ping"))
+        self._sent(
+            context, "ping", timeout_seconds, lambda: prepared.call(context, "ping", arg="ping")
+        )
 
     def send(
         self,
@@ -99,14 +101,16 @@ class RpcClient:
             prepared = self._client.prepare(
                 version=version, server=server, fanout=kind.reaches_all or None
             )
-            return self._sent(name, 0, lambda: prepared.cast(context, name, **arguments))
+            return self._sent(context, name, 0, lambda: prepared.cast(context, name, **arguments))
         timeout = timeout_seconds or min(
             self._timeout_seconds, method.timeout_seconds or self._timeout_seconds
         )
         prepared = self._client.prepare(
             version=version, server=server, timeout=timeout, transport_options=_TO_A_QUEUE
         )
-        answer = self._sent(name, timeout, lambda: prepared.call(context, name, **arguments))
+        answer = self._sent(
+            context, name, timeout, lambda: prepared.call(context, name, **arguments)
+        )
         try:
             return method.decode_answer(answer, partial(self._serializer.rebuild, context))
         except exception.Invalid as error:
@@ -123,11 +127,15 @@ class RpcClient:
             )
         return needed
 
-    def _sent(self, method: str, timeout_seconds: float, send: Any) -> Any:
+    def _sent(self, context: RequestContext, method: str, timeout_seconds: float, send: Any) -> Any:
         started = time.perf_counter()
         outcome = "ok"
         try:
-            return self._raising_ours(method, timeout_seconds, send)
+            with tracing.span(
+                f"{self._topic} {method}", tracing.CLIENT, context.traceparent,
+                rpc_service=self._topic, rpc_method=method,
+            ):  # fmt: skip
+                return self._raising_ours(method, timeout_seconds, send)
         except exception.ArmillaryError as error:
             outcome = _outcome_of(error)
             raise

@@ -8,7 +8,7 @@ import oslo_messaging
 from oslo_versionedobjects import base as ovo
 from oslo_versionedobjects import exception as ovo_exception
 
-from armillary import exception
+from armillary import exception, tracing
 from armillary.context import RequestContext, Signer
 from objects.base import ArmillaryObject
 from rpc.declared_objects import Declared
@@ -118,7 +118,10 @@ class ObjectSerializer(oslo_messaging.Serializer):  # type: ignore[misc]
         return made
 
     def serialize_context(self, context: RequestContext) -> dict[str, Any]:
-        return {**context.to_dict(), SENT_AT: time.time()}
+        found = {**context.to_dict(), SENT_AT: time.time()}
+        if tracing.is_on():
+            found[tracing.HEADER] = tracing.traceparent() or context.traceparent
+        return found
 
     def deserialize_context(self, context: dict[str, object]) -> RequestContext:
         made = RequestContext.from_dict(context)

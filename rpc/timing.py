@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from typing import Any
 
 import oslo_messaging
 
-from armillary import exception, service_metrics
+from armillary import exception, service_metrics, tracing
 
 SENT_AT = "sent_at"
 """Context key of the time a message was sent, in seconds since 1970; older peers omit it."""
@@ -69,7 +70,8 @@ class ServerTimes:
             method = incoming.message.get("method")
             started = clock()
             try:
-                answer = dispatch(incoming)
+                with _span(self._topic, method, incoming.ctxt):
+                    answer = dispatch(incoming)
             except Exception as error:
                 self._ended(_served(method, error), _server_outcome(error), clock() - started)
                 raise
@@ -108,6 +110,14 @@ class ClientTimes:
                 method,
             )
         kept.ended(outcome, seconds)
+
+
+def _span(topic: str, method: object, context: Any) -> AbstractContextManager[Any]:
+    parent = context.get(tracing.HEADER) if isinstance(context, Mapping) else None
+    return tracing.span(
+        f"{topic} {method}", tracing.SERVER, parent if isinstance(parent, str) else None,
+        rpc_service=topic, rpc_method=str(method),
+    )  # fmt: skip
 
 
 def _sent_at(context: Any) -> float | None:

@@ -19,6 +19,7 @@ from armillary.http.bounds import Bounds
 from armillary.http.errors import App
 from armillary.http.microversion import OneVersion
 from armillary.http.request_id import RequestId
+from armillary.http.traces import Traces
 from armillary.identity.builtin import BuiltInIdentity
 
 MAX_BODY_BYTES = 65536
@@ -29,6 +30,7 @@ def make_app(conf: cfg.ConfigOpts, access: Access, identity: BuiltInIdentity) ->
     """Return the application for the users and tokens of ``identity``."""
     middleware = [
         RequestId(),
+        Traces(),
         Audit(AuditTrail.from_conf(conf, "identity"), "identity", logins=LOGINS),
         OneVersion(),
         Bounds(max_body_bytes=MAX_BODY_BYTES),

@@ -21,6 +21,7 @@ from armillary.http.dispatch import Check
 from armillary.http.errors import App
 from armillary.http.microversion import OneVersion
 from armillary.http.request_id import RequestId
+from armillary.http.traces import Traces
 from conductor.super_conductor.interface import SuperConductorAPI
 
 
@@ -28,6 +29,7 @@ def make_app(conf: cfg.ConfigOpts, access: Access, conductor: SuperConductorAPI)
     """Return the application, whose records are the conductor's and whose data is in files."""
     middleware = [
         RequestId(),
+        Traces(),
         Audit(AuditTrail.from_conf(conf, "image"), "image"),
         OneVersion(),
         _Bounds(max_body_bytes=conf.api.max_body_bytes),

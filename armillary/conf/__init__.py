@@ -17,7 +17,7 @@ OPTION_MODULES = (
     "scheduling.scheduler", "scheduling.filter_scheduler", "scheduling.zones",
     "scheduling.trusted_computing", "scheduling.accelerators", "scheduling.workarounds",
     "conductor", "compute", "drivers.libvirt", "quota", "placement", "scheduling.metrics",
-    "notifications", "audit",
+    "tracing", "notifications", "audit",
 )  # fmt: skip
 
 

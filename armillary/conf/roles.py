@@ -42,6 +42,7 @@ GROUPS: dict[str, Readers] = {
     "quota": (CONDUCTOR,),
     "placement": (PLACEMENT,),
     "metrics": (SCHEDULER,),
+    "tracing": PROGRAMS,
     "notifications": _NOTIFYING,
     "audit": PROGRAMS,
 }

@@ -12,7 +12,7 @@ from typing import Self
 
 from oslo_config import cfg
 
-from armillary import concurrency, service_metrics
+from armillary import concurrency, service_metrics, tracing
 from armillary.conf import loader
 from armillary.service import backdoor, report
 from armillary.service.managed import (
@@ -108,7 +108,7 @@ def run_in_process(
     report.watch_file(conf, binary)
     backdoor.open_here(conf)
     group = ServiceGroup(conf, services, Notifier.from_environment())
-    starter = _Starter(conf, group, on_ready)
+    starter = _Starter(conf, binary, group, on_ready)
     with _Events() as events:
         group.supervisor.start()
         threading.Thread(target=starter.run, args=(events,), name="start", daemon=True).start()
@@ -124,6 +124,7 @@ def run_in_process(
             _exit_after(conf.graceful_shutdown_timeout)
         group.stop(conf.graceful_shutdown_timeout)
         group.supervisor.end()
+        tracing.stop()
     return 0
 
 
@@ -131,9 +132,14 @@ class _Starter:
     """Starts the group in a thread, while the main thread waits for signals."""
 
     def __init__(
-        self, conf: cfg.ConfigOpts, group: ServiceGroup, on_ready: Callable[[], None] | None
+        self,
+        conf: cfg.ConfigOpts,
+        binary: str,
+        group: ServiceGroup,
+        on_ready: Callable[[], None] | None,
     ) -> None:
         self._conf = conf
+        self._binary = binary
         self._group = group
         self._on_ready = on_ready
         self.error: Exception | None = None
@@ -141,6 +147,7 @@ class _Starter:
     def run(self, events: _Events) -> None:
         try:
             service_metrics.serve(self._conf, 0)
+            tracing.start(self._conf, self._binary)
             self._group.start()
             if self._on_ready is not None:
                 self._on_ready()

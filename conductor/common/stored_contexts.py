@@ -5,7 +5,7 @@ from typing import Any
 
 from armillary.context import RequestContext
 
-_FIELDS = ("user_id", "project_id", "request_id", "roles", "is_admin")
+_FIELDS = ("user_id", "project_id", "request_id", "roles", "is_admin", "traceparent")
 
 
 def to_plain(context: RequestContext) -> dict[str, Any]:

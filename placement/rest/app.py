@@ -16,6 +16,7 @@ from armillary.http.errors import App, answer_errors
 from armillary.http.idempotency import Idempotency
 from armillary.http.microversion import Microversion, Version
 from armillary.http.request_id import RequestId
+from armillary.http.traces import Traces
 from armillary.policy import Enforcer
 from placement.engine import PlacementEngine
 from placement.rest import errors, openapi, validation
@@ -121,6 +122,7 @@ def make_app(conf: cfg.ConfigOpts, engine: PlacementEngine) -> wsgi_middleware.W
     app = App(
         middleware=[
             RequestId(),
+            Traces(),
             Audit(AuditTrail.from_conf(conf, "placement"), "placement"),
             Microversion(MICROVERSIONS),
             Bounds(

@@ -43,6 +43,7 @@ UNREAD = {
     "*.workers": "read by the launcher of worker processes",
     "metrics.port": "read by the launcher of worker processes",
     "metrics.listen": "read by the launcher of worker processes",
+    "tracing.*": "read by the launcher of worker processes",
     "conductor.role": "read by the program, to choose its manager",
     "signing.*": "read where messages are signed: tests/integration/test_signed_messages.py",
     "api.token_file": "read with auth_strategy = token_file",

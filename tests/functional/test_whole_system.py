@@ -5,9 +5,18 @@ What a user sees of one request, from the front door to the end.
 
 from __future__ import annotations
 
+import uuid
+
 import pytest
 import requests
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.trace import SpanKind
+from oslo_config import cfg
 
+from armillary import tracing
+from armillary.conf import base as base_conf
+from armillary.conf import register
+from armillary.conf import tracing as tracing_conf
 from tests.fixtures.asking import wait_for
 from tests.fixtures.embedded import embedded_system
 from tests.fixtures.ledger import assert_nothing_is_lost, delete_everything
@@ -106,6 +115,27 @@ def test_a_dry_run_says_where_and_leaves_nothing(system, tiny):
     assert found["hosts"] == []
     assert found["trace"]["nearest"][0]["host"] == "bad"
     assert system.get("/armillary/allocations")["allocations"] == []
+
+
+def test_one_trace_shows_a_request_in_all_services(system, tiny):
+    """Also after the API has answered: each message belongs to the client's trace."""
+    conf, exporter = cfg.ConfigOpts(), InMemorySpanExporter()
+    register(conf, base_conf, tracing_conf)
+    conf([], default_config_files=[], default_config_dirs=[])
+    conf.set_override("endpoint", "http://127.0.0.1:1/v1/traces", "tracing")
+    tracing.start(conf, "armillary", exporter=exporter)
+    trace = uuid.uuid4().hex
+    body = {"server": {"name": "traced", "flavorRef": tiny}}
+    headers = {"traceparent": f"00-{trace}-00f067aa0ba902b7-01"}
+    try:
+        made = system.request("POST", "/servers", json=body, headers=headers).json()["server"]
+        system.settled([made["id"]])
+    finally:
+        tracing.stop()
+    spans = [s for s in exporter.get_finished_spans() if f"{s.context.trace_id:032x}" == trace]
+    served = {s.attributes.get("rpc.service") for s in spans if s.kind is SpanKind.SERVER}
+    assert {"POST /v2.1/servers"} <= {span.name for span in spans}
+    assert {"conductor", "scheduler", "placement", "cell_conductor", "compute"} <= served
 
 
 def test_many_instances_of_one_request_are_all_or_nothing(system, tiny):
