@@ -17,6 +17,7 @@ from api.host_ids import HostIds
 from api.idempotency import IdempotencyRecords
 from api.image.store import ImageStore
 from api.project_in_path import ProjectInPath
+from api.readiness import Readiness
 from api.routes import ROUTES
 from api.versions import MICROVERSIONS, UNKNOWN_QUERIES_UNTIL
 from armillary.audit import AuditTrail
@@ -37,12 +38,13 @@ def make_app(
     conductor: SuperConductorAPI,
     events: EventHub | None = None,
     access: Access | None = None,
+    readiness: Readiness | None = None,
 ) -> App:
     """Return the application, which calls ``conductor`` for everything except ``events``.
 
-    ``access`` is that of the process, if several applications share it. Raises
-    ``ConfigurationError`` for an invalid token file or policy, and for an API without
-    authentication on a non-loopback address.
+    ``readiness`` is by default that of ``conductor`` alone. ``access`` is that of the process, if
+    several applications share it. Raises ``ConfigurationError`` for an invalid token file or
+    policy, and for an API without authentication on a non-loopback address.
     """
     access = access or Access.from_conf(conf)
     project_in_path = ProjectInPath(ROUTES)
@@ -67,6 +69,7 @@ def make_app(
         image_store=ImageStore(conf),
         document=functools.cache(openapi.document),
         events=events,
+        readiness=readiness or Readiness(conductor),
         images_per_project_max=conf.image.images_per_project_max,
     )
     return make_application(

@@ -12,6 +12,7 @@ from api.event_hub import EventHub
 from api.host_ids import HostIds
 from api.image.store import ImageStore
 from api.links import Links
+from api.readiness import Readiness
 from api.versions import OWN_FIELDS_HEADER
 from armillary import exception
 from armillary.http import call
@@ -29,6 +30,7 @@ class AppState(call.Site):
     host_ids: HostIds
     image_store: ImageStore
     images_per_project_max: int
+    readiness: Readiness
     events: EventHub | None = None
 
 

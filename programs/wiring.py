@@ -187,6 +187,7 @@ def make_api(
     from api import errors
     from api.front import make_front
     from api.interface import ApiAPI
+    from api.readiness import Readiness
     from conductor.super_conductor.interface import SuperConductorAPI
     from programs.heartbeats import HeartbeatSender
     from rpc.version_caps import ConfiguredCap, OldestServices
@@ -194,7 +195,7 @@ def make_api(
     with contextlib.suppress(OSError):  # an upload says what is wrong
         private_files.make_directory(Path(conf.image.store_path))  # hosts that share it look for it
     bus = make_bus(top_url, TOP)  # first: it registers the messaging options
-    bus.fail_fast()
+    bus.fail_fast(waiting_max=max(1, conf.api.threads // 2))
     events = _event_hub(conf, top_url)
     oldest = OldestServices()
     conductor = SuperConductorAPI(
@@ -204,7 +205,12 @@ def make_api(
     )
     server = HttpServer(
         guarded(
-            make_front(conf, conductor=conductor, events=events),
+            make_front(
+                conf,
+                conductor=conductor,
+                events=events,
+                readiness=Readiness(conductor, lambda: bus.is_broker_away),
+            ),
             conf,
             bind_host=conf.api.bind_host,
             refusal=errors.refusal,

@@ -173,15 +173,16 @@ class _Connection(oslo_internals.Connection):  # type: ignore[misc]
         self._set_current_channel(None)
         self.connection.connect_timeout = min(limit, _RECONNECT_SECONDS_MAX)
         try:
-            self.connection.ensure_connection(
-                errback=lambda error, _seconds: self._failed(error),
-                interval_start=self.interval_start,
-                interval_step=self.interval_stepping,
-                interval_max=self.interval_max,
-                timeout=limit,
-            )
+            with self.outage.waiting():
+                self.connection.ensure_connection(
+                    errback=lambda error, _seconds: self._failed(error),
+                    interval_start=self.interval_start,
+                    interval_step=self.interval_stepping,
+                    interval_max=self.interval_max,
+                    timeout=limit,
+                )
         except (OSError, amqp_exceptions.AMQPError, OperationalError) as error:
-            raise MessageDeliveryFailure(f"the broker is away: {error}") from error
+            raise send_limit.failure(error) from error
         self._set_current_channel(self.connection.channel())
         self.set_transport_socket_timeout()
         self.outage.ended()
@@ -209,9 +210,11 @@ class _Connection(oslo_internals.Connection):  # type: ignore[misc]
                 recoverable_error_callback=functools.partial(self._failed, told=told),
                 **how,
             )
-        except (MessageDeliveryFailure, MessagingTimeout):
+        except (MessageDeliveryFailure, MessagingTimeout) as failure:
             self._set_current_channel(None)
             self.connection.collect()
+            if isinstance(failure, MessageDeliveryFailure) and send_limit.may_be_sent():
+                raise send_limit.failure(failure) from failure
             raise
         self.outage.ended()
         return done
@@ -339,7 +342,8 @@ class _Connection(oslo_internals.Connection):  # type: ignore[misc]
             return
         self._returned = None
         send_limit.publishing()
-        super()._publish(exchange, *message, **how)
+        with self.outage.waiting():
+            super()._publish(exchange, *message, **how)
         if self._returned is not None:
             raise self._returned
 
@@ -396,15 +400,16 @@ class Driver(VerifiesReplies):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        self.outage = outage = send_limit.Outage()
-        own = type("_Connection", (_Connection,), {"outage": outage})
+        own = type("_Connection", (_Connection,), {"outage": self.outage})
         oslo_internals.set_connection_class(self, own)
 
     def send(
         self, target: Any, ctxt: Any, message: Any, wait_for_reply: Any = None, timeout: Any = None,
         **how: Any,
     ) -> Any:  # fmt: skip
-        """Send a message; a call waits for the broker at most as long as for its answer."""
+        """Send a message; a call waits for broker and answer within one time limit."""
+        if wait_for_reply:
+            self.outage.refuse()
         with send_limit.limited(timeout if wait_for_reply else None):
             return super().send(target, ctxt, message, wait_for_reply, timeout, **how)
 

@@ -7,12 +7,15 @@ after each one that is refused: forged messages in a reply queue cannot end a ca
 """
 
 import contextlib
+import math
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Protocol
 
-from rpc import oslo_internals
+from oslo_messaging import MessagingTimeout
+
+from rpc import oslo_internals, send_limit
 
 OpenReply = Callable[[Mapping[str, Any]], Any]
 """Returns the result in a message from a reply queue. Raises ReplyRefused to wait for another,
@@ -38,14 +41,21 @@ class _Calls(threading.local):
 class _ReplyWaiter(oslo_internals.ReplyWaiter):  # type: ignore[misc]
     """The driver's waiter, with replies to signed calls verified in the caller's thread."""
 
-    def __init__(self, calls: _Calls, *arguments: Any) -> None:
+    def __init__(self, calls: _Calls, outage: send_limit.Outage, *arguments: Any) -> None:
         self._calls = calls
         super().__init__(*arguments)
+        self.waiters: Any = _Replies(self.waiters, outage)
 
     def wait(
         self, msg_id: str, timeout: float | None, call_monitor_timeout: Any, reply_q: str
     ) -> Any:
-        """Return the reply. Raises MessagingTimeout, or the failure that the reply contains."""
+        """Return the reply. Raises MessagingTimeout, or the failure that the reply contains.
+
+        The wait for the broker is part of ``timeout``.
+        """
+        left = send_limit.remaining_seconds()
+        if timeout is not None and left is not None:
+            timeout = min(timeout, left)
         open_reply = self._calls.open_reply
         if open_reply is None:
             return super().wait(msg_id, timeout, call_monitor_timeout, reply_q)
@@ -57,6 +67,28 @@ class _ReplyWaiter(oslo_internals.ReplyWaiter):  # type: ignore[misc]
                 return open_reply(message)
 
 
+class _Replies:
+    """The library's queues of replies; the wait for one ends early if the broker is away."""
+
+    def __init__(self, queues: Any, outage: send_limit.Outage) -> None:
+        self._queues = queues
+        self._outage = outage
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._queues, name)
+
+    def get(self, msg_id: str, timeout: float | None) -> Any:
+        """Return the next message. Raises MessagingTimeout."""
+        deadline = math.inf if timeout is None else time.monotonic() + timeout
+        while self._outage.fails_fast and deadline - time.monotonic() > send_limit.LOOK_SECONDS:
+            with contextlib.suppress(MessagingTimeout):
+                return self._queues.get(msg_id, send_limit.LOOK_SECONDS)
+            if self._outage.is_known():
+                raise MessagingTimeout("The broker is away, or stands still")
+        left = None if deadline == math.inf else max(0.0, deadline - time.monotonic())
+        return self._queues.get(msg_id, left)
+
+
 class VerifiesReplies(oslo_internals.RabbitDriver):  # type: ignore[misc]
     """The RabbitMQ driver: replies to calls made under :meth:`verifying` are verified."""
 
@@ -65,6 +97,7 @@ class VerifiesReplies(oslo_internals.RabbitDriver):  # type: ignore[misc]
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._calls = _Calls()
+        self.outage = send_limit.Outage()
 
     @contextlib.contextmanager
     def verifying(self, open_reply: OpenReply) -> Iterator[None]:
@@ -82,7 +115,7 @@ class VerifiesReplies(oslo_internals.RabbitDriver):  # type: ignore[misc]
                 connection = self._get_connection(oslo_internals.PURPOSE_LISTEN)
                 try:
                     self._waiter = _ReplyWaiter(
-                        self._calls, name, connection, self._allowed_remote_exmods
+                        self._calls, self.outage, name, connection, self._allowed_remote_exmods
                     )
                 except Exception:
                     connection.close()

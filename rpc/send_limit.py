@@ -1,7 +1,8 @@
-"""Limit on how long a call waits for a broker that is away.
+"""Limit on how long a call waits for a broker that is away, or that stands still.
 
 oslo.messaging's driver retries to send for as long as the broker is away. A caller waits for a
-limited time, so the wait for the broker has to end, too. The limit belongs to the calling thread.
+limited time, so the wait for the broker has to end, too: one limit covers it and the wait for the
+answer. The limit belongs to the calling thread.
 """
 
 from __future__ import annotations
@@ -15,6 +16,10 @@ import oslo_messaging
 
 OUTAGE_SECONDS_MAX = 3.0
 """How long calls of a driver that fails fast wait for the broker from the start of its outage."""
+CROWD_SECONDS = 0.5
+"""How long a message may be unconfirmed when as many wait as may wait at the same time."""
+LOOK_SECONDS = 1.0
+"""How often a call that fails fast looks whether the broker is still there."""
 
 
 class _Limit(threading.local):
@@ -29,8 +34,53 @@ class Outage:
     """Outage of the broker of one driver, as its connections see it."""
 
     def __init__(self) -> None:
-        self.fails_fast = False
+        self._waiting_max: int | None = None
         self._since: float | None = None
+        self._waiting: dict[int, float] = {}
+        """Thread -> since when it waits for the broker."""
+
+    def fail_fast(self, waiting_max: int) -> None:
+        """Have calls fail while the broker is known to be away, or stands still.
+
+        ``waiting_max``: how many threads may wait for a broker that stands still.
+        """
+        self._waiting_max = waiting_max
+
+    @property
+    def fails_fast(self) -> bool:
+        """Whether calls fail while the broker is known to be away."""
+        return self._waiting_max is not None
+
+    @contextlib.contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Count this thread as waiting for the broker meanwhile: to connect, or to confirm."""
+        thread = threading.get_ident()
+        self._waiting[thread] = time.monotonic()
+        try:
+            yield
+        finally:
+            self._waiting.pop(thread, None)
+
+    def is_known(self) -> bool:
+        """Return whether the broker is away, or stands still, and calls are to fail for that."""
+        if self._waiting_max is None:
+            return False
+        now, since = time.monotonic(), self._since
+        if since is not None and now - since >= OUTAGE_SECONDS_MAX:
+            return True
+        waiting = sorted(self._waiting.copy().values())
+        if not waiting:
+            return False
+        limit = CROWD_SECONDS if len(waiting) >= self._waiting_max else OUTAGE_SECONDS_MAX
+        return now - waiting[0] >= limit
+
+    def refuse(self) -> None:
+        """Raise MessageDeliveryFailure if others wait for the broker in vain.
+
+        While none waits, this one goes and sees.
+        """
+        if self._waiting and self.is_known():
+            raise oslo_messaging.MessageDeliveryFailure("the broker is away or stands still")
 
     def failed(self) -> None:
         """Record that a connection failed."""
@@ -49,13 +99,11 @@ class Outage:
         deadline = _limit.deadline
         if deadline is None:
             return
-        if self.fails_fast and self._since is not None:
+        if self._waiting_max is not None and self._since is not None:
             deadline = min(deadline, self._since + OUTAGE_SECONDS_MAX)
         if time.monotonic() < deadline:
             return
-        if _limit.may_be_sent:
-            raise oslo_messaging.MessagingTimeout(f"the broker did not confirm: {error}") from error
-        raise oslo_messaging.MessageDeliveryFailure(f"the broker is away: {error}") from error
+        raise failure(error) from error
 
 
 @contextlib.contextmanager
@@ -74,6 +122,21 @@ def remaining_seconds() -> float | None:
     if _limit.deadline is None:
         return None
     return max(0.1, _limit.deadline - time.monotonic())
+
+
+def failure(error: BaseException) -> Exception:
+    """Return what this thread's call raises after the broker did not take its message.
+
+    MessagingTimeout if the message may have been sent, else MessageDeliveryFailure.
+    """
+    if may_be_sent():
+        return oslo_messaging.MessagingTimeout(f"the broker did not confirm: {error}")
+    return oslo_messaging.MessageDeliveryFailure(f"the broker is away: {error}")
+
+
+def may_be_sent() -> bool:
+    """Return whether this thread's call, if it has a limit, may have been sent."""
+    return _limit.deadline is not None and _limit.may_be_sent
 
 
 def publishing() -> None:

@@ -299,11 +299,20 @@ class Bus:
         made.place = Place(scope, self.place.exchange)
         return made
 
-    def fail_fast(self) -> None:
-        """Let calls fail while the broker is known to be away, instead of waiting for it."""
+    def fail_fast(self, *, waiting_max: int) -> None:
+        """Let calls fail while the broker is away or stands still, instead of waiting for it.
+
+        ``waiting_max``: how many threads may wait for a broker that stands still.
+        """
         driver = oslo_internals.driver_of(self.transport)
         if isinstance(driver, rabbit.Driver):
-            driver.outage.fails_fast = True
+            driver.outage.fail_fast(waiting_max)
+
+    @property
+    def is_broker_away(self) -> bool:
+        """Whether calls fail because the broker is away or stands still; see ``fail_fast``."""
+        driver = oslo_internals.driver_of(self.transport)
+        return isinstance(driver, rabbit.Driver) and driver.outage.is_known()
 
     def close(self) -> None:
         """Close the connections. Stop the servers first."""

@@ -1,6 +1,8 @@
-"""Health: whether this process responds, and which other services are up."""
+"""Health: whether this process runs, whether it can serve requests, which services are up."""
 
 from __future__ import annotations
+
+import falcon
 
 from api.call import Call
 from api.policies import health as policies
@@ -10,8 +12,16 @@ from armillary.http.dispatch import Action, Routes
 from objects.hosts.service import Service
 
 
+def check_live(call: Call) -> Answer:
+    """Report that this process runs, without asking other services."""
+    return Answer({"status": "ok"})
+
+
 def check(call: Call) -> Answer:
-    """Report that this process is up, without asking other services."""
+    """Report that this process can serve requests; the error says what is missing."""
+    missing = call.site.readiness.missing()
+    if missing is not None:
+        raise falcon.HTTPServiceUnavailable(description=f"No answer from the {missing}.")
     return Answer({"status": "ok"})
 
 
@@ -42,5 +52,6 @@ def _brief(service: Service) -> Document:
 
 ROUTES: Routes[Call] = {
     "/healthcheck": {"GET": Action(check, None, schemas.CHECK_ANSWER)},
+    "/healthcheck/live": {"GET": Action(check_live, None, schemas.CHECK_ANSWER)},
     "/v2.1/armillary/health": {"GET": Action(show, policies.SHOW, schemas.SHOW_ANSWER)},
 }

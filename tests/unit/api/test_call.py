@@ -12,6 +12,7 @@ from api.call import AppState, Call
 from api.host_ids import HostIds
 from api.image.store import ImageStore
 from api.links import Links
+from api.readiness import Readiness
 from armillary import exception
 from armillary.context import RequestContext
 from tests.fixtures.super_conductor import SuperConductor, SuperConductorClient
@@ -37,6 +38,7 @@ def site(conf: cfg.ConfigOpts) -> AppState:
         host_ids=HostIds(client),
         image_store=ImageStore(conf),
         images_per_project_max=1,
+        readiness=Readiness(client),
     )
 
 

@@ -75,7 +75,14 @@ def test_what_is_public_needs_no_token(document: dict[str, Any]) -> None:
         for name, operation in item.items()
         if name != "parameters" and operation.get("security") == []
     }
-    assert public == {"/", "/healthcheck", "/v2", "/v2.1", "/v2.1/openapi.json"}
+    assert public == {
+        "/",
+        "/healthcheck",
+        "/healthcheck/live",
+        "/v2",
+        "/v2.1",
+        "/v2.1/openapi.json",
+    }
 
 
 @pytest.mark.parametrize(

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import socket
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import oslo_messaging
 import pytest
 
 from armillary import exception
 from armillary.context import RequestContext, admin_context
 from rpc import send_limit
 from rpc.interface import Interface, call
+from rpc.replies import _Replies
 from rpc.transport import Bus
+from tests.fixtures.asking import wait_for
 from tests.fixtures.configuration import messaging_conf
 
 SLACK_SECONDS = 5  # a retry that has begun, on a busy machine
@@ -71,5 +75,48 @@ def test_an_api_does_not_wait_while_the_broker_is_known_to_be_away(
     """Its threads are few; the client can come again."""
     monkeypatch.setattr(send_limit, "OUTAGE_SECONDS_MAX", 0.0)
     bus = bus_to(closed_port, tmp_path)
-    bus.fail_fast()
+    bus.fail_fast(waiting_max=8)
     assert seconds_of_call(bus, 60) < SLACK_SECONDS
+
+
+def test_few_threads_wait_for_a_broker_that_stands_still(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The others are told at once, until it confirms again."""
+    monkeypatch.setattr(send_limit, "CROWD_SECONDS", 0.0)
+    outage = send_limit.Outage()
+    outage.fail_fast(waiting_max=2)
+    with outage.waiting():
+        outage.refuse()  # one may be slow
+        confirmed = threading.Event()
+        other = threading.Thread(target=lambda: _wait(outage, confirmed))
+        other.start()
+        wait_for(lambda: outage.is_known(), "two wait")
+        with pytest.raises(oslo_messaging.MessageDeliveryFailure):
+            outage.refuse()
+        confirmed.set()
+        other.join()
+        outage.refuse()
+
+
+def test_a_call_ends_when_the_broker_is_away_while_it_waits_for_its_answer() -> None:
+    """The outcome is unknown, and the answer would come much later if at all."""
+    outage = send_limit.Outage()
+    outage.fail_fast(waiting_max=2)
+    found = _Replies(_NoReply(outage), outage)
+    with pytest.raises(oslo_messaging.MessagingTimeout, match="away"):
+        found.get("msg", 3600.0)
+
+
+def _wait(outage: send_limit.Outage, confirmed: threading.Event) -> None:
+    with outage.waiting():
+        confirmed.wait()
+
+
+class _NoReply:
+    """Queues in which nothing arrives, as the broker has been away for long."""
+
+    def __init__(self, outage: send_limit.Outage) -> None:
+        self._outage = outage
+
+    def get(self, msg_id: str, timeout: float) -> None:
+        self._outage._since = time.monotonic() - send_limit.OUTAGE_SECONDS_MAX
+        raise oslo_messaging.MessagingTimeout(msg_id)

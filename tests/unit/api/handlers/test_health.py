@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from api import readiness
 from armillary import exception
 from tests import builders
 from tests.fixtures.http_api import Api
@@ -10,10 +13,28 @@ from tests.fixtures.super_conductor import SuperConductor, SuperConductorClient
 PATH = "/v2.1/armillary/health"
 
 
-def test_this_process_answers_for_itself(api: Api, client: SuperConductorClient) -> None:
-    """A load balancer must not take all APIs out because a conductor is away."""
-    assert api.get("/healthcheck").json == {"status": "ok"}
+def test_a_process_that_runs_is_alive(api: Api, client: SuperConductorClient) -> None:
+    """It must not be killed because a conductor is away."""
+    assert api.get("/healthcheck/live").json == {"status": "ok"}
     assert client.calls == []
+
+
+def test_a_process_that_can_serve_is_ready(api: Api) -> None:
+    """The super conductor answers."""
+    assert api.get("/healthcheck").json == {"status": "ok"}
+
+
+def test_what_is_missing_is_named(
+    api: Api, conductor: SuperConductor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A load balancer sends requests elsewhere, an operator reads where to look."""
+    monkeypatch.setattr(readiness, "KEPT_SECONDS", 0.0)
+    conductor.errors["ping"] = exception.RpcTimeout(
+        method="ping", topic="conductor", timeout_seconds=2
+    )
+    answer = api.get("/healthcheck")
+    assert answer.status_code == 503
+    assert "No answer from the super conductor" in answer.text
 
 
 def test_all_is_well(api: Api, conductor: SuperConductor) -> None:

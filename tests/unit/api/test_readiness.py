@@ -1,0 +1,35 @@
+"""Tests of readiness: what is missing, and how often it is asked for."""
+
+from __future__ import annotations
+
+from api.readiness import KEPT_SECONDS, Readiness
+from armillary import exception
+from tests.fixtures.cell import Clock
+from tests.fixtures.super_conductor import SuperConductor, SuperConductorClient
+
+AWAY = exception.RpcUnavailable(method="ping", topic="conductor", reason="MessageDeliveryFailure")
+
+
+def test_many_probes_cost_one_question() -> None:
+    """The result is kept for a moment."""
+    client, clock = SuperConductorClient(SuperConductor()), Clock()
+    readiness = Readiness(client, monotonic=clock)
+    assert [readiness.missing() for _ in range(3)] == [None] * 3
+    assert len(client.calls) == 1
+    clock.advance(KEPT_SECONDS)
+    readiness.missing()
+    assert len(client.calls) == 2
+
+
+def test_a_broker_that_is_away_is_named_without_a_question() -> None:
+    """A question would wait for it."""
+    client = SuperConductorClient(SuperConductor())
+    assert Readiness(client, lambda: True).missing() == "message broker"
+    assert client.calls == []
+
+
+def test_a_message_that_cannot_be_sent_is_the_broker() -> None:
+    """Its outage may just have begun."""
+    conductor = SuperConductor()
+    conductor.errors["ping"] = AWAY
+    assert Readiness(SuperConductorClient(conductor)).missing() == "message broker"
