@@ -116,8 +116,9 @@ class Dialect(Generic[CallT]):
     returns the valid body; it gets no check if the action expects none. ``check_headers`` is told
     whether it does. ``set_headers`` sets headers that depend on the version. ``shows_own`` returns
     whether the client wants the product's extensions of responses. Query parameters that an action
-    does not know are ignored until version ``ignores_unknown_until``. Unless it
-    ``answers_options``, a path refuses OPTIONS as any other method that it does not have.
+    does not know are ignored until version ``ignores_unknown_until``, and of an action without any
+    if it ``ignores_queries``. Unless it ``answers_options``, a path refuses OPTIONS as any other
+    method that it does not have.
     """
 
     site: Site
@@ -130,6 +131,7 @@ class Dialect(Generic[CallT]):
     set_headers: Callable[[falcon.Response, Version, Answer], None] = _set_no_headers
     shows_own: Callable[[CallT], bool] = _show_all
     ignores_unknown_until: Version | None = None
+    ignores_queries: bool = False
     answers_options: bool = True
 
 
@@ -141,7 +143,8 @@ class Endpoint(Generic[CallT]):
         self.public_methods = {name for name in methods if is_public({name: methods[name]})}
         allowed = list(methods)
         for name, method in methods.items():
-            self._set(name, _responder(method, dialect, allowed))
+            others = [other for other in methods if other != name]
+            self._set(name, _responder(method, dialect, others))
         if not dialect.answers_options:
             for name in set(_METHODS) - set(methods):
                 self._set(name, _refusal(allowed))
@@ -158,13 +161,12 @@ def _refusal(allowed: list[str]) -> Callable[..., None]:
 
 
 def _responder(
-    method: Method[CallT], dialect: Dialect[CallT], allowed: list[str]
+    method: Method[CallT], dialect: Dialect[CallT], others: list[str]
 ) -> Callable[..., None]:
+    """Return the responder of a method; ``others`` are allowed before it existed."""
     if isinstance(method, Action):
-        return _ReadyAction(method, dialect, allowed).respond
-    table = {
-        name: _ReadyAction(action, dialect, allowed) for name, action in method.actions.items()
-    }
+        return _ReadyAction(method, dialect, others).respond
+    table = {name: _ReadyAction(action, dialect, others) for name, action in method.actions.items()}
 
     def respond(req: falcon.Request, resp: falcon.Response, **path: str) -> None:
         name = req.context.action = method.choose(req.context.body)
@@ -176,11 +178,13 @@ def _responder(
 class _ReadyAction(Generic[CallT]):
     """An action with compiled schemas."""
 
-    def __init__(self, action: Action[CallT], dialect: Dialect[CallT], allowed: list[str]) -> None:
+    def __init__(self, action: Action[CallT], dialect: Dialect[CallT], others: list[str]) -> None:
         self._action = action
         self._dialect = dialect
-        self._allowed = allowed
-        queries, bodies = self._checks(action.query), self._checks(action.body)
+        self._others = others
+        takes_any = dialect.ignores_queries and action.query is NOTHING
+        queries = {} if takes_any else self._checks(action.query)
+        bodies = self._checks(action.body)
         self._checks_for = functools.cache(  # at most one entry for each supported version
             lambda version: (entry_for(version, queries), entry_for(version, bodies))
         )
@@ -234,7 +238,7 @@ class _ReadyAction(Generic[CallT]):
         if version >= action.since:
             return
         if self._action.too_old_status == 405:
-            raise falcon.HTTPMethodNotAllowed(self._allowed)
+            raise falcon.HTTPMethodNotAllowed(self._others)
         raise falcon.HTTPError(self._action.too_old_status)
 
     def _authorize(self, call: CallT) -> None:

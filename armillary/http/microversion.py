@@ -58,7 +58,7 @@ class Microversions:
         """
         for entry in (header or "").split(","):
             service, _, version = entry.strip().partition(" ")
-            if service.lower() == self.service:
+            if service.lower() == self.service and version:
                 return version.strip()
         return (old_header or to_text(self.minimum)).strip()
 

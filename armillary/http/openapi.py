@@ -3,7 +3,7 @@
 import json
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,6 +40,8 @@ class Description:
     path_parameter_characters_max: int
     policy: Callable[[list[Action[Any]]], Document]
     successes: Callable[[list[Action[Any]]], Document]
+    other_error_types: Sequence[str] = ()
+    """Media types of errors for clients that do not take JSON."""
 
 
 def document(routes: Routes[Any], about: Description) -> Document:
@@ -187,4 +189,6 @@ def _portable(schema: Any) -> Any:
 
 def _error(status: int, about: Description) -> Document:
     schema = {"$ref": f"#/components/schemas/{about.error_name}"}
-    return {"description": about.errors[status], "content": {JSON: {"schema": schema}}}
+    content = {JSON: {"schema": schema}}
+    content |= {name: {"schema": {"type": "string"}} for name in about.other_error_types}
+    return {"description": about.errors[status], "content": content}

@@ -7,11 +7,12 @@ from typing import Any
 from armillary import exception
 from objects.resource_query import RequestGroup, ResourceQuery
 from placement.providers import names
-from placement.providers.inventory import AMOUNT_MAX
 
 LIMIT_MAX = 2**31 - 1
 GROUPS_MAX = 100
 CLASSES_MAX = 100
+ASKED_MAX = 2**53
+"""Largest amount that can be asked for: no provider has it, and sums still fit into a column."""
 _POLICIES = {None: False, "none": False, "isolate": True}
 
 
@@ -127,11 +128,16 @@ def _resources(resources: dict[str, int]) -> dict[str, int]:
             f"{len(resources)} resource classes in a group; at most {CLASSES_MAX} are allowed"
         )
     for name, amount in resources.items():
-        if not names.is_resource_class(name):
-            raise _invalid(f"no resource class {name} exists")
-        if not 1 <= amount <= AMOUNT_MAX:
-            raise _invalid(f"the amount of {name} must be from 1 to {AMOUNT_MAX}, not {amount}")
+        _resource_class(name)
+        if not 1 <= amount <= ASKED_MAX:
+            raise _invalid(f"the amount of {name} must be from 1 to {ASKED_MAX}, not {amount}")
     return dict(resources)
+
+
+def _resource_class(name: str) -> str:
+    if not names.is_resource_class(name):
+        raise _invalid(f"no resource class {name} exists")
+    return name
 
 
 def _any_of(field: str, value: Any, check: Any) -> tuple[tuple[str, ...], ...]:

@@ -19,9 +19,9 @@ UNKNOWN_TYPE = "unknown"
 """Type of consumers created without one; this name cannot be requested."""
 
 RESHAPE_STEPS = 2
-"""A reshape increments a provider's generation by two, and by one more if it has allocations.
+"""A reshape increments a provider's generation by two, or by one if it takes all its inventories.
 
-Clients of the Placement API rely on this.
+It is one more if allocations on it are written. Clients of the Placement API rely on this.
 """
 
 
@@ -153,7 +153,7 @@ class AllocationTransaction:
             provider = self._provider(uuid)
             for name in provider.accounts.keys() - shape.inventories.keys():
                 del provider.accounts[name]
-            provider.increment_generation(RESHAPE_STEPS)
+            provider.increment_generation(RESHAPE_STEPS if shape.inventories else 1)
 
     def _open_accounts(self, provider: Provider, inventories: Mapping[str, Inventory]) -> None:
         if provider.stored_inventories is None:
@@ -174,6 +174,7 @@ class AllocationTransaction:
             self.ledger.increment_generation(write.allocations)
         elif held is not None:
             self.ledger.hold(write.consumer_uuid, None)
+            self.ledger.increment_generation(held.amounts)
 
     def _entries(self) -> Iterator[tuple[ConsumerWrite, str, str, int]]:
         """Yield each requested amount, with its write, its provider and its class."""

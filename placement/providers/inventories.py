@@ -41,6 +41,10 @@ class InventoryWriter:
         with self._database.reader() as session:
             return _get(session, provider)
 
+    def check_generation(self, provider: str, generation: int) -> None:
+        """Raise unless this is the provider's generation."""
+        _check_generation(self.get(provider), generation)
+
     def set_all(
         self, provider: str, generation: int, inventories: Mapping[str, Inventory]
     ) -> Holdings:
@@ -91,8 +95,8 @@ class InventoryWriter:
         def write(session: Session) -> Holdings:
             epoch, now = epochs.lock(session), self._clock()
             before = _get(session, provider)
-            if generation is not None and generation != before.generation:
-                raise exception.ResourceProviderGenerationConflict(provider=before.uuid)
+            if generation is not None:
+                _check_generation(before, generation)
             after = edit(before)
             check_classes(session, after)
             check_free(before, after)
@@ -136,6 +140,11 @@ def _get(session: Session, provider: str) -> Holdings:
     if holdings is None:
         raise exception.ResourceProviderNotFound(provider=provider)
     return holdings
+
+
+def _check_generation(holdings: Holdings, generation: int) -> None:
+    if generation != holdings.generation:
+        raise exception.ResourceProviderGenerationConflict(provider=holdings.uuid)
 
 
 def _check_has(holdings: Holdings, resource_class: str) -> None:

@@ -81,12 +81,12 @@ class ResourceProviders:
                 name, parent
             ):  # fmt: skip
                 return present
-            if present:
-                raise exception.ResourceProviderExists(field="uuid", value=uuid)
-            _check_unique(session, uuid, name)
             above = _find(session, parent) if parent else None
             if parent and above is None:
                 raise _cannot_create(uuid, name, "parent provider UUID does not exist.")
+            if present:
+                raise exception.ResourceProviderExists(field="uuid", value=uuid)
+            _check_unique(session, uuid, name)
             tree.insert(session, uuid=uuid, name=name, parent=above, epoch=epoch, now=self._clock())
             return _get(session, uuid)
 
@@ -105,13 +105,14 @@ class ResourceProviders:
         def write(session: Session, is_again: bool) -> ProviderRecord:
             epoch = epochs.lock(session)
             present = _get(session, uuid)
-            _check_unique(session, uuid, name)
-            touched = {present.id} if name != present.name else set()
-            if touched:
-                tree.rename(session, present.id, name)
+            touched: set[int] = set()
             if parent not in (Parent.UNCHANGED, present.parent_provider_uuid):
                 above = _new_parent(session, present, parent, may_reparent)
                 touched.update(_move(session, present, above))
+            _check_unique(session, uuid, name)
+            if name != present.name:
+                tree.rename(session, present.id, name)
+                touched.add(present.id)
             if not touched:
                 return present
             queries.touch_quietly(session, touched, epoch, self._clock())

@@ -28,8 +28,6 @@ from placement.rest.versions import MICROVERSIONS
 
 CACHE_HEADERS_SINCE: Version = (1, 15)
 
-_ACCEPT_ALL = frozenset({"", "*/*", falcon.MEDIA_JSON})
-
 
 def make_dialect(site: AppState) -> Dialect[Call]:
     """Return the dialect of the Placement API.
@@ -45,12 +43,13 @@ def make_dialect(site: AppState) -> Dialect[Call]:
         read_body=_read_body,
         check_headers=_check_headers,
         set_headers=_set_headers,
+        ignores_queries=True,
         answers_options=False,
     )
 
 
 def _check_headers(req: falcon.Request, action: Action[Call], takes_body: bool) -> None:
-    if action.status != 204 and action.rule is not None:
+    if req.method == "GET" and action.status != 204 and action.rule is not None:
         _require_json_accepted(req)
     if takes_body:
         _require_json_sent(req)
@@ -71,8 +70,7 @@ def _set_headers(resp: falcon.Response, version: Version, answer: Answer) -> Non
 
 
 def _require_json_accepted(req: falcon.Request) -> None:
-    accept = req.accept
-    if accept not in _ACCEPT_ALL and not req.client_accepts(falcon.MEDIA_JSON):
+    if errors.preferred_type(req, [falcon.MEDIA_JSON]) is None:
         raise falcon.HTTPNotAcceptable(description=f"Only {falcon.MEDIA_JSON} is provided")
 
 
@@ -99,6 +97,16 @@ def _read(req: falcon.Request) -> bytes:
 
 def _read_as_text(req: falcon.Request) -> str:
     return _read(req).decode("latin-1")
+
+
+class ExactPaths:
+    """Middleware: a path with an empty part, such as ``/traits/``, is none of the API's."""
+
+    def process_resource(
+        self, req: falcon.Request, resp: falcon.Response, resource: object, params: dict[str, Any]
+    ) -> None:
+        if req.path != "/" and "" in req.path.split("/")[1:]:
+            raise falcon.HTTPNotFound
 
 
 class Bounds(bounds.Bounds):
@@ -133,6 +141,7 @@ def make_app(conf: cfg.ConfigOpts, engine: PlacementEngine) -> wsgi_middleware.W
                 make_authenticate(conf),
                 public_paths=[path for path, methods in ROUTES.items() if is_public(methods)],
             ),
+            ExactPaths(),
             Idempotency(
                 lambda caller: engine.idempotency, lambda req: _read(req).decode("latin-1")
             ),

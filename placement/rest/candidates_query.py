@@ -94,31 +94,31 @@ def _groups(parameters: Parameters, version: Version) -> _Groups:
 
 
 def _check_groups(groups: _Groups, version: Version, same_subtree: list[list[str]]) -> None:
-    if not groups:
-        raise errors.bad_request(
-            "At least one request group (`resources` or `resources{$S}`) is required.",
-            errors.QUERYPARAM_MISSING_VALUE,
-        )
     if version < _SAME_SUBTREE_SINCE:
-        _refuse_orphans(groups.values())
+        if not groups:
+            raise errors.bad_request(
+                "At least one request group (`resources` or `resources{$S}`) is required."
+            )
+        _refuse_orphans(groups.values(), None)
     else:
         _check_resourceless(groups, same_subtree)
     for group in groups.values():
         _refuse_conflicts(group.keys.get("required", ""), group.traits)
 
 
-def _refuse_orphans(groups: Iterable[_Group]) -> None:
+def _refuse_orphans(groups: Iterable[_Group], code: str | None) -> None:
     """Require resources in every group."""
     orphans = [group.keys for group in groups if not group.resources]
     for kind, name in (("required", "traits"), ("member_of", "member_of")):
         keys = sorted(keys[kind] for keys in orphans if kind in keys)
         if keys:
-            raise _bad(
+            raise errors.bad_request(
                 f"All {name} parameters must be associated with resources. "
-                f"Found the following orphaned {name} keys: {', '.join(keys)}"
+                f"Found the following orphaned {name} keys: {', '.join(keys)}",
+                code,
             )
     if orphans:
-        raise _bad("All request groups must specify resources.")
+        raise errors.bad_request("All request groups must specify resources.", code)
 
 
 def _check_resourceless(groups: _Groups, same_subtree: list[list[str]]) -> None:
@@ -128,7 +128,8 @@ def _check_resourceless(groups: _Groups, same_subtree: list[list[str]]) -> None:
             "There must be at least one resources or resources[$S] parameter.",
             errors.QUERYPARAM_MISSING_VALUE,
         )
-    _refuse_orphans(group for suffix, group in groups.items() if not suffix)
+    unnamed = [group for suffix, group in groups.items() if not suffix]
+    _refuse_orphans(unnamed, errors.QUERYPARAM_BAD_VALUE)
     together = {suffix for suffixes in same_subtree for suffix in suffixes}
     for suffix, group in groups.items():
         if suffix and not group.resources and suffix not in together:
@@ -140,7 +141,7 @@ def _check_resourceless(groups: _Groups, same_subtree: list[list[str]]) -> None:
 
 def _refuse_conflicts(key: str, traits: Wanted) -> None:
     if conflicting := query_values.conflicting_traits(traits):
-        raise _bad(
+        raise errors.bad_request(
             "Conflicting required and forbidden traits found in the following traits keys: "
             f"{key}: ({', '.join(conflicting)})"
         )
@@ -165,15 +166,14 @@ def _group_policy(parameters: Parameters, groups: _Groups) -> str | None:
     if "group_policy" in parameters:
         policy = parameters["group_policy"][0]
         if policy not in GROUP_POLICIES:
-            raise _bad(
+            raise errors.bad_request(
                 f"Invalid query string parameters: {policy!r} is not one of {list(GROUP_POLICIES)}"
             )
         return policy
     if sum(bool(suffix and group.resources) for suffix, group in groups.items()) > 1:
         raise errors.bad_request(
             'The "group_policy" parameter is required when specifying more than one '
-            '"resources{N}" parameter.',
-            errors.QUERYPARAM_MISSING_VALUE,
+            '"resources{N}" parameter.'
         )
     return None
 
@@ -186,9 +186,12 @@ def _root_traits(values: Sequence[str], version: Version) -> Wanted:
             "Query parameter 'root_required' may be specified only once.",
             errors.QUERYPARAM_DUPLICATE_KEY,
         )
+    if values[0].startswith(query_values.ANY_OF):
+        raise errors.bad_request(
+            "Invalid query string parameters: The format 'in:HW_CPU_X86_VMX,CUSTOM_MAGIC' is not "
+            "supported in root_required."
+        )
     wanted = query_values.parse_traits("root_required", values, version)
-    if not all(len(any_of) == 1 for any_of in wanted.required):
-        raise _bad("The format 'in:HW_CPU_X86_VMX,CUSTOM_MAGIC' is not taken in root_required.")
     if conflicting := query_values.conflicting_traits(wanted):
         raise _bad(
             "Conflicting required and forbidden traits found in root_required: "
@@ -202,7 +205,9 @@ def _limit(values: Sequence[str] | None) -> int | None:
     if values is None:
         return None
     if not _LIMIT.fullmatch(values[0]):
-        raise _bad(f"Invalid query string parameters: limit is not a positive integer: {values[0]}")
+        raise errors.bad_request(
+            f"Invalid query string parameters: limit is not a positive integer: {values[0]}"
+        )
     return min(int(values[0]), LIMIT_MAX)
 
 

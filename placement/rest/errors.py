@@ -3,7 +3,8 @@
 import html
 import json
 import logging
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 
@@ -49,7 +50,9 @@ _DETAILS = {
     503: "The placement database does not answer. Try again later.",
 }
 
+_ACCEPT_ALL = frozenset({"", "*/*", falcon.MEDIA_JSON})
 _JSON_OR_HTML = (falcon.MEDIA_JSON, falcon.MEDIA_HTML)
+_MEDIA_RANGE = re.compile(r"\s*[\w!#$&^.+*-]+/[\w!#$&^.+*-]+\s*(;.*)?")
 
 
 class _CodedError(falcon.HTTPError):
@@ -96,18 +99,31 @@ def refusal(status: int, detail: str) -> tuple[dict[str, str], bytes]:
     return headers, json.dumps({"errors": [error]}).encode()
 
 
+def preferred_type(req: falcon.Request, types: Sequence[str]) -> str | None:
+    """Return the media type that a client prefers; None if it accepts none of them.
+
+    A malformed ``Accept`` is ignored.
+    """
+    accept = req.accept
+    if accept in _ACCEPT_ALL or not all(map(_MEDIA_RANGE.fullmatch, accept.split(","))):
+        return types[0]
+    return req.client_prefers(types)
+
+
 def write(
     req: falcon.Request, resp: falcon.Response, status: int, detail: str | None, error: Exception
 ) -> None:
-    """Write an error response: JSON, or HTML for a browser."""
+    """Write an error response: JSON, HTML for a browser, or text for what accepts neither."""
     detail = detail or _DETAILS.get(status) or HTTPStatus(status).description
     document = _document(req, status, _cut(detail.replace("{method}", req.method)), code_of(error))
     resp.status = f"{status} {document['title']}"
-    if req.client_prefers(_JSON_OR_HTML) == falcon.MEDIA_HTML:
-        resp.content_type = falcon.MEDIA_HTML
+    media_type = preferred_type(req, _JSON_OR_HTML)
+    resp.content_type = media_type or falcon.MEDIA_TEXT
+    if media_type is None:
+        resp.text = "\n\n".join([_heading(document), *_lines(document), ""])
+    elif media_type == falcon.MEDIA_HTML:
         resp.text = _page(document)
     else:
-        resp.content_type = falcon.MEDIA_JSON
         resp.text = json.dumps({"errors": [document]})
 
 
@@ -129,13 +145,20 @@ def _document(req: falcon.Request, status: int, detail: str, code: str | None) -
 
 def _page(error: Mapping[str, Any]) -> str:
     """Return the error as HTML, for browsers."""
-    heading = html.escape(f"{error['status']} {error['title']}")
-    lines = [error["detail"], f"Request id: {error['request_id']}"]
-    paragraphs = "".join(f"<p>{html.escape(line)}</p>" for line in lines)
+    heading = html.escape(_heading(error))
+    paragraphs = "".join(f"<p>{html.escape(line)}</p>" for line in _lines(error))
     return (
         f"<!DOCTYPE html><html><head><title>{heading}</title></head>"
         f"<body><h1>{heading}</h1>{paragraphs}</body></html>"
     )
+
+
+def _heading(error: Mapping[str, Any]) -> str:
+    return f"{error['status']} {error['title']}"
+
+
+def _lines(error: Mapping[str, Any]) -> list[str]:
+    return [error["detail"], f"Request id: {error['request_id']}"]
 
 
 def _cut(detail: str) -> str:

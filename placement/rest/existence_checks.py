@@ -11,14 +11,11 @@ def check_resource_classes(engine: PlacementEngine, names: Collection[str]) -> N
     if missing := engine.resource_classes.missing(names):
         raise errors.bad_request(
             f"Invalid resource class in resources parameter: No such resource class "
-            f"{', '.join(missing)}.",
-            errors.QUERYPARAM_BAD_VALUE,
+            f"{', '.join(missing)}."
         )
 
 
 def check_traits(engine: PlacementEngine, names: Collection[str]) -> None:
     """Raise status 400 unless all of these traits exist."""
     if missing := engine.traits.missing(names):
-        raise errors.bad_request(
-            f"No such trait(s): {', '.join(missing)}.", errors.QUERYPARAM_BAD_VALUE
-        )
+        raise errors.bad_request(f"No such trait(s): {', '.join(missing)}.")

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import falcon
+
 from armillary import version
 from armillary.http import openapi
 from armillary.http.call import Document
@@ -80,6 +82,7 @@ def document(routes: Routes = ROUTES) -> Document:
         path_parameter_characters_max=PATH_PARAMETER_CHARACTERS_MAX,
         policy=_policy,
         successes=_successes,
+        other_error_types=(falcon.MEDIA_HTML, falcon.MEDIA_TEXT),
     )
     return openapi.document(routes, about)
 

@@ -1,6 +1,7 @@
 """Query parameter values shared by several nouns: amounts, traits, aggregates, a tree.
 
-Their syntax depends on the microversion. Every error has status 400 and names the parameter.
+Their syntax depends on the microversion. Every error has status 400 and names the parameter, but no
+public code: only what 1.36 made possible has codes of its own.
 """
 
 import re
@@ -12,7 +13,8 @@ from placement.providers import names
 from placement.rest import errors
 
 _AMOUNT = re.compile(r"-?[0-9]{1,30}")
-_ANY_OF = "in:"
+ANY_OF = "in:"
+"""Prefix of a list of which one name suffices."""
 _SHOWN_CHARACTERS_MAX = 200
 _FORBIDDEN_TRAITS_SINCE = (1, 22)
 _MANY_AGGREGATES_SINCE = (1, 24)
@@ -36,23 +38,23 @@ def items(value: str) -> list[str]:
 def parse_resources(text: str) -> dict[str, int]:
     """Parse ``VCPU:2,MEMORY_MB:1024``; whether the classes exist is not checked.
 
-    If a class is repeated, its last amount applies.
+    If a class is repeated, its last amount applies. Names may not be surrounded by spaces.
     """
     if not text:
         raise _bad_resources("empty string.")
     amounts = {}
-    for item in items(text):
-        name, colon, amount = (part.strip() for part in item.partition(":"))
+    for item in text.split(","):
+        name, colon, amount = item.partition(":")
         if not name or not colon or ":" in amount:
             raise _bad_resources(f"{_shown(item)}.")
-        amounts[name] = _amount(name, amount)
+        amounts[name] = _amount(name, amount.strip())
     return amounts
 
 
 def parse_traits(name: str, values: Sequence[str], version: Version) -> Wanted:
     """Return the traits of ``required``; before 1.39 only the last of several values applies."""
     if version < _ANY_TRAITS_SINCE:
-        if values[-1].startswith(_ANY_OF):
+        if values[-1].startswith(ANY_OF):
             raise _bad(
                 "Invalid query string parameters: "
                 "The format 'in:HW_CPU_X86_VMX,CUSTOM_MAGIC' only supported since "
@@ -113,8 +115,8 @@ def _amount(name: str, text: str) -> int:
 
 
 def _add_traits(wanted: Wanted, name: str, value: str, version: Version) -> None:
-    traits = items(value.removeprefix(_ANY_OF))
-    if value.startswith(_ANY_OF):
+    traits = items(value.removeprefix(ANY_OF))
+    if value.startswith(ANY_OF):
         if not all(trait and not trait.startswith("!") for trait in traits):
             raise _bad_traits(name, value, version)
         wanted.required.append(traits)
@@ -130,8 +132,8 @@ def _add_traits(wanted: Wanted, name: str, value: str, version: Version) -> None
 
 
 def _aggregates(name: str, value: str) -> list[str]:
-    texts = items(value.removeprefix(_ANY_OF))
-    if len(texts) > 1 and not value.startswith(_ANY_OF):
+    texts = value.removeprefix(ANY_OF).split(",")
+    if len(texts) > 1 and not value.startswith(ANY_OF):
         raise _bad(
             f"Multiple values for '{name}' must be prefixed with the 'in:' or '!in:' keyword "
             f"using the valid microversion. Got: {_shown(value)}"
@@ -162,7 +164,7 @@ def _bad_traits(name: str, value: str, version: Version) -> Exception:
 
 
 def _bad(detail: str) -> Exception:
-    return errors.bad_request(detail, errors.QUERYPARAM_BAD_VALUE)
+    return errors.bad_request(detail)
 
 
 def _shown(text: str) -> str:

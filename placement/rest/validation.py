@@ -90,7 +90,9 @@ def parse_query(query_string: str) -> dict[str, list[str]]:
 def parse_body(raw: bytes) -> Any:
     """Return the JSON value in ``raw``. Raises status 400."""
     try:
-        value = json.loads(raw.decode("utf-8"), object_pairs_hook=_object, parse_int=_integer)
+        value = json.loads(
+            raw.decode("utf-8"), object_pairs_hook=_object, parse_int=_integer, parse_float=_number
+        )
         check_clean(value)
     except RecursionError:
         raise _malformed(f"it is nested deeper than {DEPTH_MAX} levels") from None
@@ -118,6 +120,12 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, object]:
 def _integer(text: str) -> float:
     """Return a number; one beyond all limits becomes infinite, and is rejected with its field."""
     return int(text) if len(text) <= DIGITS_MAX else math.inf
+
+
+def _number(text: str) -> float:
+    """Return a number; 1.0 is the integer 1, as in JSON schema, since databases tell them apart."""
+    value = float(text)
+    return int(value) if value.is_integer() else value
 
 
 def _malformed(why: str) -> Exception:

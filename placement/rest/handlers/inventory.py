@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+import falcon
+
 from armillary import exception
 from armillary.http.call import Answer
 from armillary.http.dispatch import Action
@@ -11,6 +13,7 @@ from placement.db.inventories import Holdings
 from placement.providers.inventory import AMOUNT_MAX, Inventory
 from placement.rest import errors
 from placement.rest.call import Call, Routes
+from placement.rest.handlers.resource_provider import exists
 from placement.rest.policies import inventory as policies
 from placement.rest.schemas import inventory as schemas
 
@@ -33,9 +36,13 @@ def index(call: Call) -> Answer:
 def update_all(call: Call) -> Answer:
     """Replace the inventories of a provider."""
     provider = call.path["uuid"]
-    inventories = {
-        name: parse(call, values, "update") for name, values in call.body["inventories"].items()
-    }
+    try:
+        inventories = {
+            name: parse(call, values, "update") for name, values in call.body["inventories"].items()
+        }
+    except falcon.HTTPError:
+        call.engine.inventories.check_generation(provider, _generation(call))
+        raise
     try:
         return _all(call.engine.inventories.set_all(provider, _generation(call), inventories))
     except exception.ResourceClassNotFound as error:
@@ -72,10 +79,15 @@ def show(call: Call) -> Answer:
 def update(call: Call) -> Answer:
     """Change one inventory of a provider."""
     provider, name = call.path["uuid"], call.path["resource_class"]
-    inventory = parse(call, call.body, "update")
+    try:
+        inventory = parse(call, call.body, "update")
+    except falcon.HTTPError:
+        call.engine.inventories.check_generation(provider, _generation(call))
+        raise
     try:
         holdings = call.engine.inventories.set_one(provider, name, _generation(call), inventory)
     except exception.InventoryNotFound as error:
+        call.engine.resource_classes.get(name)
         raise errors.bad_request(
             f"Unable to update inventory for resource provider {provider}: "
             f"No inventory record with resource class {name}."
@@ -138,13 +150,15 @@ def _one(holdings: Holdings, name: str, headers: Mapping[str, str] | None = None
 ROUTES: Routes = {
     "/resource_providers/{uuid}/inventories": {
         "GET": Action(index, policies.LIST),
-        "POST": Action(create, policies.CREATE, body={(1, 0): schemas.CREATE}, status=201),
-        "PUT": Action(update_all, policies.UPDATE, body={(1, 0): schemas.SET_ALL}),
+        "POST": Action(
+            create, policies.CREATE, body={(1, 0): schemas.CREATE}, status=201, exists=exists
+        ),
+        "PUT": Action(update_all, policies.UPDATE, body={(1, 0): schemas.SET_ALL}, exists=exists),
         "DELETE": Action(delete_all, policies.DELETE, since=(1, 5), too_old_status=405, status=204),
     },
     "/resource_providers/{uuid}/inventories/{resource_class}": {
         "GET": Action(show, policies.SHOW),
-        "PUT": Action(update, policies.UPDATE, body={(1, 0): schemas.SET_ONE}),
+        "PUT": Action(update, policies.UPDATE, body={(1, 0): schemas.SET_ONE}, exists=exists),
         "DELETE": Action(delete, policies.DELETE, status=204),
     },
 }

@@ -44,6 +44,11 @@ def show(call: Call) -> Answer:
     return _answer(call, call.engine.resource_providers.get(call.path["uuid"]))
 
 
+def exists(call: Call) -> None:
+    """Raise ``ResourceProviderNotFound`` unless the provider of the path exists."""
+    call.engine.resource_providers.get(call.path["uuid"])
+
+
 def create(call: Call) -> Answer:
     """Create a provider; since 1.20 the response shows it."""
     wanted = call.body
@@ -87,7 +92,7 @@ def _filters(call: Call) -> ProviderFilters:
         traits = query_values.parse_traits("required", required, call.version)
         check_traits(call.engine, {*itertools.chain(traits.forbidden, *traits.required)})
     return ProviderFilters(
-        name=call.parameter("name"),
+        name=call.parameter("name") or None,
         uuid=_uuid(call.parameter("uuid")),
         in_tree=_uuid(call.parameter("in_tree")),
         resources=amounts,
@@ -140,7 +145,7 @@ ROUTES: Routes = {
     },
     "/resource_providers/{uuid}": {
         "GET": Action(show, policies.SHOW),
-        "PUT": Action(update, policies.UPDATE, body=schemas.UPDATE),
+        "PUT": Action(update, policies.UPDATE, body=schemas.UPDATE, exists=exists),
         "DELETE": Action(delete, policies.DELETE, status=204),
     },
 }

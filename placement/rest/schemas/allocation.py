@@ -1,7 +1,6 @@
 """Allocations of consumers: a list up to 1.11, an object by provider since 1.12."""
 
 from armillary.http.validation import ByVersion, Schema
-from placement.providers.inventory import AMOUNT_MAX
 
 UUID_KEY = "^[0-9a-fA-F]{8}(-?[0-9a-fA-F]{4}){3}-?[0-9a-fA-F]{12}\\Z"
 
@@ -35,9 +34,7 @@ _RESOURCES: Schema = {
     "type": "object",
     "minProperties": 1,
     "maxProperties": 1000,
-    "patternProperties": {
-        "^[0-9A-Z_]{1,255}\\Z": {"type": "integer", "minimum": 1, "maximum": AMOUNT_MAX}
-    },
+    "patternProperties": {"^[0-9A-Z_]{1,255}\\Z": {"type": "integer", "minimum": 1}},
     "additionalProperties": False,
 }
 

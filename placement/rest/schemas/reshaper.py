@@ -10,6 +10,7 @@ def _reshape(write: Schema) -> Schema:
         "properties": {
             "inventories": {
                 "type": "object",
+                "minProperties": 1,
                 "patternProperties": {allocation.UUID_KEY: inventory.SET_ALL},
                 "additionalProperties": False,
             },

@@ -46,7 +46,7 @@ def test_a_question_is_taken_apart_into_sound_parts() -> None:
         ({"resources": {}}, "one request group must have resources"),
         ({"resources": {"CPUS": 1}}, "no resource class CPUS"),
         ({"resources": {"VCPU": 0}}, "amount of VCPU must be from 1"),
-        ({"resources": {"VCPU": 2**31}}, "amount of VCPU must be from 1"),
+        ({"resources": {"VCPU": 2**53 + 1}}, "amount of VCPU must be from 1"),
         ({"required_traits": [["FAST"]]}, "no trait FAST"),
         ({"required_traits": [[]]}, "required_traits must be a list of lists"),
         ({"required_traits": "FAST"}, "required_traits must be a list of lists"),

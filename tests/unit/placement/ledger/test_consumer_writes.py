@@ -184,7 +184,7 @@ def test_inventory_and_what_was_taken_of_it_move_together(
     engine.consumer_writes.reshape({full: (2, {}), bare: (1, after)}, [holds(bare, 6, 1)])
     assert other.get_candidates(a_query()).provider_uuids == [bare]
     assert other.usages.get_provider_usages([full])[full] == {}
-    assert engine.usages.get_of_provider(full) == (4, {})
+    assert engine.usages.get_of_provider(full) == (3, {})
     generation, usages = engine.usages.get_of_provider(bare)
     assert (generation, usages) == (4, {"VCPU": 6, "CUSTOM_GOLD": 0, "DISK_GB": 0})
     assert engine.inventories.get(bare).inventories == after

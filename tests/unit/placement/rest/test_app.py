@@ -120,10 +120,15 @@ def test_only_json_is_provided(api: PlacementApi, accept: str, status: int) -> N
 
 @pytest.mark.parametrize(
     ("accept", "kind"),
-    [("text/html", "text/html"), ("*/*", "application/json"), ("text/plain", "application/json")],
+    [
+        ("text/html", "text/html"),
+        ("*/*", "application/json"),
+        ("text/plain", "text/plain"),
+        (";,;", "application/json"),
+    ],
 )
 def test_an_error_is_html_for_a_browser(api: PlacementApi, accept: str, kind: str) -> None:
-    """JSON for all others."""
+    """Text for a client that accepts neither, JSON for all others."""
     result = api.get("/nothing<here>", headers={"Accept": accept})
     assert result.headers["content-type"].startswith(kind)
     assert "could not be found" in result.text
@@ -183,3 +188,40 @@ def test_a_policy_file_that_cannot_be_used_stops_the_start(
     (tmp_path / "policy.yaml").write_text("[not a policy")
     with pytest.raises(exception.ConfigurationError, match=r"policy\.yaml"):
         PlacementApi(conf, engine)
+
+
+@pytest.mark.parametrize("path", ["/traits/", "//traits", "/allocations/", "//"])
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_a_path_with_an_empty_part_is_none_of_the_api(
+    api: PlacementApi, path: str, method: str
+) -> None:
+    """404 also where the empty part could be a name."""
+    result = api.send(method, path)
+    assert (result.status_code, "allow" in result.headers) == (404, False)
+
+
+def test_a_query_of_a_path_that_takes_none_is_ignored(api: PlacementApi) -> None:
+    """Clients and proxies add what they like; where a query selects, it is checked."""
+    assert api.get("/resource_classes?foo=bar").status_code == 200
+    assert api.get("/resource_providers?foo=bar").status_code == 400
+
+
+def test_writes_are_done_whatever_the_client_accepts(api: PlacementApi) -> None:
+    """Only what is read has to be acceptable."""
+    headers = {"Accept": "text/plain"}
+    body = {"name": "host1"}
+    assert api.post("/resource_providers", body, headers=headers).status_code == 200
+    assert api.put("/resource_classes/CUSTOM_A", headers=headers).status_code == 201
+
+
+def test_a_method_that_came_later_is_not_among_the_allowed(api: PlacementApi) -> None:
+    """The header names what the version of the request has."""
+    uuid = api.post("/resource_providers", {"name": "host1"}).json["uuid"]
+    result = api.delete(f"/resource_providers/{uuid}/inventories", version="1.4")
+    assert (result.status_code, result.headers["allow"]) == (405, "GET, POST, PUT")
+
+
+def test_a_service_without_a_version_has_the_first(api: PlacementApi) -> None:
+    """As if the header were not there."""
+    result = api.get("/", version=None, headers={"OpenStack-API-Version": "placement"})
+    assert result.headers["openstack-api-version"] == "placement 1.0"

@@ -37,7 +37,7 @@ def groups_of(text: str, version: Version = MAX) -> dict[str, dict[str, Any]]:
     ("text", "group"),
     [
         ("resources=VCPU:2,MEMORY_MB:512", {"resources": {"VCPU": 2, "MEMORY_MB": 512}}),
-        ("resources=VCPU:2 , MEMORY_MB:512 ", {"resources": {"VCPU": 2, "MEMORY_MB": 512}}),
+        ("resources=VCPU: 2 ,MEMORY_MB:512 ", {"resources": {"VCPU": 2, "MEMORY_MB": 512}}),
         (
             "resources=VCPU:1&required=HW_A,!HW_B",
             {"resources": {"VCPU": 1}, "required_traits": [["HW_A"]], "forbidden_traits": ["HW_B"]},
@@ -115,41 +115,47 @@ BAD = errors.QUERYPARAM_BAD_VALUE
 MISSING = errors.QUERYPARAM_MISSING_VALUE
 DUPLICATE = errors.QUERYPARAM_DUPLICATE_KEY
 
-WRONG = [
-    ("resources=", MAX, BAD, "Badly formed resources parameter.*Got: empty string."),
-    ("resources=VCPU", MAX, BAD, "Badly formed resources parameter.*Got: VCPU."),
-    ("resources=VCPU:1,", MAX, BAD, r"Badly formed resources parameter.*Got: \."),
-    ("resources=VCPU:1:2", MAX, BAD, "Badly formed resources"),
-    ("resources=:1", MAX, BAD, "Badly formed resources"),
-    ("resources=VCPU:1.5", MAX, BAD, "VCPU expected positive integer amount. Got: 1.5."),
-    ("resources=VCPU:1_0", MAX, BAD, "VCPU expected positive integer amount. Got: 1_0."),
-    ("resources=VCPU:0", MAX, BAD, "VCPU requires amount >= 1. Got: 0."),
-    ("resources=VCPU:1&required=", (1, 17), BAD, "value of the form: HW_CPU_X86_VMX,CUSTOM"),
-    ("resources=VCPU:1&required=!X", (1, 21), BAD, "of the form: HW_CPU_X86_VMX,CUSTOM.* Got: !X"),
-    ("resources=VCPU:1&required=X,,", (1, 22), BAD, "value of the form: HW_CPU_X86_VMX,!CUSTOM"),
-    ("resources=VCPU:1&required=in:X,Y", (1, 38), BAD, "only supported since microversion 1.39"),
-    ("resources=VCPU:1&required=in:X,!Y", MAX, BAD, "Expected 'required' parameter value"),
-    ("resources=VCPU:1&required=X,!X", MAX, BAD, r"Conflicting required.*required: \(X\)"),
-    ("resources=VCPU:1&required=in:X,Y&required=!X,!Y", MAX, BAD, r"Conflicting.*\(X, Y\)"),
-    ("resources=VCPU:1&member_of=fred", MAX, BAD, r"'member_of' parameter to contain valid UUID"),
-    (f"resources1=VCPU:1&member_of1=in:{A},b", MAX, BAD, r"'member_of1' parameter to contain"),
-    (f"resources=VCPU:1&member_of={A},{B}", MAX, BAD, "must be prefixed with the 'in:'"),
-    (f"resources=VCPU:1&member_of=in:{A},!{B}", MAX, BAD, "to contain valid UUID"),
-    (f"resources=VCPU:1&member_of={A}&member_of={B}", (1, 23), BAD, "Multiple member_of"),
-    (f"resources=VCPU:1&member_of=!{A}", (1, 31), BAD, "Forbidden member_of parameters are not"),
-    ("resources=VCPU:1&in_tree=x", MAX, BAD, "Expected 'in_tree' parameter to be a format of uuid"),
-    ("resources=VCPU:1&limit=0", MAX, BAD, "limit is not a positive integer: 0"),
-    ("resources=VCPU:1&group_policy=some", MAX, BAD, "'some' is not one of"),
-    ("group_policy=none", MAX, MISSING, "At least one request group"),
-    ("required=X&required1=Y", (1, 35), BAD, "orphaned traits keys: required, required1"),
+WRONG = [  # only what 1.36 made possible has codes of its own
+    ("resources=", MAX, None, "Badly formed resources parameter.*Got: empty string."),
+    ("resources=VCPU", MAX, None, "Badly formed resources parameter.*Got: VCPU."),
+    ("resources=VCPU:1,", MAX, None, r"Badly formed resources parameter.*Got: \."),
+    ("resources=VCPU:1:2", MAX, None, "Badly formed resources"),
+    ("resources=:1", MAX, None, "Badly formed resources"),
+    ("resources=VCPU:1.5", MAX, None, "VCPU expected positive integer amount. Got: 1.5."),
+    ("resources=VCPU:1_0", MAX, None, "VCPU expected positive integer amount. Got: 1_0."),
+    ("resources=VCPU:0", MAX, None, "VCPU requires amount >= 1. Got: 0."),
+    ("resources=VCPU:1&required=", (1, 17), None, "value of the form: HW_CPU_X86_VMX,CUSTOM"),
+    ("resources=VCPU:1&required=!X", (1, 21), None, "of the form: HW_CPU_X86_VMX,CUSTOM.* Got: !X"),
+    ("resources=VCPU:1&required=X,,", (1, 22), None, "value of the form: HW_CPU_X86_VMX,!CUSTOM"),
+    ("resources=VCPU:1&required=in:X,Y", (1, 38), None, "only supported since microversion 1.39"),
+    ("resources=VCPU:1&required=in:X,!Y", MAX, None, "Expected 'required' parameter value"),
+    ("resources=VCPU:1&required=X,!X", MAX, None, r"Conflicting required.*required: \(X\)"),
+    ("resources=VCPU:1&required=in:X,Y&required=!X,!Y", MAX, None, r"Conflicting.*\(X, Y\)"),
+    ("resources=VCPU:1&member_of=fred", MAX, None, r"'member_of' parameter to contain valid UUID"),
+    (f"resources1=VCPU:1&member_of1=in:{A},b", MAX, None, r"'member_of1' parameter to contain"),
+    (f"resources=VCPU:1&member_of={A},{B}", MAX, None, "must be prefixed with the 'in:'"),
+    (f"resources=VCPU:1&member_of=in:{A},!{B}", MAX, None, "to contain valid UUID"),
+    (f"resources=VCPU:1&member_of={A}&member_of={B}", (1, 23), None, "Multiple member_of"),
+    (f"resources=VCPU:1&member_of=!{A}", (1, 31), None, "Forbidden member_of parameters are not"),
+    (
+        "resources=VCPU:1&in_tree=x",
+        MAX,
+        None,
+        "Expected 'in_tree' parameter to be a format of uuid",
+    ),
+    ("resources=VCPU:1&limit=0", MAX, None, "limit is not a positive integer: 0"),
+    ("resources=VCPU:1&group_policy=some", MAX, None, "'some' is not one of"),
+    ("group_policy=none", (1, 35), None, "At least one request group"),
+    ("group_policy=none", MAX, MISSING, "There must be at least one resources"),
+    ("required=X&required1=Y", (1, 35), None, "orphaned traits keys: required, required1"),
     (
         f"member_of={A}&member_of3={A}",
         (1, 32),
-        BAD,
+        None,
         "orphaned member_of keys: member_of, member_of3",
     ),
-    (f"resources=VCPU:1&in_tree1={A}", (1, 35), BAD, "All request groups must specify resources"),
-    ("resources1=VCPU:1&resources2=VCPU:1", MAX, MISSING, '"group_policy" parameter is required'),
+    (f"resources=VCPU:1&in_tree1={A}", (1, 35), None, "All request groups must specify resources"),
+    ("resources1=VCPU:1&resources2=VCPU:1", MAX, None, '"group_policy" parameter is required'),
     (f"member_of1={A}", MAX, MISSING, "There must be at least one resources"),
     ("resources1=VCPU:1&required=X", MAX, BAD, "orphaned traits keys: required$"),
     ("resources1=VCPU:1&required2=X", MAX, BAD, "should be specified in `same_subtree`.* 2\\."),
@@ -157,14 +163,14 @@ WRONG = [
     ("resources_A=VCPU:1&same_subtree=A", MAX, BAD, "Real suffixes should.*`same_subtree`: A not"),
     ("resources=VCPU:1&root_required=X&root_required=Y", MAX, DUPLICATE, "only once"),
     ("resources=VCPU:1&root_required=X,!X", MAX, BAD, "found in root_required: X"),
-    ("resources=VCPU:1&root_required=in:X,Y", MAX, BAD, "not taken in root_required"),
-    ("resources=VCPU:1&root_required=", MAX, BAD, "Expected 'root_required' parameter"),
+    ("resources=VCPU:1&root_required=in:X,Y", MAX, None, "not supported in root_required"),
+    ("resources=VCPU:1&root_required=", MAX, None, "Expected 'root_required' parameter"),
 ]
 
 
 @pytest.mark.parametrize(("text", "version", "code", "words"), WRONG, ids=str)
 def test_what_is_wrong_is_said_with_its_parameter(
-    text: str, version: Version, code: str, words: str
+    text: str, version: Version, code: str | None, words: str
 ) -> None:
     """Clients decide by the code, people by the words."""
     with pytest.raises(falcon.HTTPError) as caught:

@@ -18,7 +18,7 @@ from placement.rest.versions import MAX, MICROVERSIONS
         ("compute 2.1, placement 1.5", "1.5"),
         ("compute 2.1", "1.0"),
         ("placement latest", "latest"),
-        ("placement", ""),
+        ("placement", "1.0"),
     ],
 )
 def test_the_header_may_name_several_services(header: str | None, wanted: str) -> None:

@@ -49,7 +49,7 @@ def test_an_aggregate_is_kept_in_one_spelling(api: PlacementApi, path: str) -> N
         wanted([AGGREGATES[0]] * 2),
         wanted([], None),
         wanted([], "0"),
-        wanted([], 0.0),
+        wanted([], 0.5),
         wanted([], True),
         {**wanted([]), "more": 1},
         [],

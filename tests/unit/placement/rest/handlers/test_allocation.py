@@ -129,7 +129,9 @@ def test_nothing_may_be_put_from_1_28_on(api: PlacementApi, provider: str) -> No
     """It deletes."""
     api.put(f"/allocations/{ME}", wanted(provider), version="1.12")
     nothing = {"allocations": {}, **OWNER, "consumer_generation": 1}
+    before = api.get(f"/resource_providers/{provider}").json["generation"]
     assert api.put(f"/allocations/{ME}", nothing, version="1.28").status_code == 204
+    assert api.get(f"/resource_providers/{provider}").json["generation"] == before + 1
     assert api.delete(f"/allocations/{ME}").status_code == 404
 
 
@@ -141,7 +143,7 @@ def test_nothing_may_be_put_from_1_28_on(api: PlacementApi, provider: str) -> No
         ({"P": {"CUSTOM_PONY": 1}}, 400, "Unable to allocate inventory for consumer"),
         ({"P": {"DISK_GB": 1}}, 409, "Inventory for 'DISK_GB' on"),
         ({"P": {"VCPU": 9}}, 409, "9 asked"),
-        ({"P": {"VCPU": 2**31}}, 400, "JSON does not validate"),
+        ({"P": {"VCPU": 2**31}}, 409, "2147483648 asked"),
         ({"P": {"VCPU": True}}, 400, "JSON does not validate"),
         ({"P": {}}, 400, "JSON does not validate"),
     ],

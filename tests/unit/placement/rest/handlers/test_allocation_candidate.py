@@ -76,7 +76,7 @@ def test_providers_of_a_tree_are_combined_since_1_29(
         ("1.39", "resources=CUSTOM_NONE:1", 400, "No such resource class CUSTOM_NONE"),
         ("1.39", "resources=VCPU:1&required=in:HW_NONE,HW_NO", 400, "trait(s): HW_NO, HW_NONE"),
         ("1.39", "resources=VCPU:1&root_required=!CUSTOM_NO", 400, "No such trait(s): CUSTOM_NO"),
-        ("1.39", "resources=VCPU:99999999999", 400, "the amount of VCPU must be from 1 to"),
+        ("1.39", "resources=VCPU:99999999999999999", 400, "the amount of VCPU must be from 1 to"),
     ],
     ids=str,
 )

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from placement.engine import PlacementEngine
-from tests.builders import a_claim, a_provider
+from tests.builders import a_claim, a_provider, a_uuid
 from tests.fixtures.placement_rest import PlacementApi, check_error, detail
 
 MAX = 2**31 - 1
@@ -23,7 +23,6 @@ BAD_FIGURES: dict[str, dict[str, Any]] = {
     "total-huge": {"total": 10**400},
     "total-true": {"total": True},
     "total-fraction": {"total": 1.5},
-    "total-whole-fraction": {"total": 1.0},
     "total-text": {"total": "8"},
     "total-null": {"total": None},
     "total-list": {"total": [8]},
@@ -122,7 +121,7 @@ def test_a_ratio_is_a_number_that_can_be_stored(api: PlacementApi, path: str, nu
 
 
 @pytest.mark.parametrize(
-    "generation", ["1", None, True, 1.0, [1]], ids=["text", "null", "true", "fraction", "list"]
+    "generation", ["1", None, True, 1.5, [1]], ids=["text", "null", "true", "fraction", "list"]
 )
 def test_a_generation_is_an_integer(api: PlacementApi, path: str, generation: Any) -> None:
     """Nothing that only looks like one."""
@@ -154,17 +153,44 @@ def test_there_must_be_such_a_class(api: PlacementApi, path: str, name: str) -> 
 
 
 @pytest.mark.parametrize(
-    "name", ["vcpu", "%E2%98%83", "X" * 250, "DISK_GB", "%27"],
+    ("name", "status"),
+    [("vcpu", 404), ("%E2%98%83", 404), ("X" * 250, 404), ("DISK_GB", 400), ("%27", 404)],
     ids=["lower", "snowman", "long", "other", "quote"],
-)  # fmt: skip
-def test_a_class_in_the_path_that_is_not_there(api: PlacementApi, path: str, name: str) -> None:
-    """404 to read and delete; to write it is the body's mistake by the API."""
+)
+def test_a_class_in_the_path_that_is_not_there(
+    api: PlacementApi, path: str, name: str, status: int
+) -> None:
+    """404; to write one that exists, which the provider lacks, is the body's mistake by the API."""
     one = f"{path}/{name}"
     assert api.get(one).status_code == 404
     assert api.delete(one).status_code == 404
     body = {"resource_provider_generation": 1, "total": 1}
-    assert api.put(one, body).status_code == 400
+    assert api.put(one, body).status_code == status
     assert totals(api, path) == (1, {"VCPU": 8})
+
+
+def test_what_is_not_there_comes_before_what_is_wrong(api: PlacementApi) -> None:
+    """A provider that does not exist is 404, whatever the body says."""
+    nowhere = f"/resource_providers/{a_uuid()}"
+    for path in (nowhere, f"{nowhere}/inventories", f"{nowhere}/inventories/VCPU"):
+        assert api.put(path, {"wrong": 1}).status_code == 404
+    assert api.post(f"{nowhere}/inventories", {"wrong": 1}).status_code == 404
+
+
+def test_an_old_generation_comes_before_what_does_not_fit(api: PlacementApi, path: str) -> None:
+    """409 for more reserved than there is, by a client that has to read again anyway."""
+    wrong = {"total": 1, "reserved": 2}
+    for generation, status in ((0, 409), (1, 400)):
+        body = {"resource_provider_generation": generation}
+        assert api.put(path, {**body, "inventories": {"VCPU": wrong}}).status_code == status
+        assert api.put(f"{path}/VCPU", {**body, **wrong}).status_code == status
+
+
+def test_a_whole_number_may_have_a_fraction_of_zero(api: PlacementApi, path: str) -> None:
+    """As in JSON schema; it is kept as an integer."""
+    body = {"resource_provider_generation": 1.0, "inventories": {"VCPU": {"total": 3.0}}}
+    stored = api.put(path, body).json["inventories"]["VCPU"]["total"]
+    assert (stored, type(stored)) == (3, int)
 
 
 def test_a_class_of_255_characters_can_be_had(api: PlacementApi, path: str) -> None:

@@ -49,7 +49,7 @@ BAD_BODIES = {
     "lower": a_body(traits=[AVX.lower()]),
     "generation-text": a_body("1"),
     "generation-true": a_body(True),
-    "generation-fraction": a_body(1.0),
+    "generation-fraction": a_body(1.5),
     "no-generation": {"traits": [AVX]},
     "unknown-field": {**a_body(), "more": 1},
     "list": [AVX],

@@ -53,6 +53,7 @@ def test_inventory_moves_with_its_allocations(api: PlacementApi, pair: tuple[str
         "resource_provider_generation": 4,
         "usages": {"VCPU": 6},
     }
+    assert api.get(f"/resource_providers/{full}").json["generation"] == 3, "it has nothing left"
 
 
 @pytest.mark.parametrize(
@@ -81,9 +82,14 @@ def test_what_is_not_there_is_the_callers_mistake(api: PlacementApi, pair: tuple
     assert "twice" in detail(reshape(api, a_reshape(twice, None)))
 
 
+def test_it_is_about_one_provider_at_least(api: PlacementApi, pair: tuple[str, str]) -> None:
+    """Allocations alone are written elsewhere."""
+    assert reshape(api, a_reshape({}, pair[0])).status_code == 400
+
+
 def test_it_is_there_from_1_30_on(api: PlacementApi, pair: tuple[str, str]) -> None:
     """Types of consumers come with 1.38."""
-    body = a_reshape({}, pair[0])
+    body = a_reshape({pair[0]: (2, {"VCPU": {"total": 6}})}, pair[0])
     assert reshape(api, body, version="1.29").status_code == 404
     assert reshape(api, body, version="1.37").status_code == 400
     del body["allocations"][ME]["consumer_type"]
