@@ -31,6 +31,9 @@ CLIENTS     := $(VENV)/clients/.made $(VENV)/clients-6.6/.made
 # Some of Tempest's tests are among ours, where its packages can be had.
 TEMPEST     := $(VENV)/.tried-tempest
 
+# The reference implementation of the Placement API, which ours is compared with, where it can be had.
+REFERENCE   := $(VENV)/.tried-reference
+
 # libvirt's library is compiled, with headers that not every machine has; its tests are left out where it is missing.
 LIBVIRT     := $(if $(shell pkg-config --exists libvirt 2>/dev/null && echo yes),$(VENV)/.installed-libvirt)
 
@@ -55,8 +58,8 @@ up: $(TEST) ## Keep a whole control plane running in one process, until Ctrl-C
 
 ##### Testing it
 
-.PHONY: test check wheel deb unit functional integration long libvirt conformance conformance-serve-cmd fuzz faults clients tempest mutants simulation bench bench-builds bench-placement bench-scheduling
-test: $(TEST) $(LIBVIRT) $(HARNESS) $(TEMPEST) ## Run all tests; the closing lines say what was left out for a missing service
+.PHONY: test check wheel deb unit functional integration long libvirt conformance conformance-serve-cmd differential fuzz faults clients tempest mutants simulation bench bench-builds bench-placement bench-scheduling
+test: $(TEST) $(LIBVIRT) $(HARNESS) $(TEMPEST) $(REFERENCE) ## Run all tests; the closing lines say what was left out for a missing service
 	@rm -rf $(VENV)/left-out $(GROUPS)
 	@$(MAKE) --no-print-directory -j 4 --output-sync=line \
 		test-deployments test-faults test-units test-units-conductor; outcome=$$?; \
@@ -101,7 +104,7 @@ integration: $(TEST) $(LIBVIRT) ## Run real processes on RabbitMQ, PostgreSQL an
 # Nothing is sampled here, and nothing has to be quick.
 long: export ARMILLARY_EVERY_EFFECT := 1
 long: TIMED += --run-minutes-max 240
-long: $(TEST) $(LIBVIRT) $(HARNESS) ## Run what `make test` leaves out for its length: more kills, layouts, backends, guests, all effects
+long: $(TEST) $(LIBVIRT) $(HARNESS) $(REFERENCE) ## Run what `make test` leaves out for its length: more kills, layouts, backends, guests, all effects
 	$(TIMED) -m long --ignore tests/integration/placement tests/functional tests/integration
 	ARMILLARY_CONFORMANCE=$(CONFORMANCE) $(TIMED) \
 		tests/faults tests/integration/placement tests/conformance tests/simulation
@@ -112,7 +115,7 @@ libvirt: $(TEST) $(LIBVIRT) ## Run virtual machines, by libvirt's test driver an
 	$(TIMED) tests/unit/compute_agent/virt/libvirt tests/integration/libvirt
 
 conformance: export ARMILLARY_EVERY_EFFECT := 1
-conformance: $(TEST) $(HARNESS) ## Run the Placement API's public test-suite against our REST API
+conformance: $(TEST) $(HARNESS) $(REFERENCE) ## Run the Placement API's public test-suite against our REST API
 	ARMILLARY_CONFORMANCE=$(CONFORMANCE) $(TIMED) tests/conformance
 
 conformance-serve-cmd: ## Print the command that serves our REST API to the harness
@@ -120,6 +123,13 @@ conformance-serve-cmd: ## Print the command that serves our REST API to the harn
 		$(MAKE) -s $(TEST) >&2; program=$(abspath $(VENV))/bin/$(REST); \
 	else program=$$(command -v $(REST)); fi; \
 	echo "exec $$program --host 127.0.0.1 --port {port} --state-dir {workdir} --config-file {conf}"
+
+differential: export ARMILLARY_EVERY_EFFECT := 1
+differential: SEED = $(shell date +%s)
+differential: STORIES = 100
+differential: $(TEST) $(REFERENCE) ## Compare our Placement API with OpenStack's in STORIES=100 random stories from SEED=NUMBER on
+	ARMILLARY_DIFFERENTIAL_SEED=$(SEED) ARMILLARY_DIFFERENTIAL_STORIES=$(STORIES) \
+		$(PYTEST) --run-minutes-max 240 tests/conformance/test_differential.py
 
 FUZZERS = tests/conformance/test_fuzz.py $(shell find tests/unit -name 'test_fuzzed_*.py' | sort)
 
@@ -252,6 +262,17 @@ $(VENV)/tempest/.made: $(MADE)
 $(VENV)/.tried-tempest: $(MADE)
 	@PIP_RETRIES=1 $(MAKE) --no-print-directory $(VENV)/tempest/.made || \
 		echo "Tempest cannot be installed here: its tests are left out."
+	@touch $@
+
+$(VENV)/reference/.made: $(MADE)
+	@echo "Installing OpenStack Placement in $(VENV)/reference ..."
+	@tools/make_venv.sh $(VENV)/reference $(PYTHON)
+	@$(VENV)/reference/bin/python -m pip -qq --disable-pip-version-check install openstack-placement==16.0.0
+	@touch $@
+
+$(VENV)/.tried-reference: $(MADE)
+	@PIP_RETRIES=1 $(MAKE) --no-print-directory $(VENV)/reference/.made || \
+		echo "OpenStack Placement cannot be installed here: the comparison with it is left out."
 	@touch $@
 
 $(VENV)/conformance/.made: $(MADE) $(wildcard $(CONFORMANCE)/requirements.txt)
