@@ -65,6 +65,10 @@ class AllocationCandidates(base.ArmillaryObject):
     """Set by the client that restored the UUIDs: in two answers with the same object, equal ids
     mean the same providers. It is not sent."""
 
+    fallback_from = cast("int | None", None)
+    """Set by the scheduler that joins two answers: the index of the first candidate of the second,
+    whose hosts are taken only when those of the first are not left. It is not sent."""
+
     def restore_uuids(self, uuids_of: Mapping[str, list[str]]) -> None:
         """Replace ids by the UUIDs of roles ("provider", "slot"); marks nothing as changed.
 

@@ -24,10 +24,11 @@ class RequestGroup(base.ArmillaryObject):
 class ResourceQuery(base.ArmillaryObject):
     """A query for allocation candidates. ``limit`` null means all.
 
-    ``root_required`` and ``root_forbidden`` are traits of the root of each candidate's tree. The
-    groups of one list in ``same_subtree`` (their suffixes) are provided below a provider that
-    serves one of them. Unless ``is_nested``, no two providers of a tree are combined, as clients
-    without support for nested providers expect.
+    ``root_required`` and ``root_forbidden`` are traits of the root of each candidate's tree, and of
+    ``without_resources`` no provider of that tree has an inventory. The groups of one list in
+    ``same_subtree`` (their suffixes) are provided below a provider that serves one of them. Unless
+    ``is_nested``, no two providers of a tree are combined, as clients without support for nested
+    providers expect.
     """
 
     groups: list[RequestGroup] = fields.ListOfObjectsField("RequestGroup", default=[])
@@ -35,5 +36,6 @@ class ResourceQuery(base.ArmillaryObject):
     limit: int | None = fields.IntegerField(nullable=True)
     root_required: list[str] = fields.ListOfStringsField(default=[])
     root_forbidden: list[str] = fields.ListOfStringsField(default=[])
+    without_resources: list[str] = fields.ListOfStringsField(default=[])
     same_subtree: list[list[str]] = fields.JSONField(default=[])
     is_nested: bool = fields.BooleanField(default=True)

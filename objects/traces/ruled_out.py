@@ -91,6 +91,9 @@ def rule_text(rule: Mapping[str, Any], names: Mapping[str, str]) -> tuple[str, s
             return f"is not in the tree of {name}", f"are not in the tree of {name}"
         case "forbidden_trait" if name != os_traits.COMPUTE_STATUS_DISABLED:
             return f"has {name}, which is forbidden", f"have {name}, which is forbidden"
+        case "forbidden_resource":
+            detail = f"{name}, but too little of it or not as requested"
+            return f"offers {detail}", f"offer {detail}"
         case "forbidden_trait" | "disabled":
             return "is disabled", "are disabled"
         case "combination" | "group_policy":

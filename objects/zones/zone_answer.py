@@ -31,6 +31,7 @@ class ZoneAnswer(base.ArmillaryObject):
     raw: np.ndarray = fields.ColumnField()
     multipliers: np.ndarray = fields.ColumnField()
     bounds: np.ndarray = fields.ColumnField()
+    is_fallback: np.ndarray = fields.ColumnField()
     was_pruned: bool = fields.BooleanField(default=False)
     zones: list[dict[str, Any]] = fields.JSONField(default=[])
 

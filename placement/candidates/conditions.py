@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from objects.traces.explanation import Lack, Rejection
-from placement.candidates.query import Group
+from placement.candidates.query import Group, Query
 from placement.ledger import feasibility
 from placement.ledger.feasibility import Rule
 from placement.providers.columns import ClassColumns, Mask, Numbers
@@ -80,14 +80,17 @@ def of_forbidden_traits(table: ProviderTable, group: Group) -> Iterator[Conditio
         yield Condition("forbidden_trait", trait, ~table.has_trait(trait))
 
 
-def of_root(
-    table: ProviderTable, required: Iterable[str], forbidden: Iterable[str]
-) -> Iterator[Condition]:
-    """Yield the required and forbidden traits of the root of a tree."""
-    for trait in required:
+def of_root(table: ProviderTable, query: Query) -> Iterator[Condition]:
+    """Yield the conditions on the root of a tree: its traits, and what its tree must not offer."""
+    for trait in query.root_required:
         yield Condition("trait", trait, table.has_trait(trait))
-    for trait in forbidden:
+    for trait in query.root_forbidden:
         yield Condition("forbidden_trait", trait, ~table.has_trait(trait))
+    for name in query.without_resources:
+        has_inventory = table.columns_of(name).max_unit > 0
+        offers: Mask = np.zeros(table.size, np.bool_)
+        offers[table.root_rows[has_inventory]] = True
+        yield Condition("forbidden_resource", name, ~offers)
 
 
 def of_resource(table: ProviderTable, name: str, amount: int) -> Iterator[Condition]:

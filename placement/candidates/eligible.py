@@ -34,7 +34,7 @@ class Eligible:
 def find_eligible(table: ProviderTable, query: Query, problem: Problem, funnel: Funnel) -> Eligible:
     """Evaluate all conditions, and count in the funnel the trees without an eligible provider."""
     eligible = Eligible(roots=table.is_there & (table.root_rows == np.arange(table.size)))
-    for condition in conditions.of_root(table, query.root_required, query.root_forbidden):
+    for condition in conditions.of_root(table, query):
         funnel.keep_trees(condition.kind, condition.name, condition.passes)
         eligible.roots &= condition.passes
     masks: dict[int, Mask] = {}

@@ -71,7 +71,7 @@ def explain(table: ProviderTable, query: Query) -> CandidatesExplanation:
     """
     found = find_candidates(table, replace(query, limit=1))
     examination = _Examination(table)
-    root = conditions.of_root(table, query.root_required, query.root_forbidden)
+    root = conditions.of_root(table, query)
     left = found.providers_total - sum(entry.count for entry in found.ruled_out)
     return CandidatesExplanation(
         sentence=_sentence(found, left),

@@ -35,7 +35,7 @@ def is_possible(problem: Problem) -> bool:
 
 
 def _keep_fitting(table: ProviderTable, query: Query, problem: Problem, funnel: Funnel) -> None:
-    for condition in conditions.of_root(table, query.root_required, query.root_forbidden):
+    for condition in conditions.of_root(table, query):
         funnel.keep(funnel.remaining, condition)
     seen = set()
     for group in query.groups:

@@ -38,7 +38,8 @@ class Query:
 
     ``is_isolated``: groups with a suffix are served by distinct providers. ``same_subtrees``:
     suffixes of groups served by one of their providers and its descendants. ``is_nested`` false: at
-    most one provider of each tree in a candidate. ``limit`` None: all.
+    most one provider of each tree in a candidate. ``without_resources``: classes of which no
+    provider of the tree has an inventory. ``limit`` None: all.
     """
 
     groups: tuple[Group, ...]
@@ -46,6 +47,7 @@ class Query:
     same_subtrees: tuple[frozenset[str], ...] = ()
     root_required: tuple[str, ...] = ()
     root_forbidden: tuple[str, ...] = ()
+    without_resources: tuple[str, ...] = ()
     is_nested: bool = True
     limit: int | None = None
 
@@ -67,6 +69,7 @@ def parse(query: ResourceQuery) -> Query:
         same_subtrees=same_subtrees,
         root_required=root_required,
         root_forbidden=root_forbidden,
+        without_resources=tuple(map(_resource_class, query.without_resources)),
         is_nested=query.is_nested,
         limit=query.limit,
     )

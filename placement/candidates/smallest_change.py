@@ -16,7 +16,8 @@ from placement.providers.columns import Mask, Numbers
 from placement.providers.provider_table import ProviderTable
 
 _TRIES_MAX = 3
-_OTHER_HOST = 1000  # conditions: what another host than the requested one lacks helps little
+_OTHER_HOST = 1000  # conditions: what hosts lack that the query cannot mean helps little
+_NOT_MEANT = ("in_tree", "forbidden_resource")
 
 _Asked = tuple[int | None, Condition]
 """A condition and the index of its group; None for those on the root."""
@@ -41,7 +42,7 @@ def find(table: ProviderTable, query: Query) -> list[Lack]:
     short = np.zeros(table.size, np.float64)
     offered: dict[int, Numbers] = {}
     for index, ((_group, condition), mask) in enumerate(zip(asked, failing, strict=True)):
-        fails += mask * (_OTHER_HOST if condition.kind == "in_tree" else 1)
+        fails += mask * (_OTHER_HOST if condition.kind in _NOT_MEANT else 1)
         if condition.columns is not None and mask.any():
             offered[index] = np.maximum(reach.best(condition.offered), 0)
             short += np.where(mask, abs(1 - offered[index] / condition.asked), 0.0)
@@ -59,7 +60,7 @@ def find(table: ProviderTable, query: Query) -> list[Lack]:
 
 
 def _conditions(table: ProviderTable, query: Query) -> Iterator[_Asked]:
-    for condition in conditions.of_root(table, query.root_required, query.root_forbidden):
+    for condition in conditions.of_root(table, query):
         yield None, condition
     for index, group in enumerate(query.groups):
         for condition in conditions.of_single_provider(table, group):
@@ -82,6 +83,7 @@ def _without(query: Query, index: int | None, condition: Condition, free: int | 
             query,
             root_required=tuple(trait for trait in query.root_required if trait != name),
             root_forbidden=tuple(trait for trait in query.root_forbidden if trait != name),
+            without_resources=tuple(each for each in query.without_resources if each != name),
         )
     groups = list(query.groups)
     groups[index] = _changed(groups[index], condition, free)

@@ -31,6 +31,7 @@ from scheduler.hosts.host_ledger import HostLedger, ledger_for
 from scheduler.hosts.host_table import HostTable
 from scheduler.hosts.numa_usage import CellDemand
 from scheduler.hosts.tie_order import TieOrder
+from scheduler.hosts.usage import Derive, of_hosts
 from scheduler.plugins.loading import CannotDecide, PluginFailed
 from scheduler.request.candidates import get_candidates, nearest_misses, questions
 from scheduler.request.equal_requests import joint_spec
@@ -219,11 +220,17 @@ class FilterScheduler(SchedulerDriver):
         demand = CellDemand.of(decision.spec, self._conf)
         with self._lock, decision.trace.stage("hosts"):
             promised = self._assumed.amounts_for(view)
-            ledger = ledger_for(candidates, self._host_store, self._ties, demand, promised)
+            ledger = ledger_for(
+                candidates, self._host_store, self._ties, demand, promised, self._derive_of
+            )
             decision.trace.known(len(ledger))
             if promised:
                 ledger = self._without_full(decision, ledger)
         return ledger, candidates.request_builder()
+
+    def _derive_of(self, resource_class: str) -> Derive | None:
+        """Return what derives attributes from placement's figures of a class."""
+        return of_hosts(resource_class)
 
     def _view_group(self, decision: Decision, own: Sequence[str]) -> GroupView | None:
         """Return the view of the request's server group, with the members that placement has."""
@@ -463,12 +470,13 @@ class FilterScheduler(SchedulerDriver):
             view = self._assumed.begin()
             try:
                 self._view_group(decision, request.instance_uuids)
-                hosts = self._filter(decision, self._find_hosts(decision, view)[0]).hosts
+                ledger = self._filter(decision, self._find_hosts(decision, view)[0])
+                hosts = ledger.hosts
                 with decision.trace.stage("weigh"):
                     weighed = weights.raw_weights(self._weighers, hosts, decision.spec)
             finally:
                 self._assumed.end(view)
             uuids: list[str] = hosts.column("uuid")  # type: ignore[assignment]  # a list
-            return HostOffer(uuids, weighed, decision.trace.finished())
+            return HostOffer(uuids, weighed, ledger.is_fallback, decision.trace.finished())
         assert decision.error is not None
         raise decision.error

@@ -12,19 +12,34 @@ from scheduler.hosts.host_table import AddedInstances, Column, HostTable, Mask
 from scheduler.hosts.numa_usage import RATIOS, CellDemand, Cells, CellUsage
 from scheduler.hosts.rows_by_id import NamedIds
 from scheduler.hosts.tie_order import TieOrder
-from scheduler.hosts.usage import Positions, Shortage, TreeUsage, Usage, hosts_and_offers
+from scheduler.hosts.usage import (
+    DeriveOf,
+    Positions,
+    Shortage,
+    TreeUsage,
+    Usage,
+    hosts_and_offers,
+    of_hosts,
+)
+
 
 
 class HostLedger:
     """The hosts of one decision and their usage. ``hosts`` shows both to filters and weighers.
 
     ``usage`` is what placement says is free and used. ``demand`` is what each instance needs of
-    NUMA cells and devices. A ledger without usage has room for everything.
+    NUMA cells and devices. A ledger without usage has room for everything. ``is_fallback`` marks
+    the hosts that are taken only when no other host is left; None if there is none.
     """
 
     def __init__(
-        self, hosts: HostTable, usage: Usage | None = None, demand: CellDemand | None = None
+        self,
+        hosts: HostTable,
+        usage: Usage | None = None,
+        demand: CellDemand | None = None,
+        is_fallback: Mask | None = None,
     ) -> None:
+        self.is_fallback = is_fallback
         self._columns: dict[str, Column] = hosts.loaded(slice(None))
         if usage is not None:
             self._columns.update(usage.attributes())
@@ -41,7 +56,8 @@ class HostLedger:
     def take(self, positions: Positions) -> HostLedger:
         """Return a ledger of some of these hosts; only allowed before ``consume``."""
         usage = None if self._usage is None else self._usage.take(positions)
-        return HostLedger(self.hosts.take(positions), usage, self._demand)
+        is_fallback = None if self.is_fallback is None else self.is_fallback[positions]
+        return HostLedger(self.hosts.take(positions), usage, self._demand, is_fallback)
 
     # Room -----------------------------------------------------------------------------------------
 
@@ -171,14 +187,16 @@ def ledger_for(
     order: TieOrder,
     demand: CellDemand | None,
     promised: Mapping[str, Mapping[str, int]],
+    derive_of: DeriveOf = of_hosts,
 ) -> HostLedger:
     """Return the known hosts of placement's response, with the usage that it says.
 
     If ``demand`` is given, NUMA and device usage counts that was claimed and is not reported yet.
     ``promised`` are the amounts of unclaimed selections, by node and class: they count as used,
-    unless hosts have several candidates.
+    unless hosts have several candidates. ``derive_of`` says which attributes follow from the usage.
     """
     usage: Usage
+    is_fallback: Mask | None = None
     counts_demands = demand is not None
     if candidates.is_flat:
         named = None
@@ -187,13 +205,16 @@ def ledger_for(
         hosts, found = host_store.view(
             candidates.provider_uuids, named, order, counts_demands=counts_demands
         )
-        usage = Usage.of_candidates(candidates, found)
+        usage = Usage.of_candidates(candidates, found, derive_of)
     else:
         offers = hosts_and_offers(candidates)
         hosts, found = host_store.view(list(offers), order=order, counts_demands=counts_demands)
         known = list(offers.values())
-        usage = TreeUsage(candidates, [known[index] for index in found.tolist()])
-    ledger = HostLedger(hosts, usage, demand)
+        chosen = [known[index] for index in found.tolist()]
+        usage = TreeUsage(candidates, chosen, derive_of)
+        if candidates.fallback_from is not None:
+            is_fallback = np.array([each[0] >= candidates.fallback_from for each in chosen], bool)
+    ledger = HostLedger(hosts, usage, demand, is_fallback)
     if promised and not ledger.has_several_candidates:
         for uuid, position in hosts.positions_of(host_store.rows_of(promised)).items():
             ledger.assume_used(position, promised[uuid])

@@ -41,7 +41,7 @@ def _of_disk_gb(total: Amount, reserved: Amount, used: Amount, ratio: Amount) ->
     }
 
 
-class _Derive(Protocol):
+class Derive(Protocol):
     """Derives host attributes from an inventory and its usage, for one host or for arrays."""
 
     def __call__(
@@ -49,11 +49,16 @@ class _Derive(Protocol):
     ) -> dict[str, Amount]: ...
 
 
-_ATTRIBUTES_OF: dict[str, _Derive] = {
+DeriveOf = Callable[[str], Derive | None]
+"""Maps a resource class to what derives attributes from it."""
+
+_ATTRIBUTES_OF: dict[str, Derive] = {
     "VCPU": _of_vcpu,
     "MEMORY_MB": _of_memory_mb,
     "DISK_GB": _of_disk_gb,
 }
+of_hosts: DeriveOf = _ATTRIBUTES_OF.get
+"""Derives the attributes of hosts."""
 
 
 class Inventories(NamedTuple):
@@ -92,24 +97,28 @@ class Usage:
         amounts: npt.NDArray[np.int64],
         candidates: Positions,
         inventories: Inventories,
+        derive_of: DeriveOf = of_hosts,
     ) -> None:
         self._classes = classes
+        self._derive_of = derive_of
         self._amounts = amounts
         self._candidates = candidates
         self._total, self._reserved, self._used, self._ratio = inventories
         self._capacity: npt.NDArray[np.float64] | None = None
         by_all = amounts if amounts.ndim == 1 else amounts.min(axis=0, initial=1)
         self._known = [
-            (index, _ATTRIBUTES_OF[name])
+            (index, derive)
             for index, name in enumerate(classes)
-            if name in _ATTRIBUTES_OF and by_all[index]
+            if by_all[index] and (derive := derive_of(name)) is not None
         ]
 
     @classmethod
-    def of_candidates(cls, candidates: AllocationCandidates, chosen: Positions) -> Self:
+    def of_candidates(
+        cls, candidates: AllocationCandidates, chosen: Positions, derive_of: DeriveOf = of_hosts
+    ) -> Self:
         """Return the usage of some candidates, by index."""
         inventories = Inventories.of(candidates, chosen)
-        return cls(candidates.resource_classes, candidates.amounts, chosen, inventories)
+        return cls(candidates.resource_classes, candidates.amounts, chosen, inventories, derive_of)
 
     def take(self, positions: Positions) -> Usage:
         """Return the usage of some of these hosts."""
@@ -119,10 +128,14 @@ class Usage:
             self._used[positions],
             self._ratio[positions],
         )
-        return Usage(self._classes, self._amounts, self._candidates[positions], inventories)
+        candidates = self._candidates[positions]
+        return Usage(self._classes, self._amounts, candidates, inventories, self._derive_of)
 
     def attributes(self) -> dict[str, npt.NDArray[Any]]:
-        """Return the derived host attributes, one array each."""
+        """Return the derived host attributes, one array each.
+
+        Of an attribute that several classes have, the least value counts.
+        """
         columns: dict[str, npt.NDArray[Any]] = {}
         for index, derive in self._known:
             derived = derive(
@@ -131,7 +144,9 @@ class Usage:
                 self._used[:, index],
                 self._ratio[:, index],
             )
-            columns.update({name: np.array(column) for name, column in derived.items()})
+            for name, column in derived.items():
+                former = columns.get(name)
+                columns[name] = np.array(column) if former is None else np.minimum(former, column)
         return columns
 
     def attributes_at(self, position: int) -> dict[str, float]:
@@ -140,7 +155,9 @@ class Usage:
         figures = (self._total, self._reserved, self._used, self._ratio)
         total, reserved, used, ratio = (each[position].tolist() for each in figures)
         for index, derive in self._known:
-            values.update(derive(total[index], reserved[index], used[index], ratio[index]))
+            derived = derive(total[index], reserved[index], used[index], ratio[index])
+            for name, value in derived.items():
+                values[name] = min(value, values.get(name, value))
         return values
 
     def candidate_at(self, position: int) -> int:
@@ -235,13 +252,19 @@ class TreeUsage(Usage):
     Candidates of other hosts are not considered: if they claim first, placement refuses the claim.
     """
 
-    def __init__(self, candidates: AllocationCandidates, offers: Sequence[list[int]]) -> None:
+    def __init__(
+        self,
+        candidates: AllocationCandidates,
+        offers: Sequence[list[int]],
+        derive_of: DeriveOf = of_hosts,
+    ) -> None:
         first = np.array([offer[0] for offer in offers], np.int64)
         super().__init__(
             candidates.resource_classes,
             candidates.amounts,
             first,
             Inventories.of(candidates, first),
+            derive_of,
         )
         self._answer = candidates
         self._offers = [list(offer) for offer in offers]
@@ -254,6 +277,7 @@ class TreeUsage(Usage):
         return TreeUsage(
             self._answer,
             [self._open(position) or self._offers[position] for position in positions.tolist()],
+            self._derive_of,
         )
 
     def add(self, position: int) -> int:

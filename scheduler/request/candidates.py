@@ -170,10 +170,10 @@ _COLUMNS = {"total": np.int64, "reserved": np.int64, "used": np.int64, "ratio": 
 def join(first: AllocationCandidates, second: AllocationCandidates) -> AllocationCandidates:
     """Return the candidates of the first response, then those of the second on other hosts.
 
-    A host that fits the first query is not offered for the second, which is worse. The classes are
-    those of both; ``amounts`` has one row per candidate, with 0 for classes not requested of it.
-    Placement's reasons are those of the response with candidates, or of that which is nearer to
-    having some. If both have candidates, only the number of hosts with neither is known.
+    The hosts of the second query are worse: ``fallback_from`` says where they begin. The classes
+    are those of both; ``amounts`` has one row per candidate, with 0 for classes not requested of
+    it. Placement's reasons are those of the response with candidates, or of that which is nearer
+    to having some. If both have candidates, only the number of hosts with neither is known.
     """
     known = set(first.provider_uuids)
     kept = [at for at, uuid in enumerate(second.provider_uuids) if uuid not in known]
@@ -187,7 +187,7 @@ def join(first: AllocationCandidates, second: AllocationCandidates) -> Allocatio
 
 def _distance(answer: AllocationCandidates) -> tuple[int, float]:
     """Return how many things the nearest host lacks, and which shares of the amounts."""
-    if not answer.lacks:
+    if not answer.lacks or any(lack["kind"] == "forbidden_resource" for lack in answer.lacks):
         return sys.maxsize, 0.0
     amounts = [lack for lack in answer.lacks if lack.get("short")]
     return len(answer.lacks), sum(lack["short"] / lack["asked"] for lack in amounts)
@@ -221,7 +221,7 @@ class _Join:
             )
             for name in _COLUMNS
         }
-        return AllocationCandidates.from_values(
+        joined = AllocationCandidates.from_values(
             columns,
             provider_uuids=[*first.provider_uuids, *(second.provider_uuids[at] for at in kept)],
             resource_classes=self._classes,
@@ -237,6 +237,8 @@ class _Join:
             slots=np.concatenate([parts[0].slots, parts[1].slots + len(parts[0].slot_uuids)]),
             slot_uuids=[*parts[0].slot_uuids, *parts[1].slot_uuids],
         )
+        joined.fallback_from = len(every)
+        return joined
 
     def _hosts_of_second(self) -> int:
         return len({self._second.provider_uuids[at] for at in self._kept})

@@ -27,6 +27,7 @@ LOG = logging.getLogger(__name__)
 
 UNSUFFIXED = ""
 
+_DEDICATED = "PCPU"
 _MB_IN_GB = 1024
 _UNLIMITED_HINTS = ("group", "same_host", "different_host")
 
@@ -73,14 +74,18 @@ def build_both(
 ) -> tuple[ResourceQuery, ResourceQuery | None]:
     """Return the query and, for pinned CPUs, a fallback for hosts without a dedicated inventory.
 
-    The fallback requests shared CPUs instead, without a thread policy. Raises as ``build``.
+    The fallback requests shared CPUs instead, without a thread policy, of hosts that have no
+    inventory of dedicated CPUs. There is none if a group names ``PCPU``. Raises as ``build``.
     """
     asked = demands_of(spec, has_devices=has_devices)
     first = _query(spec, asked, limit, in_tree)
     if not asked.pinned_cpus:
         return first, None
     shared = demands_of(spec, pins_cpus=False, has_devices=has_devices)
-    return first, _query(spec, shared, limit, in_tree)
+    if any(_DEDICATED in demands.resources for demands in shared.groups.values()):
+        return first, None
+    fallback = _query(spec, shared, limit, in_tree)
+    return first, fallback.with_values(without_resources=[_DEDICATED])
 
 
 def traits_of(spec: RequestSpec) -> tuple[set[str], set[str]]:
@@ -235,7 +240,7 @@ def _add_sizes(found: Mapping[str, Demands], spec: RequestSpec, cpus: CpuDemand)
     disk_gb = flavor.ephemeral_gb if spec.is_bfv else flavor.disk_gb
     sizes = {
         "VCPU": cpus.vcpus,
-        "PCPU": cpus.pcpus,
+        _DEDICATED: cpus.pcpus,
         "MEMORY_MB": flavor.memory_mb,
         "DISK_GB": disk_gb + math.ceil(flavor.swap_mb / _MB_IN_GB),
         **derived,

@@ -8,6 +8,7 @@ from armillary.context import RequestContext
 from objects.destinations import Destinations
 from objects.request_spec import RequestSpec
 from objects.traces.decision_trace import DecisionTrace
+from scheduler.hosts.host_table import Mask
 from scheduler.weights import RawWeights
 
 Outcome = Destinations | Exception
@@ -41,8 +42,12 @@ class SchedulingRequest:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class HostOffer:
-    """Node UUIDs, the raw weights of each node, and the trace of the search."""
+    """Node UUIDs, the raw weights of each node, and the trace of the search.
+
+    Nodes in ``is_fallback`` come behind all others; None if there is none.
+    """
 
     node_uuids: list[str]
     weights: RawWeights
+    is_fallback: Mask | None
     trace: DecisionTrace

@@ -66,7 +66,7 @@ class HostSelector:
         self._passes = np.ones(len(hosts), dtype=np.bool_)
         self._changed: set[int] = set()
         self._is_stale = False  # all hosts must be evaluated again
-        self._ranking = Ranking(weighers, hosts, spec, self._is_in)
+        self._ranking = Ranking(weighers, hosts, spec, self._is_in, ledger.is_fallback)
         self._is_host_local = self._ranking.is_host_local_for and all(
             plugin_calls.ask(each, each.is_host_local_for, spec) for each in repeated
         )
@@ -99,7 +99,7 @@ class HostSelector:
         """Return a random host among the best, which are sorted, or among all best ties."""
         if self._shuffle_ties and len(ties := self._ranking.ties()) > subset_size:
             return int(ties[self._rng.randrange(len(ties))])
-        some = best[:subset_size]
+        some = self._ranking.same_rank(best[:subset_size])
         if not some:
             return None
         return some[self._rng.randrange(len(some))] if len(some) > 1 else some[0]

@@ -245,12 +245,18 @@ class Ranking:
     """The weights of all hosts of a request, updated as hosts are used or become ineligible.
 
     After ``change`` it equals a ranking computed from scratch. With fewer than two eligible hosts
-    nothing is weighed and weights are 0.
+    nothing is weighed and weights are 0. Hosts in ``is_fallback`` come behind all others.
     """
 
     def __init__(
-        self, weighers: Sequence[BaseHostWeigher], hosts: HostTable, spec: RequestSpec, is_in: Mask
+        self,
+        weighers: Sequence[BaseHostWeigher],
+        hosts: HostTable,
+        spec: RequestSpec,
+        is_in: Mask,
+        is_fallback: Mask | None = None,
     ) -> None:
+        self._is_fallback = is_fallback
         self._hosts = hosts
         self._spec = spec
         self._weighers = [
@@ -314,12 +320,23 @@ class Ranking:
 
     def ties(self) -> Positions:
         """Return all hosts with the best weight, in candidate order."""
-        if self._count == 0:
-            return np.empty(0, dtype=np.int64)
-        return np.flatnonzero(self._totals == self._totals.max())
+        best = self.best(1)
+        if not len(best):
+            return best
+        is_tied = self._totals == self._totals[best]
+        if self._is_fallback is not None:
+            is_tied &= self._is_fallback == self._is_fallback[best]
+        return np.flatnonzero(is_tied)
 
     def best(self, count: int, among: Mask | None = None) -> Positions:
         """Return at most ``count`` best hosts, best first, ties in candidate order."""
+        if self._is_fallback is not None:
+            eligible = True if among is None else among
+            first = _best(np.where(eligible & ~self._is_fallback, self._totals, -math.inf), count)
+            rest = _best(
+                np.where(eligible & self._is_fallback, self._totals, -math.inf), count - len(first)
+            )
+            return np.concatenate([first, rest])
         if among is not None:
             return _best(np.where(among, self._totals, -math.inf), count)
         count = min(count, self._count)
@@ -331,6 +348,13 @@ class Ranking:
             found = self._shortlist.best(count)
             assert found is not None
         return found
+
+    def same_rank(self, positions: Sequence[int]) -> list[int]:
+        """Return those of the best hosts that come before the fallback hosts, as the first does."""
+        if self._is_fallback is None or not positions:
+            return list(positions)
+        is_fallback = self._is_fallback
+        return [each for each in positions if is_fallback[each] == is_fallback[positions[0]]]
 
     def _add_up(self) -> None:
         self._totals = np.zeros(len(self._hosts))

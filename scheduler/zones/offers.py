@@ -22,7 +22,7 @@ from typing import Any, Self
 import numpy as np
 
 from objects.zones.zone_answer import ZoneAnswer
-from scheduler.hosts.host_table import Numbers
+from scheduler.hosts.host_table import Mask, Numbers
 from scheduler.weights import BaseHostWeigher, RawWeights
 
 _PATH_LENGTH_MAX = 64
@@ -63,6 +63,7 @@ class Offers:
     raw: Numbers
     multipliers: Numbers
     bounds: Numbers
+    is_fallback: Mask
 
     def __len__(self) -> int:
         return len(self.host_ids)
@@ -71,10 +72,14 @@ class Offers:
     def none(cls) -> Self:
         """Return an empty set of offers."""
         empty = np.zeros((0, 0))
-        return cls([], [], [], empty, empty, np.zeros((0, 2)))
+        return cls(
+            [], [], [], empty, empty, np.zeros((0, 2)), np.zeros(0, np.bool_)
+        )
 
     @classmethod
-    def own(cls, node_uuids: Sequence[str], weighed: RawWeights) -> Self:
+    def own(
+        cls, node_uuids: Sequence[str], weighed: RawWeights, is_fallback: Mask | None = None
+    ) -> Self:
         """Return a zone's own hosts as offers."""
         raw = weighed.raw
         bounds = (
@@ -83,14 +88,19 @@ class Offers:
             else np.tile([np.inf, -np.inf], (raw.shape[1], 1))
         )
         paths: list[list[str]] = [[] for _ in node_uuids]
-        return cls(list(node_uuids), paths, weighed.names, raw, weighed.multipliers, bounds)
+        if is_fallback is None:
+            is_fallback = np.zeros(len(paths), np.bool_)
+        return cls(
+            list(node_uuids), paths, weighed.names, raw, weighed.multipliers, bounds, is_fallback,
+        )  # fmt: skip
 
     @classmethod
     def of_child(cls, name: str, answer: ZoneAnswer) -> Self:
         """Return a child's answer as offers. Raises ``ValueError`` if it is invalid."""
         count, width = len(answer.host_ids), len(answer.weighers)
         shapes = answer.raw.shape, answer.multipliers.shape, answer.bounds.shape
-        if shapes != ((count, width), (count, width), (width, 2)) or len(answer.paths) != count:
+        sizes = {len(answer.paths), *answer.is_fallback.shape}
+        if shapes != ((count, width), (count, width), (width, 2)) or sizes != {count}:
             raise ValueError(f"{count} hosts and {width} weighers, but columns of shapes {shapes}")
         if not (np.isfinite(answer.raw).all() and np.isfinite(answer.multipliers).all()):
             raise ValueError("a weight is not a finite number")
@@ -104,7 +114,7 @@ class Offers:
         return cls(
             list(answer.host_ids), paths, list(answer.weighers),
             answer.raw.astype(np.float64), answer.multipliers.astype(np.float64),
-            answer.bounds.astype(np.float64),
+            answer.bounds.astype(np.float64), answer.is_fallback.astype(np.bool_),
         )  # fmt: skip
 
     def take(self, rows: Numbers) -> Offers:
@@ -117,6 +127,7 @@ class Offers:
             self.raw[rows],
             self.multipliers[rows],
             self.bounds,
+            self.is_fallback[rows],
         )
 
 
@@ -132,7 +143,7 @@ def merge_offers(
     if not len(together):
         return together
     ties = np.random.default_rng(rng.getrandbits(64)).random(len(together))
-    order = np.lexsort((ties, -weights_of(together, weighers)))
+    order = np.lexsort((ties, -weights_of(together, weighers), together.is_fallback))
     # No part lists a host twice, so this many rows suffice for hosts listed by several parts.
     enough = limit + len(together) - max(map(len, parts))
     return together.take(_without_duplicates(together, order[:enough])[:limit])
@@ -182,6 +193,7 @@ def _concatenated(parts: Sequence[Offers], weighers: Sequence[BaseHostWeigher]) 
         np.concatenate(raws),
         np.concatenate(multipliers),
         bounds,
+        np.concatenate([part.is_fallback for part in parts]),
     )
 
 
@@ -207,6 +219,7 @@ def as_answer(
         raw=offers.raw,
         multipliers=offers.multipliers,
         bounds=offers.bounds,
+        is_fallback=offers.is_fallback,
         was_pruned=was_pruned,
         zones=[zone.to_plain() for zone in zones],
     )

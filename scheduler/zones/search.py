@@ -172,7 +172,8 @@ class ZoneSearch:
         else:
             try:
                 offer = self._decider.offer(request)
-                offers, trace = Offers.own(offer.node_uuids, offer.weights), offer.trace
+                offers = Offers.own(offer.node_uuids, offer.weights, offer.is_fallback)
+                trace = offer.trace
             except exception.NoValidHost as error:
                 trace = DecisionTrace.obj_from_primitive(error.kwargs["trace"])
                 reason = trace.sentence

@@ -100,6 +100,15 @@ def test_traits_of_the_root_are_those_of_the_provider() -> None:
     assert [entry.kind for entry in found.ruled_out] == ["trait", "forbidden_trait"]
 
 
+def test_a_provider_with_an_excluded_resource_is_left_out() -> None:
+    """Also when all of it is used."""
+    scene = a_scene({"VCPU": 4}, {"VCPU": 4, "PCPU": 4})
+    table = a_table(scene)
+    found = find_candidates(table, Query((Group({"VCPU": 1}),), without_resources=("PCPU",)))
+    assert names_of(scene, table, found) == ["a"]
+    assert found.ruled_out == [Rejection("forbidden_resource", "PCPU", 1)]
+
+
 def test_each_provider_is_counted_at_the_first_rule_it_fails() -> None:
     """Counts and candidates add up to the fleet."""
     scene = a_scene(*[{"VCPU": total} for total in (2, 4, 8, 8, 8, 8)], {})

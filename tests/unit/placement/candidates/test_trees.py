@@ -15,7 +15,7 @@ from placement.candidates.result import Found
 from placement.candidates.strategy import Strategy
 from placement.providers.provider_table import ProviderTable
 from placement.providers.sharing import SHARING_TRAIT
-from tests.fixtures.placement_scenes import Scene
+from tests.fixtures.placement_scenes import Scene, uuid_of
 from tests.fixtures.placement_tables import a_table, candidates_of, names_of
 
 
@@ -54,6 +54,16 @@ def test_all_ways_to_use_eight_devices_are_one_batch() -> None:
     (batch,) = find_candidates(table, devices_query(8)).batches
     assert batch.providers.shape == (40_320, 8)
     assert len(np.unique(batch.providers, axis=0)) == 40_320
+
+
+def test_an_excluded_resource_leaves_out_the_whole_tree() -> None:
+    """Whichever of its providers has the inventory."""
+    scene = a_scene(hosts=2, devices=1)
+    scene.add("numa0", {"PCPU": 4}, parent="host0")
+    table = a_table(scene)
+    found = find_candidates(table, Query((Group({"VCPU": 1}),), without_resources=("PCPU",)))
+    assert trees_of(table, found) == [uuid_of("host1")]
+    assert found.ruled_out == [Rejection("forbidden_resource", "PCPU", 1)]
 
 
 @pytest.mark.parametrize("is_isolated", [True, False], ids=["isolate", "none"])

@@ -60,11 +60,11 @@ class Placement:
     def release(self, context: object, consumers: Mapping[str, int]) -> None:
         self.engine.claims.release(consumers)
 
-    def add(self, host: Host, **totals: int) -> str:
+    def add(self, host: Host, traits: Sequence[str] = (), /, **totals: int) -> str:
         """Store a host's provider."""
         inventories = {name: {"total": total} for name, total in totals.items()}
         report = {"uuid": host.uuid, "name": host.name, "inventories": inventories}
-        self.engine.providers.set_providers([{**report, "traits": ["OWNER_NOVA"]}])
+        self.engine.providers.set_providers([{**report, "traits": ["OWNER_NOVA", *traits]}])
         return host.uuid
 
 
@@ -132,6 +132,51 @@ def test_instances_with_pinned_cpus_are_claimed_on_hosts_of_both_kinds(
     taken = {uuid: taken["resources"] for each in held.values() for uuid, taken in each.items()}
     rest = {"MEMORY_MB": 512, "DISK_GB": 1}
     assert taken == {new: {"PCPU": 2, **rest}, old: {"VCPU": 2, **rest}}
+
+
+@pytest.mark.parametrize(
+    ("policy", "pcpus"), [("isolate", 8), ("prefer", 1)], ids=["threads", "too few"]
+)
+def test_hosts_that_offer_dedicated_cpus_give_no_shared_ones_in_their_place(
+    placement: Placement, policy: str, pcpus: int
+) -> None:
+    """Pinned guests would be counted as VCPU there, beside those counted as PCPU."""
+    hosts = [a_host("new")]
+    placement.add(
+        hosts[0], ("HW_CPU_HYPERTHREADING",),
+        VCPU=8, PCPU=pcpus, MEMORY_MB=2048, DISK_GB=20,
+    )  # fmt: skip
+    extra_specs = {**PINNED, "hw:cpu_thread_policy": policy}
+    spec = a_request_spec(flavor=a_flavor(vcpus=2, extra_specs=extra_specs))
+    found = ask(placement, a_fleet(hosts), spec)
+    assert found.provider_uuids == []
+    assert [entry["name"] for entry in found.ruled_out] == [
+        "HW_CPU_HYPERTHREADING" if policy == "isolate" else "PCPU"
+    ]
+
+
+@pytest.mark.parametrize("shuffles", [False, True])
+def test_hosts_without_dedicated_cpus_come_behind_those_with(
+    placement: Placement, shuffles: bool
+) -> None:
+    """Although they have the most memory free; also as alternates, and in a random subset."""
+    hosts = [a_host(name) for name in ("old1", "new1", "old2", "new2")]
+    for host in hosts:
+        cpus, memory_mb = ("PCPU", 2048) if host.name.startswith("new") else ("VCPU", 65536)
+        placement.add(host, MEMORY_MB=memory_mb, DISK_GB=20, **{cpus: 2})
+    conf = scheduling_conf(
+        filter_scheduler__host_subset_size=3,
+        filter_scheduler__shuffle_best_same_weighed_hosts=shuffles,
+        scheduler__max_attempts=4,
+    )
+    driver = a_driver(hosts, placement=placement, conf=conf)  # type: ignore[arg-type]
+    uuid = a_uuid()
+    found = driver.select_destinations(
+        admin_context(), a_pinned_spec(), [uuid], fences=[1],
+        return_alternates=True, dry_run=False,
+    )  # fmt: skip
+    names = [each.service_host for each in found.selections()[0]]
+    assert [name[:3] for name in names] == ["new", "new", "old", "old"]
 
 
 def test_the_fallback_can_be_turned_off(placement: Placement) -> None:

@@ -421,6 +421,7 @@ def test_the_fallback_asks_for_shared_cpus_without_a_thread_policy() -> None:
     assert fallback.groups[0].forbidden_traits == []
     assert fallback.root_required == ["COMPUTE_SECURITY_UEFI_SECURE_BOOT"]
     assert fallback.limit == 7
+    assert fallback.without_resources == ["PCPU"]
 
 
 @pytest.mark.parametrize("extra_specs", [{}, {"hw:cpu_policy": "shared"}, {"resources:PCPU": "2"}])
