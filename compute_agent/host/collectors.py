@@ -17,7 +17,7 @@ from compute_agent.host.reserved import MIB_PER_GIB, ReservedAmounts
 from compute_agent.journal.journal import Entry, State
 from compute_agent.monitors import Metric
 from compute_agent.virt.driver import HostResources
-from objects.hosts.host_attributes import Collector, collected_by
+from objects.hosts.host_attributes import UNLIMITED_GB, Collector, collected_by
 
 VM_STATES = {State.BUILDING: "building", State.RUNNING: "active", State.ENDED: "stopped"}
 TASK_STATES = {State.BUILDING: "spawning", State.DELETING: "deleting"}
@@ -54,6 +54,17 @@ class HostFigures:
     def disk_mb_used(self) -> int:
         used_gb = self.reserved.disk_gb + sum(entry.disk_gb for entry in self.entries)
         return used_gb * MIB_PER_GIB
+
+    @property
+    def disk_available_least(self) -> int:
+        """GiB that can still be written, by the driver's own account."""
+        found = self.resources.disk_available_least
+        return UNLIMITED_GB if found is None else found
+
+    @property
+    def free_disk_mb(self) -> int:
+        unused = self.resources.disk_gb * MIB_PER_GIB - self.disk_mb_used
+        return min(unused, self.disk_available_least * MIB_PER_GIB)
 
     @property
     def num_building(self) -> int:
@@ -96,7 +107,8 @@ TRACKER_COLLECTORS: dict[str, Callable[[HostFigures], Any]] = {
     "total_usable_ram_mb": lambda figures: figures.resources.memory_mb,
     "free_ram_mb": lambda figures: figures.resources.memory_mb - figures.memory_mb_used,
     "total_usable_disk_gb": lambda figures: figures.resources.disk_gb,
-    "free_disk_mb": lambda figures: figures.resources.disk_gb * MIB_PER_GIB - figures.disk_mb_used,
+    "free_disk_mb": lambda figures: figures.free_disk_mb,
+    "disk_available_least": lambda figures: figures.disk_available_least,
     "disk_mb_used": lambda figures: figures.disk_mb_used,
     "cpu_allocation_ratio": lambda figures: figures.ratios["VCPU"],
     "ram_allocation_ratio": lambda figures: figures.ratios["MEMORY_MB"],

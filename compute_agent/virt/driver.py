@@ -51,13 +51,16 @@ class GuestInfo:
 class HostResources:
     """Total resources of a host, before reservations: vCPUs, MiB, GiB, dedicated CPUs.
 
-    ``vcpus`` is the number of shared CPUs; ``pcpus`` are additional.
+    ``vcpus`` is the number of shared CPUs; ``pcpus`` are additional. ``disk_available_least`` is
+    what the file system of guests has free, less what their disks may still grow: negative if they
+    are promised more than there is, None if that is unknown.
     """
 
     vcpus: int
     memory_mb: int
     disk_gb: int
     pcpus: int = 0
+    disk_available_least: int | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -8,6 +8,9 @@ import dataclasses
 import enum
 from typing import Any
 
+UNLIMITED_GB = 2**31 - 1
+"""``disk_available_least`` of a host that does not report it."""
+
 
 class Kind(enum.Enum):
     """Type of an attribute; the first three become NumPy columns, the others lists."""
@@ -62,6 +65,7 @@ HOST_ATTRIBUTES = _declare(
     ("free_ram_mb", Kind.INT, "MiB", Collector.TRACKER, Rollup.MAX, 0),
     ("total_usable_disk_gb", Kind.INT, "GiB", Collector.TRACKER, Rollup.SUM, 0),
     ("free_disk_mb", Kind.INT, "MiB", Collector.TRACKER, Rollup.MAX, 0),
+    ("disk_available_least", Kind.INT, "GiB", Collector.TRACKER, Rollup.NONE, UNLIMITED_GB),
     ("disk_mb_used", Kind.INT, "MiB", Collector.TRACKER, Rollup.SUM, 0),
     ("cpu_allocation_ratio", Kind.FLOAT, "1", Collector.TRACKER, Rollup.MAX, 1.0),
     ("ram_allocation_ratio", Kind.FLOAT, "1", Collector.TRACKER, Rollup.MAX, 1.0),

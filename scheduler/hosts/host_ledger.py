@@ -8,7 +8,7 @@ import numpy as np
 
 from objects.allocation_candidates import AllocationCandidates, AllocationRequest
 from scheduler.hosts.host_store import HostStore
-from scheduler.hosts.host_table import AddedInstances, Column, HostTable, Mask
+from scheduler.hosts.host_table import AddedInstances, Column, HostTable, Mask, Numbers
 from scheduler.hosts.numa_usage import RATIOS, CellDemand, Cells, CellUsage
 from scheduler.hosts.rows_by_id import NamedIds
 from scheduler.hosts.tie_order import TieOrder
@@ -22,6 +22,8 @@ from scheduler.hosts.usage import (
     of_hosts,
 )
 
+_FREE_DISK = "free_disk_mb"
+_MB_IN_GB = 1024
 
 
 class HostLedger:
@@ -41,8 +43,10 @@ class HostLedger:
     ) -> None:
         self.is_fallback = is_fallback
         self._columns: dict[str, Column] = hosts.loaded(slice(None))
+        self._unwritable_mb: Numbers | None = None
         if usage is not None:
             self._columns.update(usage.attributes())
+            self._limit_disk(hosts)
         self._added = AddedInstances()
         self._usage = usage
         self._demand = demand
@@ -162,6 +166,18 @@ class HostLedger:
         if self._usage is not None:
             for name, value in self._usage.attributes_at(position).items():
                 self._columns[name][position] = value
+            if self._unwritable_mb is not None and _FREE_DISK in self._columns:
+                self._columns[_FREE_DISK][position] -= self._unwritable_mb[position]
+
+    def _limit_disk(self, hosts: HostTable) -> None:
+        """Show no more free disk than hosts say can be written (``disk_available_least``)."""
+        if _FREE_DISK not in self._columns:
+            return
+        free = np.asarray(self._columns[_FREE_DISK])
+        writable = np.asarray(hosts.column("disk_available_least"), np.int64) * _MB_IN_GB
+        if (free > writable).any():
+            self._unwritable_mb = np.maximum(free - writable, 0)
+            self._columns[_FREE_DISK] = free - self._unwritable_mb
 
     def _with_one_more(self, position: int, instance_uuid: str) -> Cells:
         assert self._cell_usage is not None

@@ -168,7 +168,7 @@ def _show(
     call: Call, node: ComputeNode, service: Service | None, usages: ProviderUsages
 ) -> Document:
     attributes = _attributes(node)
-    cpu_info = attributes["cpu_info"]
+    cpu_info, least = attributes["cpu_info"], attributes["disk_available_least"]
     return {
         **_brief(call, node, service),
         "host_ip": attributes["host_ip"] or UNKNOWN_ADDRESS,
@@ -177,7 +177,7 @@ def _show(
         "cpu_info": cpu_info if call.version < CPU_INFO_PARSED_SINCE else _parsed(cpu_info),
         "service": _service(call, node, service),
         **amounts(node, usages),
-        "disk_available_least": None,
+        "disk_available_least": None if least == host_attributes.UNLIMITED_GB else least,
         "running_vms": attributes["num_instances"],
         "current_workload": attributes["num_io_ops"],
         "uptime": None,

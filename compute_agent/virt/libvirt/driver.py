@@ -125,8 +125,11 @@ class LibvirtDriver(ComputeDriver):
 
     def get_resources(self) -> HostResources:
         split = self._facts.split
+        found = machine.resources(Path(self._conf.libvirt.instances_path))
+        assert found.disk_available_least is not None
         return dataclasses.replace(
-            machine.resources(Path(self._conf.libvirt.instances_path)),
+            found,
+            disk_available_least=found.disk_available_least - self._guests.disk_growth_gb(),
             vcpus=len(split.shared),
             pcpus=len(split.dedicated),
             memory_mb=self._facts.memory_mb,

@@ -1,6 +1,7 @@
 """Guests of one host: find, define, start, stop and remove them."""
 
 import logging
+import math
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -60,6 +61,11 @@ class Guests:
         Raises Invalid if it is not a UUID, OSError if its directory is a symbolic link.
         """
         return InstanceFiles(self._directories.of(uuid))
+
+    def disk_growth_gb(self) -> int:
+        """Return by how many GiB the disks of all guests may still grow, rounded up."""
+        files = map(InstanceFiles, self._directories.list())
+        return math.ceil(sum(each.growth_bytes() for each in files) / GIB)
 
     # Finding --------------------------------------------------------------------------------------
 

@@ -24,6 +24,9 @@ QCOW2, RAW = "qcow2", "raw"
 _ROOTS = {QCOW2: "disk.qcow2", RAW: "disk.raw"}
 _EPHEMERAL, _SWAP = "ephemeral.raw", "swap.raw"
 _CONSOLE = "console.log"
+_BLOCK_BYTES = 512  # of what stat counts
+_MAGIC_OF_QCOW2 = b"QFI\xfb"
+_SIZE_OF_QCOW2 = slice(24, 32)  # bytes of the header with the disk's size
 _BEGUN = ".begun"
 """Suffix of incomplete files."""
 
@@ -53,6 +56,11 @@ class InstanceFiles:
             if (self.directory / name).exists():
                 return GuestDisk(str(self.directory / name), disk_format)
         return None
+
+    def growth_bytes(self) -> int:
+        """Return how many bytes the disks may still take; unreadable files count as complete."""
+        names = (*_ROOTS.values(), _EPHEMERAL, _SWAP)
+        return sum(_growth_bytes(self.directory / name) for name in names)
 
     def disks(self, flavor: Flavor) -> tuple[GuestDisk, ...]:
         """Return the disks of a guest with a flavor, root disk first. Raises DiskError."""
@@ -182,3 +190,15 @@ def _copy_range(reader: int, writer: int, start: int, end: int) -> None:
         if done == 0:  # the file was truncated in the meantime
             raise OSError(errno.EIO, "the file was truncated while it was copied")
         offset += done
+
+
+def _growth_bytes(path: Path) -> int:
+    try:
+        with open_own(path) as file:
+            found = os.fstat(file.fileno())
+            header = file.read(_SIZE_OF_QCOW2.stop)
+    except OSError:
+        return 0
+    is_qcow2 = header.startswith(_MAGIC_OF_QCOW2) and len(header) == _SIZE_OF_QCOW2.stop
+    size = int.from_bytes(header[_SIZE_OF_QCOW2]) if is_qcow2 else found.st_size
+    return max(0, size - found.st_blocks * _BLOCK_BYTES)

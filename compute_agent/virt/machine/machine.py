@@ -46,10 +46,12 @@ def own_address() -> str:
 
 def resources(path: Path) -> HostResources:
     """Return the CPUs that this process may use, the memory, and the disk that holds ``path``."""
+    disk = psutil.disk_usage(str(path))
     return HostResources(
         vcpus=len(os.sched_getaffinity(0)),
         memory_mb=psutil.virtual_memory().total // MIB,
-        disk_gb=psutil.disk_usage(str(path)).total // GIB,
+        disk_gb=disk.total // GIB,
+        disk_available_least=disk.free // GIB,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from compute_agent.journal.journal import Entry, State
 from compute_agent.virt.driver import ComputeDriver
 from compute_agent.virt.process.process_driver import ProcessDriver
 from compute_agent.virt.simulated.simulated_driver import SimulatedDriver
-from objects.hosts.host_attributes import BY_NAME, Collector, Kind, collected_by
+from objects.hosts.host_attributes import BY_NAME, UNLIMITED_GB, Collector, Kind, collected_by
 from tests.fixtures.agent import A_HOST, agent_conf
 
 TYPES: dict[Kind, type | tuple[type, ...]] = {
@@ -167,3 +168,13 @@ def test_stats_count_what_operators_know() -> None:
         "io_workload": 1,
         "failed_builds": 3,
     }
+
+
+@pytest.mark.parametrize(("least", "free_mb"), [(None, 475 * 1024), (480, 475 * 1024), (3, 3072)])
+def test_free_disk_is_what_can_be_written_if_that_is_less(least: int | None, free_mb: int) -> None:
+    """A file system may hold other files than those of instances."""
+    host = figures(an_entry(State.BUILDING), an_entry(State.ENDED))
+    resources = dataclasses.replace(host.resources, disk_available_least=least)
+    host = dataclasses.replace(host, resources=resources)
+    assert host.free_disk_mb == free_mb
+    assert host.disk_available_least == (UNLIMITED_GB if least is None else least)

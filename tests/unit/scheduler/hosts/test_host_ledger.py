@@ -33,6 +33,30 @@ def test_usage_of_placement_takes_the_place_of_what_was_reported() -> None:
     assert ledger.hosts.free_disk_mb.tolist() == [512000, 512000]
 
 
+def test_no_more_disk_is_free_than_the_host_can_write() -> None:
+    """Whatever placement has left; what a request places is taken from it, and given back."""
+    hosts = [a_host("a"), a_host("b", disk_available_least=3), a_host("c", disk_available_least=-2)]
+    count = len(hosts)
+    usage = Usage(
+        ["DISK_GB"],
+        np.array([2]),
+        np.arange(count),
+        Inventories(
+            total=np.full((count, 1), 10),
+            reserved=np.zeros((count, 1), np.int64),
+            used=np.full((count, 1), 4),
+            ratio=np.full((count, 1), 1.0),
+        ),
+    )
+    ledger = HostLedger(a_table(hosts), usage)
+    assert ledger.hosts.free_disk_mb.tolist() == [6 * 1024, 3 * 1024, -2 * 1024]
+    ledger = ledger.take(np.array([1, 2]))
+    ledger.consume(0, "x")
+    assert ledger.hosts.free_disk_mb.tolist() == [1024, -2 * 1024]
+    ledger.undo(0, "x")
+    assert ledger.hosts.free_disk_mb.tolist() == [3 * 1024, -2 * 1024]
+
+
 def test_consuming_shows_in_all_that_an_instance_uses() -> None:
     """Amounts, numbers of instances, their names; only on that host."""
     ledger = HostLedger(a_table(some_hosts(2)), a_usage([0, 0]))

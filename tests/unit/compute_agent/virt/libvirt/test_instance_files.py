@@ -137,3 +137,18 @@ def test_what_was_there_is_replaced(tmp_path: Path, size: int) -> None:
     copied.write_bytes(b"x" * 9000)
     copy_sparsely(source, copied)
     assert copied.read_bytes() == source.read_bytes()
+
+
+def test_disks_may_grow_by_what_is_not_written_yet(files: InstanceFiles) -> None:
+    """Of sparse files that is their holes, of a qcow2 file its disk's size, less what it takes."""
+    assert files.growth_bytes() == 0
+    os.truncate(_written(files.directory / "ephemeral.raw", b"x" * MIB), 64 * MIB)
+    assert 62 * MIB <= files.growth_bytes() <= 63 * MIB
+    header = b"QFI\xfb" + bytes(20) + (2 * GIB).to_bytes(8)
+    _written(files.directory / "disk.qcow2", header)
+    assert 2 * GIB + 61 * MIB <= files.growth_bytes() <= 2 * GIB + 63 * MIB
+
+
+def _written(path: Path, data: bytes) -> Path:
+    path.write_bytes(data)
+    return path
