@@ -65,8 +65,12 @@ class BaseHostFilter:
     """Attributes of ``HostState`` that the filter reads, except those named by requests. The
     scheduler refuses to start if one of them is not declared."""
 
-    def __init__(self, conf: cfg.ConfigOpts) -> None:
-        self._conf = conf
+    _conf: cfg.ConfigOpts
+
+    def __init__(self, conf: cfg.ConfigOpts | None = None) -> None:
+        """Keep the configuration, unless ``loading.construct`` has set it."""
+        if conf is not None:
+            self._conf = conf
 
     def is_host_local_for(self, spec: RequestSpec) -> bool:
         """Return whether, for a request, a selection changes the answer on its own host only."""
@@ -187,7 +191,7 @@ def load_filters(conf: cfg.ConfigOpts) -> FilterChain:
         available_filters(NAMESPACE, options.available_filters, BaseHostFilter),
         options.enabled_filters,
         BaseHostFilter,
-        make=lambda each: each(conf),
+        make=lambda each: loading.construct(each, conf),
         option=_OPTION,
     )
     loading.check_attributes(found, _OPTION)

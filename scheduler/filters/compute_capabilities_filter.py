@@ -13,7 +13,7 @@ from objects.hosts import host_attributes
 from objects.hosts.host_attributes import Kind, Rollup
 from objects.request_spec import RequestSpec
 from scheduler import filters
-from scheduler.hosts.host_state import READABLE, HostState
+from scheduler.hosts.host_state import READABLE, SERVICE, HostState
 from scheduler.hosts.host_table import HostTable
 
 _SCOPE = "capabilities"
@@ -28,7 +28,8 @@ class ComputeCapabilitiesFilter(filters.BaseHostFilter):
 
     ``capabilities:NAME`` sets a requirement on the host attribute of that name, or else on the
     entry of its ``stats``; each further colon goes one level deeper, as in
-    ``capabilities:cpu_info:features``. The value is an operator with operands (``>= 4``,
+    ``capabilities:cpu_info:features``; ``capabilities:service`` has ``host``, ``disabled``, ``up``
+    and ``version``. The value is an operator with operands (``>= 4``,
     ``<in> avx``, ``<or> a <or> b``), or the exact text. A host that does not report the attribute
     fails. A key without a scope means the same, but is ignored for hosts without such an attribute.
     Keys with another scope are ignored. ``hw:maxphysaddr_bits=N`` is short for
@@ -85,7 +86,7 @@ def _demands(flavor: Flavor) -> Iterator[_Demand]:
         if key == _ADDRESS_BITS:
             path = ["cpu_info", "maxphysaddr", "bits"]
             yield key, path, True, extra_spec_operators.parse(f">= {requirement}")
-        elif not rest:
+        elif not rest and key != SERVICE:  # a dict cannot equal the text of an extra spec
             yield key, [key], False, extra_spec_operators.parse(requirement)
         elif scope == _SCOPE:
             yield key, rest, True, extra_spec_operators.parse(requirement)

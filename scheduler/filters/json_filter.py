@@ -11,7 +11,7 @@ from objects.extra_specs import host_query
 from objects.extra_specs.host_query import Query
 from objects.request_spec import RequestSpec
 from scheduler import filters
-from scheduler.hosts.host_state import READABLE, HostState
+from scheduler.hosts.host_state import READABLE, SERVICE, SERVICE_ATTRIBUTES, HostState
 from scheduler.hosts.host_table import HostTable
 
 LOG = logging.getLogger(__name__)
@@ -22,7 +22,8 @@ class JsonFilter(filters.BaseHostFilter):
 
     The query is JSON, such as ``["and", [">=", "$free_ram_mb", 1024], ["=", "$stats.rack",
     "7"]]``: an operator followed by its arguments, which are values, host attributes (``$name``,
-    ``$name.key``) and nested queries.
+    ``$name.key``) and nested queries. ``$service`` has ``host``, ``disabled``, ``up`` and
+    ``version`` of the host's service.
 
     - ``=``, ``<``, ``>``, ``<=``, ``>=``: the first argument compared with each of the others
     - ``in``: the first argument is one of the others
@@ -68,7 +69,10 @@ def _mask(question: Query, hosts: HostTable) -> filters.Mask:
     """Evaluate once for all hosts with equal values of the queried attributes."""
     if not len(hosts):
         return np.zeros(0, dtype=np.bool_)
-    columns = {name: hosts.column(name) for name in question.attributes & READABLE}
+    names = question.attributes & READABLE
+    if SERVICE in question.attributes:
+        names |= set(SERVICE_ATTRIBUTES.values())
+    columns = {name: hosts.column(name) for name in names}
     alike: dict[tuple[Any, ...], list[int]] = defaultdict(list)
     for position, key in enumerate(zip(*map(_keys, columns.values()), strict=True)):
         alike[key].append(position)

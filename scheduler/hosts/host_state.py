@@ -8,6 +8,15 @@ from objects.hosts import host_attributes
 READABLE = frozenset(host_attributes.BY_NAME) | {"host", "nodename", "uuid", "cell_uuid"}
 """Names of plain values, which requests may also use (``capabilities:NAME``)."""
 
+SERVICE = "service"
+SERVICE_ATTRIBUTES = {
+    "host": "host",
+    "disabled": "service_disabled",
+    "up": "service_up",
+    "version": "service_version",
+}
+"""Entries of ``service`` in requests (``$service.disabled``), and the attributes that they show."""
+
 
 class Rows(Protocol):
     """What a host state reads: a host table."""
@@ -57,5 +66,10 @@ class HostState:
         return self._hosts.instances_at(self._position)
 
     def find(self, name: str) -> Any:
-        """Return a readable attribute, or None if it does not exist or is unknown."""
+        """Return a readable attribute, or None if it does not exist or is unknown.
+
+        ``service`` is a dict of what is known of the host's service.
+        """
+        if name == SERVICE:
+            return {key: self.find(attribute) for key, attribute in SERVICE_ATTRIBUTES.items()}
         return self._hosts.value(name, self._position) if name in READABLE else None

@@ -1,12 +1,14 @@
 """Plugins: which are available, loading by entry point or class path, and checks at startup."""
 
 import importlib
+import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import EntryPoint
 from operator import attrgetter
 from typing import Any, Protocol, TypeVar
 
 import stevedore
+from oslo_config import cfg
 
 from armillary import exception
 from scheduler.hosts.host_state import READABLE
@@ -55,6 +57,31 @@ def load(
     ``option``.
     """
     return [_made(name, _class(name, available, base, option), make, option) for name in names]
+
+
+def construct(found: type[T], conf: cfg.ConfigOpts) -> T:
+    """Return an instance of a plugin's class.
+
+    The constructor gets the configuration if it has a parameter ``conf``, or cannot be called
+    without an argument. Others, such as those of Nova's plugins, find it as ``self._conf``.
+    """
+    if _takes_conf(found):
+        return found(conf)  # type: ignore[call-arg]
+    made: T = found.__new__(found)
+    made._conf = conf  # type: ignore[attr-defined]
+    made.__init__()  # type: ignore[misc]
+    return made
+
+
+def _takes_conf(found: type[Any]) -> bool:
+    signature = inspect.signature(found)
+    if "conf" in signature.parameters:
+        return True
+    try:
+        signature.bind()
+    except TypeError:
+        return True
+    return any(each.kind is each.VAR_POSITIONAL for each in signature.parameters.values())
 
 
 def entry_points(namespace: str) -> dict[str, EntryPoint]:

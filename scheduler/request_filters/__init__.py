@@ -18,8 +18,12 @@ NAMESPACE = "armillary.scheduler.request_filters"
 class BaseRequestFilter:
     """Base class of all request filters."""
 
-    def __init__(self, conf: cfg.ConfigOpts) -> None:
-        self._conf = conf
+    _conf: cfg.ConfigOpts
+
+    def __init__(self, conf: cfg.ConfigOpts | None = None) -> None:
+        """Keep the configuration, unless ``loading.construct`` has set it."""
+        if conf is not None:
+            self._conf = conf
 
     def apply(self, spec: RequestSpec, facts: ClusterMetadata) -> None:
         """Add provider requirements to ``spec.request_level_params``; the spec is a copy.
@@ -35,7 +39,7 @@ def load_request_filters(conf: cfg.ConfigOpts) -> list[BaseRequestFilter]:
         loading.entry_points(NAMESPACE),
         conf.scheduler.request_filters,
         BaseRequestFilter,
-        make=lambda each: each(conf),
+        make=lambda each: loading.construct(each, conf),
         option="[scheduler] request_filters",
     )
 

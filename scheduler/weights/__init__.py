@@ -8,6 +8,7 @@ only on the selected host, unless the request belongs to a server group.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from collections.abc import Sequence
 from typing import ClassVar
@@ -81,9 +82,16 @@ class BaseHostWeigher:
     """Attributes of ``HostState`` that the weigher reads. The scheduler refuses to start if one of
     them is not declared."""
 
-    def __init__(self, conf: cfg.ConfigOpts) -> None:
-        self._conf = conf
-        self._override = NumberOverride(self.multiplier_option) if self.multiplier_option else None
+    _conf: cfg.ConfigOpts
+
+    def __init__(self, conf: cfg.ConfigOpts | None = None) -> None:
+        """Keep the configuration, unless ``loading.construct`` has set it."""
+        if conf is not None:
+            self._conf = conf
+
+    @functools.cached_property
+    def _override(self) -> NumberOverride | None:
+        return NumberOverride(self.multiplier_option) if self.multiplier_option else None
 
     def is_host_local_for(self, spec: RequestSpec) -> bool:
         """Return whether, for a request, a selection changes the weight on its own host only."""
@@ -121,7 +129,7 @@ def load_weighers(conf: cfg.ConfigOpts) -> list[BaseHostWeigher]:
     """
 
     def make(each: type[BaseHostWeigher]) -> BaseHostWeigher:
-        weigher = each(conf)
+        weigher = loading.construct(each, conf)
         _check_multiplier(weigher)
         return weigher
 

@@ -105,14 +105,17 @@ def resolve(
             known_flavors[servers.flavor] = flavor
     image = images.get_image(session, servers.image, context) if servers.image else None
     _check_flavor(flavor, image)
+    zone = _zone(session, conf, context, servers.availability_zone)
+    destination = _destination(session, servers.host, servers.node)
+    _check_agreement(zone, destination)
     return ServerRequest(
         name=servers.name,
         min_count=servers.min_count,
         max_count=servers.count_max,
         flavor=flavor,
         image=image,
-        zone=_zone(session, conf, context, servers.availability_zone),
-        destination=_destination(session, servers.host, servers.node),
+        zone=zone,
+        destination=destination,
         group=_group(session, context, servers.hints),
         networks=servers.networks,
         local_resources=local_resources_of(flavor, image, pci.parse_aliases(conf.pci.alias)),
@@ -202,7 +205,22 @@ def _destination(session: Session, host: str | None, node: str | None) -> Destin
     return Destination.from_values(host=host, node=node, cell_uuid=cell_uuid)
 
 
-def _check_host(session: Session, host: str) -> str:
+def _check_agreement(zone: ZoneAsked, destination: Destination | None) -> None:
+    """Raise Invalid if zone and destination name different hosts or nodes."""
+    if destination is None:
+        return
+    for noun, first, second in (
+        ("host", zone.host, destination.host),
+        ("node", zone.node, destination.node),
+    ):
+        if first is not None and second is not None and first.lower() != second.lower():
+            raise exception.Invalid(
+                reason=f"availability_zone names the {noun} {first}, but {noun} or "
+                f"hypervisor_hostname names {second}; name it once"
+            )
+
+
+def _check_host(session: Session, host: str) -> None:
     mapping = host_mappings.find_host_mapping(session, host)
     if mapping is None:
         raise exception.HostNotFound(host=host)

@@ -1,5 +1,7 @@
 """Aggregates: each change is stored, then sent to placement and the schedulers."""
 
+import logging
+import math
 import uuid
 from collections.abc import Callable
 
@@ -14,6 +16,17 @@ from conductor.super_conductor.hosts.zone_guard import ZoneGuard
 from objects.aggregate import Aggregate, AggregateChanges
 from rpc.notifications import SILENT, Notifier
 from rpc.notifications.notifier import START
+
+LOG = logging.getLogger(__name__)
+
+_MULTIPLIER = "_weight_multiplier"
+_NUMBERS = frozenset(
+    {
+        *("max_io_ops_per_host", "max_instances_per_host"),
+        *("cpu_allocation_ratio", "ram_allocation_ratio", "disk_allocation_ratio"),
+    }
+)
+"""Keys of metadata, beside multipliers, whose values filters and weighers read as numbers."""
 
 
 class AggregatesEndpoint:
@@ -61,11 +74,14 @@ class AggregatesEndpoint:
         now = moment(self._now())
         what = "update_prop" if changes.metadata is None else "update_metadata"
         self._begins(context, what, aggregate)
-        return self._change(
+        changed = self._change(
             context,
             what,
             lambda session: aggregates.update_aggregate(session, aggregate, changes, now=now),
         )
+        for key in changes.metadata or {}:
+            _warn_unless_number(changed, key)
+        return changed
 
     def delete_aggregate(self, context: RequestContext, aggregate: str) -> None:
         self._begins(context, "delete", aggregate)
@@ -119,3 +135,20 @@ class AggregatesEndpoint:
         self._notifier.aggregate(context, what, changed)
         self._metadata.aggregate_changed(changed, is_gone=is_gone)
         return changed
+
+
+def _warn_unless_number(aggregate: Aggregate, key: str) -> None:
+    """Warn of a value that schedulers will ignore, because it is not a number."""
+    text = aggregate.metadata.get(key)
+    if text is None or not (key in _NUMBERS or key.endswith(_MULTIPLIER)):
+        return
+    try:
+        is_number = math.isfinite(float(text))
+    except ValueError:
+        is_number = False
+    if not is_number:
+        LOG.warning(
+            "Aggregate %s: metadata %s is %r, which is not a number; its hosts have the configured "
+            "value instead",
+            aggregate.name, key, text,
+        )  # fmt: skip

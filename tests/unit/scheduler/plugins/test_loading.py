@@ -14,7 +14,7 @@ from scheduler import filters, weights
 from scheduler.filters import BaseHostFilter
 from scheduler.filters.amounts.num_instances_filter import NumInstancesFilter
 from scheduler.plugins import loading
-from tests.fleets import scheduling_conf
+from tests.fleets import a_host, a_table, scheduling_conf
 
 HERE = "tests.unit.scheduler.plugins.test_loading"
 
@@ -28,6 +28,23 @@ class NoFilter:
 class BrokenFilter(BaseHostFilter):
     def __init__(self, conf: object) -> None:
         raise OSError("no\nlicence")
+
+
+class PlainFilter(BaseHostFilter):
+    """As written for Nova: it takes no argument, and may read its base class's configuration."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.limit = self._conf.filter_scheduler.max_io_ops_per_host
+
+
+class ForgetfulWeigher(weights.BaseHostWeigher):
+    """It has an argument of its own, and does not call the base class."""
+
+    multiplier_option = "io_ops_weight_multiplier"
+
+    def __init__(self, weight: float = 2.0) -> None:
+        self.weight = weight
 
 
 class OptionlessWeigher(weights.BaseHostWeigher):
@@ -108,3 +125,13 @@ def test_a_plugin_that_is_not_enabled_is_not_imported(
     with pytest.raises(exception.ConfigurationError, match="no_such_package"):
         loaded("BrokenFilter")
     assert "no_such_package" not in sys.modules
+
+
+def test_constructors_need_not_take_the_configuration() -> None:
+    """Plugins of Nova do not; the base class has it all the same."""
+    conf = scheduling_conf(filter_scheduler__max_io_ops_per_host=5)
+    assert loading.construct(PlainFilter, conf).limit == 5
+    weigher = loading.construct(ForgetfulWeigher, conf)
+    assert (weigher.weight, weigher.multiplier()) == (2.0, -1.0)
+    hosts = a_table([a_host("a"), a_host("b")])
+    assert weigher.multipliers(hosts).tolist() == [-1.0, -1.0]

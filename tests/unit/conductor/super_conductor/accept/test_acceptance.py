@@ -308,8 +308,30 @@ def test_an_unknown_host_cannot_be_forced(accept: Accept) -> None:
         accept(an_admin(), availability_zone="nova:nowhere")
 
 
-def test_a_host_asked_for_is_a_destination_in_its_cell(plane: ControlPlane, accept: Accept) -> None:
-    """Filters still run."""
+@pytest.mark.parametrize(
+    ("zone", "host", "node", "noun"),
+    [
+        ("nova:cell1-host1", "cell1-host2", None, "host"),
+        ("nova:cell1-host1:n1", "cell1-host1", "n2", "node"),
+        (":cell1-host1", "cell1-host1", None, None),
+        ("nova", "cell1-host2", None, None),
+    ],
+)
+def test_zone_and_host_that_contradict_each_other_are_refused(
+    plane: ControlPlane, accept: Accept, zone: str, host: str, node: str | None, noun: str | None
+) -> None:
+    """No host could satisfy both."""
+    plane.map_hosts()
+    asked = {"availability_zone": zone, "host": host, "node": node}
+    if noun is None:
+        accept(an_admin(), **asked)
+        return
+    with pytest.raises(exception.Invalid, match=f"availability_zone names the {noun}"):
+        accept(an_admin(), **asked)
+
+
+def test_a_host_asked_for_is_a_destination(plane: ControlPlane, accept: Accept) -> None:
+    """Filters still run; no cell is named, so that a disabled one gets no new server."""
     plane.map_hosts()
     destination = spec_of(plane, accept(host="cell1-host2", node="n2")).requested_destination
     assert destination is not None

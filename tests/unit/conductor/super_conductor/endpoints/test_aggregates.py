@@ -60,3 +60,24 @@ def test_each_change_is_told_when_it_begins_and_when_it_is_stored(plane: Control
     with pytest.raises(exception.AggregateNotFound):
         endpoint.delete_aggregate(admin, made.uuid)
     assert told.told == []
+
+
+def test_a_value_that_is_no_number_is_stored_and_warned_of(
+    plane: ControlPlane, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its hosts keep the configured value; other keys may have any value."""
+    facts = MetadataPublisher(plane.database, plane.peers.scheduler, plane.peers.placement)
+    guard = ZoneGuard(plane.conf, plane.database, plane.peers.cells)
+    endpoint = AggregatesEndpoint(plane.database, facts, guard, plane.clock)
+    made = endpoint.create_aggregate(an_admin(), "rack", None)
+    given: dict[str, str | None] = {
+        "ram_weight_multiplier": "much",
+        "max_io_ops_per_host": "4",
+        "rack": "r7",
+    }
+    changed = endpoint.update_aggregate(an_admin(), made.uuid, AggregateChanges(metadata=given))
+    assert changed.metadata == given
+    assert [each for each in caplog.messages if "not a number" in each] == [
+        "Aggregate rack: metadata ram_weight_multiplier is 'much', which is not a number; its "
+        "hosts have the configured value instead"
+    ]
