@@ -516,6 +516,15 @@ class CellUnavailable(Unavailable):
     template = "Cell %(cell)s did not answer: %(reason)s"
 
 
+class CellDisabled(Invalid):
+    """A requested host is in a cell that takes no new servers."""
+
+    template = (
+        "Host %(host)s is in cell %(cell)s, which is disabled and takes no new servers: "
+        "choose another host, or enable the cell."
+    )
+
+
 class ZoneNotFound(NotFound):
     """No zone below this one has this UUID or name."""
 

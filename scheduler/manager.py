@@ -252,8 +252,11 @@ class SchedulerManager:
             self._zones.refresh()
 
     def _pull(self) -> None:
-        """Poll all cells, for a scheduler that receives no pushes."""
-        self._sync.ask_cells(self._host_store.facts.enabled_cells)
+        """Poll all cells, for a scheduler that receives no pushes.
+
+        Disabled cells, too: their servers are moved within them.
+        """
+        self._sync.ask_cells(self._host_store.facts.cell_names)
         self._note_change()
 
     def _note_change(self) -> None:

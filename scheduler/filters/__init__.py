@@ -227,7 +227,7 @@ def _rules(spec: RequestSpec) -> Iterator[_Rule]:
     if cell_uuid and destination and not destination.allow_cross_cell_move:
         yield "cell", "in another cell", lambda hosts: _equal(hosts.cell_uuid, {cell_uuid})
     else:
-        yield "enabled_cells", "in a disabled cell", lambda hosts: hosts.cell_enabled
+        yield "enabled_cells", "in a disabled cell", lambda hosts: _open_to(hosts, cell_uuid)
     if destination and destination.host:
         wanted = {destination.host}
         yield "requested_host", "another host was requested", lambda h: _equal(h.host, wanted)
@@ -246,6 +246,12 @@ def _rules(spec: RequestSpec) -> Iterator[_Rule]:
     if spec.force_nodes:
         only = set(spec.force_nodes)
         yield "force_nodes", "another node is forced", lambda h: _equal(h.nodename, only)
+
+
+def _open_to(hosts: HostTable, own_cell: str | None) -> Mask:
+    """Return which hosts may get an instance that is in ``own_cell``, or in none yet."""
+    enabled: Mask = hosts.cell_enabled
+    return enabled if own_cell is None else enabled | _equal(hosts.cell_uuid, {own_cell})
 
 
 def _equal(names: list[str], wanted: Collection[str]) -> Mask:

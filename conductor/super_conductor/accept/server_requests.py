@@ -10,6 +10,7 @@ from armillary import exception
 from armillary.context import RequestContext
 from conductor.super_conductor.db import (
     aggregates,
+    cells,
     flavors,
     host_mappings,
     images,
@@ -199,10 +200,12 @@ def _zone(
 
 
 def _destination(session: Session, host: str | None, node: str | None) -> Destination | None:
+    """Return the requested destination, without a cell: that is for moves within a cell."""
     if host is None and node is None:
         return None
-    cell_uuid = None if host is None else _check_host(session, host)
-    return Destination.from_values(host=host, node=node, cell_uuid=cell_uuid)
+    if host is not None:
+        _check_host(session, host)
+    return Destination.from_values(host=host, node=node)
 
 
 def _check_agreement(zone: ZoneAsked, destination: Destination | None) -> None:
@@ -224,7 +227,7 @@ def _check_host(session: Session, host: str) -> None:
     mapping = host_mappings.find_host_mapping(session, host)
     if mapping is None:
         raise exception.HostNotFound(host=host)
-    return mapping.cell_uuid
+    cells.check_enabled(session, mapping)
 
 
 def _group(

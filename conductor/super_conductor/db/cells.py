@@ -7,6 +7,7 @@ from conductor.super_conductor.db import models
 from conductor.super_conductor.db.endpoint_records import RecordTable, Use, count
 from conductor.super_conductor.db.statements import delete
 from objects.cell_mapping import CELL0_UUID, CellMapping
+from objects.hosts.host_mapping import HostMapping
 
 
 def _count_hosts(session: Session, row: models.Cell) -> int:
@@ -76,3 +77,10 @@ list_cells = _CELLS.list
 get_cell = _CELLS.get
 update_cell = _CELLS.update
 delete_cell = _CELLS.delete
+
+
+def check_enabled(session: Session, mapping: HostMapping) -> None:
+    """Check that a host may get servers that its cell does not have. Raises CellDisabled."""
+    cell = session.get(models.Cell, mapping.cell_uuid)
+    if cell is not None and cell.disabled:
+        raise exception.CellDisabled(host=mapping.host, cell=cell.name)

@@ -17,6 +17,7 @@ from conductor.common.clock import Clock, moment
 from conductor.super_conductor.accept import quotas
 from conductor.super_conductor.db import (
     cell_changes,
+    cells,
     flavors,
     host_mappings,
     images,
@@ -499,12 +500,14 @@ class ServerOperations:
         return len(self._cells.list_cells()) > 1
 
     def _host_asked(self, asked: _Asked) -> str | None:
-        """Return the requested host, if any. Raises HostNotFound, Invalid."""
+        """Return the requested host, if any. Raises HostNotFound, CellDisabled, Invalid."""
         host = asked.arguments.host
         if host is None:
             return None
         with self._database.reader() as session:
             mapping = host_mappings.find_host_mapping(session, host)
+            if mapping is not None and asked.is_cross_cell and mapping.cell_uuid != asked.cell_uuid:
+                cells.check_enabled(session, mapping)
         if mapping is None:
             raise exception.HostNotFound(host=host)
         if mapping.cell_uuid != asked.cell_uuid and not asked.is_cross_cell:

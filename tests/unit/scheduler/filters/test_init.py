@@ -285,6 +285,25 @@ def test_hosts_of_disabled_cells_are_left_out() -> None:
     assert left.hosts.host == ["alpha", "Beta"]
 
 
+@pytest.mark.parametrize(
+    ("asked", "left"),
+    [
+        ({"force_hosts": ["alpha"]}, []),
+        ({"force_nodes": ["alpha.example.org"]}, []),
+        (to(host="alpha"), []),
+        (to(node="alpha.example.org"), []),
+        (to(cell_uuid=CELL, allow_cross_cell_move=True), ["alpha", "Beta", "gamma"]),
+        (to(cell_uuid=OTHER_CELL, allow_cross_cell_move=True), ["gamma"]),
+        (to(cell_uuid=OTHER_CELL, allow_cross_cell_move=True, host="alpha"), []),
+    ],
+    ids=str,
+)
+def test_a_disabled_cell_gets_only_servers_that_it_has(asked: Any, left: list[str]) -> None:
+    """Not even on a host that is forced or requested, nor from another cell."""
+    ledger = HostLedger(a_table(HOSTS, facts=some_facts(disabled=[CELL])))
+    assert preselect(ledger, a_request_spec(**asked), lambda *_: None).hosts.host == left
+
+
 def test_what_removes_hosts_is_reported() -> None:
     """Like a filter; what removes none is not."""
     reports: list[Any] = []

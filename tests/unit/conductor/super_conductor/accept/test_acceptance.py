@@ -16,12 +16,12 @@ from armillary.context import RequestContext
 from conductor.common.clock import moment
 from conductor.super_conductor.accept import server_requests
 from conductor.super_conductor.accept.acceptance import Acceptance, Accepted
-from conductor.super_conductor.db import models, quotas, request_specs, server_groups
+from conductor.super_conductor.db import cells, models, quotas, request_specs, server_groups
 from objects.fence import FIRST_FENCE
 from objects.instances.new_servers import NewServers
 from objects.instances.server_settings import ServerSettings
 from objects.request_spec import RequestSpec
-from tests.fixtures.control_plane import ControlPlane, a_user, an_admin
+from tests.fixtures.control_plane import NOW, ControlPlane, a_user, an_admin
 from tests.fixtures.told import Told
 
 UNKNOWN = "c0ffee00-0000-4000-8000-000000000009"
@@ -336,7 +336,23 @@ def test_a_host_asked_for_is_a_destination(plane: ControlPlane, accept: Accept) 
     destination = spec_of(plane, accept(host="cell1-host2", node="n2")).requested_destination
     assert destination is not None
     assert (destination.host, destination.node) == ("cell1-host2", "n2")
-    assert destination.cell_uuid in plane.cells
+    assert destination.cell_uuid is None
+
+
+@pytest.mark.parametrize(
+    "asked", [{"availability_zone": "nova:cell1-host1"}, {"host": "cell1-host1"}], ids=str
+)
+def test_a_host_of_a_disabled_cell_is_refused(
+    plane: ControlPlane, accept: Accept, asked: dict[str, str]
+) -> None:
+    """The message names the cell; a host of another cell is accepted."""
+    plane.add_cell("cell2")
+    plane.map_hosts()
+    with plane.database.writer() as session:
+        cells.update_cell(session, "cell1", {"disabled": True}, now=NOW)
+    with pytest.raises(exception.CellDisabled, match="cell1, which is disabled"):
+        accept(an_admin(), **asked)
+    accept(an_admin(), **{name: text.replace("cell1", "cell2") for name, text in asked.items()})
 
 
 def test_networks_are_passed_to_the_scheduler(plane: ControlPlane, accept: Accept) -> None:

@@ -9,13 +9,13 @@ import pytest
 
 from armillary import exception
 from conductor.common.clock import moment
-from conductor.super_conductor.db import quotas
+from conductor.super_conductor.db import cells, quotas
 from conductor.super_conductor.delete.retention import Reclaimer
 from objects.instances.server_changes import ServerChanges
 from objects.instances.server_filters import MigrationFilters
 from tests import builders
 from tests.builders import a_migration
-from tests.fixtures.control_plane import ControlPlane, a_user, an_admin
+from tests.fixtures.control_plane import NOW, ControlPlane, a_user, an_admin
 from tests.fixtures.fake_cell_conductor import CellConductor
 
 
@@ -284,6 +284,22 @@ def test_a_host_that_will_not_do_is_refused(
     with pytest.raises(error, match=message):
         plane.operate(uuid, operation, host=host, context=an_admin())
     assert (cell.begun, plane.left()) == ([], [])
+
+
+def test_a_host_of_another_cell_that_is_disabled_is_refused(
+    plane: ControlPlane, cell: CellConductor, uuid: str
+) -> None:
+    """Also for a resize that may change cells; within a disabled cell servers move on."""
+    plane.add_cell("cell2")
+    plane.map_hosts()
+    with plane.database.writer() as session:
+        for name in ("cell1", "cell2"):
+            cells.update_cell(session, name, {"disabled": True}, now=NOW)
+    asked: dict[str, Any] = {"flavor": "large", "is_cross_cell": True, "context": an_admin()}
+    with pytest.raises(exception.CellDisabled, match="cell2-host1 is in cell cell2"):
+        plane.operate(uuid, "resize", host="cell2-host1", **asked)
+    assert (cell.begun, plane.left()) == ([], [])
+    plane.operate(uuid, "resize", host="cell1-host2", **asked)
 
 
 def test_an_evacuation_needs_a_dead_host(
