@@ -302,6 +302,15 @@ class InstanceInvalidState(Conflict):
     template = "Server %(instance_uuid)s cannot %(operation)s: %(reason)s."
 
 
+class HostIsUp(Invalid):
+    """The operation is for servers of hosts that are down."""
+
+    template = (
+        "Server %(instance_uuid)s cannot be evacuated: its host %(host)s is up. If the host is "
+        "dead, force its service down."
+    )
+
+
 class InstanceLocked(Conflict):
     """The instance is locked, and the caller is not an administrator."""
 

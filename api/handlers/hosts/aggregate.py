@@ -6,6 +6,7 @@ from api import times
 from api.call import Call
 from api.policies.hosts import aggregate as policies
 from api.schemas.hosts import aggregate as schemas
+from armillary import exception
 from armillary.http.call import Answer, Document
 from armillary.http.dispatch import Action, Choice, Routes
 from armillary.http.validation import invalid
@@ -71,6 +72,17 @@ def set_metadata(call: Call) -> Answer:
     return _update(call, AggregateChanges(metadata=metadata))
 
 
+def cache_images(call: Call) -> Answer:
+    """Have images cached on the hosts of an aggregate: drivers read them where they are."""
+    call.conductor.get_aggregate(call.context, call.path["aggregate_id"])
+    for number, image in enumerate(call.body["cache"]):
+        try:
+            call.conductor.get_image(call.context, image["id"])
+        except exception.ImageNotFound as error:
+            raise invalid(f"cache.{number}.id", image["id"], error.message) from error
+    return Answer()
+
+
 def _update(call: Call, changes: AggregateChanges) -> Answer:
     return _answer(
         call.conductor.update_aggregate(call.context, call.path["aggregate_id"], changes)
@@ -105,6 +117,15 @@ ROUTES: Routes[Call] = {
         "GET": Action(show, policies.SHOW, schemas.SHOW_ANSWER),
         "PUT": Action(update, policies.UPDATE, schemas.SHOW_ANSWER, body=schemas.UPDATE),
         "DELETE": Action(delete, policies.DELETE),
+    },
+    "/v2.1/os-aggregates/{aggregate_id}/images": {
+        "POST": Action(
+            cache_images,
+            policies.CACHE_IMAGES,
+            body=schemas.CACHE_IMAGES,
+            status=202,
+            since=schemas.CACHE_SINCE,
+        )
     },
     "/v2.1/os-aggregates/{aggregate_id}/action": {
         "POST": Choice(

@@ -10,7 +10,12 @@ from api.schemas.servers import instance_action as schemas
 from armillary import exception
 from armillary.http.call import Answer, Document
 from armillary.http.dispatch import Action, Routes
+from objects.instance import Instance
 from objects.instances.instance_action import InstanceAction, InstanceActionEvent
+from objects.instances.server_filters import DELETED, ServerFilters
+
+OF_DELETED_SINCE = (2, 21)
+"""Since this version the actions of deleted servers are shown."""
 
 NOVA_NAMES = {
     "backup": "createBackup",
@@ -23,6 +28,22 @@ NOVA_NAMES = {
     "shelve_offload": "shelveOffload",
 }
 """Operation -> the name under which clients know it; the others have the same."""
+
+
+def load(call: Call) -> Instance:
+    """Return the server of the path, deleted or not; raise ``InstanceNotFound``."""
+    try:
+        return server.load(call)
+    except exception.InstanceNotFound:
+        if call.version < OF_DELETED_SINCE:
+            raise
+        filters = ServerFilters(
+            uuid=call.path["server_id"], all_projects=bool(call.context.is_admin), existence=DELETED
+        )
+        page = call.conductor.list_servers(call.context, filters=filters, limit=1, marker=None)
+        if not page.instances:
+            raise
+        return page.instances[0]
 
 
 def index(call: Call) -> Answer:
@@ -83,9 +104,9 @@ def _event(
 
 ROUTES: Routes[Call] = {
     "/v2.1/servers/{server_id}/os-instance-actions": {
-        "GET": Action(index, policies.LIST, schemas.INDEX_ANSWER, subject=server.load)
+        "GET": Action(index, policies.LIST, schemas.INDEX_ANSWER, subject=load)
     },
     "/v2.1/servers/{server_id}/os-instance-actions/{request_id}": {
-        "GET": Action(show, policies.SHOW, schemas.SHOW_ANSWER, subject=server.load)
+        "GET": Action(show, policies.SHOW, schemas.SHOW_ANSWER, subject=load)
     },
 }

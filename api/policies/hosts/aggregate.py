@@ -12,6 +12,7 @@ DELETE = "os_compute_api:os-aggregates:delete"
 ADD_HOST = "os_compute_api:os-aggregates:add_host"
 REMOVE_HOST = "os_compute_api:os-aggregates:remove_host"
 SET_METADATA = "os_compute_api:os-aggregates:set_metadata"
+CACHE_IMAGES = "compute:aggregates:images"
 
 _ALL = "/v2.1/os-aggregates"
 _ONE = f"{_ALL}/{{aggregate_id}}"
@@ -25,5 +26,11 @@ RULES = [
     rule(DELETE, ADMIN, "Delete an aggregate.", [("DELETE", _ONE)]),
     rule(ADD_HOST, ADMIN, "Add a host to an aggregate.", [_ACTION]),
     rule(REMOVE_HOST, ADMIN, "Remove a host from an aggregate.", [_ACTION]),
+    rule(
+        CACHE_IMAGES,
+        ADMIN,
+        "Cache images on the hosts of an aggregate.",
+        [("POST", f"{_ONE}/images")],
+    ),
     rule(SET_METADATA, ADMIN, "Change an aggregate's metadata.", [_ACTION]),
 ]

@@ -14,6 +14,7 @@ from api.schemas.base import (
     STRINGS,
     TEXT_MAX,
     TIME_OR_NULL,
+    UUID,
     ZONE,
     Part,
     Schema,
@@ -33,6 +34,11 @@ CREATE = fields(
 
 UPDATE = every(
     {"aggregate": {**fields({"name": name(), "availability_zone": ZONE}), "minProperties": 1}}
+)
+
+CACHE_SINCE = (2, 81)
+CACHE_IMAGES = every(
+    {"cache": {**listed(every({"id": UUID})), "minItems": 1, "maxItems": 100, "uniqueItems": True}}
 )
 
 ADD_HOST = every({"add_host": every({"host": HOST})})

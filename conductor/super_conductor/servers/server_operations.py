@@ -380,15 +380,11 @@ class ServerOperations:
         )
 
     def _evacuate(self, asked: _Asked) -> None:
-        """Move a server off a host that is down. Raises InstanceInvalidState if it is up."""
+        """Move a server off a host that is down. Raises HostIsUp if it is not."""
         services = self._cells.call(asked.cell_uuid, lambda cell: cell.list_services(asked.context))
         host = asked.instance.host
         if any(each.host == host and each.up for each in services if each.binary == COMPUTE):
-            raise exception.InstanceInvalidState(
-                instance_uuid=asked.instance.uuid,
-                operation="evacuate",
-                reason=f"its host {host} is up; if the host is dead, force its service down",
-            )
+            raise exception.HostIsUp(instance_uuid=asked.instance.uuid, host=host)
         self._move(asked)
 
     def _rebuild(self, asked: _Asked) -> None:

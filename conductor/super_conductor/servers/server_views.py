@@ -131,9 +131,14 @@ class Servers:
         return ServerPage(found, sorted(down_cells))
 
     def list_actions(self, context: RequestContext, instance_uuid: str) -> list[InstanceAction]:
-        """Return a server's actions, newest first. Raises InstanceNotFound, CellUnavailable."""
-        self.get_server(context, instance_uuid)
+        """Return a server's actions, newest first, also those of a deleted one.
+
+        Raises InstanceNotFound, CellUnavailable.
+        """
         mapping = self._get_mapping(context, instance_uuid)
+        if not mapping.queued_for_delete:
+            self.get_server(context, instance_uuid)
+            mapping = self._get_mapping(context, instance_uuid)
         if mapping.cell_uuid is None:
             return []
         return self._ask(

@@ -174,6 +174,7 @@ ALLOWED = {
     "aggregate-add_host": ADMINS,
     "aggregate-remove_host": ADMINS,
     "aggregate-set_metadata": ADMINS,
+    "aggregate-cache_images": ADMINS,
     "availability_zone-index": EVERYBODY,
     "availability_zone-detail": ADMINS,
     "zone-index": ADMINS,

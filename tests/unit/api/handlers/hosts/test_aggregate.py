@@ -122,3 +122,15 @@ def test_a_bad_action_is_named(body: Any, field: str, one: str, api: Api) -> Non
 def test_a_change_must_change_something(one: str, api: Api) -> None:
     """An empty one is a mistake."""
     assert api.put(one, {"aggregate": {}}).status_code == 400
+
+
+def test_images_may_be_cached_on_hosts(one: str, api: Api, conductor: SuperConductor) -> None:
+    """There is nothing to do for it; one that is not there is refused with its place."""
+    conductor.images = [builders.an_image("loop")]
+    known = {"id": conductor.images[0].id}
+    assert api.post(f"{one}/images", {"cache": [known]}).status_code == 202
+    answer = api.post(f"{one}/images", {"cache": [known, {"id": builders.a_uuid()}]})
+    assert (answer.status_code, "cache.1.id" in message(answer)) == (400, True)
+    older = {"OpenStack-API-Version": "compute 2.80"}
+    refused = api.send("POST", f"{one}/images", headers=older, json={"cache": [known]})
+    assert refused.status_code == 404

@@ -306,7 +306,7 @@ def test_an_evacuation_needs_a_dead_host(
     plane: ControlPlane, cell: CellConductor, uuid: str
 ) -> None:
     """Else the server would run twice; what to do is said."""
-    with pytest.raises(exception.InstanceInvalidState, match="its host cell1-host1 is up"):
+    with pytest.raises(exception.HostIsUp, match="its host cell1-host1 is up"):
         plane.operate(uuid, "evacuate", context=an_admin())
     assert (cell.begun, plane.left()) == ([], [])
     cell.services[0] = cell.services[0].with_values(up=False)
