@@ -6,6 +6,7 @@ import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
 from conductor.common.cell_db import instances, migrations, models
+from conductor.common.cell_db.flow_states import Move
 from objects.hosts.host_answers import ZoneUse
 from objects.selection import Selection
 
@@ -15,6 +16,7 @@ def find(session: Session, hosts: Collection[str]) -> dict[str, str]:
     return {
         **_next_hosts_of_builds(session, hosts),
         **_hosts_of_moves(session, hosts),
+        **_next_hosts_of_moves(session, hosts),
         **{host: uuids[0] for host, uuids in instances.uuids_on_hosts(session, hosts).items()},
     }
 
@@ -47,4 +49,15 @@ def _hosts_of_moves(session: Session, hosts: Collection[str]) -> dict[str, str]:
         for move in migrations.list_of_hosts(session, hosts)
         for host in (move.source_host, move.dest_host)
         if host is not None and host in hosts
+    }
+
+
+def _next_hosts_of_moves(session: Session, hosts: Collection[str]) -> dict[str, str]:
+    row = models.InstanceOperation
+    found = session.scalars(sa.select(row).where(row.migration_uuid.is_not(None)))
+    return {
+        host: operation.instance_uuid
+        for operation in found
+        for host in Move.of(operation).hosts_left
+        if host in hosts
     }

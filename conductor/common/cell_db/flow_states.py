@@ -190,6 +190,11 @@ class Move(FlowState):
         return self.cell_uuid is not None and not cells <= {None, self.cell_uuid}
 
     @property
+    def hosts_left(self) -> list[str]:
+        """The selected hosts that have not failed: the one being tried and the alternates."""
+        return [one.load().service_host for one in (self.selections or ())[self.position :]]
+
+    @property
     def hosts(self) -> list[str]:
         ends = [self._find_end(side) for side in SIDES]
         return [end.host for end in ends if end is not None and end.host is not None]

@@ -28,7 +28,7 @@ from conductor.super_conductor.db import build_requests, reservations
 from conductor.super_conductor.db import traces as traces_db
 from conductor.super_conductor.db.build_requests import NewSelections, Pending
 from conductor.super_conductor.db.reservations import Reservation, Stage
-from conductor.super_conductor.hosts.zone_guard import check_selections
+from conductor.super_conductor.hosts.zone_guard import check_zones
 from objects.destinations import Destinations
 from objects.fence import FIRST_FENCE
 from objects.instances.build_request import BuildRequest
@@ -140,7 +140,8 @@ class BuildGroup:
         def write(session: Session) -> tuple[set[str], set[str]]:
             build_requests.lock(session, self._works.keys())
             answers = [work.destinations for work in self._works.values() if work.destinations]
-            check_selections(session, self._env.conf, answers)
+            selected = [host for answer in answers for host in answer.hosts]
+            check_zones(session, self._env.conf, selected)
             leases = [work.lease for work in self._works.values()]
             ours = self._services.leases.renew_each(
                 session, leases, stage=Stage.HANDING_OVER, failure=None

@@ -37,7 +37,7 @@ from conductor.super_conductor.db import traces as traces_db
 from conductor.super_conductor.db.build_requests import NewSelections, Pending, list_build_requests
 from conductor.super_conductor.db.reservations import Reservation, Stage
 from conductor.super_conductor.db.zone_walks import Entry
-from conductor.super_conductor.hosts.zone_guard import check_selections
+from conductor.super_conductor.hosts.zone_guard import check_zones
 from conductor.super_conductor.permanent_failure import REFUSED, PermanentFailure, no_valid_host
 from conductor.super_conductor.scheduling_task import SchedulingTask
 from conductor.super_conductor.zones import pending_group_members, walk
@@ -169,7 +169,7 @@ class BuildTask(SchedulingTask):
         def write(session: Session) -> None:
             self._lock(session, stage=stage, failure=None)
             if chosen and self._destinations is not None:
-                check_selections(session, self._env.conf, [self._destinations])
+                check_zones(session, self._env.conf, self._destinations.hosts)
             living = {one.instance_uuid for one in self._pending(session) if not one.is_deleting}
             if entries:
                 begun = [uuid for uuid in self._scheduled if uuid in living]

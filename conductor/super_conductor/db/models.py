@@ -397,7 +397,8 @@ class CellChange(Base):
 class Move(LeaseMixin, Base):
     """An accepted move that needs a host; deleted when its cell has the selections.
 
-    ``arguments`` are those of the operation. ``takes`` counts the leases taken.
+    ``arguments`` are those of the operation. ``takes`` counts the leases taken. ``hosts`` are those
+    that were selected last, the alternates included.
     """
 
     __tablename__ = "moves"
@@ -414,6 +415,7 @@ class Move(LeaseMixin, Base):
     context: Mapped[RequestContext]
     takes: Mapped[int]
     accepted_at: Mapped[datetime]
+    hosts: Mapped[list[Any] | None]
 
 
 class DecisionTrace(Base):

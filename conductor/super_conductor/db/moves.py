@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from armillary.context import RequestContext
 from conductor.common.leases import Lease
 from conductor.super_conductor.db import models
-from conductor.super_conductor.db.statements import delete, from_row
+from conductor.super_conductor.db.statements import delete, from_row, update
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,10 +56,30 @@ def find(session: Session, migration_uuid: str) -> Move | None:
     return from_row(Move, row, arguments=MoveArguments(**row.arguments))
 
 
+def find_of(session: Session, instance_uuid: str) -> Move | None:
+    """Return the move of an instance; None if it is in none."""
+    query = sa.select(models.Move.migration_uuid).where(models.Move.instance_uuid == instance_uuid)
+    found = session.scalar(query)
+    return None if found is None else find(session, found)
+
+
 def known(session: Session, migration_uuids: Collection[str]) -> set[str]:
     """Return those of these moves that are stored."""
     row = models.Move.migration_uuid
     return set(session.scalars(sa.select(row).where(row.in_(migration_uuids))))
+
+
+def store_hosts(session: Session, migration_uuid: str, hosts: Collection[str]) -> None:
+    """Store the hosts that were selected for a move."""
+    update(session, models.Move, models.Move.migration_uuid == migration_uuid, hosts=sorted(hosts))
+
+
+def instances_selected_for(session: Session, hosts: Collection[str]) -> dict[str, str]:
+    """Return host -> an instance that may be moved there, as its cell does not know yet."""
+    if not hosts:
+        return {}
+    found = session.execute(sa.select(models.Move.instance_uuid, models.Move.hosts))
+    return {host: uuid for uuid, names in found for host in names or () if host in hosts}
 
 
 def remove(session: Session, migration_uuid: str) -> None:

@@ -1,10 +1,10 @@
 """Refuse changes that would move servers to another availability zone, or take a zone from them.
 
 A server is on a host if it lives, is built or has an alternate there, or is moved from or to there
-(a resize that waits for its confirmation counts). Hosts are asked about before the change, so that
-a refused one is never visible, and after it: a build that was handed to its cell in between is
-found there, and the change is undone. Builds that store a selection after the change see the new
-zone (see ``check_selections``).
+(alternates of moves, and a resize that waits for its confirmation count). Hosts are asked about
+before the change, so that a refused one is never visible, and after it: a build or a move that was
+handed to its cell in between is found there, and the change is undone. Builds and moves that store
+a selection after the change see the new zone (see ``check_zones``).
 """
 
 import dataclasses
@@ -24,10 +24,11 @@ from conductor.super_conductor.db import (
     build_requests,
     host_mappings,
     metadata_seq,
+    moves,
     request_specs,
 )
 from conductor.super_conductor.hosts.cells import Cells
-from objects.destinations import Destinations
+from objects.selection import Selection
 
 T = TypeVar("T")
 
@@ -99,6 +100,7 @@ class ZoneGuard:
         effect = _compare(session, before, aggregates.read_zones(session), default)
         moved = {host for hosts in effect.hosts_by_cell.values() for host in hosts}
         _refuse(build_requests.instances_selected_for(session, moved))
+        _refuse(moves.instances_selected_for(session, moved))
         for zone in sorted(effect.gone - {default}):
             keeper = request_specs.find_pinned(session, zone)
             if keeper is not None:
@@ -111,18 +113,16 @@ class ZoneGuard:
             _refuse(self._cells.call(cell_uuid, question))
 
 
-def check_selections(
-    session: Session, conf: cfg.ConfigOpts, destinations: Iterable[Destinations]
-) -> None:
+def check_zones(session: Session, conf: cfg.ConfigOpts, selected: Iterable[Selection]) -> None:
     """Check that selected hosts are still in the zones for which they were selected.
 
-    To be called in the transaction that stores the selections: no zone changes until it ends.
-    Raises Unavailable, so that the request is scheduled again.
+    To be called in the transaction that stores the selections, before any other query that locks
+    nothing: no zone changes until it ends. Raises Unavailable, so that the request is scheduled
+    again.
     """
     chosen = {
         host.service_host: host.availability_zone
-        for one in destinations
-        for host in one.hosts
+        for host in selected
         if host.availability_zone is not None
     }
     if not chosen:

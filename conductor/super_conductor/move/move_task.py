@@ -25,6 +25,7 @@ from conductor.super_conductor.db import cell_changes, models, moves, request_sp
 from conductor.super_conductor.db.moves import Move
 from conductor.super_conductor.db.traces import MoveTrace
 from conductor.super_conductor.hosts import cell_reports
+from conductor.super_conductor.hosts.zone_guard import check_zones
 from conductor.super_conductor.move import move_specs
 from conductor.super_conductor.peers import Environment, Peers
 from conductor.super_conductor.permanent_failure import (
@@ -210,6 +211,19 @@ class MoveTask(SchedulingTask):
         if self._trace is not None:
             self._keep_trace(self._trace, host=self._selections[0].service_host)
 
+    def store_hosts(self) -> None:
+        """Store the hosts, which stay in their zones from here on.
+
+        Raises Unavailable if one has left its zone since; the move is scheduled again.
+        """
+        hosts = {one.service_host for one in self._selections}
+
+        def write(session: Session) -> None:
+            check_zones(session, self._env.conf, self._selections)
+            moves.store_hosts(session, self._move.migration_uuid, hosts)
+
+        self._write(write)
+
     def allow_change_of_cell(self) -> None:
         """Record that the move may change cells; another cell is not contacted without this.
 
@@ -334,6 +348,7 @@ STEPS: Sequence[Step[MoveTask, None]] = (
     Step("release former claims of move", MoveTask.release_former_claims),
     Step("select destinations of move", MoveTask.select_destinations),
     Step("store trace of move", MoveTask.store_trace),
+    Step("store hosts of move", MoveTask.store_hosts),
     Step("allow change of cell", MoveTask.allow_change_of_cell),
     Step("go on in cell", MoveTask.go_on),
 )

@@ -295,6 +295,7 @@ def _moves() -> None:
         *_columns(_JSON, "arguments", "context"),
         _column("takes", sa.Integer()),
         _column("accepted_at", _TIME),
+        _column("hosts", _JSON, null=True),
         *_lease(),
         _unique("moves", "instance_uuid"),
     )

@@ -55,6 +55,16 @@ def test_both_hosts_of_a_move_are_used_until_it_is_confirmed(cell: Cell) -> None
     assert in_use(cell, "a", "b") == {"b": moved}
 
 
+def test_the_alternates_of_a_move_are_used_while_it_may_go_there(cell: Cell) -> None:
+    """Until it has ended."""
+    moved, migration = an_active(cell, "a"), str(uuid.uuid4())
+    cell.operate(moved, "migrate", migration_uuid=migration, migration_type="migration")
+    cell.schedule(moved, migration, "b", "c")
+    assert in_use(cell, "c") == {"c": moved}
+    work(cell)
+    assert in_use(cell, "b", "c") == {"b": moved}
+
+
 def test_instances_are_counted_by_host_and_zone(cell: Cell) -> None:
     """With one of each pair as an example."""
     uuids = sorted([an_active(cell, "a"), an_active(cell, "a")])

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from threading import Event
 from typing import Any
 
 import pytest
+from sqlalchemy.orm import Session
 
 from armillary import exception
-from conductor.super_conductor.db import aggregates
+from conductor.common.leases import Lease
+from conductor.super_conductor.db import aggregates, moves
 from conductor.super_conductor.endpoints.aggregates import AggregatesEndpoint
 from conductor.super_conductor.hosts.cluster_metadata import MetadataPublisher
-from conductor.super_conductor.hosts.zone_guard import ZoneGuard
+from conductor.super_conductor.hosts.zone_guard import ZoneGuard, check_zones
 from objects.aggregate import AggregateChanges
-from tests.fixtures.control_plane import ControlPlane, an_admin
+from tests.builders import a_uuid
+from tests.fixtures.control_plane import NOW, ControlPlane, a_selection, an_admin
 from tests.fixtures.fake_cell_conductor import CellConductor
+from tests.fixtures.waiting import seconds
 
 USED, FREE = "cell1-host1", "cell1-host2"
 ADMIN = an_admin()
@@ -202,3 +210,128 @@ def test_nothing_changes_while_the_hosts_cell_is_silent(plane: ControlPlane) -> 
     with pytest.raises(exception.Unavailable):
         remove(plane, "e", USED)
     assert zones(plane) == {USED: "east"}
+
+
+def test_a_host_selected_for_a_move_counts_before_its_cell_knows(plane: ControlPlane) -> None:
+    """The alternates, too."""
+    uuid = build_on(plane, FREE)
+    refused: list[str] = []
+
+    def try_to_change(step: str) -> None:
+        if step == "go on in cell":
+            with pytest.raises(exception.ZoneInUseByServers, match=uuid):
+                remove(plane, "e", USED)
+            refused.append(step)
+
+    plane.scheduler.hosts = [
+        a_selection(node, the_cell(plane).uuid) for node in the_cell(plane).nodes
+    ]
+    plane.before_step = try_to_change
+    plane.operate(uuid, "migrate", context=ADMIN)
+    plane.workers.work()
+    assert refused
+    assert zones(plane) == {USED: "east"}
+
+
+def test_a_move_selected_for_a_former_zone_is_scheduled_again(plane: ControlPlane) -> None:
+    """The zone changed between the scheduler's answer and storing it."""
+    uuid = build_on(plane, FREE)
+    done: list[str] = []
+
+    def change(step: str) -> None:
+        if step == "store hosts of move" and not done:
+            done.append(step)
+            set_zone(plane, "e", "north")
+
+    nodes = the_cell(plane).nodes
+    plane.scheduler.hosts = [a_selection(node, the_cell(plane).uuid) for node in nodes]
+    for host in plane.scheduler.hosts:
+        host.availability_zone = "east" if host.service_host == USED else "nova"
+    plane.before_step = change
+    plane.operate(uuid, "migrate", context=ADMIN)
+    plane.workers.work()
+    assert the_cell(plane).instances[uuid].host == FREE
+    for host in plane.scheduler.hosts:
+        host.availability_zone = "north" if host.service_host == USED else "nova"
+    plane.settle()
+    assert the_cell(plane).instances[uuid].host == USED
+
+
+class Crossing:
+    """A selection of a host for a move, and a change that takes its zone, at the same moment.
+
+    The one that is first keeps its transaction open until the other has ended, or for as long as
+    one takes that is not locked out.
+    """
+
+    def __init__(self, plane: ControlPlane) -> None:
+        self.plane = plane
+        plane.map_hosts()
+        endpoint(plane).create_aggregate(ADMIN, "e", "east")
+        add(plane, "e", USED)
+        self.selection = plane.scheduler.hosts[0].with_values(availability_zone="east")
+        self.move = moves.Move(
+            a_uuid(), a_uuid(), the_cell(plane).uuid, "migrate", moves.MoveArguments(), ADMIN, 1,
+            NOW,
+        )  # fmt: skip
+        lease = Lease(self.move.migration_uuid, "test", 0.0)
+        plane.database.run_in_writer(lambda session: moves.add(session, self.move, lease))
+        self.is_open, self.has_other_ended = Event(), Event()
+
+    def select(self, session: Session) -> None:
+        check_zones(session, self.plane.conf, [self.selection])
+        moves.store_hosts(session, self.move.migration_uuid, [USED])
+
+    def change(self, session: Session) -> None:
+        aggregates.remove_host(session, id_of(self.plane, "e"), USED, now=NOW)
+
+    def run_select(self, write: Callable[[Session], None]) -> None:
+        self.plane.database.run_in_writer(write)
+
+    def run_change(self, write: Callable[[Session], None]) -> None:
+        guard = ZoneGuard(self.plane.conf, self.plane.database, self.plane.peers.cells)
+        guard.run(ADMIN, write)
+
+    def slowly(self, write: Callable[[Session], None], *, rehearsals: int) -> Callable[..., None]:
+        """Return a write whose transaction stays open; not yet while it is rehearsed."""
+        calls = itertools.count()
+
+        def act(session: Session) -> None:
+            write(session)
+            if next(calls) >= rehearsals:
+                self.is_open.set()
+                self.has_other_ended.wait(OPEN_SECONDS)
+
+        return act
+
+
+OPEN_SECONDS = 0.3
+
+
+@pytest.mark.parametrize("first", ["selection", "change"])
+def test_of_a_selection_and_a_change_at_the_same_moment_one_wins(
+    any_plane: ControlPlane, first: str
+) -> None:
+    """On each engine the first: no server ends in a zone that its host has left."""
+    crossing = Crossing(any_plane)
+    if first == "selection":
+        slow = partial(crossing.run_select, crossing.slowly(crossing.select, rehearsals=0))
+        other = partial(crossing.run_change, crossing.change)
+    else:
+        slow = partial(crossing.run_change, crossing.slowly(crossing.change, rehearsals=1))
+        other = partial(crossing.run_select, crossing.select)
+    with ThreadPoolExecutor(1) as pool:
+        begun = pool.submit(succeeds, slow)
+        assert crossing.is_open.wait(seconds(10))
+        has_other_succeeded = succeeds(other)
+        crossing.has_other_ended.set()
+        assert (begun.result(), has_other_succeeded) == (True, False)
+
+
+def succeeds(act: Callable[[], object]) -> bool:
+    """Return whether a change was made; it may lose to the other one, and not fail otherwise."""
+    try:
+        act()
+    except (exception.ZoneInUseByServers, exception.Unavailable):
+        return False
+    return True
