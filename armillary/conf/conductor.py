@@ -182,7 +182,7 @@ and the counts remain).
 Seconds between two audits by a super conductor. An audit looks for consumers in placement that are
 neither a server nor a migration in any cell, and for servers whose allocations are missing or too
 small. The former are logged and counted, not released; the latter are healed where there is room.
-Zero or less turns audits off.
+It also corrects what servers count against quota. Zero or less turns audits off.
 """,
     ),
     cfg.IntOpt(

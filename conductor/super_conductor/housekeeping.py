@@ -2,6 +2,7 @@
 
 import logging
 
+from armillary.context import admin_context
 from armillary.periodic import PeriodicTask
 from conductor.super_conductor.delete.retention import Reclaimer, Retention
 from conductor.super_conductor.hosts import discovery
@@ -9,7 +10,11 @@ from conductor.super_conductor.hosts.cluster_metadata import MetadataPublisher
 from conductor.super_conductor.move.resize_usage import ResizeUsage
 from conductor.super_conductor.peers import Environment, Peers
 from conductor.super_conductor.repair.orphaned_allocations import Orphans
-from conductor.super_conductor.repair.periodic_audit import MissingAllocations, PeriodicAudit
+from conductor.super_conductor.repair.periodic_audit import (
+    PAGE_SIZE,
+    MissingAllocations,
+    PeriodicAudit,
+)
 from conductor.super_conductor.servers.cell_server_pages import CellServers
 from conductor.super_conductor.workflows import Workflows
 from conductor.super_conductor.zones.reconcile import Reconciler
@@ -41,7 +46,12 @@ class Housekeeping:
             scheduler=peers.scheduler,
             placement=peers.placement,
         )
-        self._audit = PeriodicAudit(peers.placement, self.orphans, self._missing_allocations, now)
+        self._audit = PeriodicAudit(
+            peers.placement, self.orphans,
+            self._missing_allocations, now,
+            pages=lambda: self.cell_servers.pages(admin_context(), limit=PAGE_SIZE),
+            recheck=self.resize_usage.recheck,
+        )  # fmt: skip
         self._reclaimer = Reclaimer(conf, database, cells, workflows.deletes.delete, now)
         self._reconciler = Reconciler(env, peers, workflows.deletes.delete)
         self._retention = Retention(conf, database, now)

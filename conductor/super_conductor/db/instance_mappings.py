@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
 import sqlalchemy as sa
@@ -28,6 +28,15 @@ class Size:
 
 
 @dataclasses.dataclass(frozen=True)
+class Resizing:
+    """A local instance that counts with the larger of two flavors."""
+
+    instance_uuid: str
+    cell_uuid: str | None
+    size: Size
+
+
+@dataclasses.dataclass(frozen=True)
 class InZone:
     """An instance that another zone has or may have."""
 
@@ -38,7 +47,7 @@ class InZone:
 
 _IS_IN_NO_MOVE = ~sa.exists().where(models.Move.instance_uuid == Row.instance_uuid)
 _RESIZING = (
-    sa.select(Row.instance_uuid, Row.cell_uuid)
+    sa.select(Row)
     .where(
         Row.is_resizing.is_(True),
         Row.zone_path.is_(None),
@@ -48,6 +57,7 @@ _RESIZING = (
     )
     .order_by(Row.instance_uuid)
     .limit(sa.bindparam("limit"))
+    .execution_options(populate_existing=True)
 )
 
 _FOUND = (  # built once: building costs more than executing
@@ -185,16 +195,11 @@ def sizes(session: Session, instance_uuids: Collection[str]) -> dict[str, Size]:
 
 
 def raise_quota_size(
-    session: Session,
-    instance_uuid: str,
-    *,
-    vcpus: int,
-    memory_mb: int,
-    asked_at: datetime | None = None,
+    session: Session, instance_uuid: str, *, vcpus: int, memory_mb: int, asked_at: datetime
 ) -> None:
     """Raise an instance's size (vCPUs, MiB) to at least this until its resize is settled.
 
-    ``asked_at``: when its zone was asked to resize it.
+    ``asked_at``: when the resize was requested, in microseconds.
     """
     update(
         session,
@@ -207,42 +212,51 @@ def raise_quota_size(
     )
 
 
-def end_resize(session: Session, instance_uuid: str, *, vcpus: int, memory_mb: int) -> bool:
-    """Set the size of an instance after a resize; False if it is in another move by now."""
-    return update(
-        session,
-        Row,
-        Row.instance_uuid == instance_uuid,
-        _IS_IN_NO_MOVE,
-        vcpus=vcpus,
-        memory_mb=memory_mb,
-        is_resizing=False,
-    )
+def recheck_sizes(session: Session, sizes: Mapping[str, Size]) -> list[str]:
+    """Have the sizes of these local instances read from their cells again; return their UUIDs.
+
+    Those that have changed since, or that are in a move, are left out.
+    """
+    return [
+        uuid
+        for uuid, size in sizes.items()
+        if update(
+            session, Row, *_is_unchanged(uuid, size), Row.zone_path.is_(None), _IS_IN_NO_MOVE,
+            is_resizing=True,
+        )
+    ]  # fmt: skip
 
 
 def replace_size(session: Session, instance_uuid: str, former: Size, size: Size) -> bool:
-    """Replace the size of an instance in another zone; False if it has changed meanwhile."""
+    """Replace the size of an instance; False if it has changed, or is in another move, by now."""
     return update(
         session,
         Row,
-        Row.instance_uuid == instance_uuid,
-        Row.vcpus == former.vcpus,
-        Row.memory_mb == former.memory_mb,
-        Row.is_resizing.is_(former.is_resizing),
-        Row.resize_asked_at == former.resize_asked_at,
+        *_is_unchanged(instance_uuid, former),
+        _IS_IN_NO_MOVE,
         vcpus=size.vcpus,
         memory_mb=size.memory_mb,
         is_resizing=size.is_resizing,
     )
 
 
-def list_resizing(session: Session, *, after: str, limit: int) -> list[tuple[str, str | None]]:
-    """Return local instances that count with the larger of two flavors, with their cells.
+def _is_unchanged(instance_uuid: str, size: Size) -> tuple[sa.ColumnElement[bool], ...]:
+    return (
+        Row.instance_uuid == instance_uuid,
+        Row.vcpus == size.vcpus,
+        Row.memory_mb == size.memory_mb,
+        Row.is_resizing.is_(size.is_resizing),
+        Row.resize_asked_at == size.resize_asked_at,
+    )
 
-    Ordered by UUID, after a given one. Moves that still need a host are left out.
+
+def list_resizing(session: Session, *, after: str, limit: int) -> list[Resizing]:
+    """Return local instances that count with the larger of two flavors, ordered by UUID.
+
+    They follow ``after``. Moves that still need a host are left out.
     """
-    found = session.execute(_RESIZING, {"after": after, "limit": limit})
-    return [(uuid, cell_uuid) for uuid, cell_uuid in found]
+    rows = session.scalars(_RESIZING, {"after": after, "limit": limit})
+    return [Resizing(row.instance_uuid, row.cell_uuid, _size(row)) for row in rows]
 
 
 def list_purgeable(session: Session, *, deleted_before: datetime, limit: int) -> list[str]:

@@ -334,8 +334,8 @@ class RequestSpec(Base):
 class InstanceMapping(Base):
     """Where an instance is, and what it counts against its project's quota until it is deleted.
 
-    ``is_resizing``: it counts with the larger flavor until its cell or zone reports its flavor. Its
-    zone was asked to resize it at ``resize_asked_at``. ``zone_path`` is the path to the zone that
+    ``is_resizing``: it counts with the larger flavor until its cell or zone reports its flavor. The
+    latest resize was requested at ``resize_asked_at``. ``zone_path`` is the path to the zone that
     has it, see ``zones.paths``. If the cell is cell0, that zone may have it and has not answered
     since.
     """

@@ -1,20 +1,26 @@
-"""Quota usage after resizes: count one flavor again once a resize has ended either way."""
+"""Quota usage of resizes: what counts is what the records of the instance's cell say.
+
+A resize counts with the larger of both flavors from its acceptance on, before its cell knows of it.
+From then on the cell's records decide, whatever happened to the messages in between.
+"""
 
 import logging
 import time
-from collections.abc import Callable
-
-from sqlalchemy.orm import Session
+from collections.abc import Callable, Sequence
 
 from armillary import exception
 from armillary.backoff import Backoff, KeyedBackoff
 from armillary.context import admin_context
 from armillary.db import Database
 from conductor.super_conductor.db import instance_mappings
+from conductor.super_conductor.db.instance_mappings import Resizing, Size
 from conductor.super_conductor.hosts import cell_reports
 from conductor.super_conductor.hosts.cells import Cells
 from objects.cell_mapping import CELL0_UUID
+from objects.flavor import Flavor
 from objects.instance import Instance
+from objects.instances.migration import Migration
+from objects.instances.server_filters import MigrationFilters
 
 LOG = logging.getLogger(__name__)
 
@@ -45,34 +51,91 @@ class ResizeUsage:
         """Reconcile the next batch; return the number of instances whose resize has ended."""
         with self._database.reader() as session:
             found = instance_mappings.list_resizing(session, after=self._after, limit=BATCH_SIZE)
-        self._after = found[-1][0] if len(found) == BATCH_SIZE else ""
+        self._after = found[-1].instance_uuid if len(found) == BATCH_SIZE else ""
         waiting = self._unconfirmed.waiting()
-        return sum(self._reconcile(uuid, cell) for uuid, cell in found if uuid not in waiting)
+        return sum(self._reconcile(one) for one in found if one.instance_uuid not in waiting)
 
     def poll_soon(self, instance_uuid: str) -> None:
         """Ask in the next pass, because the resize is being ended. Thread-safe."""
         self._unconfirmed.forget(instance_uuid)
 
-    def _reconcile(self, instance_uuid: str, cell_uuid: str | None) -> bool:
+    def recheck(self, instances: Sequence[Instance]) -> list[str]:
+        """Have what counts for these idle instances read again if it is not their flavor's.
+
+        ``instances`` are as their cells have just listed them. Returns those that differ, which the
+        next passes correct.
+        """
+        idle = {one.uuid: one for one in instances if _is_idle(one)}
+        with self._database.reader() as session:
+            counted = instance_mappings.sizes(session, idle)
+        wrong = {
+            uuid: size
+            for uuid, size in counted.items()
+            if not size.is_resizing and _amounts(size) != _amounts(idle[uuid].flavor)
+        }
+        if not wrong:
+            return []
+        found = self._database.run_in_writer(
+            lambda session: instance_mappings.recheck_sizes(session, wrong)
+        )
+        for uuid in found:
+            LOG.warning(
+                "%s: its quota usage (vCPUs, MiB) is %s, its flavor has %s; correcting it",
+                uuid, _amounts(wrong[uuid]), _amounts(idle[uuid].flavor),
+            )  # fmt: skip
+        return found
+
+    def _reconcile(self, one: Resizing) -> bool:
+        uuid, cell_uuid = one.instance_uuid, one.cell_uuid
         if cell_uuid is None or cell_uuid == CELL0_UUID:
             return False
         try:
-            found = self._cells.call(
-                cell_uuid, lambda cell: cell.get_instance(admin_context(), instance_uuid)
-            )
-            instance = cell_reports.asked_for(found, instance_uuid)
+            instance = self._get_instance(cell_uuid, uuid)
+            move = None if _is_idle(instance) else self._find_move(cell_uuid, uuid)
+            if move is None and instance.task_state is not None:
+                instance = self._get_instance(cell_uuid, uuid)  # a move has ended meanwhile
         except (exception.NotFound, exception.Unavailable) as error:
-            LOG.debug("%s: cannot get its flavor: %s", instance_uuid, error)
-            return False
-        if instance.task_state is not None:
+            LOG.debug("%s: cannot get its flavor: %s", uuid, error)
             return False
         if instance.vm_state == "resized":
-            self._unconfirmed.add(instance_uuid)
+            self._unconfirmed.add(uuid)
+            if move is None:
+                return False
+        size = _counted(one.size, instance, move)
+        if size == one.size:
             return False
-        return self._database.run_in_writer(lambda session: _note(session, instance))
+        is_taken = self._database.run_in_writer(
+            lambda session: instance_mappings.replace_size(session, uuid, one.size, size)
+        )
+        return is_taken and not size.is_resizing
+
+    def _get_instance(self, cell_uuid: str, instance_uuid: str) -> Instance:
+        found = self._cells.call(
+            cell_uuid, lambda cell: cell.get_instance(admin_context(), instance_uuid)
+        )
+        return cell_reports.asked_for(found, instance_uuid)
+
+    def _find_move(self, cell_uuid: str, instance_uuid: str) -> Migration | None:
+        """Return the instance's move that has not ended, or waits to be confirmed."""
+        filters = MigrationFilters(instance_uuid=instance_uuid)
+        newest = self._cells.call(
+            cell_uuid, lambda cell: cell.list_migrations(admin_context(), filters=filters, limit=1)
+        )
+        return next((one for one in newest if not one.has_ended), None)
 
 
-def _note(session: Session, instance: Instance) -> bool:
-    return instance_mappings.end_resize(
-        session, instance.uuid, vcpus=instance.flavor.vcpus, memory_mb=instance.flavor.memory_mb
-    )
+def _is_idle(instance: Instance) -> bool:
+    """Return whether no move of an instance is in progress, or waits to be confirmed."""
+    return instance.task_state is None and instance.vm_state != "resized"
+
+
+def _amounts(counted: Size | Flavor) -> tuple[int, int]:
+    return counted.vcpus, counted.memory_mb
+
+
+def _counted(former: Size, instance: Instance, move: Migration | None) -> Size:
+    """Return what an instance counts: in a move, the larger of both flavors."""
+    flavors = [] if move is None else [move.old_flavor, move.new_flavor]
+    amounts = [_amounts(one) for one in (instance.flavor, *flavors) if one is not None]
+    vcpus, memory_mb = (max(column) for column in zip(*amounts, strict=True))
+    return Size(vcpus, memory_mb, move is not None, former.resize_asked_at)

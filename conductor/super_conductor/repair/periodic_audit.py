@@ -1,13 +1,13 @@
 """Periodic audit of placement by a super conductor.
 
-It reports orphaned consumers without releasing them, and adds allocations that servers on a host
-lack. A server that cannot be healed is logged, such as one with allocations on another host than
-its own.
+It reports orphaned consumers without releasing them, adds allocations that servers on a host lack,
+and corrects what servers count against quota. A server that cannot be healed is logged, such as one
+with allocations on another host than its own.
 """
 
 import json
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
 
 from armillary import exception, service_metrics
@@ -35,6 +35,7 @@ from conductor.super_conductor.repair.orphaned_allocations import Orphans
 from conductor.super_conductor.servers.cell_server_pages import CellServers
 from objects.hosts.host_answers import ComputeNodePage
 from objects.instance import Instance
+from objects.instances.server_answers import CellServerPage
 from objects.request_spec import RequestSpec
 from placement.interface import PlacementAPI
 from scheduler.interface import SchedulerAPI
@@ -114,20 +115,35 @@ class PeriodicAudit:
     """Any number of super conductors may run it: audits only read, and heal each server once."""
 
     def __init__(
-        self, placement: PlacementAPI, orphans: Orphans, lacking: MissingAllocations, now: Clock
+        self,
+        placement: PlacementAPI,
+        orphans: Orphans,
+        lacking: MissingAllocations,
+        now: Clock,
+        *,
+        pages: Callable[[], Iterable[CellServerPage]],
+        recheck: Callable[[Sequence[Instance]], list[str]],
     ) -> None:
+        """``pages`` lists all servers; ``recheck`` reads again what wrong ones of them count."""
         self._placement = placement
         self._orphans = orphans
         self._missing_allocations = lacking
         self._now = now
+        self._pages = pages
+        self._recheck = recheck
         self._outage = OutageLog(LOG, "Placement (audit)")
         self._outage_of_healing = OutageLog(LOG, "Placement, or a scheduler, (audit of servers)")
         self._logged: set[str] = set()
 
     def run(self) -> None:
-        """Audit all consumers, then all servers."""
+        """Audit all consumers, then all servers, then what they count against quota."""
         self.look_at_consumers()
         self.look_at_servers()
+        self.look_at_usage()
+
+    def look_at_usage(self) -> int:
+        """Have the size of servers that count a wrong one read again; return their number."""
+        return sum(len(self._recheck(page.instances)) for page in self._pages())
 
     def look_at_servers(self) -> HealResult | None:
         """Heal servers once; return None if that failed, or if there is nothing to heal by."""

@@ -13,7 +13,7 @@ from armillary.context import RequestContext
 from armillary.db import Database
 from conductor.cell_conductor.interface import CellConductorAPI
 from conductor.common.cell_db.services import COMPUTE
-from conductor.common.clock import Clock, moment
+from conductor.common.clock import Clock, exact_moment, moment
 from conductor.super_conductor.accept import quotas
 from conductor.super_conductor.db import (
     cell_changes,
@@ -538,7 +538,11 @@ class ServerOperations:
             more = {"cores": flavor.vcpus - vcpus, "ram": flavor.memory_mb - memory_mb}
             self._check_quota(session, instance.project_id, more)
         instance_mappings.raise_quota_size(
-            session, instance.uuid, vcpus=flavor.vcpus, memory_mb=flavor.memory_mb
+            session,
+            instance.uuid,
+            vcpus=flavor.vcpus,
+            memory_mb=flavor.memory_mb,
+            asked_at=exact_moment(self._now()),
         )
 
     def _reserve_remote(self, session: Session, mapping: InstanceMapping, flavor: Flavor) -> None:
@@ -554,7 +558,7 @@ class ServerOperations:
             mapping.instance_uuid,
             vcpus=flavor.vcpus,
             memory_mb=flavor.memory_mb,
-            asked_at=moment(self._now()),
+            asked_at=exact_moment(self._now()),
         )
 
     def _check_quota(self, session: Session, project_id: str, more: Mapping[str, int]) -> None:

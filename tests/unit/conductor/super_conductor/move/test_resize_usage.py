@@ -8,6 +8,7 @@ import pytest
 from armillary import exception
 from conductor.super_conductor.db import quotas
 from conductor.super_conductor.move import resize_usage
+from tests import builders
 from tests.fixtures.control_plane import ControlPlane, an_admin
 from tests.fixtures.fake_cell_conductor import CellConductor
 
@@ -87,6 +88,63 @@ def test_a_resize_that_its_cell_refused_gives_the_quota_back(
         plane.operate(uuid, "resize", flavor="large")
     assert plane.resize_usage.reconcile() == 1
     assert usage(plane) == SMALL
+
+
+def test_a_larger_resize_that_found_no_host_does_not_count_while_another_waits(
+    plane: ControlPlane, cell: CellConductor
+) -> None:
+    """Two requests crossed: the one that found no host leaves nothing behind."""
+    plane.add_flavor("huge", vcpus=9, memory_mb=9216)
+    (uuid,) = plane.build()
+    plane.scheduler.error = exception.NoValidHost(reason="none")
+    plane.operate(uuid, "resize", flavor="huge")
+    plane.workers.work()
+    plane.scheduler.error = None
+    small = cell.instances[uuid].flavor
+    plane.operate(uuid, "resize", flavor="large")
+    plane.workers.work()
+    assert usage(plane) == (9, 9216)
+    large = cell.instances[uuid].flavor
+    cell.migrations = [
+        builders.a_migration(uuid, status="finished", old_flavor=small, new_flavor=large)
+    ]
+    plane.resize_usage.reconcile()
+    assert usage(plane) == LARGE
+    cell.migrations = []
+    cell.end_resize(uuid, flavor=small)
+    plane.clock.advance(resize_usage.BACKOFF.max_seconds)
+    assert plane.resize_usage.reconcile() == 1
+    assert usage(plane) == SMALL
+
+
+def test_a_resize_does_not_count_while_the_server_is_busy_with_something_else(
+    plane: ControlPlane, cell: CellConductor
+) -> None:
+    """Its cell has no move of it that has not ended."""
+    (uuid,) = plane.build()
+    cell.refusal = exception.InstanceInvalidState(
+        instance_uuid=uuid, operation="resize", reason="it is rebooting"
+    )
+    with pytest.raises(exception.InstanceInvalidState):
+        plane.operate(uuid, "resize", flavor="large")
+    cell.instances[uuid] = cell.instances[uuid].with_values(task_state="rebooting")
+    assert plane.resize_usage.reconcile() == 1
+    assert usage(plane) == SMALL
+
+
+def test_what_counts_wrongly_is_found_and_corrected(
+    plane: ControlPlane, cell: CellConductor
+) -> None:
+    """Whatever the cause: the cell's record decides."""
+    wrong, right = plane.build(2)
+    large = cell.instances[wrong].with_values(
+        flavor=builders.a_flavor(name="large", vcpus=4, memory_mb=2048)
+    )
+    cell.instances[wrong] = large
+    assert plane.resize_usage.recheck([large, cell.instances[right]]) == [wrong]
+    assert plane.resize_usage.reconcile() == 1
+    assert usage(plane) == (5, 2560)
+    assert plane.resize_usage.recheck([large, cell.instances[right]]) == []
 
 
 def test_one_that_is_accepted_and_not_begun_stays_counted(

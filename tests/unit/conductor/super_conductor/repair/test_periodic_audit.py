@@ -19,6 +19,7 @@ from conductor.super_conductor.repair.periodic_audit import (
 from conductor.super_conductor.servers.cell_server_pages import CellServers
 from objects.fence import Fence
 from tests import builders
+from tests.fixtures.control_plane import an_admin
 from tests.fixtures.placement import placement_template, placement_url
 from tests.fixtures.placement_repair import AWAY, HELD, Cloud, cloud
 
@@ -38,7 +39,13 @@ def watch(cloud: Cloud) -> PeriodicAudit:
         scheduler=peers.scheduler,
         placement=peers.placement,
     )
-    return PeriodicAudit(peers.placement, orphans, lacking, lambda: time.time() + later)
+    servers = CellServers(cloud.plane.database, peers.cells)
+    return PeriodicAudit(
+        peers.placement, orphans, lacking,
+        lambda: time.time() + later,
+        pages=lambda: servers.pages(an_admin(), limit=2),
+        recheck=cloud.plane.resize_usage.recheck,
+    )  # fmt: skip
 
 
 def shown(verdict: str) -> float:
