@@ -620,6 +620,16 @@ class SuperConductorAPI(Interface):
         """
 
     @call(CELL)
+    def list_deleted_instances(
+        self, context: RequestContext, instance_uuids: Sequence[str]
+    ) -> list[str]:
+        """Return which of these instances (at most 1,000) were deleted, or are unknown.
+
+        A cell asks before it releases what an instance holds that its own records call deleted.
+        Raises Invalid.
+        """
+
+    @call(CELL)
     def list_moves(self, context: RequestContext, migration_uuids: Sequence[str]) -> list[str]:
         """Return which of these moves (at most 1,000) are still being scheduled.
 

@@ -9,6 +9,7 @@ the consumer                                           is
 is tracked on this host (an instance, or a migration)  kept
 is not in the cell's database                          kept, logged
 is an instance that was deleted                        released, if its generation is unchanged
+                                                       and the super conductor deleted it, too
 is an instance without a host yet                      kept
 is a copy of an instance in another cell               kept
 is an instance on another host                         kept, with a warning
@@ -29,6 +30,7 @@ from armillary.db import Database
 from armillary.outage_log import OutageLog
 from conductor.cell_conductor.hosts.providers import children_of
 from conductor.common.cell_db import compute_nodes, instances, migrations, models
+from conductor.super_conductor.interface import SuperConductorAPI
 from placement.interface import PlacementAPI
 
 LOG = logging.getLogger(__name__)
@@ -98,13 +100,15 @@ class OrphanedAllocations:
         *,
         database: Database,
         placement: PlacementAPI,
+        top: SuperConductorAPI,
         count: Callable[[Mapping[str, int]], None],
     ) -> None:
         self._conf = conf
         self._database = database
         self._placement = placement
+        self._top = top
         self._count = count
-        self._outage = OutageLog(LOG, "Placement (self-healing)")
+        self._outage = OutageLog(LOG, "Placement or super conductor (self-healing)")
         self._after_uuid: str | None = None
         self._logged: dict[str, str] = {}
 
@@ -158,7 +162,7 @@ class OrphanedAllocations:
         for first in range(0, len(leftovers), RELEASES_MAX):
             part = leftovers[first : first + RELEASES_MAX]
             hosts = {one.consumer: one.host for one in part}
-            ours = self._only_here(context, hosts)
+            ours = self._deleted_at_the_top(context, self._only_here(context, hosts))
             generations = {one.consumer: one.generation for one in part if one.consumer in ours}
             for consumer in self._placement.release_unchanged(context, generations):
                 LOG.warning(
@@ -188,6 +192,24 @@ class OrphanedAllocations:
                 "and of providers outside this cell; kept",
             )
         return ours
+
+    def _deleted_at_the_top(self, context: RequestContext, consumers: set[str]) -> set[str]:
+        """Return the consumers that the super conductor, which owns the record, deleted as well.
+
+        The records of this cell may be wrong: restored from a backup, or changed by who has its
+        key.
+        """
+        if not consumers:
+            return set()
+        deleted = set(self._top.list_deleted_instances(context, sorted(consumers)))
+        for consumer in sorted(consumers - deleted):
+            self._log_once(
+                consumer,
+                logging.WARNING,
+                f"{consumer}: deleted in this cell, but not by the super conductor; it keeps what "
+                "it holds. Show the server, and delete it if it is gone",
+            )
+        return deleted & consumers
 
     def _log_verdict(self, held: Held, verdict: Verdict, records: Records) -> None:
         if verdict is Verdict.UNKNOWN:

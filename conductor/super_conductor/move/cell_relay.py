@@ -143,6 +143,18 @@ class CellRelay:
         with self._database.reader() as session:
             return sorted(cell_changes.known(session, migration_uuids))
 
+    def list_deleted_instances(
+        self, context: RequestContext, instance_uuids: Sequence[str]
+    ) -> list[str]:
+        _check_count(instance_uuids)
+        with self._database.reader() as session:
+            mappings = instance_mappings.find_mappings(session, instance_uuids)
+        return sorted(
+            uuid
+            for uuid in set(instance_uuids)
+            if uuid not in mappings or mappings[uuid].queued_for_delete
+        )
+
     def list_moves(self, context: RequestContext, migration_uuids: Sequence[str]) -> list[str]:
         _check_count(migration_uuids)
         with self._database.reader() as session:
@@ -178,8 +190,6 @@ def _foreign(cell_uuid: str, change: CellChange) -> exception.NotItsOwn:
     )
 
 
-def _check_count(migration_uuids: Sequence[str]) -> None:
-    if len(migration_uuids) > ASKED_MAX:
-        raise exception.Invalid(
-            reason=f"got {len(migration_uuids)} moves, at most {ASKED_MAX} are allowed"
-        )
+def _check_count(uuids: Sequence[str]) -> None:
+    if len(uuids) > ASKED_MAX:
+        raise exception.Invalid(reason=f"got {len(uuids)} UUIDs, at most {ASKED_MAX} are allowed")

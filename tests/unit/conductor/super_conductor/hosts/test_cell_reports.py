@@ -206,3 +206,16 @@ def test_a_third_cell_joins_no_move(
     assert mapping is not None
     assert mapping.cell_uuid == victim.uuid
     assert plane.placement.cells == {}
+
+
+def test_a_cell_is_told_what_was_deleted_and_nothing_of_the_living(
+    plane: ControlPlane, relay: CellRelay, victim: CellConductor
+) -> None:
+    """The owner of the record decides; what it does not know any more was deleted before."""
+    alive, deleted = plane.build(2)
+    plane.deletes.delete(an_admin(), deleted)
+    unknown = builders.a_uuid()
+    asked = [alive, deleted, unknown, deleted]
+    assert relay.list_deleted_instances(an_admin(), asked) == sorted([deleted, unknown])
+    with pytest.raises(exception.Invalid):
+        relay.list_deleted_instances(an_admin(), asked * 300)
