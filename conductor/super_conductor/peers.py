@@ -9,6 +9,7 @@ from conductor.common.clock import Clock
 from conductor.common.service_versions import ServiceVersions
 from conductor.super_conductor.builds.cell0 import Cell0
 from conductor.super_conductor.builds.scheduling import Scheduling
+from conductor.super_conductor.hosts.cell_enrolments import CellEnrolments
 from conductor.super_conductor.hosts.cells import Cells
 from conductor.super_conductor.zones.child_zones import ZoneLinks
 from conductor.super_conductor.zones.routes import Routes
@@ -56,7 +57,12 @@ def make_peers(
         top_bus, version_cap=versions.cap("scheduler"), timeout_seconds=timeout_seconds
     )
     return Peers(
-        cells=Cells(conf, database, make_bus),
+        cells=Cells(
+            conf,
+            database,
+            make_bus,
+            enrolments=CellEnrolments(top_bus.post.trusted if top_bus.post is not None else ()),
+        ),
         cell0=Cell0(cell0_database, env.now),
         zones=Routes(conf, ZoneLinks(conf, database, make_bus)),
         scheduler=scheduler,

@@ -94,8 +94,8 @@ class KeyTrust(_ListCommand):
         parser.add_argument("--scope", help=f"scope that the key is valid for. {scopes}")
         parser.add_argument(
             "--host", action="append", default=[], dest="hosts", metavar="PATTERN",
-            help="further host that an agent may have besides that of its scope, such as "
-            "'rack1-*'; may be repeated",
+            help="host that an agent may have besides that of its scope, or that a cell may be the "
+            "first to name, such as 'rack1-*'; may be repeated",
         )  # fmt: skip
         parser.add_argument("--public", required=True, help="public key, base64")
 

@@ -44,7 +44,7 @@ def trusted(current: TrustList, identity: Identity) -> TrustList:
     """Return the list with a new identity.
 
     Raises Exists for a known name or key, Invalid for a scope that is missing or superfluous for
-    the role, or for hosts of another role than an agent's.
+    the role, or for hosts of another role than an agent's or a cell conductor's.
     """
     if identity.name in current.identities:
         raise exception.Exists(
@@ -56,7 +56,7 @@ def trusted(current: TrustList, identity: Identity) -> TrustList:
         )
     if identity.role not in trust.SCOPED and identity.scope:
         raise exception.Invalid(reason=f"the role {identity.role} has no scope")
-    if identity.hosts and identity.role != "compute":
+    if identity.hosts and identity.role not in trust.HAVE_HOSTS:
         raise exception.Invalid(reason=f"the role {identity.role} has no hosts")
     for key in identity.keys:
         _refuse_known(current, key.public)

@@ -34,6 +34,9 @@ SCOPED = {
 }
 """Role -> meaning of its scope, for roles that act for a part of the deployment only."""
 
+HAVE_HOSTS = frozenset({"compute", "cell_conductor"})
+"""Roles that may be enrolled for patterns of hosts."""
+
 _FORMAT = 1
 _LIST_BYTES_MAX = 16 * 1024 * 1024
 
@@ -61,7 +64,7 @@ class Identity:
     """For ``compute`` its host name, for ``cell_conductor`` the UUID of its cell."""
     keys: tuple[TrustedKey, ...] = ()
     hosts: tuple[str, ...] = ()
-    """For ``compute`` patterns of further hosts that it may have."""
+    """For ``compute`` patterns of further hosts that it may have, for ``cell_conductor`` of all."""
 
     def as_signer(self) -> Signer:
         """Return what handlers learn of the sender of a message."""

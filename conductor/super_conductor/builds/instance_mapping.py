@@ -1,7 +1,7 @@
 """Mapping of instances to the cell that accepted them: one transaction for many reservations."""
 
 import dataclasses
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from sqlalchemy.orm import Session
 
@@ -45,18 +45,26 @@ def map_to_cell(
     held: Mapping[str, HeldReservation],
     cell_uuid: str,
     taken: Sequence[BuildRequest],
+    *,
+    may_have: Callable[[str, str], bool],
 ) -> MappingResult:
     """Map accepted instances, of the reservations in ``held`` (by ID), to a cell.
 
+    So are their hosts, if ``may_have`` lets the cell have them; see ``CellEnrolments``.
     A reservation whose lease was lost is left unchanged.
     """
     build_requests.lock(session, held.keys())
     ours = leases.renew_each(session, [one.lease for one in held.values()])
     theirs = [one for one in taken if one.reservation_id in ours]
+    chosen = [one.selections[0] for one in theirs]
     host_mappings.map_hosts(
         session,
         cell_uuid,
-        {one.selections[0].service_host: [one.selections[0].compute_node_uuid] for one in theirs},
+        {
+            one.service_host: [one.compute_node_uuid]
+            for one in chosen
+            if may_have(cell_uuid, one.service_host)
+        },
     )
     uuids = {one.instance_uuid for one in theirs}
     deleted: list[str] = []

@@ -17,6 +17,7 @@ from armillary.context import admin_context
 from armillary.db import Database
 from conductor.cell_conductor.interface import CellConductorAPI
 from conductor.super_conductor.db import cells as cells_db
+from conductor.super_conductor.hosts.cell_enrolments import CellEnrolments
 from conductor.super_conductor.peer_link import Asked, Link, Links
 from objects.cell_mapping import CellMapping
 from rpc.transport import Bus, MakeBus
@@ -90,7 +91,15 @@ class _Link(Link):
 class Cells:
     """All cells: the list is read from the API database each time; connections are kept."""
 
-    def __init__(self, conf: cfg.ConfigOpts, database: Database, make_bus: MakeBus) -> None:
+    def __init__(
+        self,
+        conf: cfg.ConfigOpts,
+        database: Database,
+        make_bus: MakeBus,
+        *,
+        enrolments: CellEnrolments | None = None,
+    ) -> None:
+        self.enrolments = enrolments or CellEnrolments()
         self._conf = conf
         self._database = database
         self._unusable: dict[str, str] = {}

@@ -16,6 +16,7 @@ from conductor.super_conductor.db import cells as cells_db
 from conductor.super_conductor.db import host_mappings, instance_mappings, request_specs
 from conductor.super_conductor.db.instance_mappings import NewMapping
 from conductor.super_conductor.db.request_specs import NewSpec
+from conductor.super_conductor.hosts.cell_enrolments import CellEnrolments
 from conductor.super_conductor.hosts.cells import Answers, Cells
 from objects.cell_mapping import CellMapping
 from objects.instance import Instance
@@ -40,7 +41,7 @@ class Discovered:
 
 
 class ForeignHosts:
-    """Hosts that a cell reports although they are mapped to another; each is logged once."""
+    """Hosts that a cell reports although it may not have them; each is logged once."""
 
     def __init__(self) -> None:
         self._logged: dict[str, set[str]] = {}
@@ -50,8 +51,10 @@ class ForeignHosts:
         found = set(hosts)
         for host in sorted(found - self._logged.get(cell.uuid, set())):
             LOG.warning(
-                "Host %s of cell %s is already mapped to another cell; it is left there. Give the "
-                "host another name, or remove its old service and mapping",
+                "Host %s of cell %s is mapped to another cell, or its name is one that the cell's "
+                "key is not enrolled for; it is left out. Give the host another name, remove its "
+                "old service and mapping, or enrol the cell for it (armillary-manage key trust "
+                "--host)",
                 host,
                 cell.name,
             )
@@ -74,7 +77,11 @@ def discover_hosts(
         if cell.uuid not in answers.by_cell:
             continue
         hosts = answers.by_cell[cell.uuid]
-        new, changed, others = _compare(database, cell, hosts)
+        refused = _not_enrolled(database, cells.enrolments, cell, hosts)
+        new, changed, others = _compare(
+            database, cell, {host: hosts[host] for host in hosts.keys() - refused}
+        )
+        others += sorted(refused)
         foreign.note(cell, others)
         if new:
             LOG.info("Cell %s: new hosts %s", cell.name, ", ".join(new))
@@ -107,6 +114,17 @@ def _cells_to_ask(session: Session, cell_uuid: str | None) -> list[CellMapping]:
 
 def _hosts_of(cell: CellConductorAPI) -> dict[str, list[str]]:
     return cell.list_known_hosts(admin_context())
+
+
+def _not_enrolled(
+    database: Database, enrolments: CellEnrolments, cell: CellMapping, hosts: Iterable[str]
+) -> set[str]:
+    """Return the unmapped hosts whose names the cell is not enrolled for."""
+    wrong = {host for host in hosts if not enrolments.may_have(cell.uuid, host)}
+    if not wrong:
+        return wrong
+    with database.reader() as session:
+        return wrong - host_mappings.list_node_uuids(session, cell.uuid).keys()
 
 
 def _compare(

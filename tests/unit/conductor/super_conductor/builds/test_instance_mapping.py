@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import pytest
+
 from conductor.common.leases import Lease
 from conductor.super_conductor.builds import instance_mapping
 from conductor.super_conductor.builds.instance_mapping import HeldReservation, MappingResult
-from conductor.super_conductor.db import build_requests, instance_mappings, reservations
+from conductor.super_conductor.db import (
+    build_requests,
+    host_mappings,
+    instance_mappings,
+    reservations,
+)
 from objects.instances.build_request import BuildRequest
 from objects.instances.new_servers import NewServers
 from tests.fixtures.control_plane import ControlPlane, a_selection, a_user
@@ -26,13 +33,18 @@ def accept(plane: ControlPlane) -> tuple[Lease, list[BuildRequest]]:
 
 
 def map_to_cell(
-    plane: ControlPlane, leases: list[Lease], taken: list[BuildRequest]
+    plane: ControlPlane, leases: list[Lease], taken: list[BuildRequest], *, may_have: bool = True
 ) -> MappingResult:
     held = {lease.key: HeldReservation(lease, a_user()) for lease in leases}
     (cell_uuid,) = plane.cells
     return plane.database.run_in_writer(
         lambda session: instance_mapping.map_to_cell(
-            session, plane.builds.leases, held, cell_uuid, taken
+            session,
+            plane.builds.leases,
+            held,
+            cell_uuid,
+            taken,
+            may_have=lambda cell, host: may_have,
         )
     )
 
@@ -52,6 +64,21 @@ def test_reservations_of_which_all_is_mapped_are_closed(plane: ControlPlane) -> 
     assert cells(plane, taken) == [*plane.cells] * 3
     with plane.database.reader() as session:
         assert reservations.find_reservations(session, [one.key, two.key]).keys() == {two.key}
+
+
+@pytest.mark.parametrize("may_have", [True, False])
+def test_a_build_gives_a_cell_no_host_that_it_may_not_have(
+    plane: ControlPlane, may_have: bool
+) -> None:
+    """The name is another cell's by its enrolment; the instances are mapped all the same."""
+    lease, taken = accept(plane)
+    host = taken[0].selections[0].service_host
+    with plane.database.writer() as session:
+        host_mappings.delete_host_mapping(session, host)
+    map_to_cell(plane, [lease], taken, may_have=may_have)
+    assert cells(plane, taken) == [*plane.cells] * len(taken)
+    with plane.database.reader() as session:
+        assert (host_mappings.find_host_mapping(session, host) is not None) is may_have
 
 
 def test_what_was_deleted_meanwhile_is_to_be_deleted_in_the_cell(plane: ControlPlane) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
 from armillary import exception
@@ -9,6 +12,7 @@ from armillary.context import RequestContext
 from conductor.common.clock import moment
 from conductor.super_conductor.db import cell_changes, host_mappings, instance_mappings
 from conductor.super_conductor.delete.retention import Reclaimer
+from conductor.super_conductor.hosts.cell_enrolments import CellEnrolments
 from conductor.super_conductor.hosts.cluster_metadata import MetadataPublisher
 from conductor.super_conductor.hosts.discovery import ForeignHosts, discover_hosts
 from conductor.super_conductor.hosts.host_views import Hosts
@@ -18,6 +22,7 @@ from objects.instance import Instance
 from objects.instances.instance_command import InstanceCommand
 from objects.instances.server_filters import MigrationFilters
 from objects.instances.server_record import ServerRecord
+from rpc.signing.trust import SERVICES, Identity, TrustList
 from tests import builders
 from tests.fixtures.control_plane import NOW, ControlPlane, a_user, an_admin
 from tests.fixtures.fake_cell_conductor import CellConductor
@@ -81,6 +86,22 @@ def test_a_cell_takes_no_compute_node_of_another_into_its_hosts(
     discover_hosts(plane.database, plane.links, ForeignHosts())
     assert mapped(plane, victim) == before
     assert mapped(plane, thief) == {own.host: [own.uuid]}
+
+
+def test_a_stolen_cell_key_takes_no_name_that_another_cell_is_enrolled_for(
+    plane: ControlPlane, thief: CellConductor, victim: CellConductor
+) -> None:
+    """It reports the host before the rightful cell does."""
+    identity = Identity("victim", "cell_conductor", scope=victim.uuid, hosts=("rack1-*",))
+    listed: Any = SimpleNamespace(current=lambda: TrustList(SERVICES, 1, [identity]))
+    assert plane.links is not None
+    plane.links.enrolments = CellEnrolments([listed])
+    thief.add_host("rack1-7")
+    discover_hosts(plane.database, plane.links, ForeignHosts())
+    assert "rack1-7" not in mapped(plane, thief)
+    victim.add_host("rack1-7")
+    discover_hosts(plane.database, plane.links, ForeignHosts())
+    assert "rack1-7" in mapped(plane, victim)
 
 
 def test_a_cell_has_no_host_of_another_forgotten(

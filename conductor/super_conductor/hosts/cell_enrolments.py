@@ -1,0 +1,35 @@
+"""Names of hosts that a cell may be the first to use, by the enrolment of the cells' keys.
+
+A host is mapped to the cell that names it first. The key of a cell's conductor could therefore take
+the names of hosts that another cell will have. An operator prevents that by enrolling cells for
+patterns of host names (``armillary-manage key trust --host``).
+"""
+
+from collections.abc import Sequence
+
+from rpc.signing.trust_file import TrustFile
+
+CELL_CONDUCTOR = "cell_conductor"
+
+
+class CellEnrolments:
+    """The enrolments in this process's trust lists; without lists every cell may have any host."""
+
+    def __init__(self, trusted: Sequence[TrustFile] = ()) -> None:
+        self._trusted = trusted
+
+    def may_have(self, cell_uuid: str, host: str) -> bool:
+        """Return whether an unmapped host may be mapped to a cell.
+
+        A cell that is enrolled for patterns may have hosts that fit one of them, and no other cell
+        may have those.
+        """
+        enrolled = [
+            identity
+            for trusted in self._trusted
+            for identity in trusted.current().identities.values()
+            if identity.role == CELL_CONDUCTOR and identity.hosts
+        ]
+        own = [identity for identity in enrolled if identity.scope == cell_uuid]
+        is_fitting = any(one.as_signer().is_enrolled_for(host) for one in own or enrolled)
+        return is_fitting if own else not is_fitting

@@ -1,0 +1,51 @@
+"""Names of hosts that cells may be the first to use."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from conductor.super_conductor.hosts.cell_enrolments import CellEnrolments
+from rpc.signing.trust import SERVICES, Identity, TrustList
+from tests import builders
+
+ONE, TWO, THREE = builders.a_uuid(), builders.a_uuid(), builders.a_uuid()
+
+
+def enrolments(**patterns: tuple[str, list[str]]) -> CellEnrolments:
+    """Return those of cell conductors' keys: name -> cell, patterns of hosts."""
+    identities = [
+        Identity(name, "cell_conductor", scope=cell, hosts=tuple(hosts))
+        for name, (cell, hosts) in patterns.items()
+    ]
+    listed: Any = SimpleNamespace(current=lambda: TrustList(SERVICES, 1, identities))
+    return CellEnrolments([listed])
+
+
+@pytest.mark.parametrize(
+    ("cell", "host", "expected"),
+    [
+        (ONE, "rack1-7", True),
+        (ONE, "rack9-1", True),
+        (ONE, "rack2-1", False),
+        (ONE, "other", False),
+        (TWO, "rack2-1", True),
+        (TWO, "rack1-7", False),
+        (THREE, "rack1-7", False),
+        (THREE, "other", True),
+    ],
+)
+def test_a_cell_has_the_names_that_it_is_enrolled_for(cell: str, host: str, expected: bool) -> None:
+    """By any of its keys; one that is enrolled for none has what no other cell is enrolled for."""
+    known = enrolments(
+        a=(ONE, ["rack1-*"]), b=(ONE, ["rack9-1"]), c=(TWO, ["rack2-*"]), d=(THREE, [])
+    )
+    assert known.may_have(cell, host) is expected
+
+
+def test_without_enrolments_a_cell_has_any_name() -> None:
+    """As without signatures."""
+    assert CellEnrolments().may_have(ONE, "rack1-7")
+    assert enrolments(a=(ONE, [])).may_have(TWO, "rack1-7")
