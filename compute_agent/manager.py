@@ -125,6 +125,7 @@ class ComputeManager:
             staleness_check=staleness_check,
             on_change=self._touch,
             on_doubt=self._doubt,
+            is_compared=lambda: self._reconciler.is_compared,
         )
         self._command_work = CommandExecution(
             conf,
@@ -288,10 +289,15 @@ class ComputeManager:
             )  # fmt: skip
 
     def _note_stale(self, report: Report) -> None:
-        """Clean up after a stale report; the reconciler finds the remains of a stale command."""
-        self._work.forget_stale(report)
-        if report.kind is Kind.COMMAND_ANSWERED:
+        """Clean up after a stale report; the reconciler finds the remains of a stale command.
+
+        After a start the journal may come from an older copy, and its reports be older than what
+        runs here: then the reconciler compares first.
+        """
+        if report.kind is Kind.COMMAND_ANSWERED or self._contact.is_in_doubt():
             self._doubt(report.host, report.instance_uuid)
+        else:
+            self._work.forget_stale(report)
 
     def _doubt(self, host: str, uuid: str) -> None:
         self._reconciler.doubt(host, uuid)

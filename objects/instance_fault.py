@@ -6,6 +6,8 @@ from objects import base, fields
 
 FAILED = 500
 """Code of a fault that may pass."""
+NUMBER_USED = 409
+"""Code of a fault of a command's number: the host has seen this one, or later ones, already."""
 GUEST_LOST = 410
 """Code of a fault that does not pass: the guest is no longer on its host."""
 

@@ -21,7 +21,7 @@ from compute_agent.journal.journal import (
 )
 from objects.base import ArmillaryObject
 from objects.instance import Instance
-from objects.instance_fault import InstanceFault
+from objects.instance_fault import NUMBER_USED, InstanceFault
 from objects.instances.instance_command import NO_ANSWER, CommandAnswer, InstanceCommand
 from objects.request_spec import RequestSpec
 
@@ -57,15 +57,21 @@ class CommandLog:
         self._journal = journal
 
     def accept(self, command: InstanceCommand) -> Acceptance:
-        """Record a command; report the answer again if it was already answered."""
+        """Record a command; report the answer again if it was already answered.
+
+        A number that was given to another command, or is lower than the last one, is reported as
+        used. Either the command is late, and the conductor does not wait for it; or its database
+        was restored from a backup, and it gives the command a new number.
+        """
         host, uuid = command.host, command.instance.uuid
         with self._journal.transaction() as cursor:
             row = cursor.execute(
-                "SELECT sequence, is_done, result FROM commands WHERE host = ? AND uuid = ?",
+                "SELECT sequence, is_done, result, body FROM commands WHERE host = ? AND uuid = ?",
                 (host, uuid),
             ).fetchone()
-            if row is not None and command.sequence < row[0]:
-                return Acceptance.IGNORED
+            if row is not None and _is_number_used(row, command):
+                self._report_used(cursor, command, row[0])
+                return Acceptance.OVER
             is_dropped = row is not None and row[1] and row[2] is None
             if row is not None and command.sequence == row[0] and not is_dropped:
                 if not row[1]:
@@ -75,7 +81,7 @@ class CommandLog:
             entry = self._journal.find_in(cursor, host, uuid)
             if entry is not None and entry.state is State.DELETING:
                 return Acceptance.IGNORED
-            if self._is_deleted(cursor, uuid):
+            if entry is None and self._is_deleted(cursor, uuid):
                 return Acceptance.IGNORED
             cursor.execute(
                 "INSERT OR REPLACE INTO commands (host, uuid, sequence, body) VALUES (?, ?, ?, ?)",
@@ -90,7 +96,7 @@ class CommandLog:
                 "SELECT body FROM commands WHERE host = ? AND uuid = ? AND NOT is_done",
                 (host, uuid),
             ).fetchone()
-        return None if row is None else self._command(row[0])
+        return None if row is None else _command(row[0])
 
     def list_open(self) -> list[Key]:
         """Return host and instance of the pending commands."""
@@ -165,6 +171,14 @@ class CommandLog:
         with self._journal.transaction() as cursor:
             self._report(cursor, command, Result(fault=fault))
 
+    def _report_used(self, cursor: sqlite3.Cursor, command: InstanceCommand, last: int) -> None:
+        fault = InstanceFault.from_values(
+            instance_uuid=command.instance.uuid, host=command.host, code=NUMBER_USED,
+            message="The host has seen a later command.",
+            details=f"command {command.sequence} comes after command {last}",
+        )  # fmt: skip
+        self._report(cursor, command, Result(answer=CommandAnswer(last_number=last), fault=fault))
+
     def _is_deleted(self, cursor: sqlite3.Cursor, uuid: str) -> bool:
         """Return whether the command's instance was already deleted."""
         row = cursor.execute("SELECT closed FROM fences WHERE uuid = ?", (uuid,)).fetchone()
@@ -219,5 +233,17 @@ class CommandLog:
             result, command.instance.request_id,
         )  # fmt: skip
 
-    def _command(self, text: str) -> InstanceCommand:
-        return cast("InstanceCommand", ArmillaryObject.obj_from_primitive(json.loads(text)))
+
+def _is_number_used(row: tuple[int, int, str | None, str], command: InstanceCommand) -> bool:
+    """Return whether the number of a command was given to a later or to another one."""
+    sequence, is_done, _result, body = row
+    if command.sequence != sequence or not is_done:
+        return bool(command.sequence < sequence)
+    former = _command(body)
+    return (former.verb, former.operation, former.instance.attempt) != (
+        command.verb, command.operation, command.instance.attempt,
+    )  # fmt: skip
+
+
+def _command(text: str) -> InstanceCommand:
+    return cast("InstanceCommand", ArmillaryObject.obj_from_primitive(json.loads(text)))

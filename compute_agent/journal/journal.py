@@ -267,6 +267,28 @@ class Journal(JournalRows):
                 self.report_started_in(cursor, host, uuid, attempt)
             self.touch_in(cursor, uuid, seen=attempt)
 
+    def renew(
+        self,
+        instance: Instance,
+        *,
+        has_ended: bool,
+        exit_code: int | None,
+        place: InstancePlacement | None = None,
+    ) -> None:
+        """Replace an entry that is older than the conductor's record, and what it still had to say.
+
+        An instance that is active there and has ended here is reported.
+        """
+        host, uuid, attempt = str(instance.host), instance.uuid, instance.attempt
+        with self.transaction() as cursor:
+            self.drop_reports_in(cursor, host, uuid)
+            self.drop_command_in(cursor, host, uuid)
+            state = State.ENDED if has_ended else State.RUNNING
+            self.put_in(cursor, instance, host, state, exit_code=exit_code, place=place)
+            if has_ended and instance.vm_state == "active":
+                self.report_ended_in(cursor, host, uuid, attempt, exit_code)
+            self.touch_in(cursor, uuid, seen=attempt)
+
     # Reading --------------------------------------------------------------------------------------
 
     def find(self, host: str, uuid: str) -> Entry | None:

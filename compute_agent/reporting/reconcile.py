@@ -3,6 +3,7 @@
 import logging
 import random
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence, Set
 
 from oslo_config import cfg
@@ -10,7 +11,7 @@ from oslo_config import cfg
 from armillary import exception, service_metrics
 from armillary.backoff import Backoff
 from armillary.context import admin_context
-from compute_agent.journal.journal import Journal
+from compute_agent.journal.journal import Journal, State
 from compute_agent.reporting import reconcile_plan
 from compute_agent.reporting.outbox import Outbox
 from compute_agent.virt.driver import ComputeDriver, GuestInfo
@@ -25,6 +26,7 @@ HOSTS_PER_MESSAGE_MAX = 500
 RETRY_SECONDS = 5.0
 DOUBT_RETRY_SECONDS = 1.0
 DESTROY = "destroy"
+DESTROY_SECONDS_MAX = 30.0
 
 
 class Reconciler:
@@ -45,7 +47,11 @@ class Reconciler:
         work: InstanceWork,
         outbox: Outbox,
         is_admitted: Callable[[], bool] = lambda: True,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        self._clock = clock
+        self._compared_at = float("-inf")
+        self._destroying: set[reconcile_plan.Key] = set()
         self._conf = conf
         self._journal = journal
         self._drivers = drivers
@@ -102,6 +108,7 @@ class Reconciler:
 
     def reconcile(self) -> None:
         """Compare once and start the corrections. Raises Unavailable if the conductor is."""
+        began_at = self._clock()
         with self._lock:
             doubts, self._doubts = self._doubts, set()
         try:
@@ -109,6 +116,25 @@ class Reconciler:
         finally:
             with self._lock:
                 self._doubts |= doubts
+        self._compared_at = began_at
+
+    @property
+    def is_compared(self) -> bool:
+        """Whether the journal was compared with the records in this run."""
+        return self._compared_at > float("-inf")
+
+    def is_settled(self, since: float) -> bool:
+        """Return whether what was unexpected at a comparison begun after ``since`` is destroyed.
+
+        ``since`` is a time of the clock. What cannot be destroyed within ``DESTROY_SECONDS_MAX`` is
+        not waited for.
+        """
+        if self._compared_at < since:
+            return False
+        if self._clock() - self._compared_at > DESTROY_SECONDS_MAX:
+            return True
+        entries = [self._journal.find(*key) for key in list(self._destroying)]
+        return not any(entry is not None and entry.state is State.DELETING for entry in entries)
 
     def _compare(self, doubts: Set[reconcile_plan.Key]) -> set[reconcile_plan.Key]:
         """Return the remaining doubts: instances that changed or have unsent reports."""
@@ -117,6 +143,10 @@ class Reconciler:
         listed, moving = self._ask(hosts), self._ask_moving(hosts)
         self._note_undecided(reconcile_plan.undecided(hosts, before, guests, listed, moving))
         left = {key for key in doubts if key[1] in before.unreported}
+        self._destroying = {
+            key for key in self._destroying
+            if key in before.entries and before.entries[key].state is State.DELETING
+        }  # fmt: skip
         for action in reconcile_plan.plan(hosts, before, guests, listed, moving):
             uuid = action.key[1]
             if self._journal.serial(uuid) == before.serials.get(uuid, 0):
@@ -171,6 +201,7 @@ class Reconciler:
             case reconcile_plan.Delete():
                 LOG.info("%s: being deleted, but still on %s", uuid, host)
                 self._journal.begin_delete(host, uuid)
+                self._destroying.add(action.key)
                 self._work.start_destroy(host, uuid)
             case reconcile_plan.ReportAgain():
                 LOG.info("%s: the conductor missed a report of %s", uuid, host)
@@ -183,6 +214,18 @@ class Reconciler:
             case reconcile_plan.Settle():
                 LOG.info("%s: its move has ended, it stays on %s", uuid, host)
                 self._journal.settle(host, uuid, action.exit_code, has_ended=action.has_ended)
+            case reconcile_plan.Renew():
+                LOG.warning(
+                    "%s: its entry in the journal is older than its record; renewed on %s",
+                    uuid, host,
+                )  # fmt: skip
+                self._journal.renew(
+                    action.instance,
+                    has_ended=action.has_ended,
+                    exit_code=action.exit_code,
+                    place=action.place,
+                )
+                self._outbox.wake()
             case reconcile_plan.Adopt():
                 LOG.warning(
                     "%s: not in the journal; adopted on %s, %s",
@@ -204,4 +247,5 @@ class Reconciler:
             return
         LOG.warning("%s: unexpected on %s; destroying it", uuid, host)
         if self._journal.begin_forget(host, uuid, action.attempt):
+            self._destroying.add(action.key)
             self._work.start_destroy(host, uuid)

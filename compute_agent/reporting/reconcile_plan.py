@@ -69,7 +69,21 @@ class ReportStarted:
     attempt: int
 
 
-Action = Destroy | Delete | ReportAgain | Adopt | Settle | ReportStarted
+@dataclasses.dataclass(frozen=True, slots=True)
+class Renew:
+    """Replace an entry that is older than the record: the journal comes from an older copy."""
+
+    instance: Instance
+    has_ended: bool
+    exit_code: int | None
+    place: InstancePlacement | None
+
+    @property
+    def key(self) -> Key:
+        return str(self.instance.host), self.instance.uuid
+
+
+Action = Destroy | Delete | ReportAgain | Adopt | Settle | ReportStarted | Renew
 
 
 def plan(
@@ -128,6 +142,8 @@ def _decide(
     if entry is not None and entry.state in (State.BUILDING, State.DELETING):
         if instance is not None and instance.task_state == "deleting" and not _is_deleting(entry):
             yield Delete(key)
+        elif instance is not None and _is_outdated(entry, instance):
+            yield _renew(guest, instance)
         return
     if instance is None:
         yield Destroy(key, entry.attempt if entry is not None else 0)
@@ -142,6 +158,8 @@ def _decide(
             yield from _adopt(guest, instance)
     elif entry is None:
         yield from _adopt(guest, instance)
+    elif _is_outdated(entry, instance):
+        yield _renew(guest, instance)
     elif _is_in_transit(entry):
         if instance.task_state is not None:
             return  # an operation in progress may still move it away
@@ -153,6 +171,22 @@ def _decide(
         yield ReportStarted(key, entry.attempt)
     elif _is_behind(instance, entry):
         yield ReportAgain(key, entry.attempt)
+
+
+def _is_outdated(entry: Entry, instance: Instance) -> bool:
+    """Return whether an idle instance came here, or back, after its entry was written."""
+    return (
+        entry.attempt < instance.attempt
+        and (entry.state is not State.DELETING or entry.is_silent)
+        and instance.task_state is None
+        and instance.vm_state != "building"
+    )
+
+
+def _renew(guest: GuestInfo | None, instance: Instance) -> Renew:
+    has_ended = guest is None or guest.is_off
+    exit_code = guest.exit_code if guest is not None else None
+    return Renew(instance, has_ended, exit_code, guest.place if guest is not None else None)
 
 
 def _is_deleting(entry: Entry) -> bool:

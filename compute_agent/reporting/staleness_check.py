@@ -16,6 +16,7 @@ from armillary import exception
 from armillary.context import RequestContext
 from compute_agent.journal.journal import Entry
 from conductor.cell_conductor.interface import CellConductorAPI
+from objects.instance import Instance
 from objects.instances.instance_command import InstanceCommand
 
 LOG = logging.getLogger(__name__)
@@ -48,6 +49,15 @@ class StalenessCheck:
         return self._conductor.is_build_wanted(
             context, self._agent, entry.host, entry.instance_uuid, entry.attempt
         )
+
+    def find_built(self, context: RequestContext, entry: Entry) -> Instance | None:
+        """Return the instance of a build that the conductor has as built on the entry's host."""
+        listed = self._conductor.list_host_instances(context, self._agent, [entry.host])
+        for instance in listed:
+            is_later = instance.uuid == entry.instance_uuid and instance.attempt >= entry.attempt
+            if is_later and instance.vm_state != "building" and instance.task_state != "deleting":
+                return instance
+        return None
 
     def is_command_wanted(self, context: RequestContext, command: InstanceCommand) -> bool:
         """Return whether the conductor still waits for a command's answer."""

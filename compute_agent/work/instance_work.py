@@ -35,7 +35,8 @@ class InstanceWork:
     """Builds and deletes instances through the queue. ``on_change`` gets the host.
 
     The cell conductor's commands may be duplicate, late or out of order. ``on_doubt`` gets the host
-    and UUID of an instance whose state the conductor may have wrong.
+    and UUID of an instance whose state the conductor may have wrong. Until ``is_compared`` the
+    journal may be older than what runs here.
     """
 
     def __init__(
@@ -49,7 +50,9 @@ class InstanceWork:
         staleness_check: StalenessCheck,
         on_change: Callable[[str], None],
         on_doubt: Callable[[str, str], None] = lambda host, uuid: None,
+        is_compared: Callable[[], bool] = lambda: True,
     ) -> None:
+        self._is_compared = is_compared
         self._journal = journal
         self._drivers = drivers
         self._claims = claims
@@ -169,6 +172,8 @@ class InstanceWork:
                 continue
             if entry.host not in self._drivers:
                 self._give_up(entry)
+            elif entry.state is State.DELETING and entry.is_silent and not self._is_compared():
+                continue
             elif entry.state is State.DELETING:
                 LOG.info("%s: resuming its delete on %s", entry.instance_uuid, entry.host)
                 self.start_destroy(*entry.key)
@@ -232,10 +237,32 @@ class InstanceWork:
         except OUT_OF_REACH as error:
             LOG.info("%s: attempt %d waits for the conductor: %s", uuid, attempt, error)
             return False
+        if self._renewed(context, entry):
+            return False
         LOG.info("%s: attempt %d on %s is obsolete", uuid, attempt, host)
         if self._journal.begin_forget(host, uuid, attempt):
             self.destroy(host, uuid)
         return False
+
+    def _renewed(self, context: RequestContext, entry: Entry) -> bool:
+        """Renew the entry of a build that has long succeeded, and return whether it has.
+
+        The journal then comes from a copy that was made while it was being built.
+        """
+        expected = self._thoughts.find_built(context, entry)
+        if expected is None:
+            return False
+        guests = self._drivers[entry.host].list_guests()
+        guest = next((g for g in guests if g.instance_uuid == entry.instance_uuid), None)
+        LOG.warning("%s: was built on %s before; its entry is renewed", expected.uuid, entry.host)
+        self._journal.renew(
+            expected,
+            has_ended=guest is None or guest.is_off,
+            exit_code=None if guest is None else guest.exit_code,
+            place=None if guest is None else guest.place,
+        )
+        self._changed(entry.host)
+        return True
 
     def destroy(self, host: str, uuid: str) -> None:
         """Destroy an instance that is being deleted, or the remains of an obsolete attempt."""

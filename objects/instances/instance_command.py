@@ -96,6 +96,8 @@ class CommandAnswer:
     destination: Mapping[str, Any] | None = None
     stored_image: Mapping[str, Any] | None = None
     """Fields of ``StoredImage``."""
+    last_number: int | None = None
+    """The highest number of a command for the instance that the host has seen, if it is later."""
 
 
 NO_ANSWER = CommandAnswer()

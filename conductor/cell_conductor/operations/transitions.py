@@ -25,10 +25,13 @@ from conductor.common.cell_db.flow_states import FlowState, LiveMove
 from conductor.common.cell_db.stored_object import StoredObject
 from conductor.common.clock import Clock, moment
 from conductor.common.leases import Lease
-from objects.instance_fault import GUEST_LOST, InstanceFault
+from objects.instance_fault import GUEST_LOST, NUMBER_USED, InstanceFault
 from objects.instances.instance_command import CommandAnswer
 
 LOG = logging.getLogger(__name__)
+
+NUMBERS_SKIPPED_MAX = 1_000_000
+"""Maximum number of commands to an instance since a backup; a host cannot use the numbers up."""
 
 _PHASES = {None: "start", actions.SUCCESS: "end", actions.ERROR: "error"}
 """Result of a host's step -> phase in notifications."""
@@ -120,6 +123,8 @@ class Transitions:
         rows = self.rows(session, instance, row)
         if stage.is_abortable and LiveMove.of(row).is_aborted:
             notify.abort(session, instance, "error" if fault is None else "end")
+        if fault is not None and fault.code == NUMBER_USED:
+            return self._renumber(rows, answer.last_number or 0)
         if fault is not None:
             if stage.undo is not None:
                 return self.take_failure(rows, stage, fault, stage.undo)
@@ -131,6 +136,22 @@ class Transitions:
         stage.done(rows, answer)
         is_away = stage.away is not None and commands.cell_at(row, stage.at) is not None
         return self.enter(rows, stage.away if stage.away and is_away else stage.then)
+
+    def _renumber(self, rows: Rows, last: int) -> list[Lease]:
+        """Send a command again under a number that is new to its host.
+
+        The host knows later commands than this cell: its database was restored from a backup.
+        """
+        instance = rows.instance
+        last = min(last, instance.commands_total + NUMBERS_SKIPPED_MAX)
+        LOG.warning(
+            "%s: the host has seen command %d, this cell's last is %d; it goes on from there",
+            instance.uuid, last, instance.commands_total,
+        )  # fmt: skip
+        instance.commands_total = max(instance.commands_total, last)
+        self._number_command(rows)
+        self._put_off(rows.operation)
+        return []
 
     def _retry(self, rows: Rows, stage: AgentStage, fault: InstanceFault) -> list[Lease]:
         """Retry a command later under a new number: agents answer the same number the same way."""

@@ -12,6 +12,7 @@ from compute_agent.reporting.reconcile_plan import (
     Adopt,
     Delete,
     Destroy,
+    Renew,
     ReportAgain,
     ReportStarted,
     plan,
@@ -173,3 +174,14 @@ def test_a_silent_end_becomes_a_delete_when_the_conductor_waits_for_one() -> Non
     """Else it would wait for ever."""
     waiting = listed("active", "deleting")
     assert planned(entry("deleting", is_silent=True), guest("running"), waiting) == [DELETE]
+
+
+@pytest.mark.parametrize("state", ["running", "ended", "arriving", "leaving", "deleting"])
+def test_an_entry_that_is_older_than_the_record_is_renewed(state: str) -> None:
+    """The journal comes from an older copy: the instance left this host, and came back."""
+    back = builders.an_instance(uuid=UUID, host=HOST, vm_state="active", attempt=3)
+    former = entry(state, is_silent=True)
+    assert planned(former, guest("running"), back) == [Renew(back, False, None, None)]
+    assert planned(former, guest("shutdown"), back) == [Renew(back, True, 5, None)]
+    back.task_state = "powering-off"
+    assert planned(former, guest("running"), back) == []

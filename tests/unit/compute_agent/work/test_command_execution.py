@@ -13,7 +13,7 @@ from armillary import exception
 from armillary.context import admin_context
 from compute_agent.virt.driver import GuestInfo
 from objects.instance import Instance
-from objects.instance_fault import GUEST_LOST
+from objects.instance_fault import GUEST_LOST, NUMBER_USED
 from objects.instances.instance_command import InstanceCommand, Verb
 from objects.request_spec import RequestSpec
 from tests import builders
@@ -160,7 +160,7 @@ def test_a_kill_at_any_moment_changes_no_answer(tmp_path: Path, path: str) -> No
 
 @pytest.mark.parametrize("path", PATHS)
 def test_a_command_that_comes_again_is_answered_again(agent: Agent, path: str) -> None:
-    """And an older one is not; nothing is done for either."""
+    """An older one is refused, as its number was used; nothing is done for either."""
     walk(agent, path)
     instance, spec = next(iter(agent.conductor.instances.values())), a_build(HERE)[1]
     before = (answers(agent), agent.states())
@@ -172,9 +172,26 @@ def test_a_command_that_comes_again_is_answered_again(agent: Agent, path: str) -
     for sequence, told in enumerate(PATHS[path][0], 1):
         tell(agent, command(instance, spec, told, sequence))
     agent.settle()
-    assert (set(answers(agent)), agent.states()) == (set(last.values()), before[1])
-    assert all(before[0][sequence] == given for sequence, given in answers(agent).items())
+    given = answers(agent)
+    assert (set(given), agent.states()) == (set(range(1, sequence + 1)), before[1])
+    assert all(before[0][each] == given[each] for each in last.values())
+    used = {each: answer[0][0].last_number for each, answer in given.items()}
+    assert used == {
+        each: last[told.host] if each < last[told.host] else None
+        for each, told in enumerate(PATHS[path][0], 1)
+    }
     assert set(agent.breaker.names) <= {"journal", "command_answered"}
+
+
+def test_a_number_of_another_command_is_refused(agent: Agent) -> None:
+    """The answer that it was given is not the answer to this one."""
+    instance, spec = built(agent)
+    tell(agent, command(instance, spec, Told(Verb.POWER_OFF, HERE), 5))
+    agent.settle()
+    tell(agent, command(instance, spec, Told(Verb.POWER_ON, HERE), 5))
+    agent.settle()
+    assert [answer.last_number for answer, _fault in answers(agent)[5]] == [None, 5]
+    assert agent.conductor.faults[-1].code == NUMBER_USED
 
 
 def test_a_failure_is_answered_with_its_reason(

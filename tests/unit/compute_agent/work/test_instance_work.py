@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import shutil
+import sqlite3
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -240,3 +244,64 @@ def test_a_host_that_cannot_be_looked_at_has_no_ended_guests(
     agent.drivers[OTHER_HOST].destroy(other.uuid)
     agent.work.report_stopped_guests()
     assert sorted(agent.states().values()) == ["ended", "running"]
+
+
+# A journal that comes from an older copy
+
+
+def older_copy(agent: Agent) -> Path:
+    """Copy the journal as it is now."""
+    path = agent.state_path / "copy.sqlite"
+    journal = sqlite3.connect(agent.state_path / "journal.sqlite")
+    copy = sqlite3.connect(path)
+    with contextlib.closing(journal), contextlib.closing(copy):
+        journal.backup(copy)
+    return path
+
+
+def restore(agent: Agent, copy: Path) -> None:
+    """Restart the agent with a copy of its journal; it was away, so all is in doubt."""
+    agent.close()
+    for path in agent.state_path.glob("journal.sqlite*"):
+        path.unlink()
+    shutil.copy(copy, agent.state_path / "journal.sqlite")
+    agent.restart()
+    agent.contact.in_doubt = True
+
+
+def test_a_build_of_an_older_copy_does_not_undo_itself(
+    agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The copy was made while the instance was being built; it has run since."""
+    instance, spec = a_build()
+    agent.conductor.expect(instance)
+    assert agent.journal is not None
+    agent.journal.accept_builds([(instance, spec)])
+    copy = older_copy(agent)
+    agent.settle()
+    instance.vm_state, instance.task_state, instance.power_state = "active", None, "running"
+    restore(agent, copy)
+    monkeypatch.setattr(agent.conductor, "is_build_wanted", lambda *_given, **_named: False)
+    agent.settle()
+    assert agent.guests() == {(HOST, instance.uuid)}
+    assert agent.states() == {(HOST, instance.uuid): "running"}
+
+
+def test_what_an_older_copy_was_to_forget_is_compared_first(agent: Agent) -> None:
+    """Another attempt of the instance may have come to this host since."""
+    instance, spec = a_build()
+    agent.conductor.expect(instance)
+    agent.build(instance, spec)
+    agent.settle()
+    assert agent.journal is not None
+    agent.journal.begin_forget(HOST, instance.uuid, 1)
+    copy = older_copy(agent)
+    instance.vm_state, instance.task_state, instance.attempt = "active", None, 3
+    restore(agent, copy)
+    agent.work._is_compared = lambda: agent.reconciler.is_compared
+    agent.work.resume()
+    agent.queue.run()
+    assert agent.guests() == {(HOST, instance.uuid)}
+    agent.reconciler.reconcile()
+    agent.settle()
+    assert agent.states() == {(HOST, instance.uuid): "running"}

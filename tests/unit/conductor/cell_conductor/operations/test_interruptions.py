@@ -147,6 +147,22 @@ def test_a_word_to_the_other_host_that_is_lost_is_said_again(stage: Stage) -> No
     check_deleted(cell)
 
 
+@pytest.mark.parametrize("name", ["stop", "resize", "revert"])
+def test_an_operation_goes_on_though_its_hosts_have_seen_later_commands(
+    stage: Stage, name: str
+) -> None:
+    """The cell's database was restored from a backup: its numbers are used already."""
+    story = STORIES[name]
+    cell = stage.set(story)
+    for host in ("a", "b"):
+        cell.agents[host].answered[cell.uuid, host] = (1000, False)
+    for act in story.acts():
+        act(cell)
+    cell.settle()
+    story.check(cell)
+    assert cell.row(cell.uuid).commands_total > 1000
+
+
 def check_deleted(cell: OperatedCell) -> None:
     """Hold what is true when an instance is gone."""
     move = cell.migration(MOVE)
