@@ -191,7 +191,24 @@ Seconds that a workload has to shut down when it is stopped, rebooted or moved, 
             help="""
 Seconds between two reconciliations of what runs on this machine with what the cell conductor
 expects. The agent also reconciles at startup, and after the conductor was unreachable for longer
-than ``service_down_time``.
+than half of ``service_down_time``.
+""",
+        ),
+        cfg.StrOpt(
+            "guest_lease", default="stalled",
+            choices=[
+                ("off", "Never."),
+                ("stalled", "While the agent stands still, and until the conductor has answered."),
+                ("strict", "Also while the agent is stopped or gone, or no conductor answers it."),
+            ],
+            help="""
+When the guests of this agent are held (paused), because the host may count as down and its servers
+may run elsewhere. With ``stalled`` an agent that stood still (a stopped process, a suspended
+machine) for half of ``[DEFAULT] service_down_time`` lets its guests continue only after the
+conductor has answered; the driver ``process`` holds them meanwhile. An outage of broker or
+conductors holds only guests that have just been built here, or moved to this host, and could not be
+reported. With ``strict`` guests never run beside evacuated copies, but an outage, or a stop of the
+agent, of three quarters of ``service_down_time`` holds all guests of the hosts concerned.
 """,
         ),
         cfg.StrOpt(

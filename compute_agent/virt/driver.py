@@ -3,7 +3,7 @@
 import abc
 import dataclasses
 import enum
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol
@@ -122,6 +122,25 @@ class ComputeDriver(abc.ABC):
 
         ``instances`` are those that the journal lists as built or being built here. Raises
         ConfigurationError if the host cannot be used.
+        """
+
+    @property
+    def keeps_lease(self) -> bool:
+        """Whether guests are held without the agent once their lease is over."""
+        return False
+
+    def extend_lease(self, until: float, *, is_strict: bool) -> None:  # noqa: B027 - optional
+        """Let all guests run until ``until``, in seconds of CLOCK_BOOTTIME.
+
+        Then they are held if the agent stands still, with ``is_strict`` also if its process is
+        gone. Only for a driver that keeps leases.
+        """
+
+    def note_unconfirmed(self, instance_uuids: Collection[str]) -> None:  # noqa: B027 - optional
+        """Let all guests but these run on when the agent's process is gone.
+
+        The conductor does not know yet that these are here, and may let them run elsewhere. Only
+        for a driver that keeps leases.
         """
 
     @abc.abstractmethod

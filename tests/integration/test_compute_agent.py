@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -117,7 +118,8 @@ def kill_9(program: Program) -> None:
     """End the whole service: its parent and its worker."""
     parent = psutil.Process(program.process.pid)
     for process in [*parent.children(recursive=True), parent]:
-        process.kill()
+        with suppress(psutil.NoSuchProcess):  # a helper process of a build may end by itself
+            process.kill()
     program.wait_for_end()
 
 
@@ -137,7 +139,7 @@ def test_workloads_go_on_while_the_agent_is_dead(machine: Machine) -> None:
     machine.delete(short)
     machine.wait_for_reports("instance_deleted", 2)
     assert not psutil.pid_exists(pid)
-    assert list((machine.state_path / "processes").iterdir()) == []
+    assert [path for path in (machine.state_path / "processes").iterdir() if path.is_dir()] == []
 
 
 def test_builds_in_hand_are_finished_by_the_next_agent(machine: Machine) -> None:

@@ -11,7 +11,7 @@ import logging
 import os
 import shutil
 import stat
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Self
 
@@ -31,6 +31,7 @@ from compute_agent.virt.process import cgroups, process_archives
 from compute_agent.virt.process.process_files import File
 from compute_agent.virt.process.process_guest import DRAFT, TRASH, ProcessGuest, ProcessStatus
 from compute_agent.virt.process.process_isolation import Isolation, may_pass
+from compute_agent.virt.process.process_lease import LeaseFile
 from compute_agent.virt.process.process_lifecycle import Workloads, info
 from compute_agent.virt.process.process_operations import ProcessOperations
 from compute_agent.virt.process.process_specs import Command, SpecMaker, list_guests
@@ -56,6 +57,7 @@ class ProcessDriver(ProcessOperations):
         self._processor = machine.processor()
         self._host_ip = conf.my_ip or machine.own_address()
         self._meters = MachineMeters(directory)
+        self._lease = LeaseFile(directory)
         available = frozenset(os.sched_getaffinity(0))
         self._split = CpuSplit(available, frozenset(), is_configured=False)
         self._cells: tuple[HostCell, ...] = ()
@@ -84,8 +86,26 @@ class ProcessDriver(ProcessOperations):
         self._look_inside()
         self._connect()
         for guest in self._workloads.list_guests():
+            if not guest.is_confirmed:
+                self._workloads.unconfirmed.add(guest.uuid)
             if guest.held == RUNNING:  # the agent was killed during a snapshot
                 guest.let_continue()
+
+    @property
+    def keeps_lease(self) -> bool:
+        return True
+
+    def extend_lease(self, until: float, *, is_strict: bool) -> None:
+        self._lease.extend(until, is_strict=is_strict)
+
+    def note_unconfirmed(self, instance_uuids: Collection[str]) -> None:
+        unconfirmed = self._workloads.unconfirmed
+        for uuid in unconfirmed.difference(instance_uuids):
+            self._workloads.get(uuid).confirm()
+            unconfirmed.discard(uuid)
+
+    def close(self) -> None:
+        self._lease.close()
 
     def get_resources(self) -> HostResources:
         return dataclasses.replace(
@@ -196,7 +216,7 @@ class ProcessDriver(ProcessOperations):
         directories = InstanceDirectories(self._directory)
         specs = SpecMaker(
             self._conf, self._cgroups, self._split, self._cells, self._isolation,
-            lambda: list_guests(directories, self.host),
+            lambda: list_guests(directories, self.host), self._lease.path,
         )  # fmt: skip
         self._workloads = Workloads(self._conf, self.host, directories, specs, self._cgroups)
 

@@ -28,7 +28,7 @@ def freeze(shim: int | None, members: Members) -> None:
     if shim is not None:
         _send([shim], signal.SIGSTOP)
     deadline = time.monotonic() + STOP_SECONDS_MAX
-    while running := [pid for pid in members() if not _is_stopped(pid)]:
+    while running := [pid for pid in members() if not is_stopped(pid)]:
         _send(running, signal.SIGSTOP)
         if time.monotonic() >= deadline:
             raise TimeoutError(f"processes {running} do not stop")
@@ -42,7 +42,8 @@ def thaw(shim: int | None, members: Members) -> None:
         _send([shim], signal.SIGCONT)
 
 
-def _is_stopped(pid: int) -> bool:
+def is_stopped(pid: int) -> bool:
+    """Return whether a process is stopped, or has ended."""
     stat = process_shim.read_stat(pid)
     return stat is None or stat.has_ended or stat.state in STOPPED
 

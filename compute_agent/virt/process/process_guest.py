@@ -8,7 +8,6 @@ import errno
 import fcntl
 import json
 import os
-import pwd
 import shutil
 import signal
 import subprocess
@@ -66,6 +65,15 @@ class ProcessGuest:
         return self._directory.name
 
     @property
+    def directory(self) -> Path:
+        return self._directory
+
+    @property
+    def is_guarded(self) -> bool:
+        """Whether its supervisor is alive, and holds the lock in its directory."""
+        return self._is_shim_alive()
+
+    @property
     def home(self) -> Path:
         return self._directory / "home"
 
@@ -110,6 +118,8 @@ class ProcessGuest:
     ) -> None:
         """Create its directory, with its files from another host, and store the specification.
 
+        It is unconfirmed at first.
+
         ``config_files`` are those of its config drive by path; None: it has none. The directory
         appears atomically. Raises OSError.
         """
@@ -124,6 +134,7 @@ class ProcessGuest:
                 drive.mkdir(mode=0o700)
                 process_files.unpack(drive, process_files.tree(config_files))
             self._write_spec(draft, spec)
+            (draft / process_shim.UNCONFIRMED).touch(mode=0o600)
             draft.rename(self._directory)
         except BaseException:
             shutil.rmtree(draft, ignore_errors=True)
@@ -170,6 +181,15 @@ class ProcessGuest:
     def is_detached(self) -> bool:
         """Whether another host may take it over, or already has."""
         return (self._directory / DETACHED).exists()
+
+    @property
+    def is_confirmed(self) -> bool:
+        """Whether the conductor knows that it is here."""
+        return not (self._directory / process_shim.UNCONFIRMED).exists()
+
+    def confirm(self) -> None:
+        """Record that the conductor knows that it is here."""
+        (self._directory / process_shim.UNCONFIRMED).unlink(missing_ok=True)
 
     def note_detached(self, is_detached: bool) -> None:
         """Store whether it is detached. Raises OSError."""
@@ -279,7 +299,7 @@ class ProcessGuest:
     def _open_to_user(self) -> None:
         """Give its home to its user, which may be another than at the last start."""
         spec = self.spec()
-        uid = os.geteuid() if spec is None else _uid_of(spec)
+        uid = os.geteuid() if spec is None else process_shim.user_of(spec)
         self._directory.chmod(0o700 if uid == os.geteuid() else 0o711)
         for place in (self.home, self.config_drive):
             if place.exists() and place.lstat().st_uid != uid:
@@ -420,12 +440,6 @@ class _Processes:
                     signal.pidfd_send_signal(handle, number)
             finally:
                 os.close(handle)
-
-
-def _uid_of(spec: ProcessSpec) -> int:
-    if spec.uid is not None:
-        return spec.uid
-    return os.geteuid() if spec.user is None else pwd.getpwnam(spec.user).pw_uid
 
 
 def _kill(pids: Iterable[int]) -> None:

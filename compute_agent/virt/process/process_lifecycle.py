@@ -11,6 +11,7 @@ from compute_agent.host.instance_topology import InstancePlacement
 from compute_agent.virt import config_drive
 from compute_agent.virt.driver import RUNNING, SHUTDOWN, GuestInfo
 from compute_agent.virt.instance_directories import InstanceDirectories
+from compute_agent.virt.process import process_guards
 from compute_agent.virt.process.cgroups import Cgroups
 from compute_agent.virt.process.process_files import File
 from compute_agent.virt.process.process_guest import ProcessGuest, ProcessStatus
@@ -40,15 +41,27 @@ class Workloads:
         self._cgroups = cgroups
         self._choosing = threading.Lock()
         self.specs = specs
+        self.unconfirmed: set[str] = set()
+        """Workloads of which the conductor may not know that they are here."""
 
     def get(self, uuid: str) -> ProcessGuest:
         """Return the workload of an instance, whether or not it exists.
 
-        Raises Invalid if it is not a UUID, OSError if its directory is a symbolic link.
+        If it runs although its directory was lost, the directory is made again. Raises Invalid if
+        it is not a UUID, OSError if its directory is a symbolic link, TimeoutError if its
+        supervisor lives and does not answer.
         """
-        return ProcessGuest(self._directories.of(uuid), self._host)
+        guest = ProcessGuest(self._directories.of(uuid), self._host)
+        process_guards.restore(guest)
+        return guest
 
     def list_guests(self) -> Iterable[ProcessGuest]:
+        """Return the workloads, those too that run although their directories were lost.
+
+        Raises OSError, TimeoutError as ``get``.
+        """
+        for uuid in process_guards.list_guarded(self._directories.parent):
+            self.get(uuid)
         return list_guests(self._directories, self._host)
 
     def prepare(
@@ -60,6 +73,7 @@ class Workloads:
         files: Sequence[File] = (),
     ) -> None:
         """Create what is needed to start it."""
+        self.unconfirmed.add(guest.uuid)
         with self._choosing:  # CPUs are chosen by the stored specifications of the others
             drive = config_drive.contents(instance) if config_drive.is_wanted(instance) else None
             guest.prepare(self.specs.make(guest, instance, place, command), files, drive)

@@ -7,11 +7,19 @@ lives as long as its workload, independently of the agent. Its state is in files
     processes.json  pids and start times of shim and workload, before the workload starts
     started.json    {"error": null}, or errno, step and text of the error
     stop.json       from the agent, optional: {"grace_seconds", "is_hard"} of the requested stop
+    unconfirmed     from the agent, optional: the workload is new here, its conductor may not know
     exit.json       the result: {"exit_code", "seconds"}; 128 + n after signal n
     console.log     the output; the older half of what is kept is in console.log.1
 
 The shim holds the lock that the agent took on LOCK_FD, so a locked file means that the shim is
-alive. SIGTERM to the shim stops the workload: SIGTERM to all its processes, and SIGKILL after the
+alive. It also listens on an abstract socket named after DIRECTORY (``guard_address``): one shim at
+a time can have it, and it is there when the directory is not. On a connection the shim makes
+DIRECTORY again, or takes it over if it was restored from a copy, and answers "ok".
+
+A lease says how long the workload may run (``Lease``). When it is over the shim stops all processes
+where they are, and lets them continue when the lease was renewed.
+
+SIGTERM to the shim stops the workload: SIGTERM to all its processes, and SIGKILL after the
 grace period, or at once if requested. When the main process ends by itself, the others are stopped,
 too. The shim is the subreaper of all of them, including daemons that left the session.
 
@@ -22,6 +30,8 @@ the settle time is a failed start and not restarted.
 
 import contextlib
 import errno
+import fcntl
+import hashlib
 import importlib.util
 import json
 import os
@@ -29,6 +39,8 @@ import pwd
 import resource
 import select
 import signal
+import socket
+import struct
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -39,7 +51,13 @@ PR_SET_CHILD_SUBREAPER = 36
 PR_SET_NO_NEW_PRIVS = 38
 STOP_TICK_SECONDS = 0.05
 KILL_SECONDS_MAX = 10.0
+HELD_TICK_SECONDS = 0.2
+LEASE_LOOK_SECONDS = 10.0
+"""How often to look for a lease while there is none, or no agent."""
+ADDRESS_SECONDS_MAX = 2.0
+"""How long to wait for the address of a shim that is just ending."""
 READ_BYTES = 65536
+UNCONFIRMED = "unconfirmed"
 
 
 # Contents of the files ----------------------------------------------------------------------------
@@ -81,6 +99,8 @@ class ProcessSpec(NamedTuple):
     """A user without a name; its group has the same number."""
     namespaces: Mapping[str, Any] | None = None
     """Fields of ``process_namespaces.Namespaces``."""
+    lease: str | None = None
+    """File of the lease that it runs under; None means that it may run for ever."""
 
 
 class StartError(NamedTuple):
@@ -166,6 +186,32 @@ def descendants(root: int) -> list[int]:
     return found
 
 
+def guard_address(directory: Path) -> str:
+    """Return the address of the shim of a workload: an abstract Unix socket.
+
+    Its name ends with that of the directory, the instance's UUID.
+    """
+    return f"\0{guard_prefix(directory.parent)}{directory.name}"
+
+
+def guard_prefix(parent: Path) -> str:
+    """Return how the addresses of the workloads below a directory begin, without the null."""
+    digest = hashlib.sha256(str(parent).encode("utf-8", "surrogateescape")).hexdigest()
+    return f"armillary-guard/{digest[:16]}/"
+
+
+def peer(connection: socket.socket) -> tuple[int, int]:
+    """Return the pid and the user id at the other end of a Unix socket."""
+    packed = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+    pid, uid, _gid = struct.unpack("3i", packed)
+    return pid, uid
+
+
+def lease_now() -> float:
+    """Return the time of leases, seconds since boot; it goes on while the machine is suspended."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
 def boot_id() -> str:
     """Return the unique id of this boot."""
     return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
@@ -214,6 +260,11 @@ class _Console:
         with contextlib.suppress(OSError):  # a full disk must not stop the workload
             self._size += os.write(self._fd, data)
 
+    def open_again(self) -> None:
+        """Go on in a new file."""
+        os.close(self._fd)
+        self._open()
+
     def _open(self) -> None:
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
         self._fd = os.open(self._path, flags, 0o600)
@@ -250,12 +301,69 @@ class _Restarts:
         return min(delay, max(longest, first))
 
 
+class Lease:
+    """A lease: a file with ``until`` (``lease_now``) and ``is_strict``, locked by its agent.
+
+    The agent renews it. If it did not, although its process still exists, the process stands still,
+    and the host may have been given up. If the process is gone, the workload goes on: agents are
+    restarted and replaced while workloads run. With ``is_strict`` it does not, nor while there is
+    the file ``unconfirmed``. Without a file that can be read there is no lease.
+    """
+
+    def __init__(self, path: str | None, unconfirmed: Path | None = None) -> None:
+        self._path = path
+        self._unconfirmed = unconfirmed
+        self._look_at = 0.0
+        self.is_over = False
+
+    def look(self) -> None:
+        """Read the lease if it is time to do so."""
+        now = lease_now()
+        if self._path is None or now < self._look_at:
+            return
+        until = self._until(self._path)
+        self.is_over = now >= until
+        self._look_at = now + HELD_TICK_SECONDS if self.is_over else until
+
+    def seconds(self) -> float | None:
+        """Return the seconds until the next look; None means never."""
+        return None if self._path is None else max(0.0, self._look_at - lease_now())
+
+    def _until(self, path: str) -> float:
+        """Return until when it lasts, as far as can be said now."""
+        later = lease_now() + LEASE_LOOK_SECONDS
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+            file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                has_agent = _is_locked(file)
+                said = json.loads(os.read(file, READ_BYTES))
+                until = float(said["until"])
+                is_new = self._unconfirmed is not None and self._unconfirmed.exists()
+                is_strict = has_agent or is_new or said["is_strict"]
+                return until if is_strict else max(until, later)
+            finally:
+                os.close(file)
+        return later
+
+
+def _is_locked(file: int) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    return False
+
+
 class _Shim:
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, lock_fd: int) -> None:
         self._directory = directory
+        self._lock_fd = lock_fd
+        self._listener: socket.socket | None = None
+        self._is_holding = False
         spec = read_spec(directory)
         assert spec is not None, f"there is no guest.json in {directory}"
         self._spec = spec
+        self._lease = Lease(spec.lease, directory / UNCONFIRMED)
         self._prctl = _load_prctl()
         self._enter = _load_namespaces(spec.namespaces)
         self._console = _Console(directory / "console.log", spec.console_max_bytes)
@@ -276,7 +384,7 @@ class _Shim:
     def run(self) -> int:
         self._prctl(PR_SET_CHILD_SUBREAPER, 1)
         self._watch_signals()
-        error = self._start()
+        error = self._listen() or self._start()
         write_json(
             self._directory / "started.json", {"error": None if error is None else error._asdict()}
         )
@@ -310,9 +418,15 @@ class _Shim:
     def _wait(self, seconds: float) -> None:
         """Wait, but return early on a stop request."""
         until = time.monotonic() + seconds
+        files: list[int | socket.socket] = [self._wakeups]
+        if self._listener is not None:
+            files.append(self._listener)
         while not self._is_told_to_stop and (left := until - time.monotonic()) > 0:
-            if select.select([self._wakeups], [], [], left)[0]:
+            ready = select.select(files, [], [], left)[0]
+            if self._wakeups in ready:
                 self._drain_wakeups()
+            if self._listener in ready:
+                self._answer()
 
     def _drain_wakeups(self) -> None:
         with contextlib.suppress(BlockingIOError):
@@ -372,20 +486,111 @@ class _Shim:
         poller = select.poll()
         poller.register(self._wakeups, select.POLLIN)
         poller.register(self._output, select.POLLIN)
+        listener = -1 if self._listener is None else self._listener.fileno()
+        if self._listener is not None:
+            poller.register(listener, select.POLLIN)
         is_clear = False
         while not is_clear and not self._is_hopeless():
             for fd, _ in poller.poll(self._timeout_ms()):
                 if fd == self._wakeups:
                     self._drain_wakeups()
+                elif fd == listener:
+                    self._answer()
                 elif not self._pump():
                     poller.unregister(self._output)
+            self._keep_lease()
             is_clear = self._reap()
             self._go_on_stopping()
         self._drain()
         return is_clear
 
     def _timeout_ms(self) -> float | None:
-        return None if self._kill_at is None else STOP_TICK_SECONDS * 1000
+        if self._kill_at is not None:
+            return STOP_TICK_SECONDS * 1000
+        seconds = self._lease.seconds()
+        return None if seconds is None else seconds * 1000
+
+    # The lease
+
+    def _keep_lease(self) -> None:
+        """Hold the workload while the lease is over; let it continue once it is renewed."""
+        if self._kill_at is not None:
+            return
+        self._lease.look()
+        if self._lease.is_over:  # again and again: a process that still ran may have started one
+            if not self._is_holding:
+                self._console.note("held: the agent of this host stands still or is cut off")
+            self._is_holding = True
+            self._signal_all(signal.SIGSTOP)
+        elif self._is_holding:
+            self._is_holding = False
+            self._signal_all(signal.SIGCONT)
+            self._console.note("continued")
+
+    # The address, and the directory that may be gone
+
+    def _listen(self) -> StartError | None:
+        """Take the address of this workload; an error if another shim of it is alive.
+
+        A process of another user that has the address does not count.
+        """
+        address = guard_address(self._directory)
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        listener.setblocking(False)
+        deadline = time.monotonic() + ADDRESS_SECONDS_MAX
+        while True:
+            try:
+                listener.bind(address)
+                listener.listen()
+            except OSError as error:
+                if error.errno != errno.EADDRINUSE or not _is_of_own_user(address):
+                    listener.close()
+                    return None
+                if time.monotonic() >= deadline:
+                    return StartError(errno.EADDRINUSE, "guard", "another one of it is alive")
+                time.sleep(STOP_TICK_SECONDS)
+            else:
+                self._listener = listener
+                return None
+
+    def _answer(self) -> None:
+        """Answer a connection, after the directory is right; a shim that cannot do it hangs up."""
+        assert self._listener is not None
+        with contextlib.suppress(OSError):
+            connection, _ = self._listener.accept()
+            with connection:
+                self._restore_directory()
+                connection.sendall(b"ok")
+
+    def _restore_directory(self) -> None:
+        """Make the directory again, if it is not the one that this shim has locked."""
+        lock = self._directory / "lock"
+        with contextlib.suppress(FileNotFoundError):
+            if os.path.samestat(lock.stat(), os.fstat(self._lock_fd)):
+                return
+        home = Path(self._spec.home)
+        self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not home.exists():
+            home.mkdir(mode=0o700)
+            uid = user_of(self._spec)
+            if uid != os.geteuid():
+                self._directory.chmod(0o711)
+                os.chown(home, uid, -1)
+        new = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(new, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(new)
+            raise
+        write_spec(self._directory, self._spec)
+        self._note_processes()
+        write_json(self._directory / "started.json", {"error": None})
+        for stale in ("exit.json", "stop.json", "held.json"):
+            (self._directory / stale).unlink(missing_ok=True)
+        self._console.open_again()
+        self._console.note("the directory of this workload was lost or replaced, and made again")
+        os.close(self._lock_fd)
+        self._lock_fd = new
 
     def _pump(self) -> bool:
         """Copy output to the console; False at the end of the output."""
@@ -430,7 +635,8 @@ class _Shim:
             self._write_end()
 
     def _write_end(self) -> None:
-        write_json(self._directory / "exit.json", self._end)
+        with contextlib.suppress(FileNotFoundError):  # the directory is gone
+            write_json(self._directory / "exit.json", self._end)
 
     def _go_on_stopping(self) -> None:
         now = time.monotonic()
@@ -446,6 +652,7 @@ class _Shim:
     def _begin_to_stop(self, now: float) -> None:
         """Signal all processes; a repeated request may only shorten the remaining time."""
         grace_seconds, is_hard = self._how_to_stop()
+        is_hard = is_hard or self._is_holding  # what is held cannot end by itself
         self._signal_all(signal.SIGKILL if is_hard else signal.SIGTERM)
         kill_at = now + grace_seconds
         self._kill_at = kill_at if self._kill_at is None else min(self._kill_at, kill_at)
@@ -466,6 +673,23 @@ class _Shim:
         for pid in descendants(os.getpid()):
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, number)
+
+
+def user_of(spec: ProcessSpec) -> int:
+    """Return the id of the user that a workload runs as."""
+    if spec.uid is not None:
+        return spec.uid
+    return os.geteuid() if spec.user is None else pwd.getpwnam(spec.user).pw_uid
+
+
+def _is_of_own_user(address: str) -> bool:
+    """Return whether the process that has an address runs as this process's user."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        try:
+            connection.connect(address)
+        except OSError as error:
+            return error.errno != errno.ECONNREFUSED  # a full backlog is a living process's
+        return peer(connection)[1] == os.geteuid()
 
 
 def _process_id(pid: int) -> ProcessId:
@@ -577,7 +801,7 @@ def main() -> int:
     os.set_inheritable(lock_fd, False)
     if os.fork():
         os._exit(0)
-    return _Shim(directory).run()
+    return _Shim(directory, lock_fd).run()
 
 
 if __name__ == "__main__":

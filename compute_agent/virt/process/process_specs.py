@@ -6,6 +6,7 @@ import json
 import shlex
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Self
 
 from oslo_config import cfg
@@ -102,7 +103,8 @@ class Command:
 class SpecMaker:
     """Creates the shim's specification from a command and this host's limits.
 
-    ``list_guests`` returns all workloads of the host, to balance the use of CPUs.
+    ``list_guests`` returns all workloads of the host, to balance the use of CPUs. ``lease`` is the
+    file of their lease.
     """
 
     def __init__(
@@ -113,6 +115,7 @@ class SpecMaker:
         cells: Sequence[HostCell],
         isolation: Isolation | None,
         list_guests: Callable[[], Iterable[ProcessGuest]],
+        lease: Path,
     ) -> None:
         self._conf = conf
         self._cgroups = cgroups
@@ -120,6 +123,7 @@ class SpecMaker:
         self._cells = cells
         self._list_guests = list_guests
         self._isolation = isolation
+        self._lease = lease
 
     def make(
         self, guest: ProcessGuest, instance: Instance, place: InstancePlacement, command: Command
@@ -147,6 +151,7 @@ class SpecMaker:
             namespaces=None
             if self._isolation is None
             else self._isolation.namespaces_of(guest.home, guest.config_drive),
+            lease=None if self._conf.compute.guest_lease == "off" else str(self._lease),
         )
 
     def _uid(self, guest: ProcessGuest) -> int | None:

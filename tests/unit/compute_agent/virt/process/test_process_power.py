@@ -356,8 +356,7 @@ def test_a_paused_workload_stands_still_until_it_continues(processes: Processes)
         assert processes.driver.pause(instance.uuid).power_state == "paused"
     processes.restart()
     assert processes.power(instance) == ("paused", None)
-    pids = [*processes.of(instance), processes.pids(instance)["shim"]]
-    assert {psutil.Process(pid).status() for pid in pids} == {psutil.STATUS_STOPPED}
+    assert processes.statuses(instance) == {psutil.STATUS_STOPPED}
     for _ in range(2):
         assert processes.driver.unpause(instance.uuid).power_state == "running"
     now = processes.directory(instance) / "home" / "now"
@@ -427,5 +426,6 @@ def test_a_workload_held_for_a_snapshot_continues_with_the_next_agent(processes:
     processes.driver._workloads.get(instance.uuid).hold("running")
     assert processes.power(instance) == ("running", None)
     processes.restart()
-    pids = [*processes.of(instance), processes.pids(instance)["shim"]]
-    assert psutil.STATUS_STOPPED not in {psutil.Process(pid).status() for pid in pids}
+    statuses = processes.statuses(instance)
+    assert statuses
+    assert psutil.STATUS_STOPPED not in statuses
