@@ -21,6 +21,7 @@ from compute_agent.host.node_identity import NodeIdentity
 from compute_agent.host.provider_config import ProviderConfig
 from compute_agent.host.resource_tracker import ResourceTracker
 from compute_agent.interface import ComputeAPI
+from compute_agent.journal.held_guests import HeldGuests
 from compute_agent.journal.journal import Journal, Kind, Report
 from compute_agent.journal.run_log import RunLog
 from compute_agent.monitors import HostMonitors, load_plugins
@@ -31,6 +32,7 @@ from compute_agent.reporting.reporter import Reporter
 from compute_agent.reporting.staleness_check import ConductorLease, StalenessCheck
 from compute_agent.virt.driver import ComputeDriver
 from compute_agent.work.command_execution import CommandExecution
+from compute_agent.work.guest_lease import GuestLease
 from compute_agent.work.instance_work import InstanceWork
 from compute_agent.work.work_queue import WorkQueue
 from conductor.cell_conductor.interface import CellConductorAPI
@@ -150,6 +152,16 @@ class ComputeManager:
             outbox=self._outbox,
             is_admitted=self._admission.is_admitted,
         )
+        self._guest_lease = GuestLease(
+            conf,
+            agent=agent,
+            drivers=self._drivers,
+            contact=self._contact,
+            held=HeldGuests(self._journal),
+            is_settled=self._reconciler.is_settled,
+            request_settlement=self._reconciler.request,
+            on_settled=self._note_settled,
+        )
         self._reporter: Reporter | None = None
 
     # Service interface ----------------------------------------------------------------------------
@@ -170,6 +182,7 @@ class ComputeManager:
         trackers = self._make_trackers(provider_config)
         provider_config.check([known for tracker in trackers for known in tracker.check()])
         self._reporter = self._make_reporter(trackers)
+        self._guest_lease.start()
         self._outbox.start()
         self._reconciler.start()
         self._reporter.start()
@@ -205,6 +218,7 @@ class ComputeManager:
         def soon() -> float:
             return min(remaining(), TALK_STOP_SECONDS_MAX)
 
+        self._guest_lease.stop(soon())
         self._reconciler.stop(soon())
         if not self._queue.shutdown(remaining()):
             LOG.info("Agent %s resumes unfinished work at its next start", self._agent)
@@ -308,6 +322,15 @@ class ComputeManager:
             self._outbox.wake()
             self._resume()
 
+    def _note_answered(self, asked_at: float) -> None:
+        self._contact.answered(asked_at)
+        self._guest_lease.wake()
+
+    def _note_settled(self) -> None:
+        """Have hosts that were down counted as up at once."""
+        if self._reporter is not None and self._admission.is_admitted():
+            self._reporter.heartbeat()
+
     def _resume(self) -> None:
         if not self._admission.is_admitted():
             return
@@ -355,7 +378,8 @@ class ComputeManager:
             agent=self._agent,
             on_contact=self._reconciler.request,
             on_versions=self._oldest.take,
-            on_answered=self._contact.answered,
+            on_answered=self._note_answered,
+            is_settled=self._guest_lease.is_settled,
             admission=self._admission,
             run=self._begin_run(),
             farewells=self._conductor_api(TALK_STOP_SECONDS_MAX),

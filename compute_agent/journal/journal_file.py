@@ -233,7 +233,17 @@ CREATE TABLE runs (
 """,
 )
 
-STEPS: tuple[tuple[str, ...], ...] = (_TABLES, _RUNS)
+_HELD = (
+    """
+CREATE TABLE held (
+    host TEXT NOT NULL,
+    uuid TEXT NOT NULL,
+    PRIMARY KEY (host, uuid)
+) STRICT, WITHOUT ROWID
+""",
+)
+
+STEPS: tuple[tuple[str, ...], ...] = (_TABLES, _RUNS, _HELD)
 """Statements of each version. A released version never changes; a later one only adds."""
 
 

@@ -42,8 +42,8 @@ class Reporter:
     The metrics in a record are also sent as a notification. ``on_contact`` is called on the
     conductor's first answer and after a long outage; ``on_versions`` with the oldest conductor
     versions (interface -> service version); ``on_answered`` with the time when the heartbeat was
-    sent. ``admission`` hears whether this ``run`` of the agent may act; ``farewells`` is for the
-    message that says good-bye.
+    sent. ``admission`` hears whether this ``run`` of the agent may act; ``is_settled`` is asked
+    before each heartbeat; ``farewells`` is for the message that says good-bye.
     """
 
     def __init__(
@@ -61,6 +61,7 @@ class Reporter:
         on_answered: Callable[[float], None] = lambda asked_at: None,
         admission: Admission | None = None,
         run: AgentRun | None = None,
+        is_settled: Callable[[], bool] = lambda: True,
         clock: Callable[[], float] = time.monotonic,
         notifier: Notifier = SILENT,
     ) -> None:
@@ -76,6 +77,7 @@ class Reporter:
         self._on_answered = on_answered
         self._admission = admission or Admission(agent, lambda is_admitted: None)
         self._run = run
+        self._is_settled = is_settled
         self._clock = clock
         self._notifier = notifier
         self._outage = OutageLog(LOG, "the cell conductor (heartbeats)", clock=clock)
@@ -125,7 +127,7 @@ class Reporter:
                 sorted(self._trackers),
                 self._journal.builds_in_hand(),
                 service_version=CURRENT_VERSION,
-                run=self._run,
+                run=self._run and dataclasses.replace(self._run, is_settled=self._is_settled()),
             )
         except exception.AgentNotAdmitted as error:
             with self._lock:
@@ -188,7 +190,9 @@ class Reporter:
             return self._next_due(now)
 
     def _is_back(self, now: float) -> bool:
-        return self._answered_at is None or now - self._answered_at > self._conf.service_down_time
+        return (
+            self._answered_at is None or now - self._answered_at > self._conf.service_down_time / 2
+        )
 
     def _due(self, now: float) -> list[str]:
         if now >= self._full_report_at:

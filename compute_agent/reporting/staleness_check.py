@@ -90,6 +90,7 @@ class ConductorLease:
         self._clock = clock
         self._lock = threading.Lock()
         self._heard_of_at = float("-inf")
+        self._returned_at = float("-inf")
         self._doubts_until = float("inf")
 
     def answered(self, asked_at: float) -> None:
@@ -97,7 +98,22 @@ class ConductorLease:
         with self._lock:
             if asked_at - self._heard_of_at > self._silence_seconds_max:
                 self._doubts_until = self._clock() + self._conf.service_down_time
+                self._returned_at = asked_at
             self._heard_of_at = max(asked_at, self._heard_of_at)
+
+    @property
+    def heard_of_at(self) -> float:
+        """When the last answered heartbeat was sent, by the clock."""
+        return self._heard_of_at
+
+    @property
+    def returned_at(self) -> float:
+        """When the first heartbeat after the last gap was sent that was answered."""
+        return self._returned_at
+
+    def silent_seconds(self) -> float:
+        """Return the seconds since the last answered heartbeat was sent."""
+        return self._clock() - self._heard_of_at
 
     def is_in_doubt(self) -> bool:
         """Return whether the agent's commands may be obsolete."""

@@ -10,10 +10,12 @@ class AgentRun:
 
     ``follows`` are its earlier runs, with the same journal and since the machine's last boot: a
     journal has one process at a time, so these have ended. ``nodes`` has the node UUID of one of
-    its hosts. ``is_over`` says good-bye: another run may begin.
+    its hosts. ``is_over`` says good-bye: another run may begin. It ``is_settled`` when nothing is
+    on its hosts that the cell does not expect; until then a host that was down is not up again.
     """
 
     id: str
     follows: Sequence[str] = ()
     nodes: Mapping[str, str] = field(default_factory=dict)
     is_over: bool = False
+    is_settled: bool = True

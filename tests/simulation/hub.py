@@ -394,6 +394,7 @@ def install() -> None:
     """Replace what the program takes time, threads and chance from; for good."""
     time.time = HUB.wall
     time.monotonic = time.perf_counter = HUB.monotonic
+    time.clock_gettime = lambda _clock: HUB.monotonic()
     time.sleep = _sleep  # type: ignore[assignment]
     for name, value in {
         "Lock": Lock, "_allocate_lock": Lock, "RLock": RLock, "Thread": Thread,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import datetime
 
 from oslo_config import cfg
 from sqlalchemy.orm import Session
@@ -131,6 +132,10 @@ class HostServices:
             disabled=not self._conf.enable_new_services, now=now,
             run=None if run is None else run.id,
         )  # fmt: skip
+        if run is not None:
+            waiting = self._unsettled(agent, run, known, now)
+            services.begin_run(session, waiting, run.id)
+            known = {host: row for host, row in known.items() if host not in waiting}
         seen = services.record_host_heartbeats(
             session, list(known), agent=agent, version=version, now=now,
             down_time_seconds=self._conf.service_down_time, is_bound=signer is not None, run=run,
@@ -152,6 +157,23 @@ class HostServices:
             LOG.info("Host %s is up again", host)
             _note(session, "update", host, up=True)
         return bool(new or changed)
+
+    def _unsettled(
+        self, agent: str, run: AgentRun, known: Mapping[str, models.Service], now: datetime
+    ) -> list[str]:
+        """Return the hosts that were down, and stay so until their agent has settled them.
+
+        Workloads of instances that were deleted or evacuated meanwhile may still run there.
+        """
+        if run.is_settled:
+            return []
+        down_time = self._conf.service_down_time
+        return [
+            host
+            for host, row in known.items()
+            if row.agent == agent
+            and not services.has_fresh_heartbeat(row, now=now, down_time_seconds=down_time)
+        ]
 
     def _refuse_others_hosts(self, agent: str, rows: Collection[models.Service]) -> None:
         for row in rows:

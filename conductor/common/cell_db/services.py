@@ -161,6 +161,17 @@ def record_host_heartbeats(
     return result.rowcount
 
 
+def begin_run(session: Session, hosts: Collection[str], run: str) -> None:
+    """Record the run at work on hosts that are down, without a heartbeat."""
+    if hosts:
+        session.execute(
+            sa.update(models.Service)
+            .where(_IS_COMPUTE, models.Service.host.in_(hosts))
+            .values(run=run)
+            .execution_options(synchronize_session=False)
+        )
+
+
 def end_run(session: Session, agent: str, run: str) -> None:
     """Record that an agent's run is over, if it is the one at work."""
     session.execute(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from armillary import exception
 from armillary.context import admin_context
 from armillary.service_history import CURRENT_VERSION
 from conductor.common.cell_db import models
+from objects.hosts.agent_run import AgentRun
 from objects.hosts.host_answers import ServiceChanges
 from objects.hosts.service import Service
 from tests.fixtures.cell import Cell, a_build_request, a_node, counted_statements, node_uuid
@@ -204,6 +206,25 @@ def test_coming_back_is_a_change_at_the_first_heartbeat(cell: Cell) -> None:
     report(cell, "a", "a")
     batch = cell.updates.get(before)
     assert (batch.hosts, batch.attributes["service_up"]) == (["a"], [True])
+
+
+def test_a_host_that_was_down_is_up_when_its_agent_has_settled_it(cell: Cell) -> None:
+    """Before, workloads of deleted or evacuated instances may still run there."""
+    run = AgentRun("run-1")
+    unsettled = dataclasses.replace(run, is_settled=False)
+
+    def heartbeat(of: AgentRun) -> None:
+        cell.services.report("agent-1", ["a"], {}, version=CURRENT_VERSION, run=of)
+
+    heartbeat(unsettled)
+    assert service(cell, "a").up  # a new host has nothing that could be left over
+    cell.clock.advance(cell.conf.service_down_time + 1)
+    heartbeat(unsettled)
+    assert not service(cell, "a").up
+    heartbeat(run)
+    assert service(cell, "a").up
+    heartbeat(unsettled)
+    assert service(cell, "a").up  # it was not down meanwhile
 
 
 def test_more_than_a_batch_of_hosts_may_go_down_at_once(cell: Cell) -> None:

@@ -1,0 +1,208 @@
+"""Guest lease: guests are held while their host may have been given up.
+
+A host without heartbeats counts as down after ``[DEFAULT] service_down_time``; then its instances
+may be built on other hosts. A guest that goes on here would run twice.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Mapping
+
+from oslo_config import cfg
+
+from armillary import exception
+from compute_agent.journal.held_guests import HeldGuests, Key
+from compute_agent.reporting.staleness_check import ConductorLease
+from compute_agent.virt.driver import RUNNING, ComputeDriver, GuestInfo
+from compute_agent.work.wakeable_loop import WakeableLoop
+
+LOG = logging.getLogger(__name__)
+
+OFF, STRICT = "off", "strict"
+TICK_SECONDS = 1.0
+FOR_EVER_SECONDS = 1e9
+SILENT_SHARE = 0.75
+"""Share of the down time after which an agent that is not answered holds guests."""
+
+
+class GuestLease:
+    """Holds guests, and lets them continue.
+
+    All guests of the agent are held after it stood still for longer than the lease, half of the
+    down time; with ``[compute] guest_lease = strict`` also while no heartbeat is answered. Guests
+    whose arrival the conductor has not confirmed are held while no heartbeat is answered: the
+    conductor lets them run elsewhere once this host counts as down.
+
+    They continue when the conductor has answered, and what it does not expect here is destroyed
+    (``is_settled``). ``on_settled`` is called whenever that has become true.
+    """
+
+    def __init__(
+        self,
+        conf: cfg.ConfigOpts,
+        *,
+        agent: str,
+        drivers: Mapping[str, ComputeDriver],
+        contact: ConductorLease,
+        held: HeldGuests,
+        is_settled: Callable[[float], bool],
+        request_settlement: Callable[[], None],
+        on_settled: Callable[[], None] = lambda: None,
+        clock: Callable[[], float] = time.monotonic,
+        boot_clock: Callable[[], float] = lambda: time.clock_gettime(time.CLOCK_BOOTTIME),
+    ) -> None:
+        """``is_settled`` gets a time of ``clock``; ``boot_clock`` goes on during a suspend."""
+        self._conf = conf
+        self._drivers = drivers
+        self._contact = contact
+        self._held = held
+        self._is_settled = is_settled
+        self._request_settlement = request_settlement
+        self._on_settled = on_settled
+        self._clock = clock
+        self._boot_clock = boot_clock
+        self._ticked_at = boot_clock()
+        self._extended_until = 0.0
+        self._held_since: float | None = None
+        self._holds_all = False
+        self._was_settled = False
+        self._loop = WakeableLoop(f"{agent}-guest-lease", self.step)
+
+    def start(self) -> None:
+        """Start the loop. Guests that an earlier run held are let continue as any others."""
+        self._ticked_at = self._boot_clock()
+        if self._conf.compute.guest_lease == OFF:
+            self._extend_to(self._ticked_at + FOR_EVER_SECONDS, is_strict=False)
+        if self._held.list_held():
+            self._held_since = self._clock()
+        self._loop.start()
+
+    def stop(self, wait_seconds: float) -> None:
+        self._loop.stop(wait_seconds)
+
+    def wake(self) -> None:
+        self._loop.wake()
+
+    def step(self) -> float:
+        """Hold guests or let them continue, and extend the lease; return the seconds to wait."""
+        now = self._boot_clock()
+        stood_still, self._ticked_at = now - self._ticked_at, now
+        mode = self._conf.compute.guest_lease
+        if mode == OFF:
+            self._note_settled()
+            return TICK_SECONDS
+        self._tell_unconfirmed()
+        if stood_still > self.lease_seconds:
+            self._hold_all(f"this agent stood still for {stood_still:.0f} s")
+        elif self._is_cut_off():
+            if mode == STRICT:
+                self._hold_all("no conductor answers")
+            else:
+                self._hold(self._held.list_unconfirmed())
+        if self._held_since is not None and self._may_continue(self._held_since):
+            self._let_continue()
+        if not self._holds_all:
+            self._extend(now, is_strict=mode == STRICT)
+        self._note_settled()
+        return TICK_SECONDS
+
+    @property
+    def lease_seconds(self) -> float:
+        return float(self._conf.service_down_time) / 2
+
+    def _is_cut_off(self) -> bool:
+        return self._contact.silent_seconds() > SILENT_SHARE * self._conf.service_down_time
+
+    def _extend(self, now: float, *, is_strict: bool) -> None:
+        """Extend the drivers' leases, before half of them has passed."""
+        until = now + self.lease_seconds
+        if is_strict:
+            until = now + SILENT_SHARE * self._conf.service_down_time
+            until -= self._contact.silent_seconds()
+        if until - self._extended_until < self.lease_seconds / 8:
+            return
+        self._extend_to(until, is_strict=is_strict)
+
+    def _extend_to(self, until: float, *, is_strict: bool) -> None:
+        self._extended_until = until
+        for driver in self._drivers.values():
+            try:
+                driver.extend_lease(until, is_strict=is_strict)
+            except Exception:
+                LOG.exception("Cannot extend the lease of the guests of host %s", driver.host)
+
+    def _tell_unconfirmed(self) -> None:
+        """Tell drivers that keep leases which guests the conductor may not know of.
+
+        Those that are arriving are read first: a report of their arrival is written when it ends.
+        """
+        keeping = [driver for driver in self._drivers.values() if driver.keeps_lease]
+        if not keeping:
+            return
+        keys = [*self._held.list_arriving(), *self._held.list_unconfirmed()]
+        for driver in keeping:
+            try:
+                driver.note_unconfirmed({uuid for host, uuid in keys if host == driver.host})
+            except OSError as error:
+                LOG.warning("Cannot note which guests of %s are new: %s", driver.host, error)
+
+    def _hold_all(self, reason: str) -> None:
+        """Hold all guests; those of drivers that keep the lease themselves are held by then."""
+        if not self._holds_all:
+            LOG.warning("Guests are held until the conductor answers: %s", reason)
+        self._holds_all = True
+        self._hold(
+            (host, guest.instance_uuid)
+            for host, driver in self._drivers.items()
+            if not driver.keeps_lease
+            for guest in _running(driver)
+        )
+        self._held_since = self._clock()
+        self._request_settlement()
+
+    def _hold(self, keys: Iterable[Key]) -> None:
+        """Pause guests; remember them first, so that a later run lets them continue."""
+        for host, uuid in keys:
+            driver = self._drivers.get(host)
+            if driver is None or (host, uuid) in self._held.list_held():
+                continue
+            self._held_since = self._held_since or self._clock()
+            self._held.add(host, uuid)
+            LOG.warning("%s: held on %s until the conductor answers", uuid, host)
+            try:
+                driver.pause(uuid)
+            except exception.ArmillaryError as error:
+                LOG.warning("%s: cannot be held: %s", uuid, error)
+
+    def _may_continue(self, since: float) -> bool:
+        return self._contact.heard_of_at > since and self._is_settled(since)
+
+    def _let_continue(self) -> None:
+        LOG.info("The conductor has answered; guests that were held continue")
+        self._holds_all, self._held_since = False, None
+        for host, uuid in self._held.list_held():
+            try:
+                self._drivers[host].unpause(uuid)
+            except (exception.ArmillaryError, KeyError) as error:
+                LOG.info("%s: not continued on %s: %s", uuid, host, error)
+            self._held.remove(host, uuid)
+
+    def _note_settled(self) -> None:
+        is_settled = self.is_settled()
+        if is_settled and not self._was_settled:
+            self._on_settled()
+        self._was_settled = is_settled
+
+    def is_settled(self) -> bool:
+        """Return whether only what the conductor expects is here, as far as the agent knows."""
+        if self._held_since is not None or self._contact.silent_seconds() > self.lease_seconds:
+            return False
+        return self._is_settled(self._contact.returned_at)
+
+
+def _running(driver: ComputeDriver) -> list[GuestInfo]:
+    try:
+        return [guest for guest in driver.list_guests() if guest.power_state == RUNNING]
+    except Exception:
+        LOG.exception("Cannot list the guests of host %s", driver.host)
+        return []
