@@ -246,6 +246,21 @@ Seconds between two checks for services that went down or came back. Zero or les
 schedulers then learn of a dead host only from failed builds.
 """,
     ),
+    cfg.StrOpt(
+        "fencing_command",
+        help="""
+Command that powers a host off, called before its first server is evacuated each time that it is
+down, such as ``fence_ipmilan --action off --ip {host}-bmc ...`` or a script that asks Redfish.
+``{host}`` and ``{node}`` are replaced in it. It runs on the cell conductor's machine, without a
+shell, and ends with 0 when the host is off for certain. Otherwise it is called again, and after
+several times the evacuation fails, except for a host that an operator has forced down. Unset: a
+host is evacuated when it counts as down.
+""",
+    ),
+    cfg.FloatOpt(
+        "fencing_timeout_seconds", default=60.0, min=1.0, max=3600.0,
+        help="Maximum seconds that ``fencing_command`` may take.",
+    ),
     cfg.FloatOpt(
         "timed_operations_interval_seconds", default=15.0, max=3600.0,
         help="""

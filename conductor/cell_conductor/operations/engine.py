@@ -19,6 +19,7 @@ from compute_agent.interface import ComputeAPI
 from conductor.cell_conductor import base_task
 from conductor.cell_conductor.operations import commands, other_cells
 from conductor.cell_conductor.operations.answers import Answers
+from conductor.cell_conductor.operations.fencing import Fencing
 from conductor.cell_conductor.operations.flow import (
     AgentStage,
     Flow,
@@ -62,6 +63,7 @@ WorkItem = base_task.WorkItem[models.InstanceOperation]
 Batch = base_task.Batch[models.InstanceOperation]
 
 WAIT_EVENT = "conductor_wait_for_cell"
+GIVEN_UP = "is forced down, or its service deleted"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -92,6 +94,7 @@ class Operations(base_task.Task[models.InstanceOperation]):
         self._top = top
         self._others = OtherCells(env.conf, env.database, top)
         self._snapshots = Snapshots(str(env.conf.cell.uuid), top)
+        self._fencing = Fencing(env.conf, env.database, env.now)
         self._placement = placement
         self._compute = compute
         self._flows = flows
@@ -298,12 +301,14 @@ class Operations(base_task.Task[models.InstanceOperation]):
         if reason is None:
             return []
         fault = _unreached(work.uuid, command.host, reason)
+        is_given_up = reason.endswith(GIVEN_UP)
+        following = stage.without_host or (stage.given_up_host if is_given_up else None)
 
         def write(session: Session) -> list[Lease]:
             return [
                 lease
                 for rows in self._lock_rows(session, [work])
-                for lease in self._transitions.take_failure(rows, stage, fault, stage.without_host)
+                for lease in self._transitions.take_failure(rows, stage, fault, following)
             ]
 
         return self._database.run_in_writer(write)
@@ -362,7 +367,9 @@ class Operations(base_task.Task[models.InstanceOperation]):
         self._database.run_in_writer(lambda session: copies.keep(session, record, now=self._now))
         with self._database.reader() as session:
             service = services.find_by_hosts(session, {host}).get(host)
-        if service is None or not self._is_host_up(service):
+        if service is None or service.forced_down:
+            return f"host {host} {GIVEN_UP}"
+        if not self._is_host_up(service):
             return f"host {host} is down"
         self._send(context, str(service.agent), command)
         return None
@@ -391,6 +398,8 @@ class Operations(base_task.Task[models.InstanceOperation]):
                 fault = _unreached(rows.instance.uuid, host, f"host {host} is down")
                 is_left = stage.at is Side.DESTINATION or not self._is_host_up(service)
                 following = stage.without_host if is_left else None  # up again: send once more
+                if service is None or service.forced_down:
+                    following = following or stage.given_up_host
                 leases += self._transitions.take_failure(rows, stage, fault, following)
             return leases
 
@@ -401,7 +410,7 @@ class Operations(base_task.Task[models.InstanceOperation]):
         for work in batch.works:
             own = OwnWork(
                 batch.context, work.instance, work.row, self._placement, self._others,
-                self._snapshots,
+                self._snapshots, self._fencing,
             )  # fmt: skip
             try:
                 following = stage.do(own)

@@ -7,9 +7,11 @@ destroyed the guest.
 
 from collections.abc import Collection
 
+from armillary import exception
 from conductor.cell_conductor.operations import move_stages
 from conductor.cell_conductor.operations.flow import (
     DONE,
+    TRIES_MAX,
     UNDONE,
     AgentStage,
     Arguments,
@@ -21,11 +23,14 @@ from conductor.cell_conductor.operations.flow import (
 from conductor.cell_conductor.operations.move_stages import Allocations
 from conductor.cell_conductor.operations.power import set_state_by_power, take_power_state
 from conductor.cell_conductor.operations.rows import Rows, fence
+from conductor.cell_conductor.operations.transitions import record_failure
 from conductor.common.cell_db import models
 from conductor.common.cell_db.flow_states import Evacuated, Move
+from objects.instance_fault import InstanceFault
 from objects.instances.instance_command import Verb
 from objects.instances.migration import MigrationStatus
 
+FENCE = "fence_source"
 ADD = "add_claim"
 CLAIM = "claim"
 SPAWN = "spawn"
@@ -41,6 +46,32 @@ def held_by(work: OwnWork) -> Allocations:
 
 def without(allocations: Allocations, providers: Collection[str]) -> Allocations:
     return {uuid: taken for uuid, taken in allocations.items() if uuid not in providers}
+
+
+def _fence(work: OwnWork) -> str:
+    """Make sure that nothing runs on the source. Raises Unavailable: try again."""
+    source = Move.of(work.operation).end(Side.SOURCE)
+    try:
+        refusal = None if source.host is None else work.fencing.fence(source.host, source.node)
+    except exception.Unavailable:
+        if work.operation.tries + 1 < TRIES_MAX:
+            raise
+        refusal = "not fenced"
+    return ADD if refusal is None else UNDONE
+
+
+def _note_unfenced(rows: Rows, following: str) -> None:
+    """Record why the host is not evacuated."""
+    if following == UNDONE:
+        source = Move.of(rows.operation).end(Side.SOURCE)
+        fault = InstanceFault.from_values(
+            instance_uuid=rows.instance.uuid,
+            host=source.host,
+            message="The host was not fenced, or is back.",
+            details=f"host {source.host} has sent a heartbeat, or [cell] fencing_command "
+            "failed repeatedly; the conductor's log has its output",
+        )
+        record_failure(rows.operation, fault)
 
 
 def _add(work: OwnWork) -> str:
@@ -110,7 +141,8 @@ EVACUATE = Flow(
     vm_states=("active", "stopped", "error"),
     first=move_stages.SCHEDULE,
     stages={
-        move_stages.SCHEDULE: move_stages.schedule(then=ADD, undo=UNDONE),
+        move_stages.SCHEDULE: move_stages.schedule(then=FENCE, undo=UNDONE),
+        FENCE: OwnStage(_fence, leads_to=(ADD, UNDONE), done=_note_unfenced),
         ADD: OwnStage(_add, leads_to=(CLAIM, ADD, UNDONE), done=_added),
         CLAIM: AgentStage(
             Verb.CLAIM, Side.DESTINATION, then=SPAWN, undo=DROP_TRIED,

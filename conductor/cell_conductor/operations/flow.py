@@ -12,6 +12,7 @@ from typing import Any
 
 from armillary import exception
 from armillary.context import RequestContext
+from conductor.cell_conductor.operations.fencing import Fencing
 from conductor.cell_conductor.operations.other_cells import OtherCells
 from conductor.cell_conductor.operations.rows import Rows
 from conductor.cell_conductor.operations.snapshots import Snapshots
@@ -46,6 +47,7 @@ class OwnWork:
     placement: PlacementAPI
     others: OtherCells
     snapshots: Snapshots
+    fencing: Fencing
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -83,10 +85,11 @@ class AgentStage:
 
     ``then`` follows success, ``undo`` failure; without an ``undo``, a command that failed is sent
     again; if ``given_up`` says what follows, at most ``TRIES_MAX`` times and not once the guest is
-    lost. ``down`` follows if the
-    host is down: by default ``undo``, or a wait for the host if there is none or ``is_awaited``.
-    ``away`` replaces ``then`` if the host is in another cell. ``on_enter`` and ``done`` write in
-    the transactions that store the command and its answer.
+    lost. ``down`` follows if the host is down: by default ``undo``, or a wait for the host if there
+    is none or ``is_awaited``. ``given_up_host`` replaces that wait if the host is down for certain:
+    an operator has forced it down, or has deleted its service. ``away`` replaces ``then`` if the
+    host is in another cell. ``on_enter`` and ``done`` write in the transactions that store the
+    command and its answer.
     """
 
     verb: Verb
@@ -95,6 +98,7 @@ class AgentStage:
     undo: str | None = None
     given_up: str | None = None
     down: str | None = None
+    given_up_host: str | None = None
     is_awaited: bool = False
     away: str | None = None
     arguments: Callable[[models.InstanceOperation], Arguments] = no_arguments
@@ -182,7 +186,9 @@ def _leads_to(stage: Stage) -> set[str]:
         return set(stage.leads_to)
     if isinstance(stage, SuperStage):
         return {stage.then, stage.undo}
-    following = {stage.then, stage.undo, stage.given_up, stage.down, stage.away}
+    following = {
+        stage.then, stage.undo, stage.given_up, stage.down, stage.given_up_host, stage.away,
+    }  # fmt: skip
     return {name for name in following if name is not None}
 
 

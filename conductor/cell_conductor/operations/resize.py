@@ -302,7 +302,10 @@ REVERT = Flow(
     first=ROUTE,
     stages={
         ROUTE: _route_stage(away=DROP_ATTACHED, here=KEEP),
-        DROP_ATTACHED: AgentStage(Verb.DROP, Side.DESTINATION, then=KEEP, down=KEEP),
+        # The guest runs there: a host that is only cut off would run it beside the source's.
+        DROP_ATTACHED: AgentStage(
+            Verb.DROP, Side.DESTINATION, then=KEEP, given_up_host=KEEP
+        ),
         **_keep(KEEP, then=move_stages.GIVE_BACK, off=KEEP_OFF, down=move_stages.GIVE_BACK_LOST),
         move_stages.GIVE_BACK: OwnStage(_give_back, leads_to=(DONE, HAND_BACK)),
         move_stages.GIVE_BACK_LOST: OwnStage(

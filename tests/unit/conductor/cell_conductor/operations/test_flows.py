@@ -22,7 +22,7 @@ OWNERS = {
     **dict.fromkeys(("snapshot", "backup"), (INSTANCE, NOBODY)),
 }
 """Operation -> who holds what there is at the source, and at the destination, meanwhile."""
-UNCLAIMED = {("evacuate", "add_claim")}
+UNCLAIMED = {("evacuate", "fence_source"), ("evacuate", "add_claim")}
 """Stages before which the destination is not claimed, or not any more."""
 
 ALL = pytest.mark.parametrize("story", STORIES.values(), ids=STORIES)

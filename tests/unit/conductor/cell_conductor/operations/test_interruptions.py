@@ -16,6 +16,7 @@ from conductor.cell_conductor.operations.flow import AgentStage, Side
 from conductor.cell_conductor.operations.flows import FLOWS
 from conductor.common.cell_db import faults
 from objects.fence import FENCE_FINAL
+from objects.hosts.host_answers import ServiceChanges
 from tests.fixtures.cell import node_uuid
 from tests.fixtures.operated_cell import OperatedCell, Seen
 from tests.fixtures.operation_stories import IMAGE, MOVE, ON_B, STORIES, Stage
@@ -291,3 +292,25 @@ def test_what_waited_long_enough_goes_on_by_itself(
     cell.conf.clear_override(option)
     cell.settle()
     STORIES[then].check(cell)
+
+
+@pytest.mark.parametrize("is_forced_down", [False, True])
+def test_a_revert_waits_for_a_destination_that_may_still_run_the_guest(
+    stage: Stage, is_forced_down: bool
+) -> None:
+    """A host that is down may only be cut off; an operator who forces it down knows better."""
+    story = dataclasses.replace(STORIES["revert"], lost={"drop_attached": "b"})
+    cell = stage.set(story)
+    for act in story.acts():
+        act(cell)
+    cell.outlast()
+    assert cell.operation is not None
+    assert cell.operation.stage == "drop_attached"
+    if is_forced_down:
+        service = next(each for each in cell.services.list_all() if each.host == "b")
+        cell.services.update(admin_context(), service.uuid, ServiceChanges(forced_down=True))
+    cell.outlast()
+    row = cell.row(cell.uuid)
+    assert (cell.operation is None) is is_forced_down
+    if is_forced_down:
+        assert (row.vm_state, row.host) == ("active", "a")
