@@ -57,3 +57,8 @@ class Instance(base.ArmillaryObject):
     updated_at: datetime | None = fields.DateTimeField(nullable=True)
     launched_at: datetime | None = fields.DateTimeField(nullable=True)
     deleted_at: datetime | None = fields.DateTimeField(nullable=True)
+
+    @property
+    def boots_from_volume(self) -> bool:
+        """Whether the root disk is a volume, which uses no disk of the host."""
+        return self.settings is not None and self.settings.root_volume is not None

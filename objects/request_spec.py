@@ -111,6 +111,11 @@ class RequestSpec(base.ArmillaryObject):
         """Whether hosts or nodes are forced: filters are skipped, capacity and claim are not."""
         return bool(self.force_hosts or self.force_nodes)
 
+    @property
+    def disk_gb(self) -> int:
+        """Size of the disks on the host in GiB, without swap."""
+        return self.flavor.ephemeral_gb if self.is_bfv else self.flavor.disk_gb
+
     def hint(self, name: str) -> list[str]:
         """Return a scheduler hint as a list of strings, empty if absent."""
         value: Any = self.scheduler_hints.get(name, [])

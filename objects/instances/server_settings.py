@@ -14,7 +14,8 @@ class ServerSettings(base.ArmillaryObject):
     ``user_data`` is in Base64. ``hostname`` None means that it follows from the name.
     ``public_key`` is the text of the key pair ``key_name``, of ``key_kind`` (ssh or x509), as it
     was when the server was created. ``files`` maps paths in the guest to contents in Base64.
-    ``admin_password`` is forgotten as soon as the guest has it.
+    ``admin_password`` is forgotten as soon as the guest has it. ``root_volume`` is the id of the
+    volume that the server boots from.
     """
 
     VERSION = "1.1"
@@ -33,6 +34,7 @@ class ServerSettings(base.ArmillaryObject):
     key_kind: str | None = fields.StringField(nullable=True)
     files: dict[str, str] = fields.DictOfStringsField(default={})
     admin_password: str | None = fields.StringField(nullable=True)
+    root_volume: str | None = fields.StringField(nullable=True)
 
     @property
     def is_for_guest(self) -> bool:

@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 from oslo_config import cfg
 
-from objects.flavor import Flavor
 from objects.hosts import host_attributes
 from objects.request_spec import RequestSpec
 from scheduler.hosts.host_ledger import HostLedger
@@ -103,7 +102,7 @@ class CachedHosts:
     def _ledger(self, rows: np.ndarray, spec: RequestSpec) -> HostLedger:
         assert self._snapshot is not None
         columns = self._snapshot.columns
-        changes = changes_of(spec.flavor)
+        changes = changes_of(spec)
         figures = {name: np.asarray(columns[name])[rows] for name in changes}
         demand = CellDemand.of(spec, self._conf)
         return HostLedger(HostTable(self._snapshot, rows), ReportedUsage(figures, changes), demand)
@@ -136,12 +135,12 @@ class CachedHosts:
         )
 
 
-def changes_of(flavor: Flavor) -> dict[str, int]:
+def changes_of(spec: RequestSpec) -> dict[str, int]:
     """Return how an instance changes a host's reported amounts; swap is not counted."""
-    disk_mb = (flavor.root_gb + flavor.ephemeral_gb) * 1024
+    disk_mb = spec.disk_gb * 1024
     return {
-        "vcpus_used": flavor.vcpus,
-        "free_ram_mb": -flavor.memory_mb,
+        "vcpus_used": spec.flavor.vcpus,
+        "free_ram_mb": -spec.flavor.memory_mb,
         "free_disk_mb": -disk_mb,
         "disk_mb_used": disk_mb,
     }

@@ -237,12 +237,11 @@ def _add_sizes(found: Mapping[str, Demands], spec: RequestSpec, cpus: CpuDemand)
     """Add resources derived from sizes, unless named by a group; drop amounts of 0."""
     flavor, unsuffixed = spec.flavor, found[UNSUFFIXED]
     derived, traits = derived_requirements.of_providers(spec)
-    disk_gb = flavor.ephemeral_gb if spec.is_bfv else flavor.disk_gb
     sizes = {
         "VCPU": cpus.vcpus,
         _DEDICATED: cpus.pcpus,
         "MEMORY_MB": flavor.memory_mb,
-        "DISK_GB": disk_gb + math.ceil(flavor.swap_mb / _MB_IN_GB),
+        "DISK_GB": spec.disk_gb + math.ceil(flavor.swap_mb / _MB_IN_GB),
         **derived,
     }
     named = {name for demands in found.values() for name in demands.resources}

@@ -138,6 +138,29 @@ def test_one_trace_shows_a_request_in_all_services(system, tiny):
     assert {"conductor", "scheduler", "placement", "cell_conductor", "compute"} <= served
 
 
+def test_a_volume_to_boot_from_takes_no_disk_of_the_host(system):
+    """Of the flavor's disks only the ephemeral one; the actions are known when it is deleted."""
+    flavor = {
+        "name": "two-disks",
+        "vcpus": 1,
+        "ram": 512,
+        "disk": 7,
+        "OS-FLV-EXT-DATA:ephemeral": 2,
+    }
+    flavor_id = system.post("/flavors", {"flavor": flavor})["flavor"]["id"]
+    device = {"boot_index": 0, "uuid": str(uuid.uuid4()), "source_type": "volume"}
+    (server_id,) = system.create_servers(flavor_id, 1, block_device_mapping_v2=[device])
+    assert system.settled([server_id])[server_id]["status"] == "ACTIVE"
+    (held,) = system.allocations()[server_id].values()
+    assert held == {"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 2}
+    system.delete_servers(server_id)
+    actions = system.get(f"/servers/{server_id}/os-instance-actions")["instanceActions"]
+    assert [action["action"] for action in actions] == ["delete", "create"]
+    older = {"OpenStack-API-Version": "compute 2.20"}
+    path = f"/servers/{server_id}/os-instance-actions"
+    assert system.request("GET", path, headers=older).status_code == 404
+
+
 def test_many_instances_of_one_request_are_all_or_nothing(system, tiny):
     """Forty do not fit into 24 + 64 vCPU without overcommit of memory, a hundred do not at all."""
     uuids = system.create_servers(tiny, 20)

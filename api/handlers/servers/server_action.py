@@ -94,6 +94,9 @@ def rebuild(call: Call) -> Answer:
     """Rebuild the server on its host, from the same image or another one."""
     wanted = call.body["rebuild"]
     reference = wanted["imageRef"]
+    if call.subject.boots_from_volume:
+        rule = "A server that boots from a volume cannot be rebuilt from an image"
+        raise invalid("rebuild.imageRef", reference, rule)
     given, password = guest_settings(call, "rebuild", wanted)
     changes = ServerChanges(
         name=wanted.get("name"),

@@ -1,4 +1,4 @@
-"""Attachments of a server by other services: one interface, no volumes, no security groups."""
+"""Attachments of a server by other services: one interface, the volume it boots from."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from armillary import exception
 from armillary.http.call import Answer, Document
 from armillary.http.dispatch import Action, Routes
 from armillary.identifiers import mac_address
+
+ROOT_DEVICE = "/dev/vda"
 
 
 def list_addresses(call: Call) -> Answer:
@@ -60,8 +62,20 @@ def clear_password(call: Call) -> Answer:
 
 
 def list_volumes(call: Call) -> Answer:
-    """List the volumes of a server."""
-    return Answer({"volumeAttachments": []})
+    """List the volumes of a server: the one that it boots from, if it does."""
+    settings = call.subject.settings
+    volume = None if settings is None else settings.root_volume
+    attached = {
+        "id": volume,
+        "volumeId": volume,
+        "serverId": call.subject.uuid,
+        "device": ROOT_DEVICE,
+        "tag": None,
+        "delete_on_termination": False,
+        "attachment_id": None,
+        "bdm_uuid": volume,
+    }
+    return Answer({"volumeAttachments": [attached] if volume else []})
 
 
 ROUTES: Routes[Call] = {

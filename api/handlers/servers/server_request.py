@@ -18,6 +18,7 @@ from objects.instances.new_servers import NewServers
 from objects.instances.server_settings import ServerSettings
 
 DEFAULT_SECURITY_GROUP = "default"
+VOLUME = "volume"
 # References in a build request, and the fields they may come from.
 REFERENCES: dict[type[exception.ArmillaryError], tuple[str, ...]] = {
     exception.FlavorNotFound: ("server.flavorRef",),
@@ -51,7 +52,8 @@ def request_of(body: Mapping[str, Any], given: Mapping[str, Any] | None = None) 
     """Return the request in the super conductor's format; ``given`` are further settings."""
     wanted = body["server"]
     min_count, max_count = _counts(wanted)
-    image = _image_of(wanted)
+    image, volume = _boot_source(wanted)
+    given = {**(given or {}), "root_volume": volume} if volume else given
     return NewServers(
         name=wanted["name"],
         flavor=last_part(wanted["flavorRef"]),
@@ -107,11 +109,16 @@ def _counts(wanted: Mapping[str, Any]) -> tuple[int, int]:
     return min_count, max_count
 
 
-def _image_of(wanted: Mapping[str, Any]) -> str | None:
-    """Return the reference to the image, which may be given as the device to boot from."""
-    devices = wanted.get("block_device_mapping_v2") or [{}]
-    image: str | None = wanted.get("imageRef") or devices[0].get("uuid")
-    return image
+def _boot_source(wanted: Mapping[str, Any]) -> tuple[str | None, str | None]:
+    """Return the reference to the image, or the volume: each may be the device to boot from."""
+    device = (wanted.get("block_device_mapping_v2") or [{}])[0]
+    image: str | None = wanted.get("imageRef")
+    if device.get("source_type") != VOLUME:
+        return image or device.get("uuid"), None
+    if image:
+        rule = "It must be empty: the server boots from a volume"
+        raise invalid("server.imageRef", image, rule)
+    return None, device["uuid"].lower()
 
 
 def last_part(reference: str) -> str:

@@ -113,7 +113,7 @@ def _show(call: Call, server: Instance) -> Document:
         "OS-SRV-USG:terminated_at": times.microseconds(server.deleted_at),
         "config_drive": "True" if settings.config_drive else "",
         "key_name": settings.key_name,
-        "os-extended-volumes:volumes_attached": [],
+        "os-extended-volumes:volumes_attached": _volumes(settings),
         "trusted_image_certificates": None,
         **({HOSTNAME: hostname_of(server)} if call.version >= HOSTNAME_SHOWN_SINCE else {}),
         "pinned_availability_zone": None,
@@ -189,6 +189,12 @@ def _image(call: Call, server: Instance) -> Document | str:
     if server.image is None:
         return ""
     return {"id": server.image.id, "links": call.links.bookmark("images", server.image.id)}
+
+
+def _volumes(settings: ServerSettings) -> list[Document]:
+    """Return the volume that the server boots from, which outlives it."""
+    volume = settings.root_volume
+    return [{"id": volume, "delete_on_termination": False}] if volume else []
 
 
 def _fault(call: Call, server: Instance) -> Document:

@@ -126,24 +126,35 @@ _USER_DATA = ruled(
     {**_BASE64, "type": ["string", "null"], "maxLength": 65535},
     "It must be Base64 of at most 65535 characters",
 )
-_BLOCK_DEVICES = ruled(
+_BOOT_INDEX: Schema = {"enum": [0, "0"]}
+_IMAGE_DEVICE = fields(
     {
-        "type": "array",
-        "maxItems": 1,
-        "items": {
-            **fields(
-                {
-                    "boot_index": {"enum": [0, "0"]},
-                    "uuid": UUID,
-                    "source_type": {"const": "image"},
-                    "destination_type": {"const": "local"},
-                    "delete_on_termination": {"enum": [True, "True", "true"]},
-                },
-                required=["uuid", "source_type"],
-            )
-        },
+        "boot_index": _BOOT_INDEX,
+        "uuid": UUID,
+        "source_type": {"const": "image"},
+        "destination_type": {"const": "local"},
+        "delete_on_termination": {"enum": [True, "True", "true"]},
     },
-    "Volumes are not part of this service: only the image on the local disk is allowed",
+    required=["uuid", "source_type"],
+)
+_VOLUME_DEVICE = fields(
+    {
+        "boot_index": _BOOT_INDEX,
+        "uuid": UUID,
+        "source_type": {"const": "volume"},
+        "destination_type": {"const": "volume"},
+        "delete_on_termination": BOOLEAN,
+        "device_name": text(),
+        "device_type": text(),
+        "disk_bus": text(),
+        "tag": since(2, 42, text(maximum=60)),
+    },
+    required=["uuid", "source_type", "boot_index"],
+)
+_BLOCK_DEVICES = ruled(
+    {"type": "array", "maxItems": 1, "items": {"oneOf": [_IMAGE_DEVICE, _VOLUME_DEVICE]}},
+    "Volumes are not made by this service: allowed is one device to boot from, either the image on "
+    "the local disk or a volume that exists",
 )
 TAG = ruled(
     {"type": "string", "minLength": 1, "maxLength": 60, "pattern": "^[^,/]*$"},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from api.schemas.base import NUMBER, STRING, STRING_OR_NULL, every, listed, since
+from api.schemas.base import BOOLEAN, NUMBER, STRING, STRING_OR_NULL, every, listed, since, until
 
 _NONE = {"type": "array", "maxItems": 0}
 
@@ -24,4 +24,16 @@ _PORT = every(
 INTERFACES_ANSWER = every({"interfaceAttachments": listed(_PORT)})
 PASSWORD_ANSWER = every({"password": STRING})
 SECURITY_GROUPS_ANSWER = every({"security_groups": _NONE})
-VOLUMES_ANSWER = every({"volumeAttachments": _NONE})
+_ATTACHMENT = every(
+    {
+        "id": until(2, 88, STRING),
+        "volumeId": STRING,
+        "serverId": STRING,
+        "device": STRING_OR_NULL,
+        "tag": since(2, 70, STRING_OR_NULL),
+        "delete_on_termination": since(2, 79, BOOLEAN),
+        "attachment_id": since(2, 89, STRING_OR_NULL),
+        "bdm_uuid": since(2, 89, STRING),
+    }
+)
+VOLUMES_ANSWER = every({"volumeAttachments": listed(_ATTACHMENT)})

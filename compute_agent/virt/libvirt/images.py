@@ -33,7 +33,9 @@ def file_of(image: ImageMeta | None, directory: Path) -> ImageFile:
     given = "" if image is None else image.properties.get(FILE_PROPERTY, "")
     if image is not None and not given and (directory / image.id).is_file():
         given = image.id
-    if image is None or not given:
+    if image is None:
+        raise BadImage("the server has no image; this driver cannot attach a volume to boot from")
+    if not given:
         raise BadImage(
             f"the image has no property {FILE_PROPERTY}, and its data is not in {directory}"
         )

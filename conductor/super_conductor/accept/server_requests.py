@@ -82,6 +82,7 @@ class ServerRequest:
             force_nodes=[] if self.zone.node is None else [self.zone.node],
             requested_destination=self.destination,
             requested_networks=self.networks,
+            is_bfv=self.settings is not None and self.settings.root_volume is not None,
             **self.local_resources,
         )
 

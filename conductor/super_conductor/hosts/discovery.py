@@ -197,6 +197,7 @@ def _spec_of(instance: Instance) -> NewSpec:
         user_id=instance.user_id,
         flavor=instance.flavor,
         image=instance.image,
+        is_bfv=instance.boots_from_volume,
         num_instances=1,
     )
     return NewSpec(instance.uuid, spec.obj_to_primitive())

@@ -90,7 +90,13 @@ class MissingAllocations:
         keys = [_key(one) for one in instances]
         unlike = dict(zip(keys, instances, strict=True))
         asked = [
-            RequestSpec.from_values(project_id="", user_id="", flavor=one.flavor, image=one.image)
+            RequestSpec.from_values(
+                project_id="",
+                user_id="",
+                flavor=one.flavor,
+                image=one.image,
+                is_bfv=one.boots_from_volume,
+            )
             for one in unlike.values()
         ]
         found = self._scheduler.get_expected_allocations(context, asked) or [[] for _ in asked]
@@ -100,7 +106,8 @@ class MissingAllocations:
 
 def _key(instance: Instance) -> str:
     image = None if instance.image is None else instance.image.obj_to_primitive()
-    return json.dumps([instance.flavor.obj_to_primitive(), image], sort_keys=True, default=str)
+    told = [instance.flavor.obj_to_primitive(), image, instance.boots_from_volume]
+    return json.dumps(told, sort_keys=True, default=str)
 
 
 LOG = logging.getLogger(__name__)

@@ -51,7 +51,7 @@ FINGERPRINTS = {
     "SchedulingAnswers": "1.0-3ef19eb6c9f84aa9be05eed46320bdd2",
     "SchedulingBatch": "1.0-68bf9785b91b282abc4de78a55aa30ea",
     "Selection": "1.0-de14b4e0c722af592c45dd230626146b",
-    "ServerSettings": "1.1-046a0f9b6aca4b05cc55b1bb2e6af519",
+    "ServerSettings": "1.1-e1d693cc1d309909b41e2a277362d65a",
     "ServerRecord": "1.0-e702641906184f4e95ce0e668ed4311a",
     "Service": "1.0-fd3ce74a64d925b6b8c9e7b5e4a10257",
     "ZoneAnswer": "1.0-b5613d48de3b638405c8aa4f2314a9ea",

@@ -60,7 +60,7 @@ FLAVOR = a_flavor(vcpus=2, memory_mb=512, root_gb=2, ephemeral_gb=1, swap_mb=409
 
 def test_swap_is_no_part_of_what_is_used_up() -> None:
     """Root and ephemeral disk are."""
-    usage = ReportedUsage(FIGURES, changes_of(FLAVOR))
+    usage = ReportedUsage(FIGURES, changes_of(a_request_spec(flavor=FLAVOR)))
     usage.add(0)
     assert usage.attributes_at(0) == {
         "vcpus_used": 2,
@@ -73,7 +73,7 @@ def test_swap_is_no_part_of_what_is_used_up() -> None:
 
 def test_an_added_instance_can_be_subtracted_and_counts_in_one_usage_only() -> None:
     """The usage of some hosts leaves the figures that it was made from as they are."""
-    usage = ReportedUsage(FIGURES, changes_of(FLAVOR)).take(np.array([1]))
+    usage = ReportedUsage(FIGURES, changes_of(a_request_spec(flavor=FLAVOR))).take(np.array([1]))
     candidate = usage.add(0)
     assert usage.attributes()["free_ram_mb"].tolist() == [-412]
     usage.subtract(0, candidate)

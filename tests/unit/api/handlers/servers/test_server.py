@@ -276,8 +276,8 @@ BAD = [
     ({"accessIPv4": "2001:db8::1"}, "server.accessIPv4"),
     ({"tags": ["a,b"]}, "server.tags.0"),
     (
-        {"block_device_mapping_v2": [{"source_type": "volume", "uuid": NETWORK}]},
-        "server.block_device_mapping_v2.0.source_type",
+        {"block_device_mapping_v2": [{"source_type": "blank", "uuid": NETWORK}]},
+        "server.block_device_mapping_v2.0",
     ),
     ({"hints": {"group": "apart"}}, "os:scheduler_hints.group"),
     ({"hints": {"x": 1}}, "os:scheduler_hints.x"),

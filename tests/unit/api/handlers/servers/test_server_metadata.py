@@ -149,6 +149,33 @@ def test_a_bad_change_is_refused(server: dict[str, Any], path: str, api: Api) ->
     assert api.put(path, {"server": server}).status_code == 400
 
 
+def test_a_server_may_boot_from_a_volume(api: Api, conductor: SuperConductor) -> None:
+    """It has no image then, and shows the volume; it cannot be rebuilt from an image."""
+    conductor.flavors = [builders.a_flavor("small")]
+    volume = builders.a_uuid()
+    device = {
+        "uuid": volume, "source_type": "volume", "destination_type": "volume", "boot_index": 0,
+        "delete_on_termination": False,
+    }  # fmt: skip
+    wanted = {"name": "web", "flavorRef": "small", "block_device_mapping_v2": [device]}
+    both = api.post("/v2.1/servers", {"server": {**wanted, "imageRef": builders.a_uuid()}})
+    assert (both.status_code, "server.imageRef" in message(both)) == (400, True)
+    assert api.post("/v2.1/servers", {"server": {**wanted, "imageRef": ""}}).status_code == 202
+    assert conductor.requests[-1]["image"] is None
+    settings = conductor.requests[-1]["settings"]
+    server = builders.an_instance(image=None, settings=settings)
+    conductor.servers = [server]
+    shown = api.get(f"/v2.1/servers/{server.uuid}").json["server"]
+    attached = {"id": volume, "delete_on_termination": False}
+    assert (shown["image"], shown["os-extended-volumes:volumes_attached"]) == ("", [attached])
+    (listed,) = api.get(f"/v2.1/servers/{server.uuid}/os-volume_attachments").json[
+        "volumeAttachments"
+    ]
+    assert (listed["volumeId"], listed["serverId"]) == (volume, server.uuid)
+    answer = api.post(f"/v2.1/servers/{server.uuid}/action", {"rebuild": {"imageRef": "x"}})
+    assert (answer.status_code, "boots from a volume" in message(answer)) == (400, True)
+
+
 def test_the_image_may_be_given_as_a_device(api: Api, conductor: SuperConductor) -> None:
     """That is how some clients name it."""
     conductor.flavors, conductor.images = [builders.a_flavor("small")], [builders.an_image("loop")]

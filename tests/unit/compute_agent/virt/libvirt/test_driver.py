@@ -161,7 +161,7 @@ def test_an_instance_becomes_a_guest_of_its_sizes(host: LibvirtDriver, tmp_path:
     [
         (lambda: a_guest(properties={FILE_PROPERTY: "/etc/shadow"}), "not below"),
         (lambda: a_guest(properties={"hw_disk_bus": "floppy"}), "hw_disk_bus is floppy"),
-        (lambda: builders.an_instance(), "no property libvirt_disk_file"),
+        (lambda: builders.an_instance(), "the server has no image"),
         (lambda: a_guest(disk_format="vmdk"), "disk format is vmdk"),
     ],
     ids=["file", "bus", "no-image", "format"],

@@ -37,7 +37,7 @@ def test_a_file_elsewhere_is_refused(tmp_path: Path, given: str) -> None:
 @pytest.mark.parametrize(
     ("image", "reason"),
     [
-        (None, "has no property"),
+        (None, "cannot attach a volume"),
         (builders.an_image(), "has no property"),
         (an_image("http://x/a.raw"), "expected a path"),
         (an_image("file://elsewhere/a.raw"), "expected a path"),
