@@ -28,7 +28,7 @@ _EnumField: Any = fields.BaseEnumField
 
 VM_STATES = (
     "building", "active", "stopped", "resized", "shelved", "shelved_offloaded", "soft-delete",
-    "paused", "suspended", "rescued", "error", "deleted",
+    "paused", "suspended", "rescued", "error", "deleted", "unknown",
 )  # fmt: skip
 TASK_STATES = (
     "scheduling", "spawning", "deleting", "powering-on", "powering-off", "rebooting",

@@ -11,6 +11,8 @@ from objects.instances.server_settings import ServerSettings
 OWNER = "owner"
 ADMIN = "admin"
 """Values of ``locked_by``: who locked an instance."""
+UNKNOWN = "unknown"
+"""The ``vm_state`` of an instance whose cell or zone does not answer; it is never stored."""
 
 
 @base.ArmillaryObjectRegistry.register
@@ -23,6 +25,9 @@ class Instance(base.ArmillaryObject):
     ``host_ip`` is the address of its host; like ``zone`` it is never stored.
     ``zone`` is the path to the instance's zone ("eu/eu-1") relative to the zone that was asked;
     null if it is in that zone. ``settings`` None means that none was given.
+    ``pinned_availability_zone`` and ``scheduler_hints`` are those of its request spec; they are set
+    for display only. An ``UNKNOWN`` instance has only the fields that its mapping and request spec
+    tell.
     """
 
     uuid: str = fields.UUIDField()
@@ -53,6 +58,8 @@ class Instance(base.ArmillaryObject):
     locked_by: str | None = fields.StringField(nullable=True)
     operations_total: int = fields.IntegerField(default=0)
     zone: str | None = fields.StringField(nullable=True)
+    pinned_availability_zone: str | None = fields.StringField(nullable=True)
+    scheduler_hints: dict[str, list[str]] = fields.JSONField(default={})
     created_at: datetime | None = fields.DateTimeField(nullable=True)
     updated_at: datetime | None = fields.DateTimeField(nullable=True)
     launched_at: datetime | None = fields.DateTimeField(nullable=True)

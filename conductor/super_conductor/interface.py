@@ -65,10 +65,15 @@ class SuperConductorAPI(Interface):
         """
 
     @call(API, OPERATOR)
-    def get_server(self, context: RequestContext, instance_uuid: str) -> Instance:
+    def get_server(
+        self, context: RequestContext, instance_uuid: str, *, for_display: bool = False
+    ) -> Instance:
         """Return an instance, whether it is a build request, in a cell or in cell0.
 
-        Raises InstanceNotFound.
+        With ``for_display`` it has its pinned availability zone and hints, and one whose cell or
+        zone does not answer is ``UNKNOWN``, with the fields that are known here.
+
+        Raises InstanceNotFound; CellUnavailable or ZoneUnavailable unless ``for_display``.
         """
 
     @call(API, OPERATOR)
@@ -79,11 +84,13 @@ class SuperConductorAPI(Interface):
         filters: ServerFilters,
         limit: int,
         marker: str | None = None,
+        for_display: bool = False,
     ) -> ServerPage:
         """Return a page of servers, newest first (created_at, uuid).
 
         ``marker``: UUID of the last server of the previous page. A cell that does not answer is
-        left out and listed in ``down_cells``.
+        listed in ``down_cells``. Its servers are left out, or ``UNKNOWN`` with ``for_display``,
+        unless filters ask for what is not known. ``for_display`` is as for ``get_server``.
         """
 
     @call(API)

@@ -1,5 +1,7 @@
 """InstanceMapping: the cell or zone of an instance."""
 
+from datetime import datetime
+
 from objects import base, fields
 
 
@@ -16,3 +18,4 @@ class InstanceMapping(base.ArmillaryObject):
     user_id: str = fields.StringField()
     queued_for_delete: bool = fields.BooleanField(default=False)
     zone_path: str | None = fields.StringField(nullable=True)
+    created_at: datetime = fields.DateTimeField()

@@ -6,12 +6,15 @@ Of a UUID, the start that lists show is enough, unless something has that name.
 import re
 from collections.abc import Callable, Iterable
 from itertools import chain
+from typing import Any
 
 from armillary import exception
 from armillary.service_history import COMPUTE
 from programs.http_client import ApiClient, ApiNotFound, Document
 
 IDS_SHOWN_MAX = 5
+UNKNOWN = "UNKNOWN"
+"""The status of servers whose cell does not answer."""
 
 _ID_START = re.compile(r"[0-9a-f]{8}[0-9a-f-]{0,28}")
 _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
@@ -23,16 +26,28 @@ class AmbiguousName(exception.Invalid):
     template = "%(count)s %(kind)ss are named '%(name)s': %(ids)s. Use an id."
 
 
+class _Partial(dict[str, Any]):
+    """A document whose missing fields are None."""
+
+    def __missing__(self, key: str) -> None:
+        return None
+
+
+def with_gaps(server: Document) -> Document:
+    """Return a server; the fields of one whose cell does not answer are None if unknown."""
+    return _Partial(server) if server["status"] == UNKNOWN else server
+
+
 def find_server(api: ApiClient, server: str) -> Document:
     """Return the server with this id or name. Raises ``NotFound``, ``AmbiguousName``."""
     if _UUID.fullmatch(server):
         found = _get_or_none(api, "server", "servers", server)
         if found is not None:
-            return found
+            return with_gaps(found)
     same = api.list_all("servers", "servers", "detail", query={"name": server})
     if _ID_START.fullmatch(server):
         same = chain(same, api.list_all("servers", "servers", "detail"))
-    return _the_one("server", server, same)
+    return _the_one("server", server, map(with_gaps, same))
 
 
 def find_flavor(api: ApiClient, flavor: str) -> Document:

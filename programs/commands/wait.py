@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from armillary import exception
 from armillary.backoff import Backoff
+from programs.commands.lookup import UNKNOWN
 from programs.http_client import ApiClient, ApiNotFound, Document
 from programs.progress import Show
 
@@ -60,7 +61,7 @@ def wait_until_built(
     Raises ``WaitTimeout``. Retries while the API does not answer.
     """
     look = _Poll(api, servers, {"reservation_id": reservation_id})
-    look.until(lambda state: state != BUILDING, "built", pace, show)
+    look.until(lambda state: state not in (BUILDING, UNKNOWN), "built", pace, show)
     return look.found
 
 
@@ -83,6 +84,8 @@ def _status(server: Document) -> str:
 
 
 def _task(server: Document) -> str:
+    if server["status"] == UNKNOWN:
+        return UNKNOWN
     return str(server["OS-EXT-STS:task_state"] or IDLE)
 
 

@@ -107,7 +107,7 @@ def test_a_disabled_cell_takes_nothing_new(deployment: Deployment, small: str) -
 
 
 def test_a_dead_cell_is_named_and_lists_stay_quick(deployment: Deployment, small: str) -> None:
-    """New servers go elsewhere; when it is back its servers are seen again."""
+    """New servers go elsewhere; its own are UNKNOWN until it is back."""
     disable(deployment, "cell1")
     wait_until_built_in(deployment, small, {"cell2"})
     uuid, other = deployment.create_servers(small, 2)  # one on each host: others are emptier
@@ -121,6 +121,10 @@ def test_a_dead_cell_is_named_and_lists_stay_quick(deployment: Deployment, small
     try:
         first = deployment.get("/servers/detail")
         assert first["armillary:down_cells"] == ["cell2"]
+        statuses = {server["id"]: server["status"] for server in first["servers"]}
+        assert {uuid: "UNKNOWN", other: "UNKNOWN"}.items() <= statuses.items()
+        shown = deployment.get(f"/servers/{uuid}")["server"]
+        assert (shown["status"], shown["flavor"]["original_name"]) == ("UNKNOWN", "small")
         deadline = waiting.Deadline(LIST_SECONDS / 2)
         assert deployment.get("/servers/detail")["armillary:down_cells"] == ["cell2"]
         assert not deadline.has_passed
@@ -129,7 +133,7 @@ def test_a_dead_cell_is_named_and_lists_stay_quick(deployment: Deployment, small
     finally:
         deployment.start("cell2-conductor")
     wait_for(
-        lambda: uuid in {server["id"] for server in deployment.servers()},
+        lambda: (uuid, "ACTIVE") in {(one["id"], one["status"]) for one in deployment.servers()},
         "the cell answers again", PATIENCE_SECONDS,
     )  # fmt: skip
 

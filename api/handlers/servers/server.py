@@ -13,7 +13,15 @@ from api.handlers.servers.server_request import (
     settings_in,
     unknown_reference,
 )
-from api.handlers.servers.server_view import COLLECTION, NO_SETTINGS, brief, changed, views
+from api.handlers.servers.server_view import (
+    COLLECTION,
+    NO_SETTINGS,
+    brief,
+    changed,
+    shows_unknown,
+    view,
+    views,
+)
 from api.policies.servers import server as policies
 from api.schemas.servers import server as schemas
 from armillary import exception
@@ -32,6 +40,12 @@ def load(call: Call) -> Instance:
     return call.conductor.get_server(call.context, call.path["server_id"])
 
 
+def load_for_display(call: Call) -> Instance:
+    """Return the server of the path, or what is known of it; raise ``InstanceNotFound``."""
+    shown = shows_unknown(call)
+    return call.conductor.get_server(call.context, call.path["server_id"], for_display=shown)
+
+
 def index(call: Call) -> Answer:
     """List servers by id and name."""
     listed = server_list.list_servers(call, policies.INDEX_ALL_PROJECTS)
@@ -46,7 +60,7 @@ def detail(call: Call) -> Answer:
 
 def show(call: Call) -> Answer:
     """Show a server."""
-    return Answer({"server": views(call, [call.subject])[0]})
+    return Answer({"server": view(call, call.subject)})
 
 
 def create(call: Call) -> Answer:
@@ -84,7 +98,7 @@ def change(call: Call, changes: ServerChanges) -> Instance:
     server_id = call.path["server_id"]
     arguments = OperationArguments(changes=changes)
     call.conductor.operate_server(call.context, server_id, "update", arguments)
-    return call.conductor.get_server(call.context, server_id)
+    return load_for_display(call)
 
 
 def _reservation(accepted: CreatedServers) -> Answer:
@@ -120,7 +134,7 @@ ROUTES: Routes[Call] = {
         "GET": Action(detail, policies.DETAIL, schemas.DETAIL_ANSWER, query=schemas.INDEX_QUERY)
     },
     "/v2.1/servers/{server_id}": {
-        "GET": Action(show, policies.SHOW, schemas.SHOW_ANSWER, subject=load),
+        "GET": Action(show, policies.SHOW, schemas.SHOW_ANSWER, subject=load_for_display),
         "PUT": Action(
             update, policies.UPDATE, schemas.UPDATE_ANSWER, body=schemas.UPDATE, subject=load
         ),

@@ -7,7 +7,7 @@ from typing import Any
 
 from api.call import Call
 from api.handlers.servers.guest_settings import files_in, guest_settings, new_password
-from api.handlers.servers.server import change
+from api.handlers.servers.server import change, load_for_display
 from api.handlers.servers.server_request import last_part, settings_in
 from api.handlers.servers.server_view import NO_SETTINGS, changed
 from api.policies.servers import server_action as policies
@@ -109,7 +109,7 @@ def rebuild(call: Call) -> Answer:
         _operate(call, "rebuild", image=last_part(reference), changes=changes)
     except exception.ImageNotFound as error:
         raise invalid("rebuild.imageRef", reference, error.message) from error
-    server = call.conductor.get_server(call.context, call.path["server_id"])
+    server = load_for_display(call)
     user_data = (server.settings or NO_SETTINGS).user_data
     shown = {**changed(call, server), "user_data": user_data, "adminPass": password}
     return Answer({"server": shown})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from api import times
 from api.call import Call
+from api.handlers.servers.server_view import shows_unknown
 from api.policies.servers import server as policies
 from armillary.http.call import Answer, Document
 from objects.instances.server_answers import ServerPage
@@ -30,6 +31,7 @@ def list_servers(call: Call, all_projects_rule: str) -> ServerPage:
         filters=_filters(call, all_projects_rule),
         limit=call.page_size,
         marker=call.query.get("marker"),
+        for_display=shows_unknown(call),
     )
 
 

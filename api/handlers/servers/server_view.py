@@ -10,7 +10,7 @@ from api.policies.servers import server as policies
 from armillary.http.call import Document
 from objects.flavor import Flavor
 from objects.hosts.service import Service
-from objects.instance import Instance
+from objects.instance import UNKNOWN, Instance
 from objects.instances.guest_names import hostname_of
 from objects.instances.server_settings import ServerSettings
 
@@ -29,6 +29,7 @@ STATUSES = {
     "rescued": "RESCUE",
     "error": "ERROR",
     "deleted": "DELETED",
+    UNKNOWN: "UNKNOWN",
 }
 STATUSES_OF_TASKS = {
     "rebooting": "REBOOT",
@@ -54,6 +55,9 @@ CHANGED_LIKE_SHOWN_SINCE = (2, 75)
 HOSTNAME = "OS-EXT-SRV-ATTR:hostname"
 HOSTNAME_SHOWN_SINCE = (2, 90)
 """In earlier versions it is for administrators."""
+UNKNOWN_SHOWN_SINCE = (2, 69)
+"""Earlier versions leave servers of silent cells out of lists, and cannot show them."""
+UNKNOWN_ZONE = "UNKNOWN"
 
 
 def status_of(server: Instance) -> str:
@@ -69,19 +73,65 @@ def changed(call: Call, server: Instance) -> Document:
     return shown
 
 
+def shows_unknown(call: Call) -> bool:
+    """Return whether answers have servers of cells and zones that do not answer."""
+    return call.version >= UNKNOWN_SHOWN_SINCE
+
+
 def brief(call: Call, server: Instance) -> Document:
     """Return a server as lists without details show it."""
+    if server.vm_state == UNKNOWN:
+        return _unknown(call, server)
     return {"id": server.uuid, "name": server.name, "links": call.links.of(COLLECTION, server.uuid)}
 
 
 def views(call: Call, servers: list[Instance]) -> list[Document]:
-    """Return servers with all fields; the route's schema drops those of other versions."""
+    """Return servers with all fields; the route's schema drops those of other versions.
+
+    Of unknown servers, it returns the fields of lists.
+    """
     shows_hosts = call.allows(policies.EXTENDED_ATTRIBUTES)
     statuses = _host_statuses(call, servers) if shows_hosts else None
     return [
-        _show(call, server) | (_location_fields(server, statuses) if shows_hosts else {})
+        _unknown_in_details(call, server) if server.vm_state == UNKNOWN
+        else _show(call, server) | (_location_fields(server, statuses) if shows_hosts else {})
         for server in servers
-    ]
+    ]  # fmt: skip
+
+
+def view(call: Call, server: Instance) -> Document:
+    """Return one server with all fields; of an unknown one, with those that are known."""
+    if server.vm_state != UNKNOWN:
+        return views(call, [server])[0]
+    is_flavor_known = server.obj_attr_is_set("flavor")
+    return {
+        **_unknown_in_details(call, server),
+        "user_id": server.user_id,
+        "image": _image(call, server),
+        **({"flavor": _flavor(call, server.flavor)} if is_flavor_known else {}),
+        "OS-EXT-AZ:availability_zone": server.availability_zone or UNKNOWN_ZONE,
+        "OS-EXT-STS:power_state": NO_POWER_STATE,
+        "OS-EXT-STS:task_state": server.task_state,
+        "server_groups": [server.group_uuid] if server.group_uuid else [],
+        **_asked_for(server),
+    }
+
+
+def _unknown(call: Call, server: Instance) -> Document:
+    links = call.links.of(COLLECTION, server.uuid)
+    return {"id": server.uuid, "status": STATUSES[UNKNOWN], "links": links}
+
+
+def _unknown_in_details(call: Call, server: Instance) -> Document:
+    created = times.seconds(server.created_at)
+    return {**_unknown(call, server), "tenant_id": server.project_id, "created": created}
+
+
+def _asked_for(server: Instance) -> Document:
+    return {
+        "pinned_availability_zone": server.pinned_availability_zone,
+        "armillary:scheduler_hints": server.scheduler_hints,
+    }
 
 
 def _show(call: Call, server: Instance) -> Document:
@@ -116,7 +166,7 @@ def _show(call: Call, server: Instance) -> Document:
         "os-extended-volumes:volumes_attached": _volumes(settings),
         "trusted_image_certificates": None,
         **({HOSTNAME: hostname_of(server)} if call.version >= HOSTNAME_SHOWN_SINCE else {}),
-        "pinned_availability_zone": None,
+        **_asked_for(server),
         "locked": server.locked,
         "locked_reason": server.locked_reason,
         "armillary:attempt": server.attempt,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from api.schemas.base import (
     BOOLEAN,
@@ -267,6 +267,8 @@ STATUSES = [
     "RESIZE",
     "REVERT_RESIZE",
 ]
+UNKNOWN_SINCE = (2, 69)
+"""Since this version answers have servers of cells that do not answer, with fewer fields."""
 
 CREATE = fields(
     {"server": _SERVER, "os:scheduler_hints": _HINTS, "OS-SCH-HNT:scheduler_hints": _HINTS},
@@ -326,7 +328,9 @@ _VOLUME = every({"id": STRING, "delete_on_termination": since(2, 3, BOOLEAN)})
 _BASIC: dict[str, Part] = {
     "id": STRING,
     "name": STRING,
-    "status": {"enum": STATUSES},
+    "status": changed(
+        UNKNOWN_SINCE, before={"enum": STATUSES}, after={"enum": [*STATUSES, "UNKNOWN"]}
+    ),
     "tenant_id": STRING,
     "user_id": STRING,
     "hostId": STRING,
@@ -360,6 +364,7 @@ _SHOWN: dict[str, Part] = {
     "os-extended-volumes:volumes_attached": listed(_VOLUME),
     "trusted_image_certificates": since(2, 63, {"type": ["array", "null"]}),
     "pinned_availability_zone": since(2, 96, STRING_OR_NULL),
+    "armillary:scheduler_hints": {"type": "object", "additionalProperties": STRINGS},
     "armillary:attempt": NUMBER,
     "armillary:exit_code": NUMBER_OR_NULL,
 }
@@ -375,11 +380,28 @@ def _since_changed(properties: Mapping[str, Part]) -> dict[str, Part]:
     return {name: Ranged(schema, since=_CHANGED_AT) for name, schema in properties.items()}
 
 
-SERVER = fields({**_BASIC, **_SHOWN, **_FOR_ADMINISTRATORS, **_SOMETIMES}, [*_BASIC, *_SHOWN])
+_UNKNOWN_STATUS = {"const": "UNKNOWN"}
+
+
+def _or_unknown(complete: Schema, known: Iterable[str]) -> tuple[Ranged, ...]:
+    """Return a server, or since ``UNKNOWN_SINCE`` one of which only some fields are known."""
+    properties = {**complete["properties"], "status": _UNKNOWN_STATUS}
+    either = [complete, fields(properties, ["id", "status", "links", *known])]
+    return changed(UNKNOWN_SINCE, complete, {"properties": complete["properties"], "anyOf": either})
+
+
+SERVER = _or_unknown(
+    fields({**_BASIC, **_SHOWN, **_FOR_ADMINISTRATORS, **_SOMETIMES}, [*_BASIC, *_SHOWN]),
+    ["tenant_id", "user_id", "created", "image", "OS-EXT-AZ:availability_zone"],
+)
 
 _BASIC_IN_LISTS: dict[str, Part] = {**_BASIC, "server_groups": own(STRINGS)}
-SERVER_IN_LIST = fields(
-    {**_BASIC_IN_LISTS, **_SHOWN, **_FOR_ADMINISTRATORS, **_SOMETIMES}, [*_BASIC_IN_LISTS, *_SHOWN]
+SERVER_IN_LIST = _or_unknown(
+    fields(
+        {**_BASIC_IN_LISTS, **_SHOWN, **_FOR_ADMINISTRATORS, **_SOMETIMES},
+        [*_BASIC_IN_LISTS, *_SHOWN],
+    ),
+    ["tenant_id", "created"],
 )
 
 UPDATED = fields(
@@ -409,7 +431,9 @@ _LIST_EXTRAS = {
     "armillary:down_cells": STRINGS,
 }
 
-INDEX_ANSWER = fields({"servers": listed(NAMED), **_LIST_EXTRAS}, required=["servers"])
+_UNKNOWN_IN_INDEX = every({"id": STRING, "status": _UNKNOWN_STATUS, "links": LINKS})
+_IN_INDEX = changed(UNKNOWN_SINCE, NAMED, {"anyOf": [NAMED, _UNKNOWN_IN_INDEX]})
+INDEX_ANSWER = fields({"servers": listed(_IN_INDEX), **_LIST_EXTRAS}, required=["servers"])
 DETAIL_ANSWER = fields({"servers": listed(SERVER_IN_LIST), **_LIST_EXTRAS}, required=["servers"])
 
 _CREATED = every(

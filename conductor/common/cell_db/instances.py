@@ -48,8 +48,11 @@ STATUS_TO_TASK_STATES = {
 """Statuses of servers while something is being done to them."""
 
 _NOT_COLUMNS = frozenset(
-    {"flavor", "image", "metadata", "settings", "cell_uuid", "fault", "zone", "host_ip"}
-)
+    {
+        "flavor", "image", "metadata", "settings", "cell_uuid", "fault", "zone", "host_ip",
+        "pinned_availability_zone", "scheduler_hints",
+    }
+)  # fmt: skip
 """Fields of the object that have no column, or are stored in another form."""
 
 _IS_ALIVE = models.Instance.deleted_at.is_(None)

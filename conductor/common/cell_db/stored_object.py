@@ -1,6 +1,7 @@
 """Versioned objects in columns: stored in their wire form, decoded when they are asked for."""
 
 import dataclasses
+from collections.abc import Sequence
 from typing import Any, Generic, Self, TypeVar, cast
 
 import sqlalchemy as sa
@@ -40,7 +41,17 @@ class StoredColumn(sa.TypeDecorator[StoredObject[Any]]):
 
 def stored_text(column: Any, *path: str) -> sa.ColumnElement[str]:
     """Return a text in a column with the wire form of an object; ``path`` leads through objects."""
+    text: sa.ColumnElement[str] = _element(column, path).as_string()
+    return text
+
+
+def stored_json(column: Any, *path: str) -> sa.ColumnElement[Any]:
+    """Return a JSON value in such a column."""
+    value: sa.ColumnElement[Any] = _element(column, path).as_json()
+    return value
+
+
+def _element(column: Any, path: Sequence[str]) -> Any:
     data = ArmillaryObject.primitive_key("data")
     keys = tuple(key for name in path for key in (data, name))
-    text: sa.ColumnElement[str] = sa.type_coerce(column, sa.JSON)[keys].as_string()
-    return text
+    return sa.type_coerce(column, sa.JSON)[keys]

@@ -344,7 +344,7 @@ class Acceptance:
         )
         request_specs.add_specs(session, [spec for one in fitting for spec in _specs(one)])
         instance_mappings.add_mappings(
-            session, [_mapping(each, one.found) for one in fitting for each in one.primitives]
+            session, [_mapping(each, one.found, now) for one in fitting for each in one.primitives]
         )
         answers = {
             one.asked.key: (
@@ -419,11 +419,11 @@ def _specs(one: _WithinQuota) -> Iterator[NewSpec]:
         yield NewSpec(uuid_, _with_data(spec, instance_uuid=uuid_))
 
 
-def _mapping(primitive: Primitive, asked: ServerRequest) -> NewMapping:
+def _mapping(primitive: Primitive, asked: ServerRequest, now: datetime) -> NewMapping:
     data = primitive[ArmillaryObject.primitive_key("data")]
     return NewMapping(
         data["uuid"], data["reservation_id"], data["project_id"], data["user_id"],
-        asked.flavor.vcpus, asked.flavor.memory_mb,
+        asked.flavor.vcpus, asked.flavor.memory_mb, now,
     )  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from conductor.super_conductor.db import models
 from conductor.super_conductor.db.statements import delete, insert, update
 from objects.instance import Instance
 from objects.instances.instance_mapping import InstanceMapping
+from objects.instances.server_filters import ServerFilters
 
 Row = models.InstanceMapping
 
@@ -77,17 +78,18 @@ class NewMapping:
     user_id: str
     vcpus: int
     memory_mb: int
+    created_at: datetime
     cell_uuid: str | None = None
     queued_for_delete: bool = False
 
     @classmethod
     def of(
-        cls, instance: Instance, reservation_id: str, cell_uuid: str | None = None
+        cls, instance: Instance, reservation_id: str, *, now: datetime, cell_uuid: str | None = None
     ) -> NewMapping:
         """Return the mapping of an instance, whose size is that of its flavor."""
         return cls(
             instance.uuid, reservation_id, instance.project_id, instance.user_id,
-            instance.flavor.vcpus, instance.flavor.memory_mb, cell_uuid,
+            instance.flavor.vcpus, instance.flavor.memory_mb, instance.created_at or now, cell_uuid,
         )  # fmt: skip
 
 
@@ -135,6 +137,45 @@ def zone_paths(session: Session, project_id: str | None) -> list[str]:
     return [
         str(path) for path in session.scalars(sa.select(Row.zone_path).where(*where).distinct())
     ]
+
+
+def list_page(
+    session: Session,
+    *,
+    cell_uuids: Collection[str],
+    paths: Collection[str],
+    filters: ServerFilters,
+    limit: int,
+    marker: tuple[datetime, str] | None,
+) -> list[InstanceMapping]:
+    """Return living instances of these cells and zones, newest first, like a cell's ``list_page``.
+
+    Of ``filters``, project, user and UUID apply.
+    """
+    query = (
+        sa.select(Row)
+        .where(
+            Row.queued_for_delete.is_(False),
+            sa.or_(
+                Row.cell_uuid.in_(cell_uuids),
+                sa.and_(Row.cell_uuid.is_(None), Row.zone_path.in_(paths)),
+            ),
+        )
+        .order_by(Row.created_at.desc(), Row.instance_uuid.desc())
+        .limit(limit)
+        .execution_options(populate_existing=True)
+    )
+    if filters.project_id is not None:
+        query = query.where(Row.project_id == filters.project_id)
+    if filters.user_id is not None:
+        query = query.where(Row.user_id == filters.user_id)
+    if filters.uuid is not None:
+        query = query.where(Row.instance_uuid == filters.uuid)
+    if marker is not None:
+        created_at, uuid = marker
+        is_same_moment = sa.and_(Row.created_at == created_at, Row.instance_uuid < uuid)
+        query = query.where(sa.or_(Row.created_at < created_at, is_same_moment))
+    return [_to_object(row) for row in session.scalars(query)]
 
 
 def list_in_zones(
@@ -288,4 +329,5 @@ def _to_object(row: Row) -> InstanceMapping:
     return InstanceMapping.from_values(
         instance_uuid=row.instance_uuid, cell_uuid=row.cell_uuid, project_id=row.project_id,
         user_id=row.user_id, queued_for_delete=row.queued_for_delete, zone_path=row.zone_path,
+        created_at=row.created_at,
     )  # fmt: skip

@@ -356,6 +356,7 @@ class InstanceMapping(Base):
     is_resizing: Mapped[bool] = mapped_column(default=False)
     resize_asked_at: Mapped[datetime | None]
     zone_path: Mapped[str | None] = mapped_column(sa.String(ZONE_PATH_LENGTH), index=True)
+    created_at: Mapped[datetime]
     queued_for_delete: Mapped[bool]
     deleted_at: Mapped[datetime | None]
 

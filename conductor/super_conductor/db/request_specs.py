@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
 from armillary import exception
-from conductor.common.cell_db.stored_object import stored_text
+from conductor.common.cell_db.stored_object import stored_json, stored_text
 from conductor.super_conductor.db import models
 from conductor.super_conductor.db.statements import delete, insert, insert_missing
 from objects.base import Primitive
@@ -51,6 +51,19 @@ def find_spec(session: Session, instance_uuids: Sequence[str]) -> RequestSpec | 
             found.num_instances = len(instance_uuids)
             return found
     return None
+
+
+def asked_of(
+    session: Session, instance_uuids: Collection[str]
+) -> dict[str, tuple[str | None, dict[str, list[str]]]]:
+    """Return instance -> availability zone and hints that were asked for."""
+    spec = models.RequestSpec.spec
+    query = sa.select(
+        models.RequestSpec.instance_uuid,
+        stored_text(spec, "availability_zone"),
+        stored_json(spec, "scheduler_hints"),
+    ).where(models.RequestSpec.instance_uuid.in_(instance_uuids))
+    return {uuid: (zone, hints or {}) for uuid, zone, hints in session.execute(query)}
 
 
 def find_pinned(session: Session, availability_zone: str) -> str | None:

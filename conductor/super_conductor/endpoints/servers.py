@@ -2,6 +2,7 @@
 
 from functools import partial
 
+from armillary import exception
 from armillary.context import RequestContext
 from conductor.super_conductor.accept.acceptance import Acceptance
 from conductor.super_conductor.builds.build_workers import Builds
@@ -44,14 +45,29 @@ class ServersEndpoint:
             self._builds.begin(accepted.lease)
         return accepted.answer
 
-    def get_server(self, context: RequestContext, instance_uuid: str) -> Instance:
-        here = partial(self._servers.get_server, context, instance_uuid)
-        return self._remote_servers.get_server(context, instance_uuid, here)
+    def get_server(
+        self, context: RequestContext, instance_uuid: str, for_display: bool = False
+    ) -> Instance:
+        here = partial(self._servers.get_server, context, instance_uuid, is_brief=for_display)
+        try:
+            found = self._remote_servers.get_server(context, instance_uuid, here)
+        except exception.Unavailable:
+            if not for_display:
+                raise
+            found = self._servers.get_unknown(context, instance_uuid)
+        return self._servers.with_requests([found])[0] if for_display else found
 
     def list_servers(
-        self, context: RequestContext, filters: ServerFilters, limit: int, marker: str | None = None
+        self,
+        context: RequestContext,
+        filters: ServerFilters,
+        limit: int,
+        marker: str | None = None,
+        for_display: bool = False,
     ) -> ServerPage:
-        return self._servers.list_servers(context, filters=filters, limit=limit, marker=marker)
+        return self._servers.list_servers(
+            context, filters=filters, limit=limit, marker=marker, for_display=for_display
+        )
 
     def delete_server(self, context: RequestContext, instance_uuid: str) -> None:
         self._servers.check_deletable(context, instance_uuid)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import logging
 from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy.orm import Session
@@ -182,7 +183,11 @@ def _map_page(database: Database, cell_uuid: str, page: list[Instance]) -> int:
         unmapped = instance_mappings.unmapped(session, [one.uuid for one in page])
         strays = [one for one in page if one.uuid in unmapped]
         if strays:
-            rows = [NewMapping.of(one, one.reservation_id, cell_uuid) for one in strays]
+            now = datetime.now(UTC)
+            rows = [
+                NewMapping.of(one, one.reservation_id, now=now, cell_uuid=cell_uuid)
+                for one in strays
+            ]
             instance_mappings.add_mappings(session, rows)
             request_specs.add_missing_specs(session, [_spec_of(one) for one in strays])
         return len(strays)

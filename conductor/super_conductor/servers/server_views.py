@@ -21,11 +21,12 @@ from conductor.super_conductor.db import (
     aggregates,
     build_requests,
     instance_mappings,
+    request_specs,
     zone_attempts,
 )
 from conductor.super_conductor.hosts import cell_reports
 from conductor.super_conductor.hosts.cells import Cells
-from conductor.super_conductor.servers import decisions
+from conductor.super_conductor.servers import decisions, unknown_servers
 from conductor.super_conductor.zones import remote_servers, uuid_translation
 from conductor.super_conductor.zones.remote_servers import RemoteServers
 from objects.cell_mapping import CELL0_UUID
@@ -56,8 +57,13 @@ class Servers:
         self._cell0 = cell0
         self._remote_servers = remote_servers
 
-    def get_server(self, context: RequestContext, instance_uuid: str) -> Instance:
-        """Return a server. Raises InstanceNotFound, CellUnavailable."""
+    def get_server(
+        self, context: RequestContext, instance_uuid: str, *, is_brief: bool = False
+    ) -> Instance:
+        """Return a server. Raises InstanceNotFound, CellUnavailable.
+
+        ``is_brief``: do not wait long for a cell that did not answer the last time.
+        """
         with self._database.reader() as session:
             pending = build_requests.find_instance(session, instance_uuid)
         # Read afterwards: an instance that has just left the build requests is mapped by now.
@@ -66,9 +72,11 @@ class Servers:
             raise exception.InstanceNotFound(instance_uuid=instance_uuid)
         if mapping.cell_uuid is None and pending is not None:
             return pending
-        return self._get_mapped(context, mapping)
+        return self._get_mapped(context, mapping, is_brief=is_brief)
 
-    def _get_mapped(self, context: RequestContext, mapping: InstanceMapping) -> Instance:
+    def _get_mapped(
+        self, context: RequestContext, mapping: InstanceMapping, *, is_brief: bool
+    ) -> Instance:
         """Return an instance from its place, even if it is moving to another one."""
         instance_uuid = mapping.instance_uuid
         while True:
@@ -77,6 +85,7 @@ class Servers:
                     mapping,
                     lambda cell: cell.get_instance(context, instance_uuid),
                     lambda: self._cell0.get_instance(instance_uuid),
+                    is_brief=is_brief,
                 )
             except exception.InstanceNotFound:
                 former, mapping = mapping, self._get_mapping(context, instance_uuid)
@@ -84,6 +93,28 @@ class Servers:
                     raise
             else:
                 return _as_mapped(cell_reports.asked_for(found, instance_uuid), mapping)
+
+    def get_unknown(self, context: RequestContext, instance_uuid: str) -> Instance:
+        """Return what is known here of a server whose cell or zone does not answer.
+
+        Raises InstanceNotFound.
+        """
+        mapping = self._get_mapping(context, instance_uuid)
+        with self._database.reader() as session:
+            unknown = unknown_servers.of_mapping(mapping)
+            return _as_mapped(unknown_servers.with_request_spec(session, unknown), mapping)
+
+    def with_requests(self, instances: Sequence[Instance]) -> Sequence[Instance]:
+        """Set what was asked of instances, and return these.
+
+        It is the pinned availability zone and the hints.
+        """
+        uuids = [one.uuid for one in instances]
+        with self._database.reader() as session:
+            asked = request_specs.asked_of(session, uuids)
+        for one in instances:
+            one.pinned_availability_zone, one.scheduler_hints = asked.get(one.uuid, (None, {}))
+        return instances
 
     def check_deletable(self, context: RequestContext, instance_uuid: str) -> None:
         """Raise InstanceNotFound if a server is deleted or not visible to the caller."""
@@ -93,13 +124,23 @@ class Servers:
             self._remote_servers.get_server(context, instance_uuid, here)
 
     def list_servers(
-        self, context: RequestContext, *, filters: ServerFilters, limit: int, marker: str | None
+        self,
+        context: RequestContext,
+        *,
+        filters: ServerFilters,
+        limit: int,
+        marker: str | None,
+        for_display: bool = False,
     ) -> ServerPage:
         """See ``SuperConductorAPI``. Raises Invalid."""
         page = _Page(
-            filters=_scoped(context, filters), limit=limit, after=self._place_of(context, marker)
-        )
-        return self._list(context, page, asks_zones=True)
+            filters=_scoped(context, filters), limit=limit, after=self._place_of(context, marker),
+            with_unknown=for_display,
+        )  # fmt: skip
+        found = self._list(context, page, asks_zones=True)
+        if for_display:
+            self.with_requests(found.instances)
+        return found
 
     def list_page(
         self,
@@ -108,12 +149,13 @@ class Servers:
         filters: ServerFilters,
         limit: int,
         marker: InstanceMarker | None,
+        for_display: bool = False,
     ) -> ServerPage:
         """Return a page of the instances built here for other zones, for their users' zone."""
         project_id = filters.project_id if context.is_admin else context.project_id
         wanted = dataclasses.replace(filters, project_id=project_id)
         after = None if marker is None else (marker.created_at, marker.uuid)
-        page = _Page(filters=wanted, limit=limit, after=after)
+        page = _Page(filters=wanted, limit=limit, after=after, with_unknown=for_display)
         return self._list(context, page, asks_zones=False)
 
     def _list(self, context: RequestContext, page: _Page, *, asks_zones: bool) -> ServerPage:
@@ -200,11 +242,14 @@ class Servers:
         mapping: InstanceMapping,
         question: Callable[[CellConductorAPI], T],
         of_cell0: Callable[[], T],
+        *,
+        is_brief: bool = False,
     ) -> T:
         if mapping.cell_uuid == CELL0_UUID:
             return of_cell0()
         assert mapping.cell_uuid is not None
-        return self._cells.call(mapping.cell_uuid, question)
+        call = self._cells.call_briefly if is_brief else self._cells.call
+        return call(mapping.cell_uuid, question)
 
     # Lists
     # -----------------------------------------------------------------------------------------
@@ -218,25 +263,32 @@ class Servers:
             pending = build_requests.list_page(
                 session, filters=page.filters, limit=page.limit, marker=page.after
             )
+        cells = self._cells.list_cells()
         answers = self._cells.ask_all(
             lambda cell: cell.list_instances(
                 context, filters=page.filters, limit=page.limit, marker=page.marker
-            )
+            ),
+            among=cells,
         )
         down_cells.update(answers.down_cells)
         in_cell0 = self._cell0.list_instances(
             filters=page.filters, limit=page.limit, marker=page.marker
         )
         in_zones: dict[str, list[Instance]] = {}
+        silent_zones: list[str] = []
         if asks_zones:
-            in_zones, down_zones = self._remote_servers.list_pages(
-                context, filters=page.filters, limit=page.limit, marker=page.marker
-            )
-            down_cells.update(down_zones)
+            heard = self._remote_servers.list_pages(
+                context, filters=page.filters, limit=page.limit, marker=page.marker,
+                for_display=page.with_unknown,
+            )  # fmt: skip
+            in_zones, silent_zones = heard.by_path, heard.silent
+            down_cells.update(heard.down_cells)
+        silent_cells = [cell.uuid for cell in cells if cell.uuid not in answers.by_cell]
         copies: dict[str, _ServerCopies] = {}
         places: Iterable[tuple[str | None, list[Instance]]] = (
             (None, pending), (CELL0_UUID, in_cell0), *answers.by_cell.items(),
             *((remote_servers.zone_place(path), seen) for path, seen in in_zones.items()),
+            *self._unknown(page, silent_cells, silent_zones),
         )  # fmt: skip
         if asks_zones:
             places = self._with_own_names(places)
@@ -250,6 +302,19 @@ class Servers:
         ]  # fmt: skip
         newest = sorted(left, key=lambda one: _place(one.instance), reverse=True)
         return newest[: page.limit]
+
+    def _unknown(
+        self, page: _Page, cells: Sequence[str], zones: Sequence[str]
+    ) -> list[tuple[str | None, list[Instance]]]:
+        """Return the servers of silent cells and zones, each with its place."""
+        if not page.with_unknown:
+            return []
+        with self._database.reader() as session:
+            found = unknown_servers.list_page(
+                session, cell_uuids=cells, paths=zones,
+                filters=page.filters, limit=page.limit, marker=page.after,
+            )  # fmt: skip
+        return [(one.cell_uuid or remote_servers.zone_place(str(one.zone)), [one]) for one in found]
 
     def _delegated_among(self, instances: Sequence[Instance]) -> list[Instance]:
         """Return those built for other zones: a parent zone may see no others."""
@@ -304,6 +369,8 @@ class Servers:
         try:
             here = partial(self.get_server, context, marker)
             return _place(self._remote_servers.get_server(context, marker, here))
+        except exception.Unavailable:
+            return _place(self.get_unknown(context, marker))
         except exception.InstanceNotFound as error:
             filters = ServerFilters(uuid=marker, existence=ANY, all_projects=bool(context.is_admin))
             page = _Page(filters=_scoped(context, filters), limit=1, after=None)
@@ -319,6 +386,8 @@ class _Page:
     filters: ServerFilters
     limit: int
     after: tuple[datetime, str] | None
+    with_unknown: bool = False
+    """Whether to list the servers of silent cells and zones."""
 
     @property
     def marker(self) -> InstanceMarker | None:

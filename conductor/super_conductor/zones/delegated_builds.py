@@ -143,7 +143,7 @@ class DelegatedBuilds:
             session, [NewSpec(one.local_uuid, one.spec.obj_to_primitive()) for one in new]
         )
         instance_mappings.add_mappings(
-            session, [NewMapping.of(one.instance, lease.key) for one, lease in leased]
+            session, [NewMapping.of(one.instance, lease.key, now=now) for one, lease in leased]
         )
         zone_attempts.add_guests(session, [_guest(one, order.origin, now) for one in new])
         for one in new:

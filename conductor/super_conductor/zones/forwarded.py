@@ -31,6 +31,7 @@ class _Forwarded(Interface):
         filters: ServerFilters,
         limit: int,
         marker: InstanceMarker | None,
+        for_display: bool = False,
     ) -> ServerPage:
         """Return a page of the instances built for the caller's users."""
 

@@ -24,6 +24,15 @@ T = TypeVar("T")
 _NO_ANSWER = (exception.Unavailable, exception.InstanceNotFound, exception.ZoneNotFound)
 
 
+@dataclasses.dataclass(frozen=True)
+class ZonePages:
+    """Servers by path of their zone, silent zones, and what did not answer, as users read it."""
+
+    by_path: dict[str, list[Instance]]
+    silent: list[str]
+    down_cells: list[str]
+
+
 class RemoteServers:
     """Finds the zone of a server and forwards requests to it."""
 
@@ -150,27 +159,30 @@ class RemoteServers:
         filters: ServerFilters,
         limit: int,
         marker: InstanceMarker | None,
-    ) -> tuple[dict[str, list[Instance]], list[str]]:
-        """Return path -> a page of the servers there, and the zones that did not answer."""
+        for_display: bool = False,
+    ) -> ZonePages:
+        """Return a page of the servers of each zone."""
         with self._database.reader() as session:
             where = instance_mappings.zone_paths(session, filters.project_id)
-        request = request_for(LIST_SERVERS, filters=filters, limit=limit, marker=marker)
+        request = request_for(
+            LIST_SERVERS, filters=filters, limit=limit, marker=marker, for_display=for_display
+        )
         asked = {
             text: self._zones.forward(context, paths.from_text(text), request, is_one_of_many=True)
             for text in sorted(where)
             if text
         }
-        found: dict[str, list[Instance]] = {}
-        down: list[str] = []
+        found = ZonePages({}, [], [])
         for text, waiting in asked.items():
             try:
                 page = decode_answer(LIST_SERVERS, waiting.wait())
             except exception.ArmillaryError:
-                down.append(f"zone {text}")
+                found.silent.append(text)
+                found.down_cells.append(f"zone {text}")
             else:
-                found[text] = page.instances
-                down += [f"{name} of zone {text}" for name in page.down_cells]
-        return found, down
+                found.by_path[text] = page.instances
+                found.down_cells.extend(f"{name} of zone {text}" for name in page.down_cells)
+        return found
 
     def _find(self, context: RequestContext, instance_uuid: str) -> InstanceMapping | None:
         """Return the mapping of a server in another zone.

@@ -100,8 +100,11 @@ class LocalZone:
         filters: ServerFilters,
         limit: int,
         marker: InstanceMarker | None,
+        for_display: bool = False,
     ) -> dict[str, Any]:
-        page = self._servers.list_page(context, filters=filters, limit=limit, marker=marker)
+        page = self._servers.list_page(
+            context, filters=filters, limit=limit, marker=marker, for_display=for_display
+        )
         uuids = [one.uuid for one in page.instances]
         with self._database.reader() as session:
             guests = zone_attempts.by_local_uuid(session, uuids, renamed_only=True)

@@ -2,6 +2,8 @@
 
 import logging
 from argparse import ArgumentParser, Namespace
+from collections.abc import Callable
+from typing import Any
 
 from programs.commands import arguments, base, wait
 from programs.commands.lookup import find_server
@@ -33,8 +35,11 @@ def _image_id(server: Document) -> str | None:
     return server["image"]["id"] if server["image"] else None
 
 
-def _flavor_name(server: Document) -> str:
-    return str(server["flavor"]["original_name"])
+def _flavor(field: str) -> Callable[[Document], Any]:
+    return lambda server: (server["flavor"] or {}).get(field)
+
+
+_flavor_name = _flavor("original_name")
 
 
 COLUMNS: base.Columns = {
@@ -79,9 +84,9 @@ SERVER = base.Noun(
         "attempt": "armillary:attempt",
         "exit_code": "armillary:exit_code",
         "flavor": _flavor_name,
-        "vcpus": lambda server: server["flavor"]["vcpus"],
-        "ram_mb": lambda server: server["flavor"]["ram"],
-        "disk_gb": lambda server: server["flavor"]["disk"],
+        "vcpus": _flavor("vcpus"),
+        "ram_mb": _flavor("ram"),
+        "disk_gb": _flavor("disk"),
         "image": _image_id,
         "properties": "metadata",
         "groups": "server_groups",

@@ -4,7 +4,7 @@ from argparse import ArgumentParser, Namespace
 from itertools import islice
 
 from programs.commands import arguments, base
-from programs.commands.lookup import find_flavor, find_image, find_server
+from programs.commands.lookup import find_flavor, find_image, find_server, with_gaps
 from programs.commands.servers.server import COLUMNS, LONG_COLUMNS, STATUSES
 from programs.http_client import Document
 
@@ -73,7 +73,8 @@ class ListServers(base.ApiLister):
             marker=parsed_args.marker,
             limit=limit and min(limit, PAGE_SIZE_MAX),
         )
-        servers = islice(self.items("servers", "servers", "detail", query=query), limit)
+        found = self.items("servers", "servers", "detail", query=query)
+        servers = islice(map(with_gaps, found), limit)
         return base.table(LONG_COLUMNS if parsed_args.long else COLUMNS, servers)
 
 

@@ -51,11 +51,18 @@ class BuildingSuperConductor(SuperConductor):
             server.reservation_id = accepted.reservation_id
         return accepted
 
-    def get_server(self, context: RequestContext, instance_uuid: str) -> Instance:
+    def get_server(
+        self, context: RequestContext, instance_uuid: str, for_display: bool = False
+    ) -> Instance:
         return self._looked_at(super().get_server(context, instance_uuid))
 
     def list_servers(
-        self, context: RequestContext, filters: ServerFilters, limit: int, marker: str | None
+        self,
+        context: RequestContext,
+        filters: ServerFilters,
+        limit: int,
+        marker: str | None,
+        for_display: bool = False,
     ) -> ServerPage:
         listed = super().list_servers(context, filters, limit, marker)
         seen = [self._looked_at(server) for server in listed.instances]

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from armillary import exception
+from armillary.context import RequestContext
 from objects.instance import Instance
 from tests import builders
 from tests.unit.programs.conftest import Armillary, BuildingSuperConductor
@@ -214,11 +215,13 @@ def test_one_that_was_deleted_meanwhile_is_gone(
     get_server = conductor.get_server
     looks: list[str] = []
 
-    def gone_later(context: object, instance_uuid: str) -> Instance:
+    def gone_later(
+        context: RequestContext, instance_uuid: str, for_display: bool = False
+    ) -> Instance:
         looks.append(instance_uuid)
         if len(looks) > 3:
             raise exception.InstanceNotFound(instance_uuid=instance_uuid)
-        return get_server(context, instance_uuid)  # type: ignore[arg-type]
+        return get_server(context, instance_uuid)
 
     conductor.get_server = gone_later  # type: ignore[method-assign]
     ended = armillary("host", "drain", "host1")

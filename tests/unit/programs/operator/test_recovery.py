@@ -198,7 +198,7 @@ def test_a_cleanup_is_as_old_as_the_users_delete(run: Run, databases: dict[str, 
     """It has no time of its own; without a mapping its age is unknown, and that is amiss."""
     mapping = api.InstanceMapping(
         instance_uuid=UUID, cell_uuid=None, reservation_id="r-1", project_id="p", user_id="u",
-        vcpus=1, memory_mb=1, queued_for_delete=True, deleted_at=ago(40),
+        vcpus=1, memory_mb=1, created_at=ago(90), queued_for_delete=True, deleted_at=ago(40),
     )  # fmt: skip
     add(databases["api"], a_cleanup(), mapping)
     [group] = run("recovery", "--json").json["groups"]

@@ -264,6 +264,7 @@ def _instances() -> None:
         _column("is_resizing", sa.Boolean(), server_default=sa.false()),
         _column("resize_asked_at", _TIME, null=True),
         _column("zone_path", _ZONE_PATH, null=True),
+        _column("created_at", _TIME),
         _column("queued_for_delete", sa.Boolean()),
         _column("deleted_at", _TIME, null=True),
     )

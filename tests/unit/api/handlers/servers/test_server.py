@@ -9,7 +9,10 @@ from typing import Any
 import pytest
 
 from armillary import exception
+from armillary.http.microversion import HEADER
 from objects.hosts.host_answers import AvailabilityZone
+from objects.instance import UNKNOWN as UNKNOWN_STATE
+from objects.instance import Instance
 from tests import builders
 from tests.fixtures.http_api import MEMBER, Api, message
 from tests.fixtures.super_conductor import SuperConductor, SuperConductorClient
@@ -367,6 +370,7 @@ def test_a_server_is_shown_with_all_that_is_known(api: Api, conductor: SuperCond
         "description": None,
         "key_name": None,
         "pinned_availability_zone": None,
+        "armillary:scheduler_hints": {},
         "progress": 0,
         "tags": [],
         "trusted_image_certificates": None,
@@ -620,6 +624,56 @@ def test_a_cell_that_does_not_answer_is_named_to_administrators(
     theirs = api.get(PATH, token=MEMBER).json
     assert theirs["armillary:partial"] is True
     assert "cell7" not in str(theirs)
+
+
+def an_unknown_server(**values: Any) -> Instance:
+    return Instance.from_values(
+        uuid=builders.a_uuid(), project_id="p1", user_id="u1", vm_state=UNKNOWN_STATE,
+        created_at=builders.A_TIME, **values,
+    )  # fmt: skip
+
+
+def test_a_server_of_a_silent_cell_is_listed_as_unknown(
+    api: Api, conductor: SuperConductor
+) -> None:
+    """With the fields that Nova has, from the microversion that has them."""
+    unknown = an_unknown_server()
+    conductor.servers.append(unknown)
+    (brief,) = api.get(PATH, all_tenants=True).json["servers"]
+    assert sorted(brief) == ["id", "links", "status"]
+    (found,) = api.get(f"{PATH}/detail", all_tenants=True).json["servers"]
+    assert sorted(found) == ["created", "id", "links", "status", "tenant_id"]
+    assert (found["status"], found["tenant_id"]) == ("UNKNOWN", "p1")
+
+
+def test_a_server_of_a_silent_cell_is_shown_as_far_as_it_is_known(
+    api: Api, conductor: SuperConductor
+) -> None:
+    """What was asked for is known; nothing of its present state is."""
+    unknown = an_unknown_server(
+        flavor=builders.a_flavor("small"), pinned_availability_zone="east",
+        availability_zone="east", scheduler_hints={"group": ["g"]},
+    )  # fmt: skip
+    conductor.servers.append(unknown)
+    found = api.get(f"{PATH}/{unknown.uuid}").json["server"]
+    assert found["flavor"]["original_name"] == "small"
+    assert found["OS-EXT-AZ:availability_zone"] == found["pinned_availability_zone"] == "east"
+    assert found["armillary:scheduler_hints"] == {"group": ["g"]}
+    assert (found["OS-EXT-STS:power_state"], found["image"]) == (0, "")
+    assert not {"name", "hostId", "addresses", "updated", "OS-EXT-STS:vm_state"} & set(found)
+
+
+@pytest.mark.parametrize(("version", "asked"), [("2.68", False), ("2.69", True)])
+def test_unknown_servers_are_asked_for_by_versions_that_have_them(
+    api: Api, conductor: SuperConductor, version: str, asked: bool
+) -> None:
+    """Before, a list leaves them out, and one cannot be shown."""
+    conductor.servers = [builders.an_instance()]
+    for path in (PATH, f"{PATH}/detail", f"{PATH}/{conductor.servers[0].uuid}"):
+        conductor.asked_for_display.clear()
+        headers = {HEADER: f"compute {version}"}
+        assert api.send("GET", path, headers=headers).status_code == 200
+        assert conductor.asked_for_display == [asked]
 
 
 def test_a_server_is_deleted(api: Api, conductor: SuperConductor) -> None:
