@@ -90,6 +90,15 @@ class CellConductorAPI(Interface):
         """
 
     @call(CONDUCTOR)
+    def record_refusal(
+        self, context: RequestContext, instance_uuid: str, operation: str, reason: str
+    ) -> None:
+        """Record in an instance's actions why an accepted operation was not started.
+
+        Does nothing if the request has started this operation. Raises InstanceNotFound.
+        """
+
+    @call(CONDUCTOR)
     def continue_operation(
         self,
         context: RequestContext,

@@ -114,9 +114,12 @@ class SuperConductorAPI(Interface):
         reason (actions, faults). Operations: stop, start, reboot, lock, unlock, rebuild, resize,
         confirm_resize, revert_resize, migrate, live_migrate, evacuate, shelve, shelve_offload,
         unshelve, soft_delete, restore, force_delete, pause, unpause, suspend, resume, rescue,
-        unrescue, reset_state, update.
+        unrescue, reset_state, update; delete, for a server whose cell or zone is silent.
 
-        Raises InstanceNotFound; InstanceInvalidState, InstanceLocked; FlavorNotFound,
+        What needs nothing but the server is accepted while its cell or zone does not answer; it is
+        done, or refused with the reason in the actions, when that is back.
+
+        Raises InstanceNotFound; InstanceInvalidState, HostIsUp, InstanceLocked; FlavorNotFound,
         ImageNotFound, HostNotFound, QuotaExceeded; NoValidHost if that is known at once; Invalid;
         CellUnavailable.
         """

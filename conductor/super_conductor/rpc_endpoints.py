@@ -59,7 +59,7 @@ def make_endpoints(
     return [
         ServersEndpoint(
             Acceptance(conf, database, builds.leases, now=now),
-            builds, deletes, servers, operations, remote_servers,
+            builds, deletes, servers, operations, remote_servers, workflows.deferred,
         ),
         SnapshotsEndpoint(database, servers, operations, now),
         Overview(conf, database, scheduler),

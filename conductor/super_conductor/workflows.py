@@ -17,6 +17,7 @@ from conductor.super_conductor.db import models
 from conductor.super_conductor.delete.delete_task import Deletes
 from conductor.super_conductor.move.move_task import Moves
 from conductor.super_conductor.peers import Environment, Peers
+from conductor.super_conductor.servers.deferred_operations import DeferredOperations
 
 LOG = logging.getLogger(__name__)
 
@@ -36,6 +37,8 @@ class Workflows:
         reservations = self._leases(models.Reservation, models.Reservation.reservation_id)
         cleanups = self._leases(models.Cleanup, models.Cleanup.instance_uuid)
         moves = self._leases(models.Move, models.Move.migration_uuid)
+        deferred = self._leases(models.DeferredOperation, models.DeferredOperation.instance_uuid)
+        self.deferred = DeferredOperations(env, deferred)
         self.deletes = Deletes(env, peers, cleanups, watch)
         self.builds = Builds(env, peers, reservations, workers, self.deletes.clean_up, watch)
         self.moves = Moves(env, peers, moves, workers, watch)
@@ -50,6 +53,7 @@ class Workflows:
             PeriodicTask("recover-builds", recovery, self._recovery_of(self.builds)),
             PeriodicTask("recover-moves", recovery, self._recovery_of(self.moves)),
             PeriodicTask("recover-deletes", recovery, self._recovery_of(self.deletes)),
+            PeriodicTask("recover-deferred", recovery, self._recovery_of(self.deferred)),
             PeriodicTask("continue-walks", WALK_POLL_SECONDS, self.builds.continue_walks),
         ]
 

@@ -27,7 +27,7 @@ from api.schemas.servers import server as schemas
 from armillary import exception
 from armillary.http.call import Answer, Document
 from armillary.http.dispatch import Action, Routes
-from objects.instance import Instance
+from objects.instance import UNKNOWN, Instance
 from objects.instances.operation_arguments import OperationArguments
 from objects.instances.server_answers import CreatedServers
 from objects.instances.server_changes import ServerChanges
@@ -44,6 +44,14 @@ def load_for_display(call: Call) -> Instance:
     """Return the server of the path, or what is known of it; raise ``InstanceNotFound``."""
     shown = shows_unknown(call)
     return call.conductor.get_server(call.context, call.path["server_id"], for_display=shown)
+
+
+def load_for_change(call: Call) -> Instance:
+    """As ``load``; of one whose cell or zone is silent, return its owner, ``UNKNOWN``.
+
+    A change of that is accepted and made later, if it is one that can wait.
+    """
+    return call.conductor.get_server(call.context, call.path["server_id"], for_display=True)
 
 
 def index(call: Call) -> Answer:
@@ -79,7 +87,11 @@ def create(call: Call) -> Answer:
 
 
 def delete(call: Call) -> Answer:
-    """Delete a server, even while it is being built."""
+    """Delete a server, even while it is being built, or its cell is silent."""
+    if call.subject.vm_state == UNKNOWN:
+        arguments = OperationArguments()
+        call.conductor.operate_server(call.context, call.subject.uuid, "delete", arguments)
+        return Answer()
     if call.subject.locked and not call.context.is_admin:
         raise exception.InstanceLocked(instance_uuid=call.subject.uuid)
     call.conductor.delete_server(call.context, call.path["server_id"])
@@ -138,6 +150,6 @@ ROUTES: Routes[Call] = {
         "PUT": Action(
             update, policies.UPDATE, schemas.UPDATE_ANSWER, body=schemas.UPDATE, subject=load
         ),
-        "DELETE": Action(delete, policies.DELETE, status=204, subject=load),
+        "DELETE": Action(delete, policies.DELETE, status=204, subject=load_for_change),
     },
 }

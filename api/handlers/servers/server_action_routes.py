@@ -14,7 +14,7 @@ from armillary.http.dispatch import Action, Choice, Routes
 
 
 def _action(handler: server_action.Handler, rule: str, body: dict[str, Any]) -> Action[Call]:
-    return Action(handler, rule, body=body, status=202, subject=server.load)
+    return Action(handler, rule, body=body, status=202, subject=server.load_for_change)
 
 
 def _plain(name: str, operation: str, rule: str, summary: str) -> Action[Call]:

@@ -145,6 +145,11 @@ class SuperConductorEndpoints(BackgroundTasks):
         self._begin(self._operations, context, stored.leases)
         return stored.fence
 
+    def record_refusal(
+        self, context: RequestContext, instance_uuid: str, operation: str, reason: str
+    ) -> None:
+        self._operations.record_refusal(context, instance_uuid, operation, reason)
+
     def continue_operation(
         self,
         context: RequestContext,

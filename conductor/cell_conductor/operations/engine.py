@@ -145,6 +145,21 @@ class Operations(base_task.Task[models.InstanceOperation]):
             lambda session: self._store(session, context, instance_uuid, flow, arguments)
         )
 
+    def record_refusal(
+        self, context: RequestContext, instance_uuid: str, operation: str, reason: str
+    ) -> None:
+        """Record an action that failed at once; see ``CellConductorAPI``."""
+
+        def write(session: Session) -> None:
+            instance = instances.lock(session, instance_uuid)
+            if instance is None or instance.deleted_at is not None:
+                raise exception.InstanceNotFound(instance_uuid=instance_uuid)
+            if actions.is_known(session, instance_uuid, operation, context.request_id):
+                return
+            actions.record_refused(session, context, operation, instance, reason, now=self._now)
+
+        self._database.run_in_writer(write)
+
     def go_on(
         self,
         instance_uuid: str,

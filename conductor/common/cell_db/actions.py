@@ -16,6 +16,7 @@ from objects.instances.instance_action import InstanceAction, InstanceActionEven
 CREATE = "create"
 DELETE = "delete"
 
+ACCEPT_EVENT = "conductor_accept"
 SCHEDULE_EVENT = "conductor_schedule_instances"
 BUILD_EVENT = "compute_build_instance"
 CLAIM_EVENT = "conductor_claim_alternate"
@@ -98,6 +99,43 @@ def start_for_row(
     )
     session.flush()
     notify.started(session, context, action, [instance])
+
+
+def is_known(session: Session, instance_uuid: str, action: str, request_id: str | None) -> bool:
+    """Return whether a request's action has started."""
+    asked = {"instance": instance_uuid, "named": action, "request": request_id}
+    return session.scalar(_ASKED, asked) is not None
+
+
+def record_refused(
+    session: Session,
+    context: RequestContext,
+    action: str,
+    instance: models.Instance,
+    reason: str,
+    *,
+    now: datetime,
+) -> None:
+    """Store an action that has failed, with the reason in its event.
+
+    Other unfinished actions of this name are left alone.
+    """
+    start_for_row(session, context, action, instance, now=now)
+    finish_event(
+        session, instance.uuid, action, ACCEPT_EVENT,
+        host=None, result=ERROR, details=reason, now=now,
+    )  # fmt: skip
+    asked = models.InstanceAction.request_id.is_not_distinct_from(context.request_id)
+    session.execute(
+        sa.update(models.InstanceAction)
+        .where(
+            models.InstanceAction.instance_uuid == instance.uuid,
+            models.InstanceAction.action == action,
+            asked,
+        )
+        .values(finish_time=now, message=FAILED)
+    )
+    notify.finished(session, [instance.uuid], action, has_failed=True)
 
 
 def is_over(session: Session, instance_uuid: str, action: str, request_id: str | None) -> bool:

@@ -419,6 +419,23 @@ class Move(LeaseMixin, Base):
     hosts: Mapped[list[Any] | None]
 
 
+class DeferredOperation(LeaseMixin, Base):
+    """An accepted operation on an instance whose cell or zone is silent; deleted when it is done.
+
+    ``arguments`` are those of ``operate_server`` in wire form. ``tries`` counts those that failed.
+    """
+
+    __tablename__ = "deferred_operations"
+    __table_args__ = (sa.Index("ix_deferred_operations_lease_expires_at", "lease_expires_at"),)
+
+    instance_uuid: Mapped[str] = mapped_column(sa.String(UUID_LENGTH), primary_key=True)
+    operation: Mapped[str] = mapped_column(sa.String(WORD_LENGTH))
+    arguments: Mapped[dict[str, Any]]
+    context: Mapped[RequestContext]
+    tries: Mapped[int]
+    accepted_at: Mapped[datetime]
+
+
 class DecisionTrace(Base):
     """Shared part of the decision trace of a reservation's instances."""
 

@@ -40,5 +40,13 @@ SOURCES = (
         since=models.Move.accepted_at,
         tries=models.Move.takes,
     ),
+    source(
+        models.DeferredOperation,
+        operation=models.DeferredOperation.operation,
+        stage=sa.literal("waiting for its cell"),
+        instance_uuid=models.DeferredOperation.instance_uuid,
+        since=models.DeferredOperation.accepted_at,
+        tries=models.DeferredOperation.tries,
+    ),
     _cleanups(),
 )

@@ -19,6 +19,7 @@ from conductor.super_conductor.db import (
     build_requests,
     cell_changes,
     cleanups,
+    deferred_operations,
     instance_mappings,
     moves,
     server_groups,
@@ -80,6 +81,7 @@ class Deletes(LeasedWork):
         instance_mappings.queue_for_delete(session, instance_uuid, now=moment(self._env.now()))
         server_groups.remove_member(session, instance_uuid)
         moves.remove_of(session, [instance_uuid])
+        deferred_operations.remove(session, instance_uuid)
         changes = cell_changes.list_of(session, instance_uuid)
         cell_changes.remove_of(session, instance_uuid)
         is_in_zone = mapping is not None and mapping.zone_path is not None

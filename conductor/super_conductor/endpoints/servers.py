@@ -6,7 +6,14 @@ from armillary import exception
 from armillary.context import RequestContext
 from conductor.super_conductor.accept.acceptance import Acceptance
 from conductor.super_conductor.builds.build_workers import Builds
+from conductor.super_conductor.db.deferred_operations import Deferred
 from conductor.super_conductor.delete.delete_task import Deletes
+from conductor.super_conductor.servers.deferred_operations import (
+    DELETE,
+    DeferredOperations,
+    arguments_of,
+    may_be_deferred,
+)
 from conductor.super_conductor.servers.server_operations import ServerOperations
 from conductor.super_conductor.servers.server_views import Servers
 from conductor.super_conductor.zones.remote_servers import RemoteServers
@@ -31,6 +38,7 @@ class ServersEndpoint:
         servers: Servers,
         operations: ServerOperations,
         remote_servers: RemoteServers,
+        deferred: DeferredOperations,
     ) -> None:
         self._acceptance = acceptance
         self._builds = builds
@@ -38,6 +46,8 @@ class ServersEndpoint:
         self._servers = servers
         self._operations = operations
         self._remote_servers = remote_servers
+        self._deferred = deferred
+        deferred.performer = self
 
     def create_servers(self, context: RequestContext, servers: NewServers) -> CreatedServers:
         accepted = self._acceptance.accept(context, servers)
@@ -71,6 +81,9 @@ class ServersEndpoint:
 
     def delete_server(self, context: RequestContext, instance_uuid: str) -> None:
         self._servers.check_deletable(context, instance_uuid)
+        self._delete(context, instance_uuid)
+
+    def _delete(self, context: RequestContext, instance_uuid: str) -> None:
         here = partial(self._operations.soft_delete, context, instance_uuid)
         if not self._remote_servers.soft_delete(context, instance_uuid, here):
             self._deletes.delete(context, instance_uuid)
@@ -104,6 +117,34 @@ class ServersEndpoint:
         operation: str,
         arguments: OperationArguments,
     ) -> None:
+        if self._deferred.is_accepted(context, instance_uuid, operation):
+            return
+        try:
+            if may_be_deferred(operation):
+                self._servers.check_reachable(context, instance_uuid)
+            self._operate(context, instance_uuid, operation, arguments)
+        except (exception.CellUnavailable, exception.ZoneUnavailable) as error:
+            if not may_be_deferred(operation):
+                raise
+            if self._operations.is_move_stored(context, instance_uuid):
+                return  # it is resumed
+            self._deferred.accept(
+                context, instance_uuid, operation, arguments, reason=error.message
+            )
+
+    def _operate(
+        self,
+        context: RequestContext,
+        instance_uuid: str,
+        operation: str,
+        arguments: OperationArguments,
+    ) -> None:
+        if operation == DELETE:
+            server = self.get_server(context, instance_uuid)
+            if server.locked and not context.is_admin:
+                raise exception.InstanceLocked(instance_uuid=instance_uuid)
+            self._delete(context, instance_uuid)
+            return
         if operation == "force_delete" and self._remote_servers.is_there(context, instance_uuid):
             self._deletes.delete(context, instance_uuid)
             return
@@ -114,6 +155,18 @@ class ServersEndpoint:
         here = partial(self._operations.operate, context, instance_uuid, operation, arguments)
         self._remote_servers.ask(
             context, instance_uuid, "operate_server", here, operation=operation, arguments=arguments
+        )
+
+    def perform(self, context: RequestContext, deferred: Deferred) -> None:
+        """Carry out a deferred operation; see ``deferred_operations.Performer``."""
+        self._operate(context, deferred.instance_uuid, deferred.operation, arguments_of(deferred))
+
+    def record_refusal(self, context: RequestContext, deferred: Deferred, reason: str) -> None:
+        """Record the refusal of a deferred operation; see ``deferred_operations.Performer``."""
+        uuid, operation = deferred.instance_uuid, deferred.operation
+        here = partial(self._operations.record_refusal, context, uuid, operation, reason)
+        self._remote_servers.ask(
+            context, uuid, "record_refusal", here, operation=operation, reason=reason
         )
 
     def get_console_output(

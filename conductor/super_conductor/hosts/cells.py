@@ -135,6 +135,13 @@ class Cells:
         short = min(self._timeout_seconds, SILENT_TIMEOUT_SECONDS)
         return asked.wait(short if asked.was_silent else self._timeout_seconds)
 
+    def check_answering(self, cell_uuid: str) -> None:
+        """Raise CellUnavailable, without asking, if a cell did not answer the last time."""
+        with self._database.reader() as session:
+            cell = cells_db.get_cell(session, cell_uuid)
+        if self._link_to(cell).is_silent:
+            raise exception.CellUnavailable(cell=cell.name, reason="no answer to the last request")
+
     def ask_all(
         self, question: Question[T], *, among: Iterable[CellMapping] | None = None
     ) -> Answers[T]:

@@ -7,6 +7,7 @@ a list of hosts or the reason why there is none. Each step may run twice.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
@@ -116,10 +117,22 @@ class MoveTask(SchedulingTask):
             is_unsent = isinstance(error, exception.RpcVersionTooOld)
             if is_unsent or not _is_refusal(error):
                 raise  # a newer conductor may have started it; the outcome is unknown
-            LOG.info("%s: move dropped: %s", self.lease.key, error)
+            self._drop(error)
         else:
             self._find_hosts()
         self._write(lambda session: moves.remove(session, self.lease.key))
+
+    def _drop(self, refusal: exception.ArmillaryError) -> None:
+        """Record in the instance's actions why its accepted move does not begin."""
+        move = self._move
+        LOG.info("%s: move dropped: %s", move.migration_uuid, refusal)
+        with contextlib.suppress(exception.NotFound):
+            self._peers.cells.call(
+                move.cell_uuid,
+                lambda cell: cell.record_refusal(
+                    self._context, move.instance_uuid, move.operation, refusal.message
+                ),
+            )
 
     def _find_hosts(self) -> None:
         try:

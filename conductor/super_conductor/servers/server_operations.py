@@ -22,6 +22,7 @@ from conductor.super_conductor.db import (
     host_mappings,
     images,
     instance_mappings,
+    moves,
 )
 from conductor.super_conductor.db import quotas as quotas_db
 from conductor.super_conductor.db.moves import Move, MoveArguments
@@ -187,6 +188,24 @@ class ServerOperations:
         except exception.InstanceInvalidState:
             return False
         return True
+
+    def is_move_stored(self, context: RequestContext, instance_uuid: str) -> bool:
+        """Return whether this request has stored a move of the server, which is then resumed."""
+        with self._database.reader() as session:
+            move = moves.find_of(session, instance_uuid)
+        return move is not None and move.context.request_id == context.request_id
+
+    def record_refusal(
+        self, context: RequestContext, instance_uuid: str, operation: str, reason: str
+    ) -> None:
+        """Record in a server's actions why an operation was refused after it was accepted."""
+        cell_uuid = self._servers.get_server(context, instance_uuid).cell_uuid
+        if cell_uuid in (None, CELL0_UUID):
+            return
+        self._cells.call(
+            str(cell_uuid),
+            lambda cell: cell.record_refusal(context, instance_uuid, operation, reason),
+        )
 
     def get_console_output(
         self, context: RequestContext, instance_uuid: str, *, lines: int | None

@@ -20,6 +20,7 @@ from conductor.super_conductor.builds.cell0 import Cell0
 from conductor.super_conductor.db import (
     aggregates,
     build_requests,
+    deferred_operations,
     instance_mappings,
     request_specs,
     zone_attempts,
@@ -27,6 +28,7 @@ from conductor.super_conductor.db import (
 from conductor.super_conductor.hosts import cell_reports
 from conductor.super_conductor.hosts.cells import Cells
 from conductor.super_conductor.servers import decisions, unknown_servers
+from conductor.super_conductor.servers.deferred_operations import as_deferred
 from conductor.super_conductor.zones import remote_servers, uuid_translation
 from conductor.super_conductor.zones.remote_servers import RemoteServers
 from objects.cell_mapping import CELL0_UUID
@@ -94,6 +96,15 @@ class Servers:
             else:
                 return _as_mapped(cell_reports.asked_for(found, instance_uuid), mapping)
 
+    def check_reachable(self, context: RequestContext, instance_uuid: str) -> None:
+        """Raise CellUnavailable if a server's cell did not answer the last time.
+
+        Raises InstanceNotFound for one that the caller cannot see.
+        """
+        mapping = self._get_mapping(context, instance_uuid)
+        if mapping.cell_uuid not in (None, CELL0_UUID):
+            self._cells.check_answering(str(mapping.cell_uuid))
+
     def get_unknown(self, context: RequestContext, instance_uuid: str) -> Instance:
         """Return what is known here of a server whose cell or zone does not answer.
 
@@ -107,12 +118,14 @@ class Servers:
     def with_requests(self, instances: Sequence[Instance]) -> Sequence[Instance]:
         """Set what was asked of instances, and return these.
 
-        It is the pinned availability zone and the hints.
+        It is the pinned availability zone, the hints, and the operation that waits for the cell.
         """
         uuids = [one.uuid for one in instances]
         with self._database.reader() as session:
             asked = request_specs.asked_of(session, uuids)
+            deferred = deferred_operations.find_all(session, uuids)
         for one in instances:
+            as_deferred(one, deferred.get(one.uuid))
             one.pinned_availability_zone, one.scheduler_hints = asked.get(one.uuid, (None, {}))
         return instances
 

@@ -36,6 +36,12 @@ class _Forwarded(Interface):
         """Return a page of the instances built for the caller's users."""
 
     @call()
+    def record_refusal(
+        self, context: RequestContext, instance_uuid: str, operation: str, reason: str
+    ) -> None:
+        """Record why an operation that the origin accepted was refused here."""
+
+    @call()
     def soft_delete(self, context: RequestContext, instance_uuid: str) -> bool:
         """Soft-delete a server; return whether its zone supports that."""
 

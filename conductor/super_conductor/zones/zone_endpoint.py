@@ -47,6 +47,7 @@ class LocalZone:
             "set_admin_password": operations.set_admin_password,
             "list_migrations": self._list_migrations,
             "abort_migration": operations.abort_migration,
+            "record_refusal": operations.record_refusal,
             "soft_delete": operations.soft_delete,
         }
 

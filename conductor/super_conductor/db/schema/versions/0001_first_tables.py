@@ -309,6 +309,16 @@ def _moves() -> None:
         _column("created_at", _TIME),
     )
     _index("cell_changes", "instance_uuid")
+    op.create_table(
+        "deferred_operations",
+        _column("instance_uuid", _UUID, primary_key=True),
+        _column("operation", _WORD),
+        *_columns(_JSON, "arguments", "context"),
+        _column("tries", sa.Integer()),
+        _column("accepted_at", _TIME),
+        *_lease(),
+    )
+    _index("deferred_operations", "lease_expires_at")
 
 
 def _traces() -> None:

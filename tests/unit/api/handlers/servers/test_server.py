@@ -646,6 +646,20 @@ def test_a_server_of_a_silent_cell_is_listed_as_unknown(
     assert (found["status"], found["tenant_id"]) == ("UNKNOWN", "p1")
 
 
+def test_changes_of_a_server_of_a_silent_cell_are_accepted(
+    api: Api, conductor: SuperConductor
+) -> None:
+    """In every microversion; the super conductor stores them."""
+    unknown = an_unknown_server(locked=False)
+    conductor.servers.append(unknown)
+    path = f"{PATH}/{unknown.uuid}"
+    assert api.post(f"{path}/action", {"os-stop": None}).status_code == 202
+    assert api.delete(path).status_code == 204
+    assert [one[:2] for one in conductor.operations] == [
+        (unknown.uuid, "stop"), (unknown.uuid, "delete"),
+    ]  # fmt: skip
+
+
 def test_a_server_of_a_silent_cell_is_shown_as_far_as_it_is_known(
     api: Api, conductor: SuperConductor
 ) -> None:

@@ -10,7 +10,7 @@ import pytest
 from armillary import exception
 from armillary.context import RequestContext, admin_context
 from conductor.cell_conductor.operations.flows import FLOWS
-from conductor.common.cell_db import faults, instances, operations
+from conductor.common.cell_db import actions, faults, instances, operations
 from objects.instances.operation_arguments import CellOperation
 from tests.fixtures.operated_cell import OperatedCell
 from tests.fixtures.operation_stories import MOVE, STORIES, Stage
@@ -64,6 +64,22 @@ def test_a_move_that_was_refused_and_comes_again_is_taken_back(stage: Stage) -> 
     cell.settle()
     assert cell.operation is None
     cell.check(cell.uuid, "active", "a")
+
+
+def test_a_refusal_after_the_acceptance_is_in_the_actions(stage: Stage) -> None:
+    """Once, with its reason; a request that has begun the operation is not recorded again."""
+    cell = stage.set(STORIES["stop"])
+    refused, begun = RequestContext(request_id="req-late"), admin_context()
+    for _ in range(2):
+        cell.operations.record_refusal(refused, cell.uuid, "stop", "it is locked")
+    ask(cell, begun, "stop")
+    cell.operations.record_refusal(begun, cell.uuid, "stop", "it is off")
+    with cell.database.reader() as session:
+        found = {one.request_id: one for one in actions.list_of(session, cell.uuid)}
+    late = found["req-late"]
+    assert (late.action, late.message) == ("stop", "Error")
+    assert [(one.result, one.details) for one in late.events] == [("Error", "it is locked")]
+    assert found[begun.request_id].message is None
 
 
 def test_abandoned_work_goes_on_as_its_own_request(

@@ -160,6 +160,24 @@ def test_a_cell_that_was_silent_holds_up_lists_only_shortly(
     assert slow.down_cells == []
 
 
+def test_a_cell_that_was_silent_is_read_from_only_shortly(
+    cells: Cells, two: list[str], release: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first question waits as ever, the next ones do not."""
+    monkeypatch.setattr(cells_module, "SILENT_TIMEOUT_SECONDS", 0.01)
+    late = cells.ask(two[0], lambda _: stuck(release))
+    with pytest.raises(exception.CellUnavailable):
+        late.wait(0.01)
+    wait_shortly(cells, 600.0)  # longer than the test may take
+    with pytest.raises(exception.CellUnavailable):
+        cells.call_briefly(two[0], lambda _: stuck(release))
+    with pytest.raises(exception.CellUnavailable, match="no answer to the last request"):
+        cells.check_answering(two[0])
+    release.set()
+    late.wait(SECONDS_MAX)
+    assert cells.call_briefly(two[1], lambda _: "here") == "here"
+
+
 def test_too_many_waiting_calls_are_refused_at_once(
     cells: Cells, two: list[str], release: threading.Event
 ) -> None:

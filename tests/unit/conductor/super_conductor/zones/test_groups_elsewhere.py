@@ -203,7 +203,7 @@ def test_when_the_member_is_deleted_nothing_is_waited_for(
     """Then there is no host, as before."""
     group, uuid = first
     second = another(root, group)
-    root.servers_endpoint.delete_server(a_user(), uuid)
+    root.endpoint.delete_server(a_user(), uuid)
     for _ in range(3):
         root.look_again()
     fault = show(root, second).fault
@@ -215,7 +215,7 @@ def test_one_that_waits_may_be_deleted(root: Zone, first: tuple[InstanceGroup, s
     """Nothing is left of it."""
     group, uuid = first
     second = another(root, group)
-    root.servers_endpoint.delete_server(a_user(), second)
+    root.endpoint.delete_server(a_user(), second)
     root.look_again()
     with pytest.raises(exception.InstanceNotFound):
         show(root, second)

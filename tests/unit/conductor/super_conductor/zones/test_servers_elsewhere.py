@@ -35,18 +35,31 @@ def uuid(root: Zone) -> str:
 
 
 def delete(root: Zone, uuid: str) -> None:
-    root.servers_endpoint.delete_server(a_user(), uuid)
+    root.endpoint.delete_server(a_user(), uuid)
 
 
 def listed(root: Zone, **arguments: Any) -> list[str]:
     given: dict[str, Any] = {"filters": ServerFilters(), "limit": 100, **arguments}
-    answer = root.servers_endpoint.list_servers(a_user(), **given)
+    answer = root.endpoint.list_servers(a_user(), **given)
     return [one.uuid for one in answer.instances]
 
 
 def test_an_operation_is_done_where_the_server_is(root: Zone, uuid: str) -> None:
     """Its origin and the zone between have nothing to do with it."""
-    root.servers_endpoint.operate_server(a_user(), uuid, "stop", OperationArguments())
+    root.endpoint.operate_server(a_user(), uuid, "stop", OperationArguments())
+    assert [begun[:2] for begun in child(root, "eu-1").cell().begun] == [(uuid, "stop")]
+
+
+def test_an_operation_on_a_server_of_a_silent_zone_is_done_later(root: Zone, uuid: str) -> None:
+    """It is stored at the origin, and carried out once when the zone is back."""
+    root.zone_buses["kombu+memory:////eu"].is_down = True  # type: ignore[attr-defined]
+    root.endpoint.operate_server(a_user(), uuid, "stop", OperationArguments())
+    root.recover()
+    assert root.left() == [f"deferred_operations: {uuid}"]
+    root.zone_buses["kombu+memory:////eu"].is_down = False  # type: ignore[attr-defined]
+    root.clock.advance(60)
+    root.recover()
+    assert root.left() == []
     assert [begun[:2] for begun in child(root, "eu-1").cell().begun] == [(uuid, "stop")]
 
 
@@ -54,7 +67,7 @@ def test_a_flavor_is_that_of_the_origin(root: Zone, uuid: str) -> None:
     """The zone has none by that name; the one that its user means travels."""
     root.add_flavor("larger", vcpus=4)
     resize = OperationArguments(flavor="larger")
-    root.servers_endpoint.operate_server(a_user(), uuid, "resize", resize)
+    root.endpoint.operate_server(a_user(), uuid, "resize", resize)
     root.work_all()
     begun = child(root, "eu-1").cell().begun
     assert [(operation, move["new_flavor"].vcpus) for _uuid, operation, move in begun] == [
@@ -65,15 +78,15 @@ def test_a_flavor_is_that_of_the_origin(root: Zone, uuid: str) -> None:
 def test_a_bad_operation_is_refused_as_here(root: Zone, uuid: str) -> None:
     """The answer of the zone is the answer."""
     with pytest.raises(exception.Invalid):
-        root.servers_endpoint.operate_server(a_user(), uuid, "paint", OperationArguments())
+        root.endpoint.operate_server(a_user(), uuid, "paint", OperationArguments())
 
 
 def test_its_console_and_actions_come_from_there(root: Zone, uuid: str) -> None:
     """The console is that of its cell."""
-    assert root.servers_endpoint.get_console_output(a_user(), uuid, None) == "hello\n"
-    assert root.servers_endpoint.list_server_actions(a_user(), uuid) == []
-    assert root.servers_endpoint.get_diagnostics(a_user(), uuid).driver == "simulated"
-    root.servers_endpoint.set_admin_password(a_user(), uuid, "new")
+    assert root.endpoint.get_console_output(a_user(), uuid, None) == "hello\n"
+    assert root.endpoint.list_server_actions(a_user(), uuid) == []
+    assert root.endpoint.get_diagnostics(a_user(), uuid).driver == "simulated"
+    root.endpoint.set_admin_password(a_user(), uuid, "new")
 
 
 # Migrations
@@ -88,7 +101,7 @@ def moved(root: Zone, uuid: str) -> Migration:
 
 def migrations(root: Zone, server: str, **filters: str) -> MigrationPage:
     asked_for = MigrationFilters(instance_uuid=server, **filters)
-    return root.servers_endpoint.list_migrations(an_admin(), asked_for, 10)
+    return root.endpoint.list_migrations(an_admin(), asked_for, 10)
 
 
 def test_its_migrations_are_those_that_its_zone_shows(root: Zone, uuid: str) -> None:
@@ -107,11 +120,11 @@ def test_its_migrations_are_those_that_its_zone_shows(root: Zone, uuid: str) -> 
 def test_its_migration_is_ended_where_it_is(root: Zone, uuid: str) -> None:
     """One that is none is refused as there."""
     move = moved(root, uuid)
-    root.servers_endpoint.abort_migration(an_admin(), uuid, move.uuid)
+    root.endpoint.abort_migration(an_admin(), uuid, move.uuid)
     begun = child(root, "eu-1").cell().begun
     assert begun == [(uuid, "abort", {"migration_uuid": move.uuid})]
     with pytest.raises(exception.MigrationNotFound):
-        root.servers_endpoint.abort_migration(an_admin(), uuid, a_uuid())
+        root.endpoint.abort_migration(an_admin(), uuid, a_uuid())
 
 
 def test_migrations_go_by_the_name_that_a_server_has_here(root: Zone) -> None:
@@ -125,7 +138,7 @@ def test_migrations_go_by_the_name_that_a_server_has_here(root: Zone) -> None:
     cell.migrations = [a_migration(local_uuid)]
     (found,) = migrations(root, uuid).migrations
     assert found.instance_uuid == uuid
-    root.servers_endpoint.abort_migration(an_admin(), uuid, found.uuid)
+    root.endpoint.abort_migration(an_admin(), uuid, found.uuid)
     assert cell.begun == [(local_uuid, "abort", {"migration_uuid": found.uuid})]
 
 
@@ -140,9 +153,9 @@ def test_a_cell_there_that_is_silent_is_named_with_its_zone(root: Zone, uuid: st
 def test_others_do_not_see_it(root: Zone, uuid: str) -> None:
     """Another project's user, here and there."""
     with pytest.raises(exception.InstanceNotFound):
-        root.servers_endpoint.get_server(a_user("p2"), uuid)
+        root.endpoint.get_server(a_user("p2"), uuid)
     with pytest.raises(exception.InstanceNotFound):
-        root.servers_endpoint.operate_server(a_user("p2"), uuid, "stop", OperationArguments())
+        root.endpoint.operate_server(a_user("p2"), uuid, "stop", OperationArguments())
 
 
 def test_a_server_of_a_silent_zone_is_there_all_the_same(root: Zone, uuid: str) -> None:
@@ -175,7 +188,7 @@ def test_a_zone_that_does_not_answer_is_named(root: Zone, uuid: str) -> None:
     (other,) = create(root, "us:cell1-host1")
     root.walk()
     root.bus_to(child(root, "eu")).is_down = True
-    answer = root.servers_endpoint.list_servers(a_user(), ServerFilters(), 10)
+    answer = root.endpoint.list_servers(a_user(), ServerFilters(), 10)
     assert [one.uuid for one in answer.instances] == [other]
     assert answer.down_cells == ["zone eu/eu-1"]
 
@@ -187,7 +200,7 @@ def test_a_zone_shows_its_own_servers_to_no_zone_above(root: Zone, uuid: str) ->
     assert len(listed(own)) == 3
     assert listed(root) == [uuid]
     with pytest.raises(exception.InstanceNotFound):
-        root.servers_endpoint.get_server(an_admin(), listed(own)[0])
+        root.endpoint.get_server(an_admin(), listed(own)[0])
 
 
 def test_a_server_counts_once_against_the_quota(root: Zone, uuid: str) -> None:
@@ -220,7 +233,7 @@ def limit_cores(zone: Zone, cores: int) -> None:
 
 def resize(root: Zone, uuid: str, flavor: str = "large") -> None:
     asked = OperationArguments(flavor=flavor)
-    root.servers_endpoint.operate_server(a_user(), uuid, "resize", asked)
+    root.endpoint.operate_server(a_user(), uuid, "resize", asked)
 
 
 def reconcile_sizes(root: Zone) -> int:
@@ -418,7 +431,7 @@ def test_a_delete_may_be_killed_at_any_effect(root: Zone) -> None:
 
 def test_a_server_that_its_zone_deleted_is_gone_here(root: Zone, uuid: str) -> None:
     """The origin finds out by itself, and counts it no more."""
-    child(root, "eu-1").servers_endpoint.delete_server(a_user(), uuid)
+    child(root, "eu-1").endpoint.delete_server(a_user(), uuid)
     child(root, "eu-1").settle_all()
     root.reconciler.reconcile_deleted()
     root.settle_all()

@@ -45,7 +45,7 @@ def test_a_central_server_is_possible_and_not_needed(anywhere: Zone) -> None:
     (uuid,) = create(anywhere, "eu:cell1-host1", "eu/eu-1:cell1-host1", "us:cell1-host1")
     anywhere.walk()
     assert (show(anywhere, uuid).vm_state, show(anywhere, uuid).zone) == ("active", "eu/eu-1")
-    anywhere.servers_endpoint.operate_server(a_user(), uuid, "stop", OperationArguments())
+    anywhere.endpoint.operate_server(a_user(), uuid, "stop", OperationArguments())
     assert [begun[:2] for begun in child(anywhere, "eu-1").cell().begun] == [(uuid, "stop")]
     delete(anywhere, uuid)
     anywhere.settle_all()

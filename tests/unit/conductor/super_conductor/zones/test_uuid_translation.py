@@ -55,9 +55,7 @@ class Renamed:
         return told.value
 
     def operate(self, operation: str) -> None:
-        self.root.servers_endpoint.operate_server(
-            a_user(), self.uuid, operation, OperationArguments()
-        )
+        self.root.endpoint.operate_server(a_user(), self.uuid, operation, OperationArguments())
 
     def break_down(self, reason: str) -> None:
         """Have it in ERROR, with a fault."""
@@ -114,9 +112,7 @@ def test_an_error_names_the_server_that_was_asked_for(renamed: Renamed) -> None:
 
 def test_an_error_that_was_found_at_the_border_does(renamed: Renamed) -> None:
     """Such as that of a lock, which no cell was asked about."""
-    renamed.root.servers_endpoint.operate_server(
-        an_admin(), renamed.uuid, "lock", OperationArguments()
-    )
+    renamed.root.endpoint.operate_server(an_admin(), renamed.uuid, "lock", OperationArguments())
     with pytest.raises(exception.InstanceLocked) as told:
         renamed.operate("stop")
     assert told.value.message == f"Server {renamed.uuid} is locked; unlock it first."
@@ -137,7 +133,7 @@ def test_its_fault_names_it(renamed: Renamed) -> None:
     """Where it is shown, listed and explained."""
     renamed.break_down(f"Build of instance {renamed.local_uuid} failed on cell1-host2")
     local = next(one.uuid for one in renamed.cell.instances.values() if one.fault is not None)
-    endpoint = renamed.root.servers_endpoint
+    endpoint = renamed.root.endpoint
     for answer in (
         show(renamed.root, renamed.uuid),
         endpoint.list_servers(a_user(), ServerFilters(), 10),
@@ -157,8 +153,8 @@ def test_its_actions_and_migrations_name_it(renamed: Renamed) -> None:
     renamed.cell.migrations = [a_migration(renamed.local_uuid)]
     asked_for = MigrationFilters(instance_uuid=renamed.uuid)
     for answer in (
-        renamed.root.servers_endpoint.list_server_actions(a_user(), renamed.uuid),
-        renamed.root.servers_endpoint.list_migrations(an_admin(), asked_for, 10),
+        renamed.root.endpoint.list_server_actions(a_user(), renamed.uuid),
+        renamed.root.endpoint.list_migrations(an_admin(), asked_for, 10),
     ):
         assert_speaks_of(answer, renamed)
 
@@ -176,7 +172,7 @@ def test_its_own_zones_lists_name_it(renamed: Renamed) -> None:
     )  # fmt: skip
     node = next(node for node in cell.nodes if node.host == "cell1-host2")
     for answer in (
-        zone.servers_endpoint.list_migrations(an_admin(), MigrationFilters(), 10),
+        zone.endpoint.list_migrations(an_admin(), MigrationFilters(), 10),
         hosts.get_compute_node(an_admin(), node.uuid).instances,
     ):
         assert_speaks_of(answer, renamed)
@@ -186,7 +182,7 @@ def test_its_own_zones_lists_name_it(renamed: Renamed) -> None:
 def test_the_zone_of_a_guest_names_it_as_it_knows_it(renamed: Renamed) -> None:
     """To its own administrators: the other name is its origin's."""
     renamed.cell.migrations = [a_migration(renamed.local_uuid)]
-    there = child(renamed.root, "us").servers_endpoint
+    there = child(renamed.root, "us").endpoint
     (found,) = there.list_migrations(an_admin(), MigrationFilters(), 10).migrations
     assert found.instance_uuid == renamed.local_uuid
 
@@ -205,7 +201,7 @@ def test_what_failed_on_the_way_names_it(root: Zone, path: str) -> None:
     assert fault.details is not None
     assert fault.details.count(f"Build of instance {uuid} failed on cell1-host") == 2
     assert "2 attempts failed" in fault.details
-    assert "Build of instance" in text_of(root.servers_endpoint.explain_server(an_admin(), uuid))
+    assert "Build of instance" in text_of(root.endpoint.explain_server(an_admin(), uuid))
 
 
 def test_notifications_of_its_zone_can_be_told_to_be_of_it(renamed: Renamed) -> None:

@@ -14,7 +14,7 @@ __all__ = ["root"]
 
 
 def show(root: Zone, uuid: str) -> Instance:
-    return root.servers_endpoint.get_server(a_user(), uuid)
+    return root.endpoint.get_server(a_user(), uuid)
 
 
 def child(root: Zone, name: str) -> Zone:

@@ -1,0 +1,201 @@
+"""Operations that were accepted while the server's cell or zone was silent, done when it is back.
+
+The request is stored before it is answered. Recovery carries it out as if it had just arrived, with
+the context of its request, so that the cell recognises a repeat. What the cell refuses by then is
+recorded in the server's actions with the reason.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from oslo_db import exception as db_exception
+
+from armillary import exception
+from armillary.backoff import Backoff
+from armillary.context import RequestContext
+from conductor.common.clock import moment
+from conductor.common.leased_work import LeasedWork, Release
+from conductor.common.leases import Lease, Leases
+from conductor.super_conductor.db import deferred_operations, instance_mappings, models
+from conductor.super_conductor.db.deferred_operations import Deferred
+from conductor.super_conductor.peers import Environment
+from objects.instance import Instance
+from objects.instances.operation_arguments import OperationArguments
+
+LOG = logging.getLogger(__name__)
+
+DELETE = "delete"
+TASK_STATES: Mapping[str, str | None] = {
+    DELETE: "deleting",
+    "force_delete": "deleting",
+    "stop": "powering-off",
+    "start": "powering-on",
+    "reboot": "rebooting",
+    "pause": "pausing",
+    "unpause": "unpausing",
+    "suspend": "suspending",
+    "resume": "resuming",
+    "restore": "restoring",
+    "shelve": "shelving",
+    "shelve_offload": "shelving_offloading",
+    "unrescue": "unrescuing",
+    "resize": "resize_prep",
+    "confirm_resize": "resize_confirming",
+    "revert_resize": "resize_reverting",
+    "lock": None,
+    "unlock": None,
+}
+"""Operation that can be deferred -> the task state that the server shows meanwhile."""
+
+_REFUSALS = (exception.NotFound, exception.Conflict, exception.Forbidden, exception.Invalid,
+             exception.NoValidHost)  # fmt: skip
+_BACKOFF = Backoff(1.0, 15.0)
+"""Backoff of an operation whose cell or zone is still silent."""
+
+
+class Performer(Protocol):
+    """Carries out deferred operations."""
+
+    def perform(self, context: RequestContext, deferred: Deferred) -> None:
+        """Carry out an operation. Raises Unavailable, or what refuses it."""
+
+    def record_refusal(self, context: RequestContext, deferred: Deferred, reason: str) -> None:
+        """Record in the server's actions why an accepted operation was refused."""
+
+
+def may_be_deferred(operation: str) -> bool:
+    """Return whether an operation is accepted while the server's cell or zone is silent."""
+    return operation in TASK_STATES
+
+
+def arguments_of(deferred: Deferred) -> OperationArguments:
+    """Return the arguments as the user gave them."""
+    return OperationArguments(**deferred.arguments)
+
+
+class DeferredOperations(LeasedWork):
+    """The deferred operations, one for each server.
+
+    ``performer`` is set once the parts that it needs are there.
+    """
+
+    performer: Performer
+
+    def __init__(self, env: Environment, leases: Leases) -> None:
+        super().__init__(env.database, leases)
+        self._env = env
+
+    def accept(
+        self,
+        context: RequestContext,
+        instance_uuid: str,
+        operation: str,
+        arguments: OperationArguments,
+        *,
+        reason: str,
+    ) -> None:
+        """Store an operation, to be done when the server's cell or zone is back.
+
+        It takes the place of one that waits; see ``is_accepted``.
+        """
+        deferred = Deferred(
+            instance_uuid, operation, _given(arguments), context, moment(self._env.now())
+        )
+        try:
+            self._database.run_in_writer(lambda session: deferred_operations.put(session, deferred))
+        except db_exception.DBDuplicateEntry:
+            if self.is_accepted(context, instance_uuid, operation):
+                return
+            raise
+        LOG.info(
+            "%s %s: %s accepted, to be done when its place answers: %s",
+            context.request_id, instance_uuid, operation, reason,
+        )  # fmt: skip
+
+    def is_accepted(self, context: RequestContext, instance_uuid: str, operation: str) -> bool:
+        """Return whether this very request waits for the server's cell or zone.
+
+        Raises InstanceInvalidState while another one does, which this one may not replace.
+        """
+        with self._database.reader() as session:
+            present = deferred_operations.find(session, instance_uuid)
+        if present is None:
+            return False
+        if present.context.request_id == context.request_id and present.operation == operation:
+            return True
+        if _may_replace(operation, present.operation):
+            return False
+        raise exception.InstanceInvalidState(
+            instance_uuid=instance_uuid,
+            operation=operation,
+            reason=f"its {present.operation} waits until its cell or zone answers",
+        )
+
+    def resume(self, keys: Sequence[str]) -> int:
+        """Carry out free ones; of a place that is silent only the first is tried."""
+        leases = self.take(keys, tries=models.DeferredOperation.tries + 1)
+        with self._database.reader() as session:
+            found = deferred_operations.find_all(session, [lease.key for lease in leases])
+            mappings = instance_mappings.find_mappings(session, found)
+        silent = set[tuple[str | None, str | None]]()
+        for lease in leases:
+            deferred = found.get(lease.key)
+            mapping = mappings.get(lease.key)
+            place = (None, None) if mapping is None else (mapping.cell_uuid, mapping.zone_path)
+            if deferred is None:
+                continue
+            if place in silent or not self._perform(lease, deferred):
+                silent.add(place)
+                self.release([Release(lease, _BACKOFF.seconds(deferred.tries))])
+        return len(leases)
+
+    def _perform(self, lease: Lease, deferred: Deferred) -> bool:
+        """Carry out one operation; return False if its outcome is unknown."""
+        context, uuid = deferred.context, deferred.instance_uuid
+        context.update_store()
+        try:
+            self._carry_out(context, deferred)
+        except Exception as error:
+            LOG.debug("%s: %s still waits: %s", uuid, deferred.operation, error)
+            if not isinstance(error, exception.Unavailable):
+                LOG.warning("%s: %s: outcome unknown, will retry: %s", uuid, deferred.operation,
+                            error)  # fmt: skip
+            return False
+        self._database.run_in_writer(
+            lambda session: deferred_operations.remove(session, uuid, owner=lease.owner)
+        )
+        return True
+
+    def _carry_out(self, context: RequestContext, deferred: Deferred) -> None:
+        uuid, operation = deferred.instance_uuid, deferred.operation
+        try:
+            self.performer.perform(context, deferred)
+            LOG.info("%s: deferred %s passed on", uuid, operation)
+        except exception.RpcVersionTooOld:
+            raise
+        except (exception.InstanceNotFound, exception.CellNotFound, exception.ZoneNotFound) as gone:
+            LOG.info("%s: deferred %s dropped: %s", uuid, operation, gone)
+        except _REFUSALS as error:
+            LOG.info("%s: deferred %s refused: %s", uuid, operation, error)
+            self.performer.record_refusal(context, deferred, error.message)
+
+
+def as_deferred(instance: Instance, deferred: Deferred | None) -> Instance:
+    """Show the task state of an operation that waits for the server's cell or zone."""
+    state = None if deferred is None else TASK_STATES.get(deferred.operation)
+    if state is not None and (instance.task_state is None or state == "deleting"):
+        instance.task_state = state
+    return instance
+
+
+def _given(arguments: OperationArguments) -> dict[str, object]:
+    return {name: one for name, one in dataclasses.asdict(arguments).items() if one is not None}
+
+
+def _may_replace(operation: str, present: str) -> bool:
+    deletes = (DELETE, "force_delete")
+    return operation in deletes and (present not in deletes or operation == "force_delete")
