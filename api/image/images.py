@@ -18,6 +18,7 @@ from armillary import exception
 from armillary.http.call import Answer, Document
 from armillary.http.validation import invalid
 from armillary.identifiers import uuid_of_request
+from objects.extra_specs import known_names
 from objects.image_meta import ImageMeta
 from objects.image_record import ACCEPTED, ACTIVE, DEACTIVATED, PUBLIC, QUEUED, SHARED, ImageRecord
 
@@ -58,6 +59,7 @@ def create(call: Call) -> Answer:
     )
     _require_settable(values)
     record = with_values(draft, values)
+    _check_names(draft, record)
     _authorize_change(call, draft, record)
     made = call.conductor.create_image_record(
         call.context, record, call.site.images_per_project_max
@@ -73,6 +75,7 @@ def update(call: Call) -> Answer:
         _require_settable(values)
         _VALUES.body(values)
         changed = with_values(record, values)
+        _check_names(record, changed)
         _authorize_change(call, record, changed)
         return changed
 
@@ -135,6 +138,13 @@ def _require_settable(values: Mapping[str, Any]) -> None:
     for name in values:
         if name in schemas.READ_ONLY or name == "id":
             raise exception.Forbidden(reason=f"attribute '{name}' is read-only")
+
+
+def _check_names(before: ImageRecord, after: ImageRecord) -> None:
+    """Reject new properties whose names are typing errors."""
+    properties = after.image.properties
+    for name, reason in known_names.new_mistakes(properties, before.image.properties):
+        raise invalid(name, properties[name], reason)
 
 
 def _authorize_change(call: Call, before: ImageRecord, after: ImageRecord) -> None:

@@ -14,7 +14,7 @@ import os_resource_classes
 import os_traits
 from oslo_utils import strutils
 
-from objects.extra_specs import extra_spec_operators
+from objects.extra_specs import extra_spec_operators, known_names
 
 Rule = Callable[[str], str | None]
 """Returns why a value is invalid, as a sentence without a full stop; None if it is valid."""
@@ -102,7 +102,8 @@ def _standard_traits() -> frozenset[str]:
 def mistakes(extra_specs: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """Yield each key that is invalid or has an invalid value, and the reason.
 
-    Each key is checked by itself. Unknown keys are valid, as they may be for a plugin.
+    Each key is checked by itself. Unknown keys that are near to no known one are valid, as they may
+    be for a plugin.
     """
     for key, text in sorted(extra_specs.items()):
         rule = mistake(key, text)
@@ -112,6 +113,8 @@ def mistakes(extra_specs: Mapping[str, str]) -> Iterator[tuple[str, str]]:
 
 def mistake(key: str, text: str) -> str | None:
     """Return why one extra spec is invalid; None if no reason is known."""
+    if meant := known_names.meant_extra_spec(key):
+        return f"Unknown extra spec; did you mean {meant}?"
     if is_like_a_group_key(key):
         return "A group suffix may contain only letters, digits, _ and -, at most 64"
     if group := group_key(key):

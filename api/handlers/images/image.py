@@ -13,7 +13,9 @@ from api.policies.images import image as policies
 from api.schemas.images import image as schemas
 from armillary.http.call import Answer, Document
 from armillary.http.dispatch import Action, Routes
+from armillary.http.validation import invalid
 from armillary.identifiers import uuid_of_request
+from objects.extra_specs import known_names
 from objects.image_meta import ImageMeta
 from objects.image_record import ACTIVE, DEACTIVATED, IMAGE_TYPE, INSTANCE_UUID, QUEUED, SAVING
 
@@ -45,6 +47,9 @@ def show(call: Call) -> Answer:
 def create(call: Call) -> Answer:
     """Create an image record; with the process driver its properties name a program."""
     wanted = call.body["image"]
+    properties = wanted.get("properties", {})
+    for name, reason in known_names.new_mistakes(properties):
+        raise invalid(f"image.properties.{name}", properties[name], reason)
     image = ImageMeta.from_values(
         id=wanted.get("id", "").lower() or uuid_of_request(call.context, "image"),
         name=wanted["name"],
@@ -52,7 +57,7 @@ def create(call: Call) -> Answer:
         min_ram_mb=wanted.get("minRam", 0),
         min_disk_gb=wanted.get("minDisk", 0),
         size_bytes=wanted.get("size", 0),
-        properties=wanted.get("properties", {}),
+        properties=properties,
     )
     made = call.conductor.create_image(call.context, image)
     return Answer({"image": _show(call, made)})

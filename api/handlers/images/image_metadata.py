@@ -14,6 +14,7 @@ from armillary import exception
 from armillary.http.call import Answer
 from armillary.http.dispatch import Action, Routes
 from armillary.http.validation import invalid
+from objects.extra_specs import known_names
 from objects.image_record import ImageRecord
 
 
@@ -78,9 +79,14 @@ def _present(call: Call) -> Mapping[str, str]:
 
 
 def _changed(call: Call, properties: Mapping[str, str]) -> Mapping[str, str]:
-    """Store the properties. Raises ImageChanged, and PolicyNotAuthorized for programs of hosts."""
+    """Store the properties.
+
+    Raises Invalid, ImageChanged, and PolicyNotAuthorized for programs of hosts.
+    """
     image: OwnedImage = call.subject
     present = image.properties
+    for name, reason in known_names.new_mistakes(properties, present):
+        raise invalid(f"metadata.{name}", properties[name], reason)
     if any(present.get(name) != properties.get(name) for name in PROGRAM_PROPERTIES):
         call.authorize(image_service.SET_PROGRAM, {"project_id": image.project_id})
     meta = image.record.image.with_values(properties=dict(properties))

@@ -126,6 +126,7 @@ CHANGES: list[tuple[tuple[str, str, Any], int]] = [
     (("replace", "/owner", "moons"), 403),
     (("add", "/a/b", "c"), 400),
     (("add", "/number", 7), 400),
+    (("add", "/hw_disk_buss", "scsi"), 400),
     (("replace", "/min_disk", "seven"), 400),
     (("replace", "/visibility", "secret"), 400),
     (("move", "/name", "x"), 400),

@@ -98,6 +98,8 @@ MISTAKES = [
     ("hw:mem_encryption", "perhaps", "true or false"),
     ("pci_passthrough:alias", "gpu", "aliases with counts"),
     ("os:secure_boot", "true", "one of required"),
+    ("hw:cpu_polciy", "dedicated", "did you mean hw:cpu_policy"),
+    ("resource:VCPU", "2", "did you mean resources:VCPU"),
 ]
 
 

@@ -38,6 +38,15 @@ def test_an_id_is_made_up_where_none_is_given(api: Api) -> None:
     assert len(made["id"]) == 36
 
 
+def test_a_typing_error_in_a_property_is_refused(api: Api, conductor: SuperConductor) -> None:
+    """The answer names the property that was meant."""
+    refused = api.post(PATH, {"image": {"name": "loop", "properties": {"os_typ": "linux"}}})
+    assert refused.status_code == 400
+    assert "image.properties.os_typ" in message(refused)
+    assert "did you mean os_type?" in message(refused)
+    assert conductor.images == []
+
+
 def test_a_second_one_with_that_id_is_a_conflict(api: Api) -> None:
     """Names may be shared, ids not."""
     wanted = {"image": {"id": builders.a_uuid(), "name": "loop"}}

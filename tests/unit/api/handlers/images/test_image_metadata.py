@@ -8,7 +8,7 @@ import pytest
 
 from armillary.http.microversion import HEADER
 from tests import builders
-from tests.fixtures.http_api import MEMBER, Api
+from tests.fixtures.http_api import MEMBER, Api, message
 from tests.fixtures.super_conductor import SuperConductor
 
 OLD = {HEADER: "compute 2.38"}
@@ -44,6 +44,14 @@ def test_what_is_not_there_is_not_found(api: Api, path: str) -> None:
         assert send(api, method, f"{path}/x").status_code == 404
         assert send(api, method, f"/v2.1/images/{builders.a_uuid()}/metadata/a").status_code == 404
     assert send(api, "PUT", f"{path}/x", {"meta": {"y": "1"}}).status_code == 400
+
+
+def test_typing_errors_in_names_are_refused(api: Api, path: str) -> None:
+    """With the name that was meant; of the new names only."""
+    refused = send(api, "POST", path, {"metadata": {"hw_cpu_polciy": "dedicated"}})
+    assert refused.status_code == 400
+    assert "did you mean hw_cpu_policy?" in message(refused)
+    assert send(api, "GET", path).json == {"metadata": {"a": "1"}}
 
 
 def test_only_administrators_name_programs(api: Api, path: str) -> None:
