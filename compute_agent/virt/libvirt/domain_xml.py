@@ -5,6 +5,7 @@ from xml.etree.ElementTree import Element, SubElement
 
 from armillary.identifiers import mac_address
 from compute_agent.virt.libvirt import xml_text
+from compute_agent.virt.libvirt.guest_devices import NO_DEVICES, GuestDevices
 from compute_agent.virt.libvirt.pins import Pins
 from compute_agent.virt.libvirt.record import GuestRecord, one_line
 from objects.numa import InstanceTopology, format_cpus
@@ -41,6 +42,7 @@ class GuestSpec:
     disk_bus: str
     console_path: str
     network: str | None = None
+    devices: GuestDevices = NO_DEVICES
 
     @property
     def topology(self) -> InstanceTopology | None:
@@ -137,6 +139,10 @@ def _add_devices(domain: Element, spec: GuestSpec) -> None:
         SubElement(interface, "mac", {"address": mac_address(spec.uuid)})
         SubElement(interface, "source", {"network": spec.network})
         SubElement(interface, "model", {"type": "virtio"})
+        if spec.devices.has_packed_ring:
+            SubElement(interface, "driver", {"packed": "on"})
+    if spec.devices.sound_model is not None:
+        SubElement(devices, "sound", {"model": spec.devices.sound_model})
     serial = SubElement(devices, "serial", {"type": "pty"})
     SubElement(serial, "log", {"file": spec.console_path, "append": "on"})
     rng = SubElement(devices, "rng", {"model": "virtio"})

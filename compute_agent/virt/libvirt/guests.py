@@ -15,6 +15,7 @@ from compute_agent.virt.instance_directories import InstanceDirectories
 from compute_agent.virt.libvirt import domain_xml, images, ownership, qemu_img
 from compute_agent.virt.libvirt.connection import Connection
 from compute_agent.virt.libvirt.domain_xml import BUSES, GuestDisk, GuestSpec
+from compute_agent.virt.libvirt.guest_devices import GuestDevices
 from compute_agent.virt.libvirt.host_properties import HostFacts
 from compute_agent.virt.libvirt.images import BadImage, ImageFile
 from compute_agent.virt.libvirt.instance_files import GIB, InstanceFiles
@@ -177,6 +178,7 @@ class Guests:
             disk_bus=disk_bus(instance),
             console_path=str(files.console),
             network=self._conf.libvirt.network,
+            devices=GuestDevices.of(instance),
         )
 
     def build(self, instance: Instance, place: InstancePlacement) -> Any:

@@ -19,6 +19,7 @@ from compute_agent.virt.libvirt.capabilities import (
     traits_of,
 )
 from compute_agent.virt.libvirt.connection import Connection
+from compute_agent.virt.libvirt.guest_devices import DeviceSupport
 from compute_agent.virt.machine.cpu_split import CpuSplit
 from compute_agent.virt.machine.device_spec import DeviceSpec, pick
 from objects.image_meta import ImageMeta
@@ -54,6 +55,7 @@ class HostFacts:
             self.memory_mb = self._memory_mb(opened)
             self.hypervisor_type = str(opened.getType())
             self.hypervisor_version = int(opened.getVersion())
+            self._libvirt_version = int(opened.getLibVersion())
             self.kinds = self._kinds()
             self.cpu = self._guest_cpu(opened)
         except (connection.library.libvirtError, ValueError) as error:
@@ -86,6 +88,13 @@ class HostFacts:
             traits.add("COMPUTE_IMAGE_TYPE_QCOW2")
         if options.network:
             traits.add("COMPUTE_NET_VIF_MODEL_VIRTIO")
+        devices = DeviceSupport(
+            arch=self.kinds[0].arch,
+            libvirt_version=self._libvirt_version,
+            hypervisor_version=self.hypervisor_version,
+            has_network=bool(options.network),
+        )
+        traits.update(devices.traits())
         if self.capabilities.migrates_live and options.live_migration_permit_auto_converge:
             traits.add("COMPUTE_MIGRATE_AUTO_CONVERGE")
         if any(cell.siblings for cell in self.cells):

@@ -14,6 +14,7 @@ from compute_agent.host.instance_topology import ANYWHERE, InstancePlacement
 from compute_agent.host.pci_devices import PciDevice
 from compute_agent.virt.libvirt import domain_xml
 from compute_agent.virt.libvirt.domain_xml import GuestDisk, GuestSpec
+from compute_agent.virt.libvirt.guest_devices import GuestDevices
 from compute_agent.virt.libvirt.pins import Pins
 from compute_agent.virt.libvirt.record import GuestRecord
 from objects.numa import InstanceCell, InstanceTopology
@@ -56,6 +57,16 @@ def a_domain(place: InstancePlacement = ANYWHERE, **values: Any) -> Element:
 
 def attributes(domain: Element, path: str) -> list[dict[str, str]]:
     return [dict(element.attrib) for element in domain.iterfind(path)]
+
+
+def test_optional_devices_are_there_when_they_were_asked_for() -> None:
+    """A sound card, and packed virtqueues of the network interface."""
+    domain = a_domain(network="default", devices=GuestDevices("virtio", has_packed_ring=True))
+    assert attributes(domain, "devices/sound") == [{"model": "virtio"}]
+    assert attributes(domain, "devices/interface/driver") == [{"packed": "on"}]
+    plain = a_domain(network="default")
+    assert plain.find("devices/sound") is None
+    assert plain.find("devices/interface/driver") is None
 
 
 @pytest.mark.libvirt
