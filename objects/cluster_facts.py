@@ -20,6 +20,8 @@ class ZoneFacts(TypedDict):
     name: str
     transport_url: str
     disabled: bool
+    weight_offset: float
+    weight_scale: float
 
 
 class ClusterFacts(TypedDict):

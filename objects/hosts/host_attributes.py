@@ -36,6 +36,9 @@ class Rollup(enum.Enum):
 
     SUM = "sum"
     MAX = "max"
+    MIN = "min"
+    HISTOGRAM = "histogram"
+    """Number of hosts by range of values: 0, 1, 2-3, 4-7 and so on, named by its least value."""
     ANY = "any"
     UNION = "union"
     NONE = "none"
@@ -71,12 +74,12 @@ HOST_ATTRIBUTES = _declare(
     ("ram_allocation_ratio", Kind.FLOAT, "1", Collector.TRACKER, Rollup.MAX, 1.0),
     ("disk_allocation_ratio", Kind.FLOAT, "1", Collector.TRACKER, Rollup.MAX, 1.0),
     ("num_io_ops", Kind.INT, "instances", Collector.TRACKER, Rollup.SUM, 0),
-    ("failed_builds", Kind.INT, "builds", Collector.TRACKER, Rollup.SUM, 0),
+    ("failed_builds", Kind.INT, "builds", Collector.TRACKER, Rollup.HISTOGRAM, 0),
     ("num_instances", Kind.INT, "instances", Collector.CELL, Rollup.SUM, 0),
     ("instance_uuids", Kind.JSON, "list of UUID", Collector.CELL, Rollup.NONE, ()),
     ("service_up", Kind.BOOL, "1", Collector.CELL, Rollup.ANY, False),
     ("service_disabled", Kind.BOOL, "1", Collector.CELL, Rollup.NONE, False),
-    ("service_version", Kind.INT, "version", Collector.CELL, Rollup.NONE, 0),
+    ("service_version", Kind.INT, "version", Collector.CELL, Rollup.MIN, 0),
     ("hypervisor_type", Kind.TEXT, "name", Collector.DRIVER, Rollup.UNION, ""),
     ("hypervisor_version", Kind.INT, "packed version", Collector.DRIVER, Rollup.MAX, 0),
     ("hypervisor_hostname", Kind.TEXT, "name", Collector.DRIVER, Rollup.NONE, ""),

@@ -18,11 +18,15 @@ class ZoneAnswer(base.ArmillaryObject):
     (the values for that host); both are (hosts x weighers), float64. ``bounds`` has the least and
     the greatest ``raw`` of each weigher over all hosts of the sub-tree that could take the
     instances, including those beyond the first N: (weighers x 2). Hosts of several zones are
-    normalised with them. ``was_pruned`` is set if no zone was asked because the summaries ruled it
-    out. ``zones`` lists each zone considered: ``{"path": [...], "outcome": "asked" | "own" |
-    "pruned" | "late" | "failed" | "stale" | "offline" | "disabled" | "cycle", "hosts": n,
-    "seconds": s, "reason": text or None}``. A zone that was asked is there twice: with the number
-    of hosts that its parent received, and with the number of its own hosts.
+    normalised with them. ``is_fallback`` marks hosts that come behind all others: they have no
+    inventory of dedicated CPUs for a request with pinned ones. ``adjustments`` has the scale and
+    the offset of each host's weight that the zones below set for their children: (hosts x 2).
+    ``was_pruned`` is set if no zone was
+    asked because the summaries ruled it out. ``zones`` lists each zone considered: ``{"path":
+    [...], "outcome": "asked" | "own" | "pruned" | "late" | "failed" | "stale" | "offline" |
+    "disabled" | "cycle", "hosts": n, "seconds": s, "reason": text or None}``. A zone that was asked
+    is there twice: with the number of hosts that its parent received, and with the number of its
+    own hosts.
     """
 
     host_ids: list[str] = fields.ListOfStringsField(default=[])
@@ -32,6 +36,7 @@ class ZoneAnswer(base.ArmillaryObject):
     multipliers: np.ndarray = fields.ColumnField()
     bounds: np.ndarray = fields.ColumnField()
     is_fallback: np.ndarray = fields.ColumnField()
+    adjustments: np.ndarray = fields.ColumnField()
     was_pruned: bool = fields.BooleanField(default=False)
     zones: list[dict[str, Any]] = fields.JSONField(default=[])
 

@@ -52,9 +52,17 @@ def _in_lines(values: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
     if not values:
         return None
     return {
-        name: ", ".join(map(str, value)) if isinstance(value, list) else value
+        name: ", ".join(_as_list(value)) if isinstance(value, list | dict) else value
         for name, value in values.items()
     }
+
+
+def _as_list(value: list[Any] | Mapping[str, Any]) -> Iterator[str]:
+    """Yield the parts of a cell; of a histogram, each range with its number of hosts."""
+    if isinstance(value, list):
+        yield from map(str, value)
+        return
+    yield from (f"{name}: {hosts}" for name, hosts in value.items())
 
 
 COLUMNS: base.Columns = {

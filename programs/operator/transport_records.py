@@ -2,7 +2,7 @@
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
@@ -35,6 +35,16 @@ class RecordKind:
     update: Callable[..., TransportRecord]
     delete: Callable[..., None]
     exit_by_reason: Mapping[str, int]
+    own_columns: Mapping[str, str] = field(default_factory=dict)
+    """Title -> field of columns that only this kind has."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (*COLUMNS, *self.own_columns)
+
+    def row_of(self, record: TransportRecord) -> tuple[Any, ...]:
+        own = (getattr(record, name) for name in self.own_columns.values())
+        return (*row_of(record), *own)
 
 
 class RecordCommand(WithOptions):
@@ -80,7 +90,7 @@ class CreateRecord(RecordCommand, ShowOne):
     def take_action(self, parsed_args: Namespace) -> tuple[Any, Any]:
         present = self._find(parsed_args.name) if parsed_args.if_missing else None
         if present is not None:
-            return COLUMNS, row_of(present)
+            return self.kind.columns, self.kind.row_of(present)
         self.verify(parsed_args.transport_url, parsed_args)
         try:
             with self.database.writer() as session:
@@ -97,7 +107,7 @@ class CreateRecord(RecordCommand, ShowOne):
             if present is None:
                 raise
             record = present
-        return COLUMNS, row_of(record)
+        return self.kind.columns, self.kind.row_of(record)
 
     def _find(self, wanted: str) -> TransportRecord | None:
         try:
@@ -116,7 +126,9 @@ class ListRecords(RecordCommand, Lister):
 
     def take_action(self, parsed_args: Namespace) -> tuple[Any, Any]:
         with self.database.reader() as session:
-            return COLUMNS, [row_of(record) for record in self.kind.list_all(session)]
+            return self.kind.columns, [
+                self.kind.row_of(record) for record in self.kind.list_all(session)
+            ]
 
 
 class UpdateRecord(RecordCommand, ShowOne):
@@ -155,7 +167,7 @@ class UpdateRecord(RecordCommand, ShowOne):
             self.verify(values["transport_url"], parsed_args)
         with self.database.writer() as session:
             record = self.kind.update(session, parsed_args.wanted, values, now=datetime.now(UTC))
-        return COLUMNS, row_of(record)
+        return self.kind.columns, self.kind.row_of(record)
 
 
 class RemoveRecord(RecordCommand):

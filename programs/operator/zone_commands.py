@@ -1,6 +1,6 @@
 """``armillary-manage zone``: direct child zones and their transport URLs."""
 
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from typing import Any
 
 from conductor.super_conductor.db import zones
@@ -11,6 +11,7 @@ from programs.operator.transport_records import (
     ListRecords,
     RecordKind,
     RemoveRecord,
+    TransportRecord,
     UpdateRecord,
 )
 
@@ -23,7 +24,24 @@ ZONES = RecordKind(
     zones.delete_zone,
     # As for "cell delete": live servers in it, mappings of deleted ones.
     {"servers": 3, "leftovers": 4},
+    {"Weight offset": "weight_offset", "Weight scale": "weight_scale"},
 )
+_WEIGHTS = ("weight_offset", "weight_scale")
+
+
+def _add_weights(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--weight-offset",
+        type=float,
+        metavar="NUMBER",
+        help="what is added to the weight of each of its hosts, beside those of other zones",
+    )
+    parser.add_argument(
+        "--weight-scale",
+        type=float,
+        metavar="NUMBER",
+        help="what the weight of each of its hosts is multiplied by before",
+    )
 
 
 class ZoneAdd(CreateRecord):
@@ -38,6 +56,15 @@ class ZoneAdd(CreateRecord):
     broker = "child's broker"
     disabled_help = "add it disabled: it is not asked for hosts"
 
+    def add_options(self, parser: ArgumentParser) -> None:
+        super().add_options(parser)
+        _add_weights(parser)
+
+    def create(self, session: Any, parsed_args: Namespace, **values: Any) -> TransportRecord:
+        given = {name: getattr(parsed_args, name) for name in _WEIGHTS}
+        weights = {name: value for name, value in given.items() if value is not None}
+        return super().create(session, parsed_args, **values, **weights)
+
 
 class ZoneList(ListRecords):
     """List the direct child zones; passwords are masked."""
@@ -49,7 +76,12 @@ class ZoneUpdate(UpdateRecord):
     """Change a zone. Services pick the change up automatically."""
 
     kind = ZONES
+    changes = (*UpdateRecord.changes, *_WEIGHTS)
     disable_help = "no new servers there; existing ones keep running and can be managed"
+
+    def add_options(self, parser: ArgumentParser) -> None:
+        super().add_options(parser)
+        _add_weights(parser)
 
 
 class ZoneRemove(RemoveRecord):

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import operator
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, Self
 
@@ -10,13 +11,16 @@ import numpy as np
 from armillary import exception
 from objects.hosts import host_attributes
 from objects.hosts.host_attributes import HostAttribute, Kind, Rollup
-from scheduler.hosts.host_table import HostTable
+from scheduler.hosts.host_table import HostTable, Numbers
 
-Rolled = float | bool | list[Any] | None
+Rolled = float | bool | list[Any] | dict[str, int] | None
 """A rolled-up host attribute; None in a list stands for hosts that do not report it."""
 
 _VALUES_MAX = 10_000
 """Maximum size of one set; larger ones are rejected."""
+
+_RANGES_MAX = 64
+"""Maximum number of ranges of a histogram."""
 
 _SUMMARISED = [each for each in host_attributes.HOST_ATTRIBUTES if each.rollup is not Rollup.NONE]
 _SETS = ("traits", "filters", "profiles")
@@ -124,8 +128,8 @@ def is_worth_pushing(old: Capabilities | None, new: Capabilities) -> bool:
         if each.rollup in (Rollup.ANY, Rollup.UNION) and was != now:
             return True
         if each.rollup is Rollup.MAX:
-            assert not isinstance(was, list)
-            assert not isinstance(now, list)
+            assert not isinstance(was, list | dict)
+            assert not isinstance(now, list | dict)
             if _has_more({"": was or 0}, {"": now or 0}):
                 return True
     return False
@@ -142,8 +146,13 @@ def _rolled_up(attribute: HostAttribute, hosts: HostTable) -> Rolled:
             return total
         if attribute.rollup is Rollup.ANY:
             return bool(column.any())
-        most: float | None = column.max().item() if len(column) else None
-        return most
+        if attribute.rollup is Rollup.HISTOGRAM:
+            return _histogram(column)
+        if not len(column):
+            return None
+        ends = column.min() if attribute.rollup is Rollup.MIN else column.max()
+        end: float = ends.item()
+        return end
     distinct = {id(value): value for value in column}.values()
     if attribute.kind is Kind.TEXT:
         return _arranged(distinct)
@@ -165,6 +174,30 @@ def _sum(one: float, other: float, adds_up: bool) -> float:
     return one + other if adds_up else max(one, other)
 
 
+def _histogram(column: Numbers) -> dict[str, int]:
+    """Return the least value of each range -> number of hosts in it; negative values count as 0."""
+    _mantissa, exponents = np.frexp(np.maximum(column, 0).astype(np.float64))
+    least = np.where(column >= 1, 2.0 ** (exponents - 1), 0.0)
+    values, hosts = np.unique(least, return_counts=True)
+    return {
+        f"{value:.0f}": count for value, count in zip(values.tolist(), hosts.tolist(), strict=True)
+    }
+
+
+def _least(one: float | None, other: float | None, adds_up: bool) -> float | None:
+    known = [value for value in (one, other) if value is not None]
+    return min(known) if known else None
+
+
+def _both_histograms(
+    one: Mapping[str, int], other: Mapping[str, int], adds_up: bool
+) -> dict[str, int]:
+    """Return the sum of two histograms; a zone below both of them counts twice."""
+    join = operator.add if adds_up else max
+    ranges = sorted(one.keys() | other.keys(), key=int)
+    return {name: join(one.get(name, 0), other.get(name, 0)) for name in ranges}
+
+
 def _most(one: float | None, other: float | None, adds_up: bool) -> float | None:
     known = [value for value in (one, other) if value is not None]
     return max(known) if known else None
@@ -173,6 +206,8 @@ def _most(one: float | None, other: float | None, adds_up: bool) -> float | None
 _MERGE: dict[Rollup, Callable[[Any, Any, bool], Rolled]] = {
     Rollup.SUM: _sum,
     Rollup.MAX: _most,
+    Rollup.MIN: _least,
+    Rollup.HISTOGRAM: _both_histograms,
     Rollup.ANY: lambda one, other, adds_up: one or other,
     Rollup.UNION: lambda one, other, adds_up: _arranged([*one, *other]),
 }
@@ -217,6 +252,17 @@ def _is_count(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
+def _is_histogram(value: Any) -> bool:
+    return (
+        isinstance(value, dict)
+        and len(value) <= _RANGES_MAX
+        and all(
+            isinstance(name, str) and name.isascii() and name.isdigit() and _is_count(hosts)
+            for name, hosts in value.items()
+        )
+    )
+
+
 def _is_set(value: Any) -> bool:
     return isinstance(value, list) and len(value) <= _VALUES_MAX
 
@@ -224,6 +270,8 @@ def _is_set(value: Any) -> bool:
 _IS_RIGHT: dict[Rollup, Callable[[Any], bool]] = {
     Rollup.SUM: _is_number,
     Rollup.MAX: lambda value: value is None or _is_number(value),
+    Rollup.MIN: lambda value: value is None or _is_number(value),
+    Rollup.HISTOGRAM: _is_histogram,
     Rollup.ANY: lambda value: isinstance(value, bool),
     Rollup.UNION: _is_set,
 }

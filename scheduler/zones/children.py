@@ -19,6 +19,9 @@ LOG = logging.getLogger(__name__)
 
 _SENDERS_MAX = 1000
 _PUSH_SECONDS_MAX = 3600.0
+PLAIN = (1.0, 0.0)
+"""Scale and offset that leave weights as they are."""
+
 _COUNTS = ("hosts", "hosts_up", "hosts_disabled", "zones", "own_hosts")
 
 
@@ -37,6 +40,8 @@ class Child:
 
     name: str
     is_disabled: bool
+    weight_scale: float = 1.0
+    weight_offset: float = 0.0
     summary: ZoneSummary | None = None
     capabilities: Capabilities | None = None
     heard_at: float = 0.0
@@ -75,6 +80,8 @@ class Children:
             for zone in sorted(zones, key=lambda zone: str(zone["name"])):
                 child = former.get(zone["name"]) or Child(zone["name"], is_disabled=False)
                 child.is_disabled = bool(zone["disabled"])
+                child.weight_scale = float(zone.get("weight_scale", 1.0))
+                child.weight_offset = float(zone.get("weight_offset", 0.0))
                 self._children[child.name] = child
 
     def take(self, name: str, summary: ZoneSummary) -> bool:
@@ -127,6 +134,10 @@ class Children:
         with self._lock:
             return list(self._children.values())
 
+    def adjustments(self) -> dict[str, tuple[float, float]]:
+        """Return the scale and the offset for the weights of each child's hosts."""
+        return {child.name: (child.weight_scale, child.weight_offset) for child in self.all()}
+
     def online(self) -> list[Child]:
         """Return the children whose summary is fresh."""
         return [child for child in self.all() if self.state_of(child) is State.ONLINE]
@@ -136,14 +147,20 @@ class Children:
         return [(child.name, self.state_of(child).value) for child in self.all()]
 
 
-def _names(zones: Any, depth: int = 0) -> Iterable[str]:
-    """Yield the names in a nested list of zones, down to ``_DEPTH_MAX`` levels."""
-    if depth > _DEPTH_MAX or not isinstance(zones, list):
+def _names(zones: Any) -> Iterable[str]:
+    """Yield the names in a nested list of zones."""
+    return (path[-1] for path, _state in zones_below(zones))
+
+
+def zones_below(zones: Any, above: tuple[str, ...] = ()) -> Iterable[tuple[tuple[str, ...], str]]:
+    """Yield path and state of the zones in a nested list, down to ``_DEPTH_MAX`` levels."""
+    if len(above) > _DEPTH_MAX or not isinstance(zones, list):
         return
     for zone in zones:
         if isinstance(zone, Mapping) and isinstance(zone.get("name"), str):
-            yield zone["name"]
-            yield from _names(zone.get("zones"), depth + 1)
+            path = (*above, zone["name"])
+            yield path, str(zone.get("state"))
+            yield from zones_below(zone.get("zones"), path)
 
 
 _DEPTH_MAX = 32

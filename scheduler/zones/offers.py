@@ -2,7 +2,8 @@
 
 Each entry keeps its raw weights, before normalisation, and its multipliers. Each list comes with
 the minimum and maximum of the raw weights over all eligible hosts, including those that were cut
-off. So an entry gets the weight that one flat scheduler over all hosts would give it.
+off. So an entry gets the weight that one flat scheduler over all hosts would give it; a parent may
+scale and shift the weights of a child's hosts.
 
 A tree can only miss a host that its zone cut off because N other hosts of the zone were better on
 the zone's own scale. Nothing is missed if only one weigher has a non-zero multiplier (equal on all
@@ -16,7 +17,7 @@ from __future__ import annotations
 
 import dataclasses
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -26,6 +27,8 @@ from scheduler.hosts.host_table import Mask, Numbers
 from scheduler.weights import BaseHostWeigher, RawWeights
 
 _PATH_LENGTH_MAX = 64
+ZONE_OFFSET = "ZoneOffset"
+"""Name of the offset of a zone's weights among the parts of a weight."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -55,7 +58,11 @@ class ZoneEntry:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Offers:
-    """Offered hosts, one row each, with one column per weigher; not necessarily sorted."""
+    """Offered hosts, one row each, with one column per weigher; not necessarily sorted.
+
+    Hosts in ``is_fallback`` come behind all others. ``adjustments`` has scale and offset of each
+    host's weight, as the zones above it set them.
+    """
 
     host_ids: list[str]
     paths: list[list[str]]
@@ -64,6 +71,7 @@ class Offers:
     multipliers: Numbers
     bounds: Numbers
     is_fallback: Mask
+    adjustments: Numbers
 
     def __len__(self) -> int:
         return len(self.host_ids)
@@ -73,7 +81,7 @@ class Offers:
         """Return an empty set of offers."""
         empty = np.zeros((0, 0))
         return cls(
-            [], [], [], empty, empty, np.zeros((0, 2)), np.zeros(0, np.bool_)
+            [], [], [], empty, empty, np.zeros((0, 2)), np.zeros(0, np.bool_), np.zeros((0, 2))
         )
 
     @classmethod
@@ -92,6 +100,7 @@ class Offers:
             is_fallback = np.zeros(len(paths), np.bool_)
         return cls(
             list(node_uuids), paths, weighed.names, raw, weighed.multipliers, bounds, is_fallback,
+            np.tile([1.0, 0.0], (len(paths), 1)),
         )  # fmt: skip
 
     @classmethod
@@ -104,6 +113,8 @@ class Offers:
             raise ValueError(f"{count} hosts and {width} weighers, but columns of shapes {shapes}")
         if not (np.isfinite(answer.raw).all() and np.isfinite(answer.multipliers).all()):
             raise ValueError("a weight is not a finite number")
+        if answer.adjustments.shape != (count, 2) or not np.isfinite(answer.adjustments).all():
+            raise ValueError("the adjustments of the weights are invalid")
         if np.isnan(answer.bounds).any() or len(set(answer.weighers)) < width:
             raise ValueError("the bounds of the weights are invalid")
         if len(set(answer.host_ids)) < count:
@@ -115,7 +126,16 @@ class Offers:
             list(answer.host_ids), paths, list(answer.weighers),
             answer.raw.astype(np.float64), answer.multipliers.astype(np.float64),
             answer.bounds.astype(np.float64), answer.is_fallback.astype(np.bool_),
+            answer.adjustments.astype(np.float64),
         )  # fmt: skip
+
+    def adjusted(self, scale: float, offset: float) -> Offers:
+        """Return these hosts with weights of ``offset`` + ``scale`` times the former ones."""
+        if (scale, offset) == (1.0, 0.0):
+            return self
+        made = self.adjustments * scale
+        made[:, 1] += offset
+        return dataclasses.replace(self, adjustments=made)
 
     def take(self, rows: Numbers) -> Offers:
         """Return some of these hosts; the bounds still cover all of them."""
@@ -128,6 +148,7 @@ class Offers:
             self.multipliers[rows],
             self.bounds,
             self.is_fallback[rows],
+            self.adjustments[rows],
         )
 
 
@@ -151,17 +172,41 @@ def merge_offers(
 
 def weights_of(offers: Offers, weighers: Sequence[BaseHostWeigher]) -> Numbers:
     """Return each host's weight, on a common scale."""
-    by_name = {type(weigher).__name__: weigher for weigher in weighers}
     totals = np.zeros(len(offers))
-    for column, name in enumerate(offers.weighers):
-        low, high = offers.bounds[column].tolist()
-        fixed = by_name[name]
-        low = low if fixed.minval is None else float(fixed.minval)
-        high = high if fixed.maxval is None else float(fixed.maxval)
+    for column, (low, high) in enumerate(_ranges(offers, weighers)):
         if low != high:
             scaled = (offers.raw[:, column] - low) / (high - low)
             totals += offers.multipliers[:, column] * scaled
-    return totals
+    weights: Numbers = totals * offers.adjustments[:, 0] + offers.adjustments[:, 1]
+    return weights
+
+
+def shares_of(
+    offers: Offers, weighers: Sequence[BaseHostWeigher], row: int
+) -> dict[str, dict[str, float | None]]:
+    """Return each weigher's part in a host's weight, as in ``DecisionTrace.choices``."""
+    scale, offset = offers.adjustments[row].tolist()
+    shares: dict[str, dict[str, float | None]] = {}
+    for column, (low, high) in enumerate(_ranges(offers, weighers)):
+        raw, multiplier = offers.raw[row, column].item(), offers.multipliers[row, column].item()
+        normalised = (raw - low) / (high - low) if low != high else 0.0
+        weight = scale * multiplier * normalised
+        shares[offers.weighers[column]] = {"raw": raw, "normalised": normalised, "weight": weight}
+    if offset:
+        shares[ZONE_OFFSET] = {"raw": None, "normalised": None, "weight": offset}
+    return shares
+
+
+def _ranges(offers: Offers, weighers: Sequence[BaseHostWeigher]) -> Iterator[tuple[float, float]]:
+    """Yield the common scale of each weigher's column."""
+    by_name = {type(weigher).__name__: weigher for weigher in weighers}
+    for column, name in enumerate(offers.weighers):
+        low, high = offers.bounds[column].tolist()
+        fixed = by_name[name]
+        yield (
+            low if fixed.minval is None else float(fixed.minval),
+            high if fixed.maxval is None else float(fixed.maxval),
+        )
 
 
 def _concatenated(parts: Sequence[Offers], weighers: Sequence[BaseHostWeigher]) -> Offers:
@@ -194,6 +239,7 @@ def _concatenated(parts: Sequence[Offers], weighers: Sequence[BaseHostWeigher]) 
         np.concatenate(multipliers),
         bounds,
         np.concatenate([part.is_fallback for part in parts]),
+        np.concatenate([part.adjustments for part in parts]),
     )
 
 
@@ -220,6 +266,7 @@ def as_answer(
         multipliers=offers.multipliers,
         bounds=offers.bounds,
         is_fallback=offers.is_fallback,
+        adjustments=offers.adjustments,
         was_pruned=was_pruned,
         zones=[zone.to_plain() for zone in zones],
     )

@@ -24,7 +24,7 @@ from scheduler.request.scheduling_request import HostOffer, SchedulingRequest
 from scheduler.weights import BaseHostWeigher
 from scheduler.zones.capabilities import Capabilities
 from scheduler.zones.child_queries import ChildQueries, ZoneLinks
-from scheduler.zones.children import Child, Children, State
+from scheduler.zones.children import PLAIN, Child, Children, State, zones_below
 from scheduler.zones.offers import Offers, ZoneEntry, as_answer, merge_offers
 
 LOG = logging.getLogger(__name__)
@@ -33,6 +33,7 @@ _SHARE_OF_TIME = 0.8
 """Share of the remaining time that children get for their own children."""
 
 _IN_OTHER_ZONES = "members of its server group are in other zones"
+_UNHEARD_MAX = 100
 
 
 class Decider(Protocol):
@@ -110,6 +111,11 @@ class ZoneSearch:
                     continue
                 outcome = "pruned"
                 service_metrics.ZONES_PRUNED.add()
+                unheard = _unheard_below(child)
+                plan.left_out.extend(unheard)
+                if unheard:
+                    listed = ", ".join("/".join(zone.path) for zone in unheard)
+                    reason = f"{reason}; not counting what is not heard from: {listed}"
             plan.left_out.append(ZoneEntry([child.name], outcome or "offline", reason=reason))
         return plan
 
@@ -151,7 +157,14 @@ class ZoneSearch:
         own, own_told, own_trace = self._own(context, query)
         heard = waiting()
         zones = [own_told, *plan.left_out, *(zone for each in heard for zone in each.zones)]
-        parts = [own, *(each.offers for each in heard)]
+        adjustments = self._children.adjustments()
+        parts = [
+            own,
+            *(
+                each.offers.adjusted(*adjustments.get(name, PLAIN))
+                for name, each in zip(plan.to_ask, heard, strict=True)
+            ),
+        ]
         limit = self._limit(
             min(query.entries_max, self._conf.zones.entries_max), query.instance_uuids
         )
@@ -216,6 +229,21 @@ class ZoneSearch:
     @staticmethod
     def _limit(entries_max: int, instance_uuids: Sequence[str]) -> int:
         return max(entries_max, len(instance_uuids))
+
+
+def _unheard_below(child: Child) -> list[ZoneEntry]:
+    """Return the zones below a child that its own parent does not hear from.
+
+    Their hosts are not in the child's summary, and might serve the request.
+    """
+    if child.summary is None:
+        return []
+    return [
+        ZoneEntry([child.name, *path], state, reason=f"zone {above} has no recent summary of it")
+        for path, state in zones_below(child.summary.zones)
+        if state in (State.STALE, State.OFFLINE)
+        for above in [path[-2] if len(path) > 1 else child.name]
+    ][:_UNHEARD_MAX]
 
 
 def bound_to_zones(spec: RequestSpec) -> list[str]:

@@ -6,7 +6,7 @@ change increments ``facts_seq``.
 
 import dataclasses
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Generic, TypeVar
 
@@ -43,6 +43,7 @@ class RecordTable(Generic[Row, Record]):
     ``check`` raises Invalid for a bad name or transport_url. ``uses`` prevent a removal, in this
     order. ``remove_mappings`` deletes what a removed record leaves. ``is_name_stored``: its name is
     stored where it is used, and cannot be changed then. ``taken`` are reserved UUIDs without a row.
+    ``defaults`` are the values of fields that only this table has.
     """
 
     model: type[Row]
@@ -56,6 +57,7 @@ class RecordTable(Generic[Row, Record]):
     remove_mappings: Callable[[Session, Row], None]
     is_name_stored: bool = False
     taken: frozenset[str] = frozenset()
+    defaults: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     def create(
         self,
@@ -66,16 +68,18 @@ class RecordTable(Generic[Row, Record]):
         now: datetime,
         disabled: bool = False,
         chosen_uuid: str | None = None,
+        **more: Any,
     ) -> Record:
         """Store a record. Raises ``exists`` for a taken name or UUID, Invalid for a bad value."""
         own_uuid = chosen_uuid or str(uuid.uuid4())
-        self.check(name=name, transport_url=transport_url)
+        values = {**self.defaults, **more}
+        self.check(name=name, transport_url=transport_url, **values)
         if own_uuid in self.taken or session.get(self.model, own_uuid) is not None:
             raise self.exists(field="UUID", value=own_uuid)
         self._check_name_is_free(session, name)
         row = self.model(
             uuid=own_uuid, name=name, transport_url=transport_url, disabled=disabled,
-            created_at=now, updated_at=None,
+            created_at=now, updated_at=None, **values,
         )  # fmt: skip
         return self._store(session, row)
 
@@ -91,11 +95,14 @@ class RecordTable(Generic[Row, Record]):
     def update(
         self, session: Session, wanted: str, values: dict[str, Any], *, now: datetime
     ) -> Record:
-        """Change fields of ``CHANGEABLE``. Raises as ``create``, and ``not_found``, ``in_use``."""
-        if unknown := sorted(values.keys() - set(CHANGEABLE)):
+        """Change fields of ``CHANGEABLE`` or own ones.
+
+        Raises as ``create``, and ``not_found``, ``in_use``.
+        """
+        allowed = [*CHANGEABLE, *self.defaults]
+        if unknown := sorted(values.keys() - set(allowed)):
             raise exception.Invalid(
-                reason=f"a {self.noun} has no {', '.join(unknown)}; "
-                f"allowed: {', '.join(CHANGEABLE)}"
+                reason=f"a {self.noun} has no {', '.join(unknown)}; allowed: {', '.join(allowed)}"
             )
         row = self._get_row(session, wanted)
         self.check(**{key: value for key, value in values.items() if key != "disabled"})

@@ -490,6 +490,8 @@ class Zone(Base):
     name: Mapped[str] = mapped_column(sa.String(ZONE_NAME_LENGTH), unique=True)
     transport_url: Mapped[str] = mapped_column(sa.Text)
     disabled: Mapped[bool]
+    weight_offset: Mapped[float]
+    weight_scale: Mapped[float]
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime | None]
 

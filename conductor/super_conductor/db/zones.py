@@ -11,6 +11,7 @@ from conductor.super_conductor.db import models
 from conductor.super_conductor.db.endpoint_records import RecordTable, Use, count
 from objects.zones.child_zone import ChildZone
 
+_RANGES = (("weight_offset", -1e9, 1e9), ("weight_scale", 0.0, 1e6))
 _NAME = re.compile(r"[a-zA-Z0-9._-]{1,64}")
 
 
@@ -42,7 +43,13 @@ def _remove_mappings(session: Session, row: models.Zone) -> None:
         )
 
 
-def _check_values(**values: str) -> None:
+def _check_values(**values: Any) -> None:
+    for name, low, high in _RANGES:
+        if name in values and not low <= values[name] <= high:
+            raise exception.Invalid(
+                reason=f"the {name} of a zone must be from {low:,.0f} to {high:,.0f}, "
+                f"not {values[name]}"
+            )
     if "name" in values and not _NAME.fullmatch(values["name"]):
         raise exception.Invalid(
             reason="the name of a zone must have 1 to 64 letters, digits, '.', '_' and '-', "
@@ -55,6 +62,7 @@ def _check_values(**values: str) -> None:
 def _to_object(row: models.Zone) -> ChildZone:
     return ChildZone.from_values(
         uuid=row.uuid, name=row.name, transport_url=row.transport_url, disabled=row.disabled,
+        weight_offset=row.weight_offset, weight_scale=row.weight_scale,
         created_at=row.created_at, updated_at=row.updated_at,
     )  # fmt: skip
 
@@ -78,6 +86,7 @@ _ZONES = RecordTable(
     uses=_USES,
     remove_mappings=_remove_mappings,
     is_name_stored=True,
+    defaults={"weight_offset": 0.0, "weight_scale": 1.0},
 )
 
 create_zone = _ZONES.create

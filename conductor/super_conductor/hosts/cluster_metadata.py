@@ -121,6 +121,8 @@ class MetadataPublisher:
                     "name": zone.name,
                     "transport_url": zone.transport_url,
                     "disabled": zone.disabled,
+                    "weight_offset": zone.weight_offset,
+                    "weight_scale": zone.weight_scale,
                 }
                 for zone in zones.list_zones(session)
             ],

@@ -42,7 +42,20 @@ def test_a_zone_is_added_with_its_password_masked(run_manage: Run) -> None:
     assert ended.code == 0
     assert {**ended.json, "UUID": ""} == {
         "UUID": "", "Name": "eu", "Disabled": False, "Transport URL": MASKED,
+        "Weight offset": 0.0, "Weight scale": 1.0,
     }  # fmt: skip
+
+
+def test_weights_of_a_zone_are_given_and_changed(run_manage: Run, api_database: Database) -> None:
+    """L14: offset + scale times the weight; other than a number in bounds is refused."""
+    assert add(run_manage, "eu", "--weight-offset", "-5", "--weight-scale", "0.5").code == 0
+    run_manage("zone", "update", "eu", "--weight-scale", "2")
+    with api_database.reader() as session:
+        zone = zones.get_zone(session, "eu")
+    assert (zone.weight_offset, zone.weight_scale) == (-5.0, 2.0)
+    for bad in ("-1", "nan", "inf"):
+        ended = run_manage("zone", "update", "eu", "--weight-scale", bad)
+        assert (ended.code, "weight_scale of a zone must be from 0" in ended.err) == (1, True)
 
 
 def test_the_password_itself_is_stored(run_manage: Run, api_database: Database) -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from objects.request_spec import RequestSpec
 from scheduler.hosts.host_state import HostState
 from scheduler.weights import BaseHostWeigher, RawWeights, load_weighers
-from scheduler.zones.offers import Offers, as_answer, merge_offers, weights_of
+from scheduler.zones.offers import Offers, as_answer, merge_offers, shares_of, weights_of
 from tests.fixtures.examples import examples
 from tests.fixtures.zone_trees import Zone, flat_weights, sent
 from tests.fleets import Clock, Host, a_host, a_request_spec, scheduling_conf
@@ -35,8 +35,9 @@ def some_offers(ids: list[str], values: list[float], path: list[str] | None = No
     raw = np.array(values, dtype=float).reshape(len(ids), 1)
     own = Offers.own(ids, RawWeights(["RAMWeigher"], raw, np.ones_like(raw)))
     return Offers(
-        own.host_ids, [path or [] for _ in ids], own.weighers, own.raw, own.multipliers, own.bounds
-    )
+        own.host_ids, [path or [] for _ in ids], own.weighers, own.raw, own.multipliers, own.bounds,
+        own.is_fallback, own.adjustments,
+    )  # fmt: skip
 
 
 def weighers(**options: Any) -> list[BaseHostWeigher]:
@@ -192,7 +193,7 @@ def test_equal_hosts_are_in_no_order_of_zones() -> None:
 
 def test_a_weigher_that_weighs_nothing_in_one_zone_says_nothing_there() -> None:
     """Such as one whose multiplier is 0 there."""
-    none = Offers(["x"], [[]], [], np.zeros((1, 0)), np.zeros((1, 0)), np.zeros((0, 2)))
+    none = Offers.own(["x"], RawWeights([], np.zeros((1, 0)), np.zeros((1, 0))))
     found = join(some_offers(["a", "b"], [1, 5]), none)
     assert found.host_ids[0] == "b"
     assert found.bounds.tolist() == [[1.0, 5.0]]
@@ -236,3 +237,39 @@ def test_bounds_go_all_the_way_up() -> None:
     middle = join(Offers.of_child("leaf", as_answer(leaf, zones=[])), limit=1)
     assert middle.host_ids == ["a"]
     assert middle.bounds.tolist() == [[1.0, 9.0]]
+
+
+def test_fallback_hosts_of_any_zone_come_behind_all_others() -> None:
+    """However much more they weigh; their zone's answer carries what they are."""
+    raw = RawWeights(["RAMWeigher"], np.array([[9.0]]), np.ones((1, 1)))
+    old = Offers.own(["old"], raw, np.array([True]))
+    found = join(Offers.of_child("eu", as_answer(old, zones=[])), some_offers(["a", "b"], [1, 2]))
+    assert found.host_ids == ["b", "a", "old"]
+    assert found.is_fallback.tolist() == [False, False, True]
+
+
+# What a parent makes of a child's weights
+
+
+def test_a_parent_scales_and_shifts_a_childs_weights() -> None:
+    """L14: offset + scale times the weight, at each level; the parts add up to the weight."""
+    own, theirs = some_offers(["a", "b"], [1, 3]), some_offers(["c", "d"], [2, 5], ["eu"])
+    assert join(own, theirs).host_ids == ["d", "b", "c", "a"]
+    assert join(own, theirs.adjusted(0.4, 0.0)).host_ids == ["b", "d", "a", "c"]
+    joined = join(own, theirs.adjusted(2.0, 1.0).adjusted(0.5, -1.2))
+    weights = weights_of(joined, weighers()).tolist()
+    assert joined.host_ids == ["b", "d", "a", "c"]
+    assert weights == pytest.approx([0.6, 0.3, 0.2, -0.3])
+    for row, weight in enumerate(weights):
+        shares = shares_of(joined, weighers(), row)
+        assert sum(share["weight"] or 0 for share in shares.values()) == pytest.approx(weight)
+
+
+def test_adjustments_travel_with_an_answer() -> None:
+    """A grandparent orders by what the parent made of them; malformed ones are refused."""
+    adjusted = some_offers(["c"], [2], ["eu-1"]).adjusted(0.5, 7.0)
+    answer = sent(as_answer(adjusted, zones=[]))
+    assert Offers.of_child("eu", answer).adjustments.tolist() == [[0.5, 7.0]]
+    for bad in (np.array([[np.nan, 0.0]]), np.zeros((2, 2))):
+        with pytest.raises(ValueError, match="adjustments"):
+            Offers.of_child("eu", answer.with_values(adjustments=bad))

@@ -16,7 +16,7 @@ from scheduler.request.scheduling_request import SchedulingRequest
 from scheduler.zones.search import Pruner, needs_of
 from tests.builders import a_flavor, a_uuid
 from tests.fixtures.examples import examples
-from tests.fixtures.zone_trees import Zone, outcomes
+from tests.fixtures.zone_trees import PUSH_SECONDS, Zone, outcomes
 from tests.fleets import Clock, Host, a_host, a_request_spec
 
 KINDS = ("kvm", "vmware", "simulated")
@@ -266,3 +266,22 @@ def test_pinned_cpus_may_be_had_from_hosts_that_count_none_apart() -> None:
     assert root.search.plan(a_request_spec(pinned)).to_ask == ["leaf"]
     too_many = a_request_spec(flavor=a_flavor("f", vcpus=17, extra_specs=pinned))
     assert root.search.plan(too_many).to_ask == []
+
+
+def test_a_grandchild_that_is_not_heard_from_is_named() -> None:
+    """BZ-52: nothing else below fits, but it might: its state is told beside the verdict."""
+    leaf = Zone("eu-1", [a_host("big", total_usable_ram_mb=10**6, free_ram_mb=10**6)])
+    middle = Zone("eu", [a_host("small")], [leaf])
+    root = Zone("root", [a_host("own")], [middle])
+    root.push_all()
+    large = a_request_spec(flavor=a_flavor("large", memory_mb=500_000))
+    assert root.search.plan(large).to_ask == ["eu"]
+    root.clock.seconds += 3.1 * PUSH_SECONDS
+    middle.push()
+    plan = root.search.plan(large)
+    assert outcomes(plan.left_out) == {"eu": "pruned", "eu/eu-1": "stale"}
+    (told,) = (zone.reason for zone in plan.left_out if zone.path == ["eu"])
+    assert str(told).endswith("not counting what is not heard from: eu/eu-1")
+    leaf.push()
+    middle.push()
+    assert root.search.plan(large).left_out == []

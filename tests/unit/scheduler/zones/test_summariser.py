@@ -64,7 +64,7 @@ def test_what_expires_below_is_gone_above() -> None:
     middle.push()
     assert ["x86_64", "windows", "hvm"] not in triples(root)
     spec = a_request_spec(image=an_image(img_hv_type="windows"))
-    assert outcomes(root.search.plan(spec).left_out) == {"middle": "pruned"}
+    assert outcomes(root.search.plan(spec).left_out) == {"middle": "pruned", "middle/leaf": "stale"}
 
 
 def test_disabled_hosts_count_and_promise_nothing() -> None:
@@ -245,6 +245,9 @@ def test_every_declared_rollup_is_summarised() -> None:
     [
         ("vcpus_total", (4, 12), 16),
         ("free_ram_mb", (1024, 4096), 4096),
+        ("service_version", (4, 3), 3),
+        ("failed_builds", (0, 7), {"0": 1, "4": 1}),
+        ("failed_builds", (2, 3), {"2": 2}),
         ("service_up", (True, True), True),
         ("hypervisor_type", ("kvm", "xen"), ["kvm", "xen"]),
         ("supported_instances", ([["a", "b", "c"]], [["a", "b", "c"], ["d", "e", "f"]]),
@@ -252,7 +255,7 @@ def test_every_declared_rollup_is_summarised() -> None:
     ],
 )  # fmt: skip
 def test_attributes_go_up_by_their_rules(name: str, values: Any, expected: Any) -> None:
-    """BZ-23: sum, greatest, any, union; of two hosts, and of two zones."""
+    """BZ-23: sum, greatest, least, histogram, any, union; of two hosts, and of two zones."""
     one, other = (a_host(**{name: value}) for value in values)
     together = Zone("leaf", [one, other]).summary().capabilities["attributes"]
     apart = Zone("root", [one], [Zone("leaf", [other])]).push_all().summary()

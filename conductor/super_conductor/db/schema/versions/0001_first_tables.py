@@ -54,7 +54,7 @@ def _foreign_key(
     return sa.ForeignKeyConstraint([column], [target], name=f"fk_{table}_{noun}", ondelete=ondelete)
 
 
-def _endpoints(table: str, name_type: sa.String) -> None:
+def _endpoints(table: str, name_type: sa.String, *more: sa.Column[Any]) -> None:
     """Create a table of records that can be reached: cells, zones."""
     op.create_table(
         table,
@@ -62,6 +62,7 @@ def _endpoints(table: str, name_type: sa.String) -> None:
         _column("name", name_type),
         _column("transport_url", sa.Text()),
         _column("disabled", sa.Boolean()),
+        *more,
         *_times(),
         _unique(table, "name"),
     )
@@ -352,7 +353,7 @@ def _traces() -> None:
 
 
 def _zones() -> None:
-    _endpoints("zones", _ZONE_NAME)
+    _endpoints("zones", _ZONE_NAME, *_columns(sa.Double(), "weight_offset", "weight_scale"))
     op.create_table(
         "zone_entries",
         _column("reservation_id", _WORD, primary_key=True),
