@@ -10,7 +10,9 @@ import contextlib
 import os
 import secrets
 import stat
+from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 DIRECTORY_MODE = 0o700
 FILE_MODE = 0o600
@@ -55,8 +57,22 @@ def _withdraw(path: Path) -> None:
 
 def write(path: Path, text: str) -> None:
     """Replace a file atomically. Raises OSError."""
+    with replacing(path) as file:
+        file.write(text.encode())
+
+
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """Lend a file that replaces another one atomically; an error leaves that as it was.
+
+    Raises OSError.
+    """
     draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    with os.fdopen(os.open(draft, flags, FILE_MODE), "w", encoding="utf-8") as file:
-        file.write(text)
-    draft.replace(path)
+    try:
+        with os.fdopen(os.open(draft, flags, FILE_MODE), "wb") as file:
+            yield file
+        draft.replace(path)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise

@@ -216,6 +216,7 @@ class Bus:
             queue_types.set_defaults(conf)
         _name_queues(conf, process_name, lock_directory)
         self._conf = conf
+        self._url = transport_url
         self._executor = executor
         self.serializer = serializer or ObjectSerializer()
         try:
@@ -233,6 +234,13 @@ class Bus:
                 reason="[signing] needs a transport_url with rabbit:// or kombu+memory:////; "
                 "replies over other brokers could not be verified"
             )
+
+    @property
+    def address(self) -> str:
+        """The broker and its virtual host, without credentials."""
+        url = oslo_messaging.TransportURL.parse(self._conf, self._url)
+        hosts = ",".join(f"{host.hostname}:{host.port}" for host in url.hosts)
+        return f"{hosts}/{url.virtual_host or ''}"
 
     def server(
         self,

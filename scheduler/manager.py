@@ -6,6 +6,7 @@ import random
 import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from typing import TypeVar
 
 import numpy as np
 from oslo_config import cfg
@@ -39,9 +40,17 @@ from scheduler.plugins.plugin_timeouts import PluginTimedOut, PluginTimeouts
 from scheduler.request.resource_query import expected_allocations
 from scheduler.request.scheduling_request import Outcome, SchedulingRequest
 from scheduler.selection import responses
+from scheduler.snapshot.snapshot_keeper import SnapshotKeeper
 from scheduler.zones.service import NOTHING_KNOWN, make_zone_service
 
 LOG = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+_FRESH_SECONDS = 0.5
+"""Seconds after a start for which requests wait for news, if a snapshot can answer them."""
+
+_FIRST_SNAPSHOT_SECONDS = 5.0
 
 _SUMMARY_SECONDS = 5.0
 """Maximum seconds that a zone summary waits for placement."""
@@ -69,6 +78,7 @@ class SchedulerManager:
         self._notifier = notifier
         self._bus = top_bus
         self._started = time.monotonic()
+        self._is_restored = False
         self._host_store = HostStore(conf, clock=time.monotonic)
         service_metrics.HOSTS.watch(self._host_store, _hosts_by_state)
         placement = PlacementAPI(
@@ -107,6 +117,13 @@ class SchedulerManager:
             ),
             is_ready=lambda: self._sync.wait_ready(0),
         )
+        self._snapshot = SnapshotKeeper(
+            conf,
+            broker=top_bus.address,
+            host_store=self._host_store,
+            children=None if self._zones is None else self._zones.children,
+            now=lambda: datetime.now(UTC),
+        )
         self._watch = PluginTimeouts(conf)
         self._instance_info = InstanceInfo(
             conf, host_store=self._host_store, ask_cells=self._sync.ask_cells
@@ -116,8 +133,9 @@ class SchedulerManager:
 
     def start(self) -> None:
         """Start to fetch cells, aggregates and hosts, without waiting for them."""
+        self._is_restored = self._snapshot.restore()
         self._started = time.monotonic()
-        self._sync.start()
+        self._sync.start(is_restored=self._is_restored)
 
     def servers(self) -> Sequence[RpcServer]:
         if self._conf.scheduler.in_process:
@@ -130,6 +148,15 @@ class SchedulerManager:
             PeriodicTask("facts", options.facts_interval_seconds, self._sync.refresh_facts),
             PeriodicTask("host_states", options.sync_interval_seconds, self._sync.fetch_missing),
             PeriodicTask("driver", options.periodic_task_interval, self._driver.refresh),
+            PeriodicTask(
+                "snapshot",
+                options.snapshot_interval_seconds,
+                self._snapshot.write,
+                initial_delay_seconds=min(
+                    _FIRST_SNAPSHOT_SECONDS, options.snapshot_interval_seconds
+                ),
+                is_waited_for=False,
+            ),
         ]
         if options.in_process:
             tasks.append(PeriodicTask("pull", options.pull_interval_seconds, self._pull))
@@ -185,7 +212,7 @@ class SchedulerManager:
         if isinstance(found, Exception):
             raise found
         self._notify_end(request, found)
-        return found
+        return self._with_age(found)
 
     def select_destinations_many(
         self, context: RequestContext, batch: SchedulingBatch
@@ -217,7 +244,7 @@ class SchedulerManager:
             return [_stuck(each.context, stuck) for each in asked]
         for request, outcome in zip(asked, outcomes, strict=True):
             self._notify_end(request, outcome)
-        return list(map(self._unless_premature, outcomes))
+        return [self._with_age(self._unless_premature(each)) for each in outcomes]
 
     def get_expected_allocations(
         self, context: RequestContext, requests: Sequence[RequestSpec]
@@ -240,6 +267,11 @@ class SchedulerManager:
             answer: ZoneAnswer = self._watch.run(context, lambda: zones.answer(context, query))
         except PluginTimedOut as stuck:
             raise exception.Unavailable(reason=str(stuck)) from stuck
+        if notes := self._age_notes():
+            own = [zone for zone in answer.zones if zone["outcome"] == "own" and not zone["path"]]
+            for zone in own:
+                zone["reason"] = " ".join([*filter(None, [zone["reason"]]), *notes])
+            answer.obj_reset_changes()
         return answer
 
     def get_zones(self, context: RequestContext) -> KnownZones:
@@ -278,11 +310,37 @@ class SchedulerManager:
         )
 
     def _wait_until_ready(self) -> None:
-        self._sync.wait_ready(self._conf.scheduler.first_sync_wait_seconds)
+        if not self._sync.wait_ready(0):
+            self._sync.wait_ready(self._first_wait_seconds())
         if not self._sync.has_facts:
             raise exception.Unavailable(
                 reason="the scheduler has just started and does not know cells and hosts yet"
             )
+        if self._zones is not None:
+            self._zones.wait_ready(self._first_wait_seconds)
+
+    def _first_wait_seconds(self) -> float:
+        """Return how long a request may wait for what has not been heard since the start."""
+        seconds: float = self._conf.scheduler.first_sync_wait_seconds
+        if not (self._is_restored and self._sync.can_answer):
+            return seconds
+        since_start = time.monotonic() - self._started
+        return max(0.0, min(seconds, _FRESH_SECONDS - since_start))
+
+    def _with_age(self, outcome: T) -> T:
+        """Return a decision whose trace says which hosts were known from a snapshot only."""
+        if isinstance(outcome, Destinations) and (notes := self._age_notes()):
+            outcome.trace.old_states = notes
+            outcome.trace.obj_reset_changes()
+        return outcome
+
+    def _age_notes(self) -> list[str]:
+        cells = self._host_store.restored_cells().values()
+        return [
+            f"{hosts:,} {'host' if hosts == 1 else 'hosts'} of a cell that has not answered since "
+            f"the scheduler's start: state as of {as_of}."
+            for hosts, as_of in cells
+        ]
 
     def _unless_premature(self, outcome: Outcome) -> Outcome:
         """Return the outcome, or ``Unavailable`` for a premature ``NoValidHost``."""
@@ -300,15 +358,22 @@ class SchedulerManager:
 
         A cell that does not answer within ``service_down_time`` counts as down.
         """
-        unknown = DecisionTrace.obj_from_primitive(error.kwargs["trace"]).unknown
-        if not unknown and self._driver.uses_allocation_candidates:
+        trace = DecisionTrace.obj_from_primitive(error.kwargs["trace"])
+        if self._zones is not None and (unheard := self._zones.unheard_among(trace.zones)):
+            raise exception.Unavailable(
+                reason="the scheduler has just started and has not heard from "
+                f"{'zone' if len(unheard) == 1 else 'zones'} {', '.join(unheard)} yet"
+            ) from error
+        unknown = trace.unknown
+        restored = self._host_store.restored_cells()
+        if not (unknown or restored) and self._driver.uses_allocation_candidates:
             return  # placement knows all hosts, even those not reported here yet
         is_young = time.monotonic() - self._started < self._conf.service_down_time
         if is_young and not self._sync.is_complete:
             self._driver.refresh()
             raise exception.Unavailable(
                 reason="the scheduler has just started and does not know "
-                f"{unknown or 'some'} hosts yet"
+                f"{unknown or 'the state of some'} hosts yet"
             ) from error
 
     def update_host_states(self, context: RequestContext, batch: HostStateBatch) -> None:

@@ -50,7 +50,10 @@ class _Packer:
         ]
 
     def _found(self, trace: DecisionTrace) -> int:
-        parts = (trace.ruled_out, trace.nearest, trace.zones, trace.notes, *trace.filters)
+        parts = (
+            trace.ruled_out, trace.nearest, trace.zones, trace.notes, trace.old_states,
+            *trace.filters,
+        )  # fmt: skip
         counts = (trace.hosts_total, trace.candidates, trace.unknown)
         identity = (counts, tuple(id(part) if part else None for part in parts))
 
@@ -64,6 +67,7 @@ class _Packer:
                 "filters": trace.filters,
                 **({"zones": trace.zones} if trace.zones else {}),
                 **({"notes": trace.notes} if trace.notes else {}),
+                **({"old_states": trace.old_states} if trace.old_states else {}),
             }
             return identity, row
 
@@ -126,7 +130,7 @@ def unpack(packed: Plain) -> Iterator[DecisionTrace]:
     for found, request_id, created_at, stages, timings, choices, sentence in packed["traces"]:
         yield unchecked.make(
             DecisionTrace,
-            **{"zones": [], "notes": [], **packed["found"][found]},
+            **{"zones": [], "notes": [], "old_states": [], **packed["found"][found]},
             request_id=request_id,
             created_at=None if created_at is None else datetime.fromisoformat(created_at),
             choices=[_choice(ranked, choice) for choice in choices],

@@ -37,6 +37,7 @@ class DecisionTrace(base.ArmillaryObject):
     - ``sentence``: for a failed request, what would have to change, in one sentence.
     - ``notes``: sentences about what was asked for and had no effect, because the filter that reads
       it is not enabled.
+    - ``old_states``: sentences about hosts whose state is from a snapshot of an earlier scheduler.
     - ``zones``: outcome of each zone of the tree, as ``ZoneAnswer.zones``; empty if no other zone
       could have been asked.
     """
@@ -53,4 +54,5 @@ class DecisionTrace(base.ArmillaryObject):
     timings_ms: dict[str, float] = fields.JSONField(default={})
     sentence: str | None = fields.StringField(nullable=True)
     notes: list[str] = fields.JSONField(default=[])
+    old_states: list[str] = fields.JSONField(default=[])
     zones: list[Plain] = fields.JSONField(default=[])

@@ -165,6 +165,7 @@ class TraceBuilder:
             sentence=None,
             zones=[],
             notes=found.notes,
+            old_states=[],
         )
 
     def failed(

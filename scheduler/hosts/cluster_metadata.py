@@ -13,8 +13,11 @@ from objects.cell_mapping import CELL0_UUID
 class ClusterMetadata:
     """A version of the metadata, replaced as a whole; ``seq`` increases with each change.
 
-    ``zones`` are the child zones: dicts with uuid, name, transport_url and disabled.
+    ``zones`` are the child zones: dicts with uuid, name, transport_url and disabled. Metadata from
+    a snapshot of an earlier process has ``RESTORED_SEQ``: any from the super conductor is newer.
     """
+
+    RESTORED_SEQ = -1
 
     def __init__(
         self,
@@ -48,6 +51,11 @@ class ClusterMetadata:
             aggregates=facts["aggregates"],
             zones=facts.get("zones") or (),
         )
+
+    @property
+    def is_restored(self) -> bool:
+        """Whether it is from a snapshot of an earlier process."""
+        return self.seq == self.RESTORED_SEQ
 
     def changed(
         self, aggregates: Iterable[Aggregate] = (), removed: Iterable[str] = (), *, seq: int

@@ -43,12 +43,16 @@ class Outcome(enum.Enum):
 
 @dataclasses.dataclass(slots=True)
 class _Cell:
-    """State of one cell; ``index`` is its value in the column ``cell``."""
+    """State of one cell; ``index`` is its value in the column ``cell``.
+
+    ``restored_as_of`` is the time of the snapshot that its hosts are from, until it answers.
+    """
 
     uuid: str
     index: int
     heard_at: float
     seq: int = 0
+    restored_as_of: str | None = None
     rows: set[int] = dataclasses.field(default_factory=set)
 
 
@@ -135,6 +139,7 @@ class HostStore:
             cell.heard_at = self._clock()
             if not batch.full:
                 if batch.last_seq <= cell.seq:
+                    cell.restored_as_of = None  # it has nothing newer
                     return Outcome.STALE
                 if batch.first_seq > cell.seq:
                     return Outcome.GAP
@@ -148,6 +153,7 @@ class HostStore:
             self._write(cell, batch, values)
             self._remove(cell, batch.removed)
             cell.seq = batch.last_seq
+            cell.restored_as_of = None
             return Outcome.APPLIED
 
     def seq_of(self, cell_uuid: str) -> int:
@@ -155,6 +161,48 @@ class HostStore:
         with self._lock:
             cell = self._cells.get(cell_uuid)
             return cell.seq if cell else 0
+
+    # Snapshots of an earlier process --------------------------------------------------------------
+
+    def dump(self, rows_max: int) -> Iterator[HostStateBatch]:
+        """Yield all hosts, in batches of one cell and at most ``rows_max`` rows.
+
+        A cell whose rows differ from its last push has the number 0, so that it is asked for all.
+        """
+        with self._lock:
+            self._in_snapshots.update(self._columns)
+            columns = dict(self._columns)
+            cells = [
+                (cell.uuid, 0 if cell.rows & self._altered else cell.seq, sorted(cell.rows))
+                for cell in self._cells.values()
+            ]
+        for uuid, seq, rows in cells:
+            for start in range(0, len(rows), rows_max):
+                yield host_store_columns.batch_of(
+                    columns, uuid, seq, rows[start : start + rows_max]
+                )
+
+    def restore(self, batch: HostStateBatch, as_of: str) -> None:
+        """Take hosts from a snapshot: they are up for ``service_down_time``, as if just reported.
+
+        Raises ``Invalid`` as ``apply`` does.
+        """
+        values = self._reported.read(batch, nodes_known=len(self._row_of))
+        with self._lock:
+            cell = self._cell(batch.cell_uuid)
+            self._write(cell, batch, values)
+            cell.seq, cell.restored_as_of = batch.last_seq, as_of
+
+    def restored_cells(self) -> dict[str, tuple[int, str]]:
+        """Return the enabled cells that have not answered since their hosts were restored.
+
+        For each, the number of hosts and the time of the snapshot.
+        """
+        return {
+            cell.uuid: (len(cell.rows), cell.restored_as_of)
+            for cell in list(self._cells.values())
+            if cell.restored_as_of is not None and cell.uuid in self._facts.enabled_cells
+        }
 
     def silent_cells(self, seconds: float) -> list[str]:
         """Return the enabled cells without a push for that many seconds, or ever."""

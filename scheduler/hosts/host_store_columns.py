@@ -1,5 +1,6 @@
 """Columns of the host store: which there are, and their values in a batch of host states."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,36 @@ def doubled(name: str, column: Column) -> Column:
     if isinstance(column, np.ndarray):
         return np.concatenate([column, more])
     return [*column, *more]
+
+
+def batch_of(
+    columns: Mapping[str, Column], cell_uuid: str, seq: int, rows: list[int]
+) -> HostStateBatch:
+    """Return rows of one cell as the cell would report them."""
+    return HostStateBatch.from_values(
+        cell_uuid=cell_uuid,
+        first_seq=seq,
+        last_seq=seq,
+        node_uuids=_taken(columns["uuid"], rows),
+        hosts=_taken(columns["host"], rows),
+        nodes=_taken(columns["nodename"], rows),
+        attributes={
+            attribute.name: _taken(columns[attribute.name], rows)
+            for attribute in host_attributes.HOST_ATTRIBUTES
+        },
+    )
+
+
+def _taken(column: Column, rows: list[int]) -> list[Any]:
+    """Return values as plain JSON values."""
+    if isinstance(column, np.ndarray):
+        plain: list[Any] = column[rows].tolist()
+        return plain
+    return [_plain(column[row]) for row in rows]
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, PackedUUIDs) else value
 
 
 class ReportedColumns:

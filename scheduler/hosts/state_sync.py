@@ -54,9 +54,17 @@ class StateSync:
         self._ready = threading.Event()
         self._outages: dict[str, OutageLog] = {}
 
-    def start(self) -> None:
-        """Start to fetch everything; return at once."""
+    def start(self, *, is_restored: bool = False) -> None:
+        """Start to fetch everything; return at once.
+
+        ``is_restored``: the host store has metadata and hosts from a snapshot, which answer until
+        they are replaced.
+        """
         self._ask(_FACTS)
+        if is_restored:
+            with self._lock:
+                self._tried.add(_FACTS)
+            self.ask_cells(self._host_store.facts.enabled_cells)
 
     def stop(self, grace_seconds: float) -> None:
         """Stop fetching."""
@@ -73,7 +81,12 @@ class StateSync:
 
     @property
     def is_complete(self) -> bool:
-        """Whether the hosts of every enabled cell are known, even if not up to date."""
+        """Whether every enabled cell has sent its hosts, even if these are not up to date."""
+        return self.can_answer and not self._host_store.restored_cells()
+
+    @property
+    def can_answer(self) -> bool:
+        """Whether the hosts of every enabled cell are known, perhaps from a snapshot."""
         facts = self._host_store.facts
         return self.has_facts and all(self._host_store.seq_of(cell) for cell in facts.enabled_cells)
 
@@ -116,7 +129,7 @@ class StateSync:
             is_next = seq is not None and seq == facts.seq + 1
             if not self.has_facts or (seq is not None and seq <= facts.seq):
                 return
-            if is_next or seq is None:
+            if (is_next or seq is None) and not facts.is_restored:
                 made = facts.changed(changed, removed, seq=facts.seq if seq is None else seq)
                 self._host_store.set_facts(made)
                 return

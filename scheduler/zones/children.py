@@ -36,17 +36,27 @@ class State(enum.StrEnum):
 
 @dataclasses.dataclass(slots=True)
 class Child:
-    """One child; ``summary`` is the last one, with validated capabilities and counts."""
+    """One child; ``summary`` is the last one, with validated capabilities and counts.
+
+    ``is_restored``: it is from before this process started, and no newer one has arrived yet.
+    """
 
     name: str
     is_disabled: bool
+    known_since: float = 0.0
     weight_scale: float = 1.0
     weight_offset: float = 0.0
     summary: ZoneSummary | None = None
     capabilities: Capabilities | None = None
     heard_at: float = 0.0
     last_seen: datetime | None = None
+    is_restored: bool = False
     seqs: dict[str, int] = dataclasses.field(default_factory=dict)
+
+    @property
+    def has_pushed(self) -> bool:
+        """Whether it has pushed a summary to this process."""
+        return self.summary is not None and not self.is_restored
 
     @property
     def zone_names(self) -> set[str]:
@@ -68,6 +78,8 @@ class Children:
         self._now = now
         self._lock = threading.Lock()
         self._children: dict[str, Child] = {}
+        self._awaited: set[str] | None = None
+        self._are_tried = threading.Event()
 
     def __len__(self) -> int:
         return len(self._children)
@@ -75,14 +87,29 @@ class Children:
     def set_known(self, zones: Iterable[Mapping[str, Any]]) -> None:
         """Replace the set of children by name; the state of those that remain is kept."""
         with self._lock:
-            former = self._children
+            former, now = self._children, self._clock()
             self._children = {}
             for zone in sorted(zones, key=lambda zone: str(zone["name"])):
-                child = former.get(zone["name"]) or Child(zone["name"], is_disabled=False)
+                child = former.get(zone["name"]) or Child(zone["name"], False, known_since=now)
                 child.is_disabled = bool(zone["disabled"])
                 child.weight_scale = float(zone.get("weight_scale", 1.0))
                 child.weight_offset = float(zone.get("weight_offset", 0.0))
                 self._children[child.name] = child
+            enabled = {child.name for child in self._children.values() if not child.is_disabled}
+            self._awaited = enabled if self._awaited is None else self._awaited & enabled
+            self._note_tried(None)
+
+    def note_tried(self, name: str) -> None:
+        """Record that a child was asked for its summary, whether or not it answered."""
+        with self._lock:
+            self._note_tried(name)
+
+    def wait_tried(self, seconds: float) -> bool:
+        """Wait until the first children known were asked for their summaries, or have pushed one.
+
+        Return whether that has happened.
+        """
+        return self._are_tried.wait(seconds) if seconds > 0 else self._are_tried.is_set()
 
     def take(self, name: str, summary: ZoneSummary) -> bool:
         """Store a child's summary; return whether it was newer than the last one.
@@ -114,7 +141,45 @@ class Children:
             child.summary, child.capabilities = checked, can_do
             child.heard_at = self._clock()
             child.last_seen = self._now()
+            child.is_restored = False
+            self._note_tried(name)
             return True
+
+    def dump(self) -> list[dict[str, Any]]:
+        """Return the children with their last summaries, for a snapshot."""
+        return [
+            {
+                "name": child.name,
+                "disabled": child.is_disabled,
+                "last_seen": child.last_seen.isoformat(),
+                "summary": child.summary.obj_to_primitive(),
+            }
+            for child in self.all()
+            if child.summary is not None and child.last_seen is not None
+        ]
+
+    def restore(self, children: Iterable[Mapping[str, Any]]) -> None:
+        """Take children from a snapshot: their summaries are shown, and rule out nothing.
+
+        Raises ``Invalid``, ``LookupError``, ``TypeError``, ``ValueError`` for malformed ones.
+        """
+        now = self._now()
+        for each in children:
+            name, seen = str(each["name"]), datetime.fromisoformat(each["last_seen"])
+            summary = ZoneSummary.obj_from_primitive(each["summary"])
+            age_seconds = max(0.0, (now - seen).total_seconds())
+            child = Child(
+                name,
+                bool(each["disabled"]),
+                known_since=self._clock(),
+                summary=summary,
+                capabilities=capabilities.checked(summary.capabilities),
+                heard_at=self._clock() - age_seconds,
+                last_seen=seen,
+                is_restored=True,
+            )
+            with self._lock:
+                self._children.setdefault(name, child)
 
     def state_of(self, child: Child) -> State:
         """Return a child's current state."""
@@ -129,6 +194,15 @@ class Children:
         factor = max(self._conf.zones.offline_factor, self._conf.zones.expiry_factor)
         return State.STALE if age <= factor * period else State.OFFLINE
 
+    def is_new(self, child: Child) -> bool:
+        """Return whether a child is so new to this process that it may not have pushed yet.
+
+        It is asked whatever an older summary says: only its answer can tell what it has.
+        """
+        zones = self._conf.zones
+        is_young = self._clock() - child.known_since < zones.expiry_factor * zones.push_seconds
+        return is_young and not child.has_pushed and not child.is_disabled
+
     def all(self) -> list[Child]:
         """Return all children in order of their names."""
         with self._lock:
@@ -141,6 +215,13 @@ class Children:
     def online(self) -> list[Child]:
         """Return the children whose summary is fresh."""
         return [child for child in self.all() if self.state_of(child) is State.ONLINE]
+
+    def _note_tried(self, name: str | None) -> None:
+        if self._awaited is None:
+            return
+        self._awaited.discard(name or "")
+        if not self._awaited:
+            self._are_tried.set()
 
     def states(self) -> list[tuple[str, str]]:
         """Return the name and state of each child."""

@@ -28,6 +28,9 @@ LOG = logging.getLogger(__name__)
 TakeSummary = Callable[[str, ZoneSummary], None]
 """Receives a child's name and its summary; raises ``Invalid`` for an invalid one."""
 
+NoteTried = Callable[[str], None]
+"""Receives the name of a child that was asked for its summary, with or without an answer."""
+
 _WORKERS = 16
 _QUEUE_SIZE_MAX = 1000
 _RETRY_SECONDS = 5.0
@@ -53,13 +56,20 @@ class _Link:
     """The connection to one child's broker; a worker connects and retries in the background."""
 
     def __init__(
-        self, conf: cfg.ConfigOpts, name: str, url: str, make_bus: MakeBus, take: TakeSummary
+        self,
+        conf: cfg.ConfigOpts,
+        name: str,
+        url: str,
+        make_bus: MakeBus,
+        take: TakeSummary,
+        note_tried: NoteTried,
     ) -> None:
         self.name = name
         self.url = url
         self._conf = conf
         self._make_bus = make_bus
         self._take = take
+        self._note_tried = note_tried
         self._workers = WorkerPool(_WORKERS, f"zone-{name}", queue_size_max=_QUEUE_SIZE_MAX)
         self._lock = threading.Lock()
         self._closed = threading.Event()
@@ -107,10 +117,12 @@ class _Link:
                 self._connect()
             except Exception as error:
                 self._outage.failed(error)
+                self._note_tried(self.name)
                 self._closed.wait(_RETRY_SECONDS)
             else:
                 self._outage.succeeded()
                 self._refresh()
+                self._note_tried(self.name)
                 return
 
     def _connect(self) -> None:
@@ -141,10 +153,13 @@ class _Link:
 class RpcLinks:
     """The links of this process, opened and closed as children change. Thread-safe."""
 
-    def __init__(self, conf: cfg.ConfigOpts, make_bus: MakeBus, take: TakeSummary) -> None:
+    def __init__(
+        self, conf: cfg.ConfigOpts, make_bus: MakeBus, take: TakeSummary, note_tried: NoteTried
+    ) -> None:
         self._conf = conf
         self._make_bus = make_bus
         self._take = take
+        self._note_tried = note_tried
         self._lock = threading.Lock()
         self._links: dict[str, _Link] = {}
 
@@ -159,7 +174,9 @@ class RpcLinks:
             closed = [link for name, link in former.items() if name not in self._links]
             opened = []
             for name in wanted.keys() - self._links.keys():
-                link = _Link(self._conf, name, wanted[name], self._make_bus, self._take)
+                link = _Link(
+                    self._conf, name, wanted[name], self._make_bus, self._take, self._note_tried
+                )
                 self._links[name] = link
                 opened.append(link)
         for link in opened:

@@ -4,7 +4,7 @@ import dataclasses
 import logging
 import random
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
 from oslo_config import cfg
@@ -34,6 +34,7 @@ _SHARE_OF_TIME = 0.8
 
 _IN_OTHER_ZONES = "members of its server group are in other zones"
 _UNHEARD_MAX = 100
+_NOT_PUSHED = "it has not pushed a summary since this scheduler's start; last seen: {}"
 
 
 class Decider(Protocol):
@@ -52,10 +53,14 @@ class Decider(Protocol):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Plan:
-    """The children to query, and the trace entries of the others."""
+    """The children to query, and the trace entries of the others.
+
+    ``notes`` says of children that are asked how old their summaries are.
+    """
 
     to_ask: list[str]
     left_out: list[ZoneEntry]
+    notes: dict[str, str] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -103,6 +108,10 @@ class ZoneSearch:
             outcome, reason = self._reason_to_skip(child, visited)
             if outcome is None and bound_to and child.name not in names:
                 outcome, reason = "pruned", f"{_IN_OTHER_ZONES}: {', '.join(bound_to)}"
+            elif outcome is None and self._children.is_new(child):
+                plan.to_ask.append(child.name)
+                plan.notes[child.name] = _NOT_PUSHED.format(child.last_seen or "never")
+                continue
             elif outcome is None and child.capabilities is not None:
                 profile = self._conf.zones.weighing_profile
                 reason = self._pruner.why_not(child.capabilities, needs, profile)
@@ -157,6 +166,8 @@ class ZoneSearch:
         own, own_told, own_trace = self._own(context, query)
         heard = waiting()
         zones = [own_told, *plan.left_out, *(zone for each in heard for zone in each.zones)]
+        if plan.notes:
+            zones = [_noted(zone, plan.notes) for zone in zones]
         adjustments = self._children.adjustments()
         parts = [
             own,
@@ -218,6 +229,8 @@ class ZoneSearch:
         state = self._children.state_of(child)
         if child.name in visited or child.name == self._conf.zones.name:
             return "cycle", "the query was already there"
+        if self._children.is_new(child):
+            return None, None
         if state is State.DISABLED:
             return "disabled", "it is disabled in this zone"
         if state is State.STALE:
@@ -244,6 +257,13 @@ def _unheard_below(child: Child) -> list[ZoneEntry]:
         if state in (State.STALE, State.OFFLINE)
         for above in [path[-2] if len(path) > 1 else child.name]
     ][:_UNHEARD_MAX]
+
+
+def _noted(zone: ZoneEntry, notes: Mapping[str, str]) -> ZoneEntry:
+    """Return the entry of a child that answered, with the note on it."""
+    if len(zone.path) != 1 or zone.outcome != "asked" or zone.reason or zone.path[0] not in notes:
+        return zone
+    return dataclasses.replace(zone, reason=notes[zone.path[0]])
 
 
 def bound_to_zones(spec: RequestSpec) -> list[str]:

@@ -4,7 +4,7 @@ import logging
 import random
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -35,6 +35,7 @@ from scheduler.zones.summariser import Summariser
 LOG = logging.getLogger(__name__)
 
 _REFRESH_PAUSE_SECONDS = 1.0
+_UNANSWERED = ("late", "failed", "offline", "stale")
 
 
 class ZoneService:
@@ -58,15 +59,16 @@ class ZoneService:
         self._host_store = host_store
         self._asks_children = isinstance(driver, ZoneScheduler)
         self._facts: object = None
+        self._facts_lock = threading.Lock()
         self._refreshed_at = -_REFRESH_PAUSE_SECONDS
-        self._children = Children(conf, clock=time.monotonic, now=lambda: datetime.now(UTC))
+        self.children = Children(conf, clock=time.monotonic, now=lambda: datetime.now(UTC))
         if make_bus is None and self._asks_children:
             raise exception.ConfigurationError(reason="zone_scheduler needs a bus to each zone")
-        self._links = RpcLinks(conf, make_bus or _no_bus, self._take)
+        self._links = RpcLinks(conf, make_bus or _no_bus, self._take, self.children.note_tried)
         self.search = ZoneSearch(
             conf,
             decider=driver,
-            children=self._children,
+            children=self.children,
             links=self._links,
             rng=random.Random(),  # noqa: S311 - spreads load, guards nothing
         )
@@ -75,7 +77,7 @@ class ZoneService:
         summariser = Summariser(
             conf,
             host_store=host_store,
-            children=self._children,
+            children=self.children,
             filters=[type(each).__name__ for each in driver.plugin_filters],
             ask_placement=(
                 (lambda excluded: placement.get_summary(admin_context(), excluded=excluded))
@@ -89,7 +91,7 @@ class ZoneService:
             conf,
             make=summariser.make,
             send=lambda summary: parents.update_summary(admin_context(), summary),
-            is_ready=is_ready,
+            is_ready=lambda: is_ready() and self._are_children_known(),
             clock=time.monotonic,
             work_clock=time.thread_time,
         )
@@ -104,18 +106,37 @@ class ZoneService:
 
     def tick(self) -> None:
         """Update the set of children, log state changes, and push the summary if needed."""
-        zones = self._host_store.facts.zones
-        if self._asks_children and zones is not self._facts:
-            self._facts = zones
-            self._children.set_known(zones)
-            self._links.set_known(zones)
-            self._pushing.note_change()
-        states = self._children.states()
+        self._learn_children()
+        states = self.children.states()
         if states != self._states:
             self._tell_of(states)
             self._states = states
             self._pushing.note_change()
         self._pushing.tick()
+
+    def wait_ready(self, limit_seconds: Callable[[], float]) -> None:
+        """Wait until the children were asked for their summaries, after a start."""
+        if not self._asks_children:
+            return
+        self._learn_children()
+        if not self.children.wait_tried(0):
+            self.children.wait_tried(limit_seconds())
+
+    def unheard_among(self, zones: Sequence[Mapping[str, Any]]) -> list[str]:
+        """Return the children that did not answer and have not pushed since the start.
+
+        ``zones`` are the zones of a decision's trace.
+        """
+        silent = {
+            zone["path"][0]
+            for zone in zones
+            if len(zone["path"]) == 1 and zone["outcome"] in _UNANSWERED
+        }
+        return [
+            child.name
+            for child in self.children.all()
+            if child.name in silent and self.children.is_new(child)
+        ]
 
     def note_change(self) -> None:
         """Request a check of the summary after hosts changed."""
@@ -132,11 +153,11 @@ class ZoneService:
             "zones": [
                 {
                     "name": child.name,
-                    "state": self._children.state_of(child).value,
+                    "state": self.children.state_of(child).value,
                     "last_seen": child.last_seen.isoformat() if child.last_seen else None,
                     "summary": child.summary,
                 }
-                for child in self._children.all()
+                for child in self.children.all()
             ],
         }
 
@@ -151,8 +172,25 @@ class ZoneService:
             self._links.refresh()
         self._pushing.push()
 
+    def _learn_children(self) -> None:
+        facts = self._host_store.facts
+        if not self._asks_children or facts.zones is self._facts or facts.is_restored:
+            return
+        with self._facts_lock:
+            if facts.zones is self._facts:
+                return
+            self.children.set_known(facts.zones)
+            self._links.set_known(facts.zones)
+            self._facts = facts.zones
+        self._pushing.note_change()
+
+    def _are_children_known(self) -> bool:
+        """Return whether a summary would leave out no child that has something to offer."""
+        is_cut_off = self._host_store.facts.is_restored  # no super conductor names the children
+        return not self._asks_children or is_cut_off or self.children.wait_tried(0)
+
     def _take(self, name: str, summary: ZoneSummary) -> None:
-        if self._children.take(name, summary):
+        if self.children.take(name, summary):
             self._pushing.note_change()
 
     def _tell_of(self, states: Sequence[tuple[str, str]]) -> None:

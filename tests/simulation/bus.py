@@ -159,6 +159,10 @@ class SimBus(Bus):
         self.place = Place(TOP, "")
         self.post = None  # no process signs here
 
+    @property
+    def address(self) -> str:
+        return f"{self.broker.name}/"
+
     def server(
         self,
         interface: type[Interface],

@@ -175,6 +175,14 @@ its hosts. After that it is scheduled with the hosts known by then.
 """,
         ),
         cfg.IntOpt(
+            "snapshot_interval_seconds", default=60, min=0, max=86_400,
+            help="""
+Seconds between two writes of what the scheduler knows (hosts, aggregates, summaries of child zones)
+to ``$state_path/scheduler-HOST.snapshot``, from which a restarted scheduler answers until its cells
+and child zones do. 0 turns it off: then a restarted scheduler waits for them.
+""",
+        ),
+        cfg.IntOpt(
             "trace_retention_hours", default=168, min=1, max=87600, mutable=True,
             help="""
 Hours for which super conductors keep the trace of a decision, which explains why a server is on its

@@ -40,6 +40,7 @@ def lines_of(trace: Document, host_now: str | None, *, choices_max: int = 1) -> 
     if trace["hosts_total"] or not trace.get("zones"):
         yield from _section(_hosts_title(trace), _ruled_out(trace))
     yield from _section("Nearest misses:", nearest_misses(trace))
+    yield from _section("Known from a snapshot:", map(printable, trace.get("old_states", [])))
     yield from _section("Without effect:", map(printable, trace.get("notes", [])))
     if trace["filters"]:
         yield from _section(_filters_title(trace), _filters(trace), sets_apart=False)

@@ -26,7 +26,7 @@ FINGERPRINTS = {
     "ClaimBatch": "1.0-78346edfe3f6f4918620c2417669c48a",
     "ClaimResult": "1.0-ad5e0713a2f440a0fec353b6baca6156",
     "ComputeNode": "1.0-a08dfe5ec6bdb6f733f8efd4f867d637",
-    "DecisionTrace": "1.0-7486aa397c70c5f215e0a15a608dbc64",
+    "DecisionTrace": "1.0-e21aee19c749c61d40a419f109e0bf52",
     "Destination": "1.0-f066932606492755f9a7ea80fe99728b",
     "Destinations": "1.0-bd637f3018397e1e48d86015a6226e89",
     "Flavor": "1.0-4b23bffeb8a3373be1f40c92b5608265",

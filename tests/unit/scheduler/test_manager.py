@@ -265,11 +265,12 @@ def test_a_scheduler_that_knows_nothing_yet_says_so(bus: Bus) -> None:
 
 
 def test_the_periodic_tasks_are_those_that_repair(manager: SchedulerManager) -> None:
-    """Facts that were missed, host states, and what the driver keeps."""
+    """Facts that were missed, host states, what the driver keeps, and the snapshot."""
     assert [(task.name, task.interval_seconds) for task in manager.periodic_tasks()] == [
         ("facts", 60),
         ("host_states", 5),
         ("driver", 60),
+        ("snapshot", 60),
     ]
 
 

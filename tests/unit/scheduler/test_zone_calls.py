@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -76,6 +77,7 @@ class Child:
 
     def __init__(self, zone: Zone) -> None:
         self.zone = zone
+        self.pushes = True
         self.url = f"kombu+memory:////{uuid.uuid4()}"
         self.bus = Bus(zone.conf, self.url)
 
@@ -83,7 +85,8 @@ class Child:
         return self.zone.search.answer(context, query)
 
     def refresh(self, context: Any) -> None:
-        ZoneSummariesAPI(self.bus).update_summary(context, self.zone.summary())
+        if self.pushes:
+            ZoneSummariesAPI(self.bus).update_summary(context, self.zone.summary())
 
 
 class Deployment:
@@ -268,6 +271,59 @@ def test_a_child_is_found_by_the_facts_and_asked(deploy: MakeDeployment, child: 
     assert len(batched[0].zone_entries) == 5
     assert len(batched[0].trace.zones) == 3
     assert select(root.api).zone_entries == []
+
+
+def test_the_first_request_after_a_start_asks_the_children(
+    deploy: MakeDeployment, child: Child
+) -> None:
+    """D7, BZ-65: no periodic task has run, and the child pushes nothing: its answer is enough."""
+    child.pushes = False
+    known = {"uuid": a_uuid(), "name": "leaf", "transport_url": child.url, "disabled": False}
+    root = deploy([known], scheduler__driver="zone_scheduler", zones__name="root")
+    found = select(root.api, takes_zones=True)
+    assert sum(entry["path"] == ["leaf"] for entry in found.zone_entries) == 2
+    (told,) = (zone for zone in found.trace.zones if zone["path"] == ["leaf"] and zone["reason"])
+    assert "has not pushed a summary since this scheduler's start" in told["reason"]
+
+
+def test_a_child_that_cannot_be_asked_after_a_start_is_waited_for(deploy: MakeDeployment) -> None:
+    """BZ-69: it may have what hosts here lack, so the request is tried again."""
+    url = f"kombu+memory:////{uuid.uuid4()}"
+    known = {"uuid": a_uuid(), "name": "leaf", "transport_url": url, "disabled": False}
+    root = deploy(
+        [known],
+        scheduler__driver="zone_scheduler",
+        scheduler__first_sync_wait_seconds=0,
+        zones__name="root",
+        zones__select_timeout_seconds=0.1,
+    )
+    wait_for(lambda: root.manager._sync.is_complete, "the hosts are known", 15)
+    big = a_request_spec(flavor=a_flavor("big", memory_mb=10**6))
+    with pytest.raises(exception.Unavailable, match="has not heard from zone leaf yet"):
+        select(root.api, spec=big, takes_zones=True)
+    assert len(select(root.api, takes_zones=True).selections()[0]) == 3
+
+
+def test_a_restarted_scheduler_answers_by_its_snapshot(
+    deploy: MakeDeployment, tmp_path: Path
+) -> None:
+    """L08: while its cell is away; the trace says how old its hosts are, placement proves them."""
+    former = deploy(state_path=str(tmp_path))
+    wait_for(lambda: former.manager._sync.is_complete, "the hosts are known", 15)
+    former.call("snapshot")
+    for server in former.servers[1:3]:  # the super conductor and the cell
+        server.stop()
+        server.wait()
+    restarted = SchedulerManager(former.conf, top_bus=former.bus)
+    restarted.start()
+    found = restarted.select_destinations(admin_context(), a_request_spec(), [a_uuid()], [1000])
+    assert len(found.selections()[0]) == 3
+    (sentence,) = found.trace.old_states
+    assert sentence.startswith("3 hosts of a cell that has not answered since the scheduler's")
+    big = a_request_spec(flavor=a_flavor("big", memory_mb=10**6))
+    with pytest.raises(exception.Unavailable, match="does not know the state of some hosts"):
+        restarted.select_destinations(admin_context(), big, [a_uuid()], [1000])
+    restarted.stop(1.0)
 
 
 def a_batch(request_id: str) -> SchedulingBatch:

@@ -10,8 +10,9 @@ import pytest
 from armillary import exception
 from objects.zones.zone_summary import ZoneSummary
 from scheduler.zones.children import State
+from tests.builders import a_flavor
 from tests.fixtures.zone_trees import NOW, PUSH_SECONDS, Zone, outcomes
-from tests.fleets import a_host
+from tests.fleets import a_host, a_request_spec
 
 
 def a_pair() -> tuple[Zone, Zone]:
@@ -60,10 +61,55 @@ def test_a_stale_zone_is_asked_nothing_and_promises_nothing() -> None:
 
 
 def test_a_zone_that_was_never_heard_of_is_offline() -> None:
-    """Its parent has only been told of it."""
+    """Its parent was told of it three push periods ago."""
     parent = Zone("root", [], [Zone("leaf")])
+    parent.clock.seconds += 3.1 * PUSH_SECONDS
     assert state(parent) is State.OFFLINE
     assert outcomes(parent.search.plan(parent.query().request_spec).left_out) == {"leaf": "offline"}
+
+
+def test_a_new_child_is_asked_before_it_pushes() -> None:
+    """BZ-69: its parent has just started, or has just been told of it; its answer decides."""
+    parent = Zone("root", [], [Zone("leaf", [a_host()])])
+    plan = parent.search.plan(parent.query().request_spec)
+    assert plan.to_ask == ["leaf"]
+    assert "since this scheduler's start" in plan.notes["leaf"]
+    assert len(parent.answer().host_ids) == 1
+
+
+def test_children_are_waited_for_after_a_start() -> None:
+    """D7: until each was asked for its summary or has pushed one; later ones delay nothing."""
+    leaf, other = Zone("leaf", [a_host()]), Zone("other")
+    parent = Zone("root", [], [leaf, other])
+    fresh = Zone("root")
+    fresh.below = {"leaf": leaf, "other": other}
+    assert not fresh.children.wait_tried(0)
+    fresh.know_children()
+    fresh.children.take("leaf", leaf.summary())
+    assert not fresh.children.wait_tried(0)
+    fresh.children.note_tried("other")
+    assert fresh.children.wait_tried(0)
+    assert len(parent.children) == 2
+
+
+def test_a_restored_summary_is_shown_and_rules_out_nothing() -> None:
+    """L08: it is as old as it says, and the child's answer proves it."""
+    parent, leaf = a_pair()
+    saved = parent.children.dump()
+    leaf.report(*leaf.hosts)
+    restarted = Zone("root", clock=parent.clock)
+    restarted.children.restore(saved)
+    restarted.below = {"leaf": leaf}
+    restarted.know_children()
+    (child,) = restarted.children.all()
+    assert child.is_restored
+    assert restarted.children.state_of(child) is State.ONLINE
+    huge = a_request_spec(flavor=a_flavor("huge", memory_mb=10**7))
+    assert restarted.search.plan(huge).to_ask == ["leaf"]
+    leaf.above.append(restarted)
+    leaf.push()
+    assert not child.is_restored
+    assert restarted.search.plan(huge).to_ask == []
 
 
 def test_a_disabled_zone_is_not_asked() -> None:

@@ -54,7 +54,9 @@ class Deployment:
         self._server.start()
         self.taken: list[tuple[str, ZoneSummary]] = []
         self.made = 0
-        self.links = RpcLinks(self.root.conf, self._make_bus, self._take)
+        self.links = RpcLinks(
+            self.root.conf, self._make_bus, self._take, self.root.children.note_tried
+        )
 
     def _make_bus(self, url: str, _scope: str) -> Bus:
         self.made += 1
