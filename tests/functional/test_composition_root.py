@@ -68,6 +68,9 @@ UNREAD = {
 }
 """Pattern of options -> why a program of whose sample they are does not read them here."""
 
+CALLED_INSIDE = {"forward_change": "conductor/super_conductor/zones/routes.py chooses the method"}
+"""RPC method whose caller is in the package of its endpoint -> where."""
+
 UNUSED = {"allocation_conflict_retry_count"}
 
 STILL = {
@@ -258,4 +261,4 @@ def test_each_rpc_method_has_a_caller(path: Path) -> None:
     for caller in sources():
         if caller == path or path.parent not in caller.parents:
             called |= attributes(caller)
-    assert declared(path) - called == set()
+    assert declared(path) - called - {*CALLED_INSIDE} == set()

@@ -52,6 +52,9 @@ class ZoneEndpoint:
     def forward(self, context: RequestContext, path: list[str], request: ZoneRequest) -> Any:
         return self._zones.forward(context, path, request).wait()
 
+    def forward_change(self, context: RequestContext, path: list[str], request: ZoneRequest) -> Any:
+        return self._zones.forward(context, path, request).wait()
+
     def refresh(self, context: RequestContext) -> None:
         """Have the schedulers push this zone's summary. Raises ZoneUnavailable if there is none."""
         try:

@@ -17,6 +17,10 @@ from rpc.interface import Interface, Method, call
 from rpc.serializer import ObjectSerializer
 
 LIST_SERVERS = "list_servers"
+CHANGES = frozenset(
+    {"operate_server", "soft_delete", "set_admin_password", "abort_migration", "record_refusal"}
+)
+"""Requests that change something; each zone on the way answers a repeat from its record."""
 
 _rebuild = partial(ObjectSerializer().rebuild, None)
 
@@ -49,6 +53,11 @@ class _Forwarded(Interface):
 def request_for(name: str, instance_uuid: str | None = None, **arguments: object) -> ZoneRequest:
     """Return the request that calls a method with these arguments."""
     return ZoneRequest(name, _declared(name).encode(arguments), instance_uuid)
+
+
+def changes(request: ZoneRequest) -> bool:
+    """Return whether a request changes something."""
+    return request.operation in CHANGES
 
 
 def decode_arguments(request: ZoneRequest) -> dict[str, Any]:

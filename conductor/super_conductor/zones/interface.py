@@ -14,7 +14,7 @@ from objects.zones.zone_query import ZoneOrder, ZoneQuery
 from objects.zones.zone_request import ZoneRequest
 from objects.zones.zone_summary import ZoneSummary
 from rpc.callers import PARENT_ZONE, ZONE_OF_SUMMARY
-from rpc.interface import Interface, call, fanout
+from rpc.interface import Idempotent, Interface, call, fanout
 
 
 class ZoneAPI(Interface):
@@ -84,11 +84,22 @@ class ZoneAPI(Interface):
         *,
         timeout_seconds: float,
     ) -> Any:
-        """Run a user's request in the owning zone: show, list, delete, operate.
+        """Run a user's request that changes nothing in the owning zone: show, list, explain.
 
         Returns the answer in wire form. Raises Invalid for an operation that zones do not offer
         their parents; see ``conductor.super_conductor.zones``.
         """
+
+    @call(PARENT_ZONE, idempotent=Idempotent.BY_RECORD)
+    def forward_change(
+        self,
+        context: RequestContext,
+        path: Sequence[str],
+        request: ZoneRequest,
+        *,
+        timeout_seconds: float,
+    ) -> Any:
+        """Run a user's change as ``forward``; a repeated message changes nothing again."""
 
     @call(PARENT_ZONE)
     def refresh(self, context: RequestContext, *, timeout_seconds: float) -> None:

@@ -1,7 +1,7 @@
 """Requests about servers that were created here and run in another zone: forwarded to that zone."""
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from armillary import exception
@@ -21,6 +21,7 @@ from objects.instances.server_filters import MigrationFilters, ServerFilters
 
 T = TypeVar("T")
 
+_MOVES_MAX = 5
 _NO_ANSWER = (exception.Unavailable, exception.InstanceNotFound, exception.ZoneNotFound)
 
 
@@ -56,13 +57,32 @@ class RemoteServers:
         """Return the answer of a server's zone, or ``here()`` for a server in this zone.
 
         When a zone that may have the server does not answer, ``here()`` answers from this zone's
-        record of the unknown outcome.
+        record of the unknown outcome. A server that arrives in a zone, or leaves one, between the
+        look at its mapping and the question is asked about again where it is now.
         """
         mapping = self._find(context, instance_uuid)
+        for _ in range(_MOVES_MAX):
+            try:
+                return self._ask_at(mapping, context, method, here, arguments)
+            except exception.InstanceNotFound:
+                former, mapping = mapping, self._find(context, instance_uuid)
+                if _place(mapping) == _place(former):
+                    raise
+        return self._ask_at(mapping, context, method, here, arguments)
+
+    def _ask_at(
+        self,
+        mapping: InstanceMapping | None,
+        context: RequestContext,
+        method: str,
+        here: Callable[[], T],
+        arguments: Mapping[str, Any],
+    ) -> T:
+        """Ask where a server was a moment ago. Raises InstanceNotFound if it has left since."""
         if mapping is None:
             return here()
         path = paths.from_text(str(mapping.zone_path))
-        request = request_for(method, instance_uuid, **arguments)
+        request = request_for(method, mapping.instance_uuid, **arguments)
         try:
             wire = self._zones.forward(context, path, request).wait()
         except _NO_ANSWER:
@@ -194,6 +214,10 @@ class RemoteServers:
         if mapping is None or mapping.zone_path is None:
             return None
         return mapping if context.is_admin or mapping.project_id == context.project_id else None
+
+
+def _place(mapping: InstanceMapping | None) -> tuple[str | None, str | None] | None:
+    return None if mapping is None else (mapping.zone_path, mapping.cell_uuid)
 
 
 def as_mapped(instance: Instance, mapping: InstanceMapping) -> Instance:

@@ -11,6 +11,7 @@ from oslo_config import cfg
 from armillary.context import RequestContext
 from conductor.super_conductor.hosts.cells import SILENT_TIMEOUT_SECONDS
 from conductor.super_conductor.zones.child_zones import ZoneLinks
+from conductor.super_conductor.zones.forwarded import changes
 from conductor.super_conductor.zones.interface import ZoneAPI
 from objects.zones.zone_attempt import Attempts
 from objects.zones.zone_query import ZoneOrder
@@ -100,7 +101,7 @@ class Routes:
         return self._ask(
             path,
             lambda own: own.forward(context, request),
-            lambda zone, rest, seconds: zone.forward(
+            lambda zone, rest, seconds: (zone.forward_change if changes(request) else zone.forward)(
                 context, rest, request, timeout_seconds=seconds
             ),
             silent_seconds=SILENT_TIMEOUT_SECONDS if is_one_of_many else None,

@@ -12,6 +12,7 @@ from armillary import exception
 from conductor.super_conductor.db import quotas
 from objects.cell_mapping import CELL0_UUID
 from objects.flavor import Flavor
+from objects.instance import Instance
 from objects.instances.migration import Migration
 from objects.instances.operation_arguments import OperationArguments
 from objects.instances.server_answers import MigrationPage
@@ -61,6 +62,31 @@ def test_an_operation_on_a_server_of_a_silent_zone_is_done_later(root: Zone, uui
     root.recover()
     assert root.left() == []
     assert [begun[:2] for begun in child(root, "eu-1").cell().begun] == [(uuid, "stop")]
+
+
+def test_a_server_that_arrives_while_it_is_looked_for_is_found(root: Zone) -> None:
+    """X3: its walk ends between the look at its mapping and the look at this zone."""
+    (made,) = create(root, "eu/eu-1:cell1-host1")
+
+    def here() -> Instance:
+        root.walk()
+        return root.servers.get_server(a_user(), made)
+
+    found = root.elsewhere.get_server(a_user(), made, here)
+    assert (found.uuid, found.vm_state, found.zone) == (made, "active", "eu/eu-1")
+
+
+def test_a_server_that_is_nowhere_is_asked_for_once(root: Zone) -> None:
+    """What has not moved meanwhile is not there."""
+    asked = []
+
+    def here() -> Instance:
+        asked.append(1)
+        raise exception.InstanceNotFound(instance_uuid=a_uuid())
+
+    with pytest.raises(exception.InstanceNotFound):
+        root.elsewhere.get_server(a_user(), a_uuid(), here)
+    assert asked == [1]
 
 
 def test_a_flavor_is_that_of_the_origin(root: Zone, uuid: str) -> None:
