@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from datetime import timedelta
 from typing import Any, TypeVar
 
 from sqlalchemy.orm import Session
@@ -54,6 +55,9 @@ LOG = logging.getLogger(__name__)
 T = TypeVar("T")
 
 _STAGES_MAX = 4
+_SILENT = frozenset({"late", "failed"})
+"""Outcomes of zones in a trace that were asked and did not answer."""
+
 FAILURE_LENGTH_MAX = 15_000
 """Maximum number of characters stored of an error met while processing a reservation."""
 
@@ -292,9 +296,20 @@ class BuildTask(SchedulingTask):
         reason = error.kwargs.get("reason") or error.message
         if not self._env.conf.zones.name:
             return reason
+        self._wait_for_zones(reason)
         return pending_group_members.failure_reason(
             self._env, self._reservation, self._spec(), self._failed_trace, reason
         )
+
+    def _wait_for_zones(self, reason: str) -> None:
+        """Raise MustWait while zones that were asked and did not answer may be back soon."""
+        zones = [] if self._failed_trace is None else self._failed_trace.zones
+        silent = {tuple(each["path"]) for each in zones if each["outcome"] in _SILENT}
+        silent -= {tuple(each["path"]) for each in zones if each["outcome"] == "asked"}
+        limit = timedelta(seconds=self._env.conf.zones.absence_wait_seconds)
+        if silent and moment(self._env.now()) < self._reservation.accepted_at + limit:
+            count = "1 zone that does" if len(silent) == 1 else f"{len(silent)} zones that do"
+            raise MustWait(f"{reason} Waiting for {count} not answer.")
 
     def _store_wait_reason(self, reason: str) -> None:
         if reason != self._reservation.failure:

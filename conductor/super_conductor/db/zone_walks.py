@@ -37,13 +37,17 @@ class Entry:
 
 @dataclasses.dataclass(frozen=True)
 class Failure:
-    """A failed attempt; ``is_lost``: its zone has never got the order."""
+    """A failed attempt; ``is_lost``: its zone has never got the order.
+
+    ``unreached_at`` (ISO 8601): its zone could not be reached then, and no order was sent.
+    """
 
     zone: str | None
     host_id: str | None
     attempt: int
     reason: str
     is_lost: bool = False
+    unreached_at: str | None = None
 
 
 @dataclasses.dataclass(frozen=True)

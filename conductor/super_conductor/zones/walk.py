@@ -3,7 +3,8 @@
 Each candidate host is tried by an *attempt*, in these states
 (``conductor.super_conductor.db.zone_walks.WalkState``):
 
-- next: check that the zone of the next candidate can be reached; store that it gets an order;
+- next: check that the zone of the next candidate can be reached; store that it gets an order. A
+  candidate whose zone is away is passed over, and tried again at the end of the list, for a time;
 - asked: send the order. If its answer is lost, ask the zone what it knows. An order that never
   arrived is cancelled there, so that it cannot take effect later. The same candidate is then tried
   once more;
@@ -101,7 +102,10 @@ class Walks:
         """Set ``is_waiting``. Raises PermanentFailure when no walk has a candidate left."""
         walks = self._store.walks()
         self.is_waiting = any(
-            one.is_deleting or one.state in _UNDER_WAY or self._store.entry_of(one) is not None
+            one.is_deleting
+            or one.state in _UNDER_WAY
+            or self._store.entry_of(one) is not None
+            or self._store.open_entries(one)
             for one in walks
             if one.state != WalkState.UNKNOWN
         )

@@ -43,6 +43,35 @@ def passed_over(one: Walk, entry: Entry, reason: str, now: datetime) -> Walk:
     return failed(there, reason, now)
 
 
+def unreached(one: Walk, entry: Entry, reason: str, now: datetime) -> Walk:
+    """Move on for now: the candidate is tried again if no other one is left (``open_entries``)."""
+    place = paths.to_text(entry.path), entry.host_id
+    if _last_failure(one, place) is not None:
+        return replace(one, step=one.step + 1)
+    LOG.info("%s: zone %s is away: %s", one.instance_uuid, place[0], reason)
+    failure = Failure(
+        *place, one.attempt, reason[:_REASON_LENGTH_MAX], unreached_at=now.isoformat()
+    )
+    return replace(one, step=one.step + 1, failures=[*one.failures, failure])
+
+
+def open_entries(
+    one: Walk, entries: Sequence[Entry], now: datetime, limit: timedelta
+) -> list[Entry]:
+    """Return the candidates whose zone was away when it was their turn, for up to ``limit``."""
+    found = []
+    for entry in entries:
+        place = paths.to_text(entry.path), entry.host_id
+        tries = [each for each in one.failures if (each.zone, each.host_id) == place]
+        if not tries or tries[0].unreached_at is None:
+            continue
+        since = datetime.fromisoformat(tries[0].unreached_at)
+        is_lost_once = tries[-1].is_lost and sum(each.is_lost for each in tries) == 1
+        if (len(tries) == 1 or is_lost_once) and now < since + limit:
+            found.append(entry)
+    return found
+
+
 def begun(entry: Entry, one: Walk, now: datetime) -> Walk:
     """Return the walk to store before the next attempt is ordered."""
     return replace(
@@ -96,6 +125,12 @@ def summary_of(walks: Sequence[Walk]) -> str:
     )
     return f"{count} failed, no further host is left. " + "; ".join(
         [*tried[:_FAILURES_TOLD_MAX], *more]
+    )
+
+
+def _last_failure(one: Walk, place: tuple[str, str]) -> Failure | None:
+    return next(
+        (each for each in reversed(one.failures) if (each.zone, each.host_id) == place), None
     )
 
 

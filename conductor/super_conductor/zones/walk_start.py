@@ -49,6 +49,8 @@ class WalkStarter:
         self._context = context
         self._group: str | None = None
         self._is_group_read = False
+        self._away: dict[Path, str] = {}
+        """Zones that did not answer in this step, and why."""
 
     def start_attempts(self) -> None:
         """Start the next attempts; when a candidate is refused at once, try the one after it."""
@@ -84,8 +86,12 @@ class WalkStarter:
     def _ready(self) -> _Ready:
         found = []
         for one in self._store.walks():
+            if one.state != WalkState.NEXT or one.is_deleting:
+                continue
             entry = self._store.entry_of(one)
-            if one.state == WalkState.NEXT and entry is not None and not one.is_deleting:
+            others = (each for each in self._store.open_entries(one) if each.path not in self._away)
+            entry = entry or next(others, None)
+            if entry is not None:
                 found.append((one, entry))
         return found
 
@@ -127,22 +133,34 @@ class WalkStarter:
     def _within_reach(self, places: dict[Path, _Ready]) -> dict[Path, _Ready]:
         """Return the zones that answer; walks at a candidate of another zone move on.
 
-        No order was sent there yet, so the next candidate can be tried at once.
+        No order was sent there yet, so the next candidate can be tried at once. A zone that is away
+        is asked once in a step.
         """
         asked = [
             (path, self._peers.zones.get_attempts(self._context, path, _uuids(walks)))
             for path, walks in places.items()
+            if path not in self._away
         ]
         reached = {}
         for path, waiting in asked:
             try:
                 waiting.wait()
+            except exception.Unavailable as error:
+                self._away[path] = f"the zone could not be reached: {error}"
             except Exception as error:
                 reason = f"the zone could not be reached: {error}"
                 for one, entry in places[path]:
                     self._pass_over(one, entry, reason)
             else:
                 reached[path] = places[path]
+        now = self._store.now
+        self._store.write_changes(
+            [
+                walk_changes.unreached(one, entry, self._away[path], now)
+                for path in places.keys() & self._away.keys()
+                for one, entry in places[path]
+            ]
+        )
         return reached
 
     def _begin(self, walks: _Ready) -> list[Walk]:

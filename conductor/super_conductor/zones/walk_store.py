@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TypeVar
 
 from sqlalchemy.orm import Session
@@ -16,7 +16,7 @@ from conductor.super_conductor.db.cleanups import Cleanup, CleanupKind
 from conductor.super_conductor.db.reservations import Reservation
 from conductor.super_conductor.db.zone_walks import Entry, Walk
 from conductor.super_conductor.peers import Environment
-from conductor.super_conductor.zones import paths
+from conductor.super_conductor.zones import paths, walk_changes
 from conductor.super_conductor.zones.paths import Path
 
 T = TypeVar("T")
@@ -49,6 +49,13 @@ class WalkStore:
         if one.step >= len(self.entries):
             return None
         return self.entries[(one.start + one.step) % len(self.entries)]
+
+    def open_entries(self, one: Walk) -> list[Entry]:
+        """Return the candidates of a walk at the end of its list whose zone was away."""
+        if self.entry_of(one) is not None:
+            return []
+        limit = timedelta(seconds=self._env.conf.zones.absence_wait_seconds)
+        return walk_changes.open_entries(one, self.entries, self.now, limit)
 
     def walks(self) -> list[Walk]:
         """Return the walks that have not ended, in the order of the request."""

@@ -7,6 +7,7 @@ import pytest
 
 from armillary import exception
 from objects.cell_mapping import CELL0_UUID
+from objects.traces.decision_trace import DecisionTrace
 from objects.zones.zone_attempt import ATTEMPT_FINAL, AttemptState
 from objects.zones.zone_query import ZoneOrder
 from tests.fixtures.control_plane import a_user
@@ -98,6 +99,68 @@ def test_a_zone_that_is_down_when_its_turn_comes_is_passed_over(root: Zone) -> N
     root.work_all()
     root.look_again()
     assert show(root, uuid).zone == "us"
+
+
+def test_a_zone_that_is_away_is_waited_for_when_it_alone_can_serve(root: Zone) -> None:
+    """BZ-65: its super conductor restarts; the first entry, passed over, gets the server."""
+    root.bus_to(child(root, "eu")).is_down = True
+    child(root, "us").cell().failing_hosts = {"cell1-host1"}
+    (uuid,) = create(root, "eu:cell1-host1", "us:cell1-host1", "eu:cell1-host2")
+    root.work_all()
+    for _ in range(5):
+        root.look_again()
+    assert show(root, uuid).vm_state == "building"
+    root.bus_to(child(root, "eu")).is_down = False
+    root.walk()
+    found = show(root, uuid)
+    assert (found.vm_state, found.zone, found.host) == ("active", "eu", "cell1-host1")
+    assert root.held() == 1
+
+
+def test_a_zone_that_stays_away_is_not_waited_for_without_end(root: Zone) -> None:
+    """[zones] absence_wait_seconds; the error says what was tried, each host once."""
+    root.bus_to(child(root, "eu")).is_down = True
+    (uuid,) = create(root, "eu:cell1-host1", "eu:cell1-host2")
+    root.work_all()
+    root.look_again(seconds=59)
+    assert show(root, uuid).vm_state == "building"
+    root.look_again(seconds=3)
+    root.settle_all()
+    fault = show(root, uuid).fault
+    assert fault is not None
+    assert fault.details is not None
+    assert fault.details.startswith("2 attempts failed, no further host is left.")
+    assert fault.details.count("could not be reached") == 2
+
+
+@pytest.mark.parametrize("outcome", ["late", "failed"])
+def test_a_zone_that_did_not_answer_the_search_is_waited_for(root: Zone, outcome: str) -> None:
+    """It may be the only one with a host: the search is repeated until it answers."""
+    zones = [{"path": ["eu", "eu-1"], "outcome": outcome, "hosts": 0, "seconds": 1, "reason": ""}]
+    trace = DecisionTrace.from_values(zones=zones, sentence="No host.")
+    root.scheduler.error = exception.NoValidHost(reason="No host.", trace=trace.obj_to_primitive())
+    (uuid,) = create(root, "eu/eu-1:cell1-host1")
+    root.work_all()
+    root.look_again()
+    assert show(root, uuid).vm_state == "building"
+    root.scheduler.error = None
+    root.walk()
+    for _ in range(10):
+        root.look_again()
+    assert (show(root, uuid).vm_state, show(root, uuid).zone) == ("active", "eu/eu-1")
+
+
+def test_an_answer_of_every_zone_is_not_waited_for(root: Zone) -> None:
+    """A zone that answered and had no host, though it refused in part, has decided."""
+    zones = [
+        {"path": ["eu"], "outcome": outcome, "hosts": 0, "seconds": 1, "reason": ""}
+        for outcome in ("asked", "failed")
+    ]
+    trace = DecisionTrace.from_values(zones=zones, sentence="No host.")
+    root.scheduler.error = exception.NoValidHost(reason="No host.", trace=trace.obj_to_primitive())
+    (uuid,) = create(root, "eu:cell1-host1")
+    root.settle_all()
+    assert show(root, uuid).vm_state == "error"
 
 
 def test_a_zone_that_falls_silent_is_waited_for(root: Zone) -> None:
