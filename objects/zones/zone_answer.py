@@ -1,5 +1,6 @@
 """ZoneAnswer: hosts offered by a zone's sub-tree, with the data to weigh them again."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -46,3 +47,8 @@ class ZoneAnswer(base.ArmillaryObject):
             {"host_id": host_id, "path": list(path)}
             for host_id, path in zip(self.host_ids, self.paths, strict=True)
         ]
+
+
+def entry_name(path: Sequence[str], host_id: str) -> str:
+    """Return the name of an offered host in traces: only its own zone knows a better one."""
+    return ":".join(filter(None, ["/".join(path), host_id]))

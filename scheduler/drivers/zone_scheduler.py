@@ -15,12 +15,13 @@ from objects.destinations import Destinations
 from objects.instances.instance_group import AFFINITY
 from objects.packed import unchecked
 from objects.request_spec import RequestSpec
-from objects.traces.decision_trace import DecisionTrace
+from objects.traces.decision_trace import DecisionTrace, Plain
+from objects.zones.zone_answer import entry_name
 from scheduler.drivers.filter_scheduler import FilterScheduler
 from scheduler.request.scheduling_request import Outcome, SchedulingRequest
 from scheduler.selection import responses
 from scheduler.selection.run_concurrently import run_concurrently
-from scheduler.zones.offers import Offers, ZoneEntry
+from scheduler.zones.offers import Offers, ZoneEntry, shares_of, weights_of
 from scheduler.zones.search import Found, Plan, ZoneSearch, bound_to_zones
 
 _WORKERS = 16
@@ -111,6 +112,7 @@ class ZoneScheduler(FilterScheduler):
         )
         trace.zones = [zone.to_plain() for zone in found.zones]
         trace.sentence = None  # it covers only this zone's hosts
+        trace.choices = self._choices(request, found.offers)
         trace.obj_reset_changes()
         names = self._names_of_own_hosts(found.offers) if request.dry_run else {}
         entries = [
@@ -124,6 +126,27 @@ class ZoneScheduler(FilterScheduler):
             trace=trace,
             zone_entries=entries,
         )
+
+    def _choices(self, request: SchedulingRequest, offers: Offers) -> list[Plain]:
+        """Return for each instance where its walk starts, with the weights in the joined list."""
+        options = self._conf.scheduler
+        weights = weights_of(offers, self.plugin_weighers)
+        ranked = [
+            {
+                "host": entry_name(path, host_id),
+                "weight": weights[row].item(),
+                "shares": shares_of(offers, self.plugin_weighers, row),
+            }
+            for row, (path, host_id) in enumerate(zip(offers.paths, offers.host_ids, strict=True))
+        ]
+        runners_up = options.trace_runners_up_max
+        choices = []
+        for index, instance_uuid in enumerate(request.instance_uuids[: options.trace_choices_max]):
+            start = index % len(ranked)
+            others = [one for rank, one in enumerate(ranked[: runners_up + 1]) if rank != start]
+            choice: Plain = {"instance_uuid": instance_uuid, "node": None, "conflicts": []}
+            choices.append({**choice, **ranked[start], "runners_up": others[:runners_up]})
+        return choices
 
     def _names_of_own_hosts(self, offers: Offers) -> dict[str, dict[str, str]]:
         """Return by id the names of this zone's hosts for display; builds use the ids."""

@@ -326,11 +326,13 @@ class BuildTask(SchedulingTask):
     def _store_failure(self, reason: PermanentFailure) -> None:
         LOG.info("%s: given up: %s", self.lease.key, reason.details)
         verdict = {"message": reason.message, "details": reason.details[:FAILURE_LENGTH_MAX]}
+        was_searched = self._reservation.stage == Stage.WALKING  # its trace has the walks, too
         trace = self._failed_trace or self._trace_of(reason)
 
         def write(session: Session) -> None:
             self._lock(session, stage=Stage.STORING_IN_CELL0, verdict=verdict)
-            self._store_trace(session, trace)
+            if not was_searched:
+                self._store_trace(session, trace)
 
         self._write(write)
         if not self._env.notifier.is_silent:

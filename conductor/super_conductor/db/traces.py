@@ -18,6 +18,9 @@ from objects.traces.decision_trace import Plain, PlainTrace
 
 _NEWEST_FIRST = (models.MoveTrace.stored_at.desc(), models.MoveTrace.migration_uuid)
 
+_WALK = "walk"
+"""Key of an instance's walk in its stored choice."""
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class SplitTrace:
@@ -95,7 +98,23 @@ def find_trace(session: Session, instance_uuid: str) -> PlainTrace | None:
     if shared is None:
         return None
     choice = session.get(models.InstanceChoice, instance_uuid)
-    return {**shared, "choices": [] if choice is None else [choice.choice]}
+    if choice is None:
+        return {**shared, "choices": []}
+    shown = {name: value for name, value in choice.choice.items() if name != _WALK}
+    return {**shared, "choices": [shown]}
+
+
+def store_walk(session: Session, instance_uuid: str, walk: Plain) -> None:
+    """Store how an instance's walk ended beside its choice, if that is stored."""
+    row = session.get(models.InstanceChoice, instance_uuid)
+    if row is not None:
+        row.choice = {**row.choice, _WALK: walk}
+
+
+def find_walk(session: Session, instance_uuid: str) -> Plain | None:
+    """Return how an instance's walk ended; None if it had none, or it is not known any more."""
+    row = session.get(models.InstanceChoice, instance_uuid)
+    return None if row is None else row.choice.get(_WALK)
 
 
 def find_date(session: Session, instance_uuid: str) -> datetime | None:

@@ -9,7 +9,7 @@ from armillary.context import RequestContext
 from armillary.db import Database
 from conductor.super_conductor.builds import decision_traces
 from conductor.super_conductor.db import instance_mappings, traces
-from conductor.super_conductor.zones import paths, uuid_translation
+from conductor.super_conductor.zones import paths, uuid_translation, walk_explanations
 from conductor.super_conductor.zones.forwarded import LIST_SERVERS, decode_answer, request_for
 from conductor.super_conductor.zones.routes import Routes
 from objects.cell_mapping import CELL0_UUID
@@ -127,16 +127,23 @@ class RemoteServers:
             with_hosts=with_hosts, decision_of=decision_of,
         )  # fmt: skip
         mapping = self._find(context, instance_uuid)
+        with self._database.reader() as session:
+            walk = traces.find_walk(session, instance_uuid)
+            own = traces.find_trace(session, instance_uuid) or {}
+        if walk is not None:
+            found = walk_explanations.with_walk(found, walk, with_hosts=with_hosts)
         if mapping is None or mapping.cell_uuid is not None:
             return found
-        with self._database.reader() as session:
-            own = traces.find_trace(session, instance_uuid) or {}
-        zones = own.get("zones", [])
-        if not with_hosts:
-            zones = decision_traces.without_hosts({"zones": zones})["zones"]
         trace = found.trace
-        if zones and decision_of is None:
-            trace = {**(trace or own), "zones": zones}
+        if own.get("zones") and decision_of is None:
+            if own["choices"] and walk is not None:
+                choice = walk_explanations.choice_at(own["choices"][0], walk, found.instance.host)
+                own = {**own, "choices": [choice]}
+            if not with_hosts:
+                own = decision_traces.without_hosts(own)
+            trace = {**(trace or own), "zones": own["zones"]}
+            if own["choices"] and walk_explanations.is_of_create(found):
+                trace["choices"] = own["choices"]
         instance = as_mapped(found.instance, mapping)
         return dataclasses.replace(found, instance=instance, trace=trace)
 

@@ -29,7 +29,7 @@ from sqlalchemy.orm import Session
 from armillary.context import RequestContext
 from conductor.common.leased_work import Step
 from conductor.common.leases import Lease, Leases
-from conductor.super_conductor.db import build_requests, instance_mappings, zone_walks
+from conductor.super_conductor.db import build_requests, instance_mappings, traces, zone_walks
 from conductor.super_conductor.db.reservations import Reservation
 from conductor.super_conductor.db.zone_walks import Walk, WalkState
 from conductor.super_conductor.peers import Environment, Peers
@@ -110,6 +110,7 @@ class Walks:
             if one.state != WalkState.UNKNOWN
         )
         if walks and not self.is_waiting:
+            self._store.write(lambda session: _store_ends(session, walks))
             raise PermanentFailure(NO_VALID_HOST, walk_changes.summary_of(walks))
 
     # Polling
@@ -184,6 +185,7 @@ class Walks:
             deleted = [uuid for uuid, one in walks.items() if one.is_deleting]
             for one in won:
                 instance_mappings.map_to_zone(session, one.instance_uuid, one.path)
+            _store_ends(session, won)
             late = [walks[one.instance_uuid] for one in won if one.instance_uuid in deleted]
             for one in late:
                 self._store.delete_where_it_is(session, one)
@@ -195,6 +197,12 @@ class Walks:
             LOG.info("%s: built in zone %s", one.instance_uuid, one.path or "(this)")
         if late:
             self._clean_up(late)
+
+
+def _store_ends(session: Session, walks: Sequence[Walk]) -> None:
+    """Store how walks ended, for explanations."""
+    for one in walks:
+        traces.store_walk(session, one.instance_uuid, walk_changes.to_stored(one))
 
 
 STEPS: Sequence[Step[Walks, None]] = (

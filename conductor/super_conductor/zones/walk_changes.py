@@ -1,5 +1,6 @@
 """State changes of a walk after news of its attempt: computed here, stored by the caller."""
 
+import dataclasses
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
@@ -110,6 +111,12 @@ def failures_with(one: Walk, reason: str, *, is_lost: bool = False) -> list[Fail
     """Return the recorded failures plus one for this attempt."""
     failure = Failure(one.path, one.host_id, one.attempt, reason[:_REASON_LENGTH_MAX], is_lost)
     return [*one.failures, failure]
+
+
+def to_stored(one: Walk) -> dict[str, object]:
+    """Return what explanations need of a walk that has ended, as JSON."""
+    failures = [dataclasses.asdict(each) for each in one.failures]
+    return {"zone": one.path, "host_id": one.host_id, "failures": failures}
 
 
 def summary_of(walks: Sequence[Walk]) -> str:
