@@ -55,7 +55,9 @@ def make_endpoints(
     delegated = DelegatedBuilds(
         env, peers, builds.leases, begin=builds.begin, delete=deletes.delete
     )
-    peers.zones.own = LocalZone(database, delegated, servers, operations)
+    peers.zones.own = LocalZone(
+        database, delegated, servers, operations, hides_hosts=conf.zones.hide_host_names
+    )
     return [
         ServersEndpoint(
             Acceptance(conf, database, builds.leases, now=now),

@@ -81,6 +81,14 @@ acceptance on, until the silent zone answers or its summary expires. One whose h
 waits from the moment at which their zone could not be reached. 0: it fails at once.
 """,
         ),
+        cfg.BoolOpt(
+            "hide_host_names", default=False,
+            help="""
+Whether this zone hides the names of its hosts from its parents: in what they see of their servers
+here (details, faults, actions, explanations, migrations) and in reasons of failed builds, a host is
+named by the UUID of its compute node. The zone's own API and logs have the names.
+""",
+        ),
         cfg.FloatOpt(
             "forward_timeout_seconds", default=10.0, min=0.1, max=300.0, mutable=True,
             help="""

@@ -13,6 +13,7 @@ from conductor.super_conductor.servers.server_operations import ServerOperations
 from conductor.super_conductor.servers.server_views import Servers
 from conductor.super_conductor.zones.delegated_builds import DelegatedBuilds
 from conductor.super_conductor.zones.forwarded import LIST_SERVERS, decode_arguments, encode_answer
+from conductor.super_conductor.zones.hidden_hosts import HiddenHosts
 from conductor.super_conductor.zones.uuid_translation import UuidTranslation
 from objects.instances.server_answers import InstanceMarker, MigrationPage
 from objects.instances.server_filters import MigrationFilters, ServerFilters
@@ -21,6 +22,9 @@ from objects.zones.zone_query import ZoneOrder
 from objects.zones.zone_request import ZoneRequest
 
 Served = Callable[..., Any]
+
+_OF_GUESTS = frozenset({"get_console_output"})
+"""Requests whose answers are a guest's own words, which are passed on as they are."""
 
 
 class LocalZone:
@@ -32,8 +36,11 @@ class LocalZone:
         guests: DelegatedBuilds,
         servers: Servers,
         operations: ServerOperations,
+        *,
+        hides_hosts: bool,
     ) -> None:
         self._database = database
+        self._hosts = HiddenHosts(database, is_on=hides_hosts)
         self._guests = guests
         self._servers = servers
         self._operations = operations
@@ -57,11 +64,11 @@ class LocalZone:
 
     def get_attempts(self, context: RequestContext, instance_uuids: Sequence[str]) -> Attempts:
         """Return the state of attempts here. See ``ZoneAPI.get_attempts``."""
-        return self._guests.get_attempts(context, instance_uuids)
+        return self._without_hosts(self._guests.get_attempts(context, instance_uuids))
 
     def cancel(self, context: RequestContext, attempts: Mapping[str, int]) -> Attempts:
         """Cancel attempts here. See ``ZoneAPI.cancel``."""
-        return self._guests.cancel(context, attempts)
+        return self._without_hosts(self._guests.cancel(context, attempts))
 
     def forward(self, context: RequestContext, request: ZoneRequest) -> Any:
         """Call a method on an instance of another zone; the caller uses the origin's UUID for it.
@@ -85,9 +92,30 @@ class LocalZone:
         if guest is None or guest.local_uuid is None:
             raise exception.InstanceNotFound(instance_uuid=name)
         names = UuidTranslation([guest])
-        with names.in_errors():
-            answer = served(context, guest.local_uuid, **given)
-        return names.in_answer(encode_answer(method, answer))
+        is_of_parent = guest.origin != zone_attempts.OWN and method not in _OF_GUESTS
+        try:
+            with names.in_errors():
+                answer = served(context, guest.local_uuid, **given)
+        except exception.ArmillaryError as error:
+            if is_of_parent and self._hosts.is_on:
+                raise self._hosts.in_error(error) from None
+            raise
+        told = names.in_answer(encode_answer(method, answer))
+        return self._hosts.in_answer(told) if is_of_parent else told
+
+    def _without_hosts(self, attempts: Attempts) -> Attempts:
+        """Return attempts whose reasons name no host, if names are hidden.
+
+        Reasons of the zone's own walks are hidden, too: users see them.
+        """
+        if not self._hosts.is_on:
+            return attempts
+        return {
+            uuid: dataclasses.replace(one, reason=self._hosts.in_text(one.reason))
+            if one.reason
+            else one
+            for uuid, one in attempts.items()
+        }
 
     def _list_migrations(
         self, context: RequestContext, instance_uuid: str, filters: MigrationFilters, limit: int
@@ -109,4 +137,5 @@ class LocalZone:
         uuids = [one.uuid for one in page.instances]
         with self._database.reader() as session:
             guests = zone_attempts.by_local_uuid(session, uuids, renamed_only=True)
-        return UuidTranslation(guests.values()).in_answer(encode_answer(LIST_SERVERS, page))
+        told: dict[str, Any] = encode_answer(LIST_SERVERS, page)
+        return self._hosts.in_answer(UuidTranslation(guests.values()).in_answer(told))

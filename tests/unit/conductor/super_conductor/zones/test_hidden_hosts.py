@@ -1,0 +1,87 @@
+"""Host names in what a zone tells its parents, and what is told with hide_host_names."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from armillary import exception
+from conductor.super_conductor.zones.hidden_hosts import HiddenHosts
+from objects.instances.operation_arguments import OperationArguments
+from objects.instances.server_filters import ServerFilters
+from rpc.serializer import ObjectSerializer
+from tests.fixtures.control_plane import an_admin
+from tests.fixtures.zones import Zone, root
+from tests.unit.conductor.super_conductor.zones.test_walk import child, create
+
+__all__ = ["root"]
+
+HOST = "cell1-host1"
+
+
+def hide(zone: Zone) -> dict[str, str]:
+    """Turn the option on and return host -> UUID of its node."""
+    zone.conf.set_override("hide_host_names", True, group="zones")
+    zone.start()
+    zone.map_hosts()
+    return {node.host: node.uuid for node in zone.cell().nodes}
+
+
+def text_of(answer: Any) -> str:
+    return json.dumps(ObjectSerializer().serialize_entity(None, answer), default=str)
+
+
+def test_names_are_told_by_default(root: Zone) -> None:
+    """The documentation says so."""
+    (uuid,) = create(root, f"eu/eu-1:{HOST}")
+    root.walk()
+    assert root.endpoint.get_server(an_admin(), uuid).host == HOST
+
+
+def test_no_answer_names_a_host_that_is_hidden(root: Zone) -> None:
+    """L15: details, lists, explanations, actions, and reasons of failed builds."""
+    owner = child(root, "eu-1")
+    nodes = hide(owner)
+    owner.cell().failing_hosts = {"cell1-host2"}
+    (uuid,) = create(root, "eu/eu-1:cell1-host2", f"eu/eu-1:{HOST}")
+    root.walk()
+    admin = an_admin()
+    shown = root.endpoint.get_server(admin, uuid)
+    assert (shown.vm_state, shown.host, shown.name) == ("active", nodes[HOST], "web")
+    explained = root.endpoint.explain_server(admin, uuid)
+    assert f"{nodes['cell1-host2']} is broken" in str(explained.attempts[0].reason)
+    answers = (
+        shown,
+        explained,
+        root.endpoint.list_servers(
+            admin, filters=ServerFilters(all_projects=True), limit=10
+        ).instances,
+        root.endpoint.list_server_actions(admin, uuid),
+    )
+    assert "cell1-host" not in "".join(map(text_of, answers))
+
+
+def test_errors_name_no_hidden_host(root: Zone) -> None:
+    """Their class stays, so that users are answered as ever."""
+    owner = child(root, "eu-1")
+    nodes = hide(owner)
+    (uuid,) = create(root, f"eu/eu-1:{HOST}")
+    root.walk()
+    owner.cell().refusal = exception.InstanceLocked(f"{HOST}.example.org is busy", host=HOST)
+    with pytest.raises(exception.InstanceLocked) as caught:
+        root.endpoint.operate_server(an_admin(), uuid, "stop", OperationArguments())
+    assert HOST not in f"{caught.value.message} {caught.value.kwargs}"
+    assert nodes[HOST] in caught.value.message
+
+
+def test_only_names_that_stand_alone_are_replaced(root: Zone) -> None:
+    """Users' own words, and words that begin like a host's name, stay."""
+    nodes = hide(root)
+    hidden = HiddenHosts(root.database, is_on=True)
+    assert hidden.in_text(f"{HOST}: {HOST}.a.org, my-{HOST}, {HOST}0") == (
+        f"{nodes[HOST]}: {nodes[HOST]}, my-{HOST}, {HOST}0"
+    )
+    answer = {"host": "unknown", "node": None, "metadata": {"host": HOST}, "name": HOST}
+    assert hidden.in_answer(answer) == {**answer, "host": "hidden"}
