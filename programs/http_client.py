@@ -179,8 +179,8 @@ class ApiClient:
     def put(self, *path: str, body: Mapping[str, Any] | None) -> Document:
         return self._request("PUT", path, body=body)
 
-    def delete(self, *path: str) -> None:
-        self._request("DELETE", path)
+    def delete(self, *path: str, query: Mapping[str, Any] | None = None) -> None:
+        self._request("DELETE", path, query=query)
 
     def list_all(
         self,

@@ -38,6 +38,7 @@ from objects.instances.server_filters import MigrationFilters, ServerFilters
 from objects.instances.server_record import ServerRecord
 from objects.key_pair import KeyPair
 from objects.repair_answers import AggregateSyncResult, OrphanSearch
+from objects.zones.zone_record import ZoneRecord, ZoneSettings
 from objects.zones.zone_status import ZoneList, ZoneStatus
 from rpc.callers import API, CELL, CELL_ITSELF, CONDUCTOR, OPERATOR, PLACEMENT, SCHEDULER
 from rpc.interface import Idempotent, Interface, call
@@ -485,6 +486,28 @@ class SuperConductorAPI(Interface):
     @call(API, OPERATOR)
     def get_zone(self, context: RequestContext, zone: str) -> ZoneStatus:
         """Return this zone or a child zone by name. Raises ZoneNotFound."""
+
+    @call(API, idempotent=Idempotent.BY_RECORD)
+    def create_zone(
+        self, context: RequestContext, name: str, settings: ZoneSettings, *, verify: bool
+    ) -> ZoneRecord:
+        """Put a zone below this one. Raises ZoneExists, Invalid.
+
+        ``verify``: connect to its broker first; one that refuses is Invalid, too.
+        """
+
+    @call(API, idempotent=Idempotent.BY_RECORD)
+    def update_zone(
+        self, context: RequestContext, zone: str, settings: ZoneSettings, *, verify: bool
+    ) -> ZoneRecord:
+        """Change the given settings of a child zone. Raises ZoneNotFound, Invalid."""
+
+    @call(API)
+    def delete_zone(self, context: RequestContext, zone: str, *, force: bool) -> None:
+        """Take a child zone out of the tree. Raises ZoneNotFound, ZoneInUse.
+
+        ``force`` also removes the mappings of deleted servers.
+        """
 
     @call(API, OPERATOR)
     def refresh_zones(self, context: RequestContext) -> None:

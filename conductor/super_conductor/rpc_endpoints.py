@@ -14,6 +14,7 @@ from conductor.super_conductor.endpoints.idempotency import IdempotencyEndpoint
 from conductor.super_conductor.endpoints.key_pairs import KeyPairsEndpoint
 from conductor.super_conductor.endpoints.servers import ServersEndpoint
 from conductor.super_conductor.endpoints.zone import ZoneEndpoint
+from conductor.super_conductor.endpoints.zone_records import ZoneRecordsEndpoint
 from conductor.super_conductor.hosts.host_id_key import HostIdKey
 from conductor.super_conductor.hosts.host_views import Hosts
 from conductor.super_conductor.hosts.zone_guard import ZoneGuard
@@ -65,6 +66,7 @@ def make_endpoints(
         ),
         SnapshotsEndpoint(database, servers, operations, now),
         Overview(conf, database, scheduler),
+        ZoneRecordsEndpoint(conf, database, now),
         CellRelay(database, cells, deletes, placement),
         DryRuns(conf, database, cells, scheduler),
         FlavorsEndpoint(database, now),

@@ -1,7 +1,9 @@
 """Zones: the deployments below this one, their capabilities and whether they are up."""
 
-from argparse import ArgumentParser, Namespace
+import sys
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from cliff.columns import FormattableColumn
@@ -110,6 +112,93 @@ class ShowZone(base.ApiShow):
 
     def take_action(self, parsed_args: Namespace) -> base.Record:
         return base.record(FIELDS, self.api.get(*PATH, parsed_args.zone)["zone"])
+
+
+RECORD: base.Columns = {
+    name: name
+    for name in (
+        "uuid", "name", "disabled", "weight_offset", "weight_scale", "created_at", "updated_at",
+    )
+}  # fmt: skip
+
+
+def _text_of(path: str) -> str:
+    """Return the text of a file, or of standard input for ``-``."""
+    try:
+        return (sys.stdin.read() if path == "-" else Path(path).read_text()).strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ArgumentTypeError(f"cannot read {path}: {error}") from error
+
+
+def _add_settings(parser: ArgumentParser, *, is_new: bool) -> None:
+    parser.add_argument(
+        "--transport-url-file",
+        required=is_new,
+        metavar="FILE",
+        type=_text_of,
+        help="file with the transport URL of the child's broker, with the account there; '-' is "
+        "standard input",
+    )
+    enabling = parser.add_mutually_exclusive_group()
+    enabling.add_argument(
+        "--disable", dest="disabled", action="store_const", const=True, help="no new servers there"
+    )
+    enabling.add_argument(
+        "--enable", dest="disabled", action="store_const", const=False, help="new servers there"
+    )
+    parser.add_argument("--weight-offset", type=float, metavar="NUMBER", help="0 unless given")
+    parser.add_argument("--weight-scale", type=float, metavar="NUMBER", help="1 unless given")
+    parser.add_argument(
+        "--no-verify", dest="verify", action="store_const", const=False,
+        help="do not connect to the broker to try the URL",
+    )  # fmt: skip
+
+
+def _settings(parsed_args: Namespace) -> Document:
+    names = ("disabled", "weight_offset", "weight_scale", "verify")
+    given = {name: getattr(parsed_args, name) for name in names}
+    if parsed_args.transport_url_file is not None:
+        given["transport_url"] = parsed_args.transport_url_file
+    return {name: value for name, value in given.items() if value is not None}
+
+
+class CreateZone(base.ApiShow):
+    """Put a zone below this one. Its transport URL is a secret: no command shows it."""
+
+    def add_options(self, parser: ArgumentParser) -> None:
+        parser.add_argument("name", help="[zones] name of the child")
+        _add_settings(parser, is_new=True)
+
+    def take_action(self, parsed_args: Namespace) -> base.Record:
+        zone = {"name": parsed_args.name, **_settings(parsed_args)}
+        return base.record(RECORD, self.api.post(*PATH, body={"zone": zone})["zone"])
+
+
+class SetZone(base.ApiShow):
+    """Change how a child zone is reached and weighed, or turn it off and on."""
+
+    def add_options(self, parser: ArgumentParser) -> None:
+        parser.add_argument("zone", help="name or UUID")
+        _add_settings(parser, is_new=False)
+
+    def take_action(self, parsed_args: Namespace) -> base.Record:
+        body = {"zone": _settings(parsed_args)}
+        return base.record(RECORD, self.api.put(*PATH, parsed_args.zone, body=body)["zone"])
+
+
+class DeleteZone(base.ApiCommand):
+    """Take a child zone out of the tree; nothing is changed in the zone itself."""
+
+    def add_options(self, parser: ArgumentParser) -> None:
+        parser.add_argument("zone", help="name or UUID")
+        parser.add_argument(
+            "--force", action="store_true", help="also remove mappings of deleted servers"
+        )
+
+    def take_action(self, parsed_args: Namespace) -> int:
+        query = {"force": "true"} if parsed_args.force else None
+        self.api.delete(*PATH, parsed_args.zone, query=query)
+        return 0
 
 
 class RefreshZones(base.ApiCommand):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,6 +12,7 @@ from api.policies.scheduling import zone as policies
 from api.schemas.scheduling import zone as schemas
 from armillary.http.call import Answer, Document
 from armillary.http.dispatch import Action, Choice, Routes
+from objects.zones.zone_record import ZoneRecord, ZoneSettings
 from objects.zones.zone_status import ZoneStatus
 
 _FIGURES = ("hosts", "hosts_up", "hosts_disabled", "own_hosts", "zones_total", "depth")
@@ -42,10 +44,48 @@ def show(call: Call) -> Answer:
     )
 
 
+def create(call: Call) -> Answer:
+    """Put a zone below this one; its schedulers ask it from then on."""
+    given = call.body["zone"]
+    made = call.conductor.create_zone(
+        call.context, given["name"], _settings(given), verify=given.get("verify", True)
+    )
+    return Answer({"zone": _record(made)}, status=201)
+
+
+def update(call: Call) -> Answer:
+    """Change how a child zone is reached and weighed, or turn it off and on."""
+    given = call.body["zone"]
+    changed = call.conductor.update_zone(
+        call.context, call.path["zone_name"], _settings(given), verify=given.get("verify", True)
+    )
+    return Answer({"zone": _record(changed)})
+
+
+def delete(call: Call) -> Answer:
+    """Take a child zone out of the tree; nothing is changed in the zone itself."""
+    force = call.query.get("force") == "true"
+    call.conductor.delete_zone(call.context, call.path["zone_name"], force=force)
+    return Answer(status=204)
+
+
 def refresh(call: Call) -> Answer:
     """Make every zone below push its summary now."""
     call.conductor.refresh_zones(call.context)
     return Answer()
+
+
+def _settings(given: Mapping[str, Any]) -> ZoneSettings:
+    names = (each.name for each in dataclasses.fields(ZoneSettings))
+    return ZoneSettings(**{name: given.get(name) for name in names})
+
+
+def _record(zone: ZoneRecord) -> Document:
+    return {
+        **dataclasses.asdict(zone),
+        "created_at": times.seconds(zone.created_at),
+        "updated_at": times.seconds(zone.updated_at),
+    }
 
 
 def _brief(zone: ZoneStatus) -> Document:
@@ -70,8 +110,17 @@ ROUTES: Routes[Call] = {
     "/v2.1/armillary/zones": {
         "GET": Action(index, policies.LIST, schemas.INDEX_ANSWER),
         "POST": Choice(
-            {"refresh": Action(refresh, policies.REFRESH, body=schemas.REFRESH, status=202)}
+            {
+                "refresh": Action(refresh, policies.REFRESH, body=schemas.REFRESH, status=202),
+                "zone": Action(
+                    create, policies.CREATE, schemas.RECORD_ANSWER, body=schemas.CREATE, status=201
+                ),
+            }
         ),
     },
-    "/v2.1/armillary/zones/{zone_name}": {"GET": Action(show, policies.SHOW, schemas.SHOW_ANSWER)},
+    "/v2.1/armillary/zones/{zone_name}": {
+        "GET": Action(show, policies.SHOW, schemas.SHOW_ANSWER),
+        "PUT": Action(update, policies.UPDATE, schemas.RECORD_ANSWER, body=schemas.UPDATE),
+        "DELETE": Action(delete, policies.DELETE, query=schemas.DELETE_QUERY, status=204),
+    },
 }

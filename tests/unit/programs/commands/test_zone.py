@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from objects.zones.zone_record import ZoneSettings
 from objects.zones.zone_status import ZoneStatus
 from tests.unit.api.handlers.scheduling.test_zone import a_zone
 from tests.unit.programs.conftest import Armillary, BuildingSuperConductor
@@ -61,3 +64,24 @@ def test_zones_are_refreshed(armillary: Armillary, conductor: BuildingSuperCondu
     """One request."""
     assert armillary("zone", "refresh").code == 0
     assert conductor.zones_refreshed == 1
+
+
+def test_a_zone_is_created_changed_and_deleted(
+    armillary: Armillary, conductor: BuildingSuperConductor, tmp_path: Path
+) -> None:
+    """L13: its secret comes from a file, and is never printed."""
+    file = tmp_path / "url"
+    file.write_text("rabbit://world:geheim@broker/top\n")
+    made = armillary(
+        "zone", "create", "eu", "--transport-url-file", str(file), "--weight-offset", "5",
+        "--no-verify", "-f", "json",
+    )  # fmt: skip
+    assert (made.code, made.json["name"], made.json["weight_offset"]) == (0, "eu", 5.0)
+    assert "geheim" not in made.out
+    assert armillary("zone", "set", "eu", "--disable").code == 0
+    assert armillary("zone", "delete", "eu", "--force").code == 0
+    assert conductor.zone_changes == [
+        ("eu", ZoneSettings("rabbit://world:geheim@broker/top", weight_offset=5.0), False),
+        ("eu", ZoneSettings(disabled=True), True),
+        ("eu", None, True),
+    ]

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from armillary import exception
+from objects.zones.zone_record import ZoneSettings
 from objects.zones.zone_status import ZoneStatus
 from tests import builders
 from tests.fixtures.http_api import MEMBER, Api, message
@@ -127,3 +128,50 @@ def test_administrators_see_in_which_zone_a_server_lives(
     path = f"/v2.1/servers/{conductor.servers[0].uuid}"
     assert api.get(path).json["server"]["armillary:zone"] == "eu/eu-1"
     assert "armillary:zone" not in api.get(path, token=MEMBER).json["server"]
+
+
+def test_a_zone_is_created_changed_and_deleted(api: Api, conductor: SuperConductor) -> None:
+    """L13: no answer has the transport URL."""
+    made = api.post(PATH, {"zone": {"name": "eu", "transport_url": URL, "weight_scale": 0.5}})
+    assert made.status_code == 201
+    assert (made.json["zone"]["name"], made.json["zone"]["weight_scale"]) == ("eu", 0.5)
+    changed = api.put(f"{PATH}/eu", {"zone": {"transport_url": URL, "verify": False}})
+    assert changed.status_code == 200
+    assert api.delete(f"{PATH}/eu").status_code == 204
+    assert conductor.zone_changes == [
+        ("eu", ZoneSettings(URL, weight_scale=0.5), True),
+        ("eu", ZoneSettings(URL), False),
+        ("eu", None, False),
+    ]
+    assert "geheim" not in made.text + changed.text
+
+
+@pytest.mark.parametrize(
+    "zone",
+    [
+        {"name": "eu"},
+        {"name": "e u", "transport_url": URL},
+        {"name": "eu", "transport_url": ""},
+        {"name": "eu", "transport_url": URL, "weight_scale": -1},
+        {"name": "eu", "transport_url": URL, "other": 1},
+    ],
+    ids=["no URL", "bad name", "empty URL", "bad scale", "unknown"],
+)
+def test_a_bad_zone_is_refused(zone: Any, api: Api, conductor: SuperConductor) -> None:
+    """400, and nothing is stored."""
+    assert api.post(PATH, {"zone": zone}).status_code == 400
+    assert api.put(f"{PATH}/eu", {"zone": {}}).status_code == 400
+    assert conductor.zone_changes == []
+
+
+@pytest.mark.parametrize("method", ["post", "put", "delete"])
+def test_users_change_no_zones(method: str, api: Api, conductor: SuperConductor) -> None:
+    """They are for administrators."""
+    body: dict[str, list[Any]] = {
+        "post": [{"zone": {"name": "eu", "transport_url": URL}}],
+        "put": [{"zone": {"disabled": True}}],
+        "delete": [],
+    }
+    path = PATH if method == "post" else f"{PATH}/eu"
+    assert getattr(api, method)(path, *body[method], token=MEMBER).status_code == 403
+    assert conductor.zone_changes == []
