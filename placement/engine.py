@@ -34,6 +34,7 @@ from placement.ledger.usages import UsageReader
 from placement.providers.aggregates import AggregateWriter
 from placement.providers.columns import Numbers
 from placement.providers.inventories import InventoryWriter
+from placement.providers.pools import PoolReader
 from placement.providers.provider_table import ProviderTable
 from placement.providers.provider_writes import ProviderWriter
 from placement.providers.resource_classes import ResourceClasses
@@ -74,6 +75,7 @@ class PlacementEngine:
         self.aggregates = AggregateWriter(database, clock)
         self.allocations = AllocationReader(database)
         self.usages = UsageReader(database, table_cache)
+        self.pools = PoolReader(database, table_cache)
         self._explainer = Explainer(database, table_cache)
         self.idempotency = IdempotencyRecords(
             database, IdempotencyRecord, lambda: clock().replace(tzinfo=dt.UTC).timestamp()

@@ -10,6 +10,7 @@ from objects.hosts.provider_report import ProviderReport, ProviderResult
 from objects.instances.group_claim import GroupMember
 from objects.packed.claim_batch import AnyClaim, AnyResult, ClaimAnswers, ClaimBatch
 from objects.packed.provider_uuids import Ids, ProviderUUIDs, UUIDCache, complete
+from objects.pool import Pool
 from objects.resource_query import ResourceQuery
 from objects.traces.explanation import CandidatesExplanation
 from objects.zones.zone_summary import ProviderCapabilities
@@ -80,6 +81,10 @@ class PlacementAPI(Interface):
         Left out are the trees of ``excluded`` providers (UUIDs of roots; unknown ones are ignored)
         and those whose root has one of ``without_traits``.
         """
+
+    @call(SCHEDULER, CONDUCTOR)
+    def list_pools(self, context: RequestContext, trait: str) -> list[Pool]:
+        """Return the pools of a kind: the providers with its trait, oldest first."""
 
     def claim(self, context: RequestContext, claims: Sequence[AnyClaim]) -> Sequence[AnyResult]:
         """Write the claims in one transaction, each accepted or refused independently.
@@ -229,7 +234,7 @@ class PlacementAPI(Interface):
     ) -> None:
         """Set the members of an aggregate to exactly these providers; skip unknown ones.
 
-        Its sharing providers stay.
+        Its sharing providers and pools stay.
         """
 
     @call(CONDUCTOR)

@@ -15,6 +15,7 @@ from objects.hosts.provider_report import ProviderReport, ProviderResult
 from objects.instances.group_claim import GroupMember
 from objects.packed.claim_batch import ClaimAnswers, ClaimBatch
 from objects.packed.provider_uuids import ProviderUUIDs
+from objects.pool import Pool
 from objects.resource_query import ResourceQuery
 from objects.traces.explanation import CandidatesExplanation
 from objects.zones.zone_summary import ProviderCapabilities
@@ -85,6 +86,9 @@ class PlacementManager:
         self, context: RequestContext, excluded: Sequence[str], without_traits: Sequence[str]
     ) -> ProviderCapabilities:
         return self.engine.get_summary(excluded, without_traits)
+
+    def list_pools(self, context: RequestContext, trait: str) -> list[Pool]:
+        return self.engine.pools.list(trait)
 
     def get_provider_uuids(
         self, context: RequestContext, providers: ProviderUUIDs

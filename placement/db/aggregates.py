@@ -6,9 +6,10 @@ All except reads require the epoch's lock.
 import datetime as dt
 from collections.abc import Collection, Sequence
 
-from sqlalchemy import bindparam, delete, select
+from sqlalchemy import bindparam, delete, or_, select
 from sqlalchemy.orm import Session
 
+from objects.resource_kinds import POOL_TRAITS
 from placement.db import epochs, names, providers
 from placement.db.models import (
     Aggregate,
@@ -43,11 +44,12 @@ _OF_PROVIDER = (
     .where(ResourceProvider.uuid == bindparam("provider"))
     .order_by(Aggregate.id)
 )
-_SHARES = (
+_OF_OPERATORS = (
     select(ResourceProviderTrait.resource_provider_id)
     .join(Trait, Trait.id == ResourceProviderTrait.trait_id)
-    .where(Trait.name == SHARING_TRAIT)
+    .where(or_(Trait.name == SHARING_TRAIT, Trait.name.startswith(POOL_TRAITS, autoescape=True)))
 )
+"""Providers that operators put into aggregates: sharing ones, and pools."""
 _MEMBERS = (
     select(ResourceProvider.uuid)
     .join(
@@ -55,13 +57,13 @@ _MEMBERS = (
         ResourceProviderAggregate.resource_provider_id == ResourceProvider.id,
     )
     .join(Aggregate, Aggregate.id == ResourceProviderAggregate.aggregate_id)
-    .where(Aggregate.uuid == bindparam("aggregate"), ResourceProvider.id.not_in(_SHARES))
+    .where(Aggregate.uuid == bindparam("aggregate"), ResourceProvider.id.not_in(_OF_OPERATORS))
     .order_by(ResourceProvider.uuid)
 )
 
 
 def get_members(session: Session, aggregate: str) -> list[str]:
-    """Return the UUIDs of the members of an aggregate that do not share, sorted."""
+    """Return the UUIDs of the members of an aggregate that are hosts, sorted."""
     return list(session.scalars(_MEMBERS, {"aggregate": aggregate}))
 
 
@@ -92,13 +94,13 @@ def set_of_provider(session: Session, present: ProviderAggregates, wanted: Seque
 def set_members(
     session: Session, aggregate: str, provider_ids: Collection[int], epoch: int, now: dt.datetime
 ) -> None:
-    """Set the members of an aggregate to exactly these providers, plus those that share."""
+    """Set the members of an aggregate to exactly these providers, plus those of operators."""
     number = names.aggregate_ids(session, [aggregate])[aggregate]
     members = select(_MEMBER.c.resource_provider_id).where(_MEMBER.c.aggregate_id == number)
-    not_sharing = members.where(_MEMBER.c.resource_provider_id.not_in(_SHARES))
+    of_hosts = members.where(_MEMBER.c.resource_provider_id.not_in(_OF_OPERATORS))
     wanted = set(provider_ids)
     added = wanted.difference(session.scalars(members))
-    gone = set(session.scalars(not_sharing)) - wanted
+    gone = set(session.scalars(of_hosts)) - wanted
     if not added and not gone:
         return
     execute_in(session, _REMOVE, gone, aggregate=number)

@@ -57,6 +57,10 @@ _MOVING = select(
     ConsumerFence.consumer_uuid, ConsumerFence.cell_uuid, ConsumerFence.other_cell_uuid
 ).where(ConsumerFence.consumer_uuid.in_(any_of()), ConsumerFence.other_cell_uuid.is_not(None))
 
+_COUNT_OF_PROVIDER = select(func.count(Allocation.consumer_uuid.distinct())).where(
+    Allocation.resource_provider_id == bindparam("provider_id")
+)
+
 
 @dataclass(frozen=True)
 class Whose:
@@ -113,6 +117,11 @@ def list_group_places(session: Session, group_uuid: str) -> list[GroupPlace]:
 def count_consumers(session: Session) -> int:
     """Return the number of consumers with allocations."""
     return session.execute(select(func.count()).select_from(Consumer)).scalar_one()
+
+
+def count_of_provider(session: Session, provider_id: int) -> int:
+    """Return the number of consumers with allocations of a provider, by its id."""
+    return session.execute(_COUNT_OF_PROVIDER, {"provider_id": provider_id}).scalar_one()
 
 
 def sum_amounts(session: Session, whose: Whose) -> list[tuple[str, str, int]]:

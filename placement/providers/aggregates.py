@@ -24,7 +24,7 @@ class AggregateWriter:
     def set_members(self, aggregate: str, provider_uuids: Sequence[str]) -> None:
         """Set the members of an aggregate to exactly these providers; skip unknown ones.
 
-        Sharing providers stay: they are not added by aggregates of hosts.
+        Sharing providers and pools stay: they are not added by aggregates of hosts.
         """
         if not names.is_uuid(aggregate):
             raise exception.Invalid(
@@ -41,7 +41,7 @@ class AggregateWriter:
     def get_members(self, aggregate: str, provider_uuids: Sequence[str]) -> dict[str, list[str]]:
         """Return {"members": of an aggregate, "unknown": UUIDs that no provider has}.
 
-        Sharing providers are omitted. An unknown aggregate has no members.
+        Sharing providers and pools are omitted. An unknown aggregate has no members.
         """
         with self._database.reader() as session:
             members = aggregates.get_members(session, aggregate)

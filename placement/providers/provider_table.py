@@ -183,6 +183,10 @@ class ProviderTable:
             mask[self._member_rows[aggregate]] = True
         return mask
 
+    def aggregates_of(self, row: int) -> list[str]:
+        """Return the aggregates of a row, sorted."""
+        return sorted(self._aggregates_of.get(row, ()))
+
     def apply(self, changes: ProviderChanges) -> None:
         """Apply changes; an error in the middle leaves the table unusable."""
         self._drop(changes.gone)

@@ -58,13 +58,15 @@ def test_the_same_members_again_write_nothing(engine: PlacementEngine, fleet: li
         assert session.scalars(select(PlacementEpoch.epoch)).one() == before
 
 
-def test_sharing_providers_stay_whatever_the_hosts_are(
-    engine: PlacementEngine, fleet: list[str]
+@pytest.mark.parametrize("trait", ["MISC_SHARES_VIA_AGGREGATE", "CUSTOM_POOL_STORAGE"])
+def test_sharing_providers_and_pools_stay_whatever_the_hosts_are(
+    engine: PlacementEngine, fleet: list[str], trait: str
 ) -> None:
     """An operator put them there; hosts' aggregates know nothing of them."""
     shared, host, other = fleet
     engine.aggregates.set_members(AGGREGATE, fleet)
-    engine.providers.set_trait(shared, "MISC_SHARES_VIA_AGGREGATE", present=True)
+    engine.traits.ensure(trait)
+    engine.providers.set_trait(shared, trait, present=True)
     engine.aggregates.set_members(AGGREGATE, [host])
     found = [engine.resource_providers.get_aggregates(uuid).aggregates for uuid in fleet]
     assert found == [[AGGREGATE], [AGGREGATE], []]
