@@ -8,6 +8,8 @@ from objects.image_meta import ImageMeta
 from objects.instances.instance_group import InstanceGroup
 
 REBUILD = "rebuild"
+INSTANCE, CLAIM = "INSTANCE", "CLAIM"
+"""Types of consumers in placement: of an instance's resources, and of a claim's on a pool."""
 
 
 @base.ArmillaryObjectRegistry.register
@@ -74,7 +76,8 @@ class RequestSpec(base.ArmillaryObject):
     of those of ``objects.pci.pci.PciRequest``. ``requested_networks`` is a list of dicts with
     ``network`` (UUID) and ``remote_managed``. ``check_type`` is "rebuild" to check whether an
     instance may stay on its host with another image. ``is_bfv``: its root disk is a volume, which
-    uses no disk of the host.
+    uses no disk of the host. ``kind``: the request is for pools of that kind, see
+    ``objects.resource_kinds``; None: for hosts.
     """
 
     instance_uuid: str | None = fields.UUIDField(nullable=True)
@@ -100,6 +103,12 @@ class RequestSpec(base.ArmillaryObject):
     requested_networks: list[dict[str, Any]] = fields.JSONField(default=[])
     check_type: str | None = fields.StringField(nullable=True)
     is_bfv: bool = fields.BooleanField(default=False)
+    kind: str | None = fields.StringField(nullable=True)
+
+    @property
+    def consumer_type(self) -> str:
+        """The type of the consumer in placement that claims for this request."""
+        return INSTANCE if self.kind is None else CLAIM
 
     @property
     def is_rebuild_check(self) -> bool:

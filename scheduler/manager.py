@@ -22,6 +22,7 @@ from objects.destinations import Destinations
 from objects.hosts.host_states import HostStateBatch
 from objects.packed.scheduling_batch import SchedulingAnswers, SchedulingBatch
 from objects.request_spec import RequestSpec
+from objects.resource_kinds import known_kinds
 from objects.traces.decision_trace import DecisionTrace
 from objects.zones.known_zones import KnownZones
 from objects.zones.zone_answer import ZoneAnswer
@@ -31,12 +32,13 @@ from rpc.notifications import SILENT, Notifier
 from rpc.server import RpcServer
 from rpc.transport import Bus, MakeBus
 from rpc.version_caps import ConfiguredCap, OldestServices
-from scheduler.drivers.base import load_driver
+from scheduler.drivers.base import SchedulerDriver, load_driver
 from scheduler.explain.trace import TraceBuilder
 from scheduler.hosts.host_store import HostStore
 from scheduler.hosts.state_sync import InstanceInfo, StateSync
 from scheduler.interface import SchedulerAPI
 from scheduler.plugins.plugin_timeouts import PluginTimedOut, PluginTimeouts
+from scheduler.pools.pool_schedulers import PoolSchedulers
 from scheduler.request.resource_query import expected_allocations
 from scheduler.request.scheduling_request import Outcome, SchedulingRequest
 from scheduler.selection import responses
@@ -92,6 +94,15 @@ class SchedulerManager:
             placement=placement,
             rng=random.Random(),  # noqa: S311 - spreads load, guards nothing
             clock=time.perf_counter,
+            now=lambda: datetime.now(UTC),
+        )
+        self._pools = PoolSchedulers(
+            conf,
+            known_kinds().values(),
+            placement=placement,
+            rng=random.Random(),  # noqa: S311 - spreads load, guards nothing
+            clock=time.perf_counter,
+            pool_clock=time.monotonic,
             now=lambda: datetime.now(UTC),
         )
         self._sync = StateSync(
@@ -201,10 +212,11 @@ class SchedulerManager:
     def decide(self, request: SchedulingRequest) -> Destinations:
         """Decide one request; shortly after startup, wait for the hosts. Raises as the API."""
         request.check()
+        driver = self._driver_for(request.request_spec)
         self._wait_until_ready()
         self._notify_start(request)
         try:
-            (found,) = self._watch.run(request.context, lambda: self._driver.select_many([request]))
+            (found,) = self._watch.run(request.context, lambda: driver.select_many([request]))
         except PluginTimedOut as stuck:
             raise _stuck(request.context, stuck) from stuck
         if isinstance(found, exception.NoValidHost):
@@ -230,6 +242,10 @@ class SchedulerManager:
             for each in batch.unpacked()
         ]
         return SchedulingAnswers.of(self.decide_many(asked))
+
+    def _driver_for(self, spec: RequestSpec) -> SchedulerDriver:
+        """Return the driver that decides a request: that of hosts, or of a kind of pools."""
+        return self._driver if spec.kind is None else self._pools.get(spec.kind)
 
     def decide_many(self, asked: Sequence[SchedulingRequest]) -> list[Outcome]:
         """Decide requests, each with its own result. Raises ``Invalid`` if any is malformed."""

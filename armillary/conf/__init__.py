@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 OPTION_MODULES = (
     "base", "database", "rpc", "signing", "api", "identity", "image",
     "scheduling.scheduler", "scheduling.filter_scheduler", "scheduling.zones",
-    "scheduling.trusted_computing", "scheduling.accelerators", "scheduling.workarounds",
+    "scheduling.trusted_computing", "scheduling.claims", "scheduling.accelerators",
+    "scheduling.workarounds",
     "conductor", "compute", "drivers.libvirt", "quota", "placement", "scheduling.metrics",
     "tracing", "notifications", "audit",
 )  # fmt: skip

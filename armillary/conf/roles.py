@@ -30,6 +30,7 @@ GROUPS: dict[str, Readers] = {
     "filter_scheduler": (SCHEDULER,),
     "zones": (CONDUCTOR, SCHEDULER),
     "trusted_computing": (SCHEDULER,),
+    "claims": (SCHEDULER,),
     "accelerators": (SCHEDULER,),
     "workarounds": (SCHEDULER,),
     "conductor": (CONDUCTOR,),

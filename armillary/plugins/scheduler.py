@@ -15,6 +15,7 @@ from scheduler.hosts.host_state import HostState
 from scheduler.hosts.host_store import HostStore
 from scheduler.hosts.host_table import HostTable, Mask, Numbers
 from scheduler.plugins.loading import CannotDecide
+from scheduler.pools.weigher import PoolWeigher
 from scheduler.request.scheduling_request import SchedulingRequest
 from scheduler.request_filters import BaseRequestFilter
 from scheduler.selection.responses import destinations, no_valid_host
@@ -23,7 +24,8 @@ from scheduler.weights import BaseHostWeigher
 __all__ = [
     "Aggregate", "AllocationRequest", "BaseHostFilter", "BaseHostWeigher", "BaseRequestFilter",
     "CannotDecide", "ClusterMetadata", "Destinations", "HostState", "HostStore", "HostTable",
-    "Mask", "NoValidHost", "NumberOverride", "Numbers", "RequestContext", "RequestFilterFailed",
-    "RequestLevelParams", "RequestSpec", "SchedulerDriver", "SchedulerLimits", "SchedulingRequest",
-    "TraceBuilder", "UnsupportedPolicy", "destinations", "no_valid_host", "per_distinct",
+    "Mask", "NoValidHost", "NumberOverride", "Numbers", "PoolWeigher", "RequestContext",
+    "RequestFilterFailed", "RequestLevelParams", "RequestSpec", "SchedulerDriver",
+    "SchedulerLimits", "SchedulingRequest", "TraceBuilder", "UnsupportedPolicy",
+    "destinations", "no_valid_host", "per_distinct",
 ]  # fmt: skip

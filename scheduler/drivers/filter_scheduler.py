@@ -75,11 +75,17 @@ class FilterScheduler(SchedulerDriver):
     """
 
     uses_allocation_candidates: ClassVar[bool] = True
+    noun: ClassVar[str] = "host"
+    """What the candidates are, for people who read why."""
 
-    def _prepare(self) -> None:
+    def _load_plugins(self) -> None:
+        """Load the filters and weighers; raise as ``loading.load``."""
         self._request_filters = request_filters.load_request_filters(self._conf)
         self._filters = filters.load_filters(self._conf)
-        self._weighers = weights.load_weighers(self._conf)
+        self._weighers: Sequence[BaseHostWeigher] = weights.load_weighers(self._conf)
+
+    def _prepare(self) -> None:
+        self._load_plugins()
         self._plugin_names = {*self._filters.names, *(type(w).__name__ for w in self._weighers)}
         self._seed: int | None = self._conf.scheduler.random_seed
         self._ties = TieOrder(self._rng, self._seed)
@@ -139,6 +145,7 @@ class FilterScheduler(SchedulerDriver):
                     created_at=now,
                     clock=self._clock,
                     choices_max=choices_max,
+                    noun=self.noun,
                 ),
                 alternates_max=alternates_max if request.return_alternates else 0,
             )
@@ -232,6 +239,10 @@ class FilterScheduler(SchedulerDriver):
         """Return what derives attributes from placement's figures of a class."""
         return of_hosts(resource_class)
 
+    def _noted(self, candidates: AllocationCandidates) -> AllocationCandidates:
+        """Return placement's answer as the trace shows it."""
+        return candidates
+
     def _view_group(self, decision: Decision, own: Sequence[str]) -> GroupView | None:
         """Return the view of the request's server group, with the members that placement has."""
         group = view_of(decision.spec, own)
@@ -258,7 +269,7 @@ class FilterScheduler(SchedulerDriver):
         except (exception.RequestFilterFailed, exception.InvalidResourceQuery) as error:
             trace.refused_by_request_filter(error.message)
             raise GivenUp(reason=error.message) from error
-        trace.answered(candidates)
+        trace.answered(self._noted(candidates))
         if decision.is_dry_run and not trace.has_candidates:
             query = questions(self._conf, spec, store).first
             trace.missed(nearest_misses(self._placement, decision.context, query))

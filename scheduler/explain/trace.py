@@ -43,7 +43,9 @@ class TraceBuilder:
         created_at: datetime,
         clock: Callable[[], float],
         choices_max: int,
+        noun: str = "host",
     ) -> None:
+        self._noun = noun
         self._request_id = request_id
         self._created_at = created_at
         self._clock = clock
@@ -121,7 +123,7 @@ class TraceBuilder:
         left = self._found.candidates - self._found.unknown - sum(x.removed for x in self._filters)
         milliseconds = (self._clock() - self._started) * 1000
         return (
-            f"{left:,} of {self._found.hosts_total:,} hosts passed placement "
+            f"{left:,} of {self._found.hosts_total:,} {self._noun}s passed placement "
             f"({self._found.candidates:,}) and filters, in {milliseconds:.0f} ms"
         )
 
@@ -184,6 +186,7 @@ class TraceBuilder:
             wanted=wanted,
             aggregate_names=aggregate_names or {},
             lacks=self._found.lacks,
+            noun=self._noun,
         )
         return trace
 
@@ -267,15 +270,16 @@ def explain(
     wanted: int,
     aggregate_names: Mapping[str, str],
     lacks: Sequence[Mapping[str, Any]] = (),
+    noun: str = "host",
 ) -> str:
     """Return one sentence with the reasons for all hosts; the counts add up to all hosts.
 
     ``placed`` of ``wanted`` instances had a host when no host was left for the next one. ``lacks``
     is what the nearest host lacks for placement to offer it.
     """
-    text = ruled_out.joined(_parts(trace, aggregate_names), trace.hosts_total, "host")
+    text = ruled_out.joined(_parts(trace, aggregate_names), trace.hosts_total, noun)
     if not text:
-        text = "placement knows no hosts" if not trace.hosts_total else "no hosts are left"
+        text = f"placement knows no {noun}s" if not trace.hosts_total else f"no {noun}s are left"
     if not trace.candidates and lacks:
         text = f"{text}; the nearest miss {ruled_out.lacks_text(lacks, aggregate_names)}"
     if placed:

@@ -27,12 +27,15 @@ class Rows(Protocol):
 
     def instances_at(self, position: int) -> frozenset[str]: ...
 
+    def derived(self, name: str, position: int) -> Any: ...
+
 
 class HostState:
     """One host in one decision; read-only.
 
     Its attributes are those declared in ``objects.hosts.host_attributes``, and ``uuid``, ``host``,
-    ``nodename`` and ``cell_uuid``, all as plain Python values. They include the usage of the
+    ``nodename`` and ``cell_uuid``, all as plain Python values; a pool has those of its kind, too
+    (``objects.resource_kinds``). They include the usage of the
     instances selected so far in this request.
     """
 
@@ -44,7 +47,7 @@ class HostState:
 
     def __getattr__(self, name: str) -> Any:
         if name not in READABLE:
-            raise AttributeError(f"hosts have no attribute {name!r}")
+            return self._hosts.derived(name, self._position)
         return self._hosts.value(name, self._position)
 
     def __repr__(self) -> str:

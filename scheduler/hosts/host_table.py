@@ -163,6 +163,15 @@ class HostTable:
             column = self._snapshot.columns[name]
         return column.item(position) if isinstance(column, np.ndarray) else column[position]
 
+    def derived(self, name: str, position: int) -> Any:
+        """Return one host's value of a column that follows from the request's resources alone.
+
+        Raises ``AttributeError`` if there is none.
+        """
+        if name.startswith("_") or name not in self._columns:
+            raise AttributeError(f"hosts have no attribute {name!r}")
+        return self.value(name, position)
+
     def aggregates_at(self, position: int) -> tuple[Aggregate, ...]:
         """Return the aggregates of one host."""
         return self.facts.aggregates_of(self.value("host", position))

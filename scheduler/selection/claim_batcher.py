@@ -96,6 +96,7 @@ def _claim_for(decision: Decision, slot: Slot) -> Claim:
         user_id=decision.spec.user_id,
         allocations=batch.request(batch.selector.ledger.candidate_of(slot.instance_uuid)),
         fence=slot.fence,
+        consumer_type=decision.spec.consumer_type,
         group=None if group is None else group.claim_for(slot.instance_uuid, host),
     )
 

@@ -44,7 +44,7 @@ FINGERPRINTS = {
     "ProviderUUIDs": "1.0-ec4255ac511c5786b5d5a3baea8874e6",
     "RequestGroup": "1.0-98e34d3038dee8d10a5b3e572dff6923",
     "RequestLevelParams": "1.0-f61142e6ec52b05c1058afd8ffbcb15c",
-    "RequestSpec": "1.0-f061c0a80189db61f3d5cf14b163eafc",
+    "RequestSpec": "1.0-fcddee2c8b52c9b982b5257953d35fd3",
     "ResourceQuery": "1.0-1eb927f89ca12dd5f09cf69e6c65e619",
     "SchedulerLimits": "1.0-59801472f5f2a9cfc040ac250c2642d9",
     "SchedulerRetries": "1.0-842099775ad19981c5dd0b1b006f2e3e",

@@ -1,0 +1,1 @@
+"""Scheduling of claims: the filter scheduler over the pools of one kind, instead of hosts."""

@@ -1,0 +1,127 @@
+"""The scheduler of one kind of resource: a filter scheduler whose hosts are pools."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from oslo_config import cfg
+
+from objects.allocation_candidates import AllocationCandidates
+from objects.resource_kinds import Figure, PoolAttribute, ResourceKind
+from placement.interface import PlacementAPI
+from scheduler import filters
+from scheduler.drivers.filter_scheduler import FilterScheduler
+from scheduler.hosts.usage import Amount, Derive
+from scheduler.plugins import loading
+from scheduler.pools.pool_store import PoolStore
+from scheduler.pools.weigher import PoolWeigher
+from scheduler.request_filters.disabled_hosts import DisabledHosts
+from scheduler.selection.decision import Decision, GivenUp
+
+FILTERS, WEIGHERS = "armillary.pool.filters", "armillary.pool.weighers"
+
+
+class PoolScheduler(FilterScheduler):
+    """Selects pools for claims: same query, loop, selection, claim and trace as for hosts.
+
+    Filters and weighers are those of the kind. Raises as ``loading.load``.
+    """
+
+    noun = "pool"
+
+    def __init__(
+        self,
+        conf: cfg.ConfigOpts,
+        kind: ResourceKind,
+        *,
+        placement: PlacementAPI,
+        clock: Callable[[], float],
+        pool_clock: Callable[[], float],
+        **parts: Any,
+    ) -> None:
+        self.kind = kind
+        self._pools = PoolStore(conf, kind, placement=placement, clock=pool_clock)
+        super().__init__(
+            conf, host_store=self._pools.hosts, placement=placement, clock=clock, **parts
+        )
+
+    def _load_plugins(self) -> None:
+        where = f"filters of the kind {self.kind.name!r}"
+        self._request_filters = [DisabledHosts(self._conf)]
+        self._filters = filters.FilterChain(
+            loading.load(
+                loading.entry_points(FILTERS),
+                self.kind.filters,
+                filters.BaseHostFilter,
+                make=lambda each: each(self._conf),
+                option=where,
+            ),
+            explained_max=self._conf.scheduler.trace_explained_hosts_max,
+        )
+        self._weighers = []
+        for setting in self.kind.weighers:
+            self._weighers += loading.load(
+                loading.entry_points(WEIGHERS),
+                [setting.name],
+                PoolWeigher,
+                make=functools.partial(_weigher, self._conf, self.kind.name, setting.multiplier),
+                option=f"weighers of the kind {self.kind.name!r}",
+            )
+
+    def _derive_of(self, resource_class: str) -> Derive | None:
+        attributes = self.kind.attributes_of(resource_class)
+        return functools.partial(_derived, attributes) if attributes else None
+
+    def _ask_placement(self, decision: Decision) -> AllocationCandidates:
+        self._pools.fetch()
+        self._check_destination(decision)
+        candidates = super()._ask_placement(decision)
+        self._pools.fetch(candidates.provider_uuids)
+        return candidates
+
+    def _check_destination(self, decision: Decision) -> None:
+        destination = decision.spec.requested_destination
+        wanted = destination.host if destination else None
+        if wanted and not self._host_store.find_nodes("host", [wanted]):
+            raise GivenUp(reason=f"No pool of the kind {self.kind.name!r} is called {wanted!r}.")
+
+    def _noted(self, candidates: AllocationCandidates) -> AllocationCandidates:
+        """Return an answer for the trace that counts the pools of the kind alone."""
+        others = sum(
+            int(rule["count"]) for rule in candidates.ruled_out if rule["name"] == self.kind.trait
+        )
+        if not others:
+            return candidates
+        return candidates.with_values(
+            providers_total=candidates.providers_total - others,
+            ruled_out=[rule for rule in candidates.ruled_out if rule["name"] != self.kind.trait],
+            lacks=[] if candidates.providers_total == others else candidates.lacks,
+        )
+
+
+def _weigher(
+    conf: cfg.ConfigOpts, kind: str, multiplier: float, each: type[PoolWeigher]
+) -> PoolWeigher:
+    return each(conf, kind=kind, default_multiplier=multiplier)
+
+
+def _derived(
+    attributes: list[PoolAttribute], total: Amount, reserved: Amount, used: Amount, ratio: Amount
+) -> dict[str, Amount]:
+    return {each.name: _figure(each.figure, total, reserved, used, ratio) for each in attributes}
+
+
+def _figure(figure: Figure, total: Amount, reserved: Amount, used: Amount, ratio: Amount) -> Any:
+    capacity = (total - reserved) * ratio
+    match figure:
+        case Figure.TOTAL:
+            return total
+        case Figure.USED:
+            return used
+        case Figure.FREE:
+            return capacity - used
+        case Figure.FREE_SHARE:
+            return (capacity - used) / np.maximum(capacity, 1)
