@@ -465,6 +465,12 @@ class ZoneKeptByServer(InUse):
     )
 
 
+class ClaimNotFound(NotFound):
+    """No such claim is held, or it has ended."""
+
+    template = "Claim %(claim)s could not be found."
+
+
 class KeyPairNotFound(NotFound):
     """The user has no such key pair."""
 

@@ -1,6 +1,6 @@
 """Options of [quota]: default limits of a project."""
 
-from oslo_config import cfg
+from oslo_config import cfg, types
 
 
 def _limit(name: str, default: int, what: str) -> cfg.Opt:
@@ -17,6 +17,17 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
         _limit("server_groups", 10, "Maximum number of server groups in a project"),
         _limit("server_group_members", 10, "Maximum number of servers in a server group"),
         _limit("metadata_items", 128, "Maximum number of metadata items of a server"),
+        _limit("claims", 100, "Maximum number of claims in a project"),
+        cfg.Opt(
+            "claim_amounts",
+            type=types.Dict(types.Integer(min=-1)),
+            default={},
+            mutable=True,
+            help="""
+Maximum total amounts of resource classes in a project's claims, such as ``DISK_GB:1000``. -1 and a
+class that is left out are unlimited.
+""",
+        ),
         _limit("key_pairs", 100, "Maximum number of key pairs of a user"),
     ]
 }

@@ -4,6 +4,7 @@ import logging
 
 from armillary.context import admin_context
 from armillary.periodic import PeriodicTask
+from conductor.super_conductor.claims.orphaned_claims import OrphanedClaims
 from conductor.super_conductor.delete.retention import Reclaimer, Retention
 from conductor.super_conductor.hosts import discovery
 from conductor.super_conductor.hosts.cluster_metadata import MetadataPublisher
@@ -38,6 +39,7 @@ class Housekeeping:
         self.metadata = MetadataPublisher(database, peers.scheduler, peers.placement)
         self.cell_servers = CellServers(database, cells)
         self.orphans = Orphans(database, cells, peers.cell0)
+        self.orphaned_claims = OrphanedClaims(database, peers.placement)
         self.resize_usage = ResizeUsage(database, cells)
         self._missing_allocations = MissingAllocations(
             database=database,
@@ -47,7 +49,7 @@ class Housekeeping:
             placement=peers.placement,
         )
         self._audit = PeriodicAudit(
-            peers.placement, self.orphans,
+            peers.placement, self.orphans, self.orphaned_claims.find_orphan_claims,
             self._missing_allocations, now,
             pages=lambda: self.cell_servers.pages(admin_context(), limit=PAGE_SIZE),
             recheck=self.resize_usage.recheck,

@@ -37,7 +37,9 @@ from objects.instances.server_answers import (
 from objects.instances.server_filters import MigrationFilters, ServerFilters
 from objects.instances.server_record import ServerRecord
 from objects.key_pair import KeyPair
+from objects.pool import Pool
 from objects.repair_answers import AggregateSyncResult, OrphanSearch
+from objects.resource_claim import ClaimExplanation, NewClaim, ResourceClaim
 from objects.zones.zone_record import ZoneRecord, ZoneSettings
 from objects.zones.zone_status import ZoneList, ZoneStatus
 from rpc.callers import API, CELL, CELL_ITSELF, CONDUCTOR, OPERATOR, PLACEMENT, SCHEDULER
@@ -436,6 +438,64 @@ class SuperConductorAPI(Interface):
     def delete_server_group(self, context: RequestContext, group: str) -> None:
         """Delete a group; its members are not changed. Raises ServerGroupNotFound."""
 
+    # Claims on pools
+
+    @call(API, idempotent=Idempotent.BY_RECORD)
+    def create_claim(self, context: RequestContext, claim: NewClaim) -> ResourceClaim:
+        """Accept a claim durably; it is PENDING until a scheduler has found a pool for it.
+
+        Raises Invalid, InstanceNotFound, QuotaExceeded.
+        """
+
+    @call(API)
+    def get_claim(self, context: RequestContext, claim_uuid: str) -> ResourceClaim:
+        """Return a claim. Raises ClaimNotFound."""
+
+    @call(API)
+    def explain_claim(
+        self, context: RequestContext, claim_uuid: str, *, with_pools: bool = False
+    ) -> ClaimExplanation:
+        """Return a claim and why it has its pool, or none; perhaps with the names of pools.
+
+        Raises ClaimNotFound.
+        """
+
+    @call(API)
+    def list_claims(
+        self,
+        context: RequestContext,
+        *,
+        all_projects: bool = False,
+        server_uuid: str | None = None,
+        kind: str | None = None,
+    ) -> list[ResourceClaim]:
+        """Return the claims of the project, newest first; of all projects for an administrator."""
+
+    @call(API)
+    def delete_claim(self, context: RequestContext, claim_uuid: str) -> None:
+        """Accept the end of a claim; once accepted, its resources will be released.
+
+        Raises ClaimNotFound.
+        """
+
+    @call(API)
+    def get_claim_quotas(
+        self, context: RequestContext, project_id: str
+    ) -> dict[str, dict[str, int]]:
+        """Return resource -> {"limit", "in_use"}: ``claims``, and ``claims:CLASS`` for amounts."""
+
+    @call(API, idempotent=Idempotent.BY_RECORD)
+    def update_claim_quotas(
+        self, context: RequestContext, project_id: str, limits: dict[str, int]
+    ) -> dict[str, dict[str, int]]:
+        """Set limits of a project's claims. Raises Invalid."""
+
+    @call(API)
+    def list_pools(
+        self, context: RequestContext, *, kind: str | None = None
+    ) -> dict[str, list[Pool]]:
+        """Return the pools of this zone by kind, of all kinds or of one. Raises Invalid."""
+
     # Hosts
 
     @call(API)
@@ -559,6 +619,12 @@ class SuperConductorAPI(Interface):
 
         As ``find_orphans``, for consumers of the type MIGRATION.
         """
+
+    @call(OPERATOR)
+    def find_orphan_claims(
+        self, context: RequestContext, consumers: Mapping[str, Sequence[str]]
+    ) -> OrphanSearch:
+        """Return which of these consumers belong to no claim; as ``find_orphans``, for CLAIM."""
 
     @call(OPERATOR)
     def list_cell_servers(

@@ -8,6 +8,7 @@ from conductor.super_conductor.accept.acceptance import Acceptance
 from conductor.super_conductor.accept.dry_runs import DryRuns
 from conductor.super_conductor.accept.quotas import AllocationsEndpoint, QuotasEndpoint
 from conductor.super_conductor.accept.server_groups import ServerGroupsEndpoint
+from conductor.super_conductor.claims.endpoint import ClaimsEndpoint
 from conductor.super_conductor.endpoints.aggregates import AggregatesEndpoint
 from conductor.super_conductor.endpoints.flavors_and_images import FlavorsEndpoint, ImagesEndpoint
 from conductor.super_conductor.endpoints.idempotency import IdempotencyEndpoint
@@ -72,6 +73,7 @@ def make_endpoints(
         FlavorsEndpoint(database, now),
         ImagesEndpoint(database, now),
         KeyPairsEndpoint(conf, database, now),
+        ClaimsEndpoint(env, peers, workflows.claims),
         HostIdKey(database),
         AggregatesEndpoint(
             database, metadata, ZoneGuard(conf, database, cells), now, notifier
@@ -81,6 +83,7 @@ def make_endpoints(
         QuotasEndpoint(conf, database),
         AllocationsEndpoint(placement),
         housekeeping.orphans,
+        housekeeping.orphaned_claims,
         housekeeping.cell_servers,
         AggregateSync(database, placement),
         metadata,

@@ -1,4 +1,4 @@
-"""The workflows of a super conductor: builds, moves and deletes, with their leases."""
+"""The workflows of a super conductor: builds, moves, claims and deletes, with their leases."""
 
 import logging
 import os
@@ -13,6 +13,7 @@ from conductor.common import leased_work
 from conductor.common.leased_work import LeasedWork, Recovery, StepHook
 from conductor.common.leases import LeaseMixin, Leases
 from conductor.super_conductor.builds.build_workers import WALK_POLL_SECONDS, Builds
+from conductor.super_conductor.claims.claim_task import Claims
 from conductor.super_conductor.db import models
 from conductor.super_conductor.delete.delete_task import Deletes
 from conductor.super_conductor.move.move_task import Moves
@@ -23,7 +24,7 @@ LOG = logging.getLogger(__name__)
 
 
 class Workflows:
-    """Builds and moves share the pool of workers; ``watch`` is called before each step."""
+    """Builds, moves and claims share the pool of workers; ``watch`` is called before each step."""
 
     def __init__(
         self,
@@ -42,6 +43,8 @@ class Workflows:
         self.deletes = Deletes(env, peers, cleanups, watch)
         self.builds = Builds(env, peers, reservations, workers, self.deletes.clean_up, watch)
         self.moves = Moves(env, peers, moves, workers, watch)
+        claims = self._leases(models.Claim, models.Claim.uuid)
+        self.claims = Claims(env, peers, claims, workers, watch)
 
     def periodic_tasks(self) -> list[PeriodicTask]:
         """Return the tasks that renew leases and resume work without one."""
@@ -50,8 +53,10 @@ class Workflows:
         return [
             PeriodicTask("renew-leases", renewal, self.builds.keeper.renew_all),
             PeriodicTask("renew-moves", renewal, self.moves.keeper.renew_all),
+            PeriodicTask("renew-claims", renewal, self.claims.keeper.renew_all),
             PeriodicTask("recover-builds", recovery, self._recovery_of(self.builds)),
             PeriodicTask("recover-moves", recovery, self._recovery_of(self.moves)),
+            PeriodicTask("recover-claims", recovery, self._recovery_of(self.claims)),
             PeriodicTask("recover-deletes", recovery, self._recovery_of(self.deletes)),
             PeriodicTask("recover-deferred", recovery, self._recovery_of(self.deferred)),
             PeriodicTask("continue-walks", WALK_POLL_SECONDS, self.builds.continue_walks),
@@ -64,6 +69,7 @@ class Workflows:
         try:
             self.builds.keeper.release_all()
             self.moves.keeper.release_all()
+            self.claims.keeper.release_all()
         except exception.DatabaseUnavailable as error:
             LOG.warning("Cannot release leases, work resumes when they expire: %s", error)
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from armillary import exception
 from conductor.super_conductor.repair.allocation_audit import (
+    CLAIM,
     MOVE,
     SERVER,
     Audit,
@@ -135,6 +136,7 @@ class PlacementAudit(PlacementCommand):
             finders: dict[str, Find] = {
                 SERVER: found.conductor.find_orphans,
                 MOVE: found.conductor.find_orphan_migrations,
+                CLAIM: found.conductor.find_orphan_claims,
             }
             result = Audit(
                 found.context,

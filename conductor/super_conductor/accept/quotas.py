@@ -8,6 +8,7 @@ from sqlalchemy.orm import Session
 from armillary import exception
 from armillary.context import RequestContext
 from armillary.db import Database
+from conductor.super_conductor.db import claims
 from conductor.super_conductor.db import quotas as quotas_db
 from objects.allocation import AllocationPage
 from placement.interface import PlacementAPI
@@ -31,7 +32,9 @@ LIMIT_MAX = 2**31 - 1
 def limits_of(session: Session, conf: cfg.ConfigOpts, project_id: str) -> dict[str, int]:
     """Return the limits of a project: its own, or those set or configured as defaults."""
     configured = {name: conf.quota[name] for name in RESOURCES}
-    return {**UNCOUNTED, **OF_FILES, **configured, **quotas_db.get_limits(session, project_id)}
+    limits = quotas_db.get_limits(session, project_id)
+    stored = {name: limit for name, limit in limits.items() if not claims.is_quota(name)}
+    return {**UNCOUNTED, **OF_FILES, **configured, **stored}
 
 
 def check_files(limits: Mapping[str, int], files: Mapping[str, str]) -> None:

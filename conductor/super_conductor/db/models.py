@@ -254,7 +254,7 @@ class QuotaLimit(Base):
     __tablename__ = "quota_limits"
 
     project_id: Mapped[str] = mapped_column(sa.String(NAME_LENGTH), primary_key=True)
-    resource: Mapped[str] = mapped_column(sa.String(WORD_LENGTH), primary_key=True)
+    resource: Mapped[str] = mapped_column(sa.String(NAME_LENGTH), primary_key=True)
     limit: Mapped[int] = mapped_column("hard_limit")
 
 
@@ -434,6 +434,40 @@ class DeferredOperation(LeaseMixin, Base):
     context: Mapped[RequestContext]
     tries: Mapped[int]
     accepted_at: Mapped[datetime]
+
+
+class Claim(LeaseMixin, Base):
+    """A claim on a pool; deleted when it has ended.
+
+    ``asked`` are the fields of ``NewClaim`` without columns of their own. ``takes`` counts the
+    leases taken. The lease expires when there is something to do: at once, at the end, or never.
+    """
+
+    __tablename__ = "claims"
+    __table_args__ = (
+        sa.Index("ix_claims_project_id", "project_id", "created_at"),
+        sa.Index("ix_claims_server_uuid", "server_uuid"),
+        sa.Index("ix_claims_lease_expires_at", "lease_expires_at"),
+    )
+
+    uuid: Mapped[str] = mapped_column(sa.String(UUID_LENGTH), primary_key=True)
+    project_id: Mapped[str] = mapped_column(sa.String(NAME_LENGTH))
+    user_id: Mapped[str] = mapped_column(sa.String(NAME_LENGTH))
+    kind: Mapped[str] = mapped_column(sa.String(WORD_LENGTH))
+    asked: Mapped[dict[str, Any]]
+    server_uuid: Mapped[str | None] = mapped_column(sa.String(UUID_LENGTH))
+    ends_at: Mapped[datetime | None]
+    state: Mapped[str] = mapped_column(sa.String(WORD_LENGTH))
+    pool_uuid: Mapped[str | None] = mapped_column(sa.String(UUID_LENGTH))
+    pool_name: Mapped[str | None] = mapped_column(sa.String(NAME_LENGTH))
+    zone: Mapped[str | None] = mapped_column(sa.String(ZONE_PATH_LENGTH))
+    alternates: Mapped[list[Any]]
+    fault: Mapped[str | None] = mapped_column(sa.Text)
+    trace: Mapped[dict[str, Any] | None]
+    context: Mapped[RequestContext]
+    takes: Mapped[int]
+    created_at: Mapped[datetime]
+    updated_at: Mapped[datetime | None]
 
 
 class DecisionTrace(Base):

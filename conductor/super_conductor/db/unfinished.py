@@ -5,6 +5,7 @@ import sqlalchemy as sa
 from conductor.common.unfinished_work import Source, source
 from conductor.super_conductor.db import models
 from objects import fence
+from objects.resource_claim import ClaimState
 
 
 def _cleanups() -> Source:
@@ -20,6 +21,17 @@ def _cleanups() -> Source:
         mapping, mapping.instance_uuid == models.Cleanup.instance_uuid
     ).outerjoin(reservation, reservation.reservation_id == mapping.reservation_id)
     return Source(made.table, rows)
+
+
+def _claims() -> Source:
+    """Return the source of claims that are being scheduled or released."""
+    row = models.Claim
+    made = source(
+        row, operation=row.kind, stage=row.state, instance_uuid=row.uuid, since=row.created_at,
+        tries=row.takes, failure=row.fault,
+    )  # fmt: skip
+    is_unfinished = row.state.in_((ClaimState.PENDING, ClaimState.DELETING))
+    return Source(made.table, made.rows.where(is_unfinished))
 
 
 SOURCES = (
@@ -48,5 +60,6 @@ SOURCES = (
         since=models.DeferredOperation.accepted_at,
         tries=models.DeferredOperation.tries,
     ),
+    _claims(),
     _cleanups(),
 )

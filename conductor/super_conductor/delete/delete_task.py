@@ -18,6 +18,7 @@ from conductor.common.leases import Leases
 from conductor.super_conductor.db import (
     build_requests,
     cell_changes,
+    claims,
     cleanups,
     deferred_operations,
     instance_mappings,
@@ -80,6 +81,7 @@ class Deletes(LeasedWork):
         mapping = instance_mappings.find_mapping(session, instance_uuid)
         instance_mappings.queue_for_delete(session, instance_uuid, now=moment(self._env.now()))
         server_groups.remove_member(session, instance_uuid)
+        claims.end_of_servers(session, [instance_uuid], now=moment(self._env.now()))
         moves.remove_of(session, [instance_uuid])
         deferred_operations.remove(session, instance_uuid)
         changes = cell_changes.list_of(session, instance_uuid)

@@ -1,4 +1,4 @@
-"""Audit of placement: consumers of the server and migration types that no longer exist.
+"""Audit of placement: consumers of our types (servers, moves, claims) that no longer exist.
 
 ``armillary-manage placement audit`` runs it for an operator; the super conductor runs it
 periodically.
@@ -17,7 +17,8 @@ from placement.interface import PlacementAPI
 PAGE_SIZE = 500
 SERVER = "INSTANCE"
 MOVE = "MIGRATION"
-"""Consumer types of servers and their migrations; consumers of other types belong to other
+CLAIM = "CLAIM"
+"""Consumer types of servers, their migrations, and claims; consumers of other types belong to other
 services."""
 
 Find = Callable[[RequestContext, Mapping[str, list[str]]], OrphanSearch]
@@ -132,7 +133,7 @@ class Audit:
             yield page
 
     def _candidates(self, page: Iterable[Consumer]) -> Iterator[Consumer]:
-        """Yield the consumers that must belong to a server or a migration."""
+        """Yield the consumers that must belong to a server, a migration or a claim."""
         oldest = self._now() - self._options.min_age
         for consumer in page:
             if self._options.provider not in (None, *consumer.providers):

@@ -46,7 +46,7 @@ class Orphans:
     def find_orphans(
         self, context: RequestContext, consumers: Mapping[str, Sequence[str]]
     ) -> OrphanSearch:
-        _check_count(consumers)
+        check_count(consumers)
         # Build requests are read first: a server that moves to a cell is seen twice rather than
         # never.
         unseen = set(consumers) - self._pending(consumers)
@@ -60,7 +60,7 @@ class Orphans:
     def find_orphan_migrations(
         self, context: RequestContext, consumers: Mapping[str, Sequence[str]]
     ) -> OrphanSearch:
-        _check_count(consumers)
+        check_count(consumers)
         with self._database.reader() as session:  # read first, as above
             unseen = set(consumers) - moves.known(session, consumers)
         search = self._search_migrations(context, unseen)
@@ -127,7 +127,7 @@ class Orphans:
         return {uuid for uuid in uuids if not nodes.isdisjoint(consumers[uuid])}
 
 
-def _check_count(consumers: Mapping[str, Sequence[str]]) -> None:
+def check_count(consumers: Mapping[str, Sequence[str]]) -> None:
     if len(consumers) > CONSUMERS_MAX:
         raise exception.Invalid(
             reason=f"got {len(consumers)} consumers, at most {CONSUMERS_MAX} are allowed"

@@ -18,11 +18,13 @@ from conductor.common.clock import Clock, moment
 from conductor.super_conductor.hosts import cell_reports
 from conductor.super_conductor.hosts.cells import Cells
 from conductor.super_conductor.repair.allocation_audit import (
+    CLAIM,
     MOVE,
     SERVER,
     Audit,
     AuditOptions,
     AuditResult,
+    Find,
 )
 from conductor.super_conductor.repair.heal_allocations import (
     Amounts,
@@ -125,6 +127,7 @@ class PeriodicAudit:
         self,
         placement: PlacementAPI,
         orphans: Orphans,
+        find_orphan_claims: Find,
         lacking: MissingAllocations,
         now: Clock,
         *,
@@ -134,6 +137,7 @@ class PeriodicAudit:
         """``pages`` lists all servers; ``recheck`` reads again what wrong ones of them count."""
         self._placement = placement
         self._orphans = orphans
+        self._find_orphan_claims = find_orphan_claims
         self._missing_allocations = lacking
         self._now = now
         self._pages = pages
@@ -176,7 +180,11 @@ class PeriodicAudit:
         audit = Audit(
             admin_context(),
             self._placement,
-            {SERVER: self._orphans.find_orphans, MOVE: self._orphans.find_orphan_migrations},
+            {
+                SERVER: self._orphans.find_orphans,
+                MOVE: self._orphans.find_orphan_migrations,
+                CLAIM: self._find_orphan_claims,
+            },
             AuditOptions(delete=False, provider=None, min_age=MIN_AGE),
             now=lambda: moment(self._now()),
             say=self._say_orphan,

@@ -33,6 +33,7 @@ def upgrade() -> None:
     _instances()
     _cleanups()
     _moves()
+    _claims()
     _traces()
     _zones()
 
@@ -206,7 +207,7 @@ def _quotas() -> None:
     op.create_table(
         "quota_limits",
         _column("project_id", _NAME, primary_key=True),
-        _column("resource", _WORD, primary_key=True),
+        _column("resource", _NAME, primary_key=True),
         _column("hard_limit", sa.Integer()),
     )
 
@@ -320,6 +321,33 @@ def _moves() -> None:
         *_lease(),
     )
     _index("deferred_operations", "lease_expires_at")
+
+
+def _claims() -> None:
+    op.create_table(
+        "claims",
+        _column("uuid", _UUID, primary_key=True),
+        *_columns(_NAME, "project_id", "user_id"),
+        _column("kind", _WORD),
+        _column("asked", _JSON),
+        _column("server_uuid", _UUID, null=True),
+        _column("ends_at", _TIME, null=True),
+        _column("state", _WORD),
+        _column("pool_uuid", _UUID, null=True),
+        _column("pool_name", _NAME, null=True),
+        _column("zone", _ZONE_PATH, null=True),
+        _column("alternates", _JSON),
+        _column("fault", sa.Text(), null=True),
+        _column("trace", _JSON, null=True),
+        _column("context", _JSON),
+        _column("takes", sa.Integer()),
+        _column("created_at", _TIME),
+        _column("updated_at", _TIME, null=True),
+        *_lease(),
+    )
+    op.create_index("ix_claims_project_id", "claims", ["project_id", "created_at"])
+    _index("claims", "server_uuid")
+    _index("claims", "lease_expires_at")
 
 
 def _traces() -> None:

@@ -10,6 +10,7 @@ import pytest
 
 import conductor.super_conductor.repair.periodic_audit
 from armillary import service_metrics
+from conductor.super_conductor.claims.orphaned_claims import OrphanedClaims
 from conductor.super_conductor.repair.orphaned_allocations import Orphans
 from conductor.super_conductor.repair.periodic_audit import (
     MIN_AGE,
@@ -39,9 +40,10 @@ def watch(cloud: Cloud) -> PeriodicAudit:
         scheduler=peers.scheduler,
         placement=peers.placement,
     )
+    claims = OrphanedClaims(cloud.plane.database, peers.placement)
     servers = CellServers(cloud.plane.database, peers.cells)
     return PeriodicAudit(
-        peers.placement, orphans, lacking,
+        peers.placement, orphans, claims.find_orphan_claims, lacking,
         lambda: time.time() + later,
         pages=lambda: servers.pages(an_admin(), limit=2),
         recheck=cloud.plane.resize_usage.recheck,

@@ -1,0 +1,136 @@
+"""Claims and pools over RPC: accept, show, explain, end."""
+
+from oslo_config import cfg
+from sqlalchemy.orm import Session
+
+from armillary import exception
+from armillary.context import RequestContext
+from conductor.common.clock import moment
+from conductor.super_conductor.builds import decision_traces
+from conductor.super_conductor.claims import claim_quotas
+from conductor.super_conductor.claims.claim_task import Claims
+from conductor.super_conductor.db import aggregates, instance_mappings
+from conductor.super_conductor.db import claims as queries
+from conductor.super_conductor.db import quotas as quotas_db
+from conductor.super_conductor.peers import Environment, Peers
+from objects.extra_specs import extra_specs
+from objects.pool import Pool
+from objects.resource_claim import ClaimExplanation, NewClaim, ResourceClaim
+from objects.resource_kinds import ResourceKind, get_kind, known_kinds
+
+
+class ClaimsEndpoint:
+    """See ``SuperConductorAPI``."""
+
+    def __init__(self, env: Environment, peers: Peers, claims: Claims) -> None:
+        self._conf: cfg.ConfigOpts = env.conf
+        self._database = env.database
+        self._now = env.now
+        self._placement = peers.placement
+        self._claims = claims
+
+    def create_claim(self, context: RequestContext, claim: NewClaim) -> ResourceClaim:
+        _check(claim, get_kind(claim.kind))
+        now = moment(self._now())
+        if claim.ends_at is not None and claim.ends_at <= now:
+            raise exception.Invalid(reason=f"the end of the claim, {claim.ends_at}, has passed")
+        lease = self._claims.leases.held(claim.uuid)
+
+        def accept(session: Session) -> ResourceClaim:
+            project_id = context.project_id or ""
+            quotas_db.lock_project(session, project_id)
+            if claim.server_uuid is not None:
+                _check_server(session, context, claim.server_uuid)
+            claim_quotas.check(session, self._conf, project_id, claim)
+            queries.add(session, claim, context, lease, now=now)
+            return queries.get(session, claim.uuid, None)
+
+        accepted = self._database.run_in_writer(accept)
+        self._claims.start(lease)
+        return accepted
+
+    def get_claim(self, context: RequestContext, claim_uuid: str) -> ResourceClaim:
+        with self._database.reader() as session:
+            return queries.get(session, claim_uuid, _project(context))
+
+    def explain_claim(
+        self, context: RequestContext, claim_uuid: str, with_pools: bool = False
+    ) -> ClaimExplanation:
+        with self._database.reader() as session:
+            found = queries.explain(session, claim_uuid, _project(context))
+            if found.trace is None:
+                return found
+            trace = decision_traces.with_names(
+                found.trace, lambda: aggregates.names_by_uuid(session)
+            )
+        shown = trace if with_pools else decision_traces.without_hosts(trace)
+        return ClaimExplanation(found.claim, shown)
+
+    def list_claims(
+        self,
+        context: RequestContext,
+        all_projects: bool = False,
+        server_uuid: str | None = None,
+        kind: str | None = None,
+    ) -> list[ResourceClaim]:
+        project_id = None if all_projects and context.is_admin else context.project_id
+        with self._database.reader() as session:
+            return queries.list_claims(
+                session, project_id=project_id, server_uuid=server_uuid, kind=kind
+            )
+
+    def delete_claim(self, context: RequestContext, claim_uuid: str) -> None:
+        self.get_claim(context, claim_uuid)
+        self._claims.end(claim_uuid)
+
+    def list_pools(self, context: RequestContext, kind: str | None = None) -> dict[str, list[Pool]]:
+        kinds = known_kinds() if kind is None else {kind: get_kind(kind)}
+        return {
+            name: self._placement.list_pools(context, each.trait) for name, each in kinds.items()
+        }
+
+    def get_claim_quotas(
+        self, context: RequestContext, project_id: str
+    ) -> dict[str, dict[str, int]]:
+        with self._database.reader() as session:
+            return claim_quotas.get(session, self._conf, project_id)
+
+    def update_claim_quotas(
+        self, context: RequestContext, project_id: str, limits: dict[str, int]
+    ) -> dict[str, dict[str, int]]:
+        self._database.run_in_writer(
+            lambda session: claim_quotas.set_limits(session, project_id, limits)
+        )
+        return self.get_claim_quotas(context, project_id)
+
+
+def _project(context: RequestContext) -> str | None:
+    return None if context.is_admin else context.project_id
+
+
+def _check(claim: NewClaim, kind: ResourceKind) -> None:
+    """Raise Invalid for a claim that no pool of its kind can ever serve."""
+    if not claim.resources:
+        raise exception.Invalid(reason="a claim needs at least one resource class and its amount")
+    for name, amount in claim.resources.items():
+        if not kind.has_class(name):
+            known = ", ".join(kind.resource_classes)
+            raise exception.Invalid(
+                reason=f"pools of the kind {kind.name!r} have no {name}; they may have {known}"
+            )
+        if amount < 1:
+            raise exception.Invalid(reason=f"the amount of {name} must be at least 1, not {amount}")
+    for name in (*claim.required_traits, *claim.forbidden_traits):
+        if not extra_specs.is_trait(name):
+            raise exception.Invalid(reason=f"{name!r} is not a trait")
+    both = set(claim.required_traits) & set(claim.forbidden_traits)
+    if both:
+        raise exception.Invalid(reason=f"required and forbidden: {', '.join(sorted(both))}")
+
+
+def _check_server(session: Session, context: RequestContext, server_uuid: str) -> None:
+    """Raise InstanceNotFound unless the server exists in the caller's project."""
+    mapping = instance_mappings.find_mapping(session, server_uuid)
+    is_there = mapping is not None and not mapping.queued_for_delete
+    if not is_there or (mapping is not None and mapping.project_id != context.project_id):
+        raise exception.InstanceNotFound(instance_uuid=server_uuid)
