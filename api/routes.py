@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from api.call import Call
 from api.handlers import event, extension, health, version
+from api.handlers.claims import claim, pool
 from api.handlers.flavors import extra_spec, flavor, flavor_access
 from api.handlers.hosts import aggregate, availability_zone, host, hypervisor, service, usage_audit
 from api.handlers.images import image, image_metadata
@@ -30,7 +31,7 @@ _NOUNS = (
     migration, instance_action, flavor, flavor_access, extra_spec, image, image_metadata,
     hypervisor, host, service, aggregate, availability_zone, server_group, quota_set, limit,
     key_pair, extension, explanation, dry_run, allocation, zone, health, event,
-    usage, usage_audit, diagnostics, remote_console, external_event,
+    usage, usage_audit, diagnostics, remote_console, external_event, claim, pool,
 )  # fmt: skip
 
 ROUTES: Routes[Call] = {path: methods for noun in _NOUNS for path, methods in noun.ROUTES.items()}

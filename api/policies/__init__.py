@@ -5,6 +5,7 @@ from __future__ import annotations
 from oslo_policy import policy
 
 from api.policies import base, event, extension, health, identity
+from api.policies.claims import claim, pool
 from api.policies.flavors import extra_spec, flavor
 from api.policies.hosts import aggregate, availability_zone, host, hypervisor, service, usage_audit
 from api.policies.images import image, image_metadata, image_service
@@ -30,7 +31,7 @@ _NOUNS = (
     extra_spec, image, hypervisor, service, aggregate, availability_zone, server_group, quota_set,
     limit, explanation, dry_run, allocation, zone, health, event, identity, extension, host,
     key_pair, server_attachment, image_service,
-    image_metadata, usage, usage_audit, diagnostics, remote_console, external_event,
+    image_metadata, usage, usage_audit, diagnostics, remote_console, external_event, claim, pool,
 )  # fmt: skip
 
 

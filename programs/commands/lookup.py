@@ -66,6 +66,15 @@ def find_group(api: ApiClient, group: str) -> Document:
     return _the_one("server group", group, groups)
 
 
+def find_claim(api: ApiClient, claim: str) -> Document:
+    claims = api.list_all("claims", "armillary", "claims")
+    return _the_one("claim", claim, claims)
+
+
+def find_pool(api: ApiClient, pool: str) -> Document:
+    return _the_one("pool", pool, api.get("armillary", "pools")["pools"])
+
+
 def find_aggregate(api: ApiClient, aggregate: str) -> Document:
     aggregates = api.list_all("aggregates", "os-aggregates")
     return _the_one("aggregate", aggregate, aggregates, ids=lambda a: (str(a["id"]), a.get("uuid")))

@@ -58,6 +58,8 @@ UNREAD = {
     "compute.packing_host_numa_cells_allocation_strategy": "read for a request of NUMA cells",
     "upgrade_levels.conductor": "read when a server has moved to another cell",
     "workarounds.disable_compute_service_check_for_ffu": "read when a service is too old",
+    "claims.*": "read for claims on pools: tests/integration/test_claims.py",
+    "quota.claim*": "read for claims on pools",
     "scheduler.first_sync_wait_seconds": "read for a request before the first answers of cells",
     "scheduler.pull_interval_seconds": "read with in_process",
     "scheduler.placement_aggregate_required_for_tenants": "read where tenants are kept apart",

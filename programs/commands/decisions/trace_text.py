@@ -34,18 +34,23 @@ _WEIGHER_WIDTH = 20
 _WEIGHER = "Weigher"
 
 
-def lines_of(trace: Document, host_now: str | None, *, choices_max: int = 1) -> Iterator[str]:
-    """Yield the lines of a trace; ``host_now`` is the current host of the server, if known."""
+def lines_of(
+    trace: Document, host_now: str | None, *, choices_max: int = 1, noun: str = "host"
+) -> Iterator[str]:
+    """Yield the lines of a trace; ``host_now`` is the current host of the server, if known.
+
+    ``noun`` is what was chosen among: hosts, or pools.
+    """
     yield from _section("Zones:", _zones(trace))
     if trace["hosts_total"] or not trace.get("zones"):
-        yield from _section(_hosts_title(trace), _ruled_out(trace))
+        yield from _section(_hosts_title(trace, noun), _ruled_out(trace))
     yield from _section("Nearest misses:", nearest_misses(trace))
     yield from _section("Known from a snapshot:", map(printable, trace.get("old_states", [])))
     yield from _section("Without effect:", map(printable, trace.get("notes", [])))
     if trace["filters"]:
         yield from _section(_filters_title(trace), _filters(trace), sets_apart=False)
     for choice in trace["choices"][:choices_max]:
-        yield from _section(_weights_title(choice), _weights(choice, host_now))
+        yield from _section(_weights_title(choice, noun), _weights(choice, host_now))
         yield from _section("Claims refused by placement:", _conflicts(choice), sets_apart=False)
     yield from _timings(trace)
 
@@ -130,9 +135,11 @@ def _zone_row(zone: Document) -> tuple[str, str, str]:
 # Placement ----------------------------------------------------------------------------------------
 
 
-def _hosts_title(trace: Document) -> str:
+def _hosts_title(trace: Document, noun: str) -> str:
     total, fit = trace["hosts_total"], trace["candidates"]
-    hosts = "host" if total == 1 else "hosts"
+    hosts = noun if total == 1 else f"{noun}s"
+    if not total:
+        return f"There are no {noun}s."
     if not trace["ruled_out"] and not trace["unknown"] and fit == total:
         return f"{total:,} of {total:,} {hosts} with resources fit."
     if not fit:
@@ -195,10 +202,10 @@ def _filter_rows(entry: Document) -> Iterator[tuple[str, str]]:
 # Weights ------------------------------------------------------------------------------------------
 
 
-def _weights_title(choice: Document) -> str:
-    return "Weights, with the contributions for the selected host:" if choice["shares"] else (
-        "There was no choice: one host was left." if not choice["runners_up"]
-        else "All hosts have the same weight."
+def _weights_title(choice: Document, noun: str) -> str:
+    return f"Weights, with the contributions for the selected {noun}:" if choice["shares"] else (
+        f"There was no choice: one {noun} was left." if not choice["runners_up"]
+        else f"All {noun}s have the same weight."
     )  # fmt: skip
 
 

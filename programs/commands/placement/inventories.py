@@ -1,6 +1,7 @@
 """Inventories of resource providers: how much there is of each resource class."""
 
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Iterable, Mapping
 
 from armillary import exception
 from programs.commands import arguments, base
@@ -49,22 +50,15 @@ class SetInventories(PlacementLister):
 
     def add_options(self, parser: ArgumentParser) -> None:
         add_provider(parser)
-        parser.add_argument(
-            "--resource", metavar="CLASS[:FIELD]=VALUE", type=_part, action="append", default=[],
-            help="total of a class, or another field of its inventory; may be repeated",
-        )  # fmt: skip
+        add_resource(parser)
         parser.add_argument("--amend", action="store_true", help="keep what is not given")
 
     def take_action(self, parsed_args: Namespace) -> base.Table:
         provider = self.find_provider(parsed_args.provider)["uuid"]
         path = (PROVIDERS, provider, "inventories")
         present = self.placement.get(*path)
-        inventories: dict[str, Document] = present["inventories"] if parsed_args.amend else {}
-        for resource_class, field, value in parsed_args.resource:
-            inventories.setdefault(resource_class, {})[field] = value
-        for name, inventory in inventories.items():
-            if "total" not in inventory:
-                raise exception.Invalid(f"The total of {name} is missing: --resource {name}=N")
+        former = present["inventories"] if parsed_args.amend else {}
+        inventories = inventories_of(parsed_args.resource, former)
         body = {
             "inventories": inventories,
             "resource_provider_generation": present["resource_provider_generation"],
@@ -83,6 +77,27 @@ class DeleteInventories(PlacementCommand):
         one = [parsed_args.resource_class] if parsed_args.resource_class else []
         self.placement.delete(*self.path_of(parsed_args.provider), "inventories", *one)
         return 0
+
+
+def add_resource(parser: ArgumentParser) -> None:
+    """Add the option that sets inventories."""
+    parser.add_argument(
+        "--resource", metavar="CLASS[:FIELD]=VALUE", type=_part, action="append", default=[],
+        help="total of a class, or another field of its inventory; may be repeated",
+    )  # fmt: skip
+
+
+def inventories_of(
+    parts: Iterable[tuple[str, str, int | float]], former: Mapping[str, Document] | None = None
+) -> dict[str, Document]:
+    """Return inventories by class: the former ones, changed. Raises Invalid without a total."""
+    inventories = {name: dict(each) for name, each in (former or {}).items()}
+    for resource_class, field, value in parts:
+        inventories.setdefault(resource_class, {})[field] = value
+    for name, inventory in inventories.items():
+        if "total" not in inventory:
+            raise exception.Invalid(f"The total of {name} is missing: --resource {name}=N")
+    return inventories
 
 
 def _table(inventories: dict[str, Document]) -> base.Table:

@@ -22,6 +22,7 @@ from conductor.super_conductor.interface import SuperConductorAPI
 from objects.hosts.host_answers import AvailabilityZone
 from tests import builders
 from tests.builders import a_migration
+from tests.fixtures.claim_records import a_claim
 from tests.fixtures.configuration import parsed_conf
 from tests.fixtures.examples import examples
 from tests.fixtures.http_api import ADMIN, MEMBER, NEWEST, Api
@@ -32,6 +33,7 @@ from tests.fixtures.super_conductor import SuperConductor, SuperConductorClient
 GROUP = builders.a_uuid()
 SERVER = builders.a_uuid()
 MIGRATION = builders.a_uuid()
+CLAIM = builders.a_uuid()
 
 # What is right, to be spoilt in one place.
 RIGHT: dict[tuple[str, str], Any] = {
@@ -43,6 +45,16 @@ RIGHT: dict[tuple[str, str], Any] = {
             "hypervisor_hostname": "node1",
         },
         "os:scheduler_hints": {"group": GROUP, "near": ["a"]},
+    },
+    ("POST", "/v2.1/armillary/claims"): {
+        "claim": {
+            "name": "data", "kind": "storage", "resources": {"DISK_GB": 5},
+            "required": ["CUSTOM_A"], "forbidden": ["CUSTOM_B"], "pool": "array1",
+            "server_id": SERVER, "ends_at": "2040-01-31T12:00:00Z",
+        }
+    },
+    ("PUT", "/v2.1/armillary/claim-quotas/{project_id}"): {
+        "claim_quotas": {"claims": 5, "claims:DISK_GB": 10}
     },
     ("POST", "/v2.1/servers/{server_id}/action"): {
         "rebuild": {"imageRef": "loop", "name": "web", "metadata": {"a": "b"}},
@@ -99,7 +111,7 @@ NAMES = {
     "project_id": "p1", "key": "a", "request_id": "req-1", "migration_id": MIGRATION,
     "zone_name": "eu", "tag": "a", "host": "host1", "alias": "os-hosts", "network": "private",
     "quota_class": "default", "before": "2030-01-01",
-    "power_action": "reboot", "keypair": "key",
+    "power_action": "reboot", "keypair": "key", "claim_id": CLAIM,
 }  # fmt: skip
 
 
@@ -146,6 +158,7 @@ def an_api() -> Api:
     conductor.services = [builders.a_service("host1", uuid=NAMES["service_id"])]
     conductor.nodes = [builders.a_compute_node("host1", node="node1")]
     conductor.aggregates = [builders.an_aggregate()]
+    conductor.claims = {CLAIM: a_claim(CLAIM)}
     conductor.zones = [AvailabilityZone("north", {})]
     api, stand_in = _lasting_api()
     stand_in.behind = SuperConductorClient(conductor)

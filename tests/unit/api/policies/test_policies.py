@@ -23,6 +23,7 @@ from armillary.http.microversion import HEADER, to_text
 from armillary.http.openapi import operation_id
 from conductor.super_conductor.interface import SuperConductorAPI
 from tests import builders
+from tests.fixtures.claim_records import a_claim
 from tests.fixtures.http_api import Api
 from tests.fixtures.stand_in import StandIn
 from tests.fixtures.super_conductor import SuperConductor, SuperConductorClient
@@ -36,6 +37,7 @@ WHO = {
 }
 SERVER = builders.a_uuid()
 GROUP = builders.a_uuid()
+CLAIM = builders.a_uuid()
 
 EVERYBODY = {"admin", "member", "reader", "stranger"}
 READERS = {"admin", "member", "reader"}
@@ -147,6 +149,14 @@ ALLOWED = {
     "usage-show": READERS,
     "server_attachment-show_password": READERS,
     "server_attachment-clear_password": MEMBERS,
+    "claim-index": EVERYBODY,
+    "claim-show": READERS,
+    "claim-create": EVERYBODY - {"reader"},
+    "claim-delete": MEMBERS,
+    "claim-explain": READERS,
+    "claim-show_quotas": READERS,
+    "claim-update_quotas": ADMINS,
+    "pool-index": ADMINS,
     "key_pair-index": EVERYBODY,
     "key_pair-show": EVERYBODY,
     "key_pair-create": EVERYBODY,
@@ -263,7 +273,7 @@ def test_an_action_is_for_some_and_not_for_others(
         server_id=SERVER, server_group_id=GROUP, flavor_id="x", image_id="x", hypervisor_id="x",
         service_id=builders.a_uuid(), aggregate_id="1", project_id="p1", key="x", request_id="x",
         migration_id="x", tag="x", host="x", keypair="x", alias="x", network="x", quota_class="x",
-        zone_name="x", before="2030-01-01", power_action="reboot",
+        zone_name="x", before="2030-01-01", power_action="reboot", claim_id=CLAIM,
     )  # fmt: skip
     body: dict[str, Any] = {} if choice is None else {"json": {choice: {}}}
     last = to_text(LAST[operation] or MICROVERSIONS.maximum)
@@ -273,6 +283,7 @@ def test_an_action_is_for_some_and_not_for_others(
         conductor.servers = [builders.an_instance(uuid=SERVER, project_id="p1")]
         conductor.images = [builders.an_image("x", properties={"x": "y"})]
         conductor.groups = [builders.an_instance_group(uuid=GROUP, project_id="p1")]
+        conductor.claims = {CLAIM: a_claim(CLAIM, project_id="p1")}
         answer = api.send(method, place, token=who, **body)
         if answer.status_code != 403 and not _is_hidden(answer.text):
             allowed.add(who)
@@ -280,7 +291,7 @@ def test_an_action_is_for_some_and_not_for_others(
 
 
 def _is_hidden(text: str) -> bool:
-    return any(f"{thing} could not be found" in text for thing in (SERVER, GROUP))
+    return any(f"{thing} could not be found" in text for thing in (SERVER, GROUP, CLAIM))
 
 
 def test_the_table_names_every_action() -> None:

@@ -1,0 +1,1 @@
+"""Claims and pools: resources of other kinds than hosts."""
