@@ -160,9 +160,11 @@ mutants: $(TEST) ## Put deliberate faults into copies of the code, one at a time
 	@nice -n 10 $(VENV)/bin/python -m tools.mutants $(if $(ONLY),--only $(ONLY))
 
 SEEDS ?= 200
+ZONE_SEEDS ?= 10
 FIRST ?= 1
-simulation: $(TEST) ## Run SEEDS=200 simulated deployments from seed FIRST=1 on, each with faults of its own
+simulation: $(TEST) ## Run SEEDS=200 simulated deployments and ZONE_SEEDS=10 trees of zones from seed FIRST=1 on, each with faults of its own
 	nice -n 10 $(VENV)/bin/python -W ignore -m tests.simulation --first $(FIRST) --seeds $(SEEDS) --jobs 2
+	nice -n 10 $(VENV)/bin/python -W ignore -m tests.simulation.zone_story --first $(FIRST) --seeds $(ZONE_SEEDS)
 
 bench: $(TEST) ## Measure each stage on fleets of hosts
 	$(VENV)/bin/python -m tests.bench

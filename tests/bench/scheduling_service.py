@@ -211,6 +211,11 @@ class _Facts:
         cell = {"uuid": CELL, "name": "cell1", "disabled": False}
         return {"seq": 1, "cells": [cell], "aggregates": []}
 
+    def report_service(
+        self, context: RequestContext, host: str, binary: str, service_version: int
+    ) -> dict[str, int]:
+        return {}
+
 
 class _HostStates:
     def __init__(self, hosts: Sequence[Host]) -> None:
