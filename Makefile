@@ -61,26 +61,37 @@ up: $(TEST) ## Keep a whole control plane running in one process, until Ctrl-C
 .PHONY: test check wheel deb unit functional integration long libvirt conformance conformance-serve-cmd differential fuzz faults clients tempest mutants simulation bench bench-builds bench-placement bench-scheduling
 test: $(TEST) $(LIBVIRT) $(HARNESS) $(TEMPEST) $(REFERENCE) ## Run all tests; the closing lines say what was left out for a missing service
 	@rm -rf $(VENV)/left-out $(GROUPS)
-	@$(MAKE) --no-print-directory -j 4 --output-sync=line \
-		test-deployments test-faults test-units test-units-conductor; outcome=$$?; \
+	@$(MAKE) --no-print-directory -j 7 --output-sync=line test-deployments test-deployments-zones \
+		test-faults test-functional test-units test-units-conductor test-units-services; outcome=$$?; \
 		head -qn -1 $(GROUPS)/*; tail -qn 1 $(GROUPS)/*; exit $$outcome
 
 # Services of many processes mostly wait, unit tests compute: side by side they take little longer than the longest. What
 # waits has deadlines, so it goes first, and few at a time; by a little only, or a busy machine would starve the unit tests.
-.PHONY: test-deployments test-faults test-units test-units-conductor
+.PHONY: test-deployments test-deployments-zones test-faults test-functional
 test-deployments:
-	$(SHORT) --ignore tests/integration/placement --ignore tests/integration/libvirt tests/integration
+	$(SHORT) $(wildcard tests/integration/test_[a-l]*.py)
+
+test-deployments-zones: # and all others
+	$(SHORT) $(filter-out $(wildcard tests/integration/test_[a-l]*.py),$(wildcard tests/integration/test_*.py))
 
 test-faults:
-	ARMILLARY_CONFORMANCE=$(CONFORMANCE) ARMILLARY_TEMPEST=$(VENV)/tempest nice -n 1 $(SHORT) \
-		tests/faults tests/functional tests/integration/placement tests/conformance tests/simulation tests/tempest
+	nice -n 1 $(SHORT) tests/faults tests/simulation
 
-# Two halves that each collect their own tests: workers of pytest-xdist would each collect all.
+test-functional:
+	ARMILLARY_CONFORMANCE=$(CONFORMANCE) ARMILLARY_TEMPEST=$(VENV)/tempest nice -n 1 $(SHORT) \
+		tests/functional tests/integration/placement tests/conformance tests/tempest
+
+# Three parts that each collect their own tests: workers of pytest-xdist would each collect all.
+.PHONY: test-units test-units-conductor test-units-services
+SERVICES := tests/unit/placement tests/unit/programs tests/unit/rpc tests/unit/scheduler tests/unit/simulator
 test-units:
-	nice -n 2 $(SHORT) --ignore tests/unit/conductor --ignore tests/unit/programs tests/unit
+	nice -n 2 $(SHORT) $(addprefix --ignore ,tests/unit/conductor $(SERVICES)) tests/unit
 
 test-units-conductor:
-	nice -n 2 $(SHORT) tests/unit/conductor tests/unit/programs
+	nice -n 2 $(SHORT) tests/unit/conductor
+
+test-units-services:
+	nice -n 2 $(SHORT) $(SERVICES)
 
 check: format lint $(LIBVIRT) ## Before each commit, in 3 minutes: format, lint, the unit tests of what changed, others while there is time
 	$(TIMED) -n $(WORKERS) --budget-seconds $(SECONDS_LEFT) tests/unit

@@ -15,6 +15,8 @@ import pytest
 
 from tests.fixtures import waiting
 
+pytestmark = pytest.mark.sampled_file(every=2)
+
 SECONDS_MAX = 100
 
 

@@ -7,6 +7,8 @@ import pytest
 from tests.fixtures.asking import wait_for
 from tests.fixtures.embedded import embedded_system
 
+pytestmark = pytest.mark.sampled_file(every=2)
+
 HOSTS = [
     "name=sim-{1..2}:vcpus=8:memory_mb=16384:disk_gb=100",
     "name=bad:vcpus=64:memory_mb=131072:disk_gb=1000",

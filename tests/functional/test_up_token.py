@@ -16,6 +16,8 @@ from programs import own_token
 from programs.commands.app import URL_VARIABLE, ClientApp
 from programs.demo.control_plane import LOG_FILE, ControlPlane
 
+pytestmark = pytest.mark.sampled_file(every=2)
+
 IMAGE: dict[str, Any] = {"image": {"name": "evil", "properties": {"process_command": "id"}}}
 
 

@@ -1,7 +1,7 @@
 """The sessions that the documentation shows, typed as they stand, on ``armillary up``.
 
 A page's words for names (``HOST``, ``SERVER``) stand for what its row prepares. Pages about an
-installation of services are played in ``test_deploy`` and ``test_backup``.
+installation of services are not played: ``NOT_PLAYED`` says of each why.
 """
 
 from __future__ import annotations
@@ -96,7 +96,29 @@ STORIES = {
         },
     ),
     "docs/operating/cells.md": Story(words={"HOST": "sim-5"}),
+    "docs/operating/claims.md": Story(),
+    "docs/operating/availability-zones.md": Story(words={"host1": "sim-1"}),
+    "docs/operating/simulate.md": Story(
+        words={"etc/simulations": str(ROOT / "etc" / "simulations")}
+    ),
+    "docs/operating/from-nova.md": Story(
+        before=("printf '[DEFAULT]\\ncpu_allocation_ratio = 4\\n' > nova.conf",),
+        words={"/etc/nova/nova.conf": "nova.conf"},
+    ),
 }  # fmt: skip
+_SERVICES = "its commands take the configuration of services, which armillary up has none of"
+NOT_PLAYED = {
+    "docs/operating/broker-accounts.md": "makes accounts at a broker: see test_broker_accounts",
+    "docs/operating/install.md": "systemd and packages: see test_deploy and test_debian_package",
+    "docs/operating/monitoring.md": "its commands follow events and never end",
+    "docs/operating/recovery.md": _SERVICES,
+    "docs/operating/repair.md": _SERVICES,
+    "docs/operating/security-check.md": _SERVICES,
+    "docs/operating/server-groups.md": "needs racks, which it leaves to the reader",
+    "docs/operating/signing.md": "enrols keys of machines: see test_signed_messages",
+    "docs/operating/stolen-key.md": "revokes keys of machines: see test_signed_messages",
+}
+"""Page of docs/operating whose commands are parsed only -> why no session can play them."""
 
 
 def lines_of(page: str, story: Story) -> list[str]:

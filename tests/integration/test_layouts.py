@@ -23,7 +23,7 @@ from tests.fixtures.configuration import messaging_conf
 from tests.fixtures.services import POSTGRESQL, administrator
 from tests.integration.zone_deployment import ZoneDeployment, tree
 
-pytestmark = [pytest.mark.rabbitmq, pytest.mark.postgresql]
+pytestmark = [pytest.mark.rabbitmq, pytest.mark.postgresql, pytest.mark.sampled_file(every=2)]
 
 PATIENCE_SECONDS = 90.0
 OPTIONS = """

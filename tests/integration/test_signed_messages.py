@@ -34,7 +34,7 @@ from tests.fixtures.ledger import assert_all_active, assert_nothing_is_lost, del
 from tests.fixtures.services import POSTGRESQL
 from tests.integration.signed_deployment import SignedDeployment
 
-pytestmark = [pytest.mark.rabbitmq, pytest.mark.postgresql]
+pytestmark = [pytest.mark.rabbitmq, pytest.mark.postgresql, pytest.mark.sampled_file(every=2)]
 
 THIEF = "cell2-agent-1"
 CONTEXT = admin_context()

@@ -136,6 +136,7 @@ class SignedZone(SignedDeployment, AccountsDeployment, ZoneDeployment):
         folder.mkdir()
         self.certificates = CertificateAuthority(folder / "certificates", name)
         self.believed = folder / "believed.pem"
+        self.believed.write_text(self.certificates.ca_file.read_text())
         self.doors = {}
         if SHAPE[name][0] is None:
             own = self._open_door("own", top_url, self.certificates)

@@ -35,6 +35,8 @@ from tests.fixtures.interfaces import part_of
 from tests.fixtures.ledger import assert_all_active, assert_nothing_is_lost, delete_everything
 from tests.integration.tls_stores import TlsBroker, TlsDatabases, tls_mariadb, tls_stores
 
+pytestmark = pytest.mark.sampled_file(every=2)
+
 TOP, CELL = "top", "cell1"
 DATABASES = ("api", "cell0", "placement", CELL)
 SIMULATED = "[simulated]\nbuild_delay_seconds_min = 0.1\nbuild_delay_seconds_max = 0.2\n"
