@@ -77,6 +77,12 @@ _IMAGE_PROPERTIES = (
     )),
     "process_command", "process_environment", "process_restart", "traits_required",
 )  # fmt: skip
+_WITHOUT_SCOPE = tuple(name for name in _EXTRA_SPECS if ":" not in name)
+_SCOPES_WITH_UNDERSCORE = tuple(f"{scope}_" for scope in _SCOPES)
+_IMAGE_PROPERTIES_BY_NAMESPACE = {
+    namespace: tuple(name for name in _IMAGE_PROPERTIES if name.startswith(f"{namespace}_"))
+    for namespace in {name.partition("_")[0] for name in _IMAGE_PROPERTIES}
+}
 _NUMBER = re.compile(r"(?<=\.)\d+$")
 
 
@@ -91,12 +97,21 @@ def meant_extra_spec(key: str) -> str | None:
     if colon and scope not in _SCOPES:
         near = _near(scope, _SCOPES) if len(scope) >= _SCOPE_LENGTH_MIN else None
         return f"{near}:{name}" if near else _near(key, _EXTRA_SPECS)
-    return _near(key, _EXTRA_SPECS)
+    if colon or scope.startswith(
+        _SCOPES_WITH_UNDERSCORE
+    ):  # such as hw_cpu_policy
+        return _near(key, _EXTRA_SPECS)
+    return _near(key, _WITHOUT_SCOPE)
 
 
 def meant_image_property(name: str) -> str | None:
-    """Return the image property for which this one is a typing error, if it is one."""
-    return None if ":" in name else _near(name, _IMAGE_PROPERTIES)
+    """Return the image property for which this one is a typing error, if it is one.
+
+    Only names in a namespace of image properties are compared: images also carry properties of the
+    image service (``architecture``, ``root_device_name``), of clients and of other clouds.
+    """
+    namespace = name.partition("_")[0].lower()
+    return _near(name, _IMAGE_PROPERTIES_BY_NAMESPACE.get(namespace, ()))
 
 
 def new_mistakes(

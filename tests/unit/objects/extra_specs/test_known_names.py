@@ -43,7 +43,8 @@ def test_a_typing_error_is_told_from_what_was_meant(key: str, meant: str) -> Non
         "hw:cpu_realtime", "quota:vif_inbound_peak", "hw_rng:rate_bytes", "ssd", "colour",
         "myfilter:rack", "resources:VCPU", "resources_NET1:SRIOV_NET_VF", "trait1:HW_NIC",
         "capabilities:vcpus", "aggregate_instance_extra_specs:hw", "vmware:storage_policy",
-        "powervm:min_mem", "hide_hypervisor_id",
+        "powervm:min_mem", "hide_hypervisor_id", "maxphysaddr_bits", "disk_read_iops_sec",
+        "secret_security", "policy",
     ],
 )  # fmt: skip
 def test_what_a_plugin_may_read_is_no_typing_error(key: str) -> None:
@@ -66,6 +67,16 @@ def test_what_a_plugin_may_read_is_no_typing_error(key: str) -> None:
         ("instance_uuid", None),
         ("base_image_ref", None),
         ("my_own", None),
+        ("architecture", None),
+        ("auto_disk_config", None),
+        ("block_device_mapping", None),
+        ("root_device_name", None),
+        ("cache_in_nova", None),
+        ("machine_type", None),
+        ("command_line", None),
+        ("image_version", None),
+        ("owner_id", None),
+        ("os", None),
     ],
 )
 def test_image_properties_are_told_apart_likewise(name: str, meant: str | None) -> None:
