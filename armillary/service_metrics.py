@@ -254,9 +254,9 @@ LACKING = Gauge(
 RECONCILED = Counter(
     "reconciled",
     "Differences between actual and expected guests that an agent repaired, by action: "
-    "destroy, delete, reportagain, settle, adopt.",
+    "destroy, delete, reportagain, reportstarted, settle, adopt, renew.",
     ("what",),
-    known=("destroy", "delete", "reportagain", "settle", "adopt"),
+    known=("destroy", "delete", "reportagain", "reportstarted", "settle", "adopt", "renew"),
 )
 POOL_WAITING = Gauge("pool_waiting", "Calls that wait for a worker of a pool, by pool.", ("pool",))
 NOTIFICATIONS_SENT = Counter(

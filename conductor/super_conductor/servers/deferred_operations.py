@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import logging
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
@@ -51,10 +52,13 @@ TASK_STATES: Mapping[str, str | None] = {
 }
 """Operation that can be deferred -> the task state that the server shows meanwhile."""
 
+_DELETES = (DELETE, "force_delete")
 _REFUSALS = (exception.NotFound, exception.Conflict, exception.Forbidden, exception.Invalid,
              exception.NoValidHost)  # fmt: skip
 _BACKOFF = Backoff(1.0, 15.0)
 """Backoff of an operation whose cell or zone is still silent."""
+FAILURES_MAX = 10
+"""Maximum number of unexpected errors of an operation in this process; then it is refused."""
 
 
 class Performer(Protocol):
@@ -88,6 +92,7 @@ class DeferredOperations(LeasedWork):
     def __init__(self, env: Environment, leases: Leases) -> None:
         super().__init__(env.database, leases)
         self._env = env
+        self._failures = Counter[str]()
 
     def accept(
         self,
@@ -158,19 +163,35 @@ class DeferredOperations(LeasedWork):
         context, uuid = deferred.context, deferred.instance_uuid
         context.update_store()
         try:
-            self._carry_out(context, deferred)
-        except Exception as error:
+            self._execute(context, deferred)
+        except exception.Unavailable as error:
             LOG.debug("%s: %s still waits: %s", uuid, deferred.operation, error)
-            if not isinstance(error, exception.Unavailable):
-                LOG.warning("%s: %s: outcome unknown, will retry: %s", uuid, deferred.operation,
-                            error)  # fmt: skip
             return False
+        except Exception as error:
+            if not self._is_hopeless(context, deferred, error):
+                return False
+        self._failures.pop(uuid, None)
         self._database.run_in_writer(
             lambda session: deferred_operations.remove(session, uuid, owner=lease.owner)
         )
         return True
 
-    def _carry_out(self, context: RequestContext, deferred: Deferred) -> None:
+    def _is_hopeless(self, context: RequestContext, deferred: Deferred, error: Exception) -> bool:
+        """Return whether an operation that fails unexpectedly is not tried again, but refused."""
+        uuid, operation = deferred.instance_uuid, deferred.operation
+        self._failures[uuid] += 1
+        if self._failures[uuid] < FAILURES_MAX:
+            LOG.warning("%s: %s: outcome unknown, will retry: %s", uuid, operation, error)
+            return False
+        LOG.error("%s: %s failed %d times and is refused: %s", uuid, operation, FAILURES_MAX, error)
+        reason = "it failed with an internal error each time it was tried"
+        try:
+            self.performer.record_refusal(context, deferred, reason)
+        except Exception:
+            LOG.exception("%s: the refusal of %s cannot be recorded", uuid, operation)
+        return True
+
+    def _execute(self, context: RequestContext, deferred: Deferred) -> None:
         uuid, operation = deferred.instance_uuid, deferred.operation
         try:
             self.performer.perform(context, deferred)
@@ -178,7 +199,8 @@ class DeferredOperations(LeasedWork):
         except exception.RpcVersionTooOld:
             raise
         except (exception.InstanceNotFound, exception.CellNotFound, exception.ZoneNotFound) as gone:
-            LOG.info("%s: deferred %s dropped: %s", uuid, operation, gone)
+            log = LOG.info if operation in _DELETES else LOG.warning
+            log("%s: deferred %s dropped: %s", uuid, operation, gone)
         except _REFUSALS as error:
             LOG.info("%s: deferred %s refused: %s", uuid, operation, error)
             self.performer.record_refusal(context, deferred, error.message)
@@ -197,5 +219,4 @@ def _given(arguments: OperationArguments) -> dict[str, object]:
 
 
 def _may_replace(operation: str, present: str) -> bool:
-    deletes = (DELETE, "force_delete")
-    return operation in deletes and (present not in deletes or operation == "force_delete")
+    return operation in _DELETES and (present not in _DELETES or operation == "force_delete")

@@ -10,7 +10,7 @@ import pytest
 from armillary import exception
 from armillary.context import RequestContext
 from conductor.super_conductor.db import deferred_operations
-from conductor.super_conductor.servers.deferred_operations import TASK_STATES
+from conductor.super_conductor.servers.deferred_operations import FAILURES_MAX, TASK_STATES
 from objects.fields import TASK_STATES as KNOWN_STATES
 from objects.instances.operation_arguments import OperationArguments
 from tests.fixtures.control_plane import ControlPlane, a_user, an_admin
@@ -142,6 +142,27 @@ def test_a_cell_that_stays_silent_is_asked_again(
     assert [deferred(plane, one) for one in (uuid, other)] == ["stop", "stop"]
     plane.settle()
     assert sorted(one[0] for one in cell.begun) == sorted([uuid, other])
+
+
+def test_one_that_fails_unexpectedly_each_time_is_refused_in_the_end(
+    plane: ControlPlane, cell: CellConductor, uuid: str
+) -> None:
+    """An accepted operation ends, done or with a reason, and blocks no other for ever."""
+    silence(plane, cell)
+    ask(plane, uuid, "stop")
+    for _ in range(FAILURES_MAX - 1):
+        plane.bus_of(cell).fail("begin_operation", RuntimeError("broken"))
+        plane.clock.advance(60)
+        plane.recover()
+    assert (deferred(plane, uuid), cell.refused) == ("stop", [])
+    plane.bus_of(cell).fail("begin_operation", RuntimeError("broken"))
+    plane.clock.advance(60)
+    plane.recover()
+    assert deferred(plane, uuid) is None
+    ((where, operation, reason),) = cell.refused
+    assert (where, operation) == (uuid, "stop")
+    assert "internal error" in reason
+    ask(plane, uuid, "reboot")
 
 
 def test_what_waits_is_shown_as_the_task(
