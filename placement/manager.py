@@ -191,8 +191,8 @@ class PlacementManager:
         signer = context.signer
         if signer is None or signer.role != CELL_CONDUCTOR or signer.scope is None:
             return None
-        post = self._top_bus.post
-        return CellWriter(signer.scope, may_adopt=post is not None and not post.is_required)
+        local = self._top_bus.message_signer
+        return CellWriter(signer.scope, may_adopt=local is not None and not local.is_required)
 
 
 def _totals(engine: PlacementEngine, column: str) -> dict[tuple[str, ...], float]:

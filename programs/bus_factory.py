@@ -18,7 +18,7 @@ def bus_maker(conf: cfg.ConfigOpts, binary: str) -> MakeBus:
     """
     objects.register_all()
     name, locks = f"{binary}-{conf.host}", Path(conf.state_path, "locks")
-    post = functools.cache(lambda: make_signer(conf, name, locks))
+    signer = functools.cache(lambda: make_signer(conf, name, locks))
 
     def make(transport_url: str, scope: str) -> Bus:
         return Bus(
@@ -27,7 +27,7 @@ def bus_maker(conf: cfg.ConfigOpts, binary: str) -> MakeBus:
             executor=concurrency.rpc_executor(),
             process_name=name,
             lock_directory=locks,
-            post=post(),
+            message_signer=signer(),
             scope=scope,
         )
 

@@ -228,7 +228,7 @@ def make_api(
         ),
     )
     servers: list[Server] = [] if events is None else [events]
-    if bus.post is not None:  # only to receive new trust lists
+    if bus.message_signer is not None:  # only to receive new trust lists
         servers.append(bus.server(ApiAPI, conf.host, []))
     manager = HttpManager([*servers, _AnnouncingServer(server, on_bound)])
     return HeartbeatSender(conf, manager, binary=service_history.API, bus=bus, oldest=oldest)

@@ -30,8 +30,8 @@ class _BaseEndpoint:
 
     target = oslo_messaging.Target(namespace="baseapi", version="1.1")
 
-    def __init__(self, post: MessageSigner | None) -> None:
-        self._post = post
+    def __init__(self, message_signer: MessageSigner | None) -> None:
+        self._message_signer = message_signer
 
     @oslo_messaging.expose  # type: ignore[untyped-decorator]
     def ping(self, context: Any, arg: str) -> dict[str, str]:
@@ -41,8 +41,8 @@ class _BaseEndpoint:
     @oslo_messaging.expose  # type: ignore[untyped-decorator]
     def update_trust(self, context: Any, kind: str, document: str) -> None:
         """Replace the trust list by a newer one that a root key signed."""
-        if self._post is not None and isinstance(document, str):
-            self._post.take_over(kind, document)
+        if self._message_signer is not None and isinstance(document, str):
+            self._message_signer.take_over(kind, document)
 
 
 class _DeclaredMethods:
@@ -110,7 +110,7 @@ class RpcServer:
         executor: str,
         serializer: ObjectSerializer,
         place: Place,
-        post: MessageSigner | None = None,
+        message_signer: MessageSigner | None = None,
         records: Records | None = None,
     ) -> None:
         topic = interface.TOPIC
@@ -119,18 +119,21 @@ class RpcServer:
         self._server = oslo_messaging.get_rpc_server(
             transport,
             oslo_messaging.Target(topic=topic, server=server),
-            [_DeclaredMethods(interface, endpoints, serializer, records), _BaseEndpoint(post)],
+            [
+                _DeclaredMethods(interface, endpoints, serializer, records),
+                _BaseEndpoint(message_signer),
+            ],
             serializer=serializer,
             access_policy=oslo_messaging.ExplicitRPCAccessPolicy,
             **_server_options(executor),
         )
         dispatcher = self._server.dispatcher
         timed = ServerTimes(topic).timed(dispatcher.dispatch)
-        if post is None:
+        if message_signer is None:
             dispatcher.dispatch = dispatch.unverified(topic, timed)
         else:
-            address = post.address(place, topic, server)
-            dispatcher.dispatch = dispatch.checked(post, address, interface, timed)
+            address = message_signer.address(place, topic, server)
+            dispatcher.dispatch = dispatch.checked(message_signer, address, interface, timed)
         self._conf = conf
 
     def start(self) -> None:

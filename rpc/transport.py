@@ -193,8 +193,8 @@ class Bus:
     """One broker (``transport_url``) with everything needed to call and to serve on it.
 
     ``lock_directory`` is needed if ``[oslo_messaging_rabbit] use_queue_manager`` is on. With a
-    ``post``, messages are signed and verified; ``scope`` is what they are signed for: the top, the
-    UUID of the broker's cell, or a zone.
+    ``message_signer``, messages are signed and verified; ``scope`` is what they are signed for: the
+    top, the UUID of the broker's cell, or a zone.
     """
 
     def __init__(
@@ -206,7 +206,7 @@ class Bus:
         serializer: ObjectSerializer | None = None,
         process_name: str = "armillary",
         lock_directory: Path | None = None,
-        post: MessageSigner | None = None,
+        message_signer: MessageSigner | None = None,
         scope: str = TOP,
     ) -> None:
         oslo_internals.check()
@@ -226,10 +226,10 @@ class Bus:
                 reason="transport_url is malformed; expected "
                 "rabbit://user:password@host:port/vhost or kombu+memory:////name"
             ) from error
-        self.post = post
+        self.message_signer = message_signer
         self.place = Place(scope, conf.control_exchange)
         driver = oslo_internals.driver_of(self.transport)
-        if post is not None and not isinstance(driver, VerifiesReplies):
+        if message_signer is not None and not isinstance(driver, VerifiesReplies):
             raise exception.ConfigurationError(
                 reason="[signing] needs a transport_url with rabbit:// or kombu+memory:////; "
                 "replies over other brokers could not be verified"
@@ -262,7 +262,7 @@ class Bus:
             endpoints=endpoints,
             executor=self._executor,
             serializer=self.serializer,
-            post=self.post,
+            message_signer=self.message_signer,
             place=self.place,
             records=records,
         )
@@ -290,9 +290,9 @@ class Bus:
         ``may_answer`` tells whose signed replies count.
         """
         transport = self.transport
-        if self.post is not None:
+        if self.message_signer is not None:
             transport = SignedTransport(
-                transport, self.post, self.place, _ALLOWED_EXCEPTION_MODULES, may_answer
+                transport, self.message_signer, self.place, _ALLOWED_EXCEPTION_MODULES, may_answer
             )
         return oslo_messaging.get_rpc_client(
             transport,

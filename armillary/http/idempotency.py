@@ -109,11 +109,11 @@ class _AnswerOnce:
             if resp.status_code >= 500 or body is None or len(body) > ANSWER_BYTES_MAX:
                 self._records.abandon(self._record_key)
                 return
-            self._records.keep(self._record_key, self._sealed(resp, body))
+            self._records.keep(self._record_key, self._encrypted(resp, body))
         except exception.ArmillaryError as error:
             LOG.warning("The answer cannot be stored for repeats of its request: %s", error)
 
-    def _sealed(self, resp: falcon.Response, body: bytes) -> str:
+    def _encrypted(self, resp: falcon.Response, body: bytes) -> str:
         headers = {name: resp.get_header(name) for name in _STORED_HEADERS}
         if not self._is_secret and _HIDDEN_FIELD.encode() in body:
             body = json.dumps(_without_passwords(json.loads(body))).encode()

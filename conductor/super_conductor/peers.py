@@ -61,7 +61,9 @@ def make_peers(
             conf,
             database,
             make_bus,
-            enrolments=CellEnrolments(top_bus.post.trusted if top_bus.post is not None else ()),
+            enrolments=CellEnrolments(
+                top_bus.message_signer.trusted if top_bus.message_signer is not None else ()
+            ),
         ),
         cell0=Cell0(cell0_database, env.now),
         zones=Routes(conf, ZoneLinks(conf, database, make_bus)),

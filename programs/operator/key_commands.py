@@ -191,7 +191,7 @@ class KeyList(Lister):
 
 def _list_of(path: Path, roots: list[PublicKey]) -> TrustList:
     try:
-        return trust.opened(path.read_text(), roots)
+        return trust.verified(path.read_text(), roots)
     except (OSError, UnicodeDecodeError) as error:
         raise exception.Invalid(reason=f"the trust list {path} cannot be read") from error
 

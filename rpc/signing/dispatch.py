@@ -13,7 +13,7 @@ from rpc.interface import Interface
 from rpc.serializer import VerifiedContext
 from rpc.signing import envelope
 from rpc.signing.envelope import Refused
-from rpc.signing.message_signer import Address, MessageSigner, Opened
+from rpc.signing.message_signer import Address, MessageSigner, VerifiedMessage
 from rpc.signing.place import Place
 from rpc.signing.refusal_log import note, note_unauthorized, note_unproven
 
@@ -24,7 +24,7 @@ _CONTEXT_ITEMS_MAX = 100
 
 
 def checked(
-    post: MessageSigner, address: Address, interface: type[Interface], dispatch: Dispatch
+    message_signer: MessageSigner, address: Address, interface: type[Interface], dispatch: Dispatch
 ) -> Dispatch:
     """Wrap ``dispatch`` with verification: drop, count and log messages that fail it.
 
@@ -34,31 +34,31 @@ def checked(
     def checked_dispatch(incoming: Any) -> Any:
         reply, incoming.reply = incoming.reply, _no_reply  # also to what fails in the check itself
         try:
-            opened = post.open_request(address, incoming.message)
-            _check_context(incoming.ctxt if opened is None else opened.ctxt)
+            verified = message_signer.open_request(address, incoming.message)
+            _check_context(incoming.ctxt if verified is None else verified.ctxt)
         except Refused as refused:
-            note_unproven(post.trail, refused, address.topic, incoming.message)
+            note_unproven(message_signer.trail, refused, address.topic, incoming.message)
             return None
-        if opened is None:
+        if verified is None:
             incoming.reply = reply
             return dispatch(incoming)
-        context = VerifiedContext(opened.ctxt, opened.identity.as_signer())
+        context = VerifiedContext(verified.ctxt, verified.identity.as_signer())
         incoming.ctxt = context
-        incoming.message = opened.message
+        incoming.message = verified.message
         incoming.client_timeout = None  # was not signed, and asks for heartbeats, which are not
         if incoming.msg_id:  # a call, which needs a reply
-            incoming.reply = _signed_replies(post, address.place, opened.nonce, reply)
-        _refuse_unauthorized(post, opened, interface, address.place)
+            incoming.reply = _signed_replies(message_signer, address.place, verified.nonce, reply)
+        _refuse_unauthorized(message_signer, verified, interface, address.place)
         try:
             return dispatch(incoming)
         except oslo_messaging.ExpectedException as failure:
             error = failure.exc_info[1]
             if isinstance(error, exception.NotItsOwn):
-                note_unauthorized(post.trail, str(error), address.topic, opened)
+                note_unauthorized(message_signer.trail, str(error), address.topic, verified)
             raise
         finally:
             for why in context.refused_parts:
-                note_unauthorized(post.trail, why, address.topic, opened)
+                note_unauthorized(message_signer.trail, why, address.topic, verified)
 
     return checked_dispatch
 
@@ -66,10 +66,10 @@ def checked(
 def unverified(topic: str, dispatch: Dispatch) -> Dispatch:
     """Wrap ``dispatch`` for a process without signing, which still reads signed messages."""
 
-    def unsealed_dispatch(incoming: Any) -> Any:
+    def unverified_dispatch(incoming: Any) -> Any:
         try:
-            sealed = envelope.read(incoming.message)
-            contents = {} if sealed is None else sealed.contents()
+            signed = envelope.read(incoming.message)
+            contents = {} if signed is None else signed.contents()
             _check_context(contents["ctxt"] if contents else incoming.ctxt)
         except Refused as refused:
             note(refused, topic, "a message")
@@ -79,7 +79,7 @@ def unverified(topic: str, dispatch: Dispatch) -> Dispatch:
             incoming.ctxt, incoming.message = contents["ctxt"], contents["message"]
         return dispatch(incoming)
 
-    return unsealed_dispatch
+    return unverified_dispatch
 
 
 def _check_context(context: Any) -> None:
@@ -100,11 +100,14 @@ def _is_short(value: Any) -> bool:
 
 @oslo_messaging.expected_exceptions(exception.Forbidden)  # type: ignore[untyped-decorator]
 def _refuse_unauthorized(
-    post: MessageSigner, opened: Opened, interface: type[Interface], place: Place
+    message_signer: MessageSigner,
+    verified: VerifiedMessage,
+    interface: type[Interface],
+    place: Place,
 ) -> None:
-    message = opened.message
+    message = verified.message
     why = authority.refusal_reason(
-        opened.identity,
+        verified.identity,
         interface,
         message.get("namespace"),
         message["method"],
@@ -113,17 +116,17 @@ def _refuse_unauthorized(
     )
     if why is None:
         return
-    note_unauthorized(post.trail, why, interface.TOPIC, opened)
+    note_unauthorized(message_signer.trail, why, interface.TOPIC, verified)
     raise exception.Forbidden(reason=why)
 
 
 def _signed_replies(
-    post: MessageSigner, place: Place, nonce: str, reply: Callable[..., None]
+    message_signer: MessageSigner, place: Place, nonce: str, reply: Callable[..., None]
 ) -> Callable[..., None]:
-    def sealed_reply(result: Any = None, failure: Any = None) -> None:
-        reply(post.reply(place, nonce, result, failure))
+    def signed_reply(result: Any = None, failure: Any = None) -> None:
+        reply(message_signer.reply(place, nonce, result, failure))
 
-    return sealed_reply
+    return signed_reply
 
 
 def _no_reply(*_answer: Any, **_named: Any) -> None:

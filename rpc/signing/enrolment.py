@@ -22,7 +22,7 @@ def read(path: Path, kind: str, root: SigningKey) -> TrustList:
         return TrustList(kind, 0, [])
     except (OSError, UnicodeDecodeError) as error:
         raise exception.Invalid(reason=f"the trust list {path} cannot be read") from error
-    found = trust.opened(document, [root.public])
+    found = trust.verified(document, [root.public])
     if found.kind != kind:
         raise exception.Invalid(reason=f"{path} is the list of {found.kind}, not of {kind}")
     return found
@@ -32,7 +32,7 @@ def write(path: Path, changed: TrustList, root: SigningKey) -> None:
     """Replace the file. Raises ConfigurationError if it cannot be written."""
     beside = path.with_name(f".{path.name}.new")
     try:
-        beside.write_text(trust.sealed(changed, root))
+        beside.write_text(trust.signed_document(changed, root))
         beside.replace(path)
     except OSError as error:
         raise exception.ConfigurationError(

@@ -21,7 +21,7 @@ from oslo_serialization import jsonutils
 from rpc.signing.keys import PublicKey, SigningKey
 from rpc.signing.nonces import NONCE_BYTES
 
-_TEXT, _SIGNATURE, _KEY = "sealed", "signature", "key"
+_TEXT, _SIGNATURE, _KEY = "text", "signature", "key"
 _KEY_ID = re.compile("[0-9a-f]{16}").fullmatch
 
 
@@ -65,7 +65,7 @@ def new_nonce() -> str:
     return secrets.token_hex(NONCE_BYTES)
 
 
-def seal(contents: Mapping[str, Any], key: SigningKey) -> dict[str, str]:
+def sign(contents: Mapping[str, Any], key: SigningKey) -> dict[str, str]:
     """Return the signed message with these contents."""
     text = jsonutils.dumps(contents)
     signature = base64.b64encode(key.sign(text.encode())).decode()

@@ -112,43 +112,43 @@ class MessageSigner:
         nonce = envelope.new_nonce()
         contents = {
             "kind": _REQUEST,
-            "for": self._named(place),
+            "for": self._destination_of(place),
             "to": [target.topic, target.server, bool(target.fanout)],
             "nonce": nonce,
             "at": self._clock(),
             "ctxt": ctxt,
             "message": message,
         }
-        return envelope.seal(contents, self._key()), nonce
+        return envelope.sign(contents, self._key()), nonce
 
     def reply(self, place: Place, nonce: str, result: Any, failure: Any) -> dict[str, str]:
         """Return the signed reply to a request; ``failure`` is as from ``sys.exc_info``."""
         contents = {
             "kind": _REPLY,
-            "for": self._named(place),
+            "for": self._destination_of(place),
             "to": nonce,
             "at": self._clock(),
             "result": result,
             "failure": oslo_internals.serialize_failure(failure) if failure else None,
         }
-        return envelope.seal(contents, self._key())
+        return envelope.sign(contents, self._key())
 
     # Incoming messages
 
-    def open_request(self, address: Address, message: Any) -> Opened | None:
+    def open_request(self, address: Address, message: Any) -> VerifiedMessage | None:
         """Return the contents and sender of a signed request; None for an unsigned one.
 
         Raises Refused, also for an unsigned request if signatures are required.
         """
-        sealed = envelope.read(message)
-        if sealed is None:
+        signed = envelope.read(message)
+        if signed is None:
             if self.is_required:
                 raise Refused("unsigned", "it is not signed")
             service_metrics.RPC_UNSIGNED.add(address.topic)
             return None
-        identity, contents = self._checker.opened(sealed)
+        identity, contents = self._checker.verified(signed)
         log = self._log_of(address, contents)
-        self._refuse_elsewhere(address.place, contents)
+        self._check_destination(address.place, contents)
         try:
             self._checker.refuse_stale(contents)
             refuse_replay(log, contents)
@@ -156,8 +156,8 @@ class MessageSigner:
             if not self._is_repeated(address, contents):
                 raise
             raise Refused(REPEATED, f"for this new server; {refused}") from refused
-        return Opened(
-            identity, sealed.key_id, contents["nonce"], contents["ctxt"], contents["message"]
+        return VerifiedMessage(
+            identity, signed.key_id, contents["nonce"], contents["ctxt"], contents["message"]
         )
 
     def _is_repeated(self, address: Address, contents: dict[str, Any]) -> bool:
@@ -178,18 +178,18 @@ class MessageSigner:
 
         Raises Refused, also for an unsigned reply if signatures are required.
         """
-        sealed = envelope.read(answer)
-        if sealed is None:
+        signed = envelope.read(answer)
+        if signed is None:
             if self.is_required:
                 raise Refused("unsigned", "the reply is not signed")
             return None
-        identity, contents = self._checker.opened(sealed)
+        identity, contents = self._checker.verified(signed)
         self._checker.refuse_stale(contents)
         if contents.get("kind") != _REPLY or contents.get("to") != nonce:
             raise Refused("misdirected", "the reply is to another request")
         if not isinstance(contents.get("failure"), str | None) or "result" not in contents:
             raise Refused("malformed")
-        self._refuse_elsewhere(place, contents)
+        self._check_destination(place, contents)
         if not may_answer(identity, target.server):
             raise Refused("unauthorized", f"{identity.name} does not serve {target.topic}")
         return contents
@@ -212,7 +212,7 @@ class MessageSigner:
             return self._named_log(address.fanout_log)
         return self._named_log(topic if server is None else f"{topic}.{server}")
 
-    def _named(self, place: Place) -> list[str]:
+    def _destination_of(self, place: Place) -> list[str]:
         """Return how a message names its place: deployment, cell or zone, and exchange.
 
         A deployment is known by its root key. Two zones have no root in common; the zone's name
@@ -221,7 +221,7 @@ class MessageSigner:
         is_shared = place.is_between_deployments
         return ["" if is_shared else self.trusted[0].current().root_id, *place]
 
-    def _refuse_elsewhere(self, place: Place, contents: dict[str, Any]) -> None:
+    def _check_destination(self, place: Place, contents: dict[str, Any]) -> None:
         """Raise Refused if a message is for another deployment, cell, zone or exchange."""
         named = contents.get("for")
         if named is None and self._accepts_unbound:
@@ -254,7 +254,7 @@ class MessageSigner:
 
 
 @dataclasses.dataclass(frozen=True)
-class Opened:
+class VerifiedMessage:
     """A verified request."""
 
     identity: Identity

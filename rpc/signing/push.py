@@ -18,7 +18,7 @@ TOP_TOPICS = ("conductor", "scheduler", "placement", "api", "host_states")
 CELL_TOPICS = ("compute",)
 
 LOOK_SECONDS = 1.0
-"""Seconds between two looks for changed lists."""
+"""Polling interval for changed trust lists, in seconds."""
 
 _HEARS_AGENTS = frozenset({"conductor", "host_states"})
 """Topics whose servers need the agents' list, to verify with it or to pass it on."""
@@ -35,7 +35,7 @@ class TrustPush:
         period_seconds: float,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._trusted = bus.post.trusted if bus.post is not None else []
+        self._trusted = bus.message_signer.trusted if bus.message_signer is not None else []
         self._period_seconds = period_seconds
         self._clock = clock
         self._all_at = float("-inf")

@@ -9,12 +9,12 @@ from armillary import service_metrics
 from armillary.audit import REFUSED, AuditTrail, Event, Initiator
 from rpc.signing import envelope
 from rpc.signing.envelope import REPEATED, Refused
-from rpc.signing.message_signer import Opened
+from rpc.signing.message_signer import VerifiedMessage
 
 LOG = logging.getLogger(__name__)
 
 RECEIVE, REPLY = "receive", "reply"
-"""Actions of messages that are not opened, so that their method is not known."""
+"""Actions of messages that are not verified, so that their method is not known."""
 
 
 def note_unproven(
@@ -34,14 +34,16 @@ def note_unproven(
     trail.record(_event(refused, topic, action, sender))
 
 
-def note_unauthorized(trail: AuditTrail, why: str, topic: str, opened: Opened) -> None:
+def note_unauthorized(trail: AuditTrail, why: str, topic: str, verified: VerifiedMessage) -> None:
     """Log, count and record a refused message whose signer may not do what it says."""
-    refused, method = Refused("unauthorized", why), opened.message["method"]
+    refused, method = Refused("unauthorized", why), verified.message["method"]
     note(refused, topic, method)
     sender = Initiator(
-        kind=f"service/{opened.identity.role}", id=opened.identity.name, credential=opened.key_id
+        kind=f"service/{verified.identity.role}",
+        id=verified.identity.name,
+        credential=verified.key_id,
     )
-    request_id = opened.ctxt.get("request_id")
+    request_id = verified.ctxt.get("request_id")
     trail.record(
         _event(refused, topic, method, sender, request_id if isinstance(request_id, str) else None)
     )

@@ -26,30 +26,36 @@ class SignedTransport(oslo_internals.DriverTransport):
     def __init__(
         self,
         transport: RPCTransport,
-        post: MessageSigner,
+        message_signer: MessageSigner,
         place: Place,
         allowed_modules: Sequence[str],
         may_answer: MayAnswer,
     ) -> None:
         super().__init__(transport)
         self._caller: SignedCaller = self.driver
-        self._post = post
+        self._message_signer = message_signer
         self._place = place
         self._allowed_modules = list(allowed_modules)
         self._may_answer = may_answer
 
     def send(self, target: Any, ctxt: Any, message: Any, **how: Any) -> Any:
-        sealed, nonce = self._post.request(self._place, target, ctxt, message)
+        signed, nonce = self._message_signer.request(self._place, target, ctxt, message)
         if not how.get("wait_for_reply"):
-            super().send(target, {}, sealed, **how)
+            super().send(target, {}, signed, **how)
             return None
         method = message["method"]
         call = _SignedCall(
-            self._post, self._place, self._allowed_modules, target, nonce, method, self._may_answer
+            self._message_signer,
+            self._place,
+            self._allowed_modules,
+            target,
+            nonce,
+            method,
+            self._may_answer,
         )
         try:
             with self._caller.verifying(call.open_reply):
-                return super().send(target, {}, sealed, **how)
+                return super().send(target, {}, signed, **how)
         except oslo_messaging.MessagingTimeout:
             if call.last_refused is None:
                 raise
@@ -63,7 +69,7 @@ class _SignedCall:
 
     def __init__(
         self,
-        post: MessageSigner,
+        message_signer: MessageSigner,
         place: Place,
         allowed_modules: list[str],
         target: oslo_messaging.Target,
@@ -72,7 +78,7 @@ class _SignedCall:
         may_answer: MayAnswer,
     ) -> None:
         self.last_refused: Refused | None = None
-        self._post = post
+        self._message_signer = message_signer
         self._place = place
         self._allowed_modules = allowed_modules
         self._target = target
@@ -83,12 +89,12 @@ class _SignedCall:
     def open_reply(self, message: Mapping[str, Any]) -> Any:
         """Return the result. Raises ReplyRefused, or the failure that the server reported."""
         try:
-            contents = self._post.open_reply(
+            contents = self._message_signer.open_reply(
                 self._place, self._target, self._nonce, message.get("result"), self._may_answer
             )
         except Refused as refused:
             note_unproven(
-                self._post.trail,
+                self._message_signer.trail,
                 refused,
                 self._target.topic,
                 message.get("result"),

@@ -99,7 +99,7 @@ class TrustList:
         )
 
 
-def sealed(trust: TrustList, root: SigningKey) -> str:
+def signed_document(trust: TrustList, root: SigningKey) -> str:
     """Return the list as a document signed by the root key."""
     text = json.dumps(
         {
@@ -119,7 +119,7 @@ def kind_of(role: str) -> str:
     return AGENTS if role == "compute" else SERVICES
 
 
-def opened(document: str, roots: Iterable[PublicKey]) -> TrustList:
+def verified(document: str, roots: Iterable[PublicKey]) -> TrustList:
     """Parse and verify a document that one of the roots signed. Raises Invalid."""
     if len(document) > _LIST_BYTES_MAX:
         raise exception.Invalid(reason=f"a trust list must have at most {_LIST_BYTES_MAX} bytes")

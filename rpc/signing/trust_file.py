@@ -75,7 +75,7 @@ class TrustFile:
         return True
 
     def _opened(self, document: str) -> trust.TrustList:
-        found = trust.opened(document, self._roots)
+        found = trust.verified(document, self._roots)
         if found.kind != self.kind:
             raise exception.Invalid(reason=f"it is a list of {found.kind}, not of {self.kind}")
         return found

@@ -36,10 +36,10 @@ class Verifier:
         self._window_seconds = window_seconds
         self._clock = clock
 
-    def opened(self, sealed: SignedMessage) -> tuple[Identity, dict[str, Any]]:
+    def verified(self, signed: SignedMessage) -> tuple[Identity, dict[str, Any]]:
         """Return a message's signer and contents, however old. Raises Refused."""
-        identity = self._sealed_by(sealed, self._clock())
-        contents = sealed.contents()
+        identity = self._signer_of(signed, self._clock())
+        contents = signed.contents()
         sent_at = contents.get("at")
         if not isinstance(sent_at, float) or not math.isfinite(sent_at):
             raise Refused("malformed")
@@ -55,18 +55,18 @@ class Verifier:
                 f"{self._window_seconds:.0f} s are allowed ([signing] window_seconds)",
             )
 
-    def _sealed_by(self, sealed: SignedMessage, now: float) -> Identity:
+    def _signer_of(self, signed: SignedMessage, now: float) -> Identity:
         for trusted in self._trusted:
-            owner = trusted.current().owner_of(sealed.key_id)
+            owner = trusted.current().owner_of(signed.key_id)
             if owner is None:
                 continue
             identity, key = owner
             if not key.is_good(now):
-                raise Refused("expired_key", f"the key {sealed.key_id:.16} has expired")
-            if not sealed.is_by(key.public):
+                raise Refused("expired_key", f"the key {signed.key_id:.16} has expired")
+            if not signed.is_by(key.public):
                 raise Refused("bad_signature", f"it does not match the key of {identity.name}")
             return identity
-        raise Refused("unknown_key", f"no trust list has the key {sealed.key_id:.16}")
+        raise Refused("unknown_key", f"no trust list has the key {signed.key_id:.16}")
 
 
 def refuse_replay(seen: Seen, contents: dict[str, Any]) -> None:

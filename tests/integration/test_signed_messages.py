@@ -75,8 +75,10 @@ def stolen(deployment, tmp_path):
     buses = []
 
     def make(url, scope=TOP, *, name=THIEF):
-        post = deployment.authority.post(name, nonces="stolen-nonces")
-        buses.append(Bus(messaging_conf(), url, post=post, lock_directory=tmp_path, scope=scope))
+        signer = deployment.authority.signer(name, nonces="stolen-nonces")
+        buses.append(
+            Bus(messaging_conf(), url, message_signer=signer, lock_directory=tmp_path, scope=scope)
+        )
         return buses[-1]
 
     yield make
@@ -105,12 +107,12 @@ class Recorder:
         for exchange in (CONTROL_EXCHANGE, direct_exchange(CONTROL_EXCHANGE, "cell_conductor")):
             self._connection.default_channel.queue_bind(self._queue, exchange, "#")
 
-    def sealed(self):
+    def signed(self):
         """Return the routing key and the signed parts of each message so far."""
         channel, found = self._connection.default_channel, []
         while (message := channel.basic_get(self._queue, no_ack=True)) is not None:
             plain = json.loads(json.loads(message.body)["oslo.message"])
-            parts = {name: plain[name] for name in ("sealed", "signature", "key")}
+            parts = {name: plain[name] for name in ("text", "signature", "key")}
             found.append((message.delivery_info["routing_key"], parts))
         return found
 
@@ -183,8 +185,8 @@ def test_what_one_cell_was_sent_is_refused_in_another(deployment, small, tmp_pat
     with contextlib.closing(Recorder(source.transport_url)) as recorder:
         uuids = deployment.create_servers(small, 8)
         assert_all_active(deployment, uuids)
-        recorded = recorder.sealed()
-    texts = " ".join(parts["sealed"] for _key, parts in recorded)
+        recorded = recorder.signed()
+    texts = " ".join(parts["text"] for _key, parts in recorded)
     assert {"build_instances", "build_succeeded"} <= set(re.findall(r"\w+", texts))
     before = {name: len(deployment.refusals(name)) for name in ("cell2-conductor", THIEF)}
     sent = dict.fromkeys(before, 0)

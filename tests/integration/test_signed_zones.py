@@ -242,7 +242,7 @@ def test_a_child_speaks_for_itself_only(zones, tmp_path):
         before = len(root.refusals())
         bus = Bus(
             messaging_conf(), child.top_url, lock_directory=tmp_path,
-            post=child.authority.post(name, nonces=f"forged-{name}"), scope=zone_scope("eu"),
+            signer=child.authority.signer(name, nonces=f"forged-{name}"), scope=zone_scope("eu"),
         )  # fmt: skip
         ZoneSummariesAPI(bus).update_summary(admin_context(), _a_summary(zone))
         wait_for(lambda: len(root.refusals()) > before, f"{name} is refused", 20)  # noqa: B023
@@ -258,7 +258,7 @@ def test_an_agents_key_opens_no_zone(zones, tmp_path):
     child = zones["eu"]
     bus = Bus(
         messaging_conf(), child.url_for(child.top_url, PARENT_ZONE, TOP), lock_directory=tmp_path,
-        post=child.authority.post("eu-agent", nonces="stolen"), scope=zone_scope("eu"),
+        signer=child.authority.signer("eu-agent", nonces="stolen"), scope=zone_scope("eu"),
     )  # fmt: skip
     before = len(child.refusals())
     for method in ZoneAPI.METHODS:

@@ -157,7 +157,7 @@ class SimBus(Bus):
         self.process = process
         self.serializer = ObjectSerializer()
         self.place = Place(TOP, "")
-        self.post = None  # no process signs here
+        self.message_signer = None  # no process signs here
 
     @property
     def address(self) -> str:

@@ -137,6 +137,6 @@ def _is_trusted(current: trust.TrustList, wanted: Identity) -> bool:
 def serial_of(document: str, root: PublicKey) -> int:
     """Return the serial number of a list, -1 of one that this root key did not sign."""
     try:
-        return trust.opened(document, [root]).serial
+        return trust.verified(document, [root]).serial
     except exception.Invalid:
         return -1

@@ -92,7 +92,7 @@ def check_signing_keys(of: Inspected) -> Result | None:
     for path in existing([options.trust_file, options.compute_trust_file]):
         try:
             roots = [PublicKey.from_text(text) for text in options.root_keys]
-            identities = trust.opened(path.read_text(), roots).identities.values()
+            identities = trust.verified(path.read_text(), roots).identities.values()
         except (exception.Invalid, OSError, UnicodeDecodeError) as error:
             failures.append(f"{path} cannot be used: {error}")
             continue

@@ -44,8 +44,8 @@ class SignedPlacement:
         self.conf, self.url = placement_conf(), f"kombu+memory:////{a_uuid()}"
         path = shutil.copy(template, directory / "placement.sqlite")
         self.database = Database(f"sqlite:///{path}", name="placement")
-        post = self.authority.post("placement", is_required=is_required)
-        self.buses = [Bus(self.conf, self.url, post=post)]
+        signer = self.authority.signer("placement", is_required=is_required)
+        self.buses = [Bus(self.conf, self.url, message_signer=signer)]
         self.manager = PlacementManager(self.conf, top_bus=self.buses[0], database=self.database)
         self.manager.start()
         self.servers = self.manager.servers()
@@ -55,8 +55,8 @@ class SignedPlacement:
         self.scheduler = self.api("scheduler")
 
     def api(self, name: str | None) -> PlacementAPI:
-        post = None if name is None else self.authority.post(name)
-        self.buses.append(Bus(self.conf, self.url, post=post))
+        signer = None if name is None else self.authority.signer(name)
+        self.buses.append(Bus(self.conf, self.url, message_signer=signer))
         return PlacementAPI(self.buses[-1], timeout_seconds=ANSWER_SECONDS_MAX)
 
     def stop(self) -> None:

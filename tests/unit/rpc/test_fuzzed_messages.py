@@ -45,29 +45,29 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
 
 
 @pytest.fixture(scope="module")
-def posts(authority: Authority) -> Any:
-    return authority.post("scheduler"), authority.post("placement")
+def signers(authority: Authority) -> Any:
+    return authority.signer("scheduler"), authority.signer("placement")
 
 
-@fuzzed(altered({"sealed": "{}", "signature": "AAAA", "key": "0123456789abcdef"}) | ODD)
-def test_what_is_not_sealed_by_a_trusted_key_is_refused(posts: Any, value: Any) -> None:
+@fuzzed(altered({"text": "{}", "signature": "AAAA", "key": "0123456789abcdef"}) | ODD)
+def test_what_is_not_signer_of_a_trusted_key_is_refused(signers: Any, value: Any) -> None:
     """Whatever its form."""
     with pytest.raises(Refused):
-        posts[1].open_request(HERE, value)
+        signers[1].open_request(HERE, value)
 
 
 @fuzzed(st.data())
 def test_odd_contents_of_a_trusted_sender_are_taken_or_refused(
-    authority: Authority, posts: Any, value: st.DataObject
+    authority: Authority, signers: Any, value: st.DataObject
 ) -> None:
     """A stolen key can sign anything; what is taken has the parts that a handler relies on."""
     target = oslo_messaging.Target(topic="placement")
     message = {"method": "claim", "args": {"claims": "two"}}
-    sent, _ = posts[0].request(AT_THE_TOP, target, admin_context().to_dict(), message)
-    contents = value.draw(altered(json.loads(sent["sealed"])))
+    sent, _ = signers[0].request(AT_THE_TOP, target, admin_context().to_dict(), message)
+    contents = value.draw(altered(json.loads(sent["text"])))
     try:
-        opened = posts[1].open_request(
-            HERE, envelope.seal(contents, authority.private["scheduler"])
+        opened = signers[1].open_request(
+            HERE, envelope.sign(contents, authority.private["scheduler"])
         )
     except Refused:
         return

@@ -66,7 +66,7 @@ class SignedCell:
             server.start()
 
     def bus(self, name: str) -> Bus:
-        return Bus(a_conf(), self.url, post=self.authority.post(name), scope=CELL_UUID)
+        return Bus(a_conf(), self.url, message_signer=self.authority.signer(name), scope=CELL_UUID)
 
     def api(self, name: str) -> CellConductorAPI:
         return CellConductorAPI(self.bus(name), timeout_seconds=60.0)

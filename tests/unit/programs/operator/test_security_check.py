@@ -349,7 +349,7 @@ def test_a_service_without_a_key_soon_is_told_in_time(check: Check, folder: Path
     def run_with(*ends: float | None, roots: SigningKey = root) -> tuple[str, str] | None:
         keys = tuple(TrustedKey(key.public, end) for end in ends)
         listed = TrustList("services", 1, [Identity("api-1", "api", None, keys)])
-        (folder / "trust.json").write_text(trust.sealed(listed, root))
+        (folder / "trust.json").write_text(trust.signed_document(listed, root))
         text = (
             f"[signing]\nmode = required\ntrust_file = {folder}/trust.json\n"
             f"root_keys = {roots.public.text}\n"

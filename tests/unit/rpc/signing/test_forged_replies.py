@@ -50,7 +50,9 @@ def attacked(authority):
             closing.callback(attacker.close)
             closing.enter_context(ReplyForger(attacker, topic, server or "one", answer))
             caller = Bus(
-                messaging_conf(), url, post=authority.post("scheduler", is_required=required)
+                messaging_conf(),
+                url,
+                message_signer=authority.signer("scheduler", is_required=required),
             )
             closing.callback(caller.close)
             api = Anything(caller, BY_TOPIC[topic], timeout_seconds=timeout_seconds)
@@ -63,8 +65,8 @@ def true_answer(
     authority, request, name="placement", result="true", failure=None, place=AT_THE_TOP
 ):
     """Return what a server signs in reply to a request."""
-    nonce = json.loads(request["sealed"])["nonce"]
-    return {"result": authority.post(name).reply(place, nonce, result, failure)}
+    nonce = json.loads(request["text"])["nonce"]
+    return {"result": authority.signer(name).reply(place, nonce, result, failure)}
 
 
 @pytest.mark.parametrize("failure", FAILURES)
@@ -81,8 +83,8 @@ SHAPES = {
     "a heartbeat": [{"result": None, "ending": False}],
     "a result in two parts": [{"result": "a lie", "ending": False}, {"result": None}],
     "one message twice": [{"result": "a lie", "_unique_id": "1", "ending": False}] * 2,
-    "a sealed text of a wrong type": [{"result": {"sealed": []}}],
-    "half a character": [{"result": {"sealed": "\ud800", "signature": "", "key": "0" * 16}}],
+    "a signed text of a wrong type": [{"result": {"text": []}}],
+    "half a character": [{"result": {"text": "\ud800", "signature": "", "key": "0" * 16}}],
 }
 
 
@@ -147,9 +149,9 @@ def test_a_request_is_no_reply(attacked, authority):
     """What a server signed as a caller is of no use as its answer."""
 
     def answer(request):
-        contents = json.loads(request["sealed"])
+        contents = json.loads(request["text"])
         forged = {**contents, "to": contents["nonce"], "result": "a lie", "failure": None}
-        return [{"result": envelope.seal(forged, authority.private["placement"])}]
+        return [{"result": envelope.sign(forged, authority.private["placement"])}]
 
     with pytest.raises(exception.RpcAnswerRefused, match="to another request"):
         attacked(answer)
@@ -180,12 +182,12 @@ def test_an_answer_of_no_or_another_time_is_refused(attacked, authority, at):
     def answer(request):
         contents = {
             "kind": "reply",
-            "to": json.loads(request["sealed"])["nonce"],
+            "to": json.loads(request["text"])["nonce"],
             "at": at,
             "result": "late",
             "failure": None,
         }
-        return [{"result": envelope.seal(contents, authority.private["placement"])}]
+        return [{"result": envelope.sign(contents, authority.private["placement"])}]
 
     with pytest.raises(exception.RpcAnswerRefused):
         attacked(answer)

@@ -140,8 +140,8 @@ def url():
 def make_bus(url):
     buses = []
 
-    def make(post=None, scope=TOP):
-        buses.append(Bus(messaging_conf(), url, post=post, scope=scope))
+    def make(signer=None, scope=TOP):
+        buses.append(Bus(messaging_conf(), url, message_signer=signer, scope=scope))
         return buses[-1]
 
     yield make
@@ -153,9 +153,9 @@ def make_bus(url):
 def serve(make_bus):
     servers = []
 
-    def start(post=None, *, interface=LedgerAPI, name="one", scope=TOP):
+    def start(signer=None, *, interface=LedgerAPI, name="one", scope=TOP):
         endpoint = Ledger()
-        server = make_bus(post, scope).server(interface, name, [endpoint])
+        server = make_bus(signer, scope).server(interface, name, [endpoint])
         server.start()
         servers.append(server)
         return endpoint
@@ -190,31 +190,31 @@ def wait_for_events(authority, count):
     return events_of(path)
 
 
-def send_raw(bus, sealed, *, server=None, topic="placement"):
+def send_raw(bus, signed, *, server=None, topic="placement"):
     """Put a message on the wire as it is, as any client with an account on the broker can."""
     target = oslo_messaging.Target(topic=topic, server=server, version="1.0")
-    bus.transport._send(target, {}, sealed)
+    bus.transport._send(target, {}, signed)
 
 
-def sealed_claim(
-    post, claims="forged", *, topic="placement", server=None, fanout=None, place=AT_THE_TOP
+def signed_claim(
+    signer, claims="forged", *, topic="placement", server=None, fanout=None, place=AT_THE_TOP
 ):
     target = oslo_messaging.Target(topic=topic, server=server, fanout=fanout)
     message = {"method": "claim", "args": {"claims": claims}, "version": "1.0"}
-    return post.request(place, target, admin_context().to_dict(), message)[0]
+    return signer.request(place, target, admin_context().to_dict(), message)[0]
 
 
 def test_a_signed_call_is_answered(authority, serve, make_bus):
     """The arguments, the caller's context and the answer all arrive."""
-    endpoint = serve(authority.post("placement"))
-    api = PlacementAPI(make_bus(authority.post("scheduler")), timeout_seconds=10)
+    endpoint = serve(authority.signer("placement"))
+    api = PlacementAPI(make_bus(authority.signer("scheduler")), timeout_seconds=10)
     assert api.claim("two") == "claimed two"
     assert endpoint.heard[0][1].startswith("req-")
 
 
 def test_an_error_keeps_its_class_and_its_facts(authority, serve, make_bus):
-    serve(authority.post("placement"))
-    api = PlacementAPI(make_bus(authority.post("scheduler")), timeout_seconds=10)
+    serve(authority.signer("placement"))
+    api = PlacementAPI(make_bus(authority.signer("scheduler")), timeout_seconds=10)
     with pytest.raises(exception.CapacityExceeded, match="nothing is left") as caught:
         api.claim("too much")
     assert caught.value.kwargs == {"reason": "nothing is left"}
@@ -222,9 +222,13 @@ def test_an_error_keeps_its_class_and_its_facts(authority, serve, make_bus):
 
 def test_casts_and_fanouts_reach_each_server(authority, serve, make_bus):
     """A fanout is one message for all: none of them takes it for a repetition."""
-    post = authority.post("placement")
-    endpoints = [serve(post), serve(post, name="two"), serve(authority.post("placement"), name="3")]
-    api = PlacementAPI(make_bus(authority.post("scheduler")))
+    signer = authority.signer("placement")
+    endpoints = [
+        serve(signer),
+        serve(signer, name="two"),
+        serve(authority.signer("placement"), name="3"),
+    ]
+    api = PlacementAPI(make_bus(authority.signer("scheduler")))
     api.claim_everywhere("to all")
     for endpoint in endpoints:
         endpoint.wait_for("to all")
@@ -243,12 +247,12 @@ WORKS = {(caller, server): "ok" for caller in SIDES for server in SIDES} | {
 def test_modes_mix(authority, serve, make_bus, caller, server):
     """With ``accept`` on either side everybody understands everybody, so that upgrades can roll."""
 
-    def post(name, mode):
-        return None if mode == "off" else authority.post(name, is_required=mode == "required")
+    def signer(name, mode):
+        return None if mode == "off" else authority.signer(name, is_required=mode == "required")
 
-    serve(post("placement", server))
+    serve(signer("placement", server))
     timeout = 10 if WORKS[caller, server] == "ok" else 1
-    api = PlacementAPI(make_bus(post("scheduler", caller)), timeout_seconds=timeout)
+    api = PlacementAPI(make_bus(signer("scheduler", caller)), timeout_seconds=timeout)
     if WORKS[caller, server] == "ok":
         assert api.claim("x") == "claimed x"
     else:
@@ -257,23 +261,23 @@ def test_modes_mix(authority, serve, make_bus, caller, server):
 
 
 def flip(text, key):
-    """Return a sealed message with one character of one part changed."""
+    """Return a signed message with one character of one part changed."""
     part = text[key]
     at = len(part) // 2
     return {**text, key: part[:at] + ("A" if part[at] != "A" else "B") + part[at + 1 :]}
 
 
 FORGERIES = {
-    "a changed text": (lambda good, _: flip(good, "sealed"), "bad_signature"),
+    "a changed text": (lambda good, _: flip(good, "text"), "bad_signature"),
     "a changed signature": (lambda good, _: flip(good, "signature"), "bad_signature"),
     "another's key id": (lambda good, other: {**good, "key": other.key_id}, "bad_signature"),
     "an unknown key": (lambda good, _: {**good, "key": "0" * 16}, "unknown_key"),
     "no signature": (lambda good, _: {**good, "signature": ""}, "bad_signature"),
     "no base64": (lambda good, _: {**good, "signature": "é"}, "malformed"),
-    "no text": (lambda good, _: {**good, "sealed": 7}, "malformed"),
-    "half a character": (lambda good, _: {**good, "sealed": "\ud800"}, "malformed"),
+    "no text": (lambda good, _: {**good, "text": 7}, "malformed"),
+    "half a character": (lambda good, _: {**good, "text": "\ud800"}, "malformed"),
     "a key that breaks the log": (lambda good, _: {**good, "key": "0\nINFO a lie"}, "malformed"),
-    "not sealed": (lambda good, _: json.loads(good["sealed"])["message"], "unsigned"),
+    "not signed": (lambda good, _: json.loads(good["text"])["message"], "unsigned"),
 }
 
 
@@ -281,10 +285,10 @@ FORGERIES = {
 def test_what_does_not_verify_is_dropped(authority, serve, make_bus, forgery):
     """It never reaches the endpoint, and is counted; what is true still does."""
     change, reason = FORGERIES[forgery]
-    endpoint = serve(authority.post("placement"))
-    sender = authority.post("scheduler")
+    endpoint = serve(authority.signer("placement"))
+    sender = authority.signer("scheduler")
     before = refused("placement", reason)
-    send_raw(make_bus(), change(sealed_claim(sender), authority.private["conductor"].public))
+    send_raw(make_bus(), change(signed_claim(sender), authority.private["conductor"].public))
     PlacementAPI(make_bus(sender), timeout_seconds=10).claim("true")
     assert endpoint.claims() == ["true"]
     wait_for_refusals("placement", reason, before + 1)
@@ -294,8 +298,8 @@ def test_what_does_not_verify_is_dropped(authority, serve, make_bus, forgery):
 def test_a_context_has_short_plain_values(authority, serve, make_bus, mode):
     """Request ids, users and projects reach log lines and databases, from any sender."""
     is_signed = mode == "required"
-    endpoint = serve(authority.post("placement") if is_signed else None)
-    sender, bus = authority.post("scheduler"), make_bus()
+    endpoint = serve(authority.signer("placement") if is_signed else None)
+    sender, bus = authority.signer("scheduler"), make_bus()
     target = oslo_messaging.Target(topic="placement", version="1.0")
     before = refused("placement", "malformed")
     wrong = ("x" * 10_000, {"a": 1}, ["x"] * 10_000, [["x"]], ["x" * 10_000])
@@ -311,11 +315,11 @@ def test_a_context_has_short_plain_values(authority, serve, make_bus, mode):
 
 
 def test_a_key_that_is_not_enrolled_is_unknown(authority, serve, make_bus, tmp_path):
-    endpoint = serve(authority.post("placement"))
-    stranger = authority.post("stranger", key=keys.create(tmp_path / "stranger"))
+    endpoint = serve(authority.signer("placement"))
+    stranger = authority.signer("stranger", key=keys.create(tmp_path / "stranger"))
     before = refused("placement", "unknown_key")
-    send_raw(make_bus(), sealed_claim(stranger))
-    PlacementAPI(make_bus(authority.post("scheduler")), timeout_seconds=10).claim("true")
+    send_raw(make_bus(), signed_claim(stranger))
+    PlacementAPI(make_bus(authority.signer("scheduler")), timeout_seconds=10).claim("true")
     assert endpoint.claims() == ["true"]
     wait_for_refusals("placement", "unknown_key", before + 1)
 
@@ -323,10 +327,10 @@ def test_a_key_that_is_not_enrolled_is_unknown(authority, serve, make_bus, tmp_p
 @pytest.mark.parametrize(("late_seconds", "is_taken"), [(299, True), (301, False), (-301, False)])
 def test_a_message_is_fresh_within_the_window(authority, serve, make_bus, late_seconds, is_taken):
     """By the clocks of both sides, whichever is ahead."""
-    endpoint = serve(authority.post("placement"))
-    late = authority.post("scheduler", clock=lambda: time.time() - late_seconds)
-    send_raw(make_bus(), sealed_claim(late, "late"))
-    PlacementAPI(make_bus(authority.post("scheduler")), timeout_seconds=10).claim("true")
+    endpoint = serve(authority.signer("placement"))
+    late = authority.signer("scheduler", clock=lambda: time.time() - late_seconds)
+    send_raw(make_bus(), signed_claim(late, "late"))
+    PlacementAPI(make_bus(authority.signer("scheduler")), timeout_seconds=10).claim("true")
     if is_taken:
         endpoint.wait_for("late")
     assert ("late" in endpoint.claims()) is is_taken
@@ -341,13 +345,13 @@ def test_what_the_broker_repeats_for_a_new_server_is_no_alarm(
     authority, serve, make_bus, is_fanout, sent_before_seconds, reason
 ):
     """A stream gives each new consumer the last messages of a fanout again."""
-    endpoint = serve(authority.post("placement"))
-    sender = authority.post("scheduler", clock=lambda: time.time() - sent_before_seconds)
+    endpoint = serve(authority.signer("placement"))
+    sender = authority.signer("scheduler", clock=lambda: time.time() - sent_before_seconds)
     before = refused("placement", reason)
     bus = make_bus()
-    send_raw(bus, sealed_claim(sender, "old", fanout=is_fanout))
+    send_raw(bus, signed_claim(sender, "old", fanout=is_fanout))
     wait_for_refusals("placement", reason, before + 1)
-    send_raw(bus, sealed_claim(sender, "unbound", place=Place(CELL, "other"), fanout=is_fanout))
+    send_raw(bus, signed_claim(sender, "unbound", place=Place(CELL, "other"), fanout=is_fanout))
     expected = {"misdirected"} if reason == "repeated" else {"misdirected", reason}
     found = wait_for_events(authority, len(expected))
     assert {event["reason"]["reasonType"].partition(":")[0] for event in found} == expected
@@ -356,13 +360,13 @@ def test_what_the_broker_repeats_for_a_new_server_is_no_alarm(
 
 def test_a_repeated_message_is_dropped(authority, serve, make_bus):
     """Also by another process of that machine, and by one that was restarted."""
-    endpoints = [serve(authority.post("placement")), serve(authority.post("placement"))]
-    recorded = sealed_claim(authority.post("scheduler"), "once")
+    endpoints = [serve(authority.signer("placement")), serve(authority.signer("placement"))]
+    recorded = signed_claim(authority.signer("scheduler"), "once")
     before = refused("placement", "replayed")
     bus = make_bus()
     for _ in range(4):  # the two servers share a queue and take it in turns
         send_raw(bus, recorded)
-    api = PlacementAPI(make_bus(authority.post("scheduler")), timeout_seconds=10)
+    api = PlacementAPI(make_bus(authority.signer("scheduler")), timeout_seconds=10)
     for number in range(4):
         api.claim(number)
     assert [claims for one in endpoints for claims in one.claims()].count("once") == 1
@@ -371,12 +375,12 @@ def test_a_repeated_message_is_dropped(authority, serve, make_bus):
 
 def test_a_message_to_one_is_not_taken_by_another(authority, serve, make_bus):
     """The destination is signed: what went to one server or topic cannot be given to another."""
-    endpoint = serve(authority.post("placement"), name="two")
-    sender = authority.post("scheduler")
+    endpoint = serve(authority.signer("placement"), name="two")
+    sender = authority.signer("scheduler")
     before = refused("placement", "misdirected")
     bus = make_bus()
-    send_raw(bus, sealed_claim(sender, server="one"), server="two")
-    send_raw(bus, sealed_claim(sender, topic="scheduler"), server="two")
+    send_raw(bus, signed_claim(sender, server="one"), server="two")
+    send_raw(bus, signed_claim(sender, topic="scheduler"), server="two")
     PlacementAPI(make_bus(sender), timeout_seconds=10).claim_at("two", "true")
     endpoint.wait_for("true")
     assert endpoint.claims() == ["true"]
@@ -395,14 +399,14 @@ ELSEWHERE = {
 @pytest.mark.parametrize("kind", ["to any", "to one", "to all"])
 def test_what_was_sent_elsewhere_is_not_taken_in_a_cell(authority, serve, make_bus, kind):
     """A call, a cast or a fanout, recorded there and put into this cell's broker, is refused."""
-    endpoint = serve(authority.post("placement"), scope=CELL)
-    sender = authority.post("scheduler")
+    endpoint = serve(authority.signer("placement"), scope=CELL)
+    sender = authority.signer("scheduler")
     address = {"to any": {}, "to one": {"server": "one"}, "to all": {"fanout": True}}[kind]
     before = refused("placement", "misdirected")
     bus = make_bus()
     for name, place in ELSEWHERE.items():
-        send_raw(bus, sealed_claim(sender, name, place=place, **address))
-    send_raw(bus, sealed_claim(sender, "true", place=Place(CELL, AT_THE_TOP.exchange), **address))
+        send_raw(bus, signed_claim(sender, name, place=place, **address))
+    send_raw(bus, signed_claim(sender, "true", place=Place(CELL, AT_THE_TOP.exchange), **address))
     endpoint.wait_for("true")
     assert endpoint.claims() == ["true"]
     wait_for_refusals("placement", "misdirected", before + len(ELSEWHERE))
@@ -410,44 +414,44 @@ def test_what_was_sent_elsewhere_is_not_taken_in_a_cell(authority, serve, make_b
 
 def test_what_was_sent_in_another_deployment_is_not_taken(authority, serve, make_bus, tmp_path):
     """Even if both deployments trust the sender, by the same key."""
-    endpoint = serve(authority.post("placement"))
+    endpoint = serve(authority.signer("placement"))
     other = Authority(tmp_path / "other")
     other.vouch_for(authority, "scheduler", "scheduler")
-    abroad = other.post("scheduler", key=authority.private["scheduler"])
+    abroad = other.signer("scheduler", key=authority.private["scheduler"])
     before = refused("placement", "misdirected")
-    send_raw(make_bus(), sealed_claim(abroad))
-    PlacementAPI(make_bus(authority.post("scheduler")), timeout_seconds=10).claim("true")
+    send_raw(make_bus(), signed_claim(abroad))
+    PlacementAPI(make_bus(authority.signer("scheduler")), timeout_seconds=10).claim("true")
     assert endpoint.claims() == ["true"]
     wait_for_refusals("placement", "misdirected", before + 1)
 
 
 def unbound(authority, claims):
     """Return a claim as older releases sign it."""
-    made = sealed_claim(authority.post("scheduler"), claims)
-    contents = json.loads(made["sealed"])
+    made = signed_claim(authority.signer("scheduler"), claims)
+    contents = json.loads(made["text"])
     del contents["for"]
-    return envelope.seal(contents, authority.private["scheduler"])
+    return envelope.sign(contents, authority.private["scheduler"])
 
 
 @pytest.mark.parametrize("is_accepted", [False, True])
 def test_messages_of_older_releases_are_taken_if_configured(
     authority, serve, make_bus, is_accepted
 ):
-    endpoint = serve(authority.post("placement", accepts_unbound=is_accepted))
+    endpoint = serve(authority.signer("placement", accepts_unbound=is_accepted))
     send_raw(make_bus(), unbound(authority, "old"))
-    PlacementAPI(make_bus(authority.post("scheduler")), timeout_seconds=10).claim("true")
+    PlacementAPI(make_bus(authority.signer("scheduler")), timeout_seconds=10).claim("true")
     assert set(endpoint.claims()) == ({"old", "true"} if is_accepted else {"true"})
 
 
 def test_a_destination_out_of_shape_is_refused(authority, serve, make_bus):
     """Also where older releases' messages without one are taken."""
-    endpoint = serve(authority.post("placement", accepts_unbound=True))
+    endpoint = serve(authority.signer("placement", accepts_unbound=True))
     bus = make_bus()
     for named in ([], ["", "", ""], "top", {}, [1, 2, 3], ["x"] * 4, [["top"]] * 3):
-        sealed = sealed_claim(authority.post("scheduler"), str(named))
-        contents = json.loads(sealed["sealed"]) | {"for": named}
-        send_raw(bus, envelope.seal(contents, authority.private["scheduler"]))
-    PlacementAPI(make_bus(authority.post("scheduler")), timeout_seconds=10).claim("true")
+        signed = signed_claim(authority.signer("scheduler"), str(named))
+        contents = json.loads(signed["text"]) | {"for": named}
+        send_raw(bus, envelope.sign(contents, authority.private["scheduler"]))
+    PlacementAPI(make_bus(authority.signer("scheduler")), timeout_seconds=10).claim("true")
     assert endpoint.claims() == ["true"]
 
 
@@ -455,13 +459,13 @@ def test_an_agent_hears_its_own_cells_conductor_alone(authority, serve, make_bus
     """The key of another cell's, with an account on this cell's broker, commands no agent here."""
     authority.enrol("cell_conductor", name="other", scope=OTHER_CELL)
     endpoint = serve(
-        authority.post("compute"), interface=AgentAPI, name=SCOPES["compute"], scope=CELL
+        authority.signer("compute"), interface=AgentAPI, name=SCOPES["compute"], scope=CELL
     )
     agent = SCOPES["compute"]
     before = refused("compute", "unauthorized")
     with pytest.raises(exception.Forbidden, match="other has the scope"):
-        AgentAPI(make_bus(authority.post("other"), CELL)).claim(admin_context(), agent, "stolen")
-    own = AgentAPI(make_bus(authority.post("cell_conductor"), CELL))
+        AgentAPI(make_bus(authority.signer("other"), CELL)).claim(admin_context(), agent, "stolen")
+    own = AgentAPI(make_bus(authority.signer("cell_conductor"), CELL))
     assert own.claim(admin_context(), agent, "own") == "claimed own"
     assert endpoint.claims() == ["own"]
     wait_for_refusals("compute", "unauthorized", before + 1)
@@ -470,19 +474,19 @@ def test_an_agent_hears_its_own_cells_conductor_alone(authority, serve, make_bus
 def test_another_cells_conductor_answers_nothing(authority, serve, make_bus):
     """It takes a call off this cell's queue, and its answer is refused."""
     authority.enrol("cell_conductor", name="other", scope=OTHER_CELL)
-    serve(authority.post("other"), interface=CellAPI, scope=CELL)
-    api = CellAPI(make_bus(authority.post("compute"), CELL), timeout_seconds=0.5)
+    serve(authority.signer("other"), interface=CellAPI, scope=CELL)
+    api = CellAPI(make_bus(authority.signer("compute"), CELL), timeout_seconds=0.5)
     with pytest.raises(exception.RpcAnswerRefused, match="does not serve"):
         api.build_failed(admin_context(), SCOPES["compute"], "h")
 
 
 def test_a_reply_is_no_request_and_a_request_no_reply(authority, serve, make_bus):
     """What a process signed for one purpose is of no use for another."""
-    endpoint = serve(authority.post("placement"))
-    sender = authority.post("scheduler")
+    endpoint = serve(authority.signer("placement"))
+    sender = authority.signer("scheduler")
     contents = {"kind": "reply", "to": "x", "at": time.time(), "result": 1, "failure": None}
     before = refused("placement", "malformed")
-    send_raw(make_bus(), envelope.seal(contents, authority.private["scheduler"]))
+    send_raw(make_bus(), envelope.sign(contents, authority.private["scheduler"]))
     PlacementAPI(make_bus(sender), timeout_seconds=10).claim("true")
     assert endpoint.claims() == ["true"]
     wait_for_refusals("placement", "malformed", before + 1)
@@ -494,17 +498,17 @@ def test_an_answer_counts_only_from_who_serves_the_topic(
 ):
     """An agent that gets at a call on the broker cannot answer it in placement's name."""
     key = keys.create(tmp_path / "key") if answers_as == "nobody" else None
-    serve(authority.post(answers_as, key=key))
-    api = PlacementAPI(make_bus(authority.post("scheduler")), timeout_seconds=0.5)
+    serve(authority.signer(answers_as, key=key))
+    api = PlacementAPI(make_bus(authority.signer("scheduler")), timeout_seconds=0.5)
     with pytest.raises(exception.RpcAnswerRefused, match="claim on placement was rejected"):
         api.claim("x")
 
 
 def test_a_role_may_do_what_the_table_says(authority, serve, make_bus):
     """An agent's key claims nothing; the refusal is an error, signed and counted."""
-    endpoint = serve(authority.post("placement"))
+    endpoint = serve(authority.signer("placement"))
     before = refused("placement", "unauthorized")
-    api = PlacementAPI(make_bus(authority.post("compute")), timeout_seconds=10)
+    api = PlacementAPI(make_bus(authority.signer("compute")), timeout_seconds=10)
     with pytest.raises(exception.Forbidden, match="role compute may not call claim on placement"):
         api.claim("x")
     assert endpoint.heard == []
@@ -512,8 +516,8 @@ def test_a_role_may_do_what_the_table_says(authority, serve, make_bus):
 
 
 def test_an_agent_speaks_for_itself_only(authority, serve, make_bus):
-    endpoint = serve(authority.post("cell_conductor"), interface=CellAPI, scope=CELL)
-    api = CellAPI(make_bus(authority.post("compute"), CELL), timeout_seconds=10)
+    endpoint = serve(authority.signer("cell_conductor"), interface=CellAPI, scope=CELL)
+    api = CellAPI(make_bus(authority.signer("compute"), CELL), timeout_seconds=10)
     assert api.build_failed(admin_context(), SCOPES["compute"], "h") == "noted"
     with pytest.raises(exception.Forbidden, match="compute has the scope host1; "):
         api.build_failed(admin_context(), "host2", "h")
@@ -525,35 +529,35 @@ def test_a_revoked_key_is_refused_after_one_push(authority, serve, make_bus):
 
     A changed list is pushed at once, however long the period.
     """
-    post, conductor = authority.post("placement"), authority.post("conductor")
+    signer, conductor = authority.signer("placement"), authority.signer("conductor")
     push = TrustPush(make_bus(conductor), ["placement"], period_seconds=3600)
     push.push()
-    endpoint = serve(post)
-    revoked = authority.post("scheduler")
+    endpoint = serve(signer)
+    revoked = authority.signer("scheduler")
     PlacementAPI(make_bus(revoked), timeout_seconds=10).claim("before")
 
     authority.change(SERVICES, authority.lists[SERVICES].changed({"scheduler": None}))
     conductor.take_over(SERVICES, authority.path().read_text())
     push.push()
-    wait_for(lambda: "scheduler" not in post.trusted[0].current().identities, "it is pushed", 10)
+    wait_for(lambda: "scheduler" not in signer.trusted[0].current().identities, "it is pushed", 10)
     endpoint.heard.clear()
     before = refused("placement", "unknown_key")
     with pytest.raises(exception.RpcTimeout):
         PlacementAPI(make_bus(revoked), timeout_seconds=1).claim("revoked")
     wait_for_refusals("placement", "unknown_key", before + 1)
-    PlacementAPI(make_bus(authority.post("conductor")), timeout_seconds=10).claim("after")
+    PlacementAPI(make_bus(authority.signer("conductor")), timeout_seconds=10).claim("after")
     assert endpoint.claims() == ["after"]
 
 
 def test_the_list_of_the_agents_is_pushed_to_who_hears_them(authority, serve, make_bus):
     """The others are spared it: it may be long."""
-    conductor, placement = authority.post("cell_conductor"), authority.post("placement")
+    conductor, placement = authority.signer("cell_conductor"), authority.signer("placement")
     serve(conductor, interface=HostStatesAPI)
     serve(placement)
     before = {one.kind: one.current().serial for one in conductor.trusted}
     authority.enrol("compute", name="compute-2", scope="host2")
     push = TrustPush(
-        make_bus(authority.post("conductor")), ["host_states", "placement"], period_seconds=1
+        make_bus(authority.signer("conductor")), ["host_states", "placement"], period_seconds=1
     )
     push.push()
     agents = next(one for one in conductor.trusted if one.kind == AGENTS)
@@ -580,12 +584,12 @@ def recorded(authority, count):
 
 def test_refused_messages_are_in_the_audit_trail(authority, serve, make_bus, tmp_path):
     """Without a signature, by an unknown key, by one without authority; by its key's id."""
-    serve(authority.post("placement"))
+    serve(authority.signer("placement"))
     stranger = keys.create(tmp_path / "stranger.key")
     bus = make_bus()
     send_raw(bus, {"method": "claim", "args": {"claims": "unsigned"}, "version": "1.0"})
-    send_raw(bus, sealed_claim(authority.post("scheduler", key=stranger)))
-    agent = authority.post("compute")
+    send_raw(bus, signed_claim(authority.signer("scheduler", key=stranger)))
+    agent = authority.signer("compute")
     with pytest.raises(exception.Forbidden):
         PlacementAPI(make_bus(agent), timeout_seconds=10).claim("an agent's")
     agents_key = authority.private["compute"].key_id
@@ -601,9 +605,9 @@ def test_refused_messages_are_in_the_audit_trail(authority, serve, make_bus, tmp
 
 def test_a_refused_change_of_what_is_anothers_is_in_the_audit_trail(authority, serve, make_bus):
     """With the request that it belongs to."""
-    serve(authority.post("placement"))
+    serve(authority.signer("placement"))
     with pytest.raises(exception.NotItsOwn):
-        PlacementAPI(make_bus(authority.post("scheduler")), timeout_seconds=10).claim("another's")
+        PlacementAPI(make_bus(authority.signer("scheduler")), timeout_seconds=10).claim("another's")
     (event,) = wait_for_events(authority, 1)
     assert event["reason"]["reasonType"] == "unauthorized: it belongs to another"
     assert event["initiator"]["request_id"].startswith("req-")

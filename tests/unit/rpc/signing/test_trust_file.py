@@ -59,7 +59,7 @@ def test_a_broken_file_changes_nothing(authority, file, document, caplog):
 
 def test_a_list_signed_by_a_stranger_is_refused(authority, file, tmp_path):
     stranger = keys.create(tmp_path / "stranger")
-    document = trust.sealed(TrustList(SERVICES, 99, []), stranger)
+    document = trust.signed_document(TrustList(SERVICES, 99, []), stranger)
     with pytest.raises(exception.Invalid, match=r"not in \[signing\] root_keys"):
         file.offer(document)
     forged = document.replace(stranger.key_id, authority.root.key_id)
@@ -70,16 +70,16 @@ def test_a_list_signed_by_a_stranger_is_refused(authority, file, tmp_path):
 def test_the_lists_are_not_mixed_up(authority, file):
     """Neither is one offered for the other, nor may an agent be on the list of the services."""
     with pytest.raises(exception.Invalid, match="list of agents, not of services"):
-        file.offer(trust.sealed(TrustList(AGENTS, 99, []), authority.root))
+        file.offer(trust.signed_document(TrustList(AGENTS, 99, []), authority.root))
     authority.enrol("compute")
     strays = authority.lists[AGENTS].identities.values()
     with pytest.raises(exception.Invalid, match="does not belong on a trust list of services"):
-        file.offer(trust.sealed(TrustList(SERVICES, 99, strays), authority.root))
+        file.offer(trust.signed_document(TrustList(SERVICES, 99, strays), authority.root))
 
 
 def test_what_is_pushed_is_there_after_a_restart(authority, file):
     newer = authority.lists[SERVICES].changed({"scheduler": None})
-    assert file.offer(trust.sealed(newer, authority.root)) is True
+    assert file.offer(trust.signed_document(newer, authority.root)) is True
     again = TrustFile(authority.path(), SERVICES, [authority.root.public])
     assert again.current().identities == {}
 
