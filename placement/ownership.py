@@ -1,4 +1,4 @@
-"""Which cell owns a provider or a consumer, and what a cell's conductor may therefore write.
+"""Ownership of providers and consumers by cells, which limits what a cell's conductor may write.
 
 A provider belongs to the cell whose conductor registered it, as the signature of that message
 says. One that was made in the Placement API, or before messages were signed, has no owner until an

@@ -1,4 +1,4 @@
-"""Whom an address stands for where clients are counted."""
+"""Identity of a client for limits of connections and logins: its address, or its IPv6 network."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ class Action(Generic[CallT]):
 
 
 @dataclass(frozen=True, slots=True)
-class Choice(Generic[CallT]):
+class ActionByBody(Generic[CallT]):
     """A method whose body selects one of several actions by its only field."""
 
     actions: Mapping[str, Action[CallT]]
@@ -67,14 +67,14 @@ class Choice(Generic[CallT]):
         return name
 
 
-Method = Action[CallT] | Choice[CallT]
+Method = Action[CallT] | ActionByBody[CallT]
 Methods = Mapping[str, Method[CallT]]
 Routes = Mapping[str, Methods[CallT]]
 
 
 def actions_of(method: Method[CallT]) -> list[Action[CallT]]:
     """Return the actions of a method: one, or the alternatives of a choice."""
-    return list(method.actions.values()) if isinstance(method, Choice) else [method]
+    return list(method.actions.values()) if isinstance(method, ActionByBody) else [method]
 
 
 def is_public(methods: Methods[CallT]) -> bool:

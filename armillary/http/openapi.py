@@ -9,7 +9,7 @@ from typing import Any
 
 from armillary.http import authentication, microversion, request_id
 from armillary.http.call import Document
-from armillary.http.dispatch import Action, Choice, Method, Methods, Routes, actions_of
+from armillary.http.dispatch import Action, ActionByBody, Method, Methods, Routes, actions_of
 from armillary.http.microversion import Version
 from armillary.http.validation import Versioned, by_version
 
@@ -130,7 +130,7 @@ def _operation(method: Method[Any], about: Description) -> Document:
     }
     operation |= {"security": []} if first.rule is None else about.policy(actions)
     bodies = [newest(action.body, about.newest) for action in actions]
-    body = {"oneOf": bodies} if isinstance(method, Choice) else bodies[0]
+    body = {"oneOf": bodies} if isinstance(method, ActionByBody) else bodies[0]
     if body is not None:
         operation["requestBody"] = {"required": True, "content": {JSON: {"schema": body}}}
     return operation

@@ -114,8 +114,8 @@ class SuperConductorManager:
         ]
         if self._conf.zones.name:
             zone = make_zone_endpoint(self._env, self._peers)
-            border = self._top_bus.with_scope(zone_scope(self._conf.zones.name))
-            servers.append(border.server(ZoneAPI, host, [zone], self._idempotency))
+            zone_bus = self._top_bus.with_scope(zone_scope(self._conf.zones.name))
+            servers.append(zone_bus.server(ZoneAPI, host, [zone], self._idempotency))
         return servers
 
     def periodic_tasks(self) -> list[PeriodicTask]:

@@ -25,7 +25,7 @@ from conductor.super_conductor.peers import Environment, Peers
 from conductor.super_conductor.repair.aggregate_sync import AggregateSync
 from conductor.super_conductor.servers.rebuild_checks import RebuildChecks
 from conductor.super_conductor.servers.server_operations import ServerOperations
-from conductor.super_conductor.servers.server_views import Servers
+from conductor.super_conductor.servers.server_views import ServerReader
 from conductor.super_conductor.servers.snapshots import SnapshotsEndpoint
 from conductor.super_conductor.workflows import Workflows
 from conductor.super_conductor.zones.delegated_builds import DelegatedBuilds
@@ -47,7 +47,7 @@ def make_endpoints(
     cells, placement, scheduler = peers.cells, peers.placement, peers.scheduler
     builds, deletes, metadata = workflows.builds, workflows.deletes, housekeeping.metadata
     remote_servers = RemoteServers(database, peers.zones)
-    servers = Servers(database, cells, peers.cell0, remote_servers)
+    servers = ServerReader(database, cells, peers.cell0, remote_servers)
     operations = ServerOperations(
         conf, database, cells,
         servers=servers, deletes=deletes, moves=workflows.moves, now=now,

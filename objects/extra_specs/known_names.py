@@ -97,9 +97,7 @@ def meant_extra_spec(key: str) -> str | None:
     if colon and scope not in _SCOPES:
         near = _near(scope, _SCOPES) if len(scope) >= _SCOPE_LENGTH_MIN else None
         return f"{near}:{name}" if near else _near(key, _EXTRA_SPECS)
-    if colon or scope.startswith(
-        _SCOPES_WITH_UNDERSCORE
-    ):  # such as hw_cpu_policy
+    if colon or scope.startswith(_SCOPES_WITH_UNDERSCORE):  # such as hw_cpu_policy
         return _near(key, _EXTRA_SPECS)
     return _near(key, _WITHOUT_SCOPE)
 

@@ -59,7 +59,7 @@ class TreeClassFinder:
         self._problem = problem
         self._eligible = eligible
         self._rng = rng
-        self._is_lent = table.sharing.is_shared(table.size)
+        self._is_shared = table.sharing.is_shared(table.size)
         self._rooms = _rooms(table, problem, eligible)
         self._codes: dict[int | tuple[int, ...], int] = {}
         self._nodes: list[Node] = []
@@ -112,7 +112,7 @@ class TreeClassFinder:
             yield has_trait[rows].astype(np.int64), 2
         for room, bound in self._rooms:
             yield room[rows], bound
-        yield (~self._is_lent[rows]).astype(np.int64), 2
+        yield (~self._is_shared[rows]).astype(np.int64), 2
         if self._problem.is_nested:
             yield np.zeros(len(rows), np.int64), 1
         else:

@@ -109,17 +109,19 @@ def find(
 
     owning = _promising(table, problem, eligible, entries, _has_own(entries, is_sharing))
     search = Search(table, problem, eligible, strategy, SearchBudget())
-    harvest = Collector(search, owning)
-    batches = harvest.gather(limit)
-    productive_roots = [harvest.productive_roots]
+    collector = Collector(search, owning)
+    batches = collector.gather(limit)
+    productive_roots = [collector.productive_roots]
 
     missing = _missing(limit, batches, strategy)
     if len(table.sharing.anchors) and missing != 0:
-        lent = entries.without(~is_sharing)
-        lent = _promising(table, problem, eligible, lent, np.ones(len(lent.anchors), np.bool_))
-        lent_harvest = SharingOnlyCollector(search, lent)
-        batches += lent_harvest.gather(missing)
-        productive_roots.append(lent_harvest.productive_roots)
+        sharing_only = entries.without(~is_sharing)
+        sharing_only = _promising(
+            table, problem, eligible, sharing_only, np.ones(len(sharing_only.anchors), np.bool_)
+        )
+        sharing_collector = SharingOnlyCollector(search, sharing_only)
+        batches += sharing_collector.gather(missing)
+        productive_roots.append(sharing_collector.productive_roots)
 
     found = Found(_sample(batches, limit, strategy), funnel.providers_total, funnel.ruled_out)
     if limit is None or found.count < limit:

@@ -14,7 +14,7 @@ from placement.db import epochs, providers
 from placement.db.models import ResourceProvider
 from placement.db.statements import AnyRow, any_of, execute_in, in_lists, insert_rows, rows_in
 from placement.providers.provider_record import ProviderFilters, ProviderRecord
-from placement.providers.provider_report import Facts
+from placement.providers.provider_report import CurrentProvider
 from placement.providers.tree_reports import Stored, TreeChange, TreePosition
 
 _PROVIDER = ResourceProvider.table()
@@ -196,7 +196,7 @@ _HANG = (
 
 
 def get_stored(
-    session: Session, facts: Mapping[str, Facts], *, families: Collection[str]
+    session: Session, facts: Mapping[str, CurrentProvider], *, families: Collection[str]
 ) -> Stored:
     """Return the stored state of providers, the positions of family members, and their children."""
     if not families:

@@ -25,7 +25,7 @@ from placement.db.models import (
 )
 from placement.db.statements import any_of, execute_in, insert_rows, rows_in
 from placement.providers.inventory import Inventory as Figures
-from placement.providers.provider_report import Facts
+from placement.providers.provider_report import CurrentProvider
 
 _PROVIDER = ResourceProvider.table()
 _PROVIDERS = select(
@@ -84,11 +84,11 @@ _BECOME_ROOTS = (
     update(_PROVIDER).where(_PROVIDER.c.uuid.in_(any_of())).values(root_provider_id=_PROVIDER.c.id)
 )
 
-_Numbered = Sequence[tuple[int, Facts | None, Facts]]
+_Numbered = Sequence[tuple[int, CurrentProvider | None, CurrentProvider]]
 """The id of a provider, its stored facts (None: it is new), and its new facts."""
 
 
-def get_cluster_metadata(session: Session, uuids: Collection[str]) -> dict[str, Facts]:
+def get_cluster_metadata(session: Session, uuids: Collection[str]) -> dict[str, CurrentProvider]:
     """Return the stored facts of the existing ones of these providers."""
     providers = list(rows_in(session, _PROVIDERS, uuids))
     ids = [row.id for row in providers]
@@ -98,7 +98,7 @@ def get_cluster_metadata(session: Session, uuids: Collection[str]) -> dict[str, 
     used = _get_names(session, _USED, ids)
     traits = _get_names(session, _TRAITS, ids)
     return {
-        row.uuid: Facts(
+        row.uuid: CurrentProvider(
             uuid=row.uuid,
             name=row.name,
             inventories=figures_of[row.id],
@@ -123,7 +123,10 @@ def get_ids(session: Session, uuids: Collection[str]) -> dict[str, int]:
 
 
 def store(
-    session: Session, changes: Sequence[tuple[Facts | None, Facts]], epoch: int, now: dt.datetime
+    session: Session,
+    changes: Sequence[tuple[CurrentProvider | None, CurrentProvider]],
+    epoch: int,
+    now: dt.datetime,
 ) -> None:
     """Write facts, given each as stored (None: it is new) and as it is to be."""
     changes = [(old, new) for old, new in changes if old != new]
@@ -213,7 +216,7 @@ def _get_names(session: Session, statement: Any, ids: Collection[int]) -> dict[i
 
 
 def _insert_providers(
-    session: Session, providers: Sequence[Facts], epoch: int, now: dt.datetime
+    session: Session, providers: Sequence[CurrentProvider], epoch: int, now: dt.datetime
 ) -> None:
     rows = [
         {

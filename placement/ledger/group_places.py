@@ -1,4 +1,4 @@
-"""Where the members of server groups are, and which claims that rules out. Pure."""
+"""Places of the members of server groups, and the claims that these rule out. Pure."""
 
 from __future__ import annotations
 

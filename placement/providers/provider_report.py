@@ -14,7 +14,7 @@ _OPTIONAL = frozenset({"managed_traits"})
 
 
 @dataclass(frozen=True)
-class Facts:
+class CurrentProvider:
     """Stored state of a provider; ``used`` names the classes with allocations."""
 
     uuid: str
@@ -32,7 +32,7 @@ def is_provider_name(value: object) -> bool:
     return names.is_text(value, NAME_LENGTH_MAX)
 
 
-def facts_after(report: Mapping[str, Any], present: Facts | None) -> Facts:
+def facts_after(report: Mapping[str, Any], present: CurrentProvider | None) -> CurrentProvider:
     """Return the state to store after a report.
 
     Raises ``Invalid`` for a malformed report, ``InventoryInUse`` if it lacks a class that has
@@ -46,7 +46,7 @@ def facts_after(report: Mapping[str, Any], present: Facts | None) -> Facts:
     if present is not None:
         for resource_class in sorted(present.used - inventories.keys()):
             raise exception.InventoryInUse(resource_class=resource_class, provider=uuid)
-    return Facts(
+    return CurrentProvider(
         uuid=uuid,
         name=name,
         inventories=inventories,

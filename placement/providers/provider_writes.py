@@ -20,7 +20,7 @@ from placement.db import providers as queries
 from placement.ledger.allocation_transaction import AllocationTransaction
 from placement.ownership import CellWriter
 from placement.providers import names, tree_reshape
-from placement.providers.provider_report import Facts, is_provider_name
+from placement.providers.provider_report import CurrentProvider, is_provider_name
 from placement.providers.tree_reports import (
     FAMILY_FIELDS,
     Stored,
@@ -345,7 +345,7 @@ class _Plan:
             if facts is not None and facts.cell_uuid is not None:
                 self._writer.check_provider(uuid, facts.cell_uuid)
 
-    def _owned(self, facts: Facts) -> Facts:
+    def _owned(self, facts: CurrentProvider) -> CurrentProvider:
         if self._writer is None or facts.cell_uuid is not None:
             return facts
         if facts.id is not None:
@@ -367,13 +367,15 @@ class _Plan:
                     )
 
 
-def _with_next_generation(before: Facts | None, after: Facts) -> Facts:
+def _with_next_generation(
+    before: CurrentProvider | None, after: CurrentProvider
+) -> CurrentProvider:
     """Return the state to store: if anything changed, its generation is incremented."""
     return after if after == before else replace(after, generation=after.generation + 1)
 
 
 def _result(
-    uuid: object, facts: Facts | None, error: str | None, *, is_not_its_own: bool = False
+    uuid: object, facts: CurrentProvider | None, error: str | None, *, is_not_its_own: bool = False
 ) -> ProviderResult:
     inventories = facts.inventories if facts else {}
     return ProviderResult(

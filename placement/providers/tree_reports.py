@@ -6,7 +6,7 @@ from typing import Any
 
 from armillary import exception
 from placement.providers import names
-from placement.providers.provider_report import NAME_LENGTH_MAX, Facts, facts_after
+from placement.providers.provider_report import NAME_LENGTH_MAX, CurrentProvider, facts_after
 
 CHILDREN_MAX = 1000
 FAMILY_FIELDS = ("children", "former_children")
@@ -24,7 +24,7 @@ class TreePosition:
 class Stored:
     """Stored state of the providers that reports name, by UUID."""
 
-    facts: Mapping[str, Facts] = field(default_factory=dict)
+    facts: Mapping[str, CurrentProvider] = field(default_factory=dict)
     places: Mapping[str, TreePosition] = field(default_factory=dict)
     children: Mapping[str, Collection[str]] = field(default_factory=dict)
     """Children of the providers that may be deleted."""
@@ -39,7 +39,7 @@ class TreeChange:
     """
 
     root: str
-    members: Sequence[tuple[Facts | None, Facts]]
+    members: Sequence[tuple[CurrentProvider | None, CurrentProvider]]
     parents: Mapping[str, str]
     gone: Sequence[str]
 
@@ -96,7 +96,7 @@ def change_of(report: Mapping[str, Any], stored: Stored) -> TreeChange:
     new = facts_after(own, old)
     place = stored.places.get(new.uuid)
     root = place.root if place else new.uuid
-    members: list[tuple[Facts | None, Facts]] = [(old, new)]
+    members: list[tuple[CurrentProvider | None, CurrentProvider]] = [(old, new)]
     parents: dict[str, str] = {}
     known = {new.uuid}
     for child in _children(report):
@@ -126,7 +126,7 @@ def _child(
     known: Collection[str],
     root: str,
     root_place: TreePosition | None,
-) -> tuple[Facts | None, Facts]:
+) -> tuple[CurrentProvider | None, CurrentProvider]:
     own = {name: value for name, value in child.items() if name != "parent_uuid"}
     before = stored.facts.get(str(own.get("uuid")))
     after = facts_after(own, before)

@@ -12,7 +12,7 @@ from armillary import exception
 from placement.ledger.allocation_transaction import ConsumerWrite
 from placement.ledger.ledger import Holding, Ledger
 from placement.providers.inventory import Inventory
-from placement.providers.provider_report import Facts
+from placement.providers.provider_report import CurrentProvider
 from placement.providers.tree_reports import Stored, TreeChange
 
 Lost = tuple[str, str]
@@ -51,7 +51,7 @@ def _has_inventories(one: Any) -> bool:
 
 
 def merged_report(
-    report: Mapping[str, Any], lost: Iterable[Lost], stored: Mapping[str, Facts]
+    report: Mapping[str, Any], lost: Iterable[Lost], stored: Mapping[str, CurrentProvider]
 ) -> dict[str, object]:
     """Return a report of the tree in both shapes: with what is new and what will be removed."""
     old: dict[str, dict[str, dict[str, float]]] = defaultdict(dict)
@@ -85,7 +85,7 @@ def moves(ledger: Ledger, lost: set[Lost], change: TreeChange) -> list[ConsumerW
 class _MoveTargets:
     """Providers that keep or get a class, and their usage."""
 
-    def __init__(self, ledger: Ledger, lost: set[Lost], members: Sequence[Facts]) -> None:
+    def __init__(self, ledger: Ledger, lost: set[Lost], members: Sequence[CurrentProvider]) -> None:
         self._lost = lost
         self._by_class: dict[str, dict[str, Inventory]] = defaultdict(dict)
         for facts in members:

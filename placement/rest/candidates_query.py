@@ -8,7 +8,7 @@ from armillary.http.microversion import Version
 from objects.resource_query import RequestGroup, ResourceQuery
 from placement.candidates.query import GROUPS_MAX, LIMIT_MAX
 from placement.rest import errors, query_values
-from placement.rest.query_values import Wanted
+from placement.rest.query_values import Constraints
 
 GROUP_POLICIES = ("none", "isolate")
 _NESTED_SINCE = (1, 29)
@@ -24,8 +24,8 @@ class _Group:
     """Parameters of one group, with their original names."""
 
     resources: dict[str, int] = field(default_factory=dict)
-    traits: Wanted = field(default_factory=Wanted)
-    aggregates: Wanted = field(default_factory=Wanted)
+    traits: Constraints = field(default_factory=Constraints)
+    aggregates: Constraints = field(default_factory=Constraints)
     in_tree: str | None = None
     keys: dict[str, str] = field(default_factory=dict)
 
@@ -139,7 +139,7 @@ def _check_resourceless(groups: _Groups, same_subtree: list[list[str]]) -> None:
             )
 
 
-def _refuse_conflicts(key: str, traits: Wanted) -> None:
+def _refuse_conflicts(key: str, traits: Constraints) -> None:
     if conflicting := query_values.conflicting_traits(traits):
         raise errors.bad_request(
             "Conflicting required and forbidden traits found in the following traits keys: "
@@ -178,9 +178,9 @@ def _group_policy(parameters: Parameters, groups: _Groups) -> str | None:
     return None
 
 
-def _root_traits(values: Sequence[str], version: Version) -> Wanted:
+def _root_traits(values: Sequence[str], version: Version) -> Constraints:
     if not values:
-        return Wanted()
+        return Constraints()
     if len(values) > 1:
         raise errors.bad_request(
             "Query parameter 'root_required' may be specified only once.",

@@ -23,7 +23,7 @@ _ANY_TRAITS_SINCE = (1, 39)
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class Constraints:
     """Names of which each inner list requires one, and forbidden names."""
 
     required: list[list[str]] = field(default_factory=list)
@@ -51,7 +51,7 @@ def parse_resources(text: str) -> dict[str, int]:
     return amounts
 
 
-def parse_traits(name: str, values: Sequence[str], version: Version) -> Wanted:
+def parse_traits(name: str, values: Sequence[str], version: Version) -> Constraints:
     """Return the traits of ``required``; before 1.39 only the last of several values applies."""
     if version < _ANY_TRAITS_SINCE:
         if values[-1].startswith(ANY_OF):
@@ -61,13 +61,13 @@ def parse_traits(name: str, values: Sequence[str], version: Version) -> Wanted:
                 f"microversion 1.39. Got: {_shown(values[-1])}"
             )
         values = values[-1:]
-    wanted = Wanted()
+    wanted = Constraints()
     for value in values:
         _add_traits(wanted, name, value, version)
     return wanted
 
 
-def conflicting_traits(wanted: Wanted) -> list[str]:
+def conflicting_traits(wanted: Constraints) -> list[str]:
     """Return the traits that are both required and forbidden."""
     forbidden = set(wanted.forbidden)
     return sorted(
@@ -75,11 +75,11 @@ def conflicting_traits(wanted: Wanted) -> list[str]:
     )
 
 
-def parse_aggregates(name: str, values: Sequence[str], version: Version) -> Wanted:
+def parse_aggregates(name: str, values: Sequence[str], version: Version) -> Constraints:
     """Return the aggregates of ``member_of``."""
     if len(values) > 1 and version < _MANY_AGGREGATES_SINCE:
         raise _bad(f"Multiple {name} parameters are not supported")
-    wanted = Wanted()
+    wanted = Constraints()
     for value in values:
         is_forbidden = value.startswith("!")
         if is_forbidden and version < _FORBIDDEN_AGGREGATES_SINCE:
@@ -114,7 +114,7 @@ def _amount(name: str, text: str) -> int:
     return amount
 
 
-def _add_traits(wanted: Wanted, name: str, value: str, version: Version) -> None:
+def _add_traits(wanted: Constraints, name: str, value: str, version: Version) -> None:
     traits = items(value.removeprefix(ANY_OF))
     if value.startswith(ANY_OF):
         if not all(trait and not trait.startswith("!") for trait in traits):

@@ -181,9 +181,11 @@ class _Names:
     def _own_streams(self) -> list[str]:
         """Return the fanouts that it creates, with any suffix that the driver may add."""
         mine = [t for t in self.part.serves if not topics.find(t).is_fanout_made_by_others]
-        lent = [other for t in self.part.serves for other in topics.find(t).makes_fanouts_of]
+        fanout_topics = [
+            other for t in self.part.serves for other in topics.find(t).makes_fanouts_of
+        ]
         return [f"{re.escape(topics.fanout(t))}(_.*)?" for t in mine] + [
-            re.escape(topics.fanout(t)) for t in lent
+            re.escape(topics.fanout(t)) for t in fanout_topics
         ]
 
     def _replies(self) -> list[str]:

@@ -66,7 +66,7 @@ class CachingScheduler(FilterScheduler):
             raise GivenUp(reason=reason)
         with decision.trace.stage("hosts"):
             ledger = self._cache.ledger(decision.spec)
-        decision.trace.looked_at(len(ledger))
+        decision.trace.set_hosts_considered(len(ledger))
         if len(ledger) == 0:
             raise GivenUp(reason=responses.NO_HOST_KNOWN)
         return ledger, responses.no_request

@@ -258,7 +258,7 @@ class FilterScheduler(SchedulerDriver):
     def _ask_placement(self, decision: Decision) -> AllocationCandidates:
         trace, spec, store = decision.trace, decision.spec, self._host_store
         if not spec.is_forced:
-            trace.noted(unread.notes(spec, self._filters.names))
+            trace.set_notes(unread.notes(spec, self._filters.names))
         try:
             with trace.stage("request_filters"):
                 request_filters.apply_all(self._request_filters, spec, store.facts)
@@ -269,10 +269,10 @@ class FilterScheduler(SchedulerDriver):
         except (exception.RequestFilterFailed, exception.InvalidResourceQuery) as error:
             trace.refused_by_request_filter(error.message)
             raise GivenUp(reason=error.message) from error
-        trace.answered(self._noted(candidates))
+        trace.set_candidates(self._noted(candidates))
         if decision.is_dry_run and not trace.has_candidates:
             query = questions(self._conf, spec, store).first
-            trace.missed(nearest_misses(self._placement, decision.context, query))
+            trace.set_nearest_misses(nearest_misses(self._placement, decision.context, query))
         return candidates
 
     def _without_full(self, decision: Decision, ledger: HostLedger) -> HostLedger:

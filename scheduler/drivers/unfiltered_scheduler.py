@@ -68,7 +68,7 @@ class PickingScheduler(SchedulerDriver):
             choices_max=self._conf.scheduler.trace_choices_max,
         )
         known = self._host_store.view_all()
-        trace.looked_at(len(known))
+        trace.set_hosts_considered(len(known))
         hosts = self._arranged(self._allowed(known, spec, trace))
         if len(hosts) == 0:
             reason = None if len(known) else responses.NO_HOST_KNOWN

@@ -61,7 +61,7 @@ class TraceBuilder:
         """Add the time of the block to a stage."""
         return _Stage(self, name, self._clock)
 
-    def took(self, stage: str, seconds: float) -> None:
+    def add_seconds(self, stage: str, seconds: float) -> None:
         """Add seconds to the time of a stage."""
         self._timings_ms[stage] = self._timings_ms.get(stage, 0.0) + seconds * 1000
 
@@ -70,7 +70,7 @@ class TraceBuilder:
         self._found = other._found
         self._filters, self._timings_ms = list(other._filters), dict(other._timings_ms)
 
-    def answered(self, candidates: AllocationCandidates) -> None:
+    def set_candidates(self, candidates: AllocationCandidates) -> None:
         """Record placement's response."""
         uuids = candidates.provider_uuids
         self._found.hosts_total = candidates.providers_total
@@ -78,15 +78,15 @@ class TraceBuilder:
         self._found.candidates = len(uuids if candidates.is_flat else set(uuids))
         self._found.lacks = candidates.lacks
 
-    def looked_at(self, hosts: int) -> None:
+    def set_hosts_considered(self, hosts: int) -> None:
         """Record the number of hosts considered by a driver that does not query placement."""
         self._found.hosts_total = self._found.candidates = hosts
 
-    def missed(self, nearest: Sequence[NearestMiss]) -> None:
+    def set_nearest_misses(self, nearest: Sequence[NearestMiss]) -> None:
         """Record the nearest misses."""
         self._found.nearest = nearest
 
-    def noted(self, notes: list[str]) -> None:
+    def set_notes(self, notes: list[str]) -> None:
         """Record what was asked for and has no effect."""
         self._found.notes = notes
 
@@ -205,7 +205,7 @@ class _Stage:
         self._started = self._clock()
 
     def __exit__(self, *raised: object) -> None:
-        self._builder.took(self._name, self._clock() - self._started)
+        self._builder.add_seconds(self._name, self._clock() - self._started)
 
 
 @dataclasses.dataclass(slots=True)

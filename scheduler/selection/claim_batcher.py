@@ -58,7 +58,7 @@ class ClaimBatcher:
             results = error
         seconds = self._clock() - began
         for decision in decisions:
-            decision.trace.took("claim", seconds)
+            decision.trace.add_seconds("claim", seconds)
         if isinstance(results, Exception):
             for decision in decisions:
                 decision.error = results

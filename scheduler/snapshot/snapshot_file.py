@@ -20,7 +20,7 @@ _LINE_MAX = 64 * 1024 * 1024
 
 
 class SnapshotUnusable(Exception):
-    """A file is missing, damaged, too large or from elsewhere. ``str`` gives the reason."""
+    """A file is missing, damaged, too large or of another deployment. ``str`` gives the reason."""
 
 
 def write(

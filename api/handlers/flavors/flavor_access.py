@@ -7,7 +7,7 @@ from api.policies.flavors import flavor as policies
 from api.schemas.flavors import flavor as schemas
 from armillary import exception
 from armillary.http.call import Answer
-from armillary.http.dispatch import Action, Choice, Routes
+from armillary.http.dispatch import Action, ActionByBody, Routes
 
 
 def index(call: Call) -> Answer:
@@ -45,7 +45,7 @@ ROUTES: Routes[Call] = {
         "GET": Action(index, policies.LIST_ACCESS, schemas.ACCESS_ANSWER)
     },
     "/v2.1/flavors/{flavor_id}/action": {
-        "POST": Choice(
+        "POST": ActionByBody(
             {
                 "addTenantAccess": Action(
                     add, policies.ADD_ACCESS, schemas.ACCESS_ANSWER, body=schemas.ADD_ACCESS

@@ -8,7 +8,7 @@ from api.policies.hosts import aggregate as policies
 from api.schemas.hosts import aggregate as schemas
 from armillary import exception
 from armillary.http.call import Answer, Document
-from armillary.http.dispatch import Action, Choice, Routes
+from armillary.http.dispatch import Action, ActionByBody, Routes
 from armillary.http.validation import invalid
 from objects.aggregate import AVAILABILITY_ZONE_KEY, Aggregate, AggregateChanges
 from objects.extra_specs import aggregate_metadata
@@ -128,7 +128,7 @@ ROUTES: Routes[Call] = {
         )
     },
     "/v2.1/os-aggregates/{aggregate_id}/action": {
-        "POST": Choice(
+        "POST": ActionByBody(
             {
                 "add_host": Action(
                     add_host, policies.ADD_HOST, schemas.SHOW_ANSWER, body=schemas.ADD_HOST

@@ -11,7 +11,7 @@ from api.call import Call
 from api.policies.scheduling import zone as policies
 from api.schemas.scheduling import zone as schemas
 from armillary.http.call import Answer, Document
-from armillary.http.dispatch import Action, Choice, Routes
+from armillary.http.dispatch import Action, ActionByBody, Routes
 from objects.zones.zone_record import ZoneRecord, ZoneSettings
 from objects.zones.zone_status import ZoneStatus
 
@@ -109,7 +109,7 @@ def _nested(zone: Mapping[str, Any]) -> Document:
 ROUTES: Routes[Call] = {
     "/v2.1/armillary/zones": {
         "GET": Action(index, policies.LIST, schemas.INDEX_ANSWER),
-        "POST": Choice(
+        "POST": ActionByBody(
             {
                 "refresh": Action(refresh, policies.REFRESH, body=schemas.REFRESH, status=202),
                 "zone": Action(

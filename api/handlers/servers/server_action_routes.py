@@ -10,7 +10,7 @@ from api.handlers.servers import remote_console, server, server_action, server_s
 from api.policies.servers import server_action as policies
 from api.schemas.servers import server as server_schemas
 from api.schemas.servers import server_action as schemas
-from armillary.http.dispatch import Action, Choice, Routes
+from armillary.http.dispatch import Action, ActionByBody, Routes
 
 
 def _action(handler: server_action.Handler, rule: str, body: dict[str, Any]) -> Action[Call]:
@@ -21,7 +21,7 @@ def _plain(name: str, operation: str, rule: str, summary: str) -> Action[Call]:
     return _action(server_action.plain(operation, summary), rule, schemas.nothing(name))
 
 
-ACTIONS = Choice(
+ACTIONS = ActionByBody(
     {
         "os-start": _plain("os-start", "start", policies.START, "Start the server."),
         "os-stop": _plain(

@@ -1,4 +1,4 @@
-"""Which agent each host belongs to, where agents sign their messages.
+"""Ownership of hosts by agents, where agents sign their messages.
 
 A host belongs to the agent whose key reported it first, however long that is silent, until an
 operator releases it or gives it to another. A host without an agent is accepted from one whose

@@ -1,4 +1,4 @@
-"""Which hosts have instances, and in which availability zones those are."""
+"""Hosts with instances, and the availability zones of these."""
 
 from collections.abc import Collection
 

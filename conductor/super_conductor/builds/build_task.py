@@ -324,7 +324,7 @@ class BuildTask(SchedulingTask):
         return selection_rows.of(self._destinations, self._scheduled, fence, {})
 
     def _store_failure(self, reason: PermanentFailure) -> None:
-        LOG.info("%s: given up: %s", self.lease.key, reason.details)
+        LOG.info("%s: failed permanently: %s", self.lease.key, reason.details)
         verdict = {"message": reason.message, "details": reason.details[:FAILURE_LENGTH_MAX]}
         was_searched = self._reservation.stage == Stage.WALKING  # its trace has the walks, too
         trace = self._failed_trace or self._trace_of(reason)

@@ -140,7 +140,7 @@ class ClaimTask(SchedulingTask):
         self._context.update_store()
 
     def _give_up(self, reason: PermanentFailure) -> None:
-        LOG.info("%s: claim given up: %s", self.lease.key, reason.details)
+        LOG.info("%s: claim failed permanently: %s", self.lease.key, reason.details)
         self._trace = self._trace or self._trace_of(reason)
         ends_at = self._work.claim.asked.ends_at
         self._settle(

@@ -15,7 +15,7 @@ from conductor.super_conductor.servers.deferred_operations import (
     may_be_deferred,
 )
 from conductor.super_conductor.servers.server_operations import ServerOperations
-from conductor.super_conductor.servers.server_views import Servers
+from conductor.super_conductor.servers.server_views import ServerReader
 from conductor.super_conductor.zones.remote_servers import RemoteServers
 from objects.instance import Instance
 from objects.instances.diagnostics import Diagnostics
@@ -35,7 +35,7 @@ class ServersEndpoint:
         acceptance: Acceptance,
         builds: Builds,
         deletes: Deletes,
-        servers: Servers,
+        servers: ServerReader,
         operations: ServerOperations,
         remote_servers: RemoteServers,
         deferred: DeferredOperations,

@@ -283,7 +283,9 @@ class MoveTask(SchedulingTask):
 
     def _give_up(self, reason: PermanentFailure) -> None:
         move = self._move
-        LOG.info("%s: %s given up: %s", move.instance_uuid, move.operation, reason.details)
+        LOG.info(
+            "%s: %s failed permanently: %s", move.instance_uuid, move.operation, reason.details
+        )
         self._keep_trace(self._trace or self._trace_of(reason), host=None)
         fault = InstanceFault.from_values(
             instance_uuid=move.instance_uuid, message=reason.message, details=reason.details

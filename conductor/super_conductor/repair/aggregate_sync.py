@@ -14,7 +14,7 @@ _ROUNDS_MAX = 3
 
 
 @dataclasses.dataclass(frozen=True)
-class _Wanted:
+class _ExpectedMembers:
     """An aggregate and its hosts' compute nodes; None for a host that is not mapped."""
 
     aggregate: Aggregate
@@ -60,7 +60,7 @@ class AggregateSync:
             return dataclasses.replace(result, error=error.message, failed=step)
         return result
 
-    def _write(self, context: RequestContext, wanted: _Wanted) -> None:
+    def _write(self, context: RequestContext, wanted: _ExpectedMembers) -> None:
         """Write the members to placement, and again if the aggregate changed meanwhile."""
         uuid = wanted.aggregate.uuid
         for _ in range(_ROUNDS_MAX):
@@ -69,7 +69,7 @@ class AggregateSync:
             if wanted.nodes == told.nodes:
                 return
 
-    def _read(self, aggregate: str) -> _Wanted:
+    def _read(self, aggregate: str) -> _ExpectedMembers:
         with self._database.reader() as session:
             found = aggregates.get_aggregate(session, aggregate)
-            return _Wanted(found, host_mappings.nodes_by_host(session, found.hosts))
+            return _ExpectedMembers(found, host_mappings.nodes_by_host(session, found.hosts))

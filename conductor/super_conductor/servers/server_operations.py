@@ -30,7 +30,7 @@ from conductor.super_conductor.delete.delete_task import Deletes
 from conductor.super_conductor.hosts.cell_reports import own_migrations
 from conductor.super_conductor.hosts.cells import Cells
 from conductor.super_conductor.move.move_task import Moves, write_nothing
-from conductor.super_conductor.servers.server_views import Servers
+from conductor.super_conductor.servers.server_views import ServerReader
 from objects.cell_mapping import CELL0_UUID
 from objects.flavor import Flavor
 from objects.image_meta import ImageMeta
@@ -87,7 +87,7 @@ class ServerOperations:
         database: Database,
         cells: Cells,
         *,
-        servers: Servers,
+        servers: ServerReader,
         deletes: Deletes,
         moves: Moves,
         rebuild_check: RebuildCheck,

@@ -48,7 +48,7 @@ REFUSED = "Refused"
 _ROUNDS_MAX = 20
 
 
-class Servers:
+class ServerReader:
     """Reads servers from all places, restricted to what the caller may see."""
 
     def __init__(

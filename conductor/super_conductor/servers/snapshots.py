@@ -13,7 +13,7 @@ from armillary.db import Database
 from conductor.common.clock import Clock, moment
 from conductor.super_conductor.db import images, instance_mappings
 from conductor.super_conductor.servers.server_operations import ServerOperations
-from conductor.super_conductor.servers.server_views import Servers
+from conductor.super_conductor.servers.server_views import ServerReader
 from objects.image_meta import PRIVATE_PROPERTIES, ImageMeta
 from objects.image_record import (
     ACTIVE,
@@ -39,7 +39,7 @@ class SnapshotsEndpoint:
     """See ``SuperConductorAPI``."""
 
     def __init__(
-        self, database: Database, servers: Servers, operations: ServerOperations, now: Clock
+        self, database: Database, servers: ServerReader, operations: ServerOperations, now: Clock
     ) -> None:
         self._database = database
         self._servers = servers

@@ -10,7 +10,7 @@ from armillary.context import RequestContext
 from armillary.db import Database
 from conductor.super_conductor.db import zone_attempts
 from conductor.super_conductor.servers.server_operations import ServerOperations
-from conductor.super_conductor.servers.server_views import Servers
+from conductor.super_conductor.servers.server_views import ServerReader
 from conductor.super_conductor.zones.delegated_builds import DelegatedBuilds
 from conductor.super_conductor.zones.forwarded import LIST_SERVERS, decode_arguments, encode_answer
 from conductor.super_conductor.zones.hidden_hosts import HiddenHosts
@@ -34,7 +34,7 @@ class LocalZone:
         self,
         database: Database,
         guests: DelegatedBuilds,
-        servers: Servers,
+        servers: ServerReader,
         operations: ServerOperations,
         *,
         hides_hosts: bool,

@@ -81,7 +81,7 @@ def delete(call: Call) -> Answer:
 
 
 def _filters(call: Call) -> ProviderFilters:
-    places = traits = query_values.Wanted()
+    places = traits = query_values.Constraints()
     amounts: dict[str, int] = {}
     if member_of := call.query.get("member_of"):
         places = query_values.parse_aggregates("member_of", member_of, call.version)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from armillary import exception
-from armillary.http.dispatch import Action, Choice, actions_of
+from armillary.http.dispatch import Action, ActionByBody, actions_of
 from tests import builders
 from tests.fixtures.http_api import MEMBER, Api
 from tests.fixtures.super_conductor import SuperConductor, SuperConductorClient
@@ -18,7 +18,7 @@ def handler(call: Any) -> Any:
 
 
 ADD, REMOVE = Action(handler, "a"), Action(handler, "b")
-CHOICE = Choice({"add": ADD, "remove": REMOVE})
+CHOICE = ActionByBody({"add": ADD, "remove": REMOVE})
 
 
 def test_a_choice_is_made_by_the_only_field() -> None:

@@ -18,7 +18,7 @@ from api.image.routes import ROUTES as IMAGE_ROUTES
 from api.policies import list_rules
 from api.routes import ROUTES
 from api.versions import MICROVERSIONS
-from armillary.http.dispatch import Action, Choice, actions_of
+from armillary.http.dispatch import Action, ActionByBody, actions_of
 from armillary.http.microversion import HEADER, to_text
 from armillary.http.openapi import operation_id
 from conductor.super_conductor.interface import SuperConductorAPI
@@ -218,11 +218,13 @@ def actions() -> Iterator[tuple[str, str, str | None, Action[Call]]]:
         for name, method in methods.items():
             for action in actions_of(method):
                 if action.rule is not None:
-                    choice = _choice_of(method, action) if isinstance(method, Choice) else None
+                    choice = (
+                        _choice_of(method, action) if isinstance(method, ActionByBody) else None
+                    )
                     yield name, path, choice, action
 
 
-def _choice_of(method: Choice[Call], action: Action[Call]) -> str:
+def _choice_of(method: ActionByBody[Call], action: Action[Call]) -> str:
     return next(name for name, known in method.actions.items() if known is action)
 
 

@@ -8,16 +8,16 @@ import pytest
 
 from armillary import exception
 from placement.providers.inventory import Inventory
-from placement.providers.provider_report import Facts, facts_after
+from placement.providers.provider_report import CurrentProvider, facts_after
 from tests.builders import a_provider
 
 UUID = "c0ffee00-0000-4000-8000-000000000001"
 EIGHT = Inventory(8, 0, 1, 8, 1, 1.0)
 
 
-def a_fact(**values: Any) -> Facts:
+def a_fact(**values: Any) -> CurrentProvider:
     defaults = {"name": "host1", "inventories": {"VCPU": EIGHT}, "traits": frozenset()}
-    return Facts(**{"uuid": UUID, "id": 1, "generation": 3, **defaults, **values})
+    return CurrentProvider(**{"uuid": UUID, "id": 1, "generation": 3, **defaults, **values})
 
 
 def report(**values: Any) -> dict[str, Any]:
