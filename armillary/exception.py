@@ -139,6 +139,12 @@ class DatabaseUnavailable(Unavailable):
     template = "The %(name)s database is unavailable: %(reason)s"
 
 
+class HostNotFencedYet(Unavailable):
+    """Guests of a host may still run; ``seconds`` is how long to wait before the next look."""
+
+    template = "Host %(host)s is not fenced yet: %(reason)s; looking again in %(seconds).0f s"
+
+
 # Access ------------------------------------------------------------------------------------------
 
 

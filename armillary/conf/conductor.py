@@ -2,6 +2,8 @@
 
 from oslo_config import cfg
 
+from armillary.conf.command_template import CommandTemplate
+
 # fmt: off
 SUPER = "super"
 CELL = "cell"
@@ -246,15 +248,18 @@ Seconds between two checks for services that went down or came back. Zero or les
 schedulers then learn of a dead host only from failed builds.
 """,
     ),
-    cfg.StrOpt(
-        "fencing_command",
+    cfg.Opt(
+        "fencing_command", type=CommandTemplate(),
         help="""
 Command that powers a host off, called before its first server is evacuated each time that it is
 down, such as ``fence_ipmilan --action off --ip {host}-bmc ...`` or a script that asks Redfish.
-``{host}`` and ``{node}`` are replaced in it. It runs on the cell conductor's machine, without a
-shell, and ends with 0 when the host is off for certain. Otherwise it is called again, and after
-several times the evacuation fails, except for a host that an operator has forced down. Unset: a
-host is evacuated when it counts as down.
+``{host}`` and ``{node}`` are replaced in it, other braces stay as they are. It runs on the cell
+conductor's machine, without a shell, and ends with 0 when the host is off for certain. Otherwise it
+is called again, and after several times the evacuation fails, except for a host that an operator
+has forced down. Unset: a
+host is evacuated when it counts as down; one that is forced down, ``[DEFAULT] service_down_time``
+after its agent was last heard of or it was forced down, because an agent that stands still holds
+its guests by then.
 """,
     ),
     cfg.FloatOpt(

@@ -30,13 +30,13 @@ def check(
             row.agent == agent
             and row.run is not None
             and row.run not in run.follows
-            and services.has_fresh_heartbeat(row, now=now, down_time_seconds=down_time_seconds)
+            and services.has_living_agent(row, now=now, down_time_seconds=down_time_seconds)
         ):
             raise exception.AgentNotAdmitted(
                 agent=agent,
                 reason=f"another agent of this name is alive, with host {row.host}. Stop one of "
                 f"them, or give each its own [DEFAULT] host; if the other one is dead, this one "
-                f"is admitted {down_time_seconds:g} s after its last heartbeat.",
+                f"is admitted {down_time_seconds:g} s after it was last heard of.",
             )
     own = {row.host for row in begins} & run.nodes.keys()
     recorded: dict[str, set[str]] = {}

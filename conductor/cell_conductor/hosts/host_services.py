@@ -134,7 +134,15 @@ class HostServices:
         )  # fmt: skip
         if run is not None:
             waiting = self._unsettled(agent, run, known, now)
-            services.begin_run(session, waiting, run.id)
+            begun = services.record_unsettled(
+                session, waiting, agent=agent, now=now,
+                down_time_seconds=self._conf.service_down_time, run=run,
+            )  # fmt: skip
+            if begun < len(waiting):
+                raise exception.AgentNotAdmitted(
+                    agent=agent,
+                    reason="another agent of this name has just begun; stop one of them",
+                )
             known = {host: row for host, row in known.items() if host not in waiting}
         seen = services.record_host_heartbeats(
             session, list(known), agent=agent, version=version, now=now,
@@ -177,7 +185,7 @@ class HostServices:
 
     def _refuse_others_hosts(self, agent: str, rows: Collection[models.Service]) -> None:
         for row in rows:
-            if row.agent != agent and services.has_fresh_heartbeat(
+            if row.agent != agent and services.has_living_agent(
                 row, now=moment(self._now()), down_time_seconds=self._conf.service_down_time
             ):
                 raise exception.Conflict(
@@ -262,6 +270,7 @@ class HostServices:
             row.disabled_reason = changes.disabled_reason if changes.disabled else None
         if changes.forced_down is not None:
             row.forced_down = changes.forced_down
+            row.forced_down_at = now if row.forced_down else None
         row.is_up = services.is_up(row, now=now, down_time_seconds=down_time)
         if (row.disabled, row.forced_down) != (was_disabled, was_forced_down):
             host_seq.touch_hosts(session, [row.host])

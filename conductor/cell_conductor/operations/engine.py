@@ -46,7 +46,7 @@ from conductor.common.cell_db import (
 )
 from conductor.common.cell_db.flow_states import FlowState, Move
 from conductor.common.cell_db.stored_object import StoredObject
-from conductor.common.leased_work import Step
+from conductor.common.leased_work import Release, Step
 from conductor.common.leases import Lease
 from conductor.super_conductor.interface import SuperConductorAPI
 from objects.instance_fault import InstanceFault
@@ -382,12 +382,18 @@ class Operations(base_task.Task[models.InstanceOperation]):
         self._database.run_in_writer(lambda session: copies.keep(session, record, now=self._now))
         with self._database.reader() as session:
             service = services.find_by_hosts(session, {host}).get(host)
-        if service is None or service.forced_down:
+        if self._is_given_up(service):
             return f"host {host} {GIVEN_UP}"
         if not self._is_host_up(service):
             return f"host {host} is down"
         self._send(context, str(service.agent), command)
         return None
+
+    def _is_given_up(self, service: models.Service | None) -> bool:
+        """Return whether no guest of the host runs, by an operator's word and for certain."""
+        if service is None:
+            return True
+        return service.forced_down and self._fencing.seconds_left(service) <= 0
 
     def take_over(self, record: ServerRecord) -> None:
         """Become the cell of another cell's instance. Raises Conflict if there is no copy of it."""
@@ -413,7 +419,7 @@ class Operations(base_task.Task[models.InstanceOperation]):
                 fault = _unreached(rows.instance.uuid, host, f"host {host} is down")
                 is_left = stage.at is Side.DESTINATION or not self._is_host_up(service)
                 following = stage.without_host if is_left else None  # up again: send once more
-                if service is None or service.forced_down:
+                if self._is_given_up(service):
                     following = following or stage.given_up_host
                 leases += self._transitions.take_failure(rows, stage, fault, following)
             return leases
@@ -429,6 +435,9 @@ class Operations(base_task.Task[models.InstanceOperation]):
             )  # fmt: skip
             try:
                 following = stage.do(own)
+            except exception.HostNotFencedYet as waiting:
+                LOG.info("%s: %s is waiting: %s", work.uuid, work.row.operation, waiting)
+                self.release([Release(work.lease, waiting.kwargs["seconds"])])
             except (exception.CellUnavailable, exception.Conflict) as error:
                 if not Move.of(work.row).is_between_cells:
                     raise

@@ -49,10 +49,15 @@ def without(allocations: Allocations, providers: Collection[str]) -> Allocations
 
 
 def _fence(work: OwnWork) -> str:
-    """Make sure that nothing runs on the source. Raises Unavailable: try again."""
+    """Make sure that nothing runs on the source.
+
+    Raises HostNotFencedYet: wait; Unavailable: try again.
+    """
     source = Move.of(work.operation).end(Side.SOURCE)
     try:
         refusal = None if source.host is None else work.fencing.fence(source.host, source.node)
+    except exception.HostNotFencedYet:
+        raise
     except exception.Unavailable:
         if work.operation.tries + 1 < TRIES_MAX:
             raise

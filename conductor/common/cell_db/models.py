@@ -85,6 +85,13 @@ class Service(Base):
     """Another agent may have the host though this one did not give it up."""
     run: Mapped[str | None] = mapped_column(sa.String(UUID_LENGTH))
     """The run of the agent that is at work; None: any may begin."""
+    agent_seen_at: Mapped[datetime | None]
+    """Last message of the run at work. It is no heartbeat while its hosts are unsettled."""
+    forced_down_at: Mapped[datetime | None]
+    fenced_at: Mapped[datetime | None]
+    """When ``[cell] fencing_command`` last succeeded for the host."""
+    fencing_until: Mapped[datetime | None]
+    """A conductor runs the command now, and until then at most."""
 
 
 class HostRequest(Base):

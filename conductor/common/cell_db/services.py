@@ -26,8 +26,23 @@ class ServiceState(NamedTuple):
 
 def has_fresh_heartbeat(row: models.Service, *, now: datetime, down_time_seconds: float) -> bool:
     """Return whether the last heartbeat is fresh; clock skew counts in both directions."""
-    seen = row.last_seen_up
-    return seen is not None and abs(now - seen) <= timedelta(seconds=down_time_seconds)
+    return _is_fresh(row.last_seen_up, now, down_time_seconds)
+
+
+def has_living_agent(row: models.Service, *, now: datetime, down_time_seconds: float) -> bool:
+    """Return whether the agent is alive, also if its hosts are down until it has settled them."""
+    return any(
+        _is_fresh(seen, now, down_time_seconds) for seen in (row.last_seen_up, row.agent_seen_at)
+    )
+
+
+def last_contact(row: models.Service) -> datetime | None:
+    """Return when the agent was last heard of."""
+    return max((at for at in (row.last_seen_up, row.agent_seen_at) if at is not None), default=None)
+
+
+def _is_fresh(seen: datetime | None, now: datetime, seconds: float) -> bool:
+    return seen is not None and abs(now - seen) <= timedelta(seconds=seconds)
 
 
 def is_up(row: models.Service, *, now: datetime, down_time_seconds: float) -> bool:
@@ -124,7 +139,7 @@ def add(
             "uuid": str(uuid.uuid4()), "host": host, "binary": COMPUTE, "agent": agent,
             "version": version, "disabled": disabled, "disabled_reason": reason,
             "forced_down": False, "report_count": 1, "last_seen_up": now, "created_at": now,
-            "is_up": True, "is_released": False, "run": run,
+            "is_up": True, "is_released": False, "run": run, "agent_seen_at": now,
         }
         for host in hosts
     ]  # fmt: skip
@@ -161,15 +176,26 @@ def record_host_heartbeats(
     return result.rowcount
 
 
-def begin_run(session: Session, hosts: Collection[str], run: str) -> None:
-    """Record the run at work on hosts that are down, without a heartbeat."""
-    if hosts:
-        session.execute(
-            sa.update(models.Service)
-            .where(_IS_COMPUTE, models.Service.host.in_(hosts))
-            .values(run=run)
-            .execution_options(synchronize_session=False)
-        )
+def record_unsettled(
+    session: Session,
+    hosts: Collection[str],
+    *,
+    agent: str,
+    now: datetime,
+    down_time_seconds: float,
+    run: AgentRun,
+) -> int:
+    """Record that a run is at work on hosts that stay down; return how many accepted it.
+
+    It is accepted as in :func:`record_host_heartbeats`.
+    """
+    if not hosts:
+        return 0
+    session.flush()
+    values = {"hosts": [*hosts], "by": agent, "now": now, "by_run": run.id}
+    values |= {"runs": [run.id, *run.follows], **_down_time(now, down_time_seconds)}
+    result: sa.CursorResult[Any] = session.execute(_UNSETTLED, values)  # type: ignore[assignment]
+    return result.rowcount
 
 
 def end_run(session: Session, agent: str, run: str) -> None:
@@ -191,6 +217,30 @@ def mark_up(session: Session, hosts: Collection[str], *, up: bool) -> None:
         .where(_IS_COMPUTE, models.Service.host.in_(hosts))
         .values(is_up=up)
         .execution_options(synchronize_session=False)
+    )
+
+
+def begin_fencing(session: Session, host: str, *, now: datetime, until: datetime) -> bool:
+    """Record that a host is being fenced; return whether no other conductor does it already."""
+    result: sa.CursorResult[Any] = session.execute(  # type: ignore[assignment]
+        sa.update(_TABLE)
+        .where(
+            _IS_COMPUTE,
+            models.Service.host == host,
+            models.Service.fencing_until.is_(None) | (models.Service.fencing_until <= now),
+        )
+        .values(fencing_until=until)
+    )
+    return result.rowcount > 0
+
+
+def end_fencing(session: Session, host: str, *, fenced_at: datetime | None) -> None:
+    """Record that a host was fenced, or with ``fenced_at`` None that it could not be."""
+    done = {} if fenced_at is None else {"fenced_at": fenced_at}
+    session.execute(
+        sa.update(_TABLE)
+        .where(_IS_COMPUTE, models.Service.host == host)
+        .values(fencing_until=None, **done)
     )
 
 
@@ -318,11 +368,17 @@ _SEEN = (
     .where(_IS_AMONG)
     .values(
         agent=sa.bindparam("by"), version=sa.bindparam("of_version"),
-        last_seen_up=sa.bindparam("now"), report_count=models.Service.report_count + 1,
+        last_seen_up=sa.bindparam("now"), agent_seen_at=sa.bindparam("now"),
+        report_count=models.Service.report_count + 1,
     )
 )  # fmt: skip
 _IS_OWN = models.Service.agent == sa.bindparam("by")
-_IS_SILENT = _SEEN_UP.is_(None) | (_SEEN_UP < _SINCE) | (_SEEN_UP > _UNTIL)
+_IS_SILENT = sa.and_(
+    *(
+        seen.is_(None) | (seen < _SINCE) | (seen > _UNTIL)
+        for seen in (_SEEN_UP, models.Service.agent_seen_at)
+    )
+)
 _SEEN_OF_OWN = _SEEN.where(_IS_OWN | models.Service.is_released)
 _SEEN_OF_ANY = _SEEN.where(_IS_OWN | _IS_SILENT)
 _MAY_RUN = (
@@ -330,6 +386,11 @@ _MAY_RUN = (
     | models.Service.run.in_(sa.bindparam("runs", expanding=True))
     | _IS_SILENT
     | ~_IS_OWN
+)
+_UNSETTLED = (
+    sa.update(_TABLE)
+    .where(_IS_AMONG, _IS_OWN, _MAY_RUN)
+    .values(run=sa.bindparam("by_run"), agent_seen_at=sa.bindparam("now"))
 )
 _OF_RUN = {
     is_bound: seen.where(_MAY_RUN).values(run=sa.bindparam("by_run"))

@@ -98,7 +98,9 @@ def cell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SignedCell]:
         (result,) = api.report_compute_nodes(CONTEXT, agent, [a_node(agent)])
         assert result.error is None
     with made.database.writer() as session:
-        session.query(models.Service).filter_by(host="victim").update({"last_seen_up": None})
+        session.query(models.Service).filter_by(host="victim").update(
+            {"last_seen_up": None, "agent_seen_at": None}
+        )
     yield made
     made.stop()
 

@@ -63,6 +63,10 @@ def _services() -> None:
         _column("is_up", sa.Boolean()),
         _column("is_released", sa.Boolean()),
         _column("run", _UUID, null=True),
+        _column("agent_seen_at", _TIME, null=True),
+        _column("forced_down_at", _TIME, null=True),
+        _column("fenced_at", _TIME, null=True),
+        _column("fencing_until", _TIME, null=True),
         sa.UniqueConstraint("host", "binary", name="uq_services_host"),
     )
     _index("services", "agent")

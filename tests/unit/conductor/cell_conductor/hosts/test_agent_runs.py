@@ -19,6 +19,11 @@ def report(cell: Cell, run: AgentRun | None, signer: Signer | None = None) -> No
     cell.services.report("agent", ["agent"], {}, version=CURRENT_VERSION, run=run, signer=signer)
 
 
+def is_up(cell: Cell) -> bool:
+    (service,) = cell.services.list_all()
+    return bool(service.up)
+
+
 @SIGNED
 def test_a_second_agent_of_a_name_is_refused_while_the_first_one_lives(
     cell: Cell, signer: Signer | None
@@ -43,6 +48,33 @@ def test_it_is_admitted_when_the_first_one_is_dead_and_then_the_first_is_refused
         report(cell, living, signer)
         with pytest.raises(exception.AgentNotAdmitted):
             report(cell, dead, signer)
+
+
+@SIGNED
+def test_of_two_that_begin_while_their_host_is_down_one_is_admitted(
+    cell: Cell, signer: Signer | None
+) -> None:
+    """Though the host stays down until the first one has settled it."""
+    report(cell, FIRST, signer)
+    cell.clock.advance(cell.conf.service_down_time + 1)
+    begun = AgentRun("run-2", is_settled=False)
+    for _ in range(3):
+        report(cell, begun, signer)
+        with pytest.raises(exception.AgentNotAdmitted, match="another agent of this name is alive"):
+            report(cell, AgentRun("run-3", is_settled=False), signer)
+        assert not is_up(cell)
+        cell.clock.advance(cell.conf.service_down_time - 1)
+    report(cell, SECOND, signer)
+    assert is_up(cell)
+
+
+def test_an_agent_of_another_name_waits_while_one_settles_its_host(cell: Cell) -> None:
+    """It is alive, though the host is not up."""
+    report(cell, FIRST)
+    cell.clock.advance(cell.conf.service_down_time + 1)
+    report(cell, AgentRun("run-2", is_settled=False))
+    with pytest.raises(exception.Conflict, match="managed by agent agent, which is alive"):
+        cell.services.report("other", ["agent"], {}, version=CURRENT_VERSION)
 
 
 @SIGNED

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from armillary import exception
 from armillary.context import admin_context
+from armillary.service_history import CURRENT_VERSION
 from conductor.cell_conductor.operations.fencing import Fencing
+from conductor.common.cell_db import services
+from conductor.common.clock import moment
+from objects.hosts.agent_run import AgentRun
 from objects.hosts.host_answers import ServiceChanges
 from tests.fixtures.cell import Cell
 
@@ -40,6 +45,17 @@ def test_a_host_that_is_back_is_not_evacuated(cell: Cell, fencing: Fencing) -> N
     assert fencing.fence("a", "a") is None
 
 
+def test_a_host_whose_agent_is_back_but_has_not_settled_it_is_not_evacuated(
+    cell: Cell, fencing: Fencing
+) -> None:
+    """It was told that its guests are its own."""
+    silence(cell)
+    run = AgentRun("run-1", is_settled=False)
+    cell.services.report("a", ["a"], {}, version=CURRENT_VERSION, run=run)
+    assert not cell.services.list_all()[0].up
+    assert "is back" in str(fencing.fence("a", "a"))
+
+
 def test_the_command_is_called_once_for_each_time_that_a_host_is_down(
     cell: Cell, fencing: Fencing, tmp_path: Path
 ) -> None:
@@ -49,8 +65,8 @@ def test_the_command_is_called_once_for_each_time_that_a_host_is_down(
     script.chmod(0o700)
     set_command(cell, f"{script} --off '{{host}} of {{node}}'")
     silence(cell)
-    for _ in range(3):
-        assert fencing.fence("a", "node-a") is None
+    for _ in range(3):  # by several conductors of the cell
+        assert Fencing(cell.conf, cell.database, cell.clock).fence("a", "node-a") is None
     assert (tmp_path / "calls").read_text() == "--off a of node-a\n"
     cell.add_agent("a")
     silence(cell)
@@ -78,8 +94,65 @@ def test_a_host_that_cannot_be_fenced_is_tried_again(
         fencing.fence("a", "a")
 
 
-def test_an_operator_s_word_counts(cell: Cell, fencing: Fencing) -> None:
-    """A host that was forced down may be evacuated although the command fails."""
-    set_command(cell, "false")
+def test_one_conductor_at_a_time_calls_the_command(
+    cell: Cell, fencing: Fencing, tmp_path: Path
+) -> None:
+    """Another one waits for its outcome, until its time is over."""
+    marker = tmp_path / "called"
+    set_command(cell, f"touch {marker}")
+    silence(cell)
+    now = moment(cell.clock())
+    with cell.database.writer() as session:
+        assert services.begin_fencing(session, "a", now=now, until=now + timedelta(seconds=70))
+    with pytest.raises(exception.HostNotFencedYet, match="another conductor is fencing it"):
+        fencing.fence("a", "a")
+    assert not marker.exists()
+    cell.clock.advance(71)
+    assert fencing.fence("a", "a") is None
+    assert marker.exists()
+
+
+def test_braces_that_are_no_placeholders_stay(cell: Cell, fencing: Fencing, tmp_path: Path) -> None:
+    """Redfish is asked in JSON."""
+    script = tmp_path / "fence"
+    script.write_text(f'#!/bin/sh\nprintf %s "$*" > {tmp_path}/call\n')
+    script.chmod(0o700)
+    set_command(cell, f'{script} -d \'{{"ResetType":"ForceOff"}}\' https://{{host}}-bmc/%{{code}}')
+    silence(cell)
+    assert fencing.fence("a", "a") is None
+    expected = '-d {"ResetType":"ForceOff"} https://a-bmc/%{code}'
+    assert (tmp_path / "call").read_text() == expected
+
+
+@pytest.mark.parametrize("command", ["fence 'a", " "])
+def test_what_is_no_command_is_refused_where_it_is_read(cell: Cell, command: str) -> None:
+    """Not when the first host is down."""
+    with pytest.raises(ValueError, match="command"):
+        set_command(cell, command)
+
+
+@pytest.mark.parametrize("command", [None, "false"], ids=["no-command", "fails"])
+def test_a_host_that_is_forced_down_is_waited_for_until_it_holds_its_guests(
+    cell: Cell, fencing: Fencing, command: str | None
+) -> None:
+    """Its agent may only stand still; then an operator's word counts, though the command fails."""
+    if command:
+        set_command(cell, command)
+    cell.clock.advance(20)
+    force_down(cell)
+    with pytest.raises(exception.HostNotFencedYet) as raised:
+        fencing.fence("a", "a")
+    assert raised.value.kwargs["seconds"] == cell.conf.service_down_time - 20
+    cell.add_agent("a")  # it is alive; the operator was told
+    cell.clock.advance(cell.conf.service_down_time)
+    cell.add_agent("a")
+    assert fencing.fence("a", "a") is None
+
+
+def test_a_host_that_is_forced_down_and_fenced_is_not_waited_for(
+    cell: Cell, fencing: Fencing
+) -> None:
+    """Its power is off."""
+    set_command(cell, "true")
     force_down(cell)
     assert fencing.fence("a", "a") is None
