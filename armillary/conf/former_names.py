@@ -25,6 +25,13 @@ _FILTER_SCHEDULER = (
     "aggregate_image_properties_isolation_namespace",
     "aggregate_image_properties_isolation_separator",
 )  # fmt: skip
+_PLACEMENT_CLIENT = (
+    "auth_url", "auth_type", "auth_section", "username", "password", "user_domain_name",
+    "project_name", "project_domain_name", "region_name", "service_type", "service_name",
+    "endpoint_override", "valid_interfaces", "timeout", "connect_retries",
+    "connect_retry_delay", "status_code_retries", "status_code_retry_delay",
+    "cafile", "certfile", "keyfile", "insecure",
+)  # fmt: skip
 _QUOTAS = (
     "instances", "cores", "ram", "server_groups", "server_group_members", "metadata_items",
     "key_pairs",
@@ -73,6 +80,7 @@ RENAMED: Mapping[Name, Name] = {
 TRANSLATED = frozenset({("compute", "driver"), ("compute", "stray_guest_action")})
 """Options whose values are words of their own here, so that a former name is not read."""
 
+_NO_CLIENT = "services ask placement over the broker ([rpc] response_timeout_seconds)"
 _NO_NETWORK = "there are no networks and no volumes"
 _RECONCILED = (
     "[compute] reconcile_interval_seconds is how often an agent compares guests and records"
@@ -90,6 +98,16 @@ REPLACED: Mapping[Name, str] = {
     ("DEFAULT", "metadata_workers"): "there is no metadata service",
     ("DEFAULT", "rootwrap_config"): "nothing runs as root on behalf of a service",
     ("DEFAULT", "servicegroup_driver"): "services report to their conductor",
+    **{
+        (
+            "database",
+            name,
+        ): "each database has a group: [cell_database] in a cell conductor's file, "
+        "[cell0_database] and [api_database] in a super conductor's, [placement_database]"
+        for name in ("connection", "max_pool_size", "pool_timeout", "max_retries")
+    },
+    **{("placement", name): _NO_CLIENT for name in _PLACEMENT_CLIENT},
+    ("quota", "driver"): "limits are counted in the API database; -1 turns one off",
     ("conductor", "migrate_max_retries"): "all hosts of the list are tried",
     ("quota", "recheck_quota"): "quota is counted where a request is accepted",
     ("quota", "count_usage_from_placement"): "quota is counted where a request is accepted",

@@ -325,7 +325,9 @@ def test_former_names_lead_to_options_that_there_are(conf: cfg.ConfigOpts) -> No
 
     def there(name: former_names.Name) -> bool:
         group, option = name
-        return option in (conf if group == "DEFAULT" else conf.get(group, ()))
+        if group != "DEFAULT" and group not in conf:
+            return False
+        return option in (conf if group == "DEFAULT" else conf[group])
 
     assert [new for new in former_names.RENAMED.values() if not there(new)] == []
     assert [old for old in former_names.REPLACED if there(old)] == []
