@@ -159,6 +159,7 @@ class ComputeManager:
             contact=self._contact,
             held=HeldGuests(self._journal),
             is_settled=self._reconciler.is_settled,
+            is_corrected=self._reconciler.is_corrected,
             request_settlement=self._reconciler.request,
             on_settled=self._note_settled,
         )

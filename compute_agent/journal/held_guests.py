@@ -33,6 +33,13 @@ class HeldGuests:
         with self._journal.transaction() as cursor:
             cursor.execute("DELETE FROM held WHERE host = ? AND uuid = ?", (host, uuid))
 
+    def list_deleting(self) -> set[Key]:
+        """Return guests that are being destroyed."""
+        with self._journal.reading() as cursor:
+            return {(str(host), str(uuid)) for host, uuid in cursor.execute(
+                "SELECT host, uuid FROM instances WHERE state = 'deleting'"
+            )}  # fmt: skip
+
     def list_arriving(self) -> list[Key]:
         """Return guests that are being built here, or moved here."""
         with self._journal.reading() as cursor:

@@ -3,14 +3,14 @@
 import logging
 import random
 import threading
-import time
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 
 from oslo_config import cfg
 
 from armillary import exception, service_metrics
 from armillary.backoff import Backoff
 from armillary.context import admin_context
+from compute_agent import boot_clock
 from compute_agent.journal.journal import Journal, State
 from compute_agent.reporting import reconcile_plan
 from compute_agent.reporting.outbox import Outbox
@@ -47,11 +47,12 @@ class Reconciler:
         work: InstanceWork,
         outbox: Outbox,
         is_admitted: Callable[[], bool] = lambda: True,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Callable[[], float] = boot_clock.seconds,
     ) -> None:
         self._clock = clock
         self._compared_at = float("-inf")
         self._destroying: set[reconcile_plan.Key] = set()
+        self._complained_of: set[reconcile_plan.Key] = set()
         self._conf = conf
         self._journal = journal
         self._drivers = drivers
@@ -126,15 +127,36 @@ class Reconciler:
     def is_settled(self, since: float) -> bool:
         """Return whether what was unexpected at a comparison begun after ``since`` is destroyed.
 
-        ``since`` is a time of the clock. What cannot be destroyed within ``DESTROY_SECONDS_MAX`` is
-        not waited for.
+        ``since`` is a time of the clock. Until then its resources are in use.
+        """
+        return self._compared_at >= since and not self._remaining()
+
+    def is_corrected(self, since: float) -> bool:
+        """Return whether the guests that are expected may continue.
+
+        As :meth:`is_settled`, but what cannot be destroyed within ``DESTROY_SECONDS_MAX`` is not
+        waited for.
         """
         if self._compared_at < since:
             return False
-        if self._clock() - self._compared_at > DESTROY_SECONDS_MAX:
-            return True
-        entries = [self._journal.find(*key) for key in list(self._destroying)]
-        return not any(entry is not None and entry.state is State.DELETING for entry in entries)
+        remaining = self._remaining()
+        if remaining and self._clock() - self._compared_at <= DESTROY_SECONDS_MAX:
+            return False
+        if remaining - self._complained_of:
+            named = ", ".join(sorted(uuid for _host, uuid in remaining))
+            LOG.error("Not destroyed within %.0f s: %s. A host that was down is up again when "
+                      "they are gone", DESTROY_SECONDS_MAX, named)  # fmt: skip
+        self._complained_of = remaining
+        return True
+
+    def _remaining(self) -> set[reconcile_plan.Key]:
+        """Return what was unexpected at the last comparison and is not destroyed yet."""
+        with self._lock:
+            found = {key: self._journal.find(*key) for key in self._destroying}
+        return {
+            key for key, entry in found.items()
+            if entry is not None and entry.state is State.DELETING
+        }  # fmt: skip
 
     def _compare(self, doubts: Set[reconcile_plan.Key]) -> set[reconcile_plan.Key]:
         """Return the remaining doubts: instances that changed or have unsent reports."""
@@ -143,10 +165,12 @@ class Reconciler:
         listed, moving = self._ask(hosts), self._ask_moving(hosts)
         self._note_undecided(reconcile_plan.undecided(hosts, before, guests, listed, moving))
         left = {key for key in doubts if key[1] in before.unreported}
-        self._destroying = {
-            key for key in self._destroying
-            if key in before.entries and before.entries[key].state is State.DELETING
-        }  # fmt: skip
+        expected = {(str(instance.host), instance.uuid) for instance in listed}
+        self._set_destroying(
+            key for key, entry in before.entries.items()
+            if entry.state is State.DELETING
+            and (key in self._destroying or (key[0] in hosts and key not in expected))
+        )  # fmt: skip
         for action in reconcile_plan.plan(hosts, before, guests, listed, moving):
             uuid = action.key[1]
             if self._journal.serial(uuid) == before.serials.get(uuid, 0):
@@ -154,6 +178,16 @@ class Reconciler:
             elif action.key in doubts:
                 left.add(action.key)
         return left
+
+    def _set_destroying(self, keys: Iterable[reconcile_plan.Key]) -> None:
+        """Remember what is being destroyed; an earlier run may have begun it."""
+        found = set(keys)
+        with self._lock:
+            self._destroying = found
+
+    def _note_destroying(self, key: reconcile_plan.Key) -> None:
+        with self._lock:
+            self._destroying.add(key)
 
     def _note_undecided(self, found: set[reconcile_plan.Key]) -> None:
         """Back off while nothing changes; a migration may be unconfirmed for days."""
@@ -201,7 +235,7 @@ class Reconciler:
             case reconcile_plan.Delete():
                 LOG.info("%s: being deleted, but still on %s", uuid, host)
                 self._journal.begin_delete(host, uuid)
-                self._destroying.add(action.key)
+                self._note_destroying(action.key)
                 self._work.start_destroy(host, uuid)
             case reconcile_plan.ReportAgain():
                 LOG.info("%s: the conductor missed a report of %s", uuid, host)
@@ -247,5 +281,5 @@ class Reconciler:
             return
         LOG.warning("%s: unexpected on %s; destroying it", uuid, host)
         if self._journal.begin_forget(host, uuid, action.attempt):
-            self._destroying.add(action.key)
+            self._note_destroying(action.key)
             self._work.start_destroy(host, uuid)

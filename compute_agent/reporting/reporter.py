@@ -3,7 +3,6 @@
 import dataclasses
 import logging
 import threading
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from oslo_config import cfg
@@ -13,6 +12,7 @@ from armillary.backoff import Backoff
 from armillary.context import admin_context
 from armillary.outage_log import OutageLog
 from armillary.service_history import CURRENT_VERSION
+from compute_agent import boot_clock
 from compute_agent.host.resource_tracker import ResourceTracker
 from compute_agent.journal.journal import Journal
 from compute_agent.reporting.admission import Admission
@@ -62,7 +62,7 @@ class Reporter:
         admission: Admission | None = None,
         run: AgentRun | None = None,
         is_settled: Callable[[], bool] = lambda: True,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Callable[[], float] = boot_clock.seconds,
         notifier: Notifier = SILENT,
     ) -> None:
         self._conf = conf

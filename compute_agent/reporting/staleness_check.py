@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
 from collections.abc import Callable
 
 from oslo_config import cfg
 
 from armillary import exception
 from armillary.context import RequestContext
+from compute_agent import boot_clock
 from compute_agent.journal.journal import Entry
 from conductor.cell_conductor.interface import CellConductorAPI
 from objects.instance import Instance
@@ -85,7 +85,9 @@ class ConductorLease:
     such a gap, by which delayed messages have arrived.
     """
 
-    def __init__(self, conf: cfg.ConfigOpts, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, conf: cfg.ConfigOpts, clock: Callable[[], float] = boot_clock.seconds
+    ) -> None:
         self._conf = conf
         self._clock = clock
         self._lock = threading.Lock()
@@ -94,7 +96,7 @@ class ConductorLease:
         self._doubts_until = float("inf")
 
     def answered(self, asked_at: float) -> None:
-        """Record the answer to a heartbeat sent at ``asked_at`` (monotonic seconds)."""
+        """Record the answer to a heartbeat sent at ``asked_at`` (seconds of the clock)."""
         with self._lock:
             if asked_at - self._heard_of_at > self._silence_seconds_max:
                 self._doubts_until = self._clock() + self._conf.service_down_time

@@ -11,6 +11,7 @@ from armillary import exception
 from armillary.context import RequestContext, admin_context
 from compute_agent.host.claims import Claims
 from compute_agent.journal.command_log import NO_CHANGE, CommandLog
+from compute_agent.journal.held_guests import HeldGuests
 from compute_agent.journal.journal import Acceptance, Journal
 from compute_agent.operations.step import Outcome, Step, Superseded
 from compute_agent.operations.verbs import VERBS
@@ -81,6 +82,7 @@ class CommandExecution:
         self._conf = conf
         self._journal = journal
         self._book = CommandLog(journal)
+        self._held = HeldGuests(journal)
         self._drivers = drivers
         self._claims = claims
         self._queue = queue
@@ -151,6 +153,8 @@ class CommandExecution:
                           uuid, command.sequence, command.verb, host)  # fmt: skip
             self._finish(command, Outcome(), self._fault(command, error))
         else:
+            if command.verb == Verb.PAUSE:  # a guest that was held stays as its user wants it
+                self._held.remove(host, uuid)
             self._finish(command, outcome, None)
 
     def _is_wanted(self, context: RequestContext, command: InstanceCommand) -> bool:

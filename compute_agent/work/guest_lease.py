@@ -5,12 +5,12 @@ may be built on other hosts. A guest that goes on here would run twice.
 """
 
 import logging
-import time
 from collections.abc import Callable, Iterable, Mapping
 
 from oslo_config import cfg
 
 from armillary import exception
+from compute_agent import boot_clock
 from compute_agent.journal.held_guests import HeldGuests, Key
 from compute_agent.reporting.staleness_check import ConductorLease
 from compute_agent.virt.driver import RUNNING, ComputeDriver, GuestInfo
@@ -33,8 +33,9 @@ class GuestLease:
     whose arrival the conductor has not confirmed are held while no heartbeat is answered: the
     conductor lets them run elsewhere once this host counts as down.
 
-    They continue when the conductor has answered, and what it does not expect here is destroyed
-    (``is_settled``). ``on_settled`` is called whenever that has become true.
+    They continue when the conductor has answered, and what it does not expect here is destroyed or
+    cannot be (``is_corrected``). ``on_settled`` is called whenever all of it is gone
+    (``is_settled``). Both are given a time of the clock.
     """
 
     def __init__(
@@ -46,22 +47,21 @@ class GuestLease:
         contact: ConductorLease,
         held: HeldGuests,
         is_settled: Callable[[float], bool],
+        is_corrected: Callable[[float], bool],
         request_settlement: Callable[[], None],
         on_settled: Callable[[], None] = lambda: None,
-        clock: Callable[[], float] = time.monotonic,
-        boot_clock: Callable[[], float] = lambda: time.clock_gettime(time.CLOCK_BOOTTIME),
+        clock: Callable[[], float] = boot_clock.seconds,
     ) -> None:
-        """``is_settled`` gets a time of ``clock``; ``boot_clock`` goes on during a suspend."""
         self._conf = conf
         self._drivers = drivers
         self._contact = contact
         self._held = held
         self._is_settled = is_settled
+        self._is_corrected = is_corrected
         self._request_settlement = request_settlement
         self._on_settled = on_settled
         self._clock = clock
-        self._boot_clock = boot_clock
-        self._ticked_at = boot_clock()
+        self._ticked_at = clock()
         self._extended_until = 0.0
         self._held_since: float | None = None
         self._holds_all = False
@@ -70,7 +70,7 @@ class GuestLease:
 
     def start(self) -> None:
         """Start the loop. Guests that an earlier run held are let continue as any others."""
-        self._ticked_at = self._boot_clock()
+        self._ticked_at = self._clock()
         if self._conf.compute.guest_lease == OFF:
             self._extend_to(self._ticked_at + FOR_EVER_SECONDS, is_strict=False)
         if self._held.list_held():
@@ -85,7 +85,7 @@ class GuestLease:
 
     def step(self) -> float:
         """Hold guests or let them continue, and extend the lease; return the seconds to wait."""
-        now = self._boot_clock()
+        now = self._clock()
         stood_still, self._ticked_at = now - self._ticked_at, now
         mode = self._conf.compute.guest_lease
         if mode == OFF:
@@ -161,11 +161,18 @@ class GuestLease:
         self._request_settlement()
 
     def _hold(self, keys: Iterable[Key]) -> None:
-        """Pause guests; remember them first, so that a later run lets them continue."""
-        for host, uuid in keys:
-            driver = self._drivers.get(host)
-            if driver is None or (host, uuid) in self._held.list_held():
+        """Pause guests that run; remember them first, so that a later run lets them continue."""
+        held = set(self._held.list_held())
+        wanted = [key for key in keys if key not in held and key[0] in self._drivers]
+        running = {
+            (host, guest.instance_uuid)
+            for host in {host for host, _uuid in wanted}
+            for guest in _running(self._drivers[host])
+        }
+        for host, uuid in wanted:
+            if (host, uuid) not in running:
                 continue
+            driver = self._drivers[host]
             self._held_since = self._held_since or self._clock()
             self._held.add(host, uuid)
             LOG.warning("%s: held on %s until the conductor answers", uuid, host)
@@ -175,14 +182,16 @@ class GuestLease:
                 LOG.warning("%s: cannot be held: %s", uuid, error)
 
     def _may_continue(self, since: float) -> bool:
-        return self._contact.heard_of_at > since and self._is_settled(since)
+        return self._contact.heard_of_at > since and self._is_corrected(since)
 
     def _let_continue(self) -> None:
         LOG.info("The conductor has answered; guests that were held continue")
         self._holds_all, self._held_since = False, None
+        deleting = self._held.list_deleting()
         for host, uuid in self._held.list_held():
             try:
-                self._drivers[host].unpause(uuid)
+                if (host, uuid) not in deleting:
+                    self._drivers[host].unpause(uuid)
             except (exception.ArmillaryError, KeyError) as error:
                 LOG.info("%s: not continued on %s: %s", uuid, host, error)
             self._held.remove(host, uuid)

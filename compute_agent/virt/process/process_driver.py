@@ -35,6 +35,7 @@ from compute_agent.virt.process.process_lease import LeaseFile
 from compute_agent.virt.process.process_lifecycle import Workloads, info
 from compute_agent.virt.process.process_operations import ProcessOperations
 from compute_agent.virt.process.process_specs import Command, SpecMaker, list_guests
+from compute_agent.virt.process.process_strays import Strays
 from compute_agent.virt.snapshot_store import SnapshotStore
 from objects.image_record import INSTANCE_UUID
 from objects.instance import Instance
@@ -58,6 +59,7 @@ class ProcessDriver(ProcessOperations):
         self._host_ip = conf.my_ip or machine.own_address()
         self._meters = MachineMeters(directory)
         self._lease = LeaseFile(directory)
+        self._strays = Strays(directory, host)
         available = frozenset(os.sched_getaffinity(0))
         self._split = CpuSplit(available, frozenset(), is_configured=False)
         self._cells: tuple[HostCell, ...] = ()
@@ -85,6 +87,7 @@ class ProcessDriver(ProcessOperations):
         self._let_users_pass(self._isolation)
         self._look_inside()
         self._connect()
+        self._strays.search({instance.uuid for instance in instances})
         for guest in self._workloads.list_guests():
             if not guest.is_confirmed:
                 self._workloads.unconfirmed.add(guest.uuid)
@@ -163,7 +166,7 @@ class ProcessDriver(ProcessOperations):
             self._workloads.clear(guest)
 
     def list_guests(self) -> list[GuestInfo]:
-        return [info(guest) for guest in self._workloads.list_guests() if guest.exists]
+        return self._workloads.list_infos()
 
     @property
     def features(self) -> frozenset[Feature]:
@@ -216,9 +219,11 @@ class ProcessDriver(ProcessOperations):
         directories = InstanceDirectories(self._directory)
         specs = SpecMaker(
             self._conf, self._cgroups, self._split, self._cells, self._isolation,
-            lambda: list_guests(directories, self.host), self._lease.path,
+            lambda: list_guests(directories, self.host), self._lease.path, self._strays,
         )  # fmt: skip
-        self._workloads = Workloads(self._conf, self.host, directories, specs, self._cgroups)
+        self._workloads = Workloads(
+            self._conf, self.host, directories, specs, self._cgroups, self._strays
+        )
 
     def _look_inside(self) -> None:
         """Read CPUs, NUMA cells and devices once; they only change with a reboot."""

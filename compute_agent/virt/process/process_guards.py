@@ -2,15 +2,11 @@
 
 import os
 import signal
-import socket
-import time
-from collections.abc import Iterator
 from pathlib import Path
 
-from compute_agent.virt.process import process_freezing, process_shim
+from compute_agent.virt.process import guard_connection, process_freezing, process_shim
 from compute_agent.virt.process.process_guest import HELD, ProcessGuest
 
-ANSWER_SECONDS_MAX = 5.0
 PAUSED = "paused"
 _SOCKETS = Path("/proc/net/unix")
 
@@ -34,30 +30,20 @@ def restore(guest: ProcessGuest) -> None:
     """
     if guest.is_guarded:
         return
-    for connection in _connected(guest):
+    with guard_connection.connected(guest.directory) as connection:
+        if connection is None:
+            return
         pid, _uid = process_shim.peer(connection)
-        is_paused = process_freezing.is_stopped(pid)
-        if is_paused:  # its workload stays where it is
+        is_stopped = process_freezing.is_stopped(pid)
+        if is_stopped:  # its workload stays where it is
             os.kill(pid, signal.SIGCONT)
-        if connection.recv(len(b"ok")) != b"ok":
+        if connection.recv(len(guard_connection.ANSWER)) != guard_connection.ANSWER:
             raise TimeoutError(
                 f"the supervisor (pid {pid}) of {guest.uuid} cannot make its directory again"
             )
-        if is_paused:
+        if not is_stopped:
+            (guest.directory / HELD).unlink(missing_ok=True)
+            return
+        if guest.held is None:  # it was stopped before it could take note of that
             process_shim.write_json(guest.directory / HELD, PAUSED)
-            os.kill(pid, signal.SIGSTOP)
-
-
-def _connected(guest: ProcessGuest) -> Iterator[socket.socket]:
-    """Yield a connection to the supervisor if there is one of this agent's user."""
-    deadline = time.monotonic() + ANSWER_SECONDS_MAX
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
-        connection.settimeout(ANSWER_SECONDS_MAX)
-        try:
-            connection.connect(process_shim.guard_address(guest.directory))
-        except ConnectionRefusedError:
-            return
-        if process_shim.peer(connection)[1] != os.geteuid():
-            return
-        connection.settimeout(max(0.1, deadline - time.monotonic()))
-        yield connection
+        os.kill(pid, signal.SIGSTOP)

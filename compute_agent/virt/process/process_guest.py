@@ -19,14 +19,19 @@ from typing import Any, BinaryIO
 
 from armillary import exception
 from compute_agent.virt.instance_directories import open_own
-from compute_agent.virt.process import process_files, process_freezing, process_shim
+from compute_agent.virt.process import (
+    guard_connection,
+    process_files,
+    process_freezing,
+    process_shim,
+)
 from compute_agent.virt.process.process_shim import ProcessId, ProcessSpec, StartError
 
 SHIM = Path(process_shim.__file__)
 DRAFT = ".draft-"
 TRASH = ".trash-"
 DETACHED = "detached.json"
-HELD = "held.json"
+HELD = process_shim.HELD
 RESCUE = "rescue.json"
 TICK_SECONDS = 0.02
 LAUNCH_SECONDS_MAX = 15.0
@@ -209,6 +214,10 @@ class ProcessGuest:
     def hold(self, power_state: str) -> None:
         """Stop its processes where they are; idempotent. Raises TimeoutError, OSError."""
         process_shim.write_json(self._directory / HELD, power_state)
+        shim = self._shim_pid()
+        if shim is not None and not process_freezing.is_stopped(shim):
+            with contextlib.suppress(OSError):  # it only matters if the directory is lost
+                guard_connection.greet(self._directory)
         try:
             process_freezing.freeze(self._shim_pid(), self._living)
         except TimeoutError:

@@ -1,5 +1,6 @@
 """Lifecycle of this machine's workloads: prepare, start, stop and remove."""
 
+import logging
 import os
 import threading
 from collections.abc import Iterable, Sequence
@@ -17,7 +18,10 @@ from compute_agent.virt.process.process_files import File
 from compute_agent.virt.process.process_guest import ProcessGuest, ProcessStatus
 from compute_agent.virt.process.process_shim import ProcessSpec
 from compute_agent.virt.process.process_specs import Command, SpecMaker, list_guests
+from compute_agent.virt.process.process_strays import Strays
 from objects.instance import Instance
+
+LOG = logging.getLogger(__name__)
 
 
 class Workloads:
@@ -34,11 +38,14 @@ class Workloads:
         directories: InstanceDirectories,
         specs: SpecMaker,
         cgroups: Cgroups | None,
+        strays: Strays,
     ) -> None:
         self._conf = conf
         self._host = host
         self._directories = directories
         self._cgroups = cgroups
+        self._strays = strays
+        self._silent: set[str] = set()
         self._choosing = threading.Lock()
         self.specs = specs
         self.unconfirmed: set[str] = set()
@@ -58,11 +65,33 @@ class Workloads:
     def list_guests(self) -> Iterable[ProcessGuest]:
         """Return the workloads, those too that run although their directories were lost.
 
-        Raises OSError, TimeoutError as ``get``.
+        Raises OSError.
         """
-        for uuid in process_guards.list_guarded(self._directories.parent):
-            self.get(uuid)
+        self._restore_all()
         return list_guests(self._directories, self._host)
+
+    def list_infos(self) -> list[GuestInfo]:
+        """Return all that is here, as ``GuestInfo``. Raises OSError.
+
+        What cannot be read runs if its supervisor lives, or if processes of it were found.
+        """
+        found = {guest.uuid: info(guest) for guest in self.list_guests() if guest.exists}
+        for uuid in self._silent | self._strays.running():
+            if uuid not in found or found[uuid].is_off:
+                found[uuid] = GuestInfo(uuid, RUNNING)
+        return [found[uuid] for uuid in sorted(found)]
+
+    def _restore_all(self) -> None:
+        """Have lost directories made again, as far as supervisors answer."""
+        silent = set()
+        for uuid in process_guards.list_guarded(self._directories.parent):
+            try:
+                self.get(uuid)
+            except OSError as error:  # TimeoutError is one
+                silent.add(uuid)
+                if uuid not in self._silent:
+                    LOG.warning("%s: its directory is not made again: %s", uuid, error)
+        self._silent = silent
 
     def prepare(
         self,
@@ -92,6 +121,7 @@ class Workloads:
         Also raises BuildFailed if it fails within that time. Nothing is undone.
         """
         options = self._conf.process
+        self._strays.end(guest.uuid)
         try:
             guest.start(options.start_timeout_seconds)
         except OSError as error:
@@ -125,6 +155,7 @@ class Workloads:
         guest.stop(grace_seconds, is_hard=is_hard)
         if self._cgroups is not None:
             self._cgroups.kill(guest.uuid)
+        self._strays.end(guest.uuid)
 
     def start_as_before(self, guest: ProcessGuest, spec: ProcessSpec) -> None:
         """Start with an earlier specification."""
@@ -138,6 +169,7 @@ class Workloads:
             guest.stop()
         if self._cgroups is not None:
             self._cgroups.destroy(guest.uuid)
+        self._strays.end(guest.uuid)
         guest.remove()
 
 

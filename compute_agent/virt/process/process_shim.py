@@ -7,6 +7,7 @@ lives as long as its workload, independently of the agent. Its state is in files
     processes.json  pids and start times of shim and workload, before the workload starts
     started.json    {"error": null}, or errno, step and text of the error
     stop.json       from the agent, optional: {"grace_seconds", "is_hard"} of the requested stop
+    held.json       from the agent, optional: the power state that the workload is stopped in
     unconfirmed     from the agent, optional: the workload is new here, its conductor may not know
     exit.json       the result: {"exit_code", "seconds"}; 128 + n after signal n
     console.log     the output; the older half of what is kept is in console.log.1
@@ -14,7 +15,8 @@ lives as long as its workload, independently of the agent. Its state is in files
 The shim holds the lock that the agent took on LOCK_FD, so a locked file means that the shim is
 alive. It also listens on an abstract socket named after DIRECTORY (``guard_address``): one shim at
 a time can have it, and it is there when the directory is not. On a connection the shim makes
-DIRECTORY again, or takes it over if it was restored from a copy, and answers "ok".
+DIRECTORY again, or takes it over if it was restored from a copy, and answers "ok". It remembers
+what ``held.json`` says then, because it is stopped itself while its workload is held.
 
 A lease says how long the workload may run (``Lease``). When it is over the shim stops all processes
 where they are, and lets them continue when the lease was renewed.
@@ -58,6 +60,7 @@ ADDRESS_SECONDS_MAX = 2.0
 """How long to wait for the address of a shim that is just ending."""
 READ_BYTES = 65536
 UNCONFIRMED = "unconfirmed"
+HELD = "held.json"
 
 
 # Contents of the files ----------------------------------------------------------------------------
@@ -229,6 +232,14 @@ def write_json(path: Path, value: object) -> None:
     draft.replace(path)
 
 
+def _read_json(path: Path) -> object:
+    """Return the content of a file, None without one."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+
+
 # The shim ---------------------------------------------------------------------------------------
 
 
@@ -359,6 +370,7 @@ class _Shim:
         self._directory = directory
         self._lock_fd = lock_fd
         self._listener: socket.socket | None = None
+        self._held: object = None
         self._is_holding = False
         spec = read_spec(directory)
         assert spec is not None, f"there is no guest.json in {directory}"
@@ -567,6 +579,7 @@ class _Shim:
         lock = self._directory / "lock"
         with contextlib.suppress(FileNotFoundError):
             if os.path.samestat(lock.stat(), os.fstat(self._lock_fd)):
+                self._held = _read_json(self._directory / HELD)
                 return
         home = Path(self._spec.home)
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -585,8 +598,10 @@ class _Shim:
         write_spec(self._directory, self._spec)
         self._note_processes()
         write_json(self._directory / "started.json", {"error": None})
-        for stale in ("exit.json", "stop.json", "held.json"):
+        for stale in ("exit.json", "stop.json", HELD):
             (self._directory / stale).unlink(missing_ok=True)
+        if self._held is not None:
+            write_json(self._directory / HELD, self._held)
         self._console.open_again()
         self._console.note("the directory of this workload was lost or replaced, and made again")
         os.close(self._lock_fd)

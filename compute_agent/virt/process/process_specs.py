@@ -21,6 +21,12 @@ from compute_agent.virt.process.cgroups import Cgroups
 from compute_agent.virt.process.process_guest import ProcessGuest
 from compute_agent.virt.process.process_isolation import Isolation
 from compute_agent.virt.process.process_shim import ProcessSpec, Restart
+from compute_agent.virt.process.process_strays import (
+    GUARD_VARIABLE,
+    HOST_VARIABLE,
+    UUID_VARIABLE,
+    Strays,
+)
 from objects.flavor import Flavor
 from objects.instance import Instance
 from objects.numa import HostCell, format_cpus
@@ -31,13 +37,13 @@ RESTART_PROPERTY = "process_restart"
 NEVER = "never"
 RESTART_POLICIES = (NEVER, "on-failure", "always")
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-UUID_VARIABLE = "ARMILLARY_INSTANCE_UUID"
 CPUS_VARIABLE = "ARMILLARY_CPUS"
 CELLS_VARIABLE = "ARMILLARY_NUMA_CELLS"
 DEVICES_VARIABLE = "ARMILLARY_PCI_DEVICES"
 CONFIG_DRIVE_VARIABLE = "ARMILLARY_CONFIG_DRIVE"
 _HOST_VARIABLES = (
-    UUID_VARIABLE, CPUS_VARIABLE, CELLS_VARIABLE, DEVICES_VARIABLE, CONFIG_DRIVE_VARIABLE,
+    UUID_VARIABLE, HOST_VARIABLE, GUARD_VARIABLE, CPUS_VARIABLE, CELLS_VARIABLE, DEVICES_VARIABLE,
+    CONFIG_DRIVE_VARIABLE,
 )  # fmt: skip
 
 
@@ -104,7 +110,7 @@ class SpecMaker:
     """Creates the shim's specification from a command and this host's limits.
 
     ``list_guests`` returns all workloads of the host, to balance the use of CPUs. ``lease`` is the
-    file of their lease.
+    file of their lease, ``strays`` knows their marks.
     """
 
     def __init__(
@@ -116,6 +122,7 @@ class SpecMaker:
         isolation: Isolation | None,
         list_guests: Callable[[], Iterable[ProcessGuest]],
         lease: Path,
+        strays: Strays,
     ) -> None:
         self._conf = conf
         self._cgroups = cgroups
@@ -124,6 +131,7 @@ class SpecMaker:
         self._list_guests = list_guests
         self._isolation = isolation
         self._lease = lease
+        self._strays = strays
 
     def make(
         self, guest: ProcessGuest, instance: Instance, place: InstancePlacement, command: Command
@@ -133,7 +141,7 @@ class SpecMaker:
         flavor = instance.flavor
         controllers = self._cgroups.controllers if self._cgroups is not None else frozenset()
         home = {"PATH": PATH, "HOME": str(guest.home)}
-        told = {UUID_VARIABLE: guest.uuid, **self._place_environment(place)}
+        told = {**self._strays.marks(guest.uuid), **self._place_environment(place)}
         if guest.has_config_drive or (not guest.exists and config_drive.is_wanted(instance)):
             told[CONFIG_DRIVE_VARIABLE] = str(guest.config_drive)
         return ProcessSpec(

@@ -71,6 +71,33 @@ def test_a_guest_that_runs_is_not_left_as_stopped(agent: Agent, knows: str) -> N
     assert agent.conductor.instances[instance.uuid].vm_state == "active"
 
 
+def test_a_host_is_not_settled_while_a_stray_is_being_destroyed(agent: Agent) -> None:
+    """However long that takes, also for the next run of the agent; its resources are in use."""
+    stray = running(agent)
+    del agent.conductor.instances[stray.uuid]
+    agent.restart()
+    assert not agent.reconciler.is_settled(0.0)  # not compared
+    for _ in range(2):
+        agent.reconciler.reconcile()
+        assert not agent.reconciler.is_settled(0.0)
+        agent.restart()
+    agent.reconciler.reconcile()
+    agent.settle()
+    assert agent.reconciler.is_settled(0.0)
+
+
+def test_other_guests_wait_half_a_minute_for_it(agent: Agent) -> None:
+    """Then they continue, though it is not destroyed."""
+    stray = running(agent)
+    del agent.conductor.instances[stray.uuid]
+    agent.reconciler.reconcile()
+    agent.now += reconcile.DESTROY_SECONDS_MAX
+    assert not agent.reconciler.is_corrected(0.0)
+    agent.now += 1.0
+    assert agent.reconciler.is_corrected(0.0)
+    assert not agent.reconciler.is_settled(0.0)
+
+
 def test_a_stray_is_kept_where_the_operator_wants_it(agent: Agent) -> None:
     """While a database is being restored."""
     agent.conf.set_override("stray_guest_action", "keep", group="compute")

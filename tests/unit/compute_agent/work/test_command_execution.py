@@ -11,6 +11,7 @@ import pytest
 
 from armillary import exception
 from armillary.context import admin_context
+from compute_agent.journal.held_guests import HeldGuests
 from compute_agent.virt.driver import GuestInfo
 from objects.instance import Instance
 from objects.instance_fault import GUEST_LOST, NUMBER_USED
@@ -319,3 +320,13 @@ def test_what_moves_is_left_alone_until_it_does_not(agent: Agent, is_at: str) ->
         agent.reconciler.reconcile()
         agent.settle()
     assert state(agent) == {is_at: "ended"}
+
+
+def test_a_pause_ends_that_the_agent_holds_the_guest(agent: Agent) -> None:
+    """It would continue, against its user's wish, when the conductor has answered."""
+    instance, spec = built(agent)
+    held = HeldGuests(agent.journal)
+    held.add(HERE, instance.uuid)
+    tell(agent, command(instance, spec, Told(Verb.PAUSE, HERE), 1))
+    agent.settle()
+    assert held.list_held() == []

@@ -47,9 +47,10 @@ class World:
         self.lease = GuestLease(
             self.conf, agent="agent-1", drivers=self.drivers, contact=self.contact,
             held=self.held, is_settled=lambda since: self.compared_at >= since,
+            is_corrected=lambda since: self.compared_at >= since,
             request_settlement=lambda: self._count("requests"),
             on_settled=lambda: self._count("settled"),
-            clock=lambda: self.now, boot_clock=lambda: self.now,
+            clock=lambda: self.now,
         )  # fmt: skip
         self.answer()
 
@@ -182,6 +183,24 @@ def test_a_user_s_paused_guest_stays_paused(world: World, guest: str) -> None:
     world.stand_still(DOWN_SECONDS)
     world.answer()
     assert world.power(guest) == "paused"
+
+
+def test_a_user_s_paused_guest_that_was_not_reported_stays_paused(world: World) -> None:
+    """An outage holds only what runs."""
+    new = world.build()
+    world.drivers[HOSTS[0]].pause(new)
+    world.wait(DOWN_SECONDS - 1)
+    world.answer()
+    assert world.power(new) == "paused"
+
+
+def test_a_guest_that_is_being_destroyed_does_not_continue(world: World, guest: str) -> None:
+    """It may be the one that runs elsewhere."""
+    world.stand_still(DOWN_SECONDS)
+    world.journal.begin_forget(HOSTS[0], guest, 1)
+    world.answer()
+    assert world.power(guest) == "paused"
+    assert world.held.list_held() == []
 
 
 def test_a_strict_lease_holds_guests_during_an_outage(world: World, guest: str) -> None:

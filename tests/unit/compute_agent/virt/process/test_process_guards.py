@@ -8,8 +8,10 @@ import psutil
 import pytest
 
 from armillary import exception
-from compute_agent.virt.process import process_guards
+from compute_agent.virt.process import guard_connection, process_guards
 from compute_agent.virt.process.process_driver import DIRECTORY_NAME
+from compute_agent.virt.process.process_guest import ProcessGuest
+from compute_agent.virt.process.process_strays import Strays
 from tests.fixtures.asking import wait_for
 from tests.fixtures.processes import Processes
 
@@ -95,6 +97,7 @@ def test_a_second_supervisor_is_refused(lost, monkeypatch: pytest.MonkeyPatch) -
     before = processes.of(instance)
     monkeypatch.setattr(process_guards, "restore", lambda guest: None)
     monkeypatch.setattr(process_guards, "list_guarded", lambda parent: set())
+    monkeypatch.setattr(Strays, "end", lambda strays, uuid: None)
     processes.driver.init_host([])
     with pytest.raises(exception.BuildFailed, match="another one of it is alive"):
         processes.driver.spawn(instance)
@@ -109,3 +112,100 @@ def test_only_own_supervisors_are_listed(lost) -> None:
     parent = processes.state_path / DIRECTORY_NAME
     assert process_guards.list_guarded(parent) == {instance.uuid}
     assert process_guards.list_guarded(parent.with_name("other")) == set()
+
+
+def test_a_supervisor_that_does_not_answer_hides_no_other_workload(
+    processes: Processes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It runs, as far as can be said; the others are listed as ever."""
+    monkeypatch.setattr(guard_connection, "ANSWER_SECONDS_MAX", 0.2)
+    other, instance = processes.spawn("sleep 300"), processes.spawn("sleep 300")
+    shim = psutil.Process(processes.pids(instance)["shim"])
+    shutil.rmtree(processes.directory(instance))
+    processes.directory(instance).write_text("in the way")  # the directory cannot be made again
+    try:
+        assert processes.power(instance) == ("running", None)
+        assert processes.power(other) == ("running", None)
+        processes.restart()
+        assert processes.power(other) == ("running", None)
+    finally:
+        processes.directory(instance).unlink()
+    assert processes.power(instance) == ("running", None)
+    assert shim.is_running()
+
+
+def test_a_workload_that_was_stopped_for_a_snapshot_runs_again(processes: Processes) -> None:
+    """The agent is killed in the middle of it, and the directory is lost: no user paused it."""
+    instance = processes.spawn("sleep 300")
+    ProcessGuest(processes.directory(instance), "host").hold("running")
+    workload = psutil.Process(processes.pids(instance)["workload"])
+    shutil.rmtree(processes.state_path / DIRECTORY_NAME)
+    processes.restart()
+    assert processes.power(instance) == ("running", None)
+    wait_for(lambda: workload.status() != psutil.STATUS_STOPPED, "it continues", 5, 0.02)
+
+
+@pytest.fixture
+def unguarded(lost):
+    """Return a driver and a workload that runs on without its directory and its supervisor."""
+    processes, instance = lost
+    workload = min(processes.of(instance))
+    shim = psutil.Process(workload).parent()
+    while "process_shim" not in " ".join(shim.cmdline()):
+        shim = shim.parent()
+    shim.kill()
+    wait_for(lambda: not shim.is_running() or shim.status() == psutil.STATUS_ZOMBIE, "it ends", 5)
+    assert processes.of(instance)
+    return processes, instance
+
+
+def test_a_workload_without_directory_and_supervisor_is_found(unguarded) -> None:
+    """By the marks in its environment, when an agent starts."""
+    processes, instance = unguarded
+    processes.restart()
+    assert processes.power(instance) == ("running", None)
+    processes.driver.destroy(instance.uuid)
+    assert processes.of(instance) == []
+    assert processes.power(instance) is None
+
+
+@pytest.mark.parametrize("knows", [True, False])
+def test_it_never_runs_beside_a_new_start(unguarded, *, knows: bool) -> None:
+    """Whether or not the agent has looked for it."""
+    processes, instance = unguarded
+    before = processes.of(instance)
+    (processes.state_path / DIRECTORY_NAME).mkdir()
+    if knows:
+        processes.restart()
+    processes.driver.spawn(instance)
+    assert processes.of(instance)
+    assert not set(processes.of(instance)) & set(before)
+
+
+def test_what_runs_for_a_state_directory_that_was_moved_is_found(processes: Processes) -> None:
+    """Its supervisor has another address, and would start it again."""
+    instance = processes.spawn_ready("sh -c 'echo ready; sleep 300'", restart="always")
+    before = processes.of(instance)
+    moved = Processes(processes.state_path.with_name("moved"))
+    moved.driver.init_host([instance])
+    try:
+        assert moved.power(instance) == ("running", None)
+        moved.driver.spawn(instance)
+        assert not set(moved.of(instance)) & set(before)
+        assert moved.power(instance) == ("running", None)
+    finally:
+        moved.clear()
+    assert moved.of(instance) == []
+
+
+def test_a_workload_cannot_pass_for_another_one(processes: Processes) -> None:
+    """Its environment says so, but not its supervisor."""
+    other = processes.instance("sleep 300")
+    marks = Strays(processes.state_path / DIRECTORY_NAME, processes.driver.host).marks(other.uuid)
+    told = " ".join(f"{name}={value}" for name, value in marks.items())
+    instance = processes.spawn_ready(f"sh -c 'echo ready; env {told} sleep 300'")
+    processes.restart()
+    assert processes.power(other) is None
+    processes.driver.spawn(other)
+    assert processes.power(instance) == ("running", None)
+    assert len(processes.of(instance)) == 1  # its shell; the other one goes by another name

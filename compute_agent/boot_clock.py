@@ -1,0 +1,7 @@
+"""Seconds since boot, for leases: unlike the monotonic clock it goes on during a suspend."""
+
+import time
+
+
+def seconds() -> float:
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
