@@ -2,6 +2,7 @@
 
 import logging
 import random
+import re
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -14,6 +15,9 @@ LOG = logging.getLogger(__name__)
 
 REPEAT_SECONDS = 60.0
 """How often the same error of a task is logged while it lasts."""
+ERRORS_A_MINUTE_MAX = 5
+_VARYING = re.compile(r"\b[0-9a-fA-F-]*[0-9][0-9a-fA-F-]*\b")
+"""A number or an id."""
 
 
 class Clock(Protocol):
@@ -73,7 +77,7 @@ class PeriodicRunner:
         self._rng = rng or random.Random()  # noqa: S311 - spreads load, guards nothing
         self._stop = threading.Event()
         self._threads: list[threading.Thread] = []
-        self._failures: dict[str, tuple[str, float]] = {}
+        self._failures: dict[str, dict[str, float]] = {}
         """Task -> the error that was logged, and when."""
 
     def start(self) -> None:
@@ -127,10 +131,16 @@ class PeriodicRunner:
             self._failures.pop(task.name, None)
 
     def _is_news(self, task: PeriodicTask, error: Exception) -> bool:
-        """Return whether to log a task's error: another one than before, or a minute later."""
-        now, what = self._clock.monotonic(), repr(error)
-        before, logged_at = self._failures.get(task.name, ("", 0.0))
-        if what == before and now - logged_at < REPEAT_SECONDS:
-            return False
-        self._failures[task.name] = what, now
-        return True
+        """Return whether to log a task's error: another one than before, or a minute later.
+
+        Numbers and ids make no other error of it, and a task has a few of them each minute.
+        """
+        now, what = self._clock.monotonic(), _VARYING.sub("#", repr(error))
+        logged = {
+            each: at
+            for each, at in self._failures.get(task.name, {}).items()
+            if now - at < REPEAT_SECONDS
+        }
+        is_news = what not in logged and len(logged) < ERRORS_A_MINUTE_MAX
+        self._failures[task.name] = {**logged, what: now} if is_news else logged
+        return is_news

@@ -88,6 +88,7 @@ class Database:
         self._file_lock: sqlite.WriterLock | None = None
         self._listener: Any = None
         self._outage = OutageLog(LOG, f"The {self}")
+        self._exhaustion = OutageLog(LOG, f"A connection in the pool of the {self}")
         self._is_away = False
 
     @classmethod
@@ -316,7 +317,8 @@ class Database:
     def _unavailable(self, error: BaseException) -> exception.DatabaseUnavailable:
         reason = errors.reason_of(error)
         self._is_away = True
-        self._outage.failed(reason)
+        log = self._exhaustion if errors.is_exhausted_pool(error) else self._outage
+        log.failed(reason)
         return exception.DatabaseUnavailable(name=self.name, reason=reason)
 
     def _answered(self) -> None:
@@ -324,3 +326,4 @@ class Database:
         if self._is_away:
             self._is_away = False
             self._outage.succeeded()
+            self._exhaustion.succeeded()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 
 import pytest
 
@@ -67,6 +68,43 @@ def test_a_second_outage_is_said_at_once(
     outage.succeeded()
     outage.failed("b")
     assert [record.levelname for record in caplog.records] == ["WARNING", "INFO", "WARNING"]
+
+
+def test_outages_that_begin_and_end_all_the_time_are_few_lines(
+    outage: OutageLog, clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As where some connections are lost and others work: three in a minute, and how many more."""
+    for _ in range(600):
+        outage.failed("lost")
+        outage.succeeded()
+        clock.now += 0.1
+    assert [record.levelname for record in caplog.records] == ["WARNING", "INFO"] * 3
+    caplog.clear()
+    clock.now += 60
+    outage.failed("lost")
+    assert (
+        caplog.records[0]
+        .getMessage()
+        .endswith("retrying: lost (597 more outages since the last message)")
+    )
+
+
+def test_several_threads_say_one_outage_once(
+    outage: OutageLog, caplog: pytest.LogCaptureFixture
+) -> None:
+    """All of them meet it at the same moment."""
+    barrier = threading.Barrier(16)
+
+    def fail() -> None:
+        barrier.wait()
+        outage.failed("refused")
+
+    threads = [threading.Thread(target=fail) for _ in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(caplog.records) == 1
 
 
 def test_reasons_are_one_line_without_passwords(
