@@ -310,6 +310,7 @@ class FilterScheduler(SchedulerDriver):
                 subset_size=conf.host_subset_size,
                 shuffle_ties=conf.shuffle_best_same_weighed_hosts,
                 rng=self._rng if self._seed is None else random.Random(self._seed),  # noqa: S311
+                retry_rng=self._rng,  # with the seed, schedulers would meet on the next host again
                 group=group,
                 explained_max=self._conf.scheduler.trace_explained_hosts_max,
             )

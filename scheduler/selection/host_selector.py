@@ -49,6 +49,7 @@ class HostSelector:
         subset_size: int,
         shuffle_ties: bool,
         rng: random.Random,
+        retry_rng: random.Random | None = None,
         group: GroupView | None = None,
         explained_max: int = EXPLAINED_MAX,
     ) -> None:
@@ -60,6 +61,7 @@ class HostSelector:
         self._subset_size = subset_size
         self._shuffle_ties = shuffle_ties
         self._rng = rng
+        self._retry_rng = retry_rng or rng
         self._explained_max = explained_max
         self._is_open = np.ones(len(hosts), dtype=np.bool_)  # no refused claim
         self._has_room = np.ones(len(hosts), dtype=np.bool_)
@@ -78,13 +80,14 @@ class HostSelector:
     def choose(self, instance_uuid: str, *, spread: int = 1, runners_up: int = 0) -> list[Ranked]:
         """Select and consume a host; return it and the runners-up, nothing if no host is left.
 
-        ``spread`` widens the random subset.
+        ``spread`` widens the random subset after refused claims.
         """
         self._spec.instance_uuid = instance_uuid
         self.settle()
         subset_size = max(self._subset_size, spread)
+        rng = self._retry_rng if spread > 1 else self._rng
         best = self._ranking.best(max(subset_size, runners_up + 1)).tolist()
-        position = self._pick(best, subset_size)
+        position = self._pick(best, subset_size, rng)
         if position is None:
             return []
         next_best = [each for each in best[: runners_up + 1] if each != position]
@@ -95,14 +98,14 @@ class HostSelector:
         self._changed.add(position)
         return ranked
 
-    def _pick(self, best: Sequence[int], subset_size: int) -> int | None:
+    def _pick(self, best: Sequence[int], subset_size: int, rng: random.Random) -> int | None:
         """Return a random host among the best, which are sorted, or among all best ties."""
         if self._shuffle_ties and len(ties := self._ranking.ties()) > subset_size:
-            return int(ties[self._rng.randrange(len(ties))])
+            return int(ties[rng.randrange(len(ties))])
         some = self._ranking.same_rank(best[:subset_size])
         if not some:
             return None
-        return some[self._rng.randrange(len(some))] if len(some) > 1 else some[0]
+        return some[rng.randrange(len(some))] if len(some) > 1 else some[0]
 
     def settle(self) -> None:
         """Update filters and weights after selections."""

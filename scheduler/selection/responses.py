@@ -20,7 +20,6 @@ LOG = logging.getLogger(__name__)
 
 NO_HOST_KNOWN = "No host is known to this scheduler."
 
-_NAMED_MAX = 100
 """Maximum number of requests in one line of the log."""
 
 LimitsOf = Callable[[int], SchedulerLimits | None]
@@ -103,36 +102,37 @@ def _selection(
 
 
 def log_placements(decisions: Sequence[Decision]) -> None:
-    """Log placements: a single instance with its host, several with their count and requests.
+    """Log a line for each decision: a single instance with its host, several with their count.
 
-    The host of each instance is logged at DEBUG, and is in the trace of its request.
+    The host of each of several instances is logged at DEBUG, and is in the trace of its request.
     """
-    if not decisions:
-        return
     for decision in decisions:
         with log_context(decision.context):
             decision.log_filter_results()
-    placed = sum(len(each.slots) for each in decisions)
-    if placed == 1:
-        with log_context(decisions[0].context):
-            LOG.info(*next(_lines(decisions)))
+            _log_placement(decision)
+
+
+def _log_placement(decision: Decision) -> None:
+    count = len(decision.slots)
+    if count == 1:
+        LOG.info(*next(_lines(decision)))
         return
-    ids = [each.context.request_id or each.slots[0].instance_uuid for each in decisions]
-    more = "" if len(ids) <= _NAMED_MAX else f" and {len(ids) - _NAMED_MAX:,} more"
-    numbers = f"; {decisions[0].trace.summary}" if len(decisions) == 1 else ""
-    LOG.info("%d instances placed: %s%s%s", placed, ", ".join(ids[:_NAMED_MAX]), more, numbers)
+    LOG.info(
+        "%s: %d instances placed on %d hosts; %s",
+        decision.context.request_id or decision.slots[0].instance_uuid, count,
+        len({slot.position for slot in decision.slots}), decision.trace.summary,
+    )  # fmt: skip
     if LOG.isEnabledFor(logging.DEBUG):
-        for line in _lines(decisions):
+        for line in _lines(decision):
             LOG.debug(*line)
 
 
-def _lines(decisions: Sequence[Decision]) -> Iterator[tuple[object, ...]]:
-    for decision in decisions:
-        assert decision.batch is not None
-        hosts = decision.batch.selector.hosts
-        for slot, offers in zip(decision.slots, decision.offers, strict=True):
-            host = hosts.value("host", slot.position)
-            yield (
-                "%s: placed on %s, %d alternates; %s",
-                slot.instance_uuid, host, len(offers) - 1, decision.trace.summary,
-            )  # fmt: skip
+def _lines(decision: Decision) -> Iterator[tuple[object, ...]]:
+    assert decision.batch is not None
+    hosts = decision.batch.selector.hosts
+    for slot, offers in zip(decision.slots, decision.offers, strict=True):
+        host = hosts.value("host", slot.position)
+        yield (
+            "%s: placed on %s, %d alternates; %s",
+            slot.instance_uuid, host, len(offers) - 1, decision.trace.summary,
+        )  # fmt: skip

@@ -1,4 +1,4 @@
-"""A line says where one instance goes, or whose several are."""
+"""Each decision has a line that says where its instances go, and from how many hosts."""
 
 from __future__ import annotations
 
@@ -13,14 +13,16 @@ from tests.builders import a_flavor, a_uuid
 from tests.fleets import a_driver, a_request_spec, some_hosts
 
 
-def decide(count: int, caplog: pytest.LogCaptureFixture, level: int, **values: Any) -> list[str]:
+def decide(
+    count: int, caplog: pytest.LogCaptureFixture, level: int, instances: int = 1, **values: Any
+) -> list[str]:
     """Return the lines about so many requests, decided together."""
     requests = [
         SchedulingRequest(
             admin_context(f"req-{number}"),
             a_request_spec(flavor=a_flavor(**values)),
-            [a_uuid()],
-            [1],
+            [a_uuid() for _ in range(instances)],
+            [1] * instances,
         )
         for number in range(count)
     ]
@@ -48,19 +50,19 @@ def test_each_decision_has_its_filter_results(caplog: pytest.LogCaptureFixture) 
     assert placed.endswith("; hosts: host1")
 
 
-def test_several_are_one_line_that_names_their_requests(caplog: pytest.LogCaptureFixture) -> None:
+def test_requests_decided_together_have_a_line_each(caplog: pytest.LogCaptureFixture) -> None:
+    """With the numbers of each decision."""
+    lines = decide(3, caplog, logging.INFO)
+    assert len(lines) == 3
+    assert all(": placed on host1, 0 alternates; 1 of 1 hosts passed" in line for line in lines)
+
+
+def test_several_instances_of_one_request_are_one_line(caplog: pytest.LogCaptureFixture) -> None:
     """At DEBUG each has its own, too."""
-    (line,) = decide(3, caplog, logging.INFO)
-    assert line == "3 instances placed: req-0, req-1, req-2"
+    (line,) = decide(1, caplog, logging.INFO, instances=3)
+    assert line.startswith("req-0: 3 instances placed on 1 hosts; 1 of 1 hosts passed")
     caplog.clear()
-    assert len(decide(3, caplog, logging.DEBUG)) == 4
-
-
-def test_a_line_is_bounded(caplog: pytest.LogCaptureFixture) -> None:
-    """However many come at once."""
-    (line,) = decide(105, caplog, logging.INFO, vcpus=0, memory_mb=1, root_gb=0)
-    assert line.startswith("105 instances placed: req-0,")
-    assert line.endswith("req-99 and 5 more")
+    assert len(decide(1, caplog, logging.DEBUG, instances=3)) == 4
 
 
 def test_what_has_no_host_is_not_there(caplog: pytest.LogCaptureFixture) -> None:
