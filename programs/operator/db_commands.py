@@ -3,7 +3,9 @@
 import argparse
 from typing import Any
 
+from armillary.db import errors, online_migrations
 from programs.application import WithOptions
+from programs.commands import arguments
 from programs.operator import databases
 from programs.output import Lister
 
@@ -61,14 +63,36 @@ class DbVersion(_DatabaseCommand, Lister):
         return ("Database", "Version", "Needed"), rows
 
 
-class DbOnlineDataMigrations(WithOptions):
-    """Migrate data in small batches while the services run; this release has nothing to migrate."""
+class DbOnlineDataMigrations(_DatabaseCommand, Lister):
+    """Migrate data in small batches while the services run.
 
-    app: Any
+    The exit code is 0 when nothing is left, 1 when --max-count was reached, 2 when a migration
+    failed.
+    """
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("--max-count", metavar="N", type=int, help="maximum number of rows")
+        super().add_options(parser)
+        parser.add_argument(
+            "--max-count",
+            metavar="N",
+            type=arguments.positive,
+            help="maximum number of rows; default: all",
+        )
 
-    def take_action(self, parsed_args: argparse.Namespace) -> int:
-        self.app.stdout.write("This release has no online data migrations.\n")
-        return 0
+    def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Any]:
+        left: int | None = parsed_args.max_count
+        rows, has_failed = [], False
+        for known in databases.chosen(self.app.conf, parsed_args.databases):
+            database = known.open(self.app.conf)
+            database.check_version(known.schema)
+            for outcome in online_migrations.run(database, known.schema, left):
+                left = None if left is None else left - outcome.changed
+                has_failed = has_failed or outcome.error is not None
+                failed = "" if outcome.error is None else errors.reason_of(outcome.error)
+                rows.append((known.name, outcome.name, outcome.changed, failed))
+        self._exit_code = 2 if has_failed else int(left == 0)
+        return ("Database", "Migration", "Rows changed", "Error"), rows
+
+    def run(self, parsed_args: argparse.Namespace) -> int:
+        super().run(parsed_args)
+        return self._exit_code

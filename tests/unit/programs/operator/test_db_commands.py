@@ -5,7 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from sqlalchemy.orm import Session
 
+from armillary.db import Database
+from armillary.db.online_migrations import OnlineMigration
+from conductor.common.cell_db import models, services
+from tests import builders
 from tests.fixtures.databases import newest_version
 from tests.unit.programs.operator.conftest import Run
 
@@ -76,3 +81,59 @@ def test_a_database_that_does_not_answer_is_one_line_without_password(
     assert (ended.code, ended.err.count("\n")) == (1, 1)
     assert ended.err.startswith("armillary-manage: The api database is unavailable")
     assert "geheim" not in ended.err
+
+
+def force_down(path: Path, count: int) -> Database:
+    """Add services to cell0 as an earlier release forced them down."""
+    database = Database(f"sqlite:///{path}/cell0.sqlite", name="cell0")
+    with database.writer() as session:
+        services.add(
+            session, [f"host{number}" for number in range(count)],
+            agent="agent", version=1, disabled=False, now=builders.A_TIME,
+        )  # fmt: skip
+        session.query(models.Service).update({"forced_down": True})
+    return database
+
+
+def test_online_data_migrations_change_rows_up_to_a_limit(run_manage: Run, tmp_path: Path) -> None:
+    """And are repeated until the exit code says that nothing is left."""
+    run_manage("db", "sync")
+    database = force_down(tmp_path, 60)
+    migrate = ["db", "online-data-migrations"]
+    for limit, changed, code in ((5, 5, 1), (54, 54, 1), (5, 1, 0), (5, 0, 0)):
+        ended = run_manage(*migrate, "--max-count", str(limit), "-f", "json")
+        (row,) = ended.json
+        assert (row["Migration"], row["Rows changed"]) == ("services_forced_down_at", changed)
+        assert ended.code == code
+    with database.reader() as session:
+        assert None not in {row.forced_down_at for row in session.query(models.Service)}
+
+
+def test_a_migration_that_fails_does_not_keep_others_from_running(
+    run_manage: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The exit code says that one has failed, and its line why."""
+    run_manage("db", "sync")
+    rows = list(range(7))
+
+    def fail(session: Session, limit: int) -> int:
+        raise ValueError("row 3 is no number")
+
+    def migrate(session: Session, limit: int) -> int:
+        done, rows[:] = rows[:limit], rows[limit:]
+        return len(done)
+
+    registered = (OnlineMigration("fails", fail), OnlineMigration("works", migrate))
+    monkeypatch.setattr("conductor.super_conductor.db.schema.ONLINE_MIGRATIONS", registered)
+    ended = run_manage("db", "online-data-migrations", "api", "-f", "json")
+    assert ended.code == 2
+    assert [(row["Migration"], row["Rows changed"], row["Error"]) for row in ended.json] == [
+        ("fails", 0, "row 3 is no number"),
+        ("works", 7, ""),
+    ]
+
+
+@pytest.mark.parametrize("count", ["0", "-1", "many"])
+def test_a_limit_that_is_no_positive_number_is_refused(run_manage: Run, count: str) -> None:
+    """As wrong usage."""
+    assert run_manage("db", "online-data-migrations", f"--max-count={count}").code == 2
