@@ -10,8 +10,10 @@ from conductor.super_conductor.hosts import discovery
 from conductor.super_conductor.hosts.cluster_metadata import MetadataPublisher
 from conductor.super_conductor.move.resize_usage import ResizeUsage
 from conductor.super_conductor.peers import Environment, Peers
+from conductor.super_conductor.repair.lost_servers import LostServers
 from conductor.super_conductor.repair.orphaned_allocations import Orphans
 from conductor.super_conductor.repair.periodic_audit import (
+    MIN_AGE,
     PAGE_SIZE,
     MissingAllocations,
     PeriodicAudit,
@@ -53,6 +55,9 @@ class Housekeeping:
             self._missing_allocations, now,
             pages=lambda: self.cell_servers.pages(admin_context(), limit=PAGE_SIZE),
             recheck=self.resize_usage.recheck,
+            delete_lost=LostServers(
+                database, self.orphans, workflows.deletes.delete, now, min_age=MIN_AGE
+            ).delete_all,
         )  # fmt: skip
         self._reclaimer = Reclaimer(conf, database, cells, workflows.deletes.delete, now)
         self._reconciler = Reconciler(env, peers, workflows.deletes.delete)

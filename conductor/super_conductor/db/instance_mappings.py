@@ -300,6 +300,25 @@ def list_resizing(session: Session, *, after: str, limit: int) -> list[Resizing]
     return [Resizing(row.instance_uuid, row.cell_uuid, _size(row)) for row in rows]
 
 
+def list_counted(
+    session: Session, *, created_before: datetime, after: str, limit: int
+) -> list[str]:
+    """Return local instances that count against quota and are in no move, ordered by UUID."""
+    query = (
+        sa.select(Row.instance_uuid)
+        .where(
+            Row.queued_for_delete.is_(False),
+            Row.zone_path.is_(None),
+            Row.created_at < created_before,
+            Row.instance_uuid > after,
+            _IS_IN_NO_MOVE,
+        )
+        .order_by(Row.instance_uuid)
+        .limit(limit)
+    )
+    return list(session.scalars(query))
+
+
 def list_purgeable(session: Session, *, deleted_before: datetime, limit: int) -> list[str]:
     """Return instances deleted before a time that have no cleanup or build request left."""
     query = (

@@ -60,18 +60,21 @@ class ResizeUsage:
         self._unconfirmed.forget(instance_uuid)
 
     def recheck(self, instances: Sequence[Instance]) -> list[str]:
-        """Have what counts for these idle instances read again if it is not their flavor's.
+        """Have what counts for these instances read again if it is not what their cell says.
+
+        An idle one counts with its flavor; one that waits to be confirmed, with the larger of two.
 
         ``instances`` are as their cells have just listed them. Returns those that differ, which the
         next passes correct.
         """
-        idle = {one.uuid: one for one in instances if _is_idle(one)}
+        known = {one.uuid: one for one in instances if one.task_state is None}
         with self._database.reader() as session:
-            counted = instance_mappings.sizes(session, idle)
+            counted = instance_mappings.sizes(session, known)
         wrong = {
             uuid: size
             for uuid, size in counted.items()
-            if not size.is_resizing and _amounts(size) != _amounts(idle[uuid].flavor)
+            if not size.is_resizing
+            and (not _is_idle(known[uuid]) or _amounts(size) != _amounts(known[uuid].flavor))
         }
         if not wrong:
             return []
@@ -80,8 +83,8 @@ class ResizeUsage:
         )
         for uuid in found:
             LOG.warning(
-                "%s: its quota usage (vCPUs, MiB) is %s, its flavor has %s; correcting it",
-                uuid, _amounts(wrong[uuid]), _amounts(idle[uuid].flavor),
+                "%s is %s: its quota usage (vCPUs, MiB) is %s, its flavor has %s; correcting it",
+                uuid, known[uuid].vm_state, _amounts(wrong[uuid]), _amounts(known[uuid].flavor),
             )  # fmt: skip
         return found
 

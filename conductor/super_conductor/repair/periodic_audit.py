@@ -133,8 +133,12 @@ class PeriodicAudit:
         *,
         pages: Callable[[], Iterable[CellServerPage]],
         recheck: Callable[[Sequence[Instance]], list[str]],
+        delete_lost: Callable[[], int],
     ) -> None:
-        """``pages`` lists all servers; ``recheck`` reads again what wrong ones of them count."""
+        """``pages`` lists all servers; ``recheck`` reads again what wrong ones of them count.
+
+        ``delete_lost`` deletes those that count and that no cell has.
+        """
         self._placement = placement
         self._orphans = orphans
         self._find_orphan_claims = find_orphan_claims
@@ -142,6 +146,8 @@ class PeriodicAudit:
         self._now = now
         self._pages = pages
         self._recheck = recheck
+        self._delete_lost = delete_lost
+        self._outage_of_cells = OutageLog(LOG, "A cell (audit of quota usage)")
         self._outage = OutageLog(LOG, "Placement (audit)")
         self._outage_of_healing = OutageLog(LOG, "Placement, or a scheduler, (audit of servers)")
         self._logged: set[str] = set()
@@ -153,8 +159,18 @@ class PeriodicAudit:
         self.look_at_usage()
 
     def look_at_usage(self) -> int:
-        """Have the size of servers that count a wrong one read again; return their number."""
-        return sum(len(self._recheck(page.instances)) for page in self._pages())
+        """Have the size of servers that count a wrong one read again, and delete lost ones.
+
+        Returns their number.
+        """
+        found = sum(len(self._recheck(page.instances)) for page in self._pages())
+        try:
+            found += self._delete_lost()
+        except (exception.Unavailable, exception.RpcFailed) as error:
+            self._outage_of_cells.failed(error)
+            return found
+        self._outage_of_cells.succeeded()
+        return found
 
     def look_at_servers(self) -> HealResult | None:
         """Heal servers once; return None if that failed, or if there is nothing to heal by."""

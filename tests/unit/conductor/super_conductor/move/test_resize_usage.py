@@ -6,7 +6,7 @@ import oslo_messaging
 import pytest
 
 from armillary import exception
-from conductor.super_conductor.db import quotas
+from conductor.super_conductor.db import models, quotas
 from conductor.super_conductor.move import resize_usage
 from tests import builders
 from tests.fixtures.control_plane import ControlPlane, an_admin
@@ -145,6 +145,29 @@ def test_what_counts_wrongly_is_found_and_corrected(
     assert plane.resize_usage.reconcile() == 1
     assert usage(plane) == (5, 2560)
     assert plane.resize_usage.recheck([large, cell.instances[right]]) == []
+
+
+def test_one_that_waits_to_be_confirmed_counts_with_the_larger_flavor(
+    plane: ControlPlane, cell: CellConductor
+) -> None:
+    """Though its mapping says that no resize is under way."""
+    (uuid,) = resized(plane)
+    before = usage(plane)
+    small, large = (
+        builders.a_flavor(name=name, vcpus=vcpus, memory_mb=memory_mb)
+        for name, vcpus, memory_mb in (("small", 1, 512), ("large", *before))
+    )
+    cell.migrations.append(
+        builders.a_migration(uuid, status="finished", old_flavor=small, new_flavor=large)
+    )
+    with plane.database.writer() as session:
+        values = {"vcpus": 1, "memory_mb": 512, "is_resizing": False}
+        session.query(models.InstanceMapping).update(values)
+    assert usage(plane) != before
+    assert plane.resize_usage.recheck([cell.instances[uuid]]) == [uuid]
+    plane.resize_usage.reconcile()
+    assert usage(plane) == before
+    assert plane.resize_usage.recheck([cell.instances[uuid]]) == []
 
 
 def test_one_that_is_accepted_and_not_begun_stays_counted(

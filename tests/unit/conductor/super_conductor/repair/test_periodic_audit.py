@@ -11,6 +11,9 @@ import pytest
 import conductor.super_conductor.repair.periodic_audit
 from armillary import service_metrics
 from conductor.super_conductor.claims.orphaned_claims import OrphanedClaims
+from conductor.super_conductor.db import quotas
+from conductor.super_conductor.repair import lost_servers
+from conductor.super_conductor.repair.lost_servers import LostServers
 from conductor.super_conductor.repair.orphaned_allocations import Orphans
 from conductor.super_conductor.repair.periodic_audit import (
     MIN_AGE,
@@ -47,6 +50,10 @@ def watch(cloud: Cloud) -> PeriodicAudit:
         lambda: time.time() + later,
         pages=lambda: servers.pages(an_admin(), limit=2),
         recheck=cloud.plane.resize_usage.recheck,
+        delete_lost=LostServers(
+            cloud.plane.database, orphans, cloud.plane.deletes.delete,
+            lambda: builders.A_TIME.timestamp() + later, min_age=MIN_AGE,
+        ).delete_all,
     )  # fmt: skip
 
 
@@ -204,3 +211,40 @@ def test_a_cell_or_scheduler_that_is_silent_makes_no_finding(
     cloud.lose()
     watch.run()
     assert (lacking(), cloud.held()) == ({}, {})
+
+
+def counted(cloud: Cloud) -> int:
+    """Return how many servers count against the quota of their project."""
+    with cloud.plane.database.reader() as session:
+        return int(quotas.count_usage(session, "p1")["instances"])
+
+
+def test_what_counts_and_is_in_no_cell_is_deleted(cloud: Cloud, watch: PeriodicAudit) -> None:
+    """A server that is mapped to a cell, or to none, and that no cell knows."""
+    cloud.add_server()
+    cloud.map_server(builders.a_uuid(), cloud.cell.uuid)
+    cloud.map_server(builders.a_uuid(), None)
+    assert counted(cloud) == 3
+    assert watch.look_at_usage() == 2
+    assert counted(cloud) == 1
+
+
+def test_nothing_of_a_cell_that_does_not_answer_is_deleted(
+    cloud: Cloud, watch: PeriodicAudit
+) -> None:
+    """Its servers may be there."""
+    cloud.map_server(builders.a_uuid(), cloud.cell.uuid)
+    cloud.plane.bus_of(cloud.cell).fail("find_instance_hosts", AWAY)
+    assert watch.look_at_usage() == 0
+    assert counted(cloud) == 1
+
+
+def test_a_cell_that_has_lost_many_servers_loses_no_mapping(
+    cloud: Cloud, watch: PeriodicAudit, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its database may have been restored from an older copy; an operator decides."""
+    for _ in range(lost_servers.LOST_MAX + 1):
+        cloud.map_server(builders.a_uuid(), cloud.cell.uuid)
+    assert watch.look_at_usage() == 0
+    assert counted(cloud) == lost_servers.LOST_MAX + 1
+    assert "11 of 11 servers" in caplog.text
