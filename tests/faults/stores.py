@@ -63,6 +63,18 @@ class Store:
             self._running.wait(STOP_SECONDS_MAX)
         self.kill()
 
+    def pause(self) -> None:
+        """Stop all its processes where they are."""
+        self._signal(signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        """Let them continue."""
+        self._signal(signal.SIGCONT)
+
+    def _signal(self, number: signal.Signals) -> None:
+        assert self._running is not None
+        os.killpg(self._running.pid, number)
+
     def kill(self) -> None:
         """Kill it and all its children with -9."""
         if self._running is None:
@@ -192,6 +204,16 @@ class Databases(Store):
         with engine.connect() as connection:
             for name in self._names:
                 connection.execute(sa.text(f"CREATE DATABASE {name}"))
+
+    def end_backends(self) -> int:
+        """End all connections of services, in whatever transaction; return their number."""
+        engine = sa.create_engine(self.url("postgres"), poolclass=NullPool)
+        with engine.connect() as connection:
+            statement = sa.text(
+                "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity"
+                " WHERE pid <> pg_backend_pid() AND datname <> 'postgres'"
+            )
+            return int(connection.scalar(statement) or 0)
 
     def answers(self) -> bool:
         try:

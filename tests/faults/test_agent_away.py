@@ -163,3 +163,70 @@ def test_workloads_outlive_a_lost_state_directory(deployment, servers):
             deployment.act(uuid, action)
         assert statuses(deployment.at_rest(servers)) == {status}
         assert len(places(servers)) == count
+
+
+def test_a_revert_ends_with_an_older_copy_of_the_state_directory(deployment, servers, tmp_path):
+    """Its journal knows nothing of the move; the cell does, and nothing waits for what is lost."""
+    first, second = deployment.workloads
+    uuid, state = servers[0], deployment.state(first)
+    deployment.act(uuid, "os-stop")
+    assert statuses(deployment.at_rest([uuid])) == {"SHUTOFF"}
+    agent = deployment.processes[first]
+    agent.stop()
+    older = shutil.copytree(state, tmp_path / "older", symlinks=True)
+    agent.start()
+    deployment.wait_until_ready()
+    deployment.act(uuid, "migrate", {"host": second})
+    assert statuses(deployment.at_rest([uuid])) == {"VERIFY_RESIZE"}
+    agent.stop()
+    shutil.rmtree(state)
+    shutil.copytree(older, state, symlinks=True)
+    deployment.act(uuid, "revertResize")
+    agent.start()
+    deployment.wait_until_ready()
+    found = deployment.at_rest([uuid])[uuid]
+    assert (found["status"], found["OS-EXT-SRV-ATTR:host"]) == ("SHUTOFF", first)
+    deployment.act(uuid, "os-start")
+    assert statuses(deployment.at_rest([uuid])) == {"ACTIVE"}
+    assert places(servers)[uuid] == {first}
+
+
+BROKER_PAUSE_SECONDS = 40
+
+
+def test_a_server_runs_once_while_the_broker_stands_still_during_its_move(deployment, servers):
+    """The destination begins only when it is certain that the source has ended."""
+    _first, second = deployment.workloads
+    with running_once(servers):
+        for uuid in servers:
+            deployment.act(uuid, "migrate", {"host": second})
+        wait_for(lambda: second in set().union(*places(servers).values()), "one is there", 60, 0.02)
+        deployment.broker.pause()
+        try:
+            threading.Event().wait(BROKER_PAUSE_SECONDS)  # the fault itself
+        finally:
+            deployment.broker.go_on()
+        deployment.wait_until_ready()
+        found = deployment.at_rest(servers, seconds=180)
+    assert statuses(found) <= {"ACTIVE", "VERIFY_RESIZE"}
+    for uuid, server in found.items():
+        host = server["OS-EXT-SRV-ATTR:host"]
+        wait_for(lambda uuid=uuid, host=host: places([uuid])[uuid] == {host}, "it runs once", 60)
+
+
+def test_a_revert_is_repeated_while_connections_to_the_databases_end(deployment, servers):
+    """In the middle of transactions, again and again; no server is left in ERROR."""
+    first, second = deployment.workloads
+    for uuid in servers:
+        deployment.act(uuid, "migrate", {"host": second})
+    assert statuses(deployment.at_rest(servers)) == {"VERIFY_RESIZE"}
+    ended, is_over = 0, threading.Event()
+    for uuid in servers:
+        deployment.act(uuid, "revertResize")
+    for _ in range(20):
+        ended += deployment.databases.end_backends()
+        is_over.wait(0.25)  # the fault itself
+    found = deployment.at_rest(servers, seconds=180)
+    assert ended > 0
+    assert statuses(found) == {"ACTIVE"}
+    assert places(servers) == {uuid: {first} for uuid in servers}

@@ -46,7 +46,7 @@ step_timeout_seconds = {step_seconds}
 scheduling_deadline_seconds = 120
 discover_hosts_interval_seconds = 5
 [scheduler]
-workers = 1
+workers = {scheduler_workers}
 [placement]
 workers = 1
 [api]
@@ -91,6 +91,7 @@ class Size:
     cells: Sequence[str] = CELLS
     hosts: int = 3
     """Simulated hosts of an agent."""
+    scheduler_workers: int = 1
 
 
 LARGE = Size(copies=2, simulated=2, processes=2, hosts=2)
@@ -273,6 +274,7 @@ def _options(seed: int, size: Size, pace: float) -> str:
         shelved_offload_time=rng.choice((-1, -1, 0, 8)),
         resize_confirm_window=rng.choice((0, 0, 15)),
         allow_resize_to_same_host=rng.choice((False, True)),
+        scheduler_workers=size.scheduler_workers,
         failure_rate=rng.choice((0.0, 0.05)),
         failing_operations=failing,
     )

@@ -20,7 +20,7 @@ from armillary import exception
 from compute_agent.host.instance_topology import InstancePlacement
 from compute_agent.host.pci_devices import PciDevice
 from compute_agent.virt.machine import machine_pci
-from compute_agent.virt.process import cgroups
+from compute_agent.virt.process import cgroups, process_shim
 from compute_agent.virt.process.process_driver import ProcessDriver
 from objects.numa import HostCell, HostTopology, InstanceTopology, fit, format_cpus
 from tests.fixtures.agent import AGENT
@@ -58,6 +58,8 @@ def test_its_environment_is_small_and_its_own(
     home = processes.directory(instance) / "home"
     assert set(output.splitlines()) == {
         f"ARMILLARY_INSTANCE_UUID={instance.uuid}",
+        f"ARMILLARY_HOST={processes.driver.host}",
+        f"ARMILLARY_GUARD={process_shim.guard_address(processes.directory(instance))[1:]}",
         "GREETING=grüß Gott",
         f"HOME={home}",
         "PATH=/bin",
