@@ -19,7 +19,7 @@ from compute_agent.virt.libvirt.capabilities import (
     traits_of,
 )
 from compute_agent.virt.libvirt.connection import Connection
-from compute_agent.virt.libvirt.guest_devices import DeviceSupport
+from compute_agent.virt.libvirt.guest_devices import DeviceSupport, reported_models
 from compute_agent.virt.machine.cpu_split import CpuSplit
 from compute_agent.virt.machine.device_spec import DeviceSpec, pick
 from objects.image_meta import ImageMeta
@@ -58,6 +58,7 @@ class HostFacts:
             self._libvirt_version = int(opened.getLibVersion())
             self.kinds = self._kinds()
             self.cpu = self._guest_cpu(opened)
+            self._reported_sound = self._reported_sound_models(opened)
         except (connection.library.libvirtError, ValueError) as error:
             raise exception.ConfigurationError(
                 reason=f"[libvirt] connection_uri {connection.uri}: cannot read the host's "
@@ -93,6 +94,7 @@ class HostFacts:
             libvirt_version=self._libvirt_version,
             hypervisor_version=self.hypervisor_version,
             has_network=bool(options.network),
+            reported_sound=self._reported_sound,
         )
         traits.update(devices.traits())
         if self.capabilities.migrates_live and options.live_migration_permit_auto_converge:
@@ -164,6 +166,16 @@ class HostFacts:
             topology=host.topology,
             address_bits=host.address_bits,
         )
+
+    def _reported_sound_models(self, opened: Any) -> frozenset[str] | None:
+        kind = self.kinds[0]
+        machine = self.machine_for(kind, None)
+        try:
+            text = opened.getDomainCapabilities(None, kind.arch, machine, self.virt_type, 0)
+        except self._connection.library.libvirtError as error:
+            LOG.info("libvirt does not report the devices of guests: %s", error)
+            return None
+        return reported_models(xml_text.parse(text), "sound")
 
     def _expanded_model(self, opened: Any) -> str | None:
         """Return the CPU model for guests; None if libvirt does not report one."""

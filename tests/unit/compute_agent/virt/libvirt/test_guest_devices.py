@@ -5,7 +5,8 @@ from __future__ import annotations
 import os_traits
 import pytest
 
-from compute_agent.virt.libvirt.guest_devices import DeviceSupport, GuestDevices
+from compute_agent.virt.libvirt import xml_text
+from compute_agent.virt.libvirt.guest_devices import DeviceSupport, GuestDevices, reported_models
 from compute_agent.virt.libvirt.images import BadImage
 from tests import builders
 
@@ -43,3 +44,26 @@ def test_a_host_offers_what_libvirt_and_qemu_have() -> None:
         assert "COMPUTE_SOUND_MODEL_VIRTIO" not in offered("x86_64", libvirt, qemu)
     assert "COMPUTE_NET_VIRTIO_PACKED" not in offered("x86_64", 6_002_000, 4_002_000)
     assert offered("aarch64", 9_000_000, 7_000_000, has_network=False) == set()
+
+
+@pytest.mark.parametrize(
+    ("devices", "models"),
+    [
+        (
+            "<sound supported='yes'><enum name='model'><value>ich9</value><value>virtio</value>"
+            "<value>gramophone</value></enum></sound>",
+            {"ich9", "virtio"},
+        ),
+        ("<sound supported='no'/>", set()),
+        ("<video supported='yes'/>", {"ac97", "es1370", "ich6", "ich9", "pcspk", "sb16", "usb"}),
+    ],
+    ids=["some", "none", "not-reported"],
+)
+def test_sound_models_are_those_that_libvirt_reports(devices: str, models: set[str]) -> None:
+    """Whatever the versions; an older libvirt does not report them, and the versions decide."""
+    text = f"<domainCapabilities><devices>{devices}</devices></domainCapabilities>"
+    reported = reported_models(xml_text.parse(text), "sound")
+    support = DeviceSupport(
+        "x86_64", 6_000_000, 4_000_000, has_network=True, reported_sound=reported
+    )
+    assert set(support.sound_models()) == models
