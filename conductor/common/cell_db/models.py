@@ -86,7 +86,7 @@ class Service(Base):
     run: Mapped[str | None] = mapped_column(sa.String(UUID_LENGTH))
     """The run of the agent that is at work; None: any may begin."""
     agent_seen_at: Mapped[datetime | None]
-    """Last message of the run at work. It is no heartbeat while its hosts are unsettled."""
+    """Last message of the run at work; no heartbeat counts while its hosts are unsettled."""
     forced_down_at: Mapped[datetime | None]
     fenced_at: Mapped[datetime | None]
     """When ``[cell] fencing_command`` last succeeded for the host."""

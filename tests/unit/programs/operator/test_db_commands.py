@@ -117,7 +117,7 @@ def test_a_migration_that_fails_does_not_keep_others_from_running(
     rows = list(range(7))
 
     def fail(session: Session, limit: int) -> int:
-        raise ValueError("row 3 is no number")
+        raise ValueError("row 3 is malformed")
 
     def migrate(session: Session, limit: int) -> int:
         done, rows[:] = rows[:limit], rows[limit:]
@@ -128,12 +128,12 @@ def test_a_migration_that_fails_does_not_keep_others_from_running(
     ended = run_manage("db", "online-data-migrations", "api", "-f", "json")
     assert ended.code == 2
     assert [(row["Migration"], row["Rows changed"], row["Error"]) for row in ended.json] == [
-        ("fails", 0, "row 3 is no number"),
+        ("fails", 0, "row 3 is malformed"),
         ("works", 7, ""),
     ]
 
 
 @pytest.mark.parametrize("count", ["0", "-1", "many"])
-def test_a_limit_that_is_no_positive_number_is_refused(run_manage: Run, count: str) -> None:
+def test_a_limit_below_one_is_refused(run_manage: Run, count: str) -> None:
     """As wrong usage."""
     assert run_manage("db", "online-data-migrations", f"--max-count={count}").code == 2
