@@ -44,7 +44,7 @@ class Links:
 
     def next_page(self, marker: str) -> list[Link]:
         """Return the link to the items after ``marker``, with the request's other parameters."""
-        query = urlencode({**self.query, "marker": marker})
+        query = urlencode({**self.query, "marker": marker}, doseq=True)
         return [{"rel": "next", "href": f"{self.prefix}{self.path}?{query}"}]
 
 

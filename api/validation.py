@@ -97,7 +97,7 @@ class Check(CompiledSchema):
         _convert_fields(value, self.schema)
         error = self.find_error(value)
         if error is not None:
-            raise exception.Invalid(_sentence(error))
+            raise exception.Invalid(_sentence(_with_rule(error)))
 
     def query(self, parameters: Mapping[str, str | list[str]]) -> dict[str, Any]:
         """Return the parameters with the types of the schema; raise ``Invalid`` if invalid."""
@@ -146,6 +146,16 @@ def _convert_fields(value: Any, schema: Schema) -> None:
         if name in value:
             value[name] = _converted(value[name], part)
             _convert_fields(value[name], part)
+
+
+def _with_rule(error: Any) -> Any:
+    """Return the error of a choice that has a message of its own, for one of an alternative."""
+    parent = error.parent
+    while parent is not None:
+        if RULE_KEYWORD in parent.schema:
+            return parent
+        parent = parent.parent
+    return error
 
 
 def _sentence(error: ValidationError) -> str:

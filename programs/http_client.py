@@ -13,7 +13,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
+from urllib.parse import parse_qs, quote, unquote, urlencode, urlsplit
 
 from armillary import exception
 from armillary.backoff import Backoff
@@ -341,11 +341,11 @@ def _parsed(response: urllib3.BaseHTTPResponse) -> Document | None:
     return document if isinstance(document, dict) else None
 
 
-def _next_page(links: list[dict[str, str]]) -> dict[str, str] | None:
+def _next_page(links: list[dict[str, str]]) -> dict[str, list[str]] | None:
     """Return the parameters of the next page; the link's host is ignored."""
     for link in links:
         if link.get("rel") == "next":
-            return dict(parse_qsl(urlsplit(link["href"]).query))
+            return parse_qs(urlsplit(link["href"]).query, keep_blank_values=True)
     return None
 
 

@@ -3,7 +3,7 @@
 import re
 
 import sqlalchemy as sa
-from sqlalchemy.orm import InstrumentedAttribute
+from sqlalchemy.sql.elements import SQLCoreOperations
 
 CHARACTERS_MAX = 255
 QUANTIFIERS_MAX = 2
@@ -28,8 +28,11 @@ def is_pattern(text: str) -> bool:
     return _PATTERN.fullmatch(text) is not None
 
 
-def matches(name: InstrumentedAttribute[str], text: str) -> sa.ColumnElement[bool]:
-    """Return the condition that a name contains a text or matches a pattern, in any case."""
+def matches(name: SQLCoreOperations[str], text: str) -> sa.ColumnElement[bool]:
+    """Return the condition that a name contains a text or matches a pattern, in any case.
+
+    Other texts are searched in the same way.
+    """
     if is_pattern(text) and re.escape(text) != text:
         return name.regexp_match(f"(?i){text}")
     return name.icontains(text, autoescape=True)

@@ -1,10 +1,11 @@
 """Answers to queries about servers, and the marker between their pages."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from objects.instance import Instance
 from objects.instances.migration import Migration
+from objects.instances.server_order import SortValue
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +18,7 @@ class CreatedServers:
 
 @dataclass(frozen=True, slots=True)
 class ServerPage:
-    """Servers, newest first, and names of the cells that did not answer."""
+    """Servers in the order asked for, and names of the cells that did not answer."""
 
     instances: list[Instance]
     down_cells: list[str]
@@ -33,10 +34,11 @@ class MigrationPage:
 
 @dataclass(frozen=True, slots=True)
 class InstanceMarker:
-    """The last instance of the previous page."""
+    """The last instance of the previous page; ``values`` are those of the sort keys."""
 
     created_at: datetime
     uuid: str
+    values: list[SortValue] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)

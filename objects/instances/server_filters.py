@@ -1,20 +1,29 @@
-"""Conditions of lists of servers and migrations; a field that is None matches everything."""
+"""Conditions and order of lists of servers and migrations; a condition None matches everything."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
 
+from objects.instances.server_order import SortKey, SortValue
+
 ALIVE, DELETED, ANY = "alive", "deleted", "any"
 
 
 @dataclass(frozen=True, slots=True)
 class ServerFilters:
-    """Conditions that listed servers meet.
+    """Conditions that listed servers meet, and their order.
 
     ``name`` is a part of the name, or a simple regular expression, in any case of letters.
     ``flavor`` and ``image`` are ids. ``changed_since`` and ``changed_before`` are about the last
     change, at first the creation.
+
+    ``equal`` has the values of attributes named in ``server_order.KEYS``. ``description``, ``ip``
+    and ``ip6`` are parts or simple regular expressions, like ``name``; the latter two of the
+    address of that IP version. A server has all of ``tags``, one of ``tags_any``, not all of
+    ``not_tags`` and none of ``not_tags_any``.
+
+    ``sort`` None is the order by creation, newest first; so are servers with equal values.
 
     ``status``: one of the Compute API, such as ACTIVE; an unknown one matches nothing. With
     ``all_projects`` an administrator sees the servers of all projects, which ``project_id`` limits
@@ -42,6 +51,16 @@ class ServerFilters:
     existence: str = ALIVE
     existed_since: datetime | None = None
     created_before: datetime | None = None
+    equal: dict[str, SortValue] | None = None
+    hostname: str | None = None
+    description: str | None = None
+    ip: str | None = None
+    ip6: str | None = None
+    tags: list[str] | None = None
+    tags_any: list[str] | None = None
+    not_tags: list[str] | None = None
+    not_tags_any: list[str] | None = None
+    sort: list[SortKey] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from api.handlers.servers.server_request import (
     DEFAULT_SECURITY_GROUP,
     REFERENCES,
     authorize_targets,
+    check_networks,
     request_of,
     settings_in,
     unknown_reference,
@@ -24,6 +25,7 @@ from api.handlers.servers.server_view import (
 )
 from api.policies.servers import server as policies
 from api.schemas.servers import server as schemas
+from api.schemas.servers.server_list import INDEX_QUERY
 from armillary import exception
 from armillary.http.call import Answer, Document
 from armillary.http.dispatch import Action, Routes
@@ -74,6 +76,7 @@ def show(call: Call) -> Answer:
 def create(call: Call) -> Answer:
     """Create one or several servers; they are built after this response."""
     wanted = call.body["server"]
+    check_networks(call)
     authorize_targets(call, wanted)
     given, password = guest_settings(call, "server", wanted)
     request = request_of(call.body, given)
@@ -137,13 +140,13 @@ def _created(call: Call, accepted: CreatedServers, password: str) -> Answer:
 
 ROUTES: Routes[Call] = {
     "/v2.1/servers": {
-        "GET": Action(index, policies.INDEX, schemas.INDEX_ANSWER, query=schemas.INDEX_QUERY),
+        "GET": Action(index, policies.INDEX, schemas.INDEX_ANSWER, query=INDEX_QUERY),
         "POST": Action(
             create, policies.CREATE, schemas.CREATE_ANSWER, body=schemas.CREATE, status=202
         ),
     },
     "/v2.1/servers/detail": {
-        "GET": Action(detail, policies.DETAIL, schemas.DETAIL_ANSWER, query=schemas.INDEX_QUERY)
+        "GET": Action(detail, policies.DETAIL, schemas.DETAIL_ANSWER, query=INDEX_QUERY)
     },
     "/v2.1/servers/{server_id}": {
         "GET": Action(show, policies.SHOW, schemas.SHOW_ANSWER, subject=load_for_display),

@@ -1,14 +1,20 @@
-"""Lists of servers: filters, pages and cells that are down."""
+"""Lists of servers: filters, order, pages and cells that are down."""
 
 from __future__ import annotations
+
+from itertools import zip_longest
+from typing import Any
 
 from api import times
 from api.call import Call
 from api.handlers.servers.server_view import shows_unknown
 from api.policies.servers import server as policies
+from api.schemas.servers import server_list as schemas
 from armillary.http.call import Answer, Document
+from armillary.http.validation import invalid
 from objects.instances.server_answers import ServerPage
 from objects.instances.server_filters import ALIVE, ANY, DELETED, ServerFilters
+from objects.instances.server_order import SortKey, SortValue, moment
 
 FILTERS = (
     "name",
@@ -20,8 +26,34 @@ FILTERS = (
     "image",
     "availability_zone",
     "vm_state",
+    "hostname",
+    "description",
+    "ip",
+    "ip6",
 )
 """Query parameters that are filters as they stand."""
+EQUAL = (
+    "access_ip_v4",
+    "access_ip_v6",
+    "key_name",
+    "launch_index",
+    "locked_by",
+    "node",
+    "power_state",
+    "task_state",
+)
+"""Query parameters that are attributes of the same name."""
+FLAGS = ("config_drive", "locked")
+TIMES = ("created_at", "launched_at", "terminated_at")
+TAGS = {"tags": "tags", "tags-any": "tags_any", "not-tags": "not_tags",
+        "not-tags-any": "not_tags_any"}  # fmt: skip
+CONSTANTS = {"kernel_id": "", "ramdisk_id": "", "root_device_name": "", "progress": 0}
+"""Query parameters about attributes that all servers have the same value of."""
+NO_UUID = ""
+"""Matches no server."""
+FOR_ADMINISTRATORS = frozenset({"host", "node"})
+SOFT_DELETED = "soft-delete"
+NEWEST_FIRST = SortKey("created_at")
 
 
 def list_servers(call: Call, all_projects_rule: str) -> ServerPage:
@@ -36,7 +68,9 @@ def list_servers(call: Call, all_projects_rule: str) -> ServerPage:
 
 
 def _filters(call: Call, all_projects_rule: str) -> ServerFilters:
-    if "host" in call.query or call.query.get("deleted"):
+    sort_keys = _listed(call.query.get("sort_key"))
+    asked = FOR_ADMINISTRATORS & {*call.query, *sort_keys}
+    if asked or call.query.get("deleted"):
         call.authorize(policies.ALL_FILTERS)
     project_id = call.query.get("project_id", call.query.get("tenant_id"))
     all_projects = call.query.get("all_tenants", False) in (True, "")
@@ -46,6 +80,9 @@ def _filters(call: Call, all_projects_rule: str) -> ServerFilters:
     status = str(call.query["status"]).upper() if "status" in call.query else None
     return ServerFilters(
         **{name: call.query.get(name) for name in FILTERS},
+        **_tags(call),
+        equal=_equal(call) or None,
+        sort=_sort(call, sort_keys),
         status=None if existence == DELETED and status == "DELETED" else status,
         changed_since=times.asked(call.query, "changes-since"),
         changed_before=times.asked(call.query, "changes-before"),
@@ -53,6 +90,52 @@ def _filters(call: Call, all_projects_rule: str) -> ServerFilters:
         all_projects=all_projects,
         existence=existence,
     )
+
+
+def _equal(call: Call) -> dict[str, SortValue]:
+    """Return the values that attributes must have."""
+    query = call.query
+    found: dict[str, SortValue] = {name: query[name] for name in EQUAL if name in query}
+    found |= {name: int(query[name]) for name in FLAGS if name in query}
+    found |= {name: moment(times.asked(query, name)) for name in TIMES if name in query}
+    if "auto_disk_config" in query:
+        found["disk_config"] = "AUTO" if query["auto_disk_config"] else "MANUAL"
+    if query.get("soft_deleted"):
+        found["vm_state"] = SOFT_DELETED
+    if any(query.get(name, value) != value for name, value in CONSTANTS.items()):
+        found["uuid"] = NO_UUID
+    return found
+
+
+def _tags(call: Call) -> dict[str, Any]:
+    given = {field: call.query.get(name) for name, field in TAGS.items()}
+    return {field: text.split(",") for field, text in given.items() if text}
+
+
+def _sort(call: Call, keys: list[str]) -> list[SortKey] | None:
+    """Return the sort keys; a key without a direction has the first one, or descends."""
+    directions = _listed(call.query.get("sort_dir"))
+    keys = keys or [NEWEST_FIRST.name]
+    if len(directions) > len(keys):
+        rule = "There are more directions than sort keys"
+        raise invalid("sort_dir", ",".join(directions), rule)
+    first = directions[0] if directions else "desc"
+    known = dict(schemas.SORT_KEYS)
+    if call.version >= schemas.LOCKED_SINCE:
+        known["locked"] = "locked"
+    sort = [
+        SortKey(known[key], direction == "desc")
+        for key, direction in zip_longest(keys, directions, fillvalue=first)
+        if key in known
+    ]
+    return None if not sort or sort[0] == NEWEST_FIRST else sort
+
+
+def _listed(values: Any) -> list[str]:
+    """Return the values of a parameter that may be repeated."""
+    if values is None:
+        return []
+    return values if isinstance(values, list) else [values]
 
 
 def _existence(call: Call) -> str:

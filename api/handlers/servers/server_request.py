@@ -10,6 +10,7 @@ from typing import Any
 from api.call import Call
 from api.handlers.servers.guest_settings import files_in
 from api.policies.servers import server as policies
+from api.schemas.servers import server as schemas
 from armillary import exception
 from armillary.http.call import Document
 from armillary.http.validation import invalid
@@ -46,6 +47,17 @@ def authorize_targets(call: Call, wanted: Mapping[str, Any]) -> None:
         call.authorize(policies.CREATE_FORCED_HOST)
     if "host" in wanted or "hypervisor_hostname" in wanted:
         call.authorize(policies.CREATE_REQUESTED_DESTINATION)
+
+
+def check_networks(call: Call) -> None:
+    """Raise Invalid where the version wants the networks to be named.
+
+    Our own clients, which ask for our own fields, leave them out: there is nothing to choose.
+    """
+    is_required = call.version >= schemas.NETWORKS_REQUIRED_SINCE and not call.shows_own
+    if is_required and "networks" not in call.body["server"]:
+        rule = "It is required since microversion 2.37: 'none', 'auto' or a list"
+        raise invalid("server.networks", None, rule)
 
 
 def request_of(body: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> NewServers:

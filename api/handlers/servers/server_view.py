@@ -12,6 +12,7 @@ from objects.flavor import Flavor
 from objects.hosts.service import Service
 from objects.instance import UNKNOWN, Instance
 from objects.instances.guest_names import hostname_of
+from objects.instances.power_states import NO_POWER_STATE, number_of
 from objects.instances.server_settings import ServerSettings
 
 COLLECTION = "servers"
@@ -42,8 +43,6 @@ STATUSES_OF_TASKS = {
     "migrating": "MIGRATING",
 }
 """Tasks that are shown as a status of their own."""
-POWER_STATES = {"running": 1, "paused": 3, "shutdown": 4, "suspended": 4}
-NO_POWER_STATE = 0
 PROGRESS = {"BUILD": 0, "ACTIVE": 0, "REBUILD": 0, "RESIZE": 0, "VERIFY_RESIZE": 0, "MIGRATING": 0}
 """Progress by status, in percent: it is not measured, other statuses show none."""
 COMPUTE_BINARY = "armillary-compute"
@@ -158,7 +157,7 @@ def _show(call: Call, server: Instance) -> Document:
         "OS-EXT-AZ:availability_zone": server.availability_zone or "",
         "OS-EXT-STS:vm_state": server.vm_state,
         "OS-EXT-STS:task_state": server.task_state,
-        "OS-EXT-STS:power_state": POWER_STATES.get(server.power_state or "", NO_POWER_STATE),
+        "OS-EXT-STS:power_state": number_of(server.power_state),
         "OS-SRV-USG:launched_at": times.microseconds(server.launched_at),
         "OS-SRV-USG:terminated_at": times.microseconds(server.deleted_at),
         "config_drive": "True" if settings.config_drive else "",

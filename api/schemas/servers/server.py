@@ -15,7 +15,6 @@ from api.schemas.base import (
     NUMBER,
     NUMBER_OR_NULL,
     OBJECT,
-    PAGE,
     STRING,
     STRING_MAP,
     STRING_OR_NULL,
@@ -87,15 +86,24 @@ _HINTS: Schema = {
 
 NETWORKS_MAX = 64
 
-_NETWORKS = ruled(
-    {
-        "type": ["string", "array"],
-        "pattern": "^(none|auto)$",
-        "maxItems": NETWORKS_MAX,
-        "items": fields({"uuid": UUID, "remote_managed": BOOLEAN}, required=["uuid"]),
-    },
-    "Networking is not part of this service: allowed are 'none' and 'auto', which have no "
-    "effect, and a list of networks by uuid, which determine the hosts",
+NETWORKS_REQUIRED_SINCE = (2, 37)
+_NETWORK_LIST: Schema = {
+    "type": "array",
+    "maxItems": NETWORKS_MAX,
+    "items": fields({"uuid": UUID, "remote_managed": BOOLEAN}, required=["uuid"]),
+}
+_NETWORKS = changed(
+    NETWORKS_REQUIRED_SINCE,
+    before=ruled(
+        _NETWORK_LIST,
+        "Networking is not part of this service: allowed is a list of networks by uuid, which "
+        "determine the hosts",
+    ),
+    after=ruled(
+        {**_NETWORK_LIST, "type": ["string", "array"], "pattern": "^(none|auto)$"},
+        "Networking is not part of this service: allowed are 'none' and 'auto', which have no "
+        "effect, and a list of networks by uuid, which determine the hosts",
+    ),
 )
 
 _NAME = name()
@@ -151,10 +159,17 @@ _VOLUME_DEVICE = fields(
     },
     required=["uuid", "source_type", "boot_index"],
 )
-_BLOCK_DEVICES = ruled(
-    {"type": "array", "maxItems": 1, "items": {"oneOf": [_IMAGE_DEVICE, _VOLUME_DEVICE]}},
+_DEVICES_RULE = (
     "Volumes are not made by this service: allowed is one device to boot from, either the image on "
-    "the local disk or a volume that exists",
+    "the local disk or a volume that exists"
+)
+_BLOCK_DEVICES = ruled(
+    {
+        "type": "array",
+        "maxItems": 1,
+        "items": ruled({"oneOf": [_IMAGE_DEVICE, _VOLUME_DEVICE]}, _DEVICES_RULE),
+    },
+    _DEVICES_RULE,
 )
 TAG = ruled(
     {"type": "string", "minLength": 1, "maxLength": 60, "pattern": "^[^,/]*$"},
@@ -273,29 +288,6 @@ UNKNOWN_SINCE = (2, 69)
 CREATE = fields(
     {"server": _SERVER, "os:scheduler_hints": _HINTS, "OS-SCH-HNT:scheduler_hints": _HINTS},
     required=["server"],
-)
-
-INDEX_QUERY = fields(
-    {
-        **PAGE,
-        "marker": UUID,
-        "name": text(minimum=1),
-        "status": text(),
-        "host": HOST,
-        "reservation_id": name(),
-        "all_tenants": {"type": ["boolean", "string"], "enum": [True, False, ""]},
-        "tenant_id": name(),
-        "project_id": name(),
-        "uuid": text(),
-        "user_id": text(),
-        "flavor": text(),
-        "image": text(),
-        "availability_zone": text(),
-        "vm_state": text(),
-        "changes-since": text(),
-        "changes-before": since(2, 66, text()),
-        "deleted": BOOLEAN,
-    }
 )
 
 _FAULT = fields(

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
+from conductor.common import name_search
 from conductor.common.cell_db import host_seq, models
 from objects.hosts.compute_node import ComputeNode
 
@@ -94,6 +95,18 @@ def host_ips(
         return {}
     found = session.execute(_HOST_IPS, {"hosts": [*hosts]})
     return {(host, node): address for host, node, address in found}
+
+
+def with_address(text: str, separator: str) -> sa.Select[str, str]:
+    """Return the query for (host, node) of those whose host's address has a part or pattern.
+
+    ``separator`` is that of the IP version.
+    """
+    node = models.ComputeNode
+    address = node.attributes["host_ip"].as_string()
+    return sa.select(node.host, node.node).where(
+        address.contains(separator), name_search.matches(address, text)
+    )
 
 
 def add(session: Session, values: Sequence[Mapping[str, Any]]) -> None:

@@ -16,7 +16,15 @@ from armillary import exception
 from armillary.context import RequestContext
 from armillary.db import Database
 from conductor.common import name_search
-from conductor.common.cell_db import actions, compute_nodes, faults, migrations, models, notify
+from conductor.common.cell_db import (
+    actions,
+    compute_nodes,
+    faults,
+    instance_columns,
+    migrations,
+    models,
+    notify,
+)
 from conductor.common.cell_db.stored_object import StoredObject, stored_text
 from objects.instance import Instance
 from objects.instance_fault import InstanceFault
@@ -158,13 +166,18 @@ def list_page(
     marker: InstanceMarker | None = None,
     cell_uuid: str | None,
 ) -> list[Instance]:
-    """Return instances, newest first (created_at, then UUID, descending)."""
+    """Return instances in the order of ``filters``, then newest first (created_at, UUID)."""
+    columns, sort = instance_columns.COLUMNS, filters.sort
     query = sa.select(models.Instance).where(*_existence(filters), *_conditions(filters))
     if marker is not None:
-        query = query.where(_comes_after(marker))
-    query = query.order_by(models.Instance.created_at.desc(), models.Instance.uuid.desc()).limit(
-        limit
-    )
+        query = query.where(
+            instance_columns.comes_after(columns, sort, marker.values, _is_older(marker))
+        )
+    query = query.order_by(
+        *instance_columns.order_by(columns, sort),
+        models.Instance.created_at.desc(),
+        models.Instance.uuid.desc(),
+    ).limit(limit)
     found = _to_objects(session, session.scalars(query).all(), cell_uuid)
     for instance in found:
         if instance.settings is not None:
@@ -365,8 +378,18 @@ def _conditions(filters: ServerFilters) -> list[sa.ColumnElement[bool]]:
         (stored_text(row.image, "id"), filters.image),
     )
     conditions = [column == value for column, value in equal if value is not None]
+    conditions += instance_columns.conditions(
+        instance_columns.ROWS, instance_columns.COLUMNS, filters
+    )
     if filters.name is not None:
         conditions.append(name_search.matches(row.name, filters.name))
+    if filters.description is not None:
+        description = stored_text(row.settings, "description")
+        conditions.append(name_search.matches(description, filters.description))
+    for address, separator in ((filters.ip, "."), (filters.ip6, ":")):
+        if address is not None:
+            hosts = compute_nodes.with_address(address, separator)
+            conditions.append(sa.tuple_(row.host, row.node).in_(hosts))
     if filters.status in STATUS_TO_TASK_STATES:
         conditions.append(row.task_state.in_(STATUS_TO_TASK_STATES[filters.status]))
     elif filters.status is not None:
@@ -380,7 +403,7 @@ def _conditions(filters: ServerFilters) -> list[sa.ColumnElement[bool]]:
     return conditions
 
 
-def _comes_after(marker: InstanceMarker) -> sa.ColumnElement[bool]:
+def _is_older(marker: InstanceMarker) -> sa.ColumnElement[bool]:
     created_at = marker.created_at
     if created_at.tzinfo is None:
         created_at = created_at.replace(tzinfo=UTC)

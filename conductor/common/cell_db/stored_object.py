@@ -45,6 +45,18 @@ def stored_text(column: Any, *path: str) -> sa.ColumnElement[str]:
     return text
 
 
+def stored_flag(column: Any, *path: str) -> sa.ColumnElement[bool]:
+    """Return a truth value in such a column."""
+    flag: sa.ColumnElement[bool] = _element(column, path).as_boolean()
+    return flag
+
+
+def stored_number(column: Any, *path: str) -> sa.ColumnElement[int]:
+    """Return an integer in such a column."""
+    number: sa.ColumnElement[int] = _element(column, path).as_integer()
+    return number
+
+
 def stored_json(column: Any, *path: str) -> sa.ColumnElement[Any]:
     """Return a JSON value in such a column."""
     value: sa.ColumnElement[Any] = _element(column, path).as_json()

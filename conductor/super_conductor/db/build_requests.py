@@ -9,12 +9,14 @@ import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
 from conductor.common import name_search
-from conductor.common.cell_db.stored_object import stored_text
+from conductor.common.cell_db import instance_columns
+from conductor.common.cell_db.stored_object import stored_flag, stored_number, stored_text
 from conductor.super_conductor.db import models
 from conductor.super_conductor.db.statements import delete, insert, insert_missing, update
 from objects.base import Primitive
 from objects.instance import Instance
 from objects.instances.build_request import BuildRequest
+from objects.instances.server_answers import InstanceMarker
 from objects.instances.server_filters import DELETED, ServerFilters
 from objects.request_spec import RequestSpec
 from objects.selection import Selection
@@ -74,30 +76,26 @@ def known(session: Session, instance_uuids: Collection[str]) -> set[str]:
 
 
 def list_page(
-    session: Session,
-    *,
-    filters: ServerFilters,
-    limit: int,
-    marker: tuple[datetime, str] | None = None,
+    session: Session, *, filters: ServerFilters, limit: int, marker: InstanceMarker | None = None
 ) -> list[Instance]:
-    """Return instances being built, newest first, like a cell's ``list_page``."""
+    """Return instances being built, in the same order as a cell's ``list_page``."""
+    row, sort = models.BuildRequest, filters.sort
     query = (
         sa.select(models.BuildRequest)
         .where(models.BuildRequest.is_deleting.is_(False), *_conditions(filters))
-        .order_by(models.BuildRequest.created_at.desc(), models.BuildRequest.instance_uuid.desc())
+        .order_by(
+            *instance_columns.order_by(_COLUMNS, sort),
+            row.created_at.desc(),
+            row.instance_uuid.desc(),
+        )
         .limit(limit)
     )
     if marker is not None:
-        created_at, instance_uuid = marker
-        query = query.where(
-            sa.or_(
-                models.BuildRequest.created_at < created_at,
-                sa.and_(
-                    models.BuildRequest.created_at == created_at,
-                    models.BuildRequest.instance_uuid < instance_uuid,
-                ),
-            )
+        is_older = sa.or_(
+            row.created_at < marker.created_at,
+            sa.and_(row.created_at == marker.created_at, row.instance_uuid < marker.uuid),
         )
+        query = query.where(instance_columns.comes_after(_COLUMNS, sort, marker.values, is_older))
     return [Instance.obj_from_primitive(row.instance) for row in session.scalars(query)]
 
 
@@ -199,11 +197,39 @@ def delete_build_requests(session: Session, instance_uuids: Collection[str]) -> 
     delete(session, models.BuildRequest, models.BuildRequest.instance_uuid.in_(instance_uuids))
 
 
+class _Requests:
+    """Instances in build requests, for ``instance_columns``."""
+
+    def text(self, *path: str) -> sa.ColumnElement[Any]:
+        return stored_text(models.BuildRequest.instance, *path)
+
+    def flag(self, *path: str) -> sa.ColumnElement[Any]:
+        return stored_flag(models.BuildRequest.instance, *path)
+
+    def number(self, name: str) -> sa.ColumnElement[Any]:
+        return stored_number(models.BuildRequest.instance, name)
+
+    def moment(self, name: str) -> sa.ColumnElement[Any]:
+        """Return the only time that is set before a cell has the instance."""
+        return sa.type_coerce(
+            models.BuildRequest.created_at if name == "created_at" else sa.null(), sa.DateTime
+        )
+
+
+_REQUESTS = _Requests()
+_COLUMNS = instance_columns.columns_of(_REQUESTS)
+
+
 def _conditions(filters: ServerFilters) -> list[sa.ColumnElement[bool]]:
     row = models.BuildRequest
     conditions: list[sa.ColumnElement[bool]] = []
-    if filters.status not in (None, "BUILD") or filters.host or filters.existence == DELETED:
+    needs_host = filters.host or filters.ip or filters.ip6
+    if filters.status not in (None, "BUILD") or needs_host or filters.existence == DELETED:
         conditions.append(sa.false())
+    conditions += instance_columns.conditions(_REQUESTS, _COLUMNS, filters)
+    if filters.description is not None:
+        description = stored_text(row.instance, "settings", "description")
+        conditions.append(name_search.matches(description, filters.description))
     if filters.name:
         conditions.append(name_search.matches(row.name, filters.name))
     if filters.project_id:

@@ -13,6 +13,7 @@ from conductor.super_conductor.db import models
 from conductor.super_conductor.db.statements import delete, insert, update
 from objects.instance import Instance
 from objects.instances.instance_mapping import InstanceMapping
+from objects.instances.server_answers import InstanceMarker
 from objects.instances.server_filters import ServerFilters
 
 Row = models.InstanceMapping
@@ -146,7 +147,7 @@ def list_page(
     paths: Collection[str],
     filters: ServerFilters,
     limit: int,
-    marker: tuple[datetime, str] | None,
+    marker: InstanceMarker | None,
 ) -> list[InstanceMapping]:
     """Return living instances of these cells and zones, newest first, like a cell's ``list_page``.
 
@@ -172,9 +173,10 @@ def list_page(
     if filters.uuid is not None:
         query = query.where(Row.instance_uuid == filters.uuid)
     if marker is not None:
-        created_at, uuid = marker
-        is_same_moment = sa.and_(Row.created_at == created_at, Row.instance_uuid < uuid)
-        query = query.where(sa.or_(Row.created_at < created_at, is_same_moment))
+        is_same_moment = sa.and_(
+            Row.created_at == marker.created_at, Row.instance_uuid < marker.uuid
+        )
+        query = query.where(sa.or_(Row.created_at < marker.created_at, is_same_moment))
     return [_to_object(row) for row in session.scalars(query)]
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterable, Sequence
-from datetime import datetime
 from functools import partial
 from typing import TypeVar
 
@@ -39,6 +38,7 @@ from objects.instances.instance_action import InstanceAction, InstanceActionEven
 from objects.instances.instance_mapping import InstanceMapping
 from objects.instances.server_answers import InstanceMarker, ServerPage
 from objects.instances.server_filters import ANY, ServerFilters
+from objects.instances.server_order import Position, SortKey, position, values_of
 
 T = TypeVar("T")
 
@@ -146,10 +146,9 @@ class ServerReader:
         for_display: bool = False,
     ) -> ServerPage:
         """See ``SuperConductorAPI``. Raises Invalid."""
-        page = _Page(
-            filters=_scoped(context, filters), limit=limit, after=self._place_of(context, marker),
-            with_unknown=for_display,
-        )  # fmt: skip
+        wanted = _scoped(context, filters)
+        after = self._marker_of(context, marker, wanted.sort)
+        page = _Page(filters=wanted, limit=limit, after=after, with_unknown=for_display)
         found = self._list(context, page, asks_zones=True)
         if for_display:
             self.with_requests(found.instances)
@@ -167,8 +166,7 @@ class ServerReader:
         """Return a page of the instances built here for other zones, for their users' zone."""
         project_id = filters.project_id if context.is_admin else context.project_id
         wanted = dataclasses.replace(filters, project_id=project_id)
-        after = None if marker is None else (marker.created_at, marker.uuid)
-        page = _Page(filters=wanted, limit=limit, after=after, with_unknown=for_display)
+        page = _Page(filters=wanted, limit=limit, after=marker, with_unknown=for_display)
         return self._list(context, page, asks_zones=False)
 
     def _list(self, context: RequestContext, page: _Page, *, asks_zones: bool) -> ServerPage:
@@ -182,7 +180,7 @@ class ServerReader:
             found += visible if asks_zones else self._delegated_among(visible)
             if len(copies) < page.limit or len(found) >= limit:
                 break
-            page = dataclasses.replace(page, after=_place(copies[-1].instance))
+            page = dataclasses.replace(page, after=_marker(copies[-1].instance, page.filters.sort))
         return ServerPage(found, sorted(down_cells))
 
     def list_actions(self, context: RequestContext, instance_uuid: str) -> list[InstanceAction]:
@@ -270,7 +268,7 @@ class ServerReader:
     def _round(
         self, context: RequestContext, page: _Page, down_cells: set[str], *, asks_zones: bool
     ) -> list[_ServerCopies]:
-        """Query every place for one page, and return the newest instances of all."""
+        """Query every place for one page, and return the first instances of all."""
         with self._database.reader() as session:
             # Read first: an instance that moves to a cell is seen twice rather than never.
             pending = build_requests.list_page(
@@ -279,19 +277,19 @@ class ServerReader:
         cells = self._cells.list_cells()
         answers = self._cells.ask_all(
             lambda cell: cell.list_instances(
-                context, filters=page.filters, limit=page.limit, marker=page.marker
+                context, filters=page.filters, limit=page.limit, marker=page.after
             ),
             among=cells,
         )
         down_cells.update(answers.down_cells)
         in_cell0 = self._cell0.list_instances(
-            filters=page.filters, limit=page.limit, marker=page.marker
+            filters=page.filters, limit=page.limit, marker=page.after
         )
         in_zones: dict[str, list[Instance]] = {}
         silent_zones: list[str] = []
         if asks_zones:
             heard = self._remote_servers.list_pages(
-                context, filters=page.filters, limit=page.limit, marker=page.marker,
+                context, filters=page.filters, limit=page.limit, marker=page.after,
                 for_display=page.with_unknown,
             )  # fmt: skip
             in_zones, silent_zones = heard.by_path, heard.silent
@@ -309,12 +307,9 @@ class ServerReader:
             for one in seen:
                 copies.setdefault(one.uuid, _ServerCopies({})).by_place[place] = one
         # An instance with another UUID in its cell may be found once more after its own place.
-        left = [
-            one for one in copies.values()
-            if page.after is None or _place(one.instance) < page.after
-        ]  # fmt: skip
-        newest = sorted(left, key=lambda one: _place(one.instance), reverse=True)
-        return newest[: page.limit]
+        left = [one for one in copies.values() if page.is_after_marker(one.instance)]
+        left.sort(key=lambda one: page.position(_marker(one.instance, page.filters.sort)))
+        return left[: page.limit]
 
     def _unknown(
         self, page: _Page, cells: Sequence[str], zones: Sequence[str]
@@ -376,19 +371,23 @@ class ServerReader:
                 found.append(_as_mapped(shown, mapping))
         return found
 
-    def _place_of(self, context: RequestContext, marker: str | None) -> tuple[datetime, str] | None:
+    def _marker_of(
+        self, context: RequestContext, marker: str | None, sort: Sequence[SortKey] | None
+    ) -> InstanceMarker | None:
         if marker is None:
             return None
         try:
             here = partial(self.get_server, context, marker)
-            return _place(self._remote_servers.get_server(context, marker, here))
+            return _marker(self._remote_servers.get_server(context, marker, here), sort)
         except exception.Unavailable:
-            return _place(self.get_unknown(context, marker))
+            if sort:
+                raise  # the values that it is sorted by are not known
+            return _marker(self.get_unknown(context, marker), sort)
         except exception.InstanceNotFound as error:
             filters = ServerFilters(uuid=marker, existence=ANY, all_projects=bool(context.is_admin))
             page = _Page(filters=_scoped(context, filters), limit=1, after=None)
             if deleted := self._list(context, page, asks_zones=True).instances:
-                return _place(deleted[0])
+                return _marker(deleted[0], sort)
             raise exception.Invalid(reason=f"marker {marker} is not a server's UUID") from error
 
 
@@ -398,13 +397,20 @@ class _Page:
 
     filters: ServerFilters
     limit: int
-    after: tuple[datetime, str] | None
+    after: InstanceMarker | None
     with_unknown: bool = False
     """Whether to list the servers of silent cells and zones."""
 
-    @property
-    def marker(self) -> InstanceMarker | None:
-        return None if self.after is None else InstanceMarker(*self.after)
+    def position(self, marker: InstanceMarker) -> Position:
+        """Return the position of an instance in the list."""
+        return position(self.filters.sort, marker.values, marker.created_at, marker.uuid)
+
+    def is_after_marker(self, instance: Instance) -> bool:
+        """Return whether an instance comes after the last page."""
+        if self.after is None:
+            return True
+        found = _marker(instance, self.filters.sort)
+        return self.position(found) > self.position(self.after)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -429,9 +435,9 @@ def _is_cell(place: str | None) -> bool:
     return place != CELL0_UUID and uuidutils.is_uuid_like(place)
 
 
-def _place(instance: Instance) -> tuple[datetime, str]:
+def _marker(instance: Instance, sort: Sequence[SortKey] | None) -> InstanceMarker:
     assert instance.created_at is not None
-    return instance.created_at, instance.uuid
+    return InstanceMarker(instance.created_at, instance.uuid, values_of(instance, sort))
 
 
 def _scoped(context: RequestContext, filters: ServerFilters) -> ServerFilters:

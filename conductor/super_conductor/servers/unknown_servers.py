@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
 
 from sqlalchemy.orm import Session
 
 from conductor.super_conductor.db import instance_mappings, request_specs
 from objects.instance import UNKNOWN, Instance
 from objects.instances.instance_mapping import InstanceMapping
+from objects.instances.server_answers import InstanceMarker
 from objects.instances.server_filters import ServerFilters
 
 
@@ -33,7 +33,7 @@ def list_page(
     paths: Sequence[str],
     filters: ServerFilters,
     limit: int,
-    marker: tuple[datetime, str] | None,
+    marker: InstanceMarker | None,
 ) -> list[Instance]:
     """Return the servers of silent cells and zones, newest first, like a cell's ``list_page``."""
     if not (cell_uuids or paths) or not may_match(filters):
@@ -61,12 +61,14 @@ def of_mapping(mapping: InstanceMapping) -> Instance:
 def with_request_spec(session: Session, instance: Instance) -> Instance:
     """Return an unknown server with what its request spec tells.
 
-    The flavor is left out after a resize: the spec has the one of the beginning.
+    The flavor is left out after a resize, also to one of the same size: the spec has the one of
+    the beginning.
     """
     uuid = instance.uuid
     spec = request_specs.get_spec(session, uuid)
     size = instance_mappings.sizes(session, [uuid])[uuid]
-    if (spec.flavor.vcpus, spec.flavor.memory_mb) == (size.vcpus, size.memory_mb):
+    is_same_size = (spec.flavor.vcpus, spec.flavor.memory_mb) == (size.vcpus, size.memory_mb)
+    if is_same_size and size.resize_asked_at is None:
         instance.flavor = spec.flavor
     return instance.with_values(
         image=spec.image,

@@ -47,6 +47,7 @@ class ListServers(base.ApiLister):
         parser.add_argument(
             "--changes-since", metavar="TIME", help="only servers changed since, in ISO 8601"
         )
+        _add_attributes(parser)
         parser.add_argument("--marker", metavar="ID", help="only servers after this one")
         parser.add_argument(
             "--limit",
@@ -70,12 +71,59 @@ class ListServers(base.ApiLister):
             image=parsed_args.image and find_image(self.api, parsed_args.image)["id"],
             availability_zone=parsed_args.availability_zone,
             **{"changes-since": parsed_args.changes_since},
+            **_attributes(parsed_args),
             marker=parsed_args.marker,
             limit=limit and min(limit, PAGE_SIZE_MAX),
         )
         found = self.items("servers", "servers", "detail", query=query)
         servers = islice(map(with_gaps, found), limit)
         return base.table(LONG_COLUMNS if parsed_args.long else COLUMNS, servers)
+
+
+def _add_attributes(parser: ArgumentParser) -> None:
+    for option, what in (
+        ("--ip", "address contains this or matches it"),
+        ("--ip6", "IPv6 address contains this or matches it"),
+        ("--key-name", "key pair has this name"),
+    ):
+        parser.add_argument(option, help=f"only servers whose {what}")
+    for option, what in (
+        ("--tags", "all of these tags"),
+        ("--tags-any", "one of these tags"),
+        ("--not-tags", "not all of these tags"),
+        ("--not-tags-any", "none of these tags"),
+    ):
+        parser.add_argument(option, metavar="TAG[,TAG...]", help=f"only servers with {what}")
+    locked = parser.add_mutually_exclusive_group()
+    locked.add_argument("--locked", action="store_true", default=None, help="only locked servers")
+    locked.add_argument(
+        "--unlocked", dest="locked", action="store_false", help="only servers that are not locked"
+    )
+    parser.add_argument(
+        "--sort",
+        metavar="KEY[:DIRECTION]",
+        default="",
+        help="order, asc or desc, such as display_name:asc; several with commas",
+    )
+
+
+def _attributes(parsed_args: Namespace) -> Document:
+    """Return the query parameters of ``_add_attributes``."""
+    keys = [each.partition(":") for each in parsed_args.sort.split(",") if each]
+    return arguments.given(
+        ip=parsed_args.ip,
+        ip6=parsed_args.ip6,
+        key_name=parsed_args.key_name,
+        tags=parsed_args.tags,
+        locked=None if parsed_args.locked is None else str(parsed_args.locked),
+        sort_key=[key for key, _colon, _direction in keys] or None,
+        sort_dir=[direction or "desc" for _key, _colon, direction in keys] or None,
+        **{
+            "tags-any": parsed_args.tags_any,
+            "not-tags": parsed_args.not_tags,
+            "not-tags-any": parsed_args.not_tags_any,
+        },
+    )
 
 
 class ListServerEvents(base.ApiLister):

@@ -103,7 +103,7 @@ BEFORE_2_57 = {"OpenStack-API-Version": "compute 2.56"}
 
 
 def create(api: Api, **wanted: Any) -> Any:
-    body = {"server": {"name": "s", "flavorRef": "small", **wanted}}
+    body = {"server": {"name": "s", "flavorRef": "small", "networks": "none", **wanted}}
     return api.send("POST", "/v2.1/servers", headers=BEFORE_2_57, json=body)
 
 

@@ -10,9 +10,11 @@ import pytest
 from armillary import exception
 from conductor.common.cell_db.actions import BUILD_EVENT, CLAIM_EVENT
 from objects.cell_mapping import CELL0_UUID
+from objects.instance import Instance
 from objects.instances.explanation import BuildAttempt
 from objects.instances.instance_action import InstanceActionEvent
 from objects.instances.server_filters import ServerFilters
+from objects.instances.server_order import SortKey
 from tests import builders
 from tests.fixtures.control_plane import ControlPlane, a_user, an_admin
 
@@ -103,6 +105,40 @@ def test_pages_hold_each_server_once(plane: ControlPlane) -> None:
         seen += [one.uuid for one in page]
         marker = page[-1].uuid
     assert seen == sorted(uuids, reverse=True)
+
+
+@pytest.mark.parametrize("is_descending", [True, False], ids=["descending", "ascending"])
+def test_sorted_pages_are_in_order_across_all_places(
+    plane: ControlPlane, is_descending: bool
+) -> None:
+    """Build requests, two cells and cell0; servers with equal values are newest first."""
+    plane.add_cell("cell2")
+    built = plane.build(5)
+    plane.scheduler.error = NO_HOST
+    uuids = [*built, *plane.build(2), *plane.create(3)]
+    sort = [SortKey("launch_index", is_descending), SortKey("vm_state", not is_descending)]
+    filters = ServerFilters(sort=sort)
+    seen: list[Instance] = []
+    marker: str | None = None
+    while page := plane.servers.list_servers(
+        a_user(), filters=filters, limit=2, marker=marker
+    ).instances:
+        seen += page
+        marker = page[-1].uuid
+    assert sorted(one.uuid for one in seen) == sorted(uuids)
+    by_state = sorted(seen, key=lambda one: one.vm_state, reverse=not is_descending)
+    ordered = sorted(by_state, key=lambda one: one.launch_index, reverse=is_descending)
+    places = [(one.launch_index, one.vm_state) for one in seen]
+    assert places == [(one.launch_index, one.vm_state) for one in ordered]
+
+
+def test_a_server_being_built_is_found_by_its_settings(plane: ControlPlane) -> None:
+    """As it will be found in its cell."""
+    waiting = plane.create()
+    assert listed(plane, equal={"launch_index": 0, "locked": 0}) == waiting
+    assert listed(plane, equal={"key_name": "mine"}) == []
+    assert listed(plane, tags=["a"]) == []
+    assert listed(plane, ip="192") == []
 
 
 def test_a_server_on_its_way_to_its_cell_is_listed_once(plane: ControlPlane) -> None:

@@ -15,6 +15,7 @@ from conductor.super_conductor.servers import unknown_servers
 from objects.instance import UNKNOWN, Instance
 from objects.instances.server_answers import ServerPage
 from objects.instances.server_filters import DELETED, ServerFilters
+from tests import builders
 from tests.fixtures.control_plane import ControlPlane, a_user, an_admin
 from tests.fixtures.fake_cell_conductor import CellConductor
 
@@ -154,6 +155,19 @@ def test_the_flavor_of_the_beginning_is_not_shown_after_a_resize(
         former = instance_mappings.sizes(session, [uuid])[uuid]
         larger = dataclasses.replace(former, vcpus=64)
         assert instance_mappings.replace_size(session, uuid, former, larger)
+    assert not shown(endpoint, uuid).obj_attr_is_set("flavor")
+
+
+def test_a_flavor_is_not_shown_after_a_resize_to_one_of_the_same_size(
+    plane: ControlPlane, endpoint: ServersEndpoint, silent: CellConductor
+) -> None:
+    """Its disks, its name and its extra specs may be others."""
+    uuid = of_build(plane)
+    with plane.database.writer() as session:
+        same = instance_mappings.sizes(session, [uuid])[uuid]
+        instance_mappings.raise_quota_size(
+            session, uuid, vcpus=same.vcpus, memory_mb=same.memory_mb, asked_at=builders.A_TIME
+        )
     assert not shown(endpoint, uuid).obj_attr_is_set("flavor")
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from objects.hosts.host_answers import AvailabilityZone
 from objects.instance import Instance
+from objects.instances.server_order import SortKey
 from tests import builders
 from tests.unit.programs.conftest import Armillary, BuildingSuperConductor
 
@@ -190,6 +191,23 @@ def test_filters_go_to_the_api(armillary: Armillary, conductor: BuildingSuperCon
         "host": "host1",
         "reservation_id": "r-1",
         "all_projects": True,
+    }
+
+
+def test_a_list_is_filtered_and_sorted_by_attributes(
+    armillary: Armillary, conductor: BuildingSuperConductor
+) -> None:
+    """A key without a direction descends."""
+    armillary(
+        "server", "list", "--ip", "^10.", "--tags", "a,b", "--not-tags-any", "c", "--unlocked",
+        "--sort", "display_name:asc,launched_at",
+    )  # fmt: skip
+    assert conductor.requests[0]["filters"] == {
+        "ip": "^10.",
+        "tags": ["a", "b"],
+        "not_tags_any": ["c"],
+        "equal": {"locked": 0},
+        "sort": [SortKey("name", is_descending=False), SortKey("launched_at")],
     }
 
 
