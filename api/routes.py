@@ -23,6 +23,7 @@ from api.handlers.servers import (
     server_group,
     server_metadata,
     server_tag,
+    server_topology,
 )
 from armillary.http.dispatch import Routes
 
@@ -32,6 +33,7 @@ _NOUNS = (
     hypervisor, host, service, aggregate, availability_zone, server_group, quota_set, limit,
     key_pair, extension, explanation, dry_run, allocation, zone, health, event,
     usage, usage_audit, diagnostics, remote_console, external_event, claim, pool,
+    server_topology,
 )  # fmt: skip
 
 ROUTES: Routes[Call] = {path: methods for noun in _NOUNS for path, methods in noun.ROUTES.items()}

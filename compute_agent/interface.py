@@ -6,6 +6,7 @@ from armillary.context import RequestContext
 from objects.instance import Instance
 from objects.instances.diagnostics import Diagnostics
 from objects.instances.instance_command import InstanceCommand
+from objects.instances.server_topology import ServerTopology
 from objects.request_spec import RequestSpec
 from rpc.callers import CELL_HERE
 from rpc.interface import Interface, call, cast
@@ -73,6 +74,15 @@ class ComputeAPI(Interface):
     ) -> None:
         """Abort a live migration if still possible; its own command is answered."""
 
+    @cast(CELL_HERE)
+    def force_command(
+        self, context: RequestContext, agent: str, instance_uuid: str, host: str, sequence: int
+    ) -> None:
+        """Complete a running live migration at once, with the guest paused meanwhile.
+
+        A message that gets lost has no effect; the user may send the request again.
+        """
+
     @call(CELL_HERE)
     def get_console_output(
         self,
@@ -90,6 +100,12 @@ class ComputeAPI(Interface):
         self, context: RequestContext, agent: str, instance_uuid: str, host: str
     ) -> Diagnostics:
         """Return what the driver measures of a guest. Raises what the driver raises."""
+
+    @call(CELL_HERE)
+    def get_topology(
+        self, context: RequestContext, agent: str, instance_uuid: str, host: str
+    ) -> ServerTopology:
+        """Return the NUMA topology of an instance as it was fitted to its host."""
 
     @call(CELL_HERE)
     def set_admin_password(

@@ -40,6 +40,7 @@ from objects.hosts.agent_run import AgentRun
 from objects.instance import Instance
 from objects.instances.diagnostics import Diagnostics
 from objects.instances.instance_command import InstanceCommand
+from objects.instances.server_topology import ServerTopology
 from objects.request_spec import RequestSpec
 from rpc.notifications import SILENT, Notifier
 from rpc.transport import Bus
@@ -268,6 +269,11 @@ class ComputeManager:
     ) -> None:
         self._command_work.abort(checked_uuid("instance_uuid", instance_uuid), host, sequence)
 
+    def force_command(
+        self, context: RequestContext, instance_uuid: str, host: str, sequence: int
+    ) -> None:
+        self._command_work.force(checked_uuid("instance_uuid", instance_uuid), host, sequence)
+
     def get_console_output(
         self, context: RequestContext, instance_uuid: str, host: str, lines: int | None
     ) -> str:
@@ -279,6 +285,13 @@ class ComputeManager:
     ) -> Diagnostics:
         uuid = checked_uuid("instance_uuid", instance_uuid)
         return self._driver_of(host).get_diagnostics(uuid)
+
+    def get_topology(
+        self, context: RequestContext, instance_uuid: str, host: str
+    ) -> ServerTopology:
+        entry = self._journal.find(host, checked_uuid("instance_uuid", instance_uuid))
+        place = None if entry is None else entry.place
+        return ServerTopology.of(None if place is None else place.numa_topology)
 
     def set_admin_password(
         self, context: RequestContext, instance_uuid: str, host: str, password: str

@@ -69,3 +69,9 @@ class Instance(base.ArmillaryObject):
     def boots_from_volume(self) -> bool:
         """Whether the root disk is a volume, which uses no disk of the host."""
         return self.settings is not None and self.settings.root_volume is not None
+
+    @property
+    def disk_gb(self) -> int:
+        """GiB that its disks use on its host."""
+        flavor = self.flavor
+        return flavor.ephemeral_gb if self.boots_from_volume else flavor.disk_gb

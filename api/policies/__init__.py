@@ -24,6 +24,7 @@ from api.policies.servers import (
     server_group,
     server_metadata,
     server_tag,
+    server_topology,
 )
 
 _NOUNS = (
@@ -32,6 +33,7 @@ _NOUNS = (
     limit, explanation, dry_run, allocation, zone, health, event, identity, extension, host,
     key_pair, server_attachment, image_service,
     image_metadata, usage, usage_audit, diagnostics, remote_console, external_event, claim, pool,
+    server_topology,
 )  # fmt: skip
 
 

@@ -97,6 +97,9 @@ class LiveWatch(Protocol):
     def is_aborted(self) -> bool:
         """Return whether the live migration is to be aborted."""
 
+    def is_forced(self) -> bool:
+        """Return whether the rest is to be copied at once, with the guest paused meanwhile."""
+
 
 class ComputeDriver(abc.ABC):
     """Manages the guests of one host. Methods may be called from several threads.

@@ -10,7 +10,7 @@ from oslo_utils import timeutils
 from armillary import exception
 from armillary.context import RequestContext, admin_context
 from compute_agent.host.claims import Claims
-from compute_agent.journal.command_log import NO_CHANGE, CommandLog
+from compute_agent.journal.command_log import NO_CHANGE, CommandLog, Key
 from compute_agent.journal.held_guests import HeldGuests
 from compute_agent.journal.journal import Acceptance, Journal
 from compute_agent.operations.step import Outcome, Step, Superseded
@@ -37,11 +37,13 @@ class Progress:
         book: CommandLog,
         command: InstanceCommand,
         tell: Callable[[int, int], None],
+        forced: Mapping[Key, int] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._book = book
         self._command = command
         self._tell = tell
+        self._forced = {} if forced is None else forced
         self._clock = clock
         self._told_at = float("-inf")
 
@@ -55,6 +57,11 @@ class Progress:
     def is_aborted(self) -> bool:
         """Return whether the migration is to be aborted or its command was superseded."""
         return self._book.is_aborted(self._command)
+
+    def is_forced(self) -> bool:
+        """Return whether the migration is to be completed at once."""
+        command = self._command
+        return self._forced.get((command.host, command.instance.uuid)) == command.sequence
 
 
 class CommandExecution:
@@ -83,6 +90,7 @@ class CommandExecution:
         self._journal = journal
         self._book = CommandLog(journal)
         self._held = HeldGuests(journal)
+        self._forced: dict[Key, int] = {}
         self._drivers = drivers
         self._claims = claims
         self._queue = queue
@@ -123,6 +131,13 @@ class CommandExecution:
         if self._book.abort(host, uuid, sequence):
             LOG.info("%s: aborting command %d on %s", uuid, sequence, host)
             self._queue.let_through((host, uuid))
+
+    def force(self, uuid: str, host: str, sequence: int) -> None:
+        """Complete a running live migration at once."""
+        command = self._book.find_open(host, uuid)
+        if command is not None and command.sequence == sequence:
+            LOG.info("%s: forcing command %d on %s to complete", uuid, sequence, host)
+            self._forced[host, uuid] = sequence
 
     def resume(self) -> None:
         """Resume commands in the journal that are not queued or running."""
@@ -181,7 +196,10 @@ class CommandExecution:
             driver=self._drivers[command.host],
             claims=self._claims,
             watch=Progress(
-                self._book, command, lambda total, left: self._tell(command, total, left)
+                self._book,
+                command,
+                lambda total, left: self._tell(command, total, left),
+                self._forced,
             ),
             write=lambda change: self._book.change(command, change),
         )
@@ -192,6 +210,7 @@ class CommandExecution:
         change = outcome.change if fault is None else NO_CHANGE
         if not self._book.finish(command, change, answer=outcome.answer, fault=fault):
             LOG.info("%s: command %d was superseded", command.instance.uuid, command.sequence)
+        self._forced.pop((command.host, command.instance.uuid), None)
         if fault is not None:
             LOG.warning(
                 "%s: command %d, %s on %s failed: %s",

@@ -26,6 +26,7 @@ from objects.instances.server_answers import InstanceMarker
 from objects.instances.server_changes import ServerChanges
 from objects.instances.server_filters import MigrationFilters, ServerFilters
 from objects.instances.server_record import ServerRecord
+from objects.instances.server_topology import ServerTopology
 from objects.request_spec import RequestSpec
 from objects.selection import Selection
 from rpc.callers import AGENT, AGENT_ITSELF, API, CONDUCTOR, OPERATOR, SCHEDULER
@@ -71,7 +72,7 @@ class CellConductorAPI(Interface):
         marker: InstanceMarker | None = None,
         timeout_seconds: float | None = None,
     ) -> list[Instance]:
-        """Return living instances, newest first."""
+        """Return instances in the order of ``filters``."""
 
     @call(CONDUCTOR)
     def delete_instance(self, context: RequestContext, instance_uuid: str) -> None:
@@ -150,6 +151,15 @@ class CellConductorAPI(Interface):
         """
 
     @call(CONDUCTOR)
+    def force_migration(
+        self, context: RequestContext, instance_uuid: str, migration_uuid: str
+    ) -> None:
+        """Complete a running live migration at once.
+
+        Raises MigrationNotFound, InstanceInvalidState when it is not being copied.
+        """
+
+    @call(CONDUCTOR)
     def list_migrations(
         self,
         context: RequestContext,
@@ -173,6 +183,13 @@ class CellConductorAPI(Interface):
     @call(CONDUCTOR)
     def get_diagnostics(self, context: RequestContext, instance_uuid: str) -> Diagnostics:
         """Return what the driver measures of a guest. Raises as ``get_console_output``."""
+
+    @call(CONDUCTOR)
+    def get_topology(self, context: RequestContext, instance_uuid: str) -> ServerTopology:
+        """Return the NUMA topology of an instance, without cells if it is on no host.
+
+        Raises InstanceNotFound, InstanceInvalidState (its host is down).
+        """
 
     @call(CONDUCTOR)
     def set_admin_password(

@@ -36,6 +36,7 @@ from objects.instances.server_answers import (
 )
 from objects.instances.server_filters import MigrationFilters, ServerFilters
 from objects.instances.server_record import ServerRecord
+from objects.instances.server_topology import ServerTopology
 from objects.key_pair import KeyPair
 from objects.pool import Pool
 from objects.repair_answers import AggregateSyncResult, OrphanSearch
@@ -89,7 +90,7 @@ class SuperConductorAPI(Interface):
         marker: str | None = None,
         for_display: bool = False,
     ) -> ServerPage:
-        """Return a page of servers, newest first (created_at, uuid).
+        """Return a page of servers, in the order of ``filters``.
 
         ``marker``: UUID of the last server of the previous page. A cell that does not answer is
         listed in ``down_cells``. Its servers are left out, or ``UNKNOWN`` with ``for_display``,
@@ -152,6 +153,13 @@ class SuperConductorAPI(Interface):
         """Return what the driver measures of a server. Raises as ``get_console_output``."""
 
     @call(API)
+    def get_topology(self, context: RequestContext, instance_uuid: str) -> ServerTopology:
+        """Return the NUMA topology of a server, without cells if it is on no host.
+
+        Raises InstanceNotFound, InstanceInvalidState (its host is down), CellUnavailable.
+        """
+
+    @call(API)
     def set_admin_password(
         self, context: RequestContext, instance_uuid: str, *, password: str
     ) -> None:
@@ -174,6 +182,12 @@ class SuperConductorAPI(Interface):
 
         Raises InstanceNotFound, MigrationNotFound, InstanceInvalidState, CellUnavailable.
         """
+
+    @call(API)
+    def force_migration(
+        self, context: RequestContext, instance_uuid: str, migration_uuid: str
+    ) -> None:
+        """Complete a running live migration at once. Raises as ``abort_migration``."""
 
     @call(API)
     def list_server_actions(

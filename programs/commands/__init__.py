@@ -33,6 +33,7 @@ _PLACES = {
     "migration list": "migration:ListMigrations",
     "migration show": "migration:ShowMigration",
     "migration abort": "migration:AbortMigration",
+    "migration force-complete": "migration:ForceMigration",
     "explain": "decisions.explain:Explain",
     "events": "events:Events",
     "schedule": "decisions.schedule:Schedule",

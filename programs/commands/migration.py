@@ -82,6 +82,19 @@ class AbortMigration(base.ApiCommand):
         return 0
 
 
+class ForceMigration(base.ApiCommand):
+    """Complete a live migration at once; the guest is paused meanwhile (administrators)."""
+
+    def add_options(self, parser: ArgumentParser) -> None:
+        _add_names(parser)
+
+    def take_action(self, parsed_args: Namespace) -> int:
+        server = find_server(self.api, parsed_args.server)["id"]
+        path = ("servers", server, "migrations", parsed_args.migration, "action")
+        self.api.post(*path, body={"force_complete": None})
+        return 0
+
+
 def _add_names(parser: ArgumentParser) -> None:
     parser.add_argument("server", help="id or name")
     parser.add_argument("migration", help="id")

@@ -18,6 +18,7 @@ ALIASES = {
     "server migrate revert": "server revert",
     "server migration abort": "migration abort",
     "server migration confirm": "server confirm",
+    "server migration force complete": "migration force-complete",
     "server migration list": "migration list",
     "server migration revert": "server revert",
     "server migration show": "migration show",

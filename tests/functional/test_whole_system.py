@@ -181,7 +181,7 @@ def test_a_server_can_be_deleted_at_once(system, tiny):
 def test_members_of_an_anti_affine_group_are_apart(system, tiny):
     """Three members, three good hosts; the late check and the filter agree."""
     group = system.post(
-        "/os-server-groups", {"server_group": {"name": "apart", "policies": ["anti-affinity"]}}
+        "/os-server-groups", {"server_group": {"name": "apart", "policy": "anti-affinity"}}
     )["server_group"]["id"]
     answer = system.post(
         "/servers",

@@ -10,7 +10,7 @@ from api.policies.servers import migration as policies
 from api.schemas.servers import migration as schemas
 from armillary import exception
 from armillary.http.call import Answer, Document
-from armillary.http.dispatch import Action, Routes
+from armillary.http.dispatch import Action, Choice, Routes
 from objects.flavor import Flavor
 from objects.instances.migration import Migration, MigrationType
 from objects.instances.server_filters import MigrationFilters
@@ -50,6 +50,12 @@ def show(call: Call) -> Answer:
 def abort(call: Call) -> Answer:
     """Abort a live migration while memory is being copied."""
     call.conductor.abort_migration(call.context, call.path["server_id"], _find(call).uuid)
+    return Answer()
+
+
+def force_complete(call: Call) -> Answer:
+    """Complete a live migration at once; the guest is paused meanwhile."""
+    call.conductor.force_migration(call.context, call.path["server_id"], _find(call).uuid)
     return Answer()
 
 
@@ -155,6 +161,20 @@ ROUTES: Routes[Call] = {
     "/v2.1/servers/{server_id}/migrations/{migration_id}": {
         "GET": Action(show, policies.SHOW, schemas.SHOW_ANSWER, subject=server.load),
         "DELETE": Action(abort, policies.ABORT, status=202, subject=server.load),
+    },
+    "/v2.1/servers/{server_id}/migrations/{migration_id}/action": {
+        "POST": Choice(
+            {
+                "force_complete": Action(
+                    force_complete,
+                    policies.FORCE_COMPLETE,
+                    since=(2, 22),
+                    body=schemas.FORCE_COMPLETE,
+                    status=202,
+                    subject=server.load,
+                )
+            }
+        )
     },
     "/v2.1/os-migrations": {
         "GET": Action(index, policies.INDEX, schemas.INDEX_ANSWER, query=schemas.INDEX_QUERY)

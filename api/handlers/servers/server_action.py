@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from api.call import Call
+from api.handlers.servers import live_checks
 from api.handlers.servers.guest_settings import files_in, guest_settings, new_password
 from api.handlers.servers.server import change, load_for_display
 from api.handlers.servers.server_request import last_part, settings_in
@@ -71,8 +72,11 @@ def migrate(call: Call) -> Answer:
 
 
 def live_migrate(call: Call) -> Answer:
-    """Live-migrate the server."""
-    return _moved(call, "os-migrateLive", "live_migrate")
+    """Live-migrate the server; earlier versions wait for the checks before it."""
+    accepted = _moved(call, "os-migrateLive", "live_migrate")
+    if call.version < live_checks.ASYNCHRONOUS_SINCE:
+        live_checks.wait_for(call)
+    return accepted
 
 
 def evacuate(call: Call) -> Answer:

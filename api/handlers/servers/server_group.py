@@ -8,7 +8,6 @@ from api.policies.servers import server_group as policies
 from api.schemas.servers import server_group as schemas
 from armillary.http.call import Answer, Document
 from armillary.http.dispatch import Action, Routes
-from armillary.http.validation import invalid
 from objects.instances.instance_group import InstanceGroup
 
 
@@ -54,13 +53,7 @@ def delete(call: Call) -> Answer:
 
 
 def _policy(wanted: Document) -> str:
-    """Return the policy: ``policy``, or the only one of ``policies``."""
-    if ("policy" in wanted) == ("policies" in wanted):
-        raise invalid(
-            "server_group.policy",
-            wanted.get("policy"),
-            "Exactly one of 'policy' and 'policies' is required",
-        )
+    """Return the policy: ``policy``, or the only one of ``policies`` in earlier versions."""
     policy: str = wanted["policy"] if "policy" in wanted else wanted["policies"][0]
     return policy
 

@@ -34,6 +34,8 @@ INDEX_QUERY = fields(
 )
 OF_SERVER_QUERY = fields({"limit": integer(minimum=1)})
 
+FORCE_COMPLETE = every({"force_complete": {"type": "null"}})
+
 _COMMON: dict[str, Part] = {
     "id": integer(maximum=INTEGER_ID_MAX),
     "uuid": since(2, 59, STRING),

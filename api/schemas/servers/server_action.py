@@ -55,10 +55,10 @@ REBOOT = every(
         )
     }
 )
-LOCK = _perhaps("lock", {"locked_reason": text(TEXT_MAX, minimum=1)})
+LOCK = _perhaps("lock", {"locked_reason": since(2, 73, text(TEXT_MAX, minimum=1))})
 RESIZE = every({"resize": fields({"flavorRef": _REFERENCE, "OS-DCF:diskConfig": STRING},
                                  required=["flavorRef"])})  # fmt: skip
-MIGRATE = _perhaps("migrate", {"host": _HOST_OR_NULL})
+MIGRATE = _perhaps("migrate", {"host": since(2, 56, _HOST_OR_NULL)})
 _NO_FORCE = Ranged(
     ruled(
         {"type": "boolean", "const": False},
@@ -89,7 +89,8 @@ EVACUATE = _perhaps(
         "force": replace(_NO_FORCE, since=(2, 29)),
     },
 )
-UNSHELVE = _perhaps("unshelve", {"availability_zone": nullable(ZONE), "host": HOST})
+_UNSHELVE_ZONE = (Ranged(nullable(ZONE), since=(2, 91)), Ranged(ZONE, since=(2, 77)))
+UNSHELVE = _perhaps("unshelve", {"availability_zone": _UNSHELVE_ZONE, "host": since(2, 91, HOST)})
 _IMAGE_METADATA = {
     "type": "object",
     "propertyNames": name(pattern=KEY_PATTERN),

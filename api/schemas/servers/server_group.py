@@ -10,6 +10,7 @@ from api.schemas.base import (
     STRING,
     STRINGS,
     Schema,
+    changed,
     every,
     fields,
     integer,
@@ -19,26 +20,31 @@ from api.schemas.base import (
     since,
     until,
 )
-from objects.instances.instance_group import POLICIES
+from objects.instances.instance_group import AFFINITY, ANTI_AFFINITY, POLICIES
 
 _POLICY: Schema = {"enum": list(POLICIES)}
+_FIRST_POLICY = changed((2, 15), before={"enum": [AFFINITY, ANTI_AFFINITY]}, after=_POLICY)
 
 CREATE = every(
     {
         "server_group": fields(
             {
                 "name": name(),
-                "policy": _POLICY,
-                "policies": {"type": "array", "items": _POLICY, "minItems": 1, "maxItems": 1},
-                "rules": fields(
-                    {
-                        "max_server_per_host": integer(minimum=1),
-                        "topology_key": name(),
-                        "max_skew": integer(minimum=1),
-                    }
+                "policy": since(2, 64, _POLICY),
+                "policies": until(2, 63, {**listed(_FIRST_POLICY), "minItems": 1, "maxItems": 1}),
+                "rules": since(
+                    2,
+                    64,
+                    fields(
+                        {
+                            "max_server_per_host": integer(minimum=1),
+                            "topology_key": name(),
+                            "max_skew": integer(minimum=1),
+                        }
+                    ),
                 ),
             },
-            required=["name"],
+            required=["name", "policy", "policies"],
         )
     }
 )

@@ -206,6 +206,7 @@ class _Move:
         self._library = library
         self._domain = domain
         self._is_aborted = False
+        self._is_forced = False
         self._error: Exception | None = None
 
     def run(self, uri: str, parameters: dict[str, str | int], flags: int, watch: LiveWatch) -> None:
@@ -262,7 +263,17 @@ class _Move:
             )
         if watch.is_aborted():
             self._abort()
+        elif watch.is_forced() and not self._is_forced:
+            self._force()
         return True
+
+    def _force(self) -> None:
+        """Pause the guest, whose memory then no longer changes; libvirt continues it at its end."""
+        self._is_forced = True
+        try:
+            self._domain.suspend()
+        except self._library.libvirtError as error:
+            LOG.info("The migration cannot be forced to complete: %s", error)
 
     def _abort(self) -> None:
         self._is_aborted = True

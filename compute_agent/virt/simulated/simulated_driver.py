@@ -43,7 +43,6 @@ from compute_agent.virt.simulated.simulated_delays import SimulatedDelays, check
 from compute_agent.virt.simulated.simulated_guest import Role, SimulatedGuest, console_lines
 from compute_agent.virt.simulated.simulated_hosts import SimulatedHost, parse_hosts
 from compute_agent.virt.simulated.simulated_store import SimulatedStore
-from objects.flavor import Flavor
 from objects.image_meta import ImageMeta
 from objects.instance import Instance
 from objects.instances.diagnostics import Diagnostics, DiskDiagnostics
@@ -137,7 +136,7 @@ class SimulatedDriver(ComputeDriver):
         def make(guest: SimulatedGuest | None) -> SimulatedGuest:
             if guest is not None and guest.is_ours:
                 return guest
-            return SimulatedGuest(instance.uuid).sized(instance.flavor).booted(_now())
+            return SimulatedGuest(instance.uuid).sized(instance).booted(_now())
 
         return self._store.change(self.host, instance.uuid, make).info()
 
@@ -167,9 +166,7 @@ class SimulatedDriver(ComputeDriver):
         guest = self._get("power_on", instance.uuid)
         if not guest.is_running:
             self._pace.operation("power_on", instance.uuid)
-            guest = self._change(
-                "power_on", instance.uuid, lambda guest: _on(guest, instance.flavor)
-            )
+            guest = self._change("power_on", instance.uuid, lambda guest: _on(guest, instance))
         return guest.info()
 
     def reboot(
@@ -178,9 +175,7 @@ class SimulatedDriver(ComputeDriver):
         self._get("reboot", instance.uuid)
         self._pace.operation("reboot", instance.uuid)
         guest = self._change(
-            "reboot",
-            instance.uuid,
-            lambda guest: guest.off(_now()).sized(instance.flavor).booted(_now()),
+            "reboot", instance.uuid, lambda guest: guest.off(_now()).sized(instance).booted(_now())
         )
         return guest.info()
 
@@ -293,7 +288,7 @@ class SimulatedDriver(ComputeDriver):
         def make(guest: SimulatedGuest | None) -> SimulatedGuest:
             if guest is not None and guest.is_ours:
                 return guest
-            new = SimulatedGuest(instance.uuid, power_state=SHUTDOWN).sized(instance.flavor)
+            new = SimulatedGuest(instance.uuid, power_state=SHUTDOWN).sized(instance)
             return new.booted(_now()) if is_on else new
 
         return self._store.change(self.host, instance.uuid, make).info()
@@ -317,7 +312,7 @@ class SimulatedDriver(ComputeDriver):
                     return guest  # it has arrived in the meantime
                 raise self._failed("prepare_live", uuid, "the host already has this guest")
             new = SimulatedGuest(uuid, Role.ARRIVING, power_state=SHUTDOWN, source=came_from)
-            return new.sized(instance.flavor)
+            return new.sized(instance)
 
         guest = self._find(uuid)
         if make(guest) != guest:
@@ -338,6 +333,9 @@ class SimulatedDriver(ComputeDriver):
             watch.progress(total_mb=total_mb, remaining_mb=left_mb)
             if watch.is_aborted():
                 raise exception.LiveMigrationAborted(instance_uuid=uuid)
+            if watch.is_forced():
+                watch.progress(total_mb=total_mb, remaining_mb=0)
+                break
             guest = self._find(uuid)
             if guest is not None and guest.role is Role.LEFT:
                 return  # a concurrent call has moved it
@@ -356,7 +354,7 @@ class SimulatedDriver(ComputeDriver):
             if source is not None and source.is_running:
                 reason = f"it did not arrive and still runs on {guest.source}"
                 raise self._failed("complete_live", uuid, reason)
-            return guest.sized(instance.flavor).arrived(_now())
+            return guest.sized(instance).arrived(_now())
 
         guest = self._find(uuid)
         arrived = make(guest)
@@ -384,8 +382,8 @@ class SimulatedDriver(ComputeDriver):
         """Apply the flavor and power state to a guest of this host; unchanged if it has both."""
 
         def make(guest: SimulatedGuest) -> SimulatedGuest:
-            guest = guest.resized(instance.flavor, _now())
-            return _on(guest, instance.flavor) if is_on else guest.off(_now())
+            guest = guest.resized(instance, _now())
+            return _on(guest, instance) if is_on else guest.off(_now())
 
         return self._paced(operation, instance.uuid, make)
 
@@ -417,8 +415,8 @@ class SimulatedDriver(ComputeDriver):
         return failed(operation, uuid, self.host, reason)
 
 
-def _on(guest: SimulatedGuest, flavor: Flavor) -> SimulatedGuest:
-    return guest if guest.is_running else guest.off(_now()).sized(flavor).booted(_now())
+def _on(guest: SimulatedGuest, instance: Instance) -> SimulatedGuest:
+    return guest if guest.is_running else guest.off(_now()).sized(instance).booted(_now())
 
 
 def _now() -> datetime:

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Self
 
 from compute_agent.virt.driver import PAUSED, RUNNING, SHUTDOWN, SUSPENDED, GuestInfo
-from objects.flavor import Flavor
+from objects.instance import Instance
 
 EVENTS_MAX = 16
 INFOS_CACHED_MAX = 8192
@@ -79,9 +79,10 @@ class SimulatedGuest:
     def info(self) -> GuestInfo:
         return _info(self.uuid, self.power_state, self.role is not Role.HERE)
 
-    def sized(self, flavor: Flavor) -> Self:
+    def sized(self, instance: Instance) -> Self:
+        flavor = instance.flavor
         return dataclasses.replace(
-            self, vcpus=flavor.vcpus, memory_mb=flavor.memory_mb, disk_gb=flavor.disk_gb
+            self, vcpus=flavor.vcpus, memory_mb=flavor.memory_mb, disk_gb=instance.disk_gb
         )
 
     def booted(self, now: datetime) -> Self:
@@ -108,9 +109,9 @@ class SimulatedGuest:
         """Return the guest powered off; unchanged if it already is."""
         return self if self.is_off else self._noting(Event.OFF, now, power_state=SHUTDOWN)
 
-    def resized(self, flavor: Flavor, now: datetime) -> Self:
+    def resized(self, instance: Instance, now: datetime) -> Self:
         """Return the guest with a new flavor and unchanged power state, no longer moving."""
-        new = self.sized(flavor)
+        new = self.sized(instance)
         if new == self:
             return dataclasses.replace(self, role=Role.HERE)
         return new._noting(Event.RESIZED, now, role=Role.HERE)

@@ -31,6 +31,7 @@ from objects.instances.server_answers import InstanceMarker
 from objects.instances.server_changes import ServerChanges
 from objects.instances.server_filters import MigrationFilters, ServerFilters
 from objects.instances.server_record import ServerRecord
+from objects.instances.server_topology import ServerTopology
 from objects.request_spec import RequestSpec
 from objects.selection import Selection
 
@@ -185,6 +186,11 @@ class SuperConductorEndpoints(BackgroundTasks):
     ) -> None:
         self._operations.answers.abort(context, instance_uuid, migration_uuid)
 
+    def force_migration(
+        self, context: RequestContext, instance_uuid: str, migration_uuid: str
+    ) -> None:
+        self._operations.answers.force(context, instance_uuid, migration_uuid)
+
     def list_migrations(
         self, context: RequestContext, filters: MigrationFilters, limit: int
     ) -> list[Migration]:
@@ -200,6 +206,9 @@ class SuperConductorEndpoints(BackgroundTasks):
 
     def get_diagnostics(self, context: RequestContext, instance_uuid: str) -> Diagnostics:
         return self._locks_and_consoles.diagnostics(context, instance_uuid)
+
+    def get_topology(self, context: RequestContext, instance_uuid: str) -> ServerTopology:
+        return self._locks_and_consoles.topology(context, instance_uuid)
 
     def set_admin_password(
         self, context: RequestContext, instance_uuid: str, password: str

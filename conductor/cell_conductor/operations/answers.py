@@ -204,9 +204,47 @@ class Answers:
             context.for_instance(instance_uuid), agent, instance_uuid, host, sequence
         )
 
+    def force(self, context: RequestContext, instance_uuid: str, migration_uuid: str) -> None:
+        """Complete a live migration at once.
+
+        Raises MigrationNotFound; InstanceInvalidState if it is not being copied.
+        """
+        with self._database.writer() as session:
+            operation = "force its migration to complete"
+            instance, row, stage = self._copying(session, instance_uuid, migration_uuid, operation)
+            agent, host = self._agent_of(session, instance, row, stage)
+            sequence = row.sequence
+        self._compute.force_command(
+            context.for_instance(instance_uuid), agent, instance_uuid, host, sequence
+        )
+
     def _to_abort(
         self, session: Session, instance_uuid: str, migration_uuid: str
     ) -> tuple[str, str, int]:
+        operation = "abort its migration"
+        instance, row, stage = self._copying(session, instance_uuid, migration_uuid, operation)
+        state = LiveMove.of(row)
+        if not state.is_aborted:
+            notify.abort(session, instance, "start")
+        dataclasses.replace(state, is_aborted=True).store(row)
+        return *self._agent_of(session, instance, row, stage), row.sequence
+
+    def _agent_of(
+        self,
+        session: Session,
+        instance: models.Instance,
+        row: models.InstanceOperation,
+        stage: AgentStage,
+    ) -> tuple[str, str]:
+        """Return the agent and the host that a stage is executed on."""
+        host = str(commands.host_of(instance, row, stage))
+        service = services.find_by_hosts(session, {host}).get(host)
+        return str(service and service.agent), host
+
+    def _copying(
+        self, session: Session, instance_uuid: str, migration_uuid: str, operation: str
+    ) -> tuple[models.Instance, models.InstanceOperation, AgentStage]:
+        """Lock and return an instance whose live migration is being copied, and its stage."""
         instance = instances.lock(session, instance_uuid)
         row = operations.lock(session, instance_uuid)
         if instance is None or migrations.find(session, migration_uuid) is None:
@@ -220,13 +258,7 @@ class Answers:
         ):
             raise exception.InstanceInvalidState(
                 instance_uuid=instance_uuid,
-                operation="abort its migration",
+                operation=operation,
                 reason="it is not being copied to another host",
             )
-        host = str(commands.host_of(instance, row, stage))
-        service = services.find_by_hosts(session, {host}).get(host)
-        state = LiveMove.of(row)
-        if not state.is_aborted:
-            notify.abort(session, instance, "start")
-        dataclasses.replace(state, is_aborted=True).store(row)
-        return str(service and service.agent), host, row.sequence
+        return instance, row, stage

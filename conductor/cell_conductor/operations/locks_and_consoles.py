@@ -25,6 +25,7 @@ from objects.instance import ADMIN, OWNER
 from objects.instance_fault import InstanceFault
 from objects.instances.diagnostics import Diagnostics
 from objects.instances.server_changes import ServerChanges
+from objects.instances.server_topology import ServerTopology
 
 RESET_STATE = "reset its state"
 CHANGE_PASS = "change its password"  # noqa: S105 - a description
@@ -114,6 +115,14 @@ class LocksAndConsoles:
         """Return what the driver measures of a guest. Raises as ``console``."""
         agent, host = self._agent_of(self._row(instance_uuid), "show diagnostics")
         return self._compute.get_diagnostics(context, agent, instance_uuid, host)
+
+    def topology(self, context: RequestContext, instance_uuid: str) -> ServerTopology:
+        """Return the NUMA topology of an instance; empty without a host. Raises as ``console``."""
+        row = self._row(instance_uuid)
+        if row.host is None:
+            return ServerTopology()
+        agent, host = self._agent_of(row, "show its topology")
+        return self._compute.get_topology(context, agent, instance_uuid, host)
 
     def set_admin_password(
         self, context: RequestContext, instance_uuid: str, password: str

@@ -25,6 +25,7 @@ from objects.instances.new_servers import NewServers
 from objects.instances.operation_arguments import OperationArguments
 from objects.instances.server_answers import CreatedServers, MigrationPage, ServerPage
 from objects.instances.server_filters import MigrationFilters, ServerFilters
+from objects.instances.server_topology import ServerTopology
 
 
 class ServersEndpoint:
@@ -181,6 +182,10 @@ class ServersEndpoint:
         here = partial(self._operations.get_diagnostics, context, instance_uuid)
         return self._remote_servers.ask(context, instance_uuid, "get_diagnostics", here)
 
+    def get_topology(self, context: RequestContext, instance_uuid: str) -> ServerTopology:
+        here = partial(self._operations.get_topology, context, instance_uuid)
+        return self._remote_servers.ask(context, instance_uuid, "get_topology", here)
+
     def set_admin_password(
         self, context: RequestContext, instance_uuid: str, password: str
     ) -> None:
@@ -205,4 +210,12 @@ class ServersEndpoint:
         here = partial(self._operations.abort_migration, context, instance_uuid, migration_uuid)
         self._remote_servers.ask(
             context, instance_uuid, "abort_migration", here, migration_uuid=migration_uuid
+        )
+
+    def force_migration(
+        self, context: RequestContext, instance_uuid: str, migration_uuid: str
+    ) -> None:
+        here = partial(self._operations.force_migration, context, instance_uuid, migration_uuid)
+        self._remote_servers.ask(
+            context, instance_uuid, "force_migration", here, migration_uuid=migration_uuid
         )

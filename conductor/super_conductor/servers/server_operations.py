@@ -42,6 +42,7 @@ from objects.instances.operation_arguments import CellOperation, OperationArgume
 from objects.instances.server_answers import MigrationPage
 from objects.instances.server_changes import ServerChanges
 from objects.instances.server_filters import MigrationFilters
+from objects.instances.server_topology import ServerTopology
 
 AT_ONCE = frozenset(
     {"stop", "start", "reboot", "soft_delete", "restore", "shelve", "shelve_offload",
@@ -223,6 +224,15 @@ class ServerOperations:
             lambda cell: cell.get_diagnostics(context, instance_uuid),
         )
 
+    def get_topology(self, context: RequestContext, instance_uuid: str) -> ServerTopology:
+        """Return a server's NUMA topology; see ``SuperConductorAPI``."""
+        cell_uuid = self._servers.get_server(context, instance_uuid).cell_uuid
+        if cell_uuid in (None, CELL0_UUID):
+            return ServerTopology()
+        return self._cells.call(
+            str(cell_uuid), lambda cell: cell.get_topology(context, instance_uuid)
+        )
+
     def set_admin_password(
         self, context: RequestContext, instance_uuid: str, *, password: str
     ) -> None:
@@ -267,13 +277,27 @@ class ServerOperations:
         self, context: RequestContext, instance_uuid: str, migration_uuid: str
     ) -> None:
         """Abort a live migration; see ``SuperConductorAPI``."""
+        self._cells.call(
+            self._cell_of_migration(context, instance_uuid, migration_uuid),
+            lambda cell: cell.abort_migration(context, instance_uuid, migration_uuid),
+        )
+
+    def force_migration(
+        self, context: RequestContext, instance_uuid: str, migration_uuid: str
+    ) -> None:
+        """Complete a live migration at once; see ``SuperConductorAPI``."""
+        self._cells.call(
+            self._cell_of_migration(context, instance_uuid, migration_uuid),
+            lambda cell: cell.force_migration(context, instance_uuid, migration_uuid),
+        )
+
+    def _cell_of_migration(
+        self, context: RequestContext, instance_uuid: str, migration_uuid: str
+    ) -> str:
         instance = self._servers.get_server(context, instance_uuid)
         if instance.cell_uuid in (None, CELL0_UUID):
             raise exception.MigrationNotFound(migration=migration_uuid)
-        self._cells.call(
-            str(instance.cell_uuid),
-            lambda cell: cell.abort_migration(context, instance_uuid, migration_uuid),
-        )
+        return str(instance.cell_uuid)
 
     # Handlers
 

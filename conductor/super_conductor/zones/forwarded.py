@@ -18,7 +18,14 @@ from rpc.serializer import ObjectSerializer
 
 LIST_SERVERS = "list_servers"
 CHANGES = frozenset(
-    {"operate_server", "soft_delete", "set_admin_password", "abort_migration", "record_refusal"}
+    {
+        "operate_server",
+        "soft_delete",
+        "set_admin_password",
+        "abort_migration",
+        "force_migration",
+        "record_refusal",
+    }
 )
 """Requests that change something; each zone on the way answers a repeat from its record."""
 

@@ -51,9 +51,11 @@ class LocalZone:
             "operate_server": partial(operations.operate, is_delegated=True),
             "get_console_output": operations.get_console_output,
             "get_diagnostics": operations.get_diagnostics,
+            "get_topology": operations.get_topology,
             "set_admin_password": operations.set_admin_password,
             "list_migrations": self._list_migrations,
             "abort_migration": operations.abort_migration,
+            "force_migration": operations.force_migration,
             "record_refusal": operations.record_refusal,
             "soft_delete": operations.soft_delete,
         }

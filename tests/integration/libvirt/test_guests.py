@@ -39,6 +39,9 @@ class Watch:
         self.was_asked.set()
         return self._aborts
 
+    def is_forced(self) -> bool:
+        return False
+
 
 def console(host: LibvirtDriver, guest: Instance) -> str:
     return host.get_console_output(guest.uuid, lines=None)

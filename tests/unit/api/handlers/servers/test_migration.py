@@ -164,6 +164,19 @@ def test_a_live_migration_is_ended(move: Migration, api: Api, conductor: SuperCo
     assert conductor.aborted == [move.uuid]
 
 
+def test_a_live_migration_is_forced_to_complete(
+    move: Migration, api: Api, conductor: SuperConductor
+) -> None:
+    """Since 2.22; administrators only."""
+    path, body = f"{path_of(move)}/action", {"force_complete": None}
+    assert api.post(path, body).status_code == 202
+    assert conductor.forced == [move.uuid]
+    early = {"OpenStack-API-Version": "compute 2.21"}
+    assert api.send("POST", path, json=body, headers=early).status_code == 404
+    assert api.post(path, body, token=MEMBER).status_code == 403
+    assert api.post(path, {"force_complete": {}}).status_code == 400
+
+
 def test_one_that_cannot_be_ended_is_said_so(
     move: Migration, api: Api, conductor: SuperConductor
 ) -> None:

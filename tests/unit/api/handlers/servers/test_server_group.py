@@ -13,16 +13,39 @@ from tests.fixtures.super_conductor import SuperConductor, SuperConductorClient
 PATH = "/v2.1/os-server-groups"
 
 
-@pytest.mark.parametrize("policy", [{"policy": "affinity"}, {"policies": ["affinity"]}], ids=str)
-def test_a_group_has_one_policy(policy: dict[str, Any], api: Api) -> None:
-    """In the old form or the new."""
-    answer = api.post(PATH, {"server_group": {"name": "near", **policy}}, token=MEMBER)
+def test_a_group_has_one_policy(api: Api) -> None:
+    """In a list before 2.64."""
+    answer = api.post(PATH, {"server_group": {"name": "near", "policy": "affinity"}}, token=MEMBER)
     made = answer.json["server_group"]
     assert made["policy"] == "affinity"
     early = api.send("GET", f"{PATH}/{made['id']}", headers={}, token=MEMBER)
     assert early.json["server_group"]["policies"] == ["affinity"]
     assert (made["project_id"], made["user_id"], made["members"]) == ("p1", "u1", [])
     assert api.get(f"{PATH}/{made['id']}", token=MEMBER).json["server_group"] == made
+
+
+@pytest.mark.parametrize(
+    ("version", "wanted", "status"),
+    [
+        ("2.1", {"policies": ["affinity"]}, 200),
+        ("2.14", {"policies": ["soft-affinity"]}, 400),
+        ("2.15", {"policies": ["soft-affinity"]}, 200),
+        ("2.63", {"policies": []}, 400),
+        ("2.63", {"policies": ["affinity", "anti-affinity"]}, 400),
+        ("2.63", {"policy": "affinity"}, 400),
+        ("2.63", {"policies": ["affinity"], "rules": {}}, 400),
+        ("2.64", {"policies": ["affinity"]}, 400),
+        ("2.64", {"policy": "anti-affinity", "rules": {"max_server_per_host": 2}}, 200),
+    ],
+    ids=str,
+)
+def test_a_version_has_its_form_of_policies(
+    version: str, wanted: dict[str, Any], status: int, api: Api
+) -> None:
+    """Soft ones since 2.15, one policy with rules since 2.64."""
+    headers = {"OpenStack-API-Version": f"compute {version}"}
+    body = {"server_group": {"name": "g", **wanted}}
+    assert api.send("POST", PATH, json=body, headers=headers).status_code == status
 
 
 def test_a_group_has_rules(api: Api, conductor: SuperConductor) -> None:
@@ -36,10 +59,8 @@ def test_a_group_has_rules(api: Api, conductor: SuperConductor) -> None:
 BAD = [
     ({}, "server_group.name"),
     ({"name": "x"}, "server_group.policy"),
-    ({"name": "x", "policy": "affinity", "policies": ["affinity"]}, "server_group.policy"),
+    ({"name": "x", "policy": "affinity", "policies": ["affinity"]}, "server_group.policies"),
     ({"name": "x", "policy": "hate"}, "server_group.policy"),
-    ({"name": "x", "policies": []}, "server_group.policies"),
-    ({"name": "x", "policies": ["affinity", "anti-affinity"]}, "server_group.policies"),
     ({"name": "x" * 256, "policy": "affinity"}, "server_group.name"),
     (
         {"name": "x", "policy": "anti-affinity", "rules": {"max_server_per_host": 0}},

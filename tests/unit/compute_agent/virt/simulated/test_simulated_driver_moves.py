@@ -21,15 +21,19 @@ FAILED = exception.OperationFailed
 class Watch:
     """Notes the progress; wants to abort when less than ``abort_below_mb`` is left."""
 
-    def __init__(self, abort_below_mb: int = 0) -> None:
+    def __init__(self, abort_below_mb: int = 0, *, is_forced: bool = False) -> None:
         self.seen: list[tuple[int, int]] = []
         self.abort_below_mb = abort_below_mb
+        self._is_forced = is_forced
 
     def progress(self, *, total_mb: int, remaining_mb: int) -> None:
         self.seen.append((total_mb, remaining_mb))
 
     def is_aborted(self) -> bool:
         return self.seen[-1][1] < self.abort_below_mb
+
+    def is_forced(self) -> bool:
+        return self._is_forced
 
 
 class Killed(BaseException):
@@ -179,6 +183,18 @@ def test_its_memory_is_copied_at_the_speed_that_is_set(two: Two) -> None:
     two.source.live_migrate(instance, destination, watch)
     assert watch.seen == [(1000, 1000), (1000, 600), (1000, 200), (1000, 0)]
     assert sum(two.simulated.slept) == pytest.approx(1.25)
+
+
+def test_a_forced_one_is_copied_at_once(two: Two) -> None:
+    """Whatever is left to copy."""
+    instance = spawned(two.source, memory_mb=1000)
+    two.simulated.set_options(live_migration_mib_per_second=1.0)
+    destination = two.prepare(instance)
+    watch = Watch(is_forced=True)
+    two.source.live_migrate(instance, destination, watch)
+    assert watch.seen[-1] == (1000, 0)
+    assert len(watch.seen) == 2
+    assert two.powers(instance)[0] == "moving"
 
 
 @pytest.mark.parametrize("abort_below_mb", [2000, 300, 1], ids=["begin", "middle", "end"])

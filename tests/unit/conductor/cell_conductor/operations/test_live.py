@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import uuid
 
+import pytest
+
+from armillary import exception
 from armillary.context import admin_context
 from conductor.common.cell_db import models
 from objects.instances.instance_command import CommandId
@@ -57,6 +60,17 @@ def test_it_is_queued_until_its_source_tells_of_progress(cell: Cell) -> None:
     assert status(cell) == MigrationStatus.QUEUED
     progress(cell, made)
     assert status(cell) == MigrationStatus.RUNNING
+
+
+def test_a_copy_is_forced_to_complete_by_its_source(cell: Cell) -> None:
+    """And nothing else is."""
+    made = copying(cell)
+    [row] = cell.rows(models.InstanceOperation)
+    cell.operations.answers.force(admin_context(), made, MOVE)
+    assert [agent.forced for agent in cell.agents.values()] == [[(made, "a", row.sequence)], []]
+    cell.settle()
+    with pytest.raises(exception.InstanceInvalidState, match="not being copied"):
+        cell.operations.answers.force(admin_context(), made, MOVE)
 
 
 def test_a_queued_one_can_be_aborted(cell: Cell) -> None:

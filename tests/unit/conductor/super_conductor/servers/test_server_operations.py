@@ -522,8 +522,10 @@ def test_a_migration_is_aborted_by_its_cell(
 ) -> None:
     """Which knows whether it can be."""
     cell.migrations = [a_migration(uuid)]
+    move = {"migration_uuid": cell.migrations[0].uuid}
+    plane.operations.force_migration(an_admin(), uuid, cell.migrations[0].uuid)
     plane.operations.abort_migration(an_admin(), uuid, cell.migrations[0].uuid)
-    assert cell.begun == [(uuid, "abort", {"migration_uuid": cell.migrations[0].uuid})]
+    assert cell.begun == [(uuid, "force", move), (uuid, "abort", move)]
     with pytest.raises(exception.MigrationNotFound):
         plane.operations.abort_migration(an_admin(), uuid, builders.a_uuid())
 
