@@ -170,7 +170,7 @@ class Claims:
         sums = (
             ("MiB of memory", limits.memory_mb, reserved.memory_mb, flavor.memory_mb,
              sum(entry.memory_mb for entry in others)),
-            ("GiB of disk", limits.disk_gb, reserved.disk_gb, flavor.disk_gb,
+            ("GiB of disk", limits.disk_gb, reserved.disk_gb, instance.disk_gb,
              sum(entry.disk_gb for entry in others)),
             ("vCPUs", limits.vcpu, reserved.vcpus, flavor.vcpus,
              sum(entry.vcpus for entry in others)),

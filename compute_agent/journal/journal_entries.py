@@ -101,7 +101,7 @@ class Entry:
     def is_resized_from(self, instance: Instance) -> bool:
         """Return whether the entry has another flavor than this instance."""
         flavor = instance.flavor
-        sizes = (flavor.flavorid, flavor.vcpus, flavor.memory_mb, flavor.disk_gb)
+        sizes = (flavor.flavorid, flavor.vcpus, flavor.memory_mb, instance.disk_gb)
         return sizes != (self.flavor_id, self.vcpus, self.memory_mb, self.disk_gb)
 
 

@@ -86,7 +86,7 @@ class JournalRows(JournalFile):
             " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 host, instance.uuid, instance.attempt, state, state is not State.BUILDING,
-                is_dirty, exit_code, flavor.vcpus, flavor.memory_mb, flavor.disk_gb,
+                is_dirty, exit_code, flavor.vcpus, flavor.memory_mb, instance.disk_gb,
                 instance.project_id, image.properties.get("os_type") if image else None,
                 _group_uuid(instance, request_spec), instance.request_id, _primitive(instance),
                 _primitive(request_spec) if request_spec is not None else None,
