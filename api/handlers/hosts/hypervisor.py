@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 import falcon
@@ -106,11 +107,15 @@ def statistics(call: Call) -> Answer:
 
 
 def uptime(call: Call) -> Answer:
-    """Show how long a hypervisor has been up, which no driver reports."""
-    node = find(call).node
-    raise falcon.HTTPNotImplemented(
-        description=f"The driver of hypervisor {node.node} does not report its uptime."
-    )
+    """Show how long the machine of a hypervisor has been up."""
+    found = find(call)
+    text = _uptime(found.node)
+    if text is None:
+        raise falcon.HTTPNotImplemented(
+            description=f"The host of hypervisor {found.node.node} does not report its uptime."
+        )
+    shown = {**_brief(call, found.node, found.service), "uptime": text}
+    return Answer({"hypervisor": shown})
 
 
 def _named_like(call: Call) -> tuple[list[ComputeNode], ComputeNodePage]:
@@ -180,7 +185,7 @@ def _show(
         "disk_available_least": None if least == host_attributes.UNLIMITED_GB else least,
         "running_vms": attributes["num_instances"],
         "current_workload": attributes["num_io_ops"],
-        "uptime": None,
+        "uptime": _uptime(node),
         "armillary:availability_zone": None if service is None else service.availability_zone,
         "armillary:cell_uuid": node.cell_uuid,
         "armillary:isolation": attributes["isolation"] or {},
@@ -189,6 +194,17 @@ def _show(
         "armillary:usages": dict(usages),
         "armillary:updated_at": times.seconds(node.updated_at),
     }
+
+
+def _uptime(node: ComputeNode) -> str | None:
+    """Return the first part of what the command ``uptime`` says; None if it is not known."""
+    booted_at = _attributes(node)["booted_at"]
+    if not booted_at:
+        return None
+    now = datetime.now(UTC)
+    minutes = max(0, int(now.timestamp()) - booted_at) // 60
+    days, minutes = divmod(minutes, 24 * 60)
+    return f" {now:%H:%M:%S} up {days} days, {minutes // 60:2}:{minutes % 60:02}"
 
 
 def _id(call: Call, uuid: str) -> str | int:

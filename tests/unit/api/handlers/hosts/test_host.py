@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -104,11 +105,18 @@ def test_statistics_are_sums(api: Api) -> None:
     assert (sums["count"], sums["vcpus"], sums["vcpus_used"], sums["local_gb"]) == (2, 16, 8, 200)
 
 
-def test_no_driver_reports_uptime(api: Api) -> None:
-    """Which is said rather than made up."""
-    answer = ask(api, "/os-hypervisors/host1.example.org/uptime")
-    assert answer.status_code == 501
-    assert "does not report its uptime" in message(answer)
+def test_a_hypervisor_shows_its_uptime(api: Api, conductor: SuperConductor) -> None:
+    """Since the start of its machine; one that is not known is said to be so."""
+    path = "/os-hypervisors/host1.example.org/uptime"
+    unknown = ask(api, path)
+    assert unknown.status_code == 501
+    assert "does not report its uptime" in message(unknown)
+    booted_at = int(time.time()) - (2 * 24 + 3) * 3600 - 30
+    for node in conductor.nodes:
+        node.attributes = {**node.attributes, "booted_at": booted_at}
+    shown = ask(api, path).json["hypervisor"]
+    assert shown["hypervisor_hostname"] == "host1.example.org"
+    assert shown["uptime"].endswith(" up 2 days,  3:00")
 
 
 def test_extensions_are_listed_and_shown(api: Api) -> None:
