@@ -18,10 +18,16 @@ API_SECONDS = 3.0
 NAMES_MAX = 1000
 
 SCRIPTS = {
+    # COMP_WORDS is cut at ":" and "=" too, and of a word with these only the last part is replaced.
     "bash": """\
 _armillary() {
+    local line="${COMP_LINE:0:COMP_POINT}" words word
+    read -ra words <<< "$line"
+    [[ $line == *[[:space:]] ]] && words+=("")
+    word="${words[${#words[@]}-1]}"
     local IFS=$'\\n'
-    COMPREPLY=($(armillary __complete "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null))
+    COMPREPLY=($(armillary __complete "${words[@]:1}" 2>/dev/null))
+    COMPREPLY=("${COMPREPLY[@]#"${word%"${word##*[:=]}"}"}")
 }
 complete -F _armillary armillary
 """,
@@ -82,6 +88,9 @@ def complete(words: Sequence[str], app: ClientApp | None = None) -> list[str]:
     """Return what may stand instead of the last word."""
     app = app or ClientApp()
     *before, partial = words
+    option, equals, value = partial.partition("=")
+    if equals and option.startswith("--"):
+        return [f"{option}={each}" for each in complete([*before, option, value], app)]
     given = _without_general_options(app, before)
     found = {*_next_words(app, given, partial), *_arguments(app, before, given, partial)}
     return sorted(word for word in found if word.startswith(partial))

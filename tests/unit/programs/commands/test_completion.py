@@ -44,6 +44,7 @@ def app(url: str, conductor: BuildingSuperConductor) -> ClientApp:
         ("server list --status ERR", {"ERROR"}),
         ("-q server show w", {"web-1"}),
         ("--ap", {"--api-url"}),
+        ("server create --flavor=s", {"--flavor=small"}),
         ("nothing ", set()),
         ("server show web-1 ", set()),
     ],
@@ -71,15 +72,16 @@ def test_each_shell_has_its_script(shell: str, armillary: Armillary, tmp_path: P
 
 
 def test_bash_completes_a_command(armillary: Armillary, tmp_path: Path) -> None:
-    """The script asks the program that is installed."""
+    """The script asks the program that is installed; words with ":" and "=" stay whole."""
     program = tmp_path / "armillary"
     program.write_text(f'#!/bin/sh\nexec {sys.executable} -m programs.client "$@"\n')
     program.chmod(0o755)
     text = armillary("completion", "bash").out + (
-        "COMP_WORDS=(armillary server ev); COMP_CWORD=2; _armillary; echo ${COMPREPLY[@]}"
+        "for COMP_LINE in 'armillary server ev' 'armillary group create g --policy=soft-s'; do "
+        "COMP_POINT=${#COMP_LINE}; _armillary; echo ${COMPREPLY[@]}; done"
     )
     ended = subprocess.run(
         ["bash", "-c", text], check=True, capture_output=True, text=True,
         env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"},
     )  # fmt: skip
-    assert ended.stdout.split() == ["evacuate", "event", "events"]
+    assert ended.stdout.split() == ["evacuate", "event", "events", "soft-spread"]
