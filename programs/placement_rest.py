@@ -105,11 +105,13 @@ def make_application() -> Any:
     concurrency.silence_eventlet_deprecations()
     from oslo_config import cfg
 
+    from armillary import tracing
     from armillary.conf import loader
     from programs import wiring
 
     files = os.environ.get(CONFIG_FILES_VARIABLE, "").split(os.pathsep)
     loader.load(cfg.CONF, [f"--config-file={path}" for path in files if path], BINARY)
+    tracing.start(cfg.CONF, PROGRAM)
     return wiring.make_placement_wsgi(cfg.CONF)
 
 
