@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import prometheus_client
 from oslo_config import cfg
 
+from armillary import exception
+
 if TYPE_CHECKING:
     from armillary.http.server import HttpServer
 
@@ -24,6 +26,17 @@ LOG = logging.getLogger(__name__)
 H = TypeVar("H")
 
 PREFIX = "armillary"
+DEFAULT_PORTS = {
+    "armillary-api": 9710,
+    "armillary-conductor super": 9730,
+    "armillary-conductor cell": 9750,
+    "armillary-scheduler": 9770,
+    "armillary-placement": 9790,
+    "armillary-placement-rest": 9810,
+    "armillary-compute": 9830,
+    "armillary": 9850,
+}
+"""First port of each kind of service, a conductor's with its role: room for 20 worker processes."""
 SCRAPES_MAX = 2
 """Maximum number of scrapes answered at the same time."""
 SECONDS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
@@ -356,19 +369,34 @@ def _show_size(gauge: prometheus_client.Gauge, holder: Any, size: Callable[[Any]
     gauge.set_function(now)
 
 
-def serve(conf: cfg.ConfigOpts, worker: int) -> HttpServer | None:
+def serve(conf: cfg.ConfigOpts, binary: str, worker: int) -> HttpServer | None:
     """Expose the metrics on ``[metrics] port`` plus the worker's number; port 0 exposes none.
 
-    Raises ``ConfigurationError`` when the port is in use.
+    Raises ``ConfigurationError`` when a configured port is in use; a default port is left alone.
     """
-    if not conf.metrics.port:
+    first = conf.metrics.port
+    if first is None:
+        first = _default_port(conf, binary)
+    if not first:
         return None
     from armillary.http.server import HttpServer
 
     _expose_all()
-    host, port = str(conf.metrics.listen), conf.metrics.port + worker
+    host, port = str(conf.metrics.listen), first + worker
     server = HttpServer(
         prometheus_client.make_wsgi_app(), host=host, port=port, threads=SCRAPES_MAX
     )
-    server.start()
+    try:
+        server.start()
+    except exception.ConfigurationError as error:
+        if conf.metrics.port is not None:
+            raise
+        LOG.info("Metrics are not exposed, set [metrics] port for them: %s", error.message)
+        return None
     return server
+
+
+def _default_port(conf: cfg.ConfigOpts, binary: str) -> int:
+    if binary == "armillary-conductor":
+        binary = f"{binary} {conf.conductor.role}"
+    return DEFAULT_PORTS.get(binary, 0)

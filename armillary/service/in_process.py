@@ -146,7 +146,7 @@ class _Starter:
 
     def run(self, events: _Events) -> None:
         try:
-            service_metrics.serve(self._conf, 0)
+            service_metrics.serve(self._conf, self._binary, 0)
             tracing.start(self._conf, self._binary)
             self._group.start()
             if self._on_ready is not None:

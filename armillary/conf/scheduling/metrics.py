@@ -6,11 +6,13 @@ from oslo_config import cfg
 OPTIONS: dict[str, list[cfg.Opt]] = {
     "metrics": [
         cfg.PortOpt(
-            "port", default=0,
+            "port",
             help="""
-Port on which a service exposes its metrics over HTTP; 0, the default, exposes none. With several
-worker processes the first uses this port, the second the next port, and so on; each has its own
-values.
+Port on which a service exposes its metrics over HTTP; 0 exposes none. With several worker processes
+the first uses this port, the second the next port, and so on; each has its own values. By default
+each kind of service has a port: api 9710, super conductor 9730, cell conductor 9750, scheduler
+9770, placement 9790, its REST API alone 9810, compute agent 9830, ``armillary up`` 9850. A service
+that finds such a default port in use exposes no metrics, and says so.
 """,
         ),
         cfg.HostAddressOpt(

@@ -52,7 +52,7 @@ def check_cors(of: Inspected) -> Result | None:
 
 def check_metrics(of: Inspected) -> Result | None:
     """Check that metrics, which need no token, are on a private address."""
-    if not of.conf.metrics.port:
+    if of.conf.metrics.port == 0:
         return None
     address = of.conf.metrics.listen
     if _is_private(address):

@@ -15,7 +15,7 @@ import pytest
 from oslo_config import cfg
 from prometheus_client import REGISTRY
 
-from armillary import service_metrics
+from armillary import exception, service_metrics
 from armillary.conf.scheduling import metrics as metrics_options
 from tests.fixtures.configuration import parsed_conf
 from tests.fixtures.slow_clients import SlowClients, many_files
@@ -87,9 +87,25 @@ def conf() -> cfg.ConfigOpts:
     return parsed_conf(metrics_options)
 
 
-def test_nothing_is_shown_unless_asked(conf: cfg.ConfigOpts) -> None:
-    """Port 0, the default, opens none."""
-    assert service_metrics.serve(conf, 0) is None
+def test_nothing_is_shown_on_port_0(conf: cfg.ConfigOpts) -> None:
+    """It opens none."""
+    conf.set_override("port", 0, group="metrics")
+    assert service_metrics.serve(conf, "armillary-scheduler", 0) is None
+
+
+def test_a_default_port_that_is_in_use_is_left_alone(
+    conf: cfg.ConfigOpts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A second service of a kind starts as well; a port that was configured is an error."""
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        monkeypatch.setitem(service_metrics.DEFAULT_PORTS, "armillary-scheduler", port)
+        assert service_metrics.serve(conf, "armillary-scheduler", 0) is None
+        conf.set_override("port", port, group="metrics")
+        with pytest.raises(exception.ConfigurationError):
+            service_metrics.serve(conf, "armillary-scheduler", 0)
 
 
 @pytest.fixture
@@ -99,7 +115,7 @@ def metrics_port(conf: cfg.ConfigOpts) -> Iterator[int]:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     conf.set_override("port", port - 1, group="metrics")
-    server = service_metrics.serve(conf, 1)
+    server = service_metrics.serve(conf, "armillary-scheduler", 1)
     assert server is not None
     yield port
     server.stop()

@@ -106,7 +106,8 @@ CASES: dict[str, list[tuple[str, str, str | None]]] = {
         ("[metrics]\nport = 9377\nlisten = 0.0.0.0\n", "scheduler", "Warning"),
         ("[metrics]\nport = 9377\nlisten = 8.8.8.8\n", "scheduler", "Warning"),
         ("[metrics]\nport = 9377\nlisten = 10.0.0.5\n", "scheduler", "Success"),
-        ("[metrics]\nlisten = 0.0.0.0\n", "scheduler", None),
+        ("[metrics]\nlisten = 0.0.0.0\n", "scheduler", "Warning"),
+        ("[metrics]\nlisten = 0.0.0.0\nport = 0\n", "scheduler", None),
     ],
     "Signatures": [
         ("", "scheduler", "Failure"),
