@@ -12,6 +12,7 @@ from api.access import Access
 from api.application import make_application
 from api.body import Body
 from api.call import AppState, Call
+from api.empty_ids import EmptyIds
 from api.event_hub import EventHub
 from api.host_ids import HostIds
 from api.idempotency import IdempotencyRecords
@@ -53,6 +54,7 @@ def make_app(
         Traces(),
         Audit(AuditTrail.from_conf(conf, "compute"), "compute"),
         Microversion(MICROVERSIONS),
+        EmptyIds(),
         Bounds(max_body_bytes=conf.api.max_body_bytes),
         project_in_path,
         RouteAuthentication(access.authenticate, is_admin=access.is_admin),

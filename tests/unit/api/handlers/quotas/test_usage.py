@@ -65,3 +65,9 @@ def test_an_administrator_sees_all_projects(api: Api) -> None:
 )
 def test_a_bad_time_is_refused(query: dict[str, str], api: Api) -> None:
     assert api.get(f"{PATH}/p1", **query).status_code == 400
+
+
+def test_the_usage_of_an_empty_project_is_not_found(api: Api) -> None:
+    """It is not the list of all projects."""
+    assert api.get("/v2.1/os-simple-tenant-usage/").status_code == 404
+    assert api.get("/v2.1/os-simple-tenant-usage").status_code == 200
