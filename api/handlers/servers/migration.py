@@ -10,7 +10,7 @@ from api.policies.servers import migration as policies
 from api.schemas.servers import migration as schemas
 from armillary import exception
 from armillary.http.call import Answer, Document
-from armillary.http.dispatch import Action, Choice, Routes
+from armillary.http.dispatch import Action, ActionByBody, Routes
 from objects.flavor import Flavor
 from objects.instances.migration import Migration, MigrationType
 from objects.instances.server_filters import MigrationFilters
@@ -163,7 +163,7 @@ ROUTES: Routes[Call] = {
         "DELETE": Action(abort, policies.ABORT, status=202, subject=server.load),
     },
     "/v2.1/servers/{server_id}/migrations/{migration_id}/action": {
-        "POST": Choice(
+        "POST": ActionByBody(
             {
                 "force_complete": Action(
                     force_complete,
