@@ -382,7 +382,7 @@ class Operations(base_task.Task[models.InstanceOperation]):
         self._database.run_in_writer(lambda session: copies.keep(session, record, now=self._now))
         with self._database.reader() as session:
             service = services.find_by_hosts(session, {host}).get(host)
-        if self._is_given_up(service):
+        if service is None or self._is_given_up(service):
             return f"host {host} {GIVEN_UP}"
         if not self._is_host_up(service):
             return f"host {host} is down"

@@ -325,6 +325,7 @@ def test_what_moves_is_left_alone_until_it_does_not(agent: Agent, is_at: str) ->
 def test_a_pause_ends_that_the_agent_holds_the_guest(agent: Agent) -> None:
     """It would continue, against its user's wish, when the conductor has answered."""
     instance, spec = built(agent)
+    assert agent.journal is not None
     held = HeldGuests(agent.journal)
     held.add(HERE, instance.uuid)
     tell(agent, command(instance, spec, Told(Verb.PAUSE, HERE), 1))

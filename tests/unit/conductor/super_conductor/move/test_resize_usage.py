@@ -161,8 +161,9 @@ def test_one_that_waits_to_be_confirmed_counts_with_the_larger_flavor(
         builders.a_migration(uuid, status="finished", old_flavor=small, new_flavor=large)
     )
     with plane.database.writer() as session:
-        values = {"vcpus": 1, "memory_mb": 512, "is_resizing": False}
-        session.query(models.InstanceMapping).update(values)
+        session.query(models.InstanceMapping).update(
+            {"vcpus": 1, "memory_mb": 512, "is_resizing": False}
+        )
     assert usage(plane) != before
     assert plane.resize_usage.recheck([cell.instances[uuid]]) == [uuid]
     plane.resize_usage.reconcile()
