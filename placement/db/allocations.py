@@ -16,6 +16,7 @@ from placement.db import (
     providers,
 )
 from placement.db.ledger_rows import Changes
+from placement.db.providers import owners_by_name
 from placement.ledger.group_places import GroupPlaces, place_from
 from placement.ledger.ledger import Account, Holding, Ledger, Provider
 from placement.ownership import ConsumerCells
@@ -31,13 +32,15 @@ def open_ledger(
     providers: Collection[str],
     classes: Collection[str] = (),
     groups: Collection[str] = (),
+    hosts: Collection[str] = (),
     is_by_cell: bool = False,
 ) -> tuple[int, Ledger]:
     """Return the epoch of this write, and a ledger of these consumers and providers.
 
     The ledger also contains the providers of the consumers' allocations, the members of these
-    server groups and of those of the consumers, which of the resource classes exist and, for writes
-    by cells, which providers without an owner share. Must be the first call in its transaction,
+    server groups and of those of the consumers, which of the resource classes exist, who owns the
+    providers with the names of hosts and, for writes by cells, which providers without an owner
+    share. Must be the first call in its transaction,
     since it takes the epoch's lock.
     """
     found = _rows(session).lock_and_read(session, consumers, providers, groups)
@@ -51,6 +54,7 @@ def open_ledger(
         providers=providers_found,
         classes=_known_classes(session, classes, providers_found.values()),
         sharing=_sharing(session, providers_found) if is_by_cell else frozenset(),
+        owners_by_name=owners_by_name(session, hosts) if hosts else {},
         groups=_groups(found.groups),
         epoch=found.epoch,
     )

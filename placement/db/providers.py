@@ -36,6 +36,9 @@ _PROVIDERS = select(
     ResourceProvider.cell_uuid,
 ).where(ResourceProvider.uuid.in_(any_of()))
 _IDS = select(ResourceProvider.uuid, ResourceProvider.id).where(ResourceProvider.uuid.in_(any_of()))
+_OWNERS_BY_NAME = select(ResourceProvider.name, ResourceProvider.cell_uuid).where(
+    ResourceProvider.name.in_(any_of())
+)
 _UUIDS_BY_NAME = select(ResourceProvider.name, ResourceProvider.uuid).where(
     ResourceProvider.name.in_(any_of())
 )
@@ -166,6 +169,11 @@ def touch_quietly(session: Session, ids: Collection[int], epoch: int, now: dt.da
 def owners(session: Session, uuids: Collection[str]) -> dict[str, str | None]:
     """Return UUID -> the cell that owns it, for the existing ones of these providers."""
     return {row.uuid: row.cell_uuid for row in rows_in(session, _OWNERS, uuids)}
+
+
+def owners_by_name(session: Session, provider_names: Collection[str]) -> dict[str, str | None]:
+    """Return name -> the cell that owns it, of the providers with these names."""
+    return {row.name: row.cell_uuid for row in rows_in(session, _OWNERS_BY_NAME, provider_names)}
 
 
 def set_owner(session: Session, uuids: Collection[str], cell_uuid: str) -> None:

@@ -2,7 +2,9 @@
 
 A consumer is in the cell that owns the providers it has allocations on. While it has none, it is
 in the one it was in before. Providers without an owner that share their inventories, such as a
-storage pool of several cells, may be used together with those of the cell. Pure.
+storage pool of several cells, may be used together with those of the cell. A consumer keeps its
+server group, project and user; its host in the group is one of the cell, or one that no provider
+is named after: the driver of a host may give its node another name. Pure.
 """
 
 from __future__ import annotations
@@ -29,7 +31,40 @@ class CellScope:
         except exception.NotItsOwn as error:
             return str(error)
         foreign = self._foreign(claim.consumer_uuid, claim.allocations)
-        return None if foreign is None else str(self._refused(claim.consumer_uuid, foreign))
+        if foreign is not None:
+            return str(self._refused(claim.consumer_uuid, foreign))
+        return self._group_refusal(claim) or self._owner_refusal(claim)
+
+    def _group_refusal(self, claim: AnyClaim) -> str | None:
+        """Return why a claim may not say this of its consumer's server group, or None."""
+        if claim.group is None:
+            return None
+        if claim.group.group_uuid is not None:
+            return (
+                f"consumer {claim.consumer_uuid}: only schedulers put members into server groups, "
+                f"as into {claim.group.group_uuid}"
+            )
+        host = claim.group.host
+        names = self._ledger.owners_by_name
+        if host in names and not self._owns(claim.consumer_uuid, names[host]):
+            return (
+                f"consumer {claim.consumer_uuid}: host {host} is not of cell "
+                f"{self._writer.cell_uuid}"
+            )
+        return None
+
+    def _owner_refusal(self, claim: AnyClaim) -> str | None:
+        """Return why a claim may not count for this project and user, or None."""
+        holding = self._ledger.holdings[claim.consumer_uuid]
+        if holding is None:
+            return None
+        held, claimed = (holding.project_id, holding.user_id), (claim.project_id, claim.user_id)
+        if held == claimed:
+            return None
+        return (
+            f"consumer {claim.consumer_uuid} is of project {held[0]} and user {held[1]}, not of "
+            f"{claimed[0]} and {claimed[1]}"
+        )
 
     def check(self, consumer: str) -> None:
         """Raise NotItsOwn unless a consumer is in the writer's cell."""

@@ -42,7 +42,8 @@ class ClaimWriter:
         """Write claims as ``claim`` does, but return plain results instead of versioned objects.
 
         A claim for a consumer that is not the writer's, or on a provider that is not, is refused
-        with ``FOREIGN``.
+        with ``FOREIGN``; so is one that puts its consumer into a server group, names another
+        cell's host, or changes the project or user.
         """
         self._commit.check_size("claims", len(claims))
         for claim in claims:
@@ -60,6 +61,9 @@ class ClaimWriter:
                 claim.group.group_uuid
                 for claim in claims
                 if claim.group is not None and claim.group.group_uuid is not None
+            },
+            hosts=set() if writer is None else {
+                claim.group.host for claim in claims if claim.group is not None
             },
             is_by_cell=writer is not None,
         )

@@ -86,7 +86,8 @@ class Ledger:
     It must contain everything that the work names: each consumer, and each existing provider that
     is claimed or has allocations of these consumers. ``classes`` are the existing custom resource
     classes that the work names, ``cells`` those of the consumers with a fence, and ``sharing`` the
-    providers without an owner that share their inventories. ``groups`` are the server groups that
+    providers without an owner that share their inventories. ``owners_by_name`` are the cells of the
+    providers whose names the work gives as hosts, for work by cells. ``groups`` are the server groups that
     the work names, and those of the consumers; ``epoch`` is that of this write.
     """
 
@@ -96,6 +97,7 @@ class Ledger:
     classes: frozenset[str] = frozenset()
     cells: dict[str, ConsumerCells] = field(default_factory=dict)
     sharing: frozenset[str] = frozenset()
+    owners_by_name: Mapping[str, str | None] = field(default_factory=dict)
     groups: GroupPlaces = field(default_factory=GroupPlaces)
     epoch: int = 0
     changed_consumers: set[str] = field(default_factory=set)

@@ -20,8 +20,9 @@ class Work:
     """The work of one call: what it applies to the ledger, and the names it refers to.
 
     ``classes`` are the resource classes whose existence it must know, ``groups`` the server groups
-    whose members it must know beside those of the consumers; ``is_by_cell`` means that it
-    needs to know which providers without an owner share.
+    whose members it must know beside those of the consumers; ``hosts`` are names whose providers'
+    owners it must know; ``is_by_cell`` means that it needs to know which providers without an owner
+    share.
     """
 
     apply: Callable[[Ledger], Any]
@@ -29,6 +30,7 @@ class Work:
     providers: Sequence[str] = ()
     classes: Iterable[str] = ()
     groups: Iterable[str] = ()
+    hosts: Iterable[str] = ()
     is_by_cell: bool = False
 
 
@@ -82,6 +84,7 @@ class LedgerCommit:
             providers={uuid for work in group for uuid in work.providers},
             classes={name for work in group for name in work.classes},
             groups={uuid for work in group for uuid in work.groups},
+            hosts={name for work in group for name in work.hosts},
             is_by_cell=any(work.is_by_cell for work in group),
         )
         outcomes = [_outcome(work, ledger) for work in group]

@@ -16,6 +16,8 @@ from armillary import exception
 from armillary.context import admin_context
 from armillary.db import Database
 from objects.allocation import AllocationClaim, ClaimStatus
+from objects.instances.group_claim import GroupClaim, GroupRule
+from objects.packed.claim_batch import Claim
 from placement.interface import PlacementAPI
 from placement.manager import PlacementManager
 from placement.providers.sharing import SHARING_TRAIT
@@ -397,6 +399,55 @@ def test_a_stolen_cell_key_takes_over_no_consumer_without_allocations(
     else:
         signed.thief.release(CONTEXT, {consumer: FENCE_HIGHEST})
     assert claim(signed.scheduler, consumer, own, fence=3)[0] == ClaimStatus.CLAIMED
+
+
+def member_claim(
+    api: PlacementAPI, consumer: str, provider: str, group: GroupClaim, *, fence: int = 2,
+    project: str = "p", user: str = "u",
+) -> str:  # fmt: skip
+    amounts = {provider: {"resources": {"VCPU": 1}}}
+    wanted = Claim(consumer, project, user, amounts, fence, replace=True, group=group)
+    return api.claim(CONTEXT, [wanted])[0].status
+
+
+def test_a_stolen_cell_key_puts_no_member_into_a_server_group(
+    signed: SignedPlacement, own: str, unharmed: Callable[[], None]
+) -> None:
+    """Which would refuse the claims of others on the host that it names."""
+    mine, other, group = a_uuid(), register(signed.thief), a_uuid()
+    claim(signed.scheduler, mine, own)
+    unharmed()
+    invented = GroupClaim("victims-host", group_uuid=group, rule=GroupRule.NOWHERE)
+    assert member_claim(signed.thief, mine, other, invented) == ClaimStatus.FOREIGN
+
+
+def test_a_stolen_cell_key_puts_no_member_on_a_host_of_another_cell(
+    signed: SignedPlacement, provider: str, own: str, unharmed: Callable[[], None]
+) -> None:
+    """The members that are to be apart from it would not get that host; its own hosts it may."""
+    mine, other, group = a_uuid(), register(signed.thief), a_uuid()
+    joined = GroupClaim(f"provider-{own}", group_uuid=group, rule=GroupRule.HERE, limit=1)
+    assert member_claim(signed.scheduler, mine, own, joined) == ClaimStatus.CLAIMED
+    moved = GroupClaim(f"provider-{other}")
+    assert member_claim(signed.thief, mine, other, moved, fence=3) == ClaimStatus.CLAIMED
+    (member,) = signed.scheduler.list_group_members(CONTEXT, group)
+    assert member.host == moved.host
+    unharmed()
+    away = GroupClaim(f"provider-{provider}")
+    assert member_claim(signed.thief, mine, own, away, fence=4) == ClaimStatus.FOREIGN
+
+
+@pytest.mark.parametrize("owner", [("q", "u"), ("p", "v")], ids=["project", "user"])
+def test_a_stolen_cell_key_books_nothing_on_another_project(
+    signed: SignedPlacement, own: str, owner: tuple[str, str], unharmed: Callable[[], None]
+) -> None:
+    """Whose usage would grow by instances that it does not have."""
+    mine, other, (project, user) = a_uuid(), register(signed.thief), owner
+    claim(signed.scheduler, mine, own)
+    unharmed()
+    here = GroupClaim(f"provider-{other}")
+    status = member_claim(signed.thief, mine, other, here, project=project, user=user)
+    assert status == ClaimStatus.FOREIGN
 
 
 def test_a_cell_writes_its_own_consumers(signed: SignedPlacement, own: str) -> None:
