@@ -15,7 +15,8 @@ class ImageMeta(base.ArmillaryObject):
     For the ``process`` driver an image names a program: ``properties["process_command"]`` is a
     command line in shell quoting, ``properties["process_environment"]`` a JSON object of strings,
     ``properties["process_restart"]`` its restart policy. For ``libvirt``
-    ``properties["libvirt_disk_file"]`` names a file below ``[libvirt] images_path``.
+    ``properties["libvirt_disk_file"]`` names a file below ``[libvirt] images_path``. ``sha512`` is
+    the digest of the stored data, as hexadecimal digits; None without data.
     """
 
     id: str = fields.UUIDField()
@@ -25,6 +26,7 @@ class ImageMeta(base.ArmillaryObject):
     min_ram_mb: int = fields.IntegerField(default=0)
     min_disk_gb: int = fields.IntegerField(default=0)
     size_bytes: int = fields.IntegerField(default=0)
+    sha512: str | None = fields.StringField(nullable=True)
     properties: dict[str, str] = fields.DictOfStringsField(default={})
     created_at: datetime | None = fields.DateTimeField(nullable=True)
     updated_at: datetime | None = fields.DateTimeField(nullable=True)

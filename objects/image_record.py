@@ -15,6 +15,14 @@ INSTANCE_UUID, IMAGE_TYPE, BACKUP_TYPE = "instance_uuid", "image_type", "backup_
 """Properties of snapshots: the server, ``snapshot`` or ``backup``, and the kind of backup."""
 SNAPSHOT, BACKUP = "snapshot", "backup"
 
+DRAFT_PREFIX = ".upload-"
+"""Files in the directory of images whose names begin so are removed when they are old."""
+
+
+def deletion_mark(image_id: str) -> str:
+    """Return the name of the file that says: this snapshot was deleted before it had its data."""
+    return f"{DRAFT_PREFIX}deleted-{image_id}"
+
 
 @dataclass(frozen=True, slots=True)
 class StoredImage:

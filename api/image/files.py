@@ -10,7 +10,7 @@ from api.image.call import Call
 from api.image.store import Stored
 from armillary import exception
 from armillary.http.call import Answer
-from objects.image_record import ACTIVE, DEACTIVATED, ImageRecord
+from objects.image_record import ACTIVE, DEACTIVATED, SAVING, ImageRecord
 
 DATA = "application/octet-stream"
 
@@ -63,8 +63,11 @@ def download(call: Call) -> Answer:
 
 
 def _require_no_data(record: ImageRecord) -> None:
-    """Raise Conflict for an image with data; one that needs none may get some all the same."""
-    if record.sha512 is not None or record.image.status == DEACTIVATED:
+    """Raise Conflict for an image with data, and for one whose data is its server's to store.
+
+    One that needs none may get some all the same.
+    """
+    if record.sha512 is not None or record.image.status in (DEACTIVATED, SAVING):
         raise exception.Conflict(
             f"Image {record.image.id} is {record.image.status}: data is uploaded once."
         )

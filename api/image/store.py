@@ -24,10 +24,9 @@ import falcon
 from oslo_config import cfg
 
 from armillary import exception, private_files
-from objects.image_record import ImageRecord
+from objects.image_record import DRAFT_PREFIX, SAVING, ImageRecord, deletion_mark
 
 PIECE_BYTES = 262144
-DRAFT_PREFIX = ".upload-"
 DRAFT_SECONDS_MAX = 86400.0
 """An older upload is that of a process that died."""
 LOCK_FILE = ".lock"
@@ -96,7 +95,11 @@ class ImageStore:
             return _Pieces(file, stack.pop_all())
 
     def remove(self, record: ImageRecord) -> None:
-        """Remove an image's data, if it has any."""
+        """Remove an image's data, if it has any, and have a host remove what it is storing."""
+        if record.image.status == SAVING and self._directory.is_dir():
+            flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+            mark = self._directory / deletion_mark(record.image.id)
+            os.close(os.open(mark, flags, private_files.FILE_MODE))
         (self._directory / record.image.id).unlink(missing_ok=True)
         if record.sha512 is not None:
             self._aside(record.image.id, record.sha512).unlink(missing_ok=True)

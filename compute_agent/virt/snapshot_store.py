@@ -10,10 +10,8 @@ from pathlib import Path
 from oslo_config import cfg
 
 from armillary.identifiers import checked_uuid
-from objects.image_record import StoredImage
+from objects.image_record import DRAFT_PREFIX, StoredImage, deletion_mark
 
-DRAFT_PREFIX = ".upload-"
-"""As of uploads: the image service removes what a process left that died."""
 PIECE_BYTES = 1024**2
 
 
@@ -48,7 +46,8 @@ class SnapshotStore:
     def publish(self, draft: Path, image_id: str) -> StoredImage:
         """Give complete data its image's name; return its size and digests.
 
-        Raises OSError, also for data larger than the maximum or than the room that is left.
+        Raises OSError, also for data larger than the maximum or than the room that is left, and if
+        the image was deleted meanwhile.
         """
         stored = _digest(draft)
         used = sum(entry.stat().st_size for entry in os.scandir(self._directory))
@@ -57,7 +56,11 @@ class SnapshotStore:
         if used > self._limits.store_bytes_max:
             raise OSError("the images would exceed [image] store_bytes_max")
         draft.chmod(0o600)
-        draft.replace(self.path(image_id))
+        path = self.path(image_id)
+        draft.replace(path)
+        if (self._directory / deletion_mark(path.name)).exists():
+            path.unlink(missing_ok=True)
+            raise OSError("the image was deleted")
         return stored
 
 

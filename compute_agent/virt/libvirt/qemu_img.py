@@ -5,12 +5,28 @@ import json
 import os
 import shutil
 import subprocess
+import tempfile
 from pathlib import Path
+from typing import IO
 
 PROGRAM = "qemu-img"
 TIMEOUT_SECONDS = 3600
 """Timeout of commands; converting a large image takes long."""
 INFO_TIMEOUT_SECONDS = 30
+INFO_CPU_SECONDS_MAX = 20
+MEMORY_BYTES_MAX = 4 * 1024**3
+"""Address space of the program, whatever an image of a user makes it do."""
+INFO_MEMORY_BYTES_MAX = 1024**3
+OUTPUT_BYTES_MAX = 1024**2
+"""Of what it says about an image."""
+LIMITER = "prlimit"
+_LIMITS = (f"--as={MEMORY_BYTES_MAX}", "--core=0")
+_INFO_LIMITS = (
+    f"--as={INFO_MEMORY_BYTES_MAX}",
+    f"--cpu={INFO_CPU_SECONDS_MAX}",
+    f"--fsize={OUTPUT_BYTES_MAX}",
+    "--core=0",
+)
 
 
 class DiskError(Exception):
@@ -98,12 +114,16 @@ class _DiskInfo:
 
 def _info(path: Path, disk_format: str) -> _DiskInfo:
     """Read without a lock (``-U``), because the guest may be running."""
-    output = _run(
-        "info", "-U", "-f", disk_format, "--output=json", str(path), timeout=INFO_TIMEOUT_SECONDS
-    )
+    with tempfile.TemporaryFile("w+") as output:
+        _run(
+            "info", "-U", "-f", disk_format, "--output=json", str(path),
+            timeout=INFO_TIMEOUT_SECONDS, limits=_INFO_LIMITS, output=output,
+        )  # fmt: skip
+        output.seek(0)
+        said = output.read(OUTPUT_BYTES_MAX)
     try:
-        found = json.loads(output)
-    except ValueError as error:
+        found = json.loads(said)
+    except (ValueError, RecursionError) as error:
         raise DiskError(f"{PROGRAM} info {path.name}: invalid JSON: {error}") from error
     base = found.get("backing-filename")
     return _DiskInfo(
@@ -113,21 +133,30 @@ def _info(path: Path, disk_format: str) -> _DiskInfo:
     )
 
 
-def _run(*arguments: str, timeout: float = TIMEOUT_SECONDS) -> str:
-    command = [PROGRAM, *arguments]
+def _run(
+    *arguments: str,
+    timeout: float = TIMEOUT_SECONDS,
+    limits: tuple[str, ...] = _LIMITS,
+    output: IO[str] | int = subprocess.DEVNULL,
+) -> None:
+    """Run the program within limits, which ``prlimit`` sets: a fork of threads could not.
+
+    Raises DiskError.
+    """
+    for program in (LIMITER, PROGRAM):
+        if shutil.which(program) is None:
+            raise DiskError(f"{program} is not installed")
+    command = [LIMITER, *limits, "--", PROGRAM, *arguments]
     try:
-        done = subprocess.run(  # noqa: S603 - fixed program, no shell
-            command, check=True, capture_output=True, text=True, timeout=timeout,
-            stdin=subprocess.DEVNULL, env={**os.environ, "LC_ALL": "C"},
+        subprocess.run(  # noqa: S603 - fixed program, no shell
+            command, check=True, stdout=output, stderr=subprocess.PIPE, text=True,
+            timeout=timeout, stdin=subprocess.DEVNULL, env={**os.environ, "LC_ALL": "C"},
         )  # fmt: skip
-    except FileNotFoundError as error:
-        raise DiskError(f"{PROGRAM} is not installed") from error
     except subprocess.CalledProcessError as error:
         said = (error.stderr or "").strip() or f"exit code {error.returncode}"
         raise DiskError(f"{PROGRAM} {arguments[0]}: {said}") from error
     except (OSError, subprocess.TimeoutExpired) as error:
         raise DiskError(f"{PROGRAM} {arguments[0]}: {error}") from error
-    return done.stdout
 
 
 def _truncate(path: Path, size: int) -> None:

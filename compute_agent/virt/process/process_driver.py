@@ -197,7 +197,8 @@ class ProcessDriver(ProcessOperations):
             reason = f"this host does not have the data of image {image.id} in {path.parent}"
             raise exception.BuildFailed(instance_uuid=instance.uuid, host=self.host, reason=reason)
         try:
-            return process_archives.read(path, self._conf.process.move_files_max_bytes)
+            bytes_max = self._conf.process.move_files_max_bytes
+            return process_archives.read(path, bytes_max, image.sha512)
         except ValueError as error:
             reason = f"the data of image {image.id} cannot be used: {error}"
             raise exception.BuildAborted(instance_uuid=instance.uuid, reason=reason) from error

@@ -208,7 +208,8 @@ def _values(record: ImageRecord) -> dict[str, object]:
 
 
 def _to_image(row: models.Image) -> ImageMeta:
-    return ImageMeta.from_values({name: getattr(row, name) for name in _COLUMNS})
+    columns = {name: getattr(row, name) for name in _COLUMNS}
+    return ImageMeta.from_values(columns, sha512=row.sha512)
 
 
 def _to_record(row: models.Image) -> ImageRecord:

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import http.client
+import os
 import socket
 import stat
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from oslo_config import cfg
 
 from api.image.store import LOCK_FILE, PIECE_BYTES
+from compute_agent.virt.snapshot_store import SnapshotStore
+from objects.image_record import SAVING
 from tests.fixtures.asking import wait_for
+from tests.fixtures.control_plane import a_user
 from tests.unit.api.image.conftest import ADMIN, ALICE, BOB, DATA, Images
 
 
@@ -45,6 +50,38 @@ def test_data_is_uploaded_once(images: Images, store: Path) -> None:
     assert images.upload(image["id"], b"other") == 409
     assert images.send("GET", f"/v2/images/{image['id']}/file").content == DATA
     assert len(files(store)) == 1
+
+
+def test_no_data_is_uploaded_for_a_snapshot(images: Images, store: Path) -> None:
+    """While its server's host stores it; the host would take the upload for what it stored."""
+    image = images.create(instance_uuid="5f3a4b1e-0000-4000-8000-000000000001")
+    record = images.conductor.get_image_record(a_user("stars"), image["id"])
+    saving = replace(record, image=record.image.with_values(status=SAVING))
+    images.conductor.update_image_record(a_user("stars"), saving)
+    assert images.upload(image["id"]) == 409
+    assert images.upload(image["id"], token=ADMIN) == 409
+    assert (images.show(image["id"])["status"], files(store)) == ("saving", [])
+
+
+def test_a_snapshot_deleted_meanwhile_leaves_no_data(
+    images: Images, store: Path, conf: cfg.ConfigOpts
+) -> None:
+    """The host that stores it is told by a file, which goes with old drafts."""
+    store.mkdir(parents=True)
+    image = images.create(instance_uuid="5f3a4b1e-0000-4000-8000-000000000001")
+    record = images.conductor.get_image_record(a_user("stars"), image["id"])
+    saving = replace(record, image=record.image.with_values(status=SAVING))
+    images.conductor.update_image_record(a_user("stars"), saving)
+    host = SnapshotStore(conf)
+    with host.draft() as draft:
+        draft.write_bytes(DATA)
+        assert images.send("DELETE", f"/v2/images/{image['id']}").status_code == 204
+        with pytest.raises(OSError, match="deleted"):
+            host.publish(draft, image["id"])
+    (mark,) = files(store)
+    os.utime(mark, (0, 0))
+    images.upload(images.create()["id"])
+    assert not mark.exists()
 
 
 @pytest.mark.parametrize("root", ["/image/v2", "/v2.1"])

@@ -72,3 +72,21 @@ def test_raw_disks_need_no_program(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
 def test_a_disk_that_is_gone_is_named(tmp_path: Path) -> None:
     with pytest.raises(DiskError, match=r"disk\.raw: No such file"):
         qemu_img.disk_size(tmp_path / "disk.raw", "raw")
+
+
+@pytest.mark.parametrize(
+    "script",
+    ["head -c 2000000000 /dev/zero | tail -c 1500000000 > /dev/null", "yes '{'", "while :; do :; done"],
+    ids=["memory", "output", "CPU"],
+)
+def test_an_image_that_makes_it_take_more_than_it_may_is_refused(
+    script: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The program ends, not the agent: its address space, CPU time and output have limits."""
+    path = tmp_path / qemu_img.PROGRAM
+    path.write_text(f"#!/bin/sh\nset -e\n{script}\n")
+    path.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    monkeypatch.setattr(qemu_img, "_INFO_LIMITS", ("--as=100000000", "--cpu=1", "--fsize=65536"))
+    with pytest.raises(DiskError, match="qemu-img info"):
+        qemu_img.virtual_size(IMAGE, "qcow2")
