@@ -29,7 +29,9 @@ def upload(call: Call) -> Answer:
         if value is None:
             raise exception.Invalid(f"Set {name} before data is uploaded.")
     image_id, store = call.image.image.id, call.site.store
-    stored = store.write(image_id, call.data, size_bytes=call.data_bytes)
+    stored = store.write(
+        image_id, call.data, size_bytes=call.data_bytes, project_id=call.context.project_id
+    )
 
     def edit(record: ImageRecord) -> ImageRecord:
         _require_no_data(record)
@@ -53,7 +55,7 @@ def download(call: Call) -> Answer:
     if record.sha512 is None:
         return Answer(status=204)
     try:
-        pieces = call.site.store.read(record)
+        pieces = call.site.store.read(record, project_id=call.context.project_id)
     except FileNotFoundError as error:
         raise exception.NotFound(
             f"The data of image {record.image.id} is not in the store of this API."

@@ -14,6 +14,7 @@ import secrets
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -50,15 +51,18 @@ class ImageStore:
 
     def __init__(self, conf: cfg.ConfigOpts) -> None:
         self._conf = conf
-        self._transfers = threading.BoundedSemaphore(conf.image.transfers_max)
+        self._lock = threading.Lock()
+        self._transfers = Counter[str | None]()
 
-    def write(self, image_id: str, source: IO[bytes], *, size_bytes: int | None) -> Stored:
-        """Store what can be read from ``source``, aside until ``publish``.
+    def write(
+        self, image_id: str, source: IO[bytes], *, size_bytes: int | None, project_id: str | None
+    ) -> Stored:
+        """Store what a project sends by ``source``, aside until ``publish``.
 
         Raises OSError, Invalid if it does not have the announced size, and status 413 or 503 for
         what exceeds a maximum.
         """
-        with self._transfer():
+        with self._transfer(project_id):
             private_files.make_directory(self._directory)
             self._remove_old_drafts()
             draft = self._directory / f"{DRAFT_PREFIX}{secrets.token_hex(8)}"
@@ -82,11 +86,11 @@ class ImageStore:
         """Remove data to which no record refers."""
         self._aside(image_id, stored.sha512).unlink(missing_ok=True)
 
-    def read(self, record: ImageRecord) -> Iterator[bytes]:
-        """Return the data, piece by piece. Raises FileNotFoundError, status 503."""
+    def read(self, record: ImageRecord, *, project_id: str | None) -> Iterator[bytes]:
+        """Return the data for a project, piece by piece. Raises FileNotFoundError, status 503."""
         image_id = record.image.id
         with contextlib.ExitStack() as stack:
-            stack.enter_context(self._transfer())
+            stack.enter_context(self._transfer(project_id))
             try:
                 file = (self._directory / image_id).open("rb")
             except FileNotFoundError:  # the process died before it was published
@@ -154,16 +158,23 @@ class ImageStore:
                     path.unlink()
 
     @contextlib.contextmanager
-    def _transfer(self) -> Iterator[None]:
-        if not self._transfers.acquire(blocking=False):
-            raise falcon.HTTPServiceUnavailable(
-                description="Too many uploads and downloads at the same time; try again later.",
-                retry_after=RETRY_SECONDS,
-            )
+    def _transfer(self, project_id: str | None) -> Iterator[None]:
+        with self._lock:
+            is_full = self._transfers.total() >= self._conf.image.transfers_max
+            if is_full or self._transfers[project_id] >= self._conf.image.transfers_per_project_max:
+                whose = "" if is_full else " of this project"
+                raise falcon.HTTPServiceUnavailable(
+                    description=f"Too many uploads and downloads{whose} at the same time; "
+                    "try again later.",
+                    retry_after=RETRY_SECONDS,
+                )
+            self._transfers[project_id] += 1
         try:
             yield
         finally:
-            self._transfers.release()
+            with self._lock:
+                self._transfers[project_id] -= 1
+                self._transfers += Counter()  # forgets projects without any
 
 
 class _Pieces:

@@ -47,5 +47,15 @@ Maximum number of uploads and downloads at the same time in one process; others 
 status 503. Keep it below ``[api] threads``: each occupies a thread.
 """,
         ),
+        cfg.IntOpt(
+            "transfers_per_project_max",
+            default=2,
+            min=1,
+            max=500,
+            help="""
+Maximum number of uploads and downloads of one project at the same time in one process; others are
+answered with status 503. Keep it below ``transfers_max``, so that no project keeps the others out.
+""",
+        ),
     ]
 }

@@ -46,8 +46,10 @@ class Limits:
     """If there are more, the one that has waited longest for the rest of a request is closed."""
     receive_seconds_max: float = 30.0
     """From the first byte of a request, or the start of a TLS handshake, to its end."""
+    received_bytes_min: int = 2 * 1024 * 1024
+    """In each ``receive_seconds_max`` of waiting, of a body that is longer than buffered."""
     send_seconds_max: float = 60.0
-    """For what a client does not read at once of an answer."""
+    """For what a client does not read at once of an answer; of a long one, for each 4 MiB."""
     unsent_bytes_max: int = 128 * 1024 * 1024
     """For all such clients; if there is more, the one that has read for longest is closed."""
     head_bytes_max: int = 65536
@@ -79,6 +81,7 @@ class Incoming(io.RawIOBase):
         self._size: int | None = None  # of the request, once its head is complete
         self._is_blocking = False
         self._is_chunked = False
+        self._waited_seconds, self._waited_bytes = 0.0, 0
         self.began_at: float | None = None
 
     @property
@@ -116,6 +119,7 @@ class Incoming(io.RawIOBase):
         """Expect another request; return whether a part of it has arrived with the last one."""
         self._size, self.began_at = None, None
         self._is_blocking = self._is_chunked = False
+        self._waited_seconds, self._waited_bytes = 0.0, 0
         return bool(self._data) or (isinstance(self._socket, ssl.SSLSocket) and self._pending())
 
     def readinto(self, buffer: Any) -> int:
@@ -129,10 +133,26 @@ class Incoming(io.RawIOBase):
             return count
         if self._size == 0 and not self._is_chunked:
             return 0
-        _block(self._socket, self._limits.receive_seconds_max)
-        count = self._socket.recv_into(buffer)
+        count = self._receive_more(buffer)
         self._size = None if self._size is None else max(0, self._size - count)
-        return int(count)
+        return count
+
+    def _receive_more(self, buffer: Any) -> int:
+        """Wait for more of a long body. Raises TimeoutError if the client is too slow.
+
+        Only the time counts in which the client is waited for.
+        """
+        left = self._limits.receive_seconds_max - self._waited_seconds
+        if left <= 0:
+            raise TimeoutError("the rest of the request comes too slowly")
+        started = time.monotonic()
+        _block(self._socket, left)
+        count = int(self._socket.recv_into(buffer))
+        self._waited_seconds += time.monotonic() - started
+        self._waited_bytes += count
+        if self._waited_bytes >= self._limits.received_bytes_min:
+            self._waited_seconds, self._waited_bytes = 0.0, 0
+        return count
 
     def _pending(self) -> bool:
         return bool(self._socket.pending())
@@ -196,12 +216,21 @@ class Outgoing(io.RawIOBase):
         self.unsent += data
         self.send_some()
         if len(self.unsent) > _UNSENT_BYTES_MAX:
-            _block(self._socket, self._limits.send_seconds_max)
             try:
-                self._socket.sendall(self.unsent)
+                self._send_all()
             finally:
                 self.unsent.clear()
         return len(data)
+
+    def _send_all(self) -> None:
+        """Send what is left. Raises TimeoutError; ``sendall`` with TLS has no deadline for all."""
+        until = time.monotonic() + self._limits.send_seconds_max
+        while self.unsent:
+            left = until - time.monotonic()
+            if left <= 0:
+                raise TimeoutError("the client reads too slowly")
+            _block(self._socket, left)
+            del self.unsent[: self._socket.send(bytes(self.unsent[:_PIECE_BYTES]))]
 
     def send_some(self) -> None:
         """Send as much as possible now. Raises OSError if the connection is broken."""

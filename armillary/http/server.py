@@ -17,6 +17,7 @@ from cheroot import server as cheroot_server
 from cheroot import wsgi
 
 from armillary import exception
+from armillary.http.chunked_body import ChunkedBody
 from armillary.http.connections import BodyRoom, Limits, PatientConnection, Sender, crowded_out
 from armillary.http.tls import TlsAdapter, TlsFiles
 
@@ -32,6 +33,9 @@ STOP_DELAY_SECONDS = 0.1  # how often cheroot checks whether to stop
 # cheroot's own answers, in the wording that clients of these APIs expect.
 _WORDS = {"Malformed Content-Length Header.": "content-length header must be an integer"}
 _MALFORMED_LENGTH = next(iter(_WORDS))
+_SINGLE = frozenset(
+    {b"Host", b"Origin", b"Authorization", b"X-Auth-Token", b"Content-Type", b"Idempotency-Key"}
+)
 _HEADER_NAME = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 Refusal = Callable[[int, str], tuple[dict[str, str], bytes]]
@@ -73,11 +77,14 @@ class _HeaderReader(cheroot_server.HeaderReader):
 
 
 class _Headers(dict[bytes, bytes]):
-    """Accept one Host, and one Content-Length of digits: of two a proxy may read the other one."""
+    """Accept what decides about a request once: of two a proxy may read the other one.
+
+    A Content-Length consists of digits.
+    """
 
     def __setitem__(self, name: bytes, value: bytes) -> None:
-        if name == b"Host" and name in self:
-            raise ValueError("A request may have one Host header.")
+        if name in _SINGLE and name in self:
+            raise ValueError(f"A request may have one {name.decode()} header.")
         if name == b"Content-Length" and (self.get(name, value) != value or not value.isdigit()):
             raise ValueError(_MALFORMED_LENGTH)
         super().__setitem__(name, value)
@@ -94,6 +101,22 @@ class _Request(cheroot_server.HTTPRequest):
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
         self.inheaders = _Headers()
+
+    def read_request_headers(self) -> bool:
+        """Refuse a body whose end a proxy may see elsewhere."""
+        if not super().read_request_headers():  # type: ignore[no-untyped-call]
+            return False
+        encoding = self.inheaders.get(b"Transfer-Encoding")
+        if encoding is None:
+            return True
+        is_clear = encoding.lower() == b"chunked" and b"Content-Length" not in self.inheaders
+        if is_clear and self.response_protocol == "HTTP/1.1":
+            return True
+        self.simple_response(
+            "400 Bad Request",
+            "A body has a Content-Length or, in HTTP/1.1, the Transfer-Encoding chunked.",
+        )
+        return False
 
     def respond(self) -> None:
         length = int(self.inheaders.get(b"Content-Length") or 0)
@@ -120,13 +143,18 @@ class _Connection(PatientConnection):
 
 
 class _Gateway(wsgi.Gateway_10):
-    """Tell the application the local address of the connection as the server's."""
+    """Tell the application the local address of the connection as the server's.
+
+    Chunks are read in pieces: cheroot would keep a whole one in memory.
+    """
 
     def get_environ(self) -> Any:
         environ = super().get_environ()  # type: ignore[no-untyped-call]
         name, port = self.req.conn.socket.getsockname()[:2]
         address = ipaddress.ip_address(name.partition("%")[0])  # without an interface's scope
         mapped = getattr(address, "ipv4_mapped", None)  # of an IPv4 client, on ::
+        if self.req.chunked_read:
+            environ["wsgi.input"] = ChunkedBody(self.req.conn.rfile)
         environ |= {"SERVER_NAME": str(mapped or address), "SERVER_PORT": str(port)}
         return environ
 

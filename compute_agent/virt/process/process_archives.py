@@ -13,7 +13,6 @@ import tarfile
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import IO
 
 from compute_agent.virt.process import process_files
 from compute_agent.virt.process.process_files import File
@@ -22,6 +21,8 @@ HEADER_BYTES_MAX = 65_536
 """For the headers of one file, with those of its long names."""
 HEADERS_BYTES_MAX = 32 * 1024**2
 """For all headers and padding."""
+_READS_AT_END_MAX = 16
+"""A stream goes on at the end for as long as a header says that there is more."""
 _STREAM_BYTES = tarfile.BLOCKSIZE * 20
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
@@ -29,11 +30,12 @@ _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 class _Bounded(io.RawIOBase):
     """Decompressed data; reading more than is allowed at the moment, or in all, is an error."""
 
-    def __init__(self, source: IO[bytes], bytes_max: int) -> None:
+    def __init__(self, source: gzip.GzipFile, bytes_max: int) -> None:
         super().__init__()
         self._source = source
         self._left = bytes_max
         self._allowed = 0
+        self._reads_at_end = 0
 
     def allow(self, count: int) -> None:
         """Allow to read this much for what comes next, and what a stream reads ahead."""
@@ -44,6 +46,9 @@ class _Bounded(io.RawIOBase):
         data = self._source.read(min(count, bound + 1) if count >= 0 else bound + 1)
         if len(data) > bound:
             raise ValueError("it has larger headers or files than an archive of a workload may")
+        self._reads_at_end += not data
+        if self._reads_at_end > _READS_AT_END_MAX:
+            raise EOFError("it ends in the middle of a file")
         self._allowed -= len(data)
         self._left -= len(data)
         return data

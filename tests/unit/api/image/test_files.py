@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import http.client
 import os
@@ -135,6 +136,37 @@ def test_uploads_together_do_not_exceed_the_store(
     connection.close()
     (path,) = files(store)
     assert path.stat().st_size == 600_000
+
+
+@pytest.fixture
+def slow_uploads(
+    images: Images, address: tuple[str, int], store: Path
+) -> Iterator[list[socket.socket]]:
+    """Begin as many uploads of one project as it may have, of which no more comes."""
+    head = (
+        "PUT /image/v2/images/{}/file HTTP/1.1\r\nHost: localhost\r\nX-Auth-Token: {}\r\n"
+        "Content-Type: application/octet-stream\r\nContent-Length: 100000000\r\n\r\n"
+    )
+    with contextlib.ExitStack() as stack:
+        found = []
+        for _ in range(2):
+            image = images.create()
+            sock = stack.enter_context(socket.create_connection(address, timeout=60))
+            sock.sendall(head.format(image["id"], ALICE).encode() + b"x" * PIECE_BYTES)
+            found.append(sock)
+        wait_for(lambda: len(files(store)) == 2, "both have begun", 30)
+        yield found
+
+
+def test_slow_uploads_of_a_project_keep_no_other_out(
+    images: Images, slow_uploads: list[socket.socket]
+) -> None:
+    """One more of its own is refused until one has ended; they end by the server's limits."""
+    mine, other = images.create(), images.create(token=BOB)
+    assert images.upload(mine["id"]) == 503
+    assert images.upload(other["id"], token=BOB) == 204
+    slow_uploads[0].close()
+    wait_for(lambda: images.upload(mine["id"]) == 204, "there is room again", 30)
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import http.client
 import socket
 import ssl
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import Any
@@ -118,6 +119,70 @@ def test_a_request_that_does_not_end_in_time_is_refused(serve: Callable[..., Htt
             with contextlib.suppress(TimeoutError):
                 received = sock.recv(65536)
         assert received.startswith(b"HTTP/1.1 408 ")
+
+
+def test_a_long_body_has_to_come_at_a_minimum_rate(serve: Callable[..., HttpServer]) -> None:
+    """However often a byte of it comes: its thread is free again soon."""
+    limits = Limits(receive_seconds_max=0.5, received_bytes_min=1000, body_bytes_max=1000)
+    server = serve(limits=limits, threads=1)
+    head = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n"
+    with socket.create_connection(server.address, timeout=SECONDS_MAX) as sock:
+        sock.sendall(head)
+        with pytest.raises(OSError, match=r"reset|Broken"):  # noqa: PT012 - one of many fails
+            while True:
+                sock.sendall(b"x")
+                threading.Event().wait(0.05)
+        assert post(server, b"1") == b"1"
+
+
+def test_a_long_body_that_comes_fast_enough_is_taken(serve: Callable[..., HttpServer]) -> None:
+    """In whatever pieces, for as long as it takes."""
+    limits = Limits(
+        receive_seconds_max=2.0, received_bytes_min=1000, body_bytes_max=1000, head_bytes_max=2000
+    )
+    body = b"x" * 30_000
+    with socket.create_connection(serve(limits=limits).address, timeout=SECONDS_MAX) as sock:
+        sock.sendall(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 30000\r\n\r\n")
+        for start in range(0, len(body), 1000):
+            threading.Event().wait(0.1)
+            sock.sendall(body[start : start + 1000])
+        sock.shutdown(socket.SHUT_WR)
+        assert read_all(sock).endswith(body)
+
+
+@pytest.mark.parametrize("has_tls", [False, True], ids=["plain", "tls"])
+def test_a_client_that_reads_slowly_is_left(
+    serve: Callable[..., HttpServer], certificate_authority: CertificateAuthority, has_tls: bool
+) -> None:
+    """Of a long answer each part has a deadline, also where a part is taken now and then."""
+    issued = certificate_authority.issue("api")
+    tls = TlsFiles(str(issued.cert_file), str(issued.key_file)) if has_tls else None
+    done = threading.Event()
+
+    def much(_environ: Any, start_response: Callable[..., Any]) -> Iterator[bytes]:
+        start_response("200 OK", [("Content-Length", str(10**9))])
+        try:
+            for _ in range(1000):
+                yield LARGE
+        finally:
+            done.set()
+
+    limits = Limits(send_seconds_max=1.0)
+    with (
+        serving(much, tls=tls, limits=limits) as server,
+        socket.create_connection(server.address, timeout=SECONDS_MAX) as plain,
+        ExitStack() as stack,
+    ):
+        plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        context = ssl.create_default_context(cafile=str(certificate_authority.ca_file))
+        sock = context.wrap_socket(plain, server_hostname="localhost") if has_tls else plain
+        stack.enter_context(sock)
+        sock.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        deadline = time.monotonic() + SECONDS_MAX
+        while not done.wait(0.05):
+            assert time.monotonic() < deadline
+            with contextlib.suppress(OSError):
+                sock.recv(16384)
 
 
 @dataclasses.dataclass(frozen=True)

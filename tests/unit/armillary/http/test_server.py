@@ -243,12 +243,28 @@ def test_a_length_that_is_none_is_a_bad_request(
     "lines",
     [
         b"Host: a\r\nHost: b",
+        b"Host: a\r\nX-Auth-Token: guest\r\nX-Auth-Token: admin",
+        b"Host: a\r\nOrigin: a\r\nOrigin: b",
+        b"Host: a\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        b"Host: a\r\nTransfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\n0\r\n\r\n",
+        b"Host: a\r\nTransfer-Encoding: chunked, chunked\r\n\r\n0\r\n\r\n",
         b"Host: a\r\nX-Auth-Token: guest\r\n admin",
         b"Host: a\r\nContent-Length : 0",
         b"Host: a\r\nX(Auth: admin",
         b"Host: a\r\n: admin",
     ],
-    ids=["two-hosts", "folded", "space", "sign", "nameless"],
+    ids=[
+        "two-hosts",
+        "two-tokens",
+        "two-origins",
+        "length-and-chunks",
+        "chunks-and-length",
+        "twice-chunked",
+        "folded",
+        "space",
+        "sign",
+        "nameless",
+    ],
 )
 def test_a_head_that_a_proxy_may_read_in_another_way_is_refused(
     serve: Callable[..., HttpServer], lines: bytes
@@ -256,6 +272,85 @@ def test_a_head_that_a_proxy_may_read_in_another_way_is_refused(
     """What the proxy checked or set would not be what the application gets."""
     answer = raw(serve(echo), b"GET / HTTP/1.1\r\n" + lines + b"\r\nConnection: close\r\n\r\n")
     assert answer.startswith(b"HTTP/1.1 400 ")
+
+
+@pytest.mark.parametrize(
+    "request_line",
+    [b"GET http://evil.example/ HTTP/1.1", b"GET http:// HTTP/1.1",
+     b"GET //evil.example HTTP/1.1 x"],
+)  # fmt: skip
+def test_a_target_that_names_a_host_is_refused(
+    serve: Callable[..., HttpServer], request_line: bytes
+) -> None:
+    """It would be another one than that of the Host header, which is checked."""
+    answer = raw(serve(echo), request_line + b"\r\nHost: x\r\nConnection: close\r\n\r\n")
+    assert answer.startswith(b"HTTP/1.1 400 ")
+
+
+def test_chunks_of_an_old_client_are_no_second_request(serve: Callable[..., HttpServer]) -> None:
+    """HTTP/1.0 has no chunks: a proxy may read them as what follows, or as the body."""
+    hidden = b"GET /hidden HTTP/1.1\r\nHost: x\r\n\r\n"
+    answer = raw(serve(echo), b"POST / HTTP/1.0\r\nHost: x\r\nConnection: Keep-Alive\r\n"
+                 b"Transfer-Encoding: chunked\r\n\r\n" + hidden)  # fmt: skip
+    assert answer.count(b"HTTP/1.1 ") == 1
+    assert b" 400 " in answer
+
+
+CHUNKED = b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+def echo_chunks(environ: dict[str, Any], start_response: Callable[..., Any]) -> list[bytes]:
+    """Answer with a chunked body in pieces of three bytes, or with why it cannot be read."""
+    pieces = []
+    try:
+        while piece := environ["wsgi.input"].read(3):
+            pieces.append(piece)
+    except ValueError as error:
+        pieces = [str(error).encode()]
+    start_response("200 OK", [("Content-Length", str(sum(map(len, pieces))))])
+    return pieces
+
+
+@pytest.mark.parametrize(
+    ("body", "answered"),
+    [
+        pytest.param(b"5\r\nabcde\r\n2;x=y\r\nfg\r\n0\r\nA: b\r\n\r\n", b"abcdefg", id="two"),
+        pytest.param(b"0\r\n\r\n", b"", id="none"),
+        pytest.param(b"2\r\nabc\r\n0\r\n\r\n", b"a chunk is longer", id="longer"),
+        pytest.param(b"0x2\r\nab\r\n0\r\n\r\n", b"a chunk has no size", id="not-hexadecimal"),
+        pytest.param(b"-2\r\nab\r\n0\r\n\r\n", b"a chunk has no size", id="negative"),
+        pytest.param(b"+2\r\nab\r\n0\r\n\r\n", b"a chunk has no size", id="signed"),
+        pytest.param(b"1_0\r\nab\r\n0\r\n\r\n", b"a chunk has no size", id="underscore"),
+        pytest.param(b"2\nab\n0\n\n", b"a chunk has no size", id="line-feed-alone"),
+        pytest.param(b"f" * 5000, b"the line before a chunk is too long", id="endless-size"),
+        pytest.param(b"0\r\n" + b"a: b\r\n" * 99, b"the body has too many", id="trailers"),
+    ],
+)
+def test_a_body_in_chunks_is_read_or_refused(
+    serve: Callable[..., HttpServer], body: bytes, answered: bytes
+) -> None:
+    assert raw(serve(echo_chunks), CHUNKED + body).partition(b"\r\n\r\n")[2].startswith(answered)
+
+
+def test_a_chunk_is_not_kept_whole(serve: Callable[..., HttpServer]) -> None:
+    """Of one of a petabyte, pieces are read as they come."""
+    server, arrived = serve(first_piece := FirstPiece()), first_piece.arrived
+    with socket.create_connection(server.address, timeout=SECONDS_MAX) as connection:
+        connection.sendall(CHUNKED + b"3fffffffffffff\r\nabcdef")
+        assert arrived.wait(SECONDS_MAX)
+
+
+class FirstPiece:
+    """An application that reads three bytes of a body."""
+
+    def __init__(self) -> None:
+        self.arrived = threading.Event()
+
+    def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> list[bytes]:
+        assert environ["wsgi.input"].read(3) == b"abc"
+        self.arrived.set()
+        start_response("200 OK", [("Content-Length", "0")])
+        return []
 
 
 def test_a_header_with_an_underscore_is_none_with_a_hyphen(

@@ -65,6 +65,10 @@ def chained_headers(path: Path) -> Path:
     return packed(path, (block(b"x", len(record)) + padded(record)) * 20_000)
 
 
+def endless_size(path: Path) -> Path:
+    return packed(path, block(b"S", 2**62), bytes(2048))
+
+
 def negative_size(path: Path) -> Path:
     return packed(path, block(b"0", -1024), bytes(2048))
 
@@ -78,7 +82,7 @@ def sparse_file(path: Path) -> Path:
     "bomb",
     [
         long_pax_header, long_name, large_file, headers_without_end, chained_headers,
-        negative_size, sparse_file,
+        endless_size, negative_size, sparse_file,
     ],
 )  # fmt: skip
 def test_no_archive_takes_the_memory_that_it_names(
