@@ -198,7 +198,7 @@ class FeedReader:
 def _deliver_json(message: Any, on_message: Callable[[dict[str, object]], None]) -> None:
     try:
         document = json.loads(message.body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return
     if isinstance(document, dict):
         on_message(document)

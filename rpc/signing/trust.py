@@ -128,7 +128,9 @@ def verified(document: str, roots: Iterable[PublicKey]) -> TrustList:
         text, signature = envelope["list"], base64.b64decode(envelope["signature"], validate=True)
         root = next((key for key in roots if key.key_id == envelope["root"]), None)
         signed = text.encode()
-    except (ValueError, TypeError, KeyError, AttributeError, binascii.Error) as error:
+    except (
+        ValueError, TypeError, KeyError, AttributeError, RecursionError, binascii.Error,
+    ) as error:  # fmt: skip
         raise exception.Invalid(reason="this is not a trust list") from error
     if root is None:
         raise exception.Invalid(

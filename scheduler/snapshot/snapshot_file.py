@@ -53,6 +53,8 @@ def read(path: Path, header: Mapping[str, Any]) -> list[Record]:
     The header may have more keys than the expected ones; it is the first record.
     """
     try:
+        if not path.is_file():  # what is none may never end
+            raise SnapshotUnusable("there is none")
         if path.stat().st_size > _SIZE_MAX:
             raise SnapshotUnusable(f"it is larger than {_SIZE_MAX:,} bytes")
         with path.open("rb") as file:
@@ -96,7 +98,7 @@ def _lines(file: Any) -> Iterator[bytes]:
 def _parsed(line: bytes) -> Record:
     try:
         found = json.loads(line)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise SnapshotUnusable("it is damaged: a line is not JSON") from error
     if not isinstance(found, dict):
         raise SnapshotUnusable("it is damaged: a line is not an object")

@@ -13,7 +13,7 @@ from typing import Any
 
 from oslo_config import cfg
 
-from armillary import exception, private_files
+from armillary import private_files
 from armillary.outage_log import OutageLog
 from armillary.version import version_string
 from objects.aggregate import Aggregate
@@ -74,10 +74,7 @@ class SnapshotKeeper:
         try:
             records = snapshot_file.read(self.path, self._header)
             hosts = self._take(records)
-        except (
-            SnapshotUnusable, exception.ArmillaryError, LookupError, TypeError, ValueError,
-            AttributeError,
-        ) as error:  # fmt: skip
+        except Exception as error:  # whatever is wrong with it, the cells know all of it
             LOG.info("No snapshot of an earlier scheduler at %s: %s", self.path, error)
             return False
         LOG.info(

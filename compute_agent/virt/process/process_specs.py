@@ -62,7 +62,7 @@ class Command:
         try:
             argv = shlex.split(properties.get(COMMAND_PROPERTY, ""))
             environment = json.loads(properties.get(ENVIRONMENT_PROPERTY) or "{}")
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             reason = f"the image's command or environment is malformed: {error}"
             raise _aborted(instance, reason) from error
         if not argv or not argv[0]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from hypothesis import strategies as st
+
 from tests.fixtures.fuzzing import altered, fuzzed
 from tests.fixtures.http_api import Api
 
@@ -29,6 +31,18 @@ SERVER = {
         "query": '["and", [">=", "$free_ram_mb", 1024]]',
     },
 }  # fmt: skip
+CLAIM = {
+    "claim": {
+        "kind": "storage", "resources": {"DISK_GB": 5}, "name": "c", "lifetime_seconds": 60,
+        "required": ["STORAGE_DISK_SSD"], "forbidden": ["CUSTOM_SLOW"],
+        "server_id": "5f3a4b1e-0000-4000-8000-000000000001",
+    }
+}  # fmt: skip
+QUOTAS = {"claim_quotas": {"claims": 5, "claims:DISK_GB": -1}}
+OPERATIONS = {
+    "resize": {"flavorRef": "1", "OS-DCF:diskConfig": "AUTO"}, "reboot": {"type": "SOFT"},
+    "shelve": None, "lock": {"locked_reason": "r"}, "forceDelete": None, "os-stop": None,
+}  # fmt: skip
 AGGREGATE = {"aggregate": {"name": "a", "availability_zone": "z"}}
 
 
@@ -50,3 +64,21 @@ def test_odd_aggregates_are_answered(api: Api, value: Any) -> None:
 @fuzzed(altered(SERVER))
 def test_odd_servers_and_hints_are_answered(api: Api, value: Any) -> None:
     assert api.post("/v2.1/servers", value).status_code < 500
+
+
+@fuzzed(altered(CLAIM))
+def test_odd_claims_are_answered(api: Api, value: Any) -> None:
+    assert api.post("/v2.1/armillary/claims", value).status_code < 500
+
+
+@fuzzed(altered(QUOTAS))
+def test_odd_quotas_of_claims_are_answered(api: Api, value: Any) -> None:
+    path = "/v2.1/armillary/claim-quotas/p1"
+    assert api.send("PUT", path, json=value).status_code < 500
+
+
+@fuzzed(st.sampled_from(sorted(OPERATIONS)).flatmap(lambda name: altered({name: OPERATIONS[name]})))
+def test_odd_operations_are_answered(api: Api, value: Any) -> None:
+    """Those that are accepted while the server's cell is silent are stored as they came."""
+    server = "5f3a4b1e-0000-4000-8000-000000000001"
+    assert api.post(f"/v2.1/servers/{server}/action", value).status_code < 500

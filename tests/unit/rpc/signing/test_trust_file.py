@@ -49,7 +49,15 @@ def test_an_older_list_is_not_taken_over(authority, file):
 
 @pytest.mark.parametrize(
     "document",
-    ["", "{}", "[]", '{"list": 1, "signature": "", "root": ""}', "\x00", '{"list": "{}"}'],
+    [
+        "[" * 100_000,
+        "",
+        "{}",
+        "[]",
+        '{"list": 1, "signature": "", "root": ""}',
+        "\x00",
+        '{"list": "{}"}',
+    ],
 )
 def test_a_broken_file_changes_nothing(authority, file, document, caplog):
     authority.path().write_text(document)
