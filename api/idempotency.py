@@ -6,13 +6,15 @@ from conductor.super_conductor.interface import SuperConductorAPI
 
 
 class IdempotencyRecords:
-    """See ``armillary.idempotency.Records``; the request ID is that of the caller's context."""
+    """See ``armillary.idempotency.Records``; the caller's context has the rest."""
 
     def __init__(self, conductor: SuperConductorAPI, context: RequestContext) -> None:
         self._conductor = conductor
         self._context = context
 
-    def begin(self, key: str, *, fingerprint: str = "", request_id: str = "") -> IdempotencyRecord:
+    def begin(
+        self, key: str, *, fingerprint: str = "", request_id: str = "", owner: str = ""
+    ) -> IdempotencyRecord:
         return self._conductor.begin_request(self._context, key, fingerprint)
 
     def keep(self, key: str, answer: str) -> None:
@@ -20,3 +22,6 @@ class IdempotencyRecords:
 
     def abandon(self, key: str) -> None:
         self._conductor.abandon_request(self._context, key)
+
+    def forget(self, key: str) -> None:
+        self._conductor.forget_request(self._context, key)

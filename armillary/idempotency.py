@@ -30,14 +30,23 @@ class IdempotencyRecord:
 class Records(Protocol):
     """Where records are kept, for a day. Raises ``Unavailable``."""
 
-    def begin(self, key: str, *, fingerprint: str = "", request_id: str = "") -> IdempotencyRecord:
-        """Store that a request is being handled, unless there is a record; return the record."""
+    def begin(
+        self, key: str, *, fingerprint: str = "", request_id: str = "", owner: str = ""
+    ) -> IdempotencyRecord:
+        """Store that a request is being handled, unless there is a record; return the record.
+
+        Raises ``QuotaExceeded`` for an ``owner``, a project, that has very many; with none, there
+        is no limit.
+        """
 
     def keep(self, key: str, answer: str) -> None:
         """Store the answer to a request, which every repeat gets from now on."""
 
     def abandon(self, key: str) -> None:
         """Have the next repeat handled again: whether the request was carried out is unknown."""
+
+    def forget(self, key: str) -> None:
+        """Delete the record of a request that was refused: a repeat is refused again."""
 
 
 def digest(*parts: Any) -> str:

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import sqlalchemy as sa
 from oslo_db.exception import DBDuplicateEntry
 from sqlalchemy.dialects import mysql
-from sqlalchemy.orm import Mapped, Session, mapped_column
+from sqlalchemy.orm import Mapped, Session, declared_attr, mapped_column
 
+from armillary import exception
 from armillary.db.database import Database
-from armillary.idempotency import HANDLED_SECONDS_MAX, IdempotencyRecord
+from armillary.idempotency import HANDLED_SECONDS_MAX, IdempotencyRecord, digest
 
 KEPT_SECONDS = 86_400.0
 """Seconds for which a record is kept."""
+
+RECORDS_PER_OWNER_MAX = 100_000
+ANSWER_BYTES_PER_OWNER_MAX = 64 * 1024**2
+"""Of what is kept at a time for the requests of one project."""
+_COUNTED_EVERY = 100
+_OWNERS_MAX = 10_000
+"""Owners whose records a process has counted; with more, it counts again."""
 
 _BATCH_SIZE = 500
 _UNSYNCED: dict[str, Any] = {"execution_options": {"synchronize_session": False}}
@@ -26,7 +35,10 @@ _REQUEST_ID_LENGTH = 255
 
 
 class IdempotencyRecordMixin:
-    """Columns of the table. ``begun_at`` is in seconds since 1970; ``answer`` None: none yet."""
+    """Columns of the table. ``begun_at`` is in seconds since 1970; ``answer`` None: none yet.
+
+    ``owner`` is a digest of the project whose request it is; empty for those of services.
+    """
 
     __tablename__ = TABLE
 
@@ -35,6 +47,12 @@ class IdempotencyRecordMixin:
     request_id: Mapped[str] = mapped_column(sa.String(_REQUEST_ID_LENGTH))
     begun_at: Mapped[float] = mapped_column(sa.Double, index=True)
     answer: Mapped[str | None] = mapped_column(_ANSWER)
+    owner: Mapped[str] = mapped_column(sa.String(_KEY_LENGTH), default="", server_default="")
+    answer_bytes: Mapped[int] = mapped_column(sa.Integer, default=0, server_default="0")
+
+    @declared_attr.directive
+    def __table_args__(cls) -> tuple[sa.Index, ...]:  # noqa: N805 - of the class that has the table
+        return (sa.Index(f"ix_{TABLE}_owner", "owner", "answer_bytes"),)
 
 
 def create_table() -> None:
@@ -48,7 +66,10 @@ def create_table() -> None:
         sa.Column("request_id", sa.String(_REQUEST_ID_LENGTH), nullable=False),
         sa.Column("begun_at", sa.Double, nullable=False),
         sa.Column("answer", _ANSWER),
+        sa.Column("owner", sa.String(_KEY_LENGTH), nullable=False, server_default=""),
+        sa.Column("answer_bytes", sa.Integer, nullable=False, server_default="0"),
     )
+    op.create_index(f"ix_{TABLE}_owner", TABLE, ["owner", "answer_bytes"])
     op.create_index(f"ix_{TABLE}_begun_at", TABLE, ["begun_at"])
 
 
@@ -83,23 +104,63 @@ class IdempotencyRecords:
         self._database = database
         self._model = model
         self._now = now
+        self._lock = threading.Lock()
+        self._begun: dict[str, int] = {}
 
-    def begin(self, key: str, *, fingerprint: str = "", request_id: str = "") -> IdempotencyRecord:
+    def begin(
+        self, key: str, *, fingerprint: str = "", request_id: str = "", owner: str = ""
+    ) -> IdempotencyRecord:
+        owner = digest("owner", owner) if owner else ""
+        self._check_owner(owner)
         new = IdempotencyRecord(True, fingerprint, request_id)
         row = {
             "request_key": key,
             "fingerprint": fingerprint,
             "request_id": request_id,
             "begun_at": self._now(),
+            "owner": owner,
         }
         insert = sa.insert(self._model.__table__).values(row)
         try:
             self._database.run_in_writer(lambda session: session.execute(insert))
         except DBDuplicateEntry:  # a repeat; nearly every request is none
-            return self._database.run_in_writer(lambda session: self._begin(session, key, new))
+            return self._database.run_in_writer(
+                lambda session: self._begin(session, key, new, owner)
+            )
         return new
 
-    def _begin(self, session: Session, key: str, new: IdempotencyRecord) -> IdempotencyRecord:
+    def _check_owner(self, owner: str) -> None:
+        """Raise QuotaExceeded for an owner with very many records; counts now and then."""
+        if not owner or not self._is_to_count(owner):
+            return
+        model = self._model
+        query = sa.select(
+            sa.func.count(), sa.func.coalesce(sa.func.sum(model.answer_bytes), 0)
+        ).where(model.owner == owner)
+        with self._database.reader() as session:
+            records, answer_bytes = session.execute(query).one()
+        for resource, used, limit in (
+            ("idempotency_keys", records, RECORDS_PER_OWNER_MAX),
+            ("idempotency_answer_bytes", int(answer_bytes), ANSWER_BYTES_PER_OWNER_MAX),
+        ):
+            if used >= limit:
+                with self._lock:
+                    self._begun.pop(owner, None)  # it is counted each time from now on
+                raise exception.QuotaExceeded(
+                    resource=resource, requested=1, used=used, limit=limit
+                )
+
+    def _is_to_count(self, owner: str) -> bool:
+        with self._lock:
+            if len(self._begun) >= _OWNERS_MAX:
+                self._begun.clear()
+            begun = self._begun.get(owner, _COUNTED_EVERY)
+            self._begun[owner] = 1 if begun >= _COUNTED_EVERY else begun + 1
+        return begun >= _COUNTED_EVERY
+
+    def _begin(
+        self, session: Session, key: str, new: IdempotencyRecord, owner: str
+    ) -> IdempotencyRecord:
         row, now = session.get(self._model, key, with_for_update=True), self._now()
         if row is None:
             session.add(
@@ -108,6 +169,7 @@ class IdempotencyRecords:
                     fingerprint=new.fingerprint,
                     request_id=new.request_id,
                     begun_at=now,
+                    owner=owner,
                 )
             )
             return new
@@ -117,10 +179,15 @@ class IdempotencyRecords:
         return IdempotencyRecord(is_abandoned, row.fingerprint, row.request_id, row.answer)
 
     def keep(self, key: str, answer: str) -> None:
-        self._change(key, answer=answer)
+        self._change(key, answer=answer, answer_bytes=len(answer))
 
     def abandon(self, key: str) -> None:
         self._change(key, begun_at=self._now() - HANDLED_SECONDS_MAX)
+
+    def forget(self, key: str) -> None:
+        table = self._model.__table__
+        unanswered = sa.delete(table).where(table.c.request_key == key, table.c.answer.is_(None))
+        self._database.run_in_writer(lambda session: session.execute(unanswered))
 
     def _change(self, key: str, **values: object) -> None:
         table = self._model.__table__

@@ -2,6 +2,7 @@
 
 The header is that of the IETF draft "The Idempotency-Key HTTP Header Field". For a day the same
 key, project, user and request get the same answer; the key with another request is answered 422.
+Refused requests are not stored, so that they fill no database; a repeat is refused again.
 Answers are stored encrypted, with a key made from the client's, which is not stored: they may
 contain passwords. A key that could be guessed protects none, so its answers are stored without.
 """
@@ -27,7 +28,7 @@ LOG = logging.getLogger(__name__)
 HEADER = "Idempotency-Key"
 REPLAYED_HEADER = "Idempotent-Replayed"
 KEY_CHARACTERS_MAX = 255
-ANSWER_BYTES_MAX = 1_048_576
+ANSWER_BYTES_MAX = 65_536
 """A longer answer is not stored; a repeat of its request is carried out again."""
 RETRY_AFTER_SECONDS = 1
 SECRET_KEY_CHARACTERS_MIN = 20
@@ -62,7 +63,10 @@ class Idempotency:
         record_key, fingerprint = digest("http", *owner, key), self._fingerprint(req)
         records = self._records_of(caller)
         record = records.begin(
-            record_key, fingerprint=fingerprint, request_id=req.context.request_id
+            record_key,
+            fingerprint=fingerprint,
+            request_id=req.context.request_id,
+            owner=caller.project_id or caller.user_id or "",
         )
         if record.fingerprint != fingerprint:
             raise falcon.HTTPUnprocessableEntity(
@@ -103,11 +107,14 @@ class _AnswerOnce:
         self._cipher = cipher
 
     def answered(self, resp: falcon.Response) -> None:
-        """Store an answer that tells the outcome, errors of the client included."""
+        """Store an answer to what was carried out; what was refused changed nothing."""
         body = None if resp.stream is not None else resp.render_body() or b""
         try:
             if resp.status_code >= 500 or body is None or len(body) > ANSWER_BYTES_MAX:
                 self._records.abandon(self._record_key)
+                return
+            if resp.status_code >= 400:
+                self._records.forget(self._record_key)
                 return
             self._records.keep(self._record_key, self._encrypted(resp, body))
         except exception.ArmillaryError as error:

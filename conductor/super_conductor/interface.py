@@ -232,7 +232,10 @@ class SuperConductorAPI(Interface):
     def begin_request(
         self, context: RequestContext, key: str, fingerprint: str
     ) -> IdempotencyRecord:
-        """Store that a request is being handled, unless it was before; return its record."""
+        """Store that a request is being handled, unless it was before; return its record.
+
+        Raises QuotaExceeded for a project with very many records.
+        """
 
     @call(API)
     def keep_answer(self, context: RequestContext, key: str, answer: str) -> None:
@@ -241,6 +244,10 @@ class SuperConductorAPI(Interface):
     @call(API)
     def abandon_request(self, context: RequestContext, key: str) -> None:
         """Have the next repeat handled again: the outcome of the request is unknown."""
+
+    @call(API)
+    def forget_request(self, context: RequestContext, key: str) -> None:
+        """Delete the record of a request that was refused."""
 
     # Flavors and images
 
@@ -482,8 +489,13 @@ class SuperConductorAPI(Interface):
         all_projects: bool = False,
         server_uuid: str | None = None,
         kind: str | None = None,
+        limit: int = 1000,
+        marker: str | None = None,
     ) -> list[ResourceClaim]:
-        """Return the claims of the project, newest first; of all projects for an administrator."""
+        """Return a page of the project's claims, newest first; for an administrator of all.
+
+        ``marker`` is the last claim of the previous page. Raises ClaimNotFound for an unknown one.
+        """
 
     @call(API)
     def delete_claim(self, context: RequestContext, claim_uuid: str) -> None:

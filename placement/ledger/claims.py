@@ -62,9 +62,9 @@ class ClaimWriter:
                 for claim in claims
                 if claim.group is not None and claim.group.group_uuid is not None
             },
-            hosts=set() if writer is None else {
-                claim.group.host for claim in claims if claim.group is not None
-            },
+            hosts=set()
+            if writer is None
+            else {claim.group.host for claim in claims if claim.group is not None},
             is_by_cell=writer is not None,
         )
         return cast("list[Claimed]", self._commit.submit(work))

@@ -87,8 +87,8 @@ class Ledger:
     is claimed or has allocations of these consumers. ``classes`` are the existing custom resource
     classes that the work names, ``cells`` those of the consumers with a fence, and ``sharing`` the
     providers without an owner that share their inventories. ``owners_by_name`` are the cells of the
-    providers whose names the work gives as hosts, for work by cells. ``groups`` are the server groups that
-    the work names, and those of the consumers; ``epoch`` is that of this write.
+    providers whose names the work gives as hosts, for work by cells. ``groups`` are the server
+    groups that the work names, and those of the consumers; ``epoch`` is that of this write.
     """
 
     holdings: dict[str, Holding | None]

@@ -15,7 +15,7 @@ from rpc.signing import envelope
 from rpc.signing.envelope import Refused
 from rpc.signing.message_signer import Address, MessageSigner, VerifiedMessage
 from rpc.signing.place import Place
-from rpc.signing.refusal_log import note, note_unauthorized, note_unproven
+from rpc.signing.refusal_log import RefusalLog
 
 Dispatch = Callable[[Any], Any]
 
@@ -37,7 +37,7 @@ def checked(
             verified = message_signer.open_request(address, incoming.message)
             _check_context(incoming.ctxt if verified is None else verified.ctxt)
         except Refused as refused:
-            note_unproven(message_signer.trail, refused, address.topic, incoming.message)
+            message_signer.refusals.note_unproven(refused, address.topic, incoming.message)
             return None
         if verified is None:
             incoming.reply = reply
@@ -54,17 +54,18 @@ def checked(
         except oslo_messaging.ExpectedException as failure:
             error = failure.exc_info[1]
             if isinstance(error, exception.NotItsOwn):
-                note_unauthorized(message_signer.trail, str(error), address.topic, verified)
+                message_signer.refusals.note_unauthorized(str(error), address.topic, verified)
             raise
         finally:
             for why in context.refused_parts:
-                note_unauthorized(message_signer.trail, why, address.topic, verified)
+                message_signer.refusals.note_unauthorized(why, address.topic, verified)
 
     return checked_dispatch
 
 
 def unverified(topic: str, dispatch: Dispatch) -> Dispatch:
     """Wrap ``dispatch`` for a process without signing, which still reads signed messages."""
+    refusals = RefusalLog(None)
 
     def unverified_dispatch(incoming: Any) -> Any:
         try:
@@ -72,7 +73,7 @@ def unverified(topic: str, dispatch: Dispatch) -> Dispatch:
             contents = {} if signed is None else signed.contents()
             _check_context(contents["ctxt"] if contents else incoming.ctxt)
         except Refused as refused:
-            note(refused, topic, "a message")
+            refusals.note_unproven(refused, topic, incoming.message)
             incoming.reply = _no_reply
             return None
         if contents:
@@ -116,7 +117,7 @@ def _refuse_unauthorized(
     )
     if why is None:
         return
-    note_unauthorized(message_signer.trail, why, interface.TOPIC, verified)
+    message_signer.refusals.note_unauthorized(why, interface.TOPIC, verified)
     raise exception.Forbidden(reason=why)
 
 

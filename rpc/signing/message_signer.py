@@ -22,6 +22,7 @@ from rpc.signing.envelope import REPEATED, Refused
 from rpc.signing.keys import SigningKey
 from rpc.signing.nonces import NonceLog
 from rpc.signing.place import Place
+from rpc.signing.refusal_log import RefusalLog
 from rpc.signing.trust import Identity
 from rpc.signing.trust_file import TrustFile
 from rpc.signing.verification import Clock, Verifier, refuse_replay
@@ -73,7 +74,7 @@ class MessageSigner:
         ``slot`` is a name that no other running process on this machine has, and that this process
         gets again after a restart. Refused messages are recorded in ``trail``.
         """
-        self.trail = trail
+        self.refusals = RefusalLog(trail)
         self.trusted = list(trusted)
         self.is_required = is_required
         self._accepts_unbound = accepts_unbound

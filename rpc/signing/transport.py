@@ -14,7 +14,6 @@ from rpc.replies import ReplyRefused, SignedCaller, unsigned_result
 from rpc.signing.envelope import Refused
 from rpc.signing.message_signer import MayAnswer, MessageSigner
 from rpc.signing.place import Place
-from rpc.signing.refusal_log import note_unproven
 
 
 class SignedTransport(oslo_internals.DriverTransport):
@@ -93,12 +92,8 @@ class _SignedCall:
                 self._place, self._target, self._nonce, message.get("result"), self._may_answer
             )
         except Refused as refused:
-            note_unproven(
-                self._message_signer.trail,
-                refused,
-                self._target.topic,
-                message.get("result"),
-                reply_to=self._method,
+            self._message_signer.refusals.note_unproven(
+                refused, self._target.topic, message.get("result"), reply_to=self._method
             )
             self.last_refused = refused
             raise ReplyRefused from None

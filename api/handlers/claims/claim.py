@@ -33,13 +33,19 @@ def index(call: Call) -> Answer:
     all_projects = call.query.get("all_projects", False)
     if all_projects:
         call.authorize(policies.ALL_PROJECTS)
-    found = call.conductor.list_claims(
-        call.context,
-        all_projects=all_projects,
-        server_uuid=call.query.get("server_id"),
-        kind=call.query.get("kind"),
-    )
-    cut, marker = page(found, lambda each: each.uuid, call.page_size, call.query.get("marker"))
+    after = call.query.get("marker")
+    try:
+        found = call.conductor.list_claims(
+            call.context,
+            all_projects=all_projects,
+            server_uuid=call.query.get("server_id"),
+            kind=call.query.get("kind"),
+            limit=call.page_size + 1,
+            marker=after,
+        )
+    except exception.ClaimNotFound as error:
+        raise invalid("marker", after, "It is not in this list") from error
+    cut, marker = page(found, lambda each: each.uuid, call.page_size, None)
     shows_pools = call.allows(policies.SHOW_POOLS)
     body: Document = {"claims": [_shown(each, shows_pools=shows_pools) for each in cut]}
     if marker is not None:

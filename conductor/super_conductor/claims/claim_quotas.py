@@ -17,14 +17,19 @@ Quotas = dict[str, dict[str, int]]
 
 
 def check(session: Session, conf: cfg.ConfigOpts, project_id: str, claim: NewClaim) -> None:
-    """Raise QuotaExceeded unless one more claim fits."""
+    """Raise QuotaExceeded unless one more claim fits.
+
+    Amounts are added up, while the project is locked, only if their classes have limits and the
+    number of claims is within its own.
+    """
     limits = _limits(session, conf, project_id)
     amounts = {queries.amount_of(name): amount for name, amount in claim.resources.items()}
-    wanted = {
-        queries.COUNT: 1, **{name: amount for name, amount in amounts.items() if name in limits},
-    }  # fmt: skip
-    used = {**dict.fromkeys(wanted, 0), **queries.usage(session, project_id)}
-    fitting_count(limits, used, wanted, min_count=1, max_count=1)
+    number = {queries.COUNT: queries.count(session, project_id)}
+    fitting_count(limits, number, {queries.COUNT: 1}, min_count=1, max_count=1)
+    limited = {name: n for name, n in amounts.items() if limits.get(name, UNLIMITED) != UNLIMITED}
+    if limited:
+        used = {**dict.fromkeys(limited, 0), **queries.usage(session, project_id)}
+        fitting_count(limits, used, limited, min_count=1, max_count=1)
 
 
 def get(session: Session, conf: cfg.ConfigOpts, project_id: str) -> Quotas:

@@ -18,6 +18,9 @@ from objects.pool import Pool
 from objects.resource_claim import ClaimExplanation, NewClaim, ResourceClaim
 from objects.resource_kinds import ResourceKind, get_kind, known_kinds
 
+PAGE_SIZE_MAX = 10_001
+"""One more than a response of the API may have, so that it knows whether there are more."""
+
 
 class ClaimsEndpoint:
     """See ``SuperConductorAPI``."""
@@ -72,12 +75,15 @@ class ClaimsEndpoint:
         all_projects: bool = False,
         server_uuid: str | None = None,
         kind: str | None = None,
+        limit: int = PAGE_SIZE_MAX,
+        marker: str | None = None,
     ) -> list[ResourceClaim]:
-        project_id = None if all_projects and context.is_admin else context.project_id
+        project_id = None if all_projects and context.is_admin else context.project_id or ""
         with self._database.reader() as session:
             return queries.list_claims(
-                session, project_id=project_id, server_uuid=server_uuid, kind=kind
-            )
+                session, project_id=project_id, server_uuid=server_uuid, kind=kind,
+                limit=max(0, min(limit, PAGE_SIZE_MAX)), marker=marker,
+            )  # fmt: skip
 
     def delete_claim(self, context: RequestContext, claim_uuid: str) -> None:
         self.get_claim(context, claim_uuid)

@@ -68,15 +68,28 @@ def explain(session: Session, uuid: str, project_id: str | None) -> ClaimExplana
 
 
 def list_claims(
-    session: Session, *, project_id: str | None, server_uuid: str | None, kind: str | None
+    session: Session,
+    *,
+    project_id: str | None,
+    server_uuid: str | None,
+    kind: str | None,
+    limit: int,
+    marker: str | None,
 ) -> list[ResourceClaim]:
-    """Return the claims of a project, or of all, newest first; perhaps of one server or kind."""
+    """Return the claims of a project, or of all, newest first; perhaps of one server or kind.
+
+    Only those after ``marker``. Raises ClaimNotFound unless that is a claim of the project.
+    """
     wanted = {"project_id": project_id, "server_uuid": server_uuid, "kind": kind}
     query = sa.select(_row).order_by(_row.created_at.desc(), _row.uuid)
     for name, value in wanted.items():
         if value is not None:
             query = query.where(getattr(_row, name) == value)
-    return [_claim(row) for row in session.scalars(query)]
+    if marker is not None:
+        last = _get_row(session, marker, project_id)
+        is_later = sa.and_(_row.created_at == last.created_at, _row.uuid > last.uuid)
+        query = query.where(sa.or_(_row.created_at < last.created_at, is_later))
+    return [_claim(row) for row in session.scalars(query.limit(limit))]
 
 
 def settle(session: Session, lease: Lease, *, free_at: float, now: datetime, **values: Any) -> bool:
@@ -125,6 +138,12 @@ def amount_of(resource_class: str) -> str:
 def is_quota(name: str) -> bool:
     """Return whether a quota is one of claims."""
     return name == COUNT or name.startswith(amount_of(""))
+
+
+def count(session: Session, project_id: str) -> int:
+    """Return the number of a project's claims."""
+    query = sa.select(sa.func.count()).where(_row.project_id == project_id)
+    return session.scalar(query) or 0
 
 
 def usage(session: Session, project_id: str) -> Mapping[str, int]:

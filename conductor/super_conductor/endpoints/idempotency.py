@@ -13,10 +13,16 @@ class IdempotencyEndpoint:
     def begin_request(
         self, context: RequestContext, key: str, fingerprint: str
     ) -> IdempotencyRecord:
-        return self._records.begin(key, fingerprint=fingerprint, request_id=context.request_id)
+        owner = context.project_id or context.user_id or ""
+        return self._records.begin(
+            key, fingerprint=fingerprint, request_id=context.request_id, owner=owner
+        )
 
     def keep_answer(self, context: RequestContext, key: str, answer: str) -> None:
         self._records.keep(key, answer)
 
     def abandon_request(self, context: RequestContext, key: str) -> None:
         self._records.abandon(key)
+
+    def forget_request(self, context: RequestContext, key: str) -> None:
+        self._records.forget(key)

@@ -57,11 +57,16 @@ def test_the_key_of_another_request_is_refused(api: Api, conductor: SuperConduct
 
 
 def test_a_refusal_is_repeated(api: Api, conductor: SuperConductor) -> None:
-    """Also when the request would be accepted by now."""
+    """It is refused again, and leaves no record: refusals would fill the database."""
     body = {"server_group": {"name": "web", "policy": "none of these"}}
     first = post(api, body)
     assert first.status_code == 400
     assert post(api, body).content == first.content
+    assert conductor.idempotency.records == {}
+    for path in ("/v2.1/flavors", "/v2.1/os-aggregates"):  # by policy
+        headers = {**NEWEST, "Idempotency-Key": KEY}
+        assert api.send("POST", path, json={}, headers=headers, token="u1:p1").status_code >= 400
+    assert conductor.idempotency.records == {}
 
 
 def test_an_unknown_outcome_is_tried_again_under_the_same_id(

@@ -8,7 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from sqlalchemy.orm import DeclarativeBase
 
-from armillary.db import Database
+from armillary import exception
+from armillary.db import Database, idempotency
 from armillary.db.database import DatabaseOptions
 from armillary.db.idempotency import (
     KEPT_SECONDS,
@@ -81,3 +82,25 @@ def test_an_abandoned_request_is_handled_again_once(database: Database, how: str
     again = records.begin("k", fingerprint="f", request_id="req-3")
     assert (again.is_new, again.request_id) == (True, "req-1")
     assert not records.begin("k", fingerprint="f", request_id="req-4").is_new
+
+
+def test_a_project_fills_no_database(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither by keys nor by answers; others go on, and services, which have no project."""
+    monkeypatch.setattr(idempotency, "RECORDS_PER_OWNER_MAX", 5)
+    monkeypatch.setattr(idempotency, "ANSWER_BYTES_PER_OWNER_MAX", 1000)
+    monkeypatch.setattr(idempotency, "_COUNTED_EVERY", 1)
+    records = IdempotencyRecords(database, Row, Clock())
+    for number in range(5):
+        records.begin(f"a{number}", owner="p1")
+    with pytest.raises(exception.QuotaExceeded, match="idempotency_keys"):
+        records.begin("a5", owner="p1")
+    records.begin("b", owner="p2")
+    records.keep("b", "x" * 1000)
+    with pytest.raises(exception.QuotaExceeded, match="answer_bytes"):
+        records.begin("b2", owner="p2")
+    assert records.begin("c", owner="p3").is_new
+    assert records.begin("d").is_new
+    records.forget("a0")
+    assert records.begin("a6", owner="p1").is_new
+    records.forget("b")  # it has an answer
+    assert records.begin("b").answer is not None

@@ -12,10 +12,12 @@ import prometheus_client
 import pytest
 
 from armillary import exception
+from armillary.audit import AuditTrail
 from armillary.context import admin_context
 from rpc.callers import AGENT_ITSELF, CELL_HERE, CONDUCTOR, SCHEDULER
 from rpc.interface import Interface, call, cast, fanout
-from rpc.signing import envelope, keys
+from rpc.signing import envelope, keys, refusal_log
+from rpc.signing.envelope import Refused
 from rpc.signing.place import TOP, Place, zone_scope
 from rpc.signing.push import TrustPush
 from rpc.signing.trust import AGENTS, SERVICES
@@ -601,6 +603,38 @@ def test_refused_messages_are_in_the_audit_trail(authority, serve, make_bus, tmp
         ],
         key=str,
     )
+
+
+def test_a_flood_of_refused_messages_fills_no_disk(authority, serve, make_bus, caplog):
+    """The metric has all of it; a record of another kind is not lost in it."""
+    serve(authority.signer("placement"))
+    bus, before = make_bus(), refused("placement", "unsigned")
+    flood = 300
+    for _ in range(flood):
+        send_raw(bus, {"method": "claim", "args": {"claims": "unsigned"}, "version": "1.0"})
+    wait_for_refusals("placement", "unsigned", before + flood)
+    with pytest.raises(exception.Forbidden):
+        PlacementAPI(make_bus(authority.signer("compute")), timeout_seconds=10).claim("an agent's")
+    events = wait_for_events(authority, refusal_log.NOTED_AT_ONCE_MAX + 1)
+    kinds = [event["reason"]["reasonType"].partition(":")[0] for event in events]
+    assert kinds[-1] == "unauthorized"
+    assert refusal_log.NOTED_AT_ONCE_MAX <= kinds.count("unsigned") < flood / 2
+    assert sum("Refused a message" in line for line in caplog.messages) < flood / 2
+
+
+def test_what_was_left_out_of_the_audit_trail_is_counted(tmp_path):
+    """In the next record of its kind."""
+    trail = AuditTrail(tmp_path / "audit.log", observer="a process", characters_max=256)
+    now = [0.0]
+    log = refusal_log.RefusalLog(trail, lambda: now[0])
+    unsigned = Refused("unsigned", "it has no signature")
+    for _ in range(refusal_log.NOTED_AT_ONCE_MAX + 7):
+        log.note_unproven(unsigned, "placement", {})
+    now[0] += refusal_log.NOTED_INTERVAL_SECONDS
+    log.note_unproven(unsigned, "placement", {})
+    lines = (tmp_path / "audit.log").read_text().splitlines()
+    assert len(lines) == refusal_log.NOTED_AT_ONCE_MAX + 1
+    assert "7 like it were left out" in lines[-1]
 
 
 def test_a_refused_change_of_what_is_anothers_is_in_the_audit_trail(authority, serve, make_bus):

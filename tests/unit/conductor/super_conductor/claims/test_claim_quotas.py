@@ -42,6 +42,21 @@ def test_an_ended_claim_counts_no_more(limited: ClaimPlane) -> None:
     assert limited.claim(resources={"DISK_GB": 150}).pool_name == "large"
 
 
+def test_claims_cross_in_pages_of_the_own_project(limited: ClaimPlane) -> None:
+    """Of no size that a caller chooses; no other project may name them as a marker."""
+    first, second = (limited.claim(resources={"DISK_GB": 1}) for _ in range(2))
+    listed = limited.endpoint.list_claims
+    uuids = [one.uuid for one in listed(a_user())]
+    assert sorted(uuids) == sorted([first.uuid, second.uuid])
+    (one,) = listed(a_user(), limit=1)
+    (other,) = listed(a_user(), limit=10**9, marker=one.uuid)
+    assert [one.uuid, other.uuid] == uuids
+    assert listed(a_user(), marker=other.uuid) == []
+    assert listed(a_user(), limit=-1) == []
+    with pytest.raises(exception.ClaimNotFound):
+        listed(a_user("another"), marker=one.uuid)
+
+
 @pytest.mark.parametrize("name", ["instances", "claims:", "claims:disk", "claim"])
 def test_other_names_are_refused(limited: ClaimPlane, name: str) -> None:
     """Those of servers have another place."""
