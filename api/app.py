@@ -13,6 +13,7 @@ from api.application import make_application
 from api.body import Body
 from api.call import AppState, Call
 from api.empty_ids import EmptyIds
+from api.console.links import ConsoleLinks
 from api.event_hub import EventHub
 from api.host_ids import HostIds
 from api.idempotency import IdempotencyRecords
@@ -72,6 +73,7 @@ def make_app(
         document=functools.cache(openapi.document),
         events=events,
         readiness=readiness or Readiness(conductor),
+        console_links=ConsoleLinks.from_conf(conf) if conf.console.enabled else None,
         images_per_project_max=conf.image.images_per_project_max,
     )
     return make_application(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import falcon
 
+from api.console.links import ConsoleLinks
 from api.event_hub import EventHub
 from api.host_ids import HostIds
 from api.image.store import ImageStore
@@ -16,6 +17,7 @@ from api.readiness import Readiness
 from api.versions import OWN_FIELDS_HEADER
 from armillary import exception
 from armillary.http import call
+from armillary.http.authentication import HEADER, is_anonymous
 from armillary.http.own_origin import own_origin
 from conductor.super_conductor.interface import SuperConductorAPI
 
@@ -32,21 +34,28 @@ class AppState(call.Site):
     images_per_project_max: int
     readiness: Readiness
     events: EventHub | None = None
+    console_links: ConsoleLinks | None = None
 
 
 @dataclass(slots=True, kw_only=True)
 class Call(call.Call[AppState]):
-    """A request to the Compute API; ``shows_own``: the client wants Armillary's own fields."""
+    """A request to the Compute API; ``shows_own``: the client wants Armillary's own fields.
+
+    ``token`` is what it was authenticated with; None if it has none, and needs none.
+    """
 
     links: Links
     shows_own: bool = False
+    token: str | None = field(default=None, repr=False)
 
     @classmethod
     def of(cls, req: falcon.Request, **fields: Any) -> Call:
         """Return the call of a request, with these other fields."""
         prefix = fields["site"].link_prefix or own_origin(req.env)
         shows_own = req.get_header(OWN_FIELDS_HEADER) == "1"
-        return cls(links=Links(prefix, req.path, req.params), shows_own=shows_own, **fields)
+        links = Links(prefix, req.path, req.params)
+        token = None if is_anonymous(req) else req.get_header(HEADER)
+        return cls(links=links, shows_own=shows_own, token=token, **fields)
 
     @property
     def conductor(self) -> SuperConductorAPI:

@@ -53,6 +53,11 @@ def make(state_dir: Path) -> Path:
     return state_dir / HASHES_FILE
 
 
+def read(state_dir: Path) -> str:
+    """Return the token that ``make`` wrote. Raises OSError."""
+    return (state_dir / TOKEN_FILE).read_text(encoding="ascii").strip()
+
+
 @contextmanager
 def published(state_dir: Path) -> Iterator[list[Path]]:
     """Withdraw the addresses at the end that ``publish`` adds to the list meanwhile."""

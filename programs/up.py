@@ -16,6 +16,7 @@ from typing import Any
 
 from oslo_config import cfg
 
+from api.console.links import PLAIN_PATH, ConsoleLinks
 from armillary import exception, private_files
 from armillary.conf import loader
 from armillary.service import Factory, Manager, run_in_process
@@ -126,7 +127,7 @@ def _run(conf: cfg.ConfigOpts, *, quiet: bool) -> int:
         private_files.write(url_file, api_url)
         clouds = clouds_yaml.write(conf, api_url, placement_url)
         if not quiet:
-            _greet(conf, api_url, placement_url, clouds)
+            _greet(conf, api_url, placement_url, clouds, _console_url(conf, api_url, has_own_token))
 
     services = embedded_services(
         conf, top_url=TOP_URL, on_bound=bound.append, on_placement_bound=placement_bound.append
@@ -156,6 +157,17 @@ def _make_token(conf: cfg.ConfigOpts) -> bool:
     path = own_token.make(Path(conf.state_path))
     conf.set_override("token_file", str(path), group="api")
     return True
+
+
+def _console_url(conf: cfg.ConfigOpts, api_url: str, has_own_token: bool) -> str | None:
+    """Return a link that opens the web console, which logs in at once with a token of our own."""
+    if not conf.console.enabled:
+        return None
+    if not has_own_token:
+        return f"{api_url}{PLAIN_PATH}"
+    token = own_token.read(Path(conf.state_path))
+    path, _expires_at = ConsoleLinks.from_conf(conf).make(token)
+    return f"{api_url}{path}"
 
 
 def embedded_services(
@@ -212,12 +224,19 @@ def _say_goodbye(argv: Sequence[str]) -> None:
     print("\n".join(lines), file=sys.stderr, flush=True)  # noqa: T201 - for a person
 
 
-def _greet(conf: cfg.ConfigOpts, api_url: str, placement_url: str, clouds: Path | None) -> None:
+def _greet(
+    conf: cfg.ConfigOpts,
+    api_url: str,
+    placement_url: str,
+    clouds: Path | None,
+    console_url: str | None,
+) -> None:
     from programs.commands.app import URL_VARIABLE
     from programs.http_client import DEFAULT_URL
 
     lines = [
         f"Armillary is up. API: {api_url}   Placement: {placement_url}   State: {conf.state_path}",
+        *([] if console_url is None else _about_console(conf, console_url)),
         "From a second terminal:",
         *([] if api_url == DEFAULT_URL else [f"  export {URL_VARIABLE}={api_url}"]),
         "  armillary host list",
@@ -233,3 +252,11 @@ def _greet(conf: cfg.ConfigOpts, api_url: str, placement_url: str, clouds: Path 
         ]
     lines.append("Ctrl-C stops it; processes that it started keep running and are found again.")
     print("\n".join(lines), file=sys.stderr, flush=True)  # noqa: T201 - a greeting, not a log line
+
+
+def _about_console(conf: cfg.ConfigOpts, url: str) -> list[str]:
+    lines = [f"Web console: {url}"]
+    if "#" in url:
+        minutes = max(1, conf.console.link_lifetime_seconds // 60)
+        lines.append(f"  (opens once, within {minutes} min; for another link: armillary console)")
+    return lines

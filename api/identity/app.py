@@ -26,8 +26,13 @@ MAX_BODY_BYTES = 65536
 LOGINS = ("/v3/auth/tokens",)
 
 
-def make_app(conf: cfg.ConfigOpts, access: Access, identity: BuiltInIdentity) -> App:
-    """Return the application for the users and tokens of ``identity``."""
+def make_app(
+    conf: cfg.ConfigOpts, access: Access, identity: BuiltInIdentity, guard: LoginGuard | None = None
+) -> App:
+    """Return the application for the users and tokens of ``identity``.
+
+    ``guard`` limits failed logins, together with other places of this process to log in.
+    """
     middleware = [
         RequestId(),
         Traces(),
@@ -42,6 +47,6 @@ def make_app(conf: cfg.ConfigOpts, access: Access, identity: BuiltInIdentity) ->
         document=dict,
         identity=identity,
         catalog=Catalog(conf),
-        guard=LoginGuard(time.monotonic),
+        guard=guard or LoginGuard(time.monotonic),
     )
     return make_application(ROUTES, middleware, site, Call.of, write_error=errors.write)

@@ -55,3 +55,8 @@ class Call(call.Call[AppState]):
     def identity(self) -> BuiltInIdentity:
         """Users, projects and tokens."""
         return self.site.identity
+
+    @property
+    def guard(self) -> LoginGuard:
+        """Limits of failed logins."""
+        return self.site.guard

@@ -2,16 +2,30 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
-from api.identity.call import Call
+from api.identity.login_guard import LoginGuard
 from armillary import exception
+from armillary.http.authentication import TOKEN_CHARACTERS_MAX
 from armillary.identity import passwords
 from armillary.identity.accounts import DOMAIN_ID, DOMAIN_NAME, Accounts, Project, User
-from armillary.identity.builtin import password_mark
+from armillary.identity.builtin import BuiltInIdentity, Holder, password_mark
 from armillary.identity.signed_tokens import Claims
 
 PASSWORD, TOKEN = "password", "token"
+
+
+class LoginRequest(Protocol):
+    """What a login needs of a request; ``client`` is the address of its sender, or its network."""
+
+    @property
+    def identity(self) -> BuiltInIdentity: ...
+
+    @property
+    def guard(self) -> LoginGuard: ...
+
+    @property
+    def client(self) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +43,7 @@ class Login:
     only_project: str | None = None
 
 
-def log_in(call: Call, identity: Mapping[str, Any]) -> Login:
+def log_in(call: LoginRequest, identity: Mapping[str, Any]) -> Login:
     """Return who asks for a token. Raises Unauthorized, Invalid, status 429."""
     methods = identity["methods"]
     if methods == [TOKEN]:
@@ -41,7 +55,7 @@ def log_in(call: Call, identity: Mapping[str, Any]) -> Login:
     )
 
 
-def project_of(call: Call, login: Login, scope: Any) -> Project | None:
+def project_of(call: LoginRequest, login: Login, scope: Any) -> Project | None:
     """Return the project that the token is for; None for a token without a project.
 
     Without a scope it is the project of the token that it is got with, or the user's default.
@@ -69,6 +83,23 @@ def project_of(call: Call, login: Login, scope: Any) -> Project | None:
     return project
 
 
+def issue(identity: BuiltInIdentity, login: Login, project: Project | None) -> tuple[str, Holder]:
+    """Return a new token and its holder. Raises Unauthorized, OSError."""
+    token, _claims = identity.signed.issue(
+        login.user.id,
+        None if project is None else project.id,
+        expires_at=identity.expiry(login.earlier),
+        methods=login.methods,
+        mark=login.mark,
+    )
+    if len(token) > TOKEN_CHARACTERS_MAX:
+        raise exception.Unauthorized("The ids of user and project are too long for a token")
+    holder = identity.find(token)
+    if holder is None:
+        raise exception.Unauthorized("The project is disabled", user=login.user.id)
+    return token, holder
+
+
 def is_our_domain(domain: Mapping[str, str] | None) -> bool:
     """Return whether a reference is to the only domain."""
     if not domain:
@@ -78,7 +109,7 @@ def is_our_domain(domain: Mapping[str, str] | None) -> bool:
     )  # fmt: skip
 
 
-def _by_token(call: Call, token: str) -> Login:
+def _by_token(call: LoginRequest, token: str) -> Login:
     holder = call.identity.find(token)
     if holder is None:
         raise exception.Unauthorized
@@ -87,12 +118,12 @@ def _by_token(call: Call, token: str) -> Login:
     return Login(holder.user, methods, holder.claims.mark, holder.claims, only_project)
 
 
-def _by_password(call: Call, wanted: Mapping[str, Any]) -> Login:
+def _by_password(call: LoginRequest, wanted: Mapping[str, Any]) -> Login:
     """Check a password. An unknown user takes as long as a wrong password, and fails alike."""
     who = str(wanted.get("id") or wanted.get("name") or "")
     user = _find_user(call.identity.accounts(), wanted)
     line = user.password if user is not None else None
-    guard = call.site.guard
+    guard = call.guard
     with guard.attempt(who, call.client):
         is_right = passwords.is_right(wanted["password"], line or passwords.HASH_FOR_UNKNOWN_USERS)
         if user is None or line is None or not is_right or not user.is_enabled:

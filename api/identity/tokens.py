@@ -6,7 +6,6 @@ from api.identity import login
 from api.identity.call import SUBJECT_HEADER, Call
 from armillary import exception
 from armillary.context import RequestContext
-from armillary.http.authentication import TOKEN_CHARACTERS_MAX
 from armillary.http.call import Answer, Document
 from armillary.identity.accounts import DOMAIN_ID, DOMAIN_NAME, Project, User, with_implied_roles
 from armillary.identity.builtin import FILE_AUDIT_ID, Holder
@@ -19,18 +18,8 @@ def create(call: Call) -> Answer:
     auth = call.body["auth"]
     who = login.log_in(call, auth["identity"])
     project = login.project_of(call, who, auth.get("scope"))
-    token, claims = call.identity.signed.issue(
-        who.user.id,
-        None if project is None else project.id,
-        expires_at=call.identity.expiry(who.earlier),
-        methods=who.methods,
-        mark=who.mark,
-    )
-    if len(token) > TOKEN_CHARACTERS_MAX:
-        raise exception.Unauthorized("The ids of user and project are too long for a token")
-    holder = call.identity.find(token)
-    if holder is None:
-        raise exception.Unauthorized("The project is disabled", user=who.user.id)
+    token, holder = login.issue(call.identity, who, project)
+    claims = holder.claims
     call.context = RequestContext(
         user_id=claims.user_id, project_id=claims.project_id, request_id=call.context.request_id
     )

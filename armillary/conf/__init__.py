@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 # In the order of the sample configuration. Imported on demand, not here: see concurrency.
 OPTION_MODULES = (
-    "base", "database", "rpc", "signing", "api", "identity", "image",
+    "base", "database", "rpc", "signing", "api", "console", "identity", "image",
     "scheduling.scheduler", "scheduling.filter_scheduler", "scheduling.zones",
     "scheduling.trusted_computing", "scheduling.claims", "scheduling.accelerators",
     "scheduling.workarounds",

@@ -24,6 +24,7 @@ GROUPS: dict[str, Readers] = {
     "upgrade_levels": (CONDUCTOR,),
     "signing": PROGRAMS,
     "api": (API,),
+    "console": (API,),
     "identity": (API,),
     "image": (API,),
     "scheduler": (SCHEDULER,),

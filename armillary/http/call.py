@@ -65,7 +65,7 @@ class Answer:
 
     ``body`` is JSON-ready, or bytes of JSON; None sends no body. A ``stream`` is sent instead,
     piece by piece, until it ends or the client disconnects. ``status`` None uses the action's.
-    ``last_modified`` is naive UTC.
+    ``last_modified`` is naive UTC. ``cookie`` is the value of a ``Set-Cookie`` header.
     """
 
     body: Any = None
@@ -73,6 +73,7 @@ class Answer:
     headers: Mapping[str, str] = field(default_factory=dict)
     stream: Iterable[bytes] | None = None
     last_modified: datetime | None = None
+    cookie: str | None = None
 
 
 CallT = TypeVar("CallT", bound=Call[Any])

@@ -267,6 +267,8 @@ def _send(resp: falcon.Response, action: Action[Any], answer: Answer) -> None:
     resp.status = falcon.code_to_http_status(answer.status or action.status)
     for name, value in answer.headers.items():
         resp.set_header(name, value)
+    if answer.cookie is not None:
+        resp.append_header("Set-Cookie", answer.cookie)
     if answer.stream is not None:
         resp.stream = answer.stream
     elif answer.body is not None:

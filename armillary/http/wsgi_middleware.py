@@ -19,10 +19,16 @@ CORS_SECTION = "cors"
 PROXY_SECTION = "oslo_middleware"
 
 
-def wrapped(app: WsgiApp, conf: cfg.ConfigOpts) -> WsgiApp:
-    """Return the application wrapped in its middleware."""
-    if conf.api.auth_strategy == "keystone":
-        app = _with_keystone(app, conf)
+def wrapped(
+    app: WsgiApp,
+    conf: cfg.ConfigOpts,
+    before_authentication: Callable[[WsgiApp], WsgiApp] = lambda app: app,
+) -> WsgiApp:
+    """Return the application wrapped in its middleware.
+
+    ``before_authentication`` wraps what authenticates requests, and the application in it.
+    """
+    app = before_authentication(authenticated(app, conf))
     sections = conf.list_all_sections()
     if CORS_SECTION in sections:
         # outside Keystone: a browser sends a preflight request without a token
@@ -37,6 +43,11 @@ def wrapped(app: WsgiApp, conf: cfg.ConfigOpts) -> WsgiApp:
         if conf[PROXY_SECTION].enable_proxy_headers_parsing:
             app = http_proxy_to_wsgi.HTTPProxyToWSGI(_named_by_proxy(app), conf)
     return app
+
+
+def authenticated(app: WsgiApp, conf: cfg.ConfigOpts) -> WsgiApp:
+    """Return the application behind Keystone's middleware, if Keystone validates tokens."""
+    return _with_keystone(app, conf) if conf.api.auth_strategy == "keystone" else app
 
 
 def _named_by_proxy(app: WsgiApp) -> WsgiApp:

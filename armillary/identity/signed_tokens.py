@@ -9,23 +9,19 @@ import hashlib
 import hmac
 import json
 import secrets
-import threading
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from armillary import private_files
 from armillary.identity.revocations import Revocations
+from armillary.key_file import KeyFile
 
 PREFIX = "arm1"
 KEYS_FILE = "keys"
 REVOKED_FILE = "revoked.json"
 
-_KEY_BYTES = 32
-_KEY_CHARACTERS_MIN = 32
 _AUDIT_ID_BYTES = 12
-_KEYS_MAX = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +49,8 @@ class SignedTokens:
     """
 
     def __init__(self, directory: Path, clock: Callable[[], float]) -> None:
-        self._directory = directory
         self._clock = clock
-        self._lock = threading.Lock()
-        self._keys: list[bytes] = []
-        self._seen: tuple[int, ...] | None = None
+        self._keys = KeyFile(directory / KEYS_FILE)
         self._revocations = Revocations(directory / REVOKED_FILE, clock)
 
     def issue(
@@ -74,7 +67,7 @@ class SignedTokens:
         claims = Claims(
             user_id, project_id, int(self._clock()), expires_at, audit_id, methods, mark
         )
-        keys = self._current_keys() or self._make_keys()
+        keys = self._keys.current_or_made()
         payload = _encoded(json.dumps(_values(claims), separators=(",", ":")).encode())
         return f"{PREFIX}.{payload}.{_mac(keys[0], payload)}", claims
 
@@ -98,41 +91,9 @@ class SignedTokens:
             return None
         with suppress(OSError):
             # Any of the keys: an older one was in use before a rotation.
-            if any(hmac.compare_digest(_mac(key, payload), mac) for key in self._current_keys()):
+            if any(hmac.compare_digest(_mac(key, payload), mac) for key in self._keys.current()):
                 return _claims(payload)
         return None
-
-    def _current_keys(self) -> list[bytes]:
-        path = self._directory / KEYS_FILE
-        with self._lock:
-            try:
-                stat = path.stat()
-            except FileNotFoundError:
-                self._keys, self._seen = [], None
-                return []
-            state = (stat.st_mtime_ns, stat.st_size, stat.st_ino)
-            if state != self._seen:
-                self._keys = _keys_in(path)
-                self._seen = state
-            return self._keys
-
-    def _make_keys(self) -> list[bytes]:
-        """Write a first key, unless another process was faster."""
-        private_files.make_directory(self._directory)
-        draft = self._directory / f".{KEYS_FILE}.{secrets.token_hex(4)}"
-        private_files.write(draft, f"{secrets.token_urlsafe(_KEY_BYTES)}\n")
-        try:
-            with suppress(FileExistsError):
-                (self._directory / KEYS_FILE).hardlink_to(draft)
-        finally:
-            draft.unlink()
-        return self._current_keys()
-
-
-def _keys_in(path: Path) -> list[bytes]:
-    """Return the keys of a file, one a line; the first signs. Short lines are ignored."""
-    lines = (line.strip() for line in path.read_text(encoding="ascii", errors="replace").split())
-    return [line.encode() for line in lines if len(line) >= _KEY_CHARACTERS_MIN][:_KEYS_MAX]
 
 
 def _values(claims: Claims) -> list[object]:

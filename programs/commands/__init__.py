@@ -120,6 +120,7 @@ _PLACES = {
     "trait delete": "placement.names:DeleteTrait",
     "trait list": "placement.names:ListTraits",
     "trait show": "placement.names:ShowTrait",
+    "console": "console:Console",
     "completion": "completion:Completion",
     "simulate": "simulate:Simulate",
     "up": "programs:Up",

@@ -1,0 +1,33 @@
+"""The cookie of a session, as the server sets, finds and clears it."""
+
+from __future__ import annotations
+
+from wsgiref.types import WSGIEnvironment
+
+NAME = "armillary_console"
+_HEADER_CHARACTERS_MAX = 16384
+
+
+def header_of(value: str, *, max_age_seconds: int, is_secure: bool) -> str:
+    """Return the ``Set-Cookie`` header: scripts cannot read it, other sites cannot send it."""
+    parts = [
+        f"{NAME}={value}", "Path=/", f"Max-Age={max_age_seconds}", "HttpOnly", "SameSite=Strict",
+    ]  # fmt: skip
+    return "; ".join([*parts, "Secure"] if is_secure else parts)
+
+
+def clearing_header(*, is_secure: bool) -> str:
+    """Return the ``Set-Cookie`` header that removes the cookie."""
+    return header_of("", max_age_seconds=0, is_secure=is_secure)
+
+
+def value_in(environ: WSGIEnvironment) -> str | None:
+    """Return the value of the cookie in a request."""
+    header = str(environ.get("HTTP_COOKIE", ""))
+    if NAME not in header or len(header) > _HEADER_CHARACTERS_MAX:
+        return None
+    for part in header.split(";"):
+        name, _, value = part.strip().partition("=")
+        if name == NAME and value:
+            return value
+    return None

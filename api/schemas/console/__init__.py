@@ -1,0 +1,1 @@
+"""Schemas of what the web console shows: the fleet, one host, now; and links to it."""

@@ -1,0 +1,63 @@
+"""A file of secret keys, shared by processes: the first line is used for what is new."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from contextlib import suppress
+from pathlib import Path
+
+from armillary import private_files
+
+_KEY_BYTES = 32
+_CHARACTERS_MIN = 32
+_KEYS_MAX = 16
+
+
+class KeyFile:
+    """The keys of a file, one a line, read again when it changes; thread-safe.
+
+    A new first line is used from then on; a line that is removed ends what was made with it. Short
+    lines are ignored.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lock = threading.Lock()
+        self._keys: list[bytes] = []
+        self._seen: tuple[int, ...] | None = None
+
+    def current(self) -> list[bytes]:
+        """Return the keys; none if there is no file. Raises OSError if it cannot be read."""
+        with self._lock:
+            try:
+                stat = self._path.stat()
+            except FileNotFoundError:
+                self._keys, self._seen = [], None
+                return []
+            state = (stat.st_mtime_ns, stat.st_size, stat.st_ino)
+            if state != self._seen:
+                self._keys = _keys_in(self._path)
+                self._seen = state
+            return self._keys
+
+    def current_or_made(self) -> list[bytes]:
+        """Return the keys; write a first one if there is none. Raises OSError."""
+        return self.current() or self._make()
+
+    def _make(self) -> list[bytes]:
+        """Write a first key, unless another process was faster."""
+        private_files.make_directory(self._path.parent)
+        draft = self._path.with_name(f".{self._path.name}.{secrets.token_hex(4)}")
+        private_files.write(draft, f"{secrets.token_urlsafe(_KEY_BYTES)}\n")
+        try:
+            with suppress(FileExistsError):
+                self._path.hardlink_to(draft)
+        finally:
+            draft.unlink()
+        return self.current()
+
+
+def _keys_in(path: Path) -> list[bytes]:
+    lines = (line.strip() for line in path.read_text(encoding="ascii", errors="replace").split())
+    return [line.encode() for line in lines if len(line) >= _CHARACTERS_MIN][:_KEYS_MAX]
