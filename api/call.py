@@ -41,12 +41,14 @@ class AppState(call.Site):
 class Call(call.Call[AppState]):
     """A request to the Compute API; ``shows_own``: the client wants Armillary's own fields.
 
-    ``token`` is what it was authenticated with; None if it has none, and needs none.
+    ``token`` is what it was authenticated with; None if it has none, and needs none. ``etags`` are
+    those of answers that the client has.
     """
 
     links: Links
     shows_own: bool = False
     token: str | None = field(default=None, repr=False)
+    etags: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, req: falcon.Request, **fields: Any) -> Call:
@@ -55,7 +57,8 @@ class Call(call.Call[AppState]):
         shows_own = req.get_header(OWN_FIELDS_HEADER) == "1"
         links = Links(prefix, req.path, req.params)
         token = None if is_anonymous(req) else req.get_header(HEADER)
-        return cls(links=links, shows_own=shows_own, token=token, **fields)
+        etags = tuple(map(str, req.if_none_match or ()))
+        return cls(links=links, shows_own=shows_own, token=token, etags=etags, **fields)
 
     @property
     def conductor(self) -> SuperConductorAPI:

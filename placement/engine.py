@@ -15,6 +15,7 @@ from oslo_utils import timeutils
 from armillary.db import Database
 from armillary.db.idempotency import IdempotencyRecords
 from objects.allocation_candidates import AllocationCandidates
+from objects.hosts.fleet import FleetUsage
 from objects.packed.provider_uuids import ProviderUUIDs
 from objects.resource_query import ResourceQuery
 from objects.traces.explanation import CandidatesExplanation
@@ -31,6 +32,7 @@ from placement.ledger.consumer_writes import ConsumerWriter
 from placement.ledger.ledger_commit import LedgerCommit
 from placement.ledger.retention import Pruner
 from placement.ledger.usages import UsageReader
+from placement.providers import fleet_usage
 from placement.providers.aggregates import AggregateWriter
 from placement.providers.columns import Numbers
 from placement.providers.inventories import InventoryWriter
@@ -125,6 +127,12 @@ class PlacementEngine:
             return capabilities.summarize(table, excluded=excluded, without_traits=without_traits)
 
         return self._table_cache.answer(work)
+
+    def get_fleet_usage(self, known_epoch: int | None = None) -> FleetUsage:
+        """Return capacity and use of all trees: see ``fleet_usage.summarize``."""
+        return self._table_cache.answer(
+            lambda table: fleet_usage.summarize(table, known_epoch=known_epoch)
+        )
 
     def explain(self, query: ResourceQuery) -> CandidatesExplanation:
         """Explain why there are no candidates. Raises ``InvalidResourceQuery``."""

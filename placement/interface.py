@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from armillary.context import RequestContext
 from objects.allocation import ConsumerHolding, ProviderAllocation, UsageTotals
 from objects.allocation_candidates import AllocationCandidates
+from objects.hosts.fleet import FleetUsage
 from objects.hosts.provider_report import ProviderReport, ProviderResult
 from objects.instances.group_claim import GroupMember
 from objects.packed.claim_batch import AnyClaim, AnyResult, ClaimAnswers, ClaimBatch
@@ -189,6 +190,15 @@ class PlacementAPI(Interface):
         self, context: RequestContext, providers: Sequence[str]
     ) -> dict[str, dict[str, dict[str, float]]]:
         """Return provider -> class -> {total, reserved, allocation_ratio, used, capacity}."""
+
+    @call(CONDUCTOR, timeout_seconds=10.0)
+    def get_fleet_usage(
+        self, context: RequestContext, *, known_epoch: int | None = None
+    ) -> FleetUsage:
+        """Return capacity and use of all root providers, each with those below it, as columns.
+
+        Without rows if nothing was written after ``known_epoch``.
+        """
 
     @call(CELL)
     def set_providers(

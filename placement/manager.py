@@ -11,6 +11,7 @@ from armillary.db import Database
 from armillary.periodic import PeriodicTask
 from objects.allocation import ClaimStatus, ConsumerHolding, ProviderAllocation, UsageTotals
 from objects.allocation_candidates import AllocationCandidates
+from objects.hosts.fleet import FleetUsage
 from objects.hosts.provider_report import ProviderReport, ProviderResult
 from objects.instances.group_claim import GroupMember
 from objects.packed.claim_batch import ClaimAnswers, ClaimBatch
@@ -154,6 +155,11 @@ class PlacementManager:
         self, context: RequestContext, providers: Sequence[str]
     ) -> dict[str, dict[str, dict[str, float]]]:
         return self.engine.usages.get_provider_usages(providers)
+
+    def get_fleet_usage(
+        self, context: RequestContext, known_epoch: int | None = None
+    ) -> FleetUsage:
+        return self.engine.get_fleet_usage(known_epoch)
 
     def set_providers(
         self, context: RequestContext, providers: Sequence[ProviderReport]

@@ -6,6 +6,7 @@ from armillary.context import RequestContext
 from objects.aggregate import Aggregate
 from objects.cluster_facts import ClusterFacts
 from objects.destinations import Destinations
+from objects.hosts.fleet import HostColumns
 from objects.hosts.host_states import HostStateBatch
 from objects.packed.scheduling_batch import SchedulingAnswers, SchedulingBatch
 from objects.request_spec import RequestSpec
@@ -72,6 +73,10 @@ class SchedulerAPI(Interface):
         request that cannot be expressed as a query. None means that the driver claims nothing, so
         instances need no allocations.
         """
+
+    @call(CONDUCTOR, timeout_seconds=10.0)
+    def list_hosts(self, context: RequestContext) -> HostColumns:
+        """Return all hosts that this process knows, as columns, for the view of the fleet."""
 
     # Zones
 

@@ -19,6 +19,7 @@ from conductor.super_conductor.interface import SuperConductorAPI
 from objects.aggregate import Aggregate
 from objects.cluster_facts import ClusterFacts
 from objects.destinations import Destinations
+from objects.hosts.fleet import HostColumns
 from objects.hosts.host_states import HostStateBatch
 from objects.packed.scheduling_batch import SchedulingAnswers, SchedulingBatch
 from objects.request_spec import RequestSpec
@@ -34,6 +35,7 @@ from rpc.transport import Bus, MakeBus
 from rpc.version_caps import ConfiguredCap, OldestServices
 from scheduler.drivers.base import SchedulerDriver, load_driver
 from scheduler.explain.trace import TraceBuilder
+from scheduler.hosts import host_columns
 from scheduler.hosts.host_store import HostStore
 from scheduler.hosts.state_sync import InstanceInfo, StateSync
 from scheduler.interface import SchedulerAPI
@@ -269,6 +271,10 @@ class SchedulerManager:
         if not self._driver.uses_allocation_candidates:
             return None
         return [expected_allocations(request) for request in requests]
+
+    def list_hosts(self, context: RequestContext) -> HostColumns:
+        """Return all hosts that are known now."""
+        return host_columns.of(self._host_store.view_all())
 
     def select_for_zone(self, context: RequestContext, query: ZoneQuery) -> ZoneAnswer:
         """Answer a parent zone's query, forwarded by this zone's super conductor."""

@@ -6,7 +6,7 @@ from oslo_policy import policy
 
 from api.policies import base, event, extension, health, identity
 from api.policies.claims import claim, pool
-from api.policies.console import console_link
+from api.policies.console import console_link, fleet
 from api.policies.flavors import extra_spec, flavor
 from api.policies.hosts import aggregate, availability_zone, host, hypervisor, service, usage_audit
 from api.policies.images import image, image_metadata, image_service
@@ -36,6 +36,7 @@ _NOUNS = (
     image_metadata, usage, usage_audit, diagnostics, remote_console, external_event, claim, pool,
     server_topology,
     console_link,
+    console_link, fleet,
 )  # fmt: skip
 
 

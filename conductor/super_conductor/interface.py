@@ -8,6 +8,7 @@ from objects.aggregate import Aggregate, AggregateChanges
 from objects.allocation import AllocationPage
 from objects.cluster_facts import ClusterFacts
 from objects.flavor import Flavor
+from objects.hosts.fleet import FleetPage
 from objects.hosts.host_answers import (
     AvailabilityZone,
     ComputeNodeDetails,
@@ -562,6 +563,21 @@ class SuperConductorAPI(Interface):
     @call(API)
     def get_compute_node(self, context: RequestContext, node: str) -> ComputeNodeDetails:
         """Return one compute node by UUID or node name. Raises ComputeNodeNotFound."""
+
+    @call(API)
+    def get_fleet(
+        self,
+        context: RequestContext,
+        *,
+        limit: int,
+        marker: str | None = None,
+        known_epoch: str | None = None,
+    ) -> FleetPage:
+        """Return a page of all hosts as columns, with capacity and use, at most 2 seconds old.
+
+        ``marker``: the last node of the previous page. Without rows if the page is that of
+        ``known_epoch``. Raises Invalid, Unavailable.
+        """
 
     # Zones
 

@@ -16,6 +16,7 @@ from conductor.super_conductor.endpoints.key_pairs import KeyPairsEndpoint
 from conductor.super_conductor.endpoints.servers import ServersEndpoint
 from conductor.super_conductor.endpoints.zone import ZoneEndpoint
 from conductor.super_conductor.endpoints.zone_records import ZoneRecordsEndpoint
+from conductor.super_conductor.hosts.fleet_view import FleetView
 from conductor.super_conductor.hosts.host_id_key import HostIdKey
 from conductor.super_conductor.hosts.host_views import Hosts
 from conductor.super_conductor.hosts.zone_guard import ZoneGuard
@@ -80,6 +81,7 @@ def make_endpoints(
         ),
         ServerGroupsEndpoint(conf, database, now, notifier),
         Hosts(conf, database, cells, placement, metadata, own_records=records),
+        FleetView(conf, database, scheduler, placement, now),
         QuotasEndpoint(conf, database),
         AllocationsEndpoint(placement),
         housekeeping.orphans,

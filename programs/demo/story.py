@@ -75,6 +75,9 @@ class Story:
         seconds = self.clock() - started
         self.screen.say(f"Up after {seconds:.1f} s. To look at it from a second terminal:")
         self.screen.typed(f"export {URL_VARIABLE}={url}")
+        link = self.api.post("armillary", "console-links", body={})["link"]
+        self.screen.say("Or in a browser, by this link, which works once:")
+        self.screen.typed(f"{url}{link}")
         self.screen.heading(f"{len(hosts)} hosts: this machine, and simulated ones of all sizes")
         self._show_hosts(hosts)
         return self.api

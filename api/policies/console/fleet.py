@@ -1,0 +1,20 @@
+"""The fleet: administrators see all hosts at once, one host, and what the services do now."""
+
+from __future__ import annotations
+
+from api.policies.base import ADMIN, rule
+
+LIST = "os_compute_api:armillary:fleet:list"
+SHOW_HOST = "os_compute_api:armillary:fleet:show_host"
+NOW = "os_compute_api:armillary:now"
+
+RULES = [
+    rule(LIST, ADMIN, "See all hosts with their use.", [("GET", "/v2.1/armillary/fleet")]),
+    rule(
+        SHOW_HOST,
+        ADMIN,
+        "See a host with its providers, devices, servers and migrations.",
+        [("GET", "/v2.1/armillary/hosts/{host_name}")],
+    ),
+    rule(NOW, ADMIN, "See what the services are doing now.", [("GET", "/v2.1/armillary/now")]),
+]

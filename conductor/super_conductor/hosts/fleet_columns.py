@@ -1,0 +1,188 @@
+"""The fleet's columns: what scheduler, placement and metadata say of hosts, joined by node."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy.orm import Session
+
+from armillary import exception
+from conductor.super_conductor.db import aggregates, cells
+from objects.aggregate import Aggregate
+from objects.hosts.fleet import DISABLED, DOWN, DRAINING, UP, FleetPage, FleetUsage, HostColumns
+
+Numbers = NDArray[np.int64]
+
+_NUMBERS = (
+    "cell", "zone", "state", "servers", "aggregate_set", "capacity", "used", "trait_set",
+)  # fmt: skip
+_COLUMNS = ("node_uuids", "hosts", *_NUMBERS)
+
+
+@dataclasses.dataclass(frozen=True)
+class HostPlaces:
+    """Names of cells, and the aggregates of hosts, as of a version of the metadata."""
+
+    seq: int
+    cell_names: dict[str, str]
+    zones: list[str]
+    default_zone: int
+    zone_of: dict[str, int]
+    aggregates: list[dict[str, Any]]
+    aggregate_sets: list[list[int]]
+    set_of: dict[str, int]
+
+
+def places_of(session: Session, seq: int, default_zone: str) -> HostPlaces:
+    known = aggregates.list_aggregates(session)
+    named = {one.availability_zone for one in known if one.availability_zone is not None}
+    zones = sorted({default_zone, *named})
+    numbers = {name: index for index, name in enumerate(zones)}
+    zone_of = {
+        host: numbers[one.availability_zone]
+        for one in known
+        if one.availability_zone is not None
+        for host in one.hosts
+    }
+    sets, set_of = _aggregate_sets(known)
+    return HostPlaces(
+        seq=seq,
+        cell_names={cell.uuid: cell.name for cell in cells.list_cells(session)},
+        zones=zones,
+        default_zone=numbers[default_zone],
+        zone_of=zone_of,
+        aggregates=[{"name": one.name, "metadata": dict(one.metadata)} for one in known],
+        aggregate_sets=sets,
+        set_of=set_of,
+    )
+
+
+def _aggregate_sets(known: Sequence[Aggregate]) -> tuple[list[list[int]], dict[str, int]]:
+    """Return the different sets of aggregates, the empty one first, and each host's."""
+    of_host: dict[str, list[int]] = {}
+    for index, one in enumerate(known):
+        for host in one.hosts:
+            of_host.setdefault(host, []).append(index)
+    numbers: dict[tuple[int, ...], int] = {(): 0}
+    set_of = {host: numbers.setdefault(tuple(own), len(numbers)) for host, own in of_host.items()}
+    return [list(each) for each in numbers], set_of
+
+
+def joined(hosts: HostColumns, usage: FleetUsage, places: HostPlaces) -> FleetPage:
+    """Return all hosts on one page, by name."""
+    order = sorted(
+        range(len(hosts.hosts)), key=lambda row: (hosts.hosts[row], hosts.node_uuids[row])
+    )
+    rows = np.array(order, np.intp)
+    names = [hosts.hosts[row] for row in order]
+    uuids = [hosts.node_uuids[row] for row in order]
+    servers, disabled = hosts.servers[rows], hosts.disabled[rows]
+    found = _rows_of(usage.provider_uuids, uuids)
+    page = FleetPage.from_values(
+        epoch="",
+        node_uuids=uuids,
+        hosts=names,
+        cells=[places.cell_names.get(uuid, uuid) for uuid in hosts.cells],
+        cell=hosts.cell[rows],
+        zones=places.zones,
+        zone=_numbers(places.zone_of.get(name, places.default_zone) for name in names),
+        state=_states(hosts.up[rows], disabled, servers),
+        servers=servers,
+        aggregates=places.aggregates,
+        aggregate_sets=places.aggregate_sets,
+        aggregate_set=_numbers(places.set_of.get(name, 0) for name in names),
+        resource_classes=usage.resource_classes,
+        capacity=_taken(usage.capacity, found, -1),
+        used=_taken(usage.used, found, 0),
+        traits=usage.traits,
+        trait_sets=[*usage.trait_sets, []],
+        trait_set=_taken(usage.trait_set, found, len(usage.trait_sets)),
+    )
+    page.epoch = _fingerprint(page)
+    return page
+
+
+def are_equal(one: HostColumns, other: HostColumns) -> bool:
+    """Return whether two answers of schedulers are the same."""
+    texts = ("node_uuids", "hosts", "cells")
+    if any(getattr(one, name) != getattr(other, name) for name in texts):
+        return False
+    numbers = ("cell", "up", "disabled", "servers")
+    return all(np.array_equal(getattr(one, name), getattr(other, name)) for name in numbers)
+
+
+def page_of(whole: FleetPage, limit: int, marker: str | None) -> FleetPage:
+    """Return at most ``limit`` hosts after the node ``marker``. Raises Invalid for another one."""
+    total = len(whole.node_uuids)
+    if marker is None and total <= limit:
+        return whole
+    first = 0 if marker is None else _place_after(whole.node_uuids, marker)
+    cut = slice(first, first + limit)
+    columns = {name: getattr(whole, name)[cut] for name in _COLUMNS}
+    page = whole.with_values(**columns)
+    page.next_marker = page.node_uuids[-1] if first + limit < total else None
+    page.epoch = _fingerprint(page)
+    return page
+
+
+def without_rows(epoch: str) -> FleetPage:
+    """Return the answer to a caller that knows the page."""
+    nothing = np.empty(0, np.int64)
+    empty = dict.fromkeys(_NUMBERS, nothing)
+    return FleetPage.from_values(epoch=epoch, next_marker=None, **empty)
+
+
+def _place_after(uuids: list[str], marker: str) -> int:
+    try:
+        return uuids.index(marker) + 1
+    except ValueError as error:
+        raise exception.Invalid(
+            reason=f"the marker {marker} is not a node of the fleet; begin at the first page"
+        ) from error
+
+
+def _rows_of(known: list[str], wanted: list[str]) -> Numbers:
+    """Return the place of each wanted UUID among the known ones, -1 for an unknown one."""
+    places = {uuid: place for place, uuid in enumerate(known)}
+    return _numbers(places.get(uuid, -1) for uuid in wanted)
+
+
+def _taken(column: Numbers, rows: Numbers, missing: int) -> Numbers:
+    """Return the rows of a column, ``missing`` for those at -1."""
+    if not len(column):
+        return np.full((len(rows), *column.shape[1:]), missing, np.int64)
+    found = column[rows]
+    found[rows < 0] = missing
+    return found
+
+
+def _states(up: NDArray[np.bool_], disabled: NDArray[np.bool_], servers: Numbers) -> Numbers:
+    """Return the state of each host; one that is down is down whatever else it is."""
+    resting = np.where(servers > 0, DRAINING, DISABLED)
+    states: Numbers = np.where(~up, DOWN, np.where(disabled, resting, UP)).astype(np.int64)
+    return states
+
+
+def _numbers(values: Iterable[int]) -> Numbers:
+    return np.fromiter(values, np.int64)
+
+
+def _fingerprint(page: FleetPage) -> str:
+    """Return what changes with anything on the page."""
+    digest = hashlib.blake2b(digest_size=16)
+    for name in page.fields:
+        if name == "epoch":
+            continue
+        value = getattr(page, name)
+        if isinstance(value, np.ndarray):
+            digest.update(repr(value.shape).encode())
+            digest.update(np.ascontiguousarray(value).tobytes())
+        else:
+            digest.update(json.dumps(value).encode())
+    return digest.hexdigest()
