@@ -38,6 +38,7 @@ from placement.providers.columns import Numbers
 from placement.providers.inventories import InventoryWriter
 from placement.providers.pools import PoolReader
 from placement.providers.provider_table import ProviderTable
+from placement.providers.provider_trees import ProviderTrees
 from placement.providers.provider_writes import ProviderWriter
 from placement.providers.resource_classes import ResourceClasses
 from placement.providers.resource_providers import ResourceProviders
@@ -78,6 +79,7 @@ class PlacementEngine:
         self.allocations = AllocationReader(database)
         self.usages = UsageReader(database, table_cache)
         self.pools = PoolReader(database, table_cache)
+        self.provider_trees = ProviderTrees(database, table_cache)
         self._explainer = Explainer(database, table_cache)
         self.idempotency = IdempotencyRecords(
             database, IdempotencyRecord, lambda: clock().replace(tzinfo=dt.UTC).timestamp()

@@ -7,6 +7,7 @@ from armillary.context import RequestContext
 from objects.allocation import ConsumerHolding, ProviderAllocation, UsageTotals
 from objects.allocation_candidates import AllocationCandidates
 from objects.hosts.fleet import FleetUsage
+from objects.hosts.host_details import ProviderDetails
 from objects.hosts.provider_report import ProviderReport, ProviderResult
 from objects.instances.group_claim import GroupMember
 from objects.packed.claim_batch import AnyClaim, AnyResult, ClaimAnswers, ClaimBatch
@@ -190,6 +191,15 @@ class PlacementAPI(Interface):
         self, context: RequestContext, providers: Sequence[str]
     ) -> dict[str, dict[str, dict[str, float]]]:
         """Return provider -> class -> {total, reserved, allocation_ratio, used, capacity}."""
+
+    @call(CONDUCTOR)
+    def get_provider_trees(
+        self, context: RequestContext, providers: Sequence[str]
+    ) -> list[ProviderDetails]:
+        """Return the trees of these root providers, parents first, at most 1000 providers.
+
+        Unknown ones are left out.
+        """
 
     @call(CONDUCTOR, timeout_seconds=10.0)
     def get_fleet_usage(

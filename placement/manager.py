@@ -12,6 +12,7 @@ from armillary.periodic import PeriodicTask
 from objects.allocation import ClaimStatus, ConsumerHolding, ProviderAllocation, UsageTotals
 from objects.allocation_candidates import AllocationCandidates
 from objects.hosts.fleet import FleetUsage
+from objects.hosts.host_details import ProviderDetails
 from objects.hosts.provider_report import ProviderReport, ProviderResult
 from objects.instances.group_claim import GroupMember
 from objects.packed.claim_batch import ClaimAnswers, ClaimBatch
@@ -155,6 +156,11 @@ class PlacementManager:
         self, context: RequestContext, providers: Sequence[str]
     ) -> dict[str, dict[str, dict[str, float]]]:
         return self.engine.usages.get_provider_usages(providers)
+
+    def get_provider_trees(
+        self, context: RequestContext, providers: Sequence[str]
+    ) -> list[ProviderDetails]:
+        return self.engine.provider_trees.list(providers)
 
     def get_fleet_usage(
         self, context: RequestContext, known_epoch: int | None = None

@@ -10,6 +10,7 @@ from armillary import exception
 from armillary.context import admin_context
 from armillary.outage_log import OutageLog
 from armillary.periodic import PeriodicTask
+from armillary.service_figures import FigureReporter, worker_number
 from armillary.service_history import CURRENT_VERSION
 from conductor.super_conductor.interface import SuperConductorAPI
 from rpc.transport import Bus
@@ -42,6 +43,7 @@ class HeartbeatSender:
         self._binary = binary
         self._conductor = SuperConductorAPI(bus)
         self._oldest = oldest or OldestServices()
+        self._figures = FigureReporter(binary)
         self._outage = OutageLog(LOG, "The super conductor, for heartbeats,")
 
     def __getattr__(self, name: str) -> Any:
@@ -64,8 +66,9 @@ class HeartbeatSender:
     def report(self) -> None:
         try:
             versions = self._conductor.report_service(
-                admin_context(), self._conf.host, self._binary, service_version=CURRENT_VERSION
-            )
+                admin_context(), self._conf.host, self._binary, service_version=CURRENT_VERSION,
+                worker=worker_number(), figures=self._figures.read(),
+            )  # fmt: skip
         except exception.ArmillaryError as error:
             self._outage.failed(error)
         else:

@@ -4,7 +4,7 @@ from typing import Any
 
 from oslo_config import cfg
 
-from armillary import concurrency, service_metrics, tracing
+from armillary import concurrency, service_figures, service_metrics, tracing
 from armillary.conf import loader
 from armillary.service import backdoor, report
 from armillary.service.managed import Factory, ManagedService, Manager
@@ -73,6 +73,8 @@ def _in_worker(conf: cfg.ConfigOpts, binary: str, factory: Factory, index: int) 
     def make() -> Manager:
         report.watch_file(conf, binary)
         service_metrics.serve(conf, binary, index)
+        service_metrics.serve(conf, index)
+        service_figures.set_worker(index)
         tracing.start(conf, binary)
         return factory()
 

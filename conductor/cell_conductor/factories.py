@@ -8,6 +8,7 @@ from oslo_config import cfg
 from armillary import service_metrics
 from armillary.context import RequestContext
 from armillary.periodic import PeriodicTask
+from armillary.service_figures import CELL_CONDUCTOR, FigureReporter
 from compute_agent.interface import ComputeAPI
 from conductor.cell_conductor.base_task import Environment
 from conductor.cell_conductor.builds.build_task import Build
@@ -42,7 +43,7 @@ class Versions:
     def __init__(self, env: Environment, top_bus: Bus, *, monotonic: Clock) -> None:
         self.records = ServiceRecords(
             env.conf, database=env.database, interfaces=IN_CELL, now=env.now,
-            cell_uuid=env.conf.cell.uuid,
+            cell_uuid=env.conf.cell.uuid, figures=FigureReporter(CELL_CONDUCTOR),
         )  # fmt: skip
         self.of_agents = AgentVersions(env.database, monotonic=monotonic)
         self.on_top = ServiceVersions(

@@ -4,9 +4,11 @@ from collections.abc import Sequence
 
 from armillary.context import RequestContext
 from objects.base import ArmillaryObject, Primitive
+from objects.hosts.activity import CellActivity
 from objects.hosts.agent_run import AgentRun
 from objects.hosts.compute_node import ComputeNode
 from objects.hosts.host_answers import HostRequest, NodeReportResult, ServiceChanges, ZoneUse
+from objects.hosts.host_details import HostRecords
 from objects.hosts.host_states import HostStateBatch
 from objects.hosts.service import Service
 from objects.instance import Instance
@@ -279,6 +281,16 @@ class CellConductorAPI(Interface):
         self, context: RequestContext, *, timeout_seconds: float | None = None
     ) -> list[Service]:
         """Return all service records of the cell, with ``up`` computed."""
+
+    @call(CONDUCTOR)
+    def get_activity(
+        self, context: RequestContext, *, timeout_seconds: float | None = None
+    ) -> CellActivity:
+        """Return what the cell does now: its conductors, figures, works, and counts of hosts."""
+
+    @call(CONDUCTOR)
+    def get_host_records(self, context: RequestContext, host: str) -> HostRecords:
+        """Return the compute service and the nodes of a host. Raises HostNotFound."""
 
     @call(CONDUCTOR)
     def get_oldest_services(self, context: RequestContext) -> dict[str, int]:

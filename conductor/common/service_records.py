@@ -8,8 +8,10 @@ from collections.abc import Mapping
 from oslo_config import cfg
 from sqlalchemy.orm import Session
 
-from armillary import exception, service_history
+from armillary import exception, service_figures, service_history
 from armillary.db import Database
+from armillary.service_figures import FigureReporter
+from conductor.common.cell_db import service_figures as rows
 from conductor.common.cell_db import services
 from conductor.common.clock import Clock, moment
 from objects.hosts.service import Service
@@ -18,6 +20,8 @@ LOG = logging.getLogger(__name__)
 
 NAMED_MAX = 10
 """Maximum number of services named in an error."""
+FIGURES_KEPT_FACTOR = 60
+"""Factor of ``service_down_time`` for which the figures of a silent worker are kept."""
 CACHE_SECONDS = 5.0
 """Seconds to cache the oldest versions, which are returned for every heartbeat."""
 
@@ -38,7 +42,7 @@ _REPORTING = frozenset({*ON_TOP, service_history.API})
 class ServiceRecords:
     """Service records of one database: a cell's, or cell0's for services on the top broker.
 
-    ``interfaces`` is ``IN_CELL`` or ``ON_TOP``.
+    ``interfaces`` is ``IN_CELL`` or ``ON_TOP``. ``figures`` are reported with the own heartbeat.
     """
 
     def __init__(
@@ -49,6 +53,7 @@ class ServiceRecords:
         interfaces: Mapping[str, str],
         now: Clock,
         cell_uuid: str | None,
+        figures: FigureReporter | None = None,
         oldest_supported: int = service_history.OLDEST_SUPPORTED,
     ) -> None:
         self._conf = conf
@@ -57,6 +62,7 @@ class ServiceRecords:
         self._now = now
         self._cell_uuid = cell_uuid
         self._oldest_supported = oldest_supported
+        self._figures = figures
         self._cached: tuple[float, dict[str, int]] | None = None
 
     def check_supported(self) -> None:
@@ -79,21 +85,60 @@ class ServiceRecords:
             raise exception.ConfigurationError(reason=reason)
         LOG.warning("Found %s", reason)
 
-    def record_heartbeat(self, host: str, binary: str, version: int) -> None:
-        """Store a heartbeat. Raises ServiceTooOld; Invalid for a binary without records here."""
+    def record_heartbeat(
+        self,
+        host: str,
+        binary: str,
+        version: int,
+        worker: int = 0,
+        figures: Mapping[str, float] | None = None,
+    ) -> None:
+        """Store a heartbeat, and the figures of a worker.
+
+        Raises ServiceTooOld; Invalid for a binary without records here, or a worker's number out of
+        bounds. Figures that are unknown or out of bounds are left out.
+        """
         if binary not in _REPORTING:
             raise exception.Invalid(reason=f"services of {str(binary)[:80]!r} have no record here")
         check_version(host, binary, version, self._oldest_supported)
-        now = moment(self._now())
-        self._database.insert_in_writer(
-            lambda session: services.record_heartbeat(
-                session, host, binary, version=version, now=now
+        self._store(host, binary, version, worker, figures)
+
+    def _store(
+        self,
+        host: str,
+        binary: str,
+        version: int,
+        worker: int,
+        figures: Mapping[str, float] | None,
+        *,
+        forgets_stale: bool = False,
+    ) -> None:
+        if not 0 <= worker < service_figures.WORKERS_MAX:
+            raise exception.Invalid(
+                reason=f"a worker's number is below {service_figures.WORKERS_MAX}, not {worker}"
             )
-        )
+        known = service_figures.checked(figures or {})
+        now = moment(self._now())
+
+        def write(session: Session) -> None:
+            services.record_heartbeat(session, host, binary, version=version, now=now)
+            if known:
+                rows.store(session, host, binary, worker, known, now=now)
+            if forgets_stale:
+                seconds = FIGURES_KEPT_FACTOR * self._conf.service_down_time
+                rows.remove_stale(session, now=now, seconds=seconds)
+
+        self._database.insert_in_writer(write)
 
     def record_own_heartbeat(self) -> None:
-        self.record_heartbeat(
-            self._conf.host, service_history.CONDUCTOR, service_history.CURRENT_VERSION
+        """Store the heartbeat of this process; forget the figures of workers that are gone."""
+        self._store(
+            self._conf.host,
+            service_history.CONDUCTOR,
+            service_history.CURRENT_VERSION,
+            service_figures.worker_number(),
+            None if self._figures is None else self._figures.read(),
+            forgets_stale=True,
         )
 
     def oldest(self) -> dict[str, int]:

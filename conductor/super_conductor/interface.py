@@ -8,6 +8,7 @@ from objects.aggregate import Aggregate, AggregateChanges
 from objects.allocation import AllocationPage
 from objects.cluster_facts import ClusterFacts
 from objects.flavor import Flavor
+from objects.hosts.activity import Activity
 from objects.hosts.fleet import FleetPage
 from objects.hosts.host_answers import (
     AvailabilityZone,
@@ -16,6 +17,7 @@ from objects.hosts.host_answers import (
     ServiceChanges,
     ServicePage,
 )
+from objects.hosts.host_details import HostDetails
 from objects.hosts.service import Service
 from objects.image_meta import ImageMeta
 from objects.image_record import ImageRecord, NewSnapshot, StoredImage
@@ -541,11 +543,19 @@ class SuperConductorAPI(Interface):
 
     @call(API, CONDUCTOR, PLACEMENT, SCHEDULER, timeout_seconds=15.0)
     def report_service(
-        self, context: RequestContext, host: str, binary: str, *, service_version: int
+        self,
+        context: RequestContext,
+        host: str,
+        binary: str,
+        *,
+        service_version: int,
+        worker: int = 0,
+        figures: Mapping[str, float] | None = None,
     ) -> dict[str, int]:
-        """Send the heartbeat of a service that has no other record.
+        """Send the heartbeat of a service that has no other record, with figures of a worker.
 
-        Answers as ``get_oldest_services``. Raises ServiceTooOld, Invalid.
+        See ``armillary.service_figures``. Answers as ``get_oldest_services``. Raises ServiceTooOld,
+        Invalid.
         """
 
     @call(API, CELL, CONDUCTOR, OPERATOR, PLACEMENT, SCHEDULER)
@@ -563,6 +573,17 @@ class SuperConductorAPI(Interface):
     @call(API)
     def get_compute_node(self, context: RequestContext, node: str) -> ComputeNodeDetails:
         """Return one compute node by UUID or node name. Raises ComputeNodeNotFound."""
+
+    @call(API)
+    def get_host(self, context: RequestContext, host: str) -> HostDetails:
+        """Return one host with its providers, servers and migrations.
+
+        Raises HostNotFound, CellUnavailable.
+        """
+
+    @call(API)
+    def get_activity(self, context: RequestContext) -> Activity:
+        """Return what the services do now; its size does not depend on the number of hosts."""
 
     @call(API)
     def get_fleet(

@@ -9,6 +9,7 @@ from armillary.concurrency import WorkerPool
 from armillary.db import Database
 from armillary.db.idempotency import IdempotencyRecords
 from armillary.periodic import PeriodicTask
+from armillary.service_figures import SUPER_CONDUCTOR, FigureReporter
 from conductor.common import leased_work
 from conductor.common.clock import Clock
 from conductor.common.leased_work import StepHook
@@ -63,8 +64,9 @@ class SuperConductorManager:
         self._cell0_database = cell0_database
         self._stopping = threading.Event()
         self._records = ServiceRecords(
-            conf, database=cell0_database, interfaces=ON_TOP, now=now, cell_uuid=CELL0_UUID
-        )
+            conf, database=cell0_database, interfaces=ON_TOP, now=now, cell_uuid=CELL0_UUID,
+            figures=FigureReporter(SUPER_CONDUCTOR),
+        )  # fmt: skip
         self._versions = ServiceVersions(
             conf,
             record_own_heartbeat=self._records.record_own_heartbeat,
@@ -90,7 +92,7 @@ class SuperConductorManager:
         self._idempotency = IdempotencyRecords(api_database, models.IdempotencyRecord, now)
         self._endpoints = make_endpoints(
             self._env, self._peers, self._workflows, self._housekeeping, self._records,
-            self._idempotency,
+            self._idempotency, cell0_database=cell0_database,
         )  # fmt: skip
 
     def start(self) -> None:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from armillary.db import Database
 from armillary.idempotency import Records
 from conductor.common.service_records import ServiceRecords
 from conductor.super_conductor.accept.acceptance import Acceptance
@@ -17,6 +18,7 @@ from conductor.super_conductor.endpoints.servers import ServersEndpoint
 from conductor.super_conductor.endpoints.zone import ZoneEndpoint
 from conductor.super_conductor.endpoints.zone_records import ZoneRecordsEndpoint
 from conductor.super_conductor.hosts.fleet_view import FleetView
+from conductor.super_conductor.hosts.host_details import HostDetailsEndpoint
 from conductor.super_conductor.hosts.host_id_key import HostIdKey
 from conductor.super_conductor.hosts.host_views import Hosts
 from conductor.super_conductor.hosts.zone_guard import ZoneGuard
@@ -42,6 +44,8 @@ def make_endpoints(
     housekeeping: Housekeeping,
     records: ServiceRecords,
     idempotency: Records,
+    *,
+    cell0_database: Database,
 ) -> list[Any]:
     """Return the endpoints of topic ``conductor``; connect this zone to the routes of zones."""
     conf, database, now, notifier = env.conf, env.database, env.now, env.notifier
@@ -61,13 +65,14 @@ def make_endpoints(
     peers.zones.own = LocalZone(
         database, delegated, servers, operations, hides_hosts=conf.zones.hide_host_names
     )
+    overview = Overview(conf, database, scheduler)
     return [
         ServersEndpoint(
             Acceptance(conf, database, builds.leases, now=now),
             builds, deletes, servers, operations, remote_servers, workflows.deferred,
         ),
         SnapshotsEndpoint(database, servers, operations, now),
-        Overview(conf, database, scheduler),
+        overview,
         ZoneRecordsEndpoint(conf, database, now),
         CellRelay(database, cells, deletes, placement),
         DryRuns(conf, database, cells, scheduler),
@@ -81,6 +86,9 @@ def make_endpoints(
         ),
         ServerGroupsEndpoint(conf, database, now, notifier),
         Hosts(conf, database, cells, placement, metadata, own_records=records),
+        HostDetailsEndpoint(
+            conf, database, cell0_database, cells, placement, operations, overview, now
+        ),
         FleetView(conf, database, scheduler, placement, now),
         QuotasEndpoint(conf, database),
         AllocationsEndpoint(placement),

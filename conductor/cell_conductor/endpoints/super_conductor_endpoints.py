@@ -16,8 +16,10 @@ from conductor.cell_conductor.operations.engine import Operations
 from conductor.cell_conductor.operations.locks_and_consoles import LocksAndConsoles
 from conductor.common.cell_db import actions, compute_nodes, faults, instances, migrations, services
 from conductor.common.service_records import ServiceRecords
+from objects.hosts.activity import CellActivity
 from objects.hosts.compute_node import ComputeNode
 from objects.hosts.host_answers import HostRequest, ServiceChanges, ZoneUse
+from objects.hosts.host_details import HostRecords
 from objects.hosts.service import Service
 from objects.instance import Instance
 from objects.instance_fault import InstanceFault
@@ -109,6 +111,12 @@ class SuperConductorEndpoints(BackgroundTasks):
 
     def list_services(self, context: RequestContext) -> list[Service]:
         return self._services.list_all()
+
+    def get_activity(self, context: RequestContext) -> CellActivity:
+        return self._services.activity()
+
+    def get_host_records(self, context: RequestContext, host: str) -> HostRecords:
+        return self._services.records_of(host)
 
     def get_oldest_services(self, context: RequestContext) -> dict[str, int]:
         return self._records.oldest_cached()

@@ -17,6 +17,7 @@ from conductor.cell_conductor.builds.build_task import Build
 from conductor.cell_conductor.hosts import agent_runs
 from conductor.cell_conductor.hosts.host_owners import HostOwners
 from conductor.cell_conductor.hosts.providers import Providers, StatusChange, status_change
+from conductor.common import activity
 from conductor.common.cell_db import (
     builds,
     compute_nodes,
@@ -26,11 +27,14 @@ from conductor.common.cell_db import (
     migrations,
     models,
     services,
+    unfinished,
 )
 from conductor.common.clock import Clock, moment
 from conductor.common.service_records import check_version
+from objects.hosts.activity import CellActivity
 from objects.hosts.agent_run import AgentRun
 from objects.hosts.host_answers import ServiceChanges
+from objects.hosts.host_details import HostRecords
 from objects.hosts.service import Service
 
 LOG = logging.getLogger(__name__)
@@ -238,6 +242,28 @@ class HostServices:
                 session, now=moment(self._now()),
                 down_time_seconds=self._conf.service_down_time, cell_uuid=self._conf.cell.uuid,
             )  # fmt: skip
+
+    def activity(self) -> CellActivity:
+        """Return what the cell does now."""
+        return activity.read(
+            self._conf, self._database, self._database, unfinished.SOURCES, now=self._now,
+            cell_uuid=self._conf.cell.uuid,
+        )  # fmt: skip
+
+    def records_of(self, host: str) -> HostRecords:
+        """Return the compute service and the nodes of a host. Raises HostNotFound."""
+        cell_uuid = self._conf.cell.uuid
+        with self._database.reader() as session:
+            row = services.find_by_hosts(session, [host]).get(host)
+            if row is None:
+                raise exception.HostNotFound(host=host)
+            service = services.to_object(
+                row, now=moment(self._now()),
+                down_time_seconds=self._conf.service_down_time, cell_uuid=cell_uuid,
+            )  # fmt: skip
+            nodes = compute_nodes.list_on_hosts(session, [host])
+            found = [compute_nodes.to_object(node, cell_uuid=cell_uuid) for node in nodes]
+        return HostRecords(service, found)
 
     def update(
         self, context: RequestContext, service_uuid: str, changes: ServiceChanges

@@ -94,6 +94,18 @@ class Service(Base):
     """A conductor runs the command now, and until then at most."""
 
 
+class ServiceFigures(Base):
+    """What a worker process of a service reported with its last heartbeat."""
+
+    __tablename__ = "service_figures"
+
+    host: Mapped[str] = mapped_column(sa.String(NAME_LENGTH), primary_key=True)
+    binary: Mapped[str] = mapped_column(sa.String(WORD_LENGTH), primary_key=True)
+    worker: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    figures: Mapped[dict[str, float]] = mapped_column(sa.JSON)
+    reported_at: Mapped[datetime]
+
+
 class HostRequest(Base):
     """A host that an agent asked for, or that an operator approved for it in advance."""
 

@@ -1,6 +1,7 @@
 """Hosts of all cells: services, compute nodes and availability zones."""
 
 import dataclasses
+from collections.abc import Mapping
 
 from oslo_config import cfg
 from sqlalchemy.orm import Session
@@ -74,9 +75,15 @@ class Hosts:
         return ServicePage(services, all_hosts.down_cells)
 
     def report_service(
-        self, context: RequestContext, host: str, binary: str, service_version: int
+        self,
+        context: RequestContext,
+        host: str,
+        binary: str,
+        service_version: int,
+        worker: int = 0,
+        figures: Mapping[str, float] | None = None,
     ) -> dict[str, int]:
-        self._own_records.record_heartbeat(host, binary, service_version)
+        self._own_records.record_heartbeat(host, binary, service_version, worker, figures)
         return self._own_records.oldest_cached()
 
     def get_oldest_services(self, context: RequestContext) -> dict[str, int]:

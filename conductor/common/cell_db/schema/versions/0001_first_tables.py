@@ -71,6 +71,14 @@ def _services() -> None:
     )
     _index("services", "agent")
     op.create_table(
+        "service_figures",
+        _column("host", _NAME, primary_key=True),
+        _column("binary", _WORD, primary_key=True),
+        _column("worker", sa.Integer(), primary_key=True, autoincrement=False),
+        _column("figures", _JSON),
+        _column("reported_at", _TIME),
+    )
+    op.create_table(
         "host_requests",
         _column("host", _NAME, primary_key=True),
         _column("agent", _NAME, primary_key=True),

@@ -1,0 +1,118 @@
+"""One host: its service, providers, NUMA cells, devices, servers and migrations."""
+
+from __future__ import annotations
+
+from api import times
+from api.call import Call
+from api.handlers.servers.server_view import status_of
+from api.policies.console import fleet as policies
+from api.schemas.console import host as schemas
+from armillary.http.call import Answer, Document
+from armillary.http.dispatch import Action, Routes
+from objects.hosts.compute_node import ComputeNode
+from objects.hosts.fleet import DISABLED, DOWN, DRAINING, HOST_STATES, UP
+from objects.hosts.host_details import HostDetails, ProviderDetails
+from objects.hosts.service import Service
+from objects.instance import Instance
+from objects.instances.migration import Migration
+
+
+def show(call: Call) -> Answer:
+    """Show a host, given by its name."""
+    found = call.conductor.get_host(call.context, call.path["host_name"])
+    return Answer(_shown(found), headers={"Cache-Control": "private, no-store"})
+
+
+def shown_service(service: Service) -> Document:
+    """Return a service, by our own names of programs."""
+    return {
+        "id": service.uuid,
+        "binary": service.binary,
+        "host": service.host,
+        "zone": service.availability_zone,
+        "status": "disabled" if service.disabled else "enabled",
+        "state": "up" if service.up else "down",
+        "updated_at": times.seconds(service.last_seen_up),
+        "disabled_reason": service.disabled_reason,
+        "forced_down": service.forced_down,
+        "version": service.version,
+    }
+
+
+def _shown(found: HostDetails) -> Document:
+    service = found.records.service
+    return {
+        "name": service.host,
+        "state": HOST_STATES[_state(service, found.servers)],
+        "cell": found.cell,
+        "zone": service.availability_zone,
+        "service": shown_service(service),
+        "nodes": [_node(node) for node in found.records.nodes],
+        "providers": [_provider(provider) for provider in found.providers],
+        "aggregates": found.aggregates,
+        "servers": [_server(server) for server in found.servers],
+        "migrations": [_migration(move) for move in found.migrations],
+    }
+
+
+def _state(service: Service, servers: list[Instance]) -> int:
+    if not service.up:
+        return DOWN
+    if service.disabled:
+        return DRAINING if servers else DISABLED
+    return UP
+
+
+def _node(node: ComputeNode) -> Document:
+    attributes = node.attributes
+    return {
+        "uuid": node.uuid,
+        "name": node.node,
+        "hypervisor_type": attributes.get("hypervisor_type"),
+        "numa": attributes.get("numa_topology"),
+        "devices": list(attributes.get("pci_stats") or ()),
+        "updated_at": times.seconds(node.updated_at),
+    }
+
+
+def _provider(provider: ProviderDetails) -> Document:
+    return {
+        "uuid": provider.uuid,
+        "name": provider.name,
+        "parent_uuid": provider.parent_uuid,
+        "inventories": provider.inventories,
+        "traits": provider.traits,
+        "aggregates": provider.aggregates,
+    }
+
+
+def _server(server: Instance) -> Document:
+    return {
+        "id": server.uuid,
+        "name": server.name,
+        "status": status_of(server),
+        "flavor": server.flavor.name,
+        "project_id": server.project_id,
+        "node": server.node,
+        "created_at": times.seconds(server.created_at),
+    }
+
+
+def _migration(move: Migration) -> Document:
+    return {
+        "uuid": move.uuid,
+        "server_id": move.instance_uuid,
+        "type": move.migration_type,
+        "status": move.status,
+        "source_host": move.source_host,
+        "dest_host": move.dest_host,
+        "created_at": times.seconds(move.created_at),
+        "updated_at": times.seconds(move.updated_at),
+    }
+
+
+ROUTES: Routes[Call] = {
+    "/v2.1/armillary/hosts/{host_name}": {
+        "GET": Action(show, policies.SHOW_HOST, schemas.SHOW_ANSWER)
+    }
+}

@@ -1,0 +1,41 @@
+"""Current activity of the services."""
+
+from __future__ import annotations
+
+from api.schemas.base import NUMBER, STRING, STRING_OR_NULL, STRINGS, Schema, every, listed
+from api.schemas.console.host import SERVICE
+
+_FIGURES: Schema = {"type": "object", "additionalProperties": {"type": "number"}}
+_SERVICE: Schema = {
+    **SERVICE,
+    "properties": {**SERVICE["properties"], "cell": STRING_OR_NULL, "figures": _FIGURES},
+    "required": [*SERVICE["required"], "cell", "figures"],
+}
+_SECONDS_OR_NULL: Schema = {"type": ["number", "null"]}
+
+SHOW_ANSWER = every(
+    {
+        "at": STRING,
+        "services": listed(_SERVICE),
+        "hosts": every(
+            {"total": NUMBER, "up": NUMBER, "disabled": NUMBER, "down": listed(SERVICE)}
+        ),
+        "zones": listed(
+            every({"path": STRING, "state": STRING, "summary_age_seconds": _SECONDS_OR_NULL})
+        ),
+        "works": listed(
+            every(
+                {
+                    "cell": STRING_OR_NULL,
+                    "kind": STRING,
+                    "operation": STRING_OR_NULL,
+                    "stage": STRING,
+                    "count": NUMBER,
+                    "without_lease": NUMBER,
+                }
+            )
+        ),
+        "totals": _FIGURES,
+        "down_cells": STRINGS,
+    }
+)
