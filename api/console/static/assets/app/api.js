@@ -1,0 +1,109 @@
+// Requests to the Compute API and to the session of the console, by the cookie of the session.
+
+const VERSION = { "OpenStack-API-Version": "compute 2.96", "X-Armillary-Fields": "1" };
+const TIMEOUT_MS = 30_000;
+
+let csrfToken = "";
+let onSessionEnd = () => {};
+
+/** Remember what changes must carry, and whom to tell when the session is over. */
+export function useSession(session, ended) {
+  csrfToken = session?.csrf_token ?? "";
+  onSessionEnd = ended;
+}
+
+/** A refused or failed request; `status` is 0 when there was no answer. */
+export class ApiError extends Error {
+  constructor(status, message, requestId) {
+    super(message);
+    this.status = status;
+    this.requestId = requestId;
+  }
+}
+
+/** Send a request below /v2.1 and return its JSON document, null if there is none. */
+export async function call(method, path, { query, body, signal, etag } = {}) {
+  const answer = await send(method, `/v2.1${path}${queryOf(query)}`, { body, signal, etag });
+  if (answer.status === 304) return undefined;
+  const document = await documentOf(answer);
+  if (etag && document) etag.value = answer.headers.get("ETag");
+  return document;
+}
+
+export const get = (path, query, signal) => call("GET", path, { query, signal });
+export const post = (path, body) => call("POST", path, { body });
+
+/** Send a request of the session (GET, POST, DELETE /ui/session). */
+export async function session(method, body) {
+  return documentOf(await send(method, "/ui/session", { body }));
+}
+
+/** Open an endless answer, such as the event stream; the caller reads its body. */
+export async function open(path, query, signal) {
+  const answer = await fetch(`/v2.1${path}${queryOf(query)}`, {
+    headers: VERSION,
+    credentials: "same-origin",
+    signal,
+  });
+  if (!answer.ok) throw await errorOf(answer);
+  return answer;
+}
+
+async function send(method, url, { body, signal, etag }) {
+  const headers = { Accept: "application/json", ...VERSION };
+  if (method !== "GET") {
+    headers["X-CSRF-Token"] = csrfToken;
+    if (url.startsWith("/v2.1/")) headers["Idempotency-Key"] = key();
+  }
+  if (body !== undefined) headers["Content-Type"] = "application/json";
+  if (etag?.value) headers["If-None-Match"] = etag.value;
+  let answer;
+  try {
+    answer = await fetch(url, {
+      method,
+      headers,
+      credentials: "same-origin",
+      cache: "no-store",
+      body: body === undefined ? undefined : JSON.stringify(body),
+      signal: signal ?? AbortSignal.timeout(TIMEOUT_MS),
+    });
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new ApiError(0, "The API does not answer. It is tried again.", null);
+  }
+  if (answer.ok || answer.status === 304) return answer;
+  if (answer.status === 401 && url !== "/ui/session") onSessionEnd();
+  throw await errorOf(answer);
+}
+
+async function documentOf(answer) {
+  const text = await answer.text();
+  return text ? JSON.parse(text) : null;
+}
+
+async function errorOf(answer) {
+  const text = await answer.text().catch(() => "");
+  const requestId = answer.headers.get("x-openstack-request-id");
+  return new ApiError(answer.status, messageIn(text) ?? `The API answered ${answer.status}.`, requestId);
+}
+
+/** Return the message of an error document; they have one below a name that says which fault. */
+function messageIn(text) {
+  try {
+    const document = JSON.parse(text);
+    if (typeof document.message === "string") return document.message;
+    return Object.values(document).find((each) => typeof each?.message === "string")?.message;
+  } catch {
+    return undefined;
+  }
+}
+
+function queryOf(query) {
+  const pairs = Object.entries(query ?? {}).filter(([, value]) => value !== undefined && value !== "");
+  return pairs.length ? `?${new URLSearchParams(pairs)}` : "";
+}
+
+function key() {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}

@@ -1,0 +1,96 @@
+// The fleet: all hosts as a heat map or a table, with search and filters; the address has what is shown.
+import * as format from "../format.js";
+import { html, useMemo, useRef } from "../dom.js";
+import { Empty, Field, Loaded, Segments, Select, useLoaded } from "../parts.js";
+import { address, go } from "../router.js";
+import { Head } from "../shell.js";
+import { HeatMap } from "./heat_map.js";
+import { HostTable } from "./host_table.js";
+import { freeOf, FULL, grouped, groupings, loadHosts, matching, stateOf, useOf } from "./hosts.js";
+import { Legend } from "./legend.js";
+
+const REFRESH_MS = 4000; // a 304 most of the time: little more than a heartbeat
+const FILTERS = ["q", "state", "trait", "without", "aggregate", "lack"];
+const STATE_NAMES = [["", "Any state"], ["up", "Up"], [FULL, "Full"], ["draining", "Draining"], ["disabled", "Disabled"], ["down", "Down"]];
+
+export function Fleet({ query }) {
+  const etag = useRef({ value: null });
+  const loaded = useLoaded((signal) => loadHosts(etag.current, signal), [], { every: REFRESH_MS });
+  return html`<${Loaded} of=${loaded}>${(hosts) => html`<${Shown} hosts=${hosts} query=${query} />`}<//>`;
+}
+
+function Shown({ hosts, query }) {
+  const resourceClass = hosts.classes.includes(query.class) ? query.class : hosts.classes[0];
+  const by = query.by ?? "zone";
+  const filter = FILTERS.map((name) => query[name] ?? "");
+  const rows = useMemo(() => matching(hosts, query), [hosts, ...filter]);
+  const groups = useMemo(() => grouped(hosts, rows, by), [rows, by]);
+  const change = (more) => go("/fleet", { ...query, ...more }, { replace: true });
+  const openHost = (row) => go(`/hosts/${encodeURIComponent(hosts.name[row])}`);
+  const isTable = query.as === "table";
+  return html`
+    <${Head} title="Fleet" sub=${html`<${Summary} hosts=${hosts} rows=${rows} resourceClass=${resourceClass} change=${change} />`}>
+      <${Segments} label="Show as" value=${isTable ? "table" : "map"} onChange=${(as) => change({ as: as === "table" ? as : null })} options=${[["map", "Map"], ["table", "Table"]]} />
+    <//>
+    <${Filters} hosts=${hosts} query=${query} by=${by} resourceClass=${resourceClass} change=${change} />
+    ${!rows.length
+      ? html`<div class="card"><${Empty} title=${hosts.count ? "No host matches" : "There are no hosts yet"}>
+          ${hosts.count ? html`<p>None of ${format.count(hosts.count, "host")} fits the filters. <button class="button quiet" onClick=${() => go("/fleet", { by: query.by, class: query.class })}>Clear the filters</button></p>` : "A compute agent that starts shows up here."}<//></div>`
+      : isTable
+        ? html`<${HostTable} hosts=${hosts} rows=${rows} resourceClass=${resourceClass} />`
+        : html`<section class="fleet card flush" aria-label="Heat map of the hosts">
+            <${HeatMap} hosts=${hosts} groups=${groups} resourceClass=${resourceClass} onOpen=${openHost}
+              describe=${(row) => html`<${HostTip} hosts=${hosts} row=${row} resourceClass=${resourceClass} />`}
+              label=${`${format.count(rows.length, "host")} by use of ${format.className(resourceClass)}`} />
+            <${Legend} resourceClass=${resourceClass} />
+          </section>`}`;
+}
+
+/** The counts of each state, which filter when they are pressed, and the use of the class that is shown. */
+function Summary({ hosts, rows, resourceClass, change }) {
+  const counts = useMemo(() => {
+    const found = { up: 0, draining: 0, disabled: 0, down: 0, [FULL]: 0 };
+    let used = 0;
+    let total = 0;
+    for (const row of rows) {
+      found[stateOf(hosts, row)] += 1;
+      if ((hosts.capacity[resourceClass]?.[row] ?? 0) > 0) {
+        used += hosts.used[resourceClass][row];
+        total += hosts.capacity[resourceClass][row];
+      }
+    }
+    return { ...found, used, total };
+  }, [hosts, rows, resourceClass]);
+  const named = [["up", "up"], [FULL, "full"], ["draining", "draining"], ["disabled", "disabled"], ["down", "down"]].filter(([state]) => counts[state]);
+  return html`<span>${format.count(rows.length, "host")}${rows.length < hosts.count ? ` of ${format.whole(hosts.count)}` : ""}:
+    ${" "}${named.map(([state, text], index) => html`${index > 0 && ", "}<button class="count" title=${`Show only hosts that are ${text}`} onClick=${() => change({ state })}>${format.whole(counts[state])} ${text}</button>`)}.
+    ${counts.total > 0 && ` ${format.className(resourceClass)}: ${format.amounts(resourceClass, counts.used, counts.total)} used (${format.percent(counts.used / counts.total)}).`}</span>`;
+}
+
+function Filters({ hosts, query, by, resourceClass, change }) {
+  const aggregates = hosts.names.aggregates.map((each) => each.name).sort();
+  return html`<form class="filters" role="search" aria-label="Filter hosts" onSubmit=${(event) => event.preventDefault()}>
+    <${Field} label="Host" wide><input type="search" value=${query.q ?? ""} placeholder="part of a name, or rack7-*" onInput=${(event) => change({ q: event.target.value })} /><//>
+    <${Field} label="State"><${Select} value=${query.state ?? ""} onChange=${(state) => change({ state })} options=${STATE_NAMES} /><//>
+    ${aggregates.length > 0 && html`<${Field} label="Aggregate"><${Select} value=${query.aggregate ?? ""} onChange=${(aggregate) => change({ aggregate })} options=${[["", "Any"], ...aggregates.map((name) => [name, name])]} /><//>`}
+    ${hosts.names.traits.length > 0 && html`<${Field} label="Trait" wide><input list="fleet-traits" value=${query.trait ?? ""} placeholder="CUSTOM_…" onChange=${(event) => change({ trait: event.target.value.trim() })} />
+      <datalist id="fleet-traits">${[...hosts.names.traits].sort().map((name) => html`<option value=${name} />`)}</datalist><//>`}
+    <${Field} label="Group by"><${Select} value=${by} onChange=${(value) => change({ by: value })} options=${groupings(hosts)} /><//>
+    <${Field} label="Colour by use of"><${Select} value=${resourceClass} onChange=${(value) => change({ class: value })} options=${hosts.classes.map((name) => [name, format.className(name)])} /><//>
+    ${query.lack && html`<span class="chip">free ${format.className(query.lack.split(":")[0])} below ${format.amount(...lackOf(query.lack))}<button type="button" aria-label="Remove this filter" onClick=${() => change({ lack: null })}>×</button></span>`}
+    ${query.without && html`<span class="chip">without ${query.without}<button type="button" aria-label="Remove this filter" onClick=${() => change({ without: null })}>×</button></span>`}
+  </form>`;
+}
+
+function lackOf(text) {
+  const [name, asked] = text.split(":");
+  return [name, Number(asked) || 0];
+}
+
+export function HostTip({ hosts, row, resourceClass }) {
+  const classes = [resourceClass, ...hosts.classes.filter((name) => name !== resourceClass)].filter((name) => useOf(hosts, name, row) >= 0).slice(0, 4);
+  return html`<b>${hosts.name[row]}</b><span>${stateOf(hosts, row)} · ${format.count(hosts.servers[row], "server")}</span>
+    ${classes.map((name) => html`<span>${format.className(name)}: ${format.amounts(name, hosts.used[name][row], hosts.capacity[name][row])} (${format.amount(name, Math.max(0, freeOf(hosts, name, row)))} free)</span>`)}`;
+}
+
+export const hostAddress = (name) => address(`/hosts/${encodeURIComponent(name)}`);

@@ -1,0 +1,57 @@
+// The hosts as a table: the same rows as the map, sorted, a page at a time.
+import * as format from "../format.js";
+import { html, useMemo, useState } from "../dom.js";
+import { Badge, Fill } from "../parts.js";
+import { address } from "../router.js";
+import { stateOf, useOf } from "./hosts.js";
+
+const PAGE = 100;
+const TONES = { full: "warn" };
+
+export function HostTable({ hosts, rows, resourceClass }) {
+  const [sort, setSort] = useState({ key: "name", down: false });
+  const [page, setPage] = useState(0);
+  const classes = [resourceClass, ...hosts.classes.filter((name) => name !== resourceClass)].slice(0, 3);
+  const sorted = useMemo(() => sortedRows(hosts, rows, sort), [hosts, rows, sort]);
+  const pages = Math.max(1, Math.ceil(sorted.length / PAGE));
+  const at = Math.min(page, pages - 1);
+  const columns = [["name", "Host"], ["state", "State"], ["zone", "Zone"], ["servers", "Servers", true], ...classes.map((name) => [name, format.className(name), true])];
+  return html`<section class="card flush" aria-label="Hosts">
+    <div class="scroll" tabIndex="0" role="region" aria-label="Table of hosts"><table>
+      <thead><tr>${columns.map(([key, text, isNumber]) => html`<${SortHead} key=${key} name=${key} text=${text} isNumber=${isNumber} sort=${sort} onSort=${setSort} />`)}</tr></thead>
+      <tbody>${sorted.slice(at * PAGE, (at + 1) * PAGE).map((row) => html`<tr key=${hosts.uuid[row]}>
+        <th scope="row"><a href=${address(`/hosts/${encodeURIComponent(hosts.name[row])}`)}>${hosts.name[row]}</a></th>
+        <td><${Badge} state=${stateOf(hosts, row)} tone=${TONES[stateOf(hosts, row)]} /></td>
+        <td>${hosts.names.zones[hosts.zone[row]] ?? "–"}</td>
+        <td class="number">${format.whole(hosts.servers[row])}</td>
+        ${classes.map((name) => html`<td class="number">${useOf(hosts, name, row) < 0 ? "–" : html`${format.amounts(name, hosts.used[name][row], hosts.capacity[name][row])}<span class="mini" aria-hidden="true"><${Fill} part=${useOf(hosts, name, row)} /></span>`}</td>`)}
+      </tr>`)}</tbody>
+    </table></div>
+    <div class="pager"><span>${format.whole(at * PAGE + 1)}–${format.whole(Math.min((at + 1) * PAGE, sorted.length))} of ${format.count(sorted.length, "host")}</span><span class="gap"></span>
+      <button class="button small" disabled=${at === 0} onClick=${() => setPage(at - 1)}>Previous</button>
+      <button class="button small" disabled=${at + 1 >= pages} onClick=${() => setPage(at + 1)}>Next</button></div>
+  </section>`;
+}
+
+export function SortHead({ name, text, isNumber, sort, onSort }) {
+  const isOwn = sort.key === name;
+  return html`<th scope="col" class=${isNumber ? "number" : ""} aria-sort=${isOwn ? (sort.down ? "descending" : "ascending") : undefined}>
+    <button class="sort" onClick=${() => onSort({ key: name, down: isOwn ? !sort.down : Boolean(isNumber) })}>${text}<span aria-hidden="true">${isOwn ? (sort.down ? " ↓" : " ↑") : ""}</span></button></th>`;
+}
+
+function sortedRows(hosts, rows, { key, down }) {
+  const value = valueOf(hosts, key);
+  const sign = down ? -1 : 1;
+  return [...rows].sort((one, other) => sign * compared(value(one), value(other)) || one - other);
+}
+
+function valueOf(hosts, key) {
+  if (key === "name") return (row) => hosts.name[row];
+  if (key === "state") return (row) => stateOf(hosts, row);
+  if (key === "zone") return (row) => hosts.names.zones[hosts.zone[row]] ?? "";
+  if (key === "servers") return (row) => hosts.servers[row];
+  return (row) => useOf(hosts, key, row);
+}
+
+const COLLATOR = new Intl.Collator("en", { numeric: true });
+const compared = (one, other) => (typeof one === "number" ? one - other : COLLATOR.compare(one, other));

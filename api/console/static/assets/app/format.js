@@ -1,0 +1,93 @@
+// Numbers with units, counts in singular and plural, times in the viewer's zone.
+
+const NUMBER = new Intl.NumberFormat("en", { maximumFractionDigits: 1 });
+const WHOLE = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
+const TIME = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
+const CLOCK = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+const ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone;
+
+const KIB = 1024;
+const NAMES = { VCPU: "vCPU", PCPU: "Dedicated CPU", MEMORY_MB: "Memory", DISK_GB: "Disk" };
+
+export const number = (value) => NUMBER.format(value);
+export const whole = (value) => WHOLE.format(value);
+export const percent = (fraction) => `${fraction > 0 && fraction < 0.01 ? "<1" : WHOLE.format(fraction * 100)} %`;
+
+/** Return a count with its noun: 1 host, 2 hosts. */
+export function count(value, noun, plural = `${noun}s`) {
+  return `${WHOLE.format(value)} ${value === 1 ? noun : plural}`;
+}
+
+/** Return what people call a resource class. */
+export function className(name) {
+  return NAMES[name] ?? name.replace(/^CUSTOM_/, "").replaceAll("_", " ").toLowerCase();
+}
+
+/** Return an amount of a resource class with its unit. */
+export function amount(resourceClass, value) {
+  if (resourceClass.endsWith("_MB")) return mebibytes(value);
+  if (resourceClass.endsWith("_GB")) return gibibytes(value);
+  if (resourceClass === "VCPU") return `${NUMBER.format(value)} vCPU`;
+  if (resourceClass === "PCPU") return count(value, "CPU");
+  return NUMBER.format(value);
+}
+
+/** Return used of total, with the unit once. */
+export function amounts(resourceClass, used, total) {
+  if (resourceClass.endsWith("_MB")) return ofTotal(used, total, scaleOf(total, ["MiB", "GiB", "TiB"]));
+  if (resourceClass.endsWith("_GB")) return ofTotal(used, total, scaleOf(total, ["GiB", "TiB"]));
+  return ofTotal(used, total, { unit: { VCPU: "vCPU", PCPU: "CPUs" }[resourceClass] ?? "", divisor: 1 });
+}
+
+export const mebibytes = (value) => scaled(value, ["MiB", "GiB", "TiB", "PiB"]);
+export const gibibytes = (value) => scaled(value, ["GiB", "TiB", "PiB"]);
+
+function scaled(value, units) {
+  const { unit, divisor } = scaleOf(value, units);
+  return `${NUMBER.format(value / divisor)} ${unit}`;
+}
+
+function scaleOf(value, units) {
+  const power = Math.min(units.length - 1, Math.floor(Math.log(Math.max(Math.abs(value), 1)) / Math.log(KIB)));
+  return { unit: units[power], divisor: KIB ** power };
+}
+
+function ofTotal(used, total, { unit, divisor }) {
+  return `${NUMBER.format(used / divisor)} of ${NUMBER.format(total / divisor)} ${unit}`.trim();
+}
+
+/** Return a Date for a time of the API, which is UTC also without a zone; null for none. */
+export function dateOf(text) {
+  if (!text) return null;
+  const hasZone = /(?:Z|[+-]\d\d:?\d\d)$/.test(text);
+  const date = new Date(hasZone ? text : `${text}Z`);
+  return Number.isNaN(date.getTime()) ? null : date;
+}
+
+export const time = (text) => (dateOf(text) ? TIME.format(dateOf(text)) : "–");
+export const clock = (text) => (dateOf(text) ? CLOCK.format(dateOf(text)) : "–");
+export const zoneName = () => ZONE;
+
+/** Return how long ago a time was, in its largest unit. */
+export function ago(text, now = Date.now()) {
+  const date = dateOf(text);
+  return date ? `${duration(Math.max(0, (now - date) / 1000))} ago` : "never";
+}
+
+/** Return seconds as a duration in at most two units. */
+export function duration(seconds) {
+  if (seconds < 1) return `${WHOLE.format(seconds * 1000)} ms`;
+  if (seconds < 60) return `${NUMBER.format(seconds < 10 ? seconds : Math.floor(seconds))} s`;
+  const parts = [["d", 86400], ["h", 3600], ["min", 60], ["s", 1]];
+  let left = Math.floor(seconds);
+  const said = [];
+  for (const [unit, size] of parts) {
+    const value = Math.floor(left / size);
+    left -= value * size;
+    if (value && said.length < 2) said.push(`${value} ${unit}`);
+    else if (said.length) break;
+  }
+  return said.join(" ");
+}
+
+export const milliseconds = (value) => (value < 1000 ? `${NUMBER.format(value)} ms` : duration(value / 1000));

@@ -1,0 +1,67 @@
+// Login: by a one-time link, a token, or a user's name and password.
+import * as api from "../api.js";
+import { html, useEffect, useState } from "../dom.js";
+import { Failure, Field, Loading, Segments } from "../parts.js";
+import { address, go } from "../router.js";
+import { Mark } from "../shell.js";
+
+const TITLES = { password: "Password", token: "Token" };
+
+export function Login({ methods, onLogin, wanted }) {
+  const usable = methods.filter((method) => TITLES[method]);
+  const [method, setMethod] = useState(usable.includes("password") ? "password" : usable[0]);
+  const [error, setError] = useState(null);
+  const [isBusy, setBusy] = useState(location.hash.length > 1);
+  const login = async (body) => {
+    setBusy(true);
+    setError(null);
+    try {
+      const answer = await api.session("POST", body);
+      if (wanted[0] === "login" || !wanted.length) go("/", {}, { replace: true });
+      onLogin(answer);
+    } catch (failed) {
+      setError(failed);
+      setBusy(false);
+    }
+  };
+  useEffect(() => {
+    document.title = "Log in – Armillary";
+    const code = location.hash.slice(1);
+    if (!code) return;
+    // The code works once; it is not kept in the history.
+    history.replaceState(null, "", address("/login"));
+    login({ link: code });
+  }, []);
+  const submit = (event) => {
+    event.preventDefault();
+    const given = Object.fromEntries([...new FormData(event.target)].filter(([, value]) => value));
+    login(given);
+  };
+
+  return html`<main class="login">
+    <section class="card stack" aria-labelledby="login-title">
+      <span class="brand"><${Mark} /><span>Armillary</span></span>
+      <h1 id="login-title">Log in</h1>
+      ${error && html`<${Refusal} error=${error} />`}
+      ${usable.length > 1 && html`<${Segments} label="How to log in" value=${method} onChange=${setMethod} options=${usable.map((each) => [each, TITLES[each]])} />`}
+      ${isBusy ? html`<${Loading} what="Logging in…" />` : html`<form class="stack" onSubmit=${submit}>
+        ${method === "token" && html`<${Field} label="Token" hint="The one that the command line uses, or a link from: armillary console">
+          <input name="token" type="password" autocomplete="off" required /><//>`}
+        ${method === "password" && html`
+          <${Field} label="User"><input name="username" autocomplete="username" required /><//>
+          <${Field} label="Password"><input name="password" type="password" autocomplete="current-password" required /><//>
+          <${Field} label="Project" hint="Optional: your only or first one"><input name="project" autocomplete="off" /><//>
+          <details><summary>Domains</summary><div class="stack">
+            <${Field} label="Domain of the user"><input name="user_domain" placeholder="Default" /><//>
+            <${Field} label="Domain of the project"><input name="project_domain" placeholder="Default" /><//>
+          </div></details>`}
+        <button class="button primary">Log in</button>
+      </form>`}
+    </section>
+  </main>`;
+}
+
+function Refusal({ error }) {
+  if (error.status !== 401) return html`<${Failure} error=${error} />`;
+  return html`<div class="note bad" role="alert"><div class="grow">${error.message}</div></div>`;
+}

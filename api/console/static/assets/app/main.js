@@ -1,0 +1,43 @@
+// Start: find the session, then show the view of the address.
+import * as api from "./api.js";
+import { html, render, useCallback, useEffect, useState } from "./dom.js";
+import { Failure, Loading } from "./parts.js";
+import { followLinks, go, useAddress } from "./router.js";
+import { Session } from "./session.js";
+import { Shell } from "./shell.js";
+import { Login } from "./login/login_view.js";
+import { View } from "./views.js";
+
+const LOGIN = "login";
+
+function App() {
+  const { parts, query } = useAddress();
+  const [found, setFound] = useState(null);
+  const [error, setError] = useState(null);
+  const accept = useCallback((answer) => {
+    api.useSession(answer.session, () => setFound((old) => ({ ...old, session: null })));
+    setFound(answer);
+    setError(null);
+  }, []);
+  const load = useCallback(() => api.session("GET").then(accept, setError), []);
+  useEffect(() => { load(); }, []);
+
+  if (error) return html`<main><${Failure} error=${error} retry=${load} /></main>`;
+  if (!found) return html`<${Loading} what="Loading the console…" />`;
+  // A link opens a session even where there is one already: it may be of another user.
+  const hasLink = parts[0] === LOGIN && location.hash.length > 1;
+  if (!found.session || hasLink) return html`<${Login} methods=${found.methods} onLogin=${accept} wanted=${parts} />`;
+  const logout = async () => {
+    await api.session("DELETE");
+    setFound({ ...found, session: null });
+    go("/login");
+  };
+  return html`<${Session.Provider} value=${found.session}>
+    <${Shell} parts=${parts} onLogout=${found.methods.includes("none") ? null : logout}>
+      <${View} parts=${parts} query=${query} />
+    <//>
+  <//>`;
+}
+
+document.addEventListener("click", followLinks);
+render(html`<${App} />`, Object.assign(document.getElementById("app"), { textContent: "" }));

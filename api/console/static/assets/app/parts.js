@@ -1,0 +1,183 @@
+// Small parts of every view: badges, notes, states of loading, times, meters, dialogs.
+import { html, useEffect, useRef, useState } from "./dom.js";
+import * as format from "./format.js";
+
+const TONES = {
+  ACTIVE: "good", BUILD: "busy", ERROR: "bad", DELETED: "idle", SHUTOFF: "idle", VERIFY_RESIZE: "warn",
+  RESIZE: "busy", REBUILD: "busy", MIGRATING: "busy", REBOOT: "busy", HARD_REBOOT: "busy", REVERT_RESIZE: "busy",
+  UNKNOWN: "warn", RESCUE: "warn", PAUSED: "idle", SUSPENDED: "idle",
+  up: "good", down: "bad", disabled: "idle", draining: "warn", enabled: "good",
+  Success: "good", Error: "bad", completed: "good", confirmed: "good", finished: "good", error: "bad", failed: "bad",
+};
+
+/** A state as a word with a colour and a form of its own. */
+export function Badge({ state, tone, children }) {
+  const known = tone ?? TONES[state] ?? (/ing$|^pre-|^post-/.test(state ?? "") ? "busy" : "idle");
+  return html`<span class="badge ${known}">${children ?? state}</span>`;
+}
+
+export function Time({ at }) {
+  const date = format.dateOf(at);
+  if (!date) return html`<span class="soft">–</span>`;
+  return html`<time dateTime=${date.toISOString()} title=${`${format.time(at)} (${format.zoneName()})`}>${format.time(at)}</time>`;
+}
+
+/** How long ago a time was; the title has the time itself. */
+export function Ago({ at }) {
+  useTick(at ? 5000 : null);
+  const date = format.dateOf(at);
+  if (!date) return html`<span class="soft">never</span>`;
+  return html`<time dateTime=${date.toISOString()} title=${format.time(at)}>${format.ago(at)}</time>`;
+}
+
+/** Render again from time to time. */
+export function useTick(every) {
+  const [, set] = useState(0);
+  useEffect(() => {
+    if (!every) return undefined;
+    const timer = setInterval(() => set((count) => count + 1), every);
+    return () => clearInterval(timer);
+  }, [every]);
+}
+
+export function Note({ tone = "", children, role }) {
+  return html`<div class="note ${tone}" role=${role}><div class="grow">${children}</div></div>`;
+}
+
+export function Loading({ what = "Loading…" }) {
+  return html`<p class="loading" role="status">${what}</p>`;
+}
+
+export function Empty({ title, children }) {
+  return html`<div class="empty"><b>${title}</b>${children}</div>`;
+}
+
+/** An error of the API with what can be done: try again, or cite the request. */
+export function Failure({ error, retry }) {
+  return html`<div class="note bad" role="alert">
+    <div class="grow">
+      <b>${titleOf(error)}</b>
+      <div>${error.message}</div>
+      ${error.requestId && html`<div class="hint">Request <code>${error.requestId}</code></div>`}
+    </div>
+    ${retry && html`<button class="button small" onClick=${retry}>Try again</button>`}
+  </div>`;
+}
+
+function titleOf(error) {
+  if (error.status === 403) return "You may not see this.";
+  if (error.status === 404) return "There is no such thing.";
+  if (error.status === 0) return "No answer.";
+  return "The request failed.";
+}
+
+/** Load a document, again every `every` milliseconds while the page is visible; old data stays while it is loaded. */
+export function useLoaded(load, inputs, { every = null } = {}) {
+  const [state, set] = useState({ data: null, error: null, isLoading: true });
+  const again = useRef(() => {});
+  useEffect(() => {
+    let timer = null;
+    let isGone = false;
+    const controller = new AbortController();
+    const run = async () => {
+      clearTimeout(timer);
+      try {
+        const data = await load(controller.signal);
+        if (!isGone) set((old) => ({ data: data === undefined ? old.data : data, error: null, isLoading: false }));
+      } catch (error) {
+        if (isGone || error.name === "AbortError") return;
+        set((old) => ({ ...old, error, isLoading: false }));
+      }
+      if (every && !isGone) timer = setTimeout(() => (document.hidden ? wait() : run()), every);
+    };
+    const wait = () => { timer = setTimeout(() => (document.hidden ? wait() : run()), every); };
+    again.current = run;
+    set((old) => ({ ...old, isLoading: true }));
+    run();
+    return () => {
+      isGone = true;
+      clearTimeout(timer);
+      controller.abort();
+    };
+  }, inputs);
+  return { ...state, reload: () => again.current() };
+}
+
+/** Show what was loaded, or why not: an error above older data, or in their place. */
+export function Loaded({ of, children }) {
+  if (of.data === null && of.error) return html`<${Failure} error=${of.error} retry=${of.reload} />`;
+  if (of.data === null) return html`<${Loading} />`;
+  return html`${of.error && html`<${Failure} error=${of.error} retry=${of.reload} />`}${children(of.data)}`;
+}
+
+/** One resource as a bar with its amounts; the text says all that the bar shows. */
+export function Meter({ name, used, total, resourceClass, detail }) {
+  const part = total > 0 ? used / total : 0;
+  const tone = part > 1 ? "over" : part >= 0.9 ? "high" : "";
+  return html`<span class="name" title=${name}>${format.className(name)}</span>
+    <span class="track" aria-hidden="true"><${Fill} class="fill ${tone}" part=${part} /></span>
+    <span class="amount">${format.amounts(resourceClass ?? name, used, total)} · ${format.percent(part)}${detail}</span>`;
+}
+
+/** A width that is set through the CSSOM: the page's policy allows no style in the markup. */
+export function Fill({ class: name, part, left, color }) {
+  const own = useRef(null);
+  useEffect(() => {
+    own.current.style.width = `${Math.max(0, Math.min(1, part)) * 100}%`;
+    if (left !== undefined) own.current.style.left = `${left * 100}%`;
+    if (color !== undefined) own.current.style.background = color;
+  });
+  return html`<i ref=${own} class=${name}></i>`;
+}
+
+/** A question before something that cannot be undone, or is costly. */
+export function Confirm({ title, children, action, danger, onClose, onConfirm }) {
+  const own = useRef(null);
+  const [error, setError] = useState(null);
+  const [isBusy, setBusy] = useState(false);
+  useEffect(() => own.current.showModal(), []);
+  const confirm = async (event) => {
+    event.preventDefault();
+    setBusy(true);
+    try {
+      await onConfirm();
+      onClose();
+    } catch (failed) {
+      setError(failed);
+      setBusy(false);
+    }
+  };
+  return html`<dialog ref=${own} onClose=${onClose} aria-labelledby="confirm-title">
+    <form onSubmit=${confirm} class="stack">
+      <h2 id="confirm-title">${title}</h2>
+      <div>${children}</div>
+      ${error && html`<${Failure} error=${error} />`}
+      <div class="buttons">
+        <button type="button" class="button" onClick=${onClose}>Cancel</button>
+        <button class="button primary ${danger ? "danger" : ""}" disabled=${isBusy}>${action}</button>
+      </div>
+    </form>
+  </dialog>`;
+}
+
+/** Buttons of which one is pressed. */
+export function Segments({ label, options, value, onChange }) {
+  return html`<div class="segments" role="group" aria-label=${label}>
+    ${options.map(([key, text]) => html`<button type="button" aria-pressed=${String(key === value)} onClick=${() => onChange(key)}>${text}</button>`)}
+  </div>`;
+}
+
+export function Field({ label, hint, wide, children }) {
+  return html`<label class="field ${wide ? "wide" : ""}"><span>${label}</span>${children}${hint && html`<span class="hint">${hint}</span>`}</label>`;
+}
+
+export function Select({ value, onChange, options, ...rest }) {
+  return html`<select value=${value} onChange=${(event) => onChange(event.target.value)} ...${rest}>
+    ${options.map(([key, text]) => html`<option value=${key} selected=${key === value}>${text}</option>`)}
+  </select>`;
+}
+
+/** The first part of a UUID, with the whole in its title. */
+export function ShortId({ id }) {
+  return html`<code title=${id}>${(id ?? "").slice(0, 8)}</code>`;
+}
