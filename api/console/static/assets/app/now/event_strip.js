@@ -1,0 +1,67 @@
+// The live event strip: the newest first, with a filter and a pause.
+import * as format from "../format.js";
+import { html, useEffect, useRef, useState } from "../dom.js";
+import { Empty } from "../parts.js";
+import { follow } from "../events.js";
+import { address } from "../router.js";
+
+const SHOWN_MAX = 200;
+const FRAME_MS = 250; // events are shown together this often, however fast they come
+const STATES = { live: ["on", "live"], lost: ["off", "reconnecting…"], refused: ["off", "not available"], waiting: ["", "connecting…"] };
+
+export function EventStrip({ onGap }) {
+  const [events, setEvents] = useState([]);
+  const [state, setState] = useState("waiting");
+  const [isPaused, setPaused] = useState(false);
+  const [wanted, setWanted] = useState("");
+  const paused = useRef(false);
+  paused.current = isPaused;
+  useEffect(() => {
+    let waiting = [];
+    const timer = setInterval(() => {
+      if (!waiting.length || paused.current) return;
+      const fresh = waiting.reverse();
+      waiting = [];
+      setEvents((old) => [...fresh, ...old].slice(0, SHOWN_MAX));
+    }, FRAME_MS);
+    let number = 0;
+    const stop = follow({}, {
+      onEvent: (event) => {
+        number += 1;
+        waiting.push({ ...event, number });
+        if (waiting.length > SHOWN_MAX) waiting.shift();
+      },
+      onState: setState,
+      onGap: () => {
+        number += 1;
+        waiting.push({ number, time: new Date().toISOString(), type: "reconnected", gap: true });
+        onGap?.();
+      },
+    });
+    return () => {
+      clearInterval(timer);
+      stop();
+    };
+  }, []);
+  const [tone, said] = STATES[state];
+  const text = wanted.toLowerCase();
+  const shown = text ? events.filter((event) => `${event.type} ${event.name} ${event.host} ${event.server}`.toLowerCase().includes(text)) : events;
+  return html`<section class="card flush" aria-labelledby="events-title">
+    <div class="row pad"><h2 id="events-title">Events</h2><span class="live ${tone}" role="status">${said}</span>
+      <span class="push"></span><input class="short" type="search" aria-label="Filter events" placeholder="Filter" value=${wanted} onInput=${(event) => setWanted(event.target.value)} />
+      <button class="button small" aria-pressed=${String(isPaused)} onClick=${() => setPaused(!isPaused)}>${isPaused ? "Continue" : "Pause"}</button></div>
+    ${shown.length
+      ? html`<ol class="strip" tabIndex="0" role="log" aria-label="Live events" aria-live="off">${shown.map((event) => html`<${Event} key=${event.number} event=${event} />`)}</ol>`
+      : html`<${Empty} title=${events.length ? "No event matches" : "Nothing has happened since this page was opened"}>Events of servers, hosts and decisions appear here.<//>`}
+  </section>`;
+}
+
+function Event({ event }) {
+  const hasFailed = /error|exception|failed/.test(event.type ?? "") || event.priority === "ERROR";
+  if (event.gap) return html`<li><time>${format.clock(event.time)}</time><span class="kind">reconnected</span><span class="soft">What happened meanwhile is not listed; the figures are up to date.</span></li>`;
+  const said = [event.state, event.task_state, event.attempt ? `attempt ${event.attempt}` : null, event.reason].filter(Boolean).join(" · ");
+  return html`<li class=${hasFailed ? "bad" : ""}><time title=${format.time(event.time)}>${format.clock(event.time)}</time>
+    <span class="kind">${event.type}</span>
+    <span>${event.server ? html`<a href=${address(`/servers/${event.server}`)}>${event.name ?? event.server.slice(0, 8)}</a>` : event.name ?? ""}
+      ${event.host && html` <span class="soft">on</span> <a href=${address(`/hosts/${encodeURIComponent(event.host)}`)}>${event.host}</a>`} <span class="soft">${said}</span></span></li>`;
+}

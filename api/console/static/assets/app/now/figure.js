@@ -1,0 +1,57 @@
+// One figure with a small chart of its last minutes.
+import * as format from "../format.js";
+import { html, useEffect, useRef, useState } from "../dom.js";
+
+export function Figure({ title, unit, times, values }) {
+  const now = values.at(-1);
+  return html`<div class="figure"><dt>${title}</dt>
+    <dd>${now === null || now === undefined ? "–" : format.number(now)} <small>${unit}</small>
+    <${Chart} times=${times} series=${[{ label: title, values }]} /></dd></div>`;
+}
+
+/** A chart by uPlot, which is loaded when the first one is shown. `big` has axes. */
+export function Chart({ times, series, big = false, height = 54, range = null, label = null, suffix = "" }) {
+  const box = useRef(null);
+  const own = useRef(null);
+  const [theme, setTheme] = useState(0);
+  useEffect(() => {
+    const follow = () => setTheme((count) => count + 1);
+    addEventListener("themechange", follow);
+    return () => removeEventListener("themechange", follow);
+  }, []);
+  useEffect(() => {
+    let isGone = false;
+    import("../../vendor/uplot.js").then(({ default: Plot }) => {
+      if (isGone || !box.current) return;
+      own.current = new Plot(optionsOf({ series, big, height, range, suffix, width: box.current.clientWidth }), [times, ...series.map((each) => each.values)], box.current);
+    });
+    const observer = new ResizeObserver(() => own.current?.setSize({ width: box.current.clientWidth, height }));
+    observer.observe(box.current);
+    return () => {
+      isGone = true;
+      observer.disconnect();
+      own.current?.destroy();
+      own.current = null;
+    };
+  }, [theme, series.length, big]);
+  useEffect(() => { own.current?.setData([times, ...series.map((each) => each.values)]); });
+  return html`<div class=${big ? "big-chart" : "chart"} ref=${box} role=${label ? "img" : undefined} aria-label=${label} aria-hidden=${label ? undefined : "true"}></div>`;
+}
+
+function optionsOf({ series, big, height, range, suffix, width }) {
+  const style = getComputedStyle(document.documentElement);
+  const of = (name) => style.getPropertyValue(`--${name}`).trim();
+  const axis = { stroke: of("soft"), grid: { stroke: of("line"), width: 1 }, ticks: { stroke: of("line"), width: 1 }, font: "11px system-ui" };
+  return {
+    width, height, pxAlign: 0, legend: { show: big }, cursor: { show: big, drag: { x: false, y: false } },
+    scales: { x: { time: !range }, y: { range: (plot, low, high) => range ?? [0, Math.max(high * 1.15, 1)] } },
+    axes: big ? [{ ...axis, values: range === null ? undefined : (plot, ticks) => ticks.map((each) => format.duration(each) || "0") }, { ...axis, size: 54, values: (plot, ticks) => ticks.map((each) => `${format.number(each)}${suffix}`) }] : [{ show: false }, { show: false }],
+    series: [
+      { label: "time", value: (plot, value) => (range === null ? "" : format.duration(value ?? 0)) },
+      ...series.map((each, index) => ({
+        label: each.label, stroke: of(`series-${(each.colour ?? index) + 1}`), width: 1.5, dash: each.dash, points: { show: false },
+        fill: big ? undefined : `${of("series-1")}22`, value: (plot, value) => (value === null ? "–" : `${format.number(value)}${suffix}`),
+      })),
+    ],
+  };
+}

@@ -1,0 +1,80 @@
+// Now: live events, figures with their last minutes, services with their heartbeats, zones.
+import * as api from "../api.js";
+import * as format from "../format.js";
+import { html, useRef } from "../dom.js";
+import { Ago, Badge, Loaded, Note, useLoaded } from "../parts.js";
+import { address } from "../router.js";
+import { useAllowed } from "../session.js";
+import { Head } from "../shell.js";
+import { EventStrip } from "./event_strip.js";
+import { Figure } from "./figure.js";
+import { History, ratesOf } from "./history.js";
+
+const REFRESH_MS = 5000;
+const EVENTS = "os_compute_api:armillary:events";
+const HOST_SERVICE = "armillary-compute";
+
+/** Name of the total -> its title, unit, and whether the page computes its rate. */
+const FIGURES = [
+  ["decisions_per_second", "Decisions", "a second"],
+  ["builds_under_way", "Builds under way", ""],
+  ["operations_under_way", "Operations and moves under way", ""],
+  ["no_valid_host_per_second", "Found no host", "a second"],
+  ["claims_refused_per_second", "Claims refused", "a second"],
+  ["queue_length", "Waiting in queues", ""],
+  ["leases_taken_over_total", "Leases taken over", "in all"],
+];
+
+export function Now() {
+  const isAllowed = useAllowed();
+  const history = useRef(new History());
+  const loaded = useLoaded(async (signal) => {
+    const now = await api.get("/armillary/now", {}, signal);
+    const totals = { ...now.totals, operations_under_way: now.totals.operations_under_way + now.totals.moves_under_way };
+    history.current.add(now.at, ratesOf(totals, history.current.last));
+    return now;
+  }, [], { every: REFRESH_MS });
+  return html`<${Head} title="Now" sub="What happens in the deployment, as it happens." />
+    <div class="stack">
+      <${Loaded} of=${loaded}>${(now) => html`
+        ${now.down_cells.length > 0 && html`<${Note} tone="bad">${now.down_cells.length === 1 ? "The cell" : "The cells"} ${now.down_cells.join(", ")} ${now.down_cells.length === 1 ? "does" : "do"} not answer.<//>`}
+        <${Figures} history=${history.current} />
+        <div class="columns">
+          <div class="seven stack">${isAllowed(EVENTS) && html`<${EventStrip} onGap=${loaded.reload} />`}</div>
+          <div class="five stack"><${Works} works=${now.works} /><${Services} services=${now.services} hosts=${now.hosts} /><${Zones} zones=${now.zones} /></div>
+        </div>`}<//>
+    </div>`;
+}
+
+function Figures({ history }) {
+  const known = FIGURES.filter(([name]) => history.has(name));
+  return html`<dl class="figures">${known.map(([name, title, unit]) => html`<${Figure} key=${name} title=${title} unit=${unit} times=${history.times} values=${history.values(name)} />`)}</dl>`;
+}
+
+/** The services, and of the hosts, which are many, those that are down. */
+function Services({ services, hosts }) {
+  const rows = [...services, ...hosts.down];
+  return html`<section class="card flush" aria-labelledby="services-title"><h2 id="services-title">Services</h2>
+    <p class="pad soft">${format.count(hosts.total, "compute host")}: ${format.whole(hosts.up)} up${hosts.disabled > 0 ? `, ${format.whole(hosts.disabled)} disabled` : ""}${hosts.total > hosts.up ? `, ${format.whole(hosts.total - hosts.up)} down` : ""}.
+      ${" "}<a href=${address("/fleet", { as: "table" })}>All hosts</a></p>
+    <div class="scroll" tabIndex="0" role="region" aria-label="Services"><table><thead><tr><th scope="col">Service</th><th scope="col">Host</th><th scope="col">Cell</th><th scope="col">State</th><th scope="col">Heartbeat</th></tr></thead>
+      <tbody>${rows.map((each) => html`<tr><th scope="row">${each.binary.replace("armillary-", "")}</th><td>${each.binary === HOST_SERVICE ? html`<a href=${address(`/hosts/${encodeURIComponent(each.host)}`)}>${each.host}</a>` : each.host}</td>
+        <td>${each.cell ?? "–"}</td><td><${Badge} state=${each.state === "up" && each.status === "disabled" ? "disabled" : each.state} /></td><td class="nowrap"><${Ago} at=${each.updated_at} /></td></tr>`)}</tbody></table></div>
+  </section>`;
+}
+
+/** Work that is under way, by its kind, operation and stage. */
+function Works({ works }) {
+  if (!works.length) return null;
+  return html`<section class="card flush" aria-labelledby="works-title"><h2 id="works-title">Under way</h2>
+    <div class="scroll" tabIndex="0" role="region" aria-label="Work under way"><table><thead><tr><th scope="col">Work</th><th scope="col">Stage</th><th scope="col">Cell</th><th scope="col" class="number">Count</th><th scope="col" class="number">Without a worker</th></tr></thead>
+      <tbody>${works.map((each) => html`<tr><th scope="row">${(each.operation ?? each.kind).replaceAll("_", " ")}</th><td>${each.stage?.replaceAll("_", " ") ?? "–"}</td><td>${each.cell ?? "–"}</td><td class="number">${format.whole(each.count)}</td><td class="number">${format.whole(each.without_lease)}</td></tr>`)}</tbody></table></div></section>`;
+}
+
+function Zones({ zones }) {
+  if (!zones.length) return null;
+  return html`<section class="card flush" aria-labelledby="zones-title"><h2 id="zones-title">Zones</h2>
+    <table><thead><tr><th scope="col">Zone</th><th scope="col">State</th><th scope="col" class="number">Age of its summary</th></tr></thead>
+    <tbody>${zones.map((zone) => html`<tr><th scope="row">${zone.path || "this zone"}</th><td><${Badge} state=${zone.state} tone=${zone.state === "online" ? "good" : undefined} /></td>
+      <td class="number">${zone.summary_age_seconds === null ? "none yet" : format.duration(zone.summary_age_seconds)}</td></tr>`)}</tbody></table></section>`;
+}

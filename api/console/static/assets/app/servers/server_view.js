@@ -1,0 +1,106 @@
+// One server: what it is, where it is, and its life: decisions, operations with their steps, moves and faults.
+import * as api from "../api.js";
+import * as format from "../format.js";
+import { html } from "../dom.js";
+import { Ago, Badge, Empty, Loaded, Note, Time, useLoaded } from "../parts.js";
+import { address, go } from "../router.js";
+import { useAllowed, useSession } from "../session.js";
+import { Head, useToasts } from "../shell.js";
+import { ServerMenu } from "./server_menu.js";
+import { lifeOf } from "./life.js";
+
+const REFRESH_MS = 2500;
+const ACTIONS_SHOWN = 30;
+
+export function Server({ id }) {
+  const say = useToasts();
+  const isAllowed = useAllowed();
+  const loaded = useLoaded((signal) => load(id, isAllowed, signal), [id], { every: REFRESH_MS });
+  const done = (text) => {
+    say(text, "good");
+    if (text.startsWith("Delete")) go("/servers");
+    else loaded.reload();
+  };
+  return html`<${Loaded} of=${loaded}>${(found) => html`<${Shown} found=${found} onDone=${done} />`}<//>`;
+}
+
+async function load(id, isAllowed, signal) {
+  const path = `/servers/${encodeURIComponent(id)}`;
+  const optional = (promise) => promise.catch((error) => { if (error.name === "AbortError") throw error; return null; });
+  const [server, actions, migrations] = await Promise.all([
+    api.get(path, {}, signal),
+    optional(api.get(`${path}/os-instance-actions`, {}, signal)),
+    isAllowed("os_compute_api:os-migrations:index") ? optional(api.get("/os-migrations", { instance_uuid: id }, signal)) : null,
+  ]);
+  const brief = (actions?.instanceActions ?? []).slice(0, ACTIONS_SHOWN);
+  const full = await Promise.all(brief.map((each) => optional(stepsOf(path, each, signal))));
+  return { server: server.server, actions: full.map((each, index) => each ?? brief[index]), migrations: migrations?.migrations ?? [] };
+}
+
+const finished = new Map(); // steps of actions that have ended; they do not change again
+const FINISHED_MAX = 500;
+
+async function stepsOf(path, action, signal) {
+  const key = `${action.request_id} ${action.updated_at} ${action.message}`;
+  const known = finished.get(key);
+  if (known) return known;
+  const { instanceAction } = await api.get(`${path}/os-instance-actions/${action.request_id}`, {}, signal);
+  if (instanceAction.events.length && instanceAction.events.every((event) => event.finish_time)) {
+    if (finished.size >= FINISHED_MAX) finished.clear();
+    finished.set(key, instanceAction);
+  }
+  return instanceAction;
+}
+
+function Shown({ found, onDone }) {
+  const { server } = found;
+  return html`
+    <${Head} title=${server.name ?? server.id} crumb=${html`<a href=${address("/servers")}>Servers</a>`} badge=${html`<${Badge} state=${server.status} />`} sub=${html`<code>${server.id}</code>`}>
+      <a class="button primary" href=${address(`/why/${server.id}`)}>Why is it ${server.status === "ERROR" ? "in ERROR" : "there"}?</a>
+      <${ServerMenu} server=${server} onDone=${onDone} />
+    <//>
+    <div class="stack">
+      ${server.fault && html`<${Note} tone="bad"><b>${server.fault.message}</b>${server.fault.details && server.fault.details !== server.fault.message && !server.fault.message.includes(server.fault.details) && html`<div>${server.fault.details}</div>`}<div class="hint"><${Time} at=${server.fault.created} /></div><//>`}
+      ${server.locked && html`<${Note} tone="warn">Locked${server.locked_reason ? `: ${server.locked_reason}` : ""}.<//>`}
+      <div class="columns">
+        <section class="card five" aria-labelledby="facts-title"><h2 id="facts-title">Facts</h2><${Facts} server=${server} /></section>
+        <section class="card seven" aria-labelledby="life-title"><h2 id="life-title">Life</h2><${Life} found=${found} /></section>
+      </div>
+    </div>`;
+}
+
+function Facts({ server }) {
+  const { is_admin: isAdmin } = useSession();
+  const host = server["OS-EXT-SRV-ATTR:host"];
+  const { flavor } = server;
+  const hints = Object.entries(server["armillary:scheduler_hints"] ?? {});
+  const task = server["OS-EXT-STS:task_state"];
+  return html`<dl class="facts">
+    ${task && html`<dt>Under way</dt><dd>${task.replaceAll("_", " ")}</dd>`}
+    ${isAdmin && html`<dt>Host</dt><dd>${host ? html`<a href=${address(`/hosts/${encodeURIComponent(host)}`)}>${host}</a>` : "none"}${server.host_status && server.host_status !== "UP" && html` <${Badge} tone="bad">${server.host_status}<//>`}</dd>`}
+    <dt>Zone</dt><dd>${server["OS-EXT-AZ:availability_zone"] || "none"}${server.pinned_availability_zone && " (requested)"}</dd>
+    ${flavor && html`<dt>Flavor</dt><dd>${flavor.original_name}</dd>
+      <dt>Resources</dt><dd>${flavor.vcpus} vCPU, ${format.mebibytes(flavor.ram)} memory, ${format.gibibytes(flavor.disk + flavor.ephemeral)} disk</dd>
+      ${Object.keys(flavor.extra_specs ?? {}).length > 0 && html`<dt>Extra specs</dt><dd class="tags">${Object.entries(flavor.extra_specs).map(([key, value]) => html`<span class="tag">${key}=${value}</span>`)}</dd>`}`}
+    <dt>Image</dt><dd>${server.image ? html`<code>${server.image.id}</code>` : "none (volume)"}</dd>
+    ${hints.length > 0 && html`<dt>Scheduler hints</dt><dd class="tags">${hints.map(([key, value]) => html`<span class="tag">${key}=${[value].flat().join(", ")}</span>`)}</dd>`}
+    ${server.server_groups?.length > 0 && html`<dt>Server group</dt><dd><code>${server.server_groups[0]}</code></dd>`}
+    <dt>Project, user</dt><dd>${server.tenant_id}, ${server.user_id}</dd>
+    <dt>Created</dt><dd><${Time} at=${server.created} /> (<${Ago} at=${server.created} />)</dd>
+    <dt>Running since</dt><dd>${server["OS-SRV-USG:launched_at"] ? html`<${Time} at=${server["OS-SRV-USG:launched_at"]} />` : "not yet"}</dd>
+    ${Object.keys(server.metadata ?? {}).length > 0 && html`<dt>Metadata</dt><dd class="tags">${Object.entries(server.metadata).map(([key, value]) => html`<span class="tag">${key}=${value}</span>`)}</dd>`}
+    ${server.tags?.length > 0 && html`<dt>Tags</dt><dd class="tags">${server.tags.map((tag) => html`<span class="tag">${tag}</span>`)}</dd>`}
+  </dl>`;
+}
+
+function Life({ found }) {
+  const life = lifeOf(found);
+  if (!life.length) return html`<${Empty} title="Nothing is recorded yet" />`;
+  return html`<ol class="timeline">${life.map((each) => html`<li class=${each.tone}>
+    <div><span class="what">${each.what}</span> <${Badge} tone=${each.tone || "idle"}>${each.state}<//>
+      ${each.requestId && html` <a class="small" href=${address(`/why/${found.server.id}`, { request_id: each.requestId })}>Why</a>`}</div>
+    <div class="when"><${Time} at=${each.at} />${each.took && `, took ${each.took}`}</div>
+    ${each.detail && html`<div class="detail">${each.detail}</div>`}
+    ${each.steps.length > 0 && html`<ul class="detail small">${each.steps.map((step) => html`<li>${step}</li>`)}</ul>`}
+  </li>`)}</ol>`;
+}

@@ -1,0 +1,105 @@
+// The servers: a table whose pages, filters and order come from the API.
+import * as api from "../api.js";
+import * as format from "../format.js";
+import { html, useEffect, useState } from "../dom.js";
+import { Ago, Badge, Empty, Field, Loaded, Select, ShortId, useLoaded } from "../parts.js";
+import { SortHead } from "../fleet/host_table.js";
+import { address, go } from "../router.js";
+import { useAllowed, useSession } from "../session.js";
+import { Head, useToasts } from "../shell.js";
+import { ServerMenu } from "./server_menu.js";
+
+const PAGE = 50;
+const REFRESH_MS = 4000;
+const TYPING_MS = 300;
+const STATUSES = ["ACTIVE", "BUILD", "ERROR", "SHUTOFF", "VERIFY_RESIZE", "PAUSED", "SUSPENDED", "SHELVED_OFFLOADED"];
+const ALL_PROJECTS = "os_compute_api:servers:detail:get_all_tenants";
+const CREATE = "os_compute_api:servers:create";
+const COLUMNS = [["display_name", "Name"], ["vm_state", "Status"], ["host", "Host"], ["availability_zone", "Zone"], [null, "Flavor"], ["created_at", "Created"]];
+
+export function Servers({ query }) {
+  const isAllowed = useAllowed();
+  const seesAll = isAllowed(ALL_PROJECTS);
+  const inQuery = {
+    limit: PAGE, marker: query.marker, name: query.name, status: query.status, host: query.host,
+    ...(seesAll && query.all !== "no" ? { all_tenants: "1" } : {}),
+    ...(query.sort ? { sort_key: query.sort, sort_dir: query.dir === "down" ? "desc" : "asc" } : {}),
+  };
+  const loaded = useLoaded((signal) => api.get("/servers/detail", inQuery, signal), [JSON.stringify(inQuery)], { every: REFRESH_MS });
+  const change = (more) => go("/servers", { ...query, marker: null, ...more }, { replace: true });
+  return html`
+    <${Head} title="Servers">
+      ${isAllowed(CREATE) && html`<a class="button primary" href=${address("/what-if")}>New server…</a>`}
+    <//>
+    <${Filters} query=${query} change=${change} seesAll=${seesAll} />
+    <section class="card flush" aria-label="Servers">
+      <${Loaded} of=${loaded}>${(data) => html`<${Table} data=${data} query=${query} change=${change} seesAll=${seesAll} reload=${loaded.reload} />`}<//>
+    </section>`;
+}
+
+function Filters({ query, change, seesAll }) {
+  const { is_admin: isAdmin } = useSession();
+  return html`<form class="filters" role="search" aria-label="Filter servers" onSubmit=${(event) => event.preventDefault()}>
+    <${Field} label="Name" wide><${Typed} value=${query.name ?? ""} placeholder="part of a name" onChange=${(name) => change({ name })} /><//>
+    <${Field} label="Status"><${Select} value=${query.status ?? ""} onChange=${(status) => change({ status })} options=${[["", "Any status"], ...STATUSES.map((each) => [each, each])]} /><//>
+    ${isAdmin && html`<${Field} label="Host" wide><${Typed} value=${query.host ?? ""} placeholder="name of a host" onChange=${(host) => change({ host })} /><//>`}
+    ${seesAll && html`<${Field} label="Projects"><${Select} value=${query.all ?? ""} onChange=${(all) => change({ all })} options=${[["", "All projects"], ["no", "My project"]]} /><//>`}
+  </form>`;
+}
+
+/** A field that answers when the typing pauses. */
+function Typed({ value, onChange, ...rest }) {
+  const [text, setText] = useState(value);
+  useEffect(() => setText(value), [value]);
+  useEffect(() => {
+    if (text === value) return undefined;
+    const timer = setTimeout(() => onChange(text.trim()), TYPING_MS);
+    return () => clearTimeout(timer);
+  }, [text]);
+  return html`<input type="search" value=${text} onInput=${(event) => setText(event.target.value)} ...${rest} />`;
+}
+
+function Table({ data, query, change, seesAll, reload }) {
+  const { is_admin: isAdmin } = useSession();
+  const say = useToasts();
+  const { servers } = data;
+  const next = data.servers_links?.find((link) => link.rel === "next");
+  const hasFilter = query.name || query.status || query.host;
+  if (!servers.length && !query.marker) {
+    return html`<${Empty} title=${hasFilter ? "No server matches" : "There are no servers yet"}>
+      ${hasFilter ? html`<button class="button quiet" onClick=${() => go("/servers")}>Clear the filters</button>` : html`<p>Try one without building it: <a href=${address("/what-if")}>What if</a>.</p>`}<//>`;
+  }
+  const columns = COLUMNS.filter(([key]) => isAdmin || key !== "host");
+  const sort = { key: query.sort, down: query.dir === "down" };
+  const nextMarker = next && new URL(next.href).searchParams.get("marker");
+  return html`
+    <div class="scroll" tabIndex="0" role="region" aria-label="Table of servers"><table>
+      <thead><tr>
+        ${columns.map(([key, text]) => (key
+          ? html`<${SortHead} key=${key} name=${key} text=${text} sort=${sort} onSort=${({ key: chosen, down }) => change({ sort: chosen, dir: down ? "down" : null })} />`
+          : html`<th scope="col">${text}</th>`))}
+        ${seesAll && html`<th scope="col">Project</th>`}<th scope="col"><span class="only-read">What to do</span></th>
+      </tr></thead>
+      <tbody>${servers.map((server) => html`<${Row} key=${server.id} server=${server} isAdmin=${isAdmin} seesAll=${seesAll}
+        onDone=${(text) => { say(text, "good"); reload(); }} />`)}</tbody>
+    </table></div>
+    <div class="pager"><span>${query.marker ? "" : "First page, "}${format.count(servers.length, "server")}</span><span class="gap"></span>
+      ${query.marker && html`<button class="button small" onClick=${() => go("/servers", { ...query, marker: null })}>First page</button>
+        <button class="button small" onClick=${() => history.back()}>Previous</button>`}
+      <button class="button small" disabled=${!next} onClick=${() => go("/servers", { ...query, marker: nextMarker })}>Next</button></div>`;
+}
+
+function Row({ server, isAdmin, seesAll, onDone }) {
+  const host = server["OS-EXT-SRV-ATTR:host"];
+  const isKnown = Boolean(server.flavor);
+  return html`<tr>
+    <th scope="row"><a href=${address(`/servers/${server.id}`)}>${server.name ?? server.id}</a> <span class="hint"><${ShortId} id=${server.id} /></span></th>
+    <td><${Badge} state=${server.status} />${server.status === "ERROR" && html` <a class="small" href=${address(`/why/${server.id}`)}>Why?</a>`}</td>
+    ${isAdmin && html`<td>${host ? html`<a href=${address(`/hosts/${encodeURIComponent(host)}`)}>${host}</a>` : "–"}</td>`}
+    <td>${server["OS-EXT-AZ:availability_zone"] || "–"}</td>
+    <td>${isKnown ? html`${server.flavor.original_name} <span class="hint nowrap">${server.flavor.vcpus} vCPU, ${format.mebibytes(server.flavor.ram)}</span>` : "–"}</td>
+    <td class="nowrap"><${Ago} at=${server.created} /></td>
+    ${seesAll && html`<td>${server.tenant_id}</td>`}
+    <td class="number"><${ServerMenu} server=${server} onDone=${onDone} /></td>
+  </tr>`;
+}

@@ -1,0 +1,138 @@
+// What if: a dry run as a form, with the same funnel as a decision that was taken, and "create it" from there.
+import * as api from "../api.js";
+import * as format from "../format.js";
+import { html, useEffect, useState } from "../dom.js";
+import { Confirm, Failure, Field, Loaded, Loading, Note, Segments, Select, useLoaded } from "../parts.js";
+import { address, go } from "../router.js";
+import { useAllowed, useSession } from "../session.js";
+import { Head, useToasts } from "../shell.js";
+import { Decision } from "../why/decision.js";
+import { bodyOf, FREE_CLASSES, hintsOf } from "./request.js";
+
+const CREATE = "os_compute_api:servers:create";
+const COUNT_MAX = 1000;
+
+export function WhatIf({ query }) {
+  const { is_admin: isAdmin } = useSession();
+  const choices = useLoaded(async (signal) => {
+    const [flavors, images, zones] = await Promise.all([
+      api.get("/flavors/detail", { limit: 1000 }, signal),
+      api.get("/images", { limit: 1000 }, signal),
+      api.get("/os-availability-zone", {}, signal),
+    ]);
+    return {
+      flavors: flavors.flavors, images: images.images,
+      zones: zones.availabilityZoneInfo.map((zone) => zone.zoneName).sort(),
+    };
+  }, []);
+  return html`
+    <${Head} title="What if" sub="Asks the scheduler where servers would go now, and why. Nothing is claimed or built." />
+    <${Loaded} of=${choices}>${(data) => html`<${Form} data=${data} query=${query} isAdmin=${isAdmin} />`}<//>`;
+}
+
+function Form({ data, query, isAdmin }) {
+  const [asked, setAsked] = useState(() => startOf(query, data));
+  const [outcome, setOutcome] = useState(null);
+  const [isBusy, setBusy] = useState(false);
+  const set = (name) => (value) => setAsked((old) => ({ ...old, [name]: value?.target ? value.target.value : value }));
+  const run = async (event) => {
+    event?.preventDefault();
+    go("/what-if", queryOf(asked), { replace: true });
+    setBusy(true);
+    try {
+      const answer = await api.post("/armillary/dry-run", bodyOf(asked));
+      setOutcome({ ...answer.dry_run, asked });
+    } catch (error) {
+      setOutcome({ error });
+    }
+    setBusy(false);
+  };
+  // An address with a request is an answer to look at: it is asked at once.
+  useEffect(() => { if (query.flavor || query.amounts === "free") run(); }, []);
+  return html`<div class="stack">
+    <form class="card stack" onSubmit=${run} aria-label="The request">
+      <div class="row"><${Segments} label="What is asked for" value=${asked.amounts} onChange=${set("amounts")} options=${[["flavor", "A flavor"], ["free", "Free amounts"]]} /></div>
+      <div class="form-grid">
+        ${asked.amounts === "flavor"
+          ? html`<${Field} label="Flavor" wide><${Select} value=${asked.flavor} onChange=${set("flavor")} required options=${data.flavors.map((each) => [each.id, `${each.name}: ${each.vcpus} vCPU, ${format.mebibytes(each.ram)}, ${format.gibibytes(each.disk)}`])} /><//>
+            <${Field} label="Image"><${Select} value=${asked.image} onChange=${set("image")} options=${data.images.map((each) => [each.id, each.name])} /><//>`
+          : FREE_CLASSES.map(([name, label]) => html`<${Field} label=${label}><input type="number" min="0" value=${asked[name]} onInput=${set(name)} /><//>`)}
+        <${Field} label="Servers"><input type="number" min="1" max=${COUNT_MAX} value=${asked.count} onInput=${set("count")} /><//>
+        <${Field} label="Availability zone"><${Select} value=${asked.zone} onChange=${set("zone")} options=${[["", "Any"], ...data.zones.map((zone) => [zone, zone])]} /><//>
+        ${asked.amounts === "free" && html`
+          <${Field} label="Required traits" wide hint="Separated by commas"><input value=${asked.required} onInput=${set("required")} placeholder="CUSTOM_SSD" /><//>
+          <${Field} label="Forbidden traits" wide hint="Separated by commas"><input value=${asked.forbidden} onInput=${set("forbidden")} /><//>`}
+        <${Field} label="Scheduler hints" wide hint="name=value, separated by commas"><input value=${asked.hints} onInput=${set("hints")} placeholder="group=…" /><//>
+        ${isAdmin && asked.amounts === "flavor" && html`<${Field} label="Host" hint="Only this one"><input value=${asked.host} onInput=${set("host")} /><//>`}
+      </div>
+      <div class="row"><button class="button primary" disabled=${isBusy || (asked.amounts === "flavor" && !asked.flavor)}>Ask the scheduler</button>
+        ${!data.flavors.length && asked.amounts === "flavor" && html`<span class="hint">There are no flavors yet: ask for free amounts.</span>`}</div>
+    </form>
+    ${isBusy && !outcome && html`<${Loading} what="The scheduler decides…" />`}
+    ${outcome?.error && html`<${Failure} error=${outcome.error} retry=${run} />`}
+    ${outcome?.trace && html`<${Outcome} outcome=${outcome} data=${data} isAdmin=${isAdmin} />`}
+  </div>`;
+}
+
+function startOf(query, data) {
+  return {
+    amounts: query.amounts === "free" ? "free" : "flavor", flavor: query.flavor ?? data.flavors[0]?.id ?? "", image: query.image ?? data.images[0]?.id ?? "",
+    VCPU: "2", MEMORY_MB: "4096", DISK_GB: "20", count: "1", zone: "", hints: "", host: "", required: "", forbidden: "", ...query,
+  };
+}
+
+/** Return what is worth an address: the fields that were filled in. */
+function queryOf(asked) {
+  const free = asked.amounts === "free";
+  const names = free ? ["amounts", "VCPU", "MEMORY_MB", "DISK_GB", "count", "zone", "required", "forbidden", "hints"] : ["flavor", "image", "count", "zone", "hints", "host"];
+  return Object.fromEntries(names.map((name) => [name, asked[name]]).filter(([name, value]) => value && !(name === "count" && value === "1")));
+}
+
+function Outcome({ outcome, data, isAdmin }) {
+  const { hosts, trace } = outcome;
+  const hostLink = isAdmin ? (query) => address("/fleet", query) : null;
+  const hostName = (name) => (isAdmin && name ? html`<a href=${address(`/hosts/${encodeURIComponent(name)}`)}>${name}</a>` : name ?? "a host");
+  return html`<div class="stack" aria-live="polite">
+    ${hosts.length
+      ? html`<div class="note good sentence"><div class="grow"><p>${hosts.length === 1 ? html`It would go to <b>${hostName(hosts[0].host)}</b>.` : `All ${format.count(hosts.length, "server")} would find a host.`}</p><p class="hint">Nothing was claimed: other requests may be faster.</p></div>
+          <${Create} outcome=${outcome} data=${data} /></div>`
+      : html`<div class="note bad sentence"><div class="grow"><p>No host fits.</p><p class="why">${trace.sentence ?? "The scheduler gave no reason."}</p></div></div>`}
+    ${hosts.length > 0 && html`<${Places} hosts=${hosts} hostName=${hostName} />`}
+    <${Decision} trace=${trace} hostLink=${hostLink} hostName=${hostName} key=${trace.request_id} />
+  </div>`;
+}
+
+const PLACES_MAX = 20;
+
+function Places({ hosts, hostName }) {
+  return html`<section class="card flush" aria-labelledby="places-title"><h2 id="places-title">${hosts.length === 1 ? "Where it would go" : "Where they would go"}</h2>
+    <div class="scroll" tabIndex="0" role="region" aria-label="Selected hosts and alternates"><table>
+      <thead><tr><th scope="col">Server</th><th scope="col">Host</th><th scope="col">Zone</th><th scope="col">Alternates, if the build fails</th></tr></thead>
+      <tbody>${hosts.slice(0, PLACES_MAX).map((each, index) => html`<tr><td>${index + 1}</td><th scope="row">${hostName(each.host ?? each.host_id)}</th><td>${each.availability_zone ?? "–"}</td>
+        <td>${each.alternates.length ? each.alternates.map((name, at) => html`${at > 0 && ", "}${hostName(name)}`) : "none"}</td></tr>`)}</tbody></table></div>
+    ${hosts.length > PLACES_MAX && html`<p class="pager">and ${format.whole(hosts.length - PLACES_MAX)} more</p>`}</section>`;
+}
+
+/** Build what the dry run asked for; free amounts have no flavor to build from. */
+function Create({ outcome, data }) {
+  const isAllowed = useAllowed();
+  const say = useToasts();
+  const [isOpen, setOpen] = useState(false);
+  const [name, setName] = useState("");
+  const { asked } = outcome;
+  if (!isAllowed(CREATE)) return null;
+  if (asked.amounts === "free") return html`<span class="hint">To build it, make a flavor with these amounts.</span>`;
+  const flavor = data.flavors.find((each) => each.id === asked.flavor);
+  const count = Number(asked.count);
+  const create = async () => {
+    const { server } = await api.post("/servers", bodyOf(asked, { name: name.trim() }));
+    say(`Accepted: ${name.trim()}`, "good");
+    go(count > 1 ? "/servers" : `/servers/${server.id}`, count > 1 ? { name: name.trim() } : {});
+  };
+  return html`<button class="button primary" onClick=${() => setOpen(true)}>Create it…</button>
+    ${isOpen && html`<${Confirm} title=${count > 1 ? `Create ${format.count(count, "server")}?` : "Create the server?"} action="Create" onClose=${() => setOpen(false)} onConfirm=${create}>
+      <div class="stack"><p>Flavor ${flavor?.name}${asked.zone && `, zone ${asked.zone}`}. The scheduler decides again, with what is free then.</p>
+      <${Field} label="Name"><input required maxLength="255" value=${name} onInput=${(event) => setName(event.target.value)} /><//></div><//>`}`;
+}
+
+export { hintsOf };

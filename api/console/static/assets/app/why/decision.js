@@ -1,0 +1,83 @@
+// One decision: its sentence, funnel, weights, conflicts, zones and the time of each stage.
+import * as format from "../format.js";
+import { html, useState } from "../dom.js";
+import { Fill, Note, Select } from "../parts.js";
+import { Funnel } from "./funnel.js";
+import { Weights } from "./weights.js";
+
+const STAGES = {
+  request_filters: "Request filters", candidates: "Candidates of placement", hosts: "Look up hosts", filters: "Filters",
+  weigh: "Weighers", choose: "Selection", alternates: "Alternates", claim: "Claim", zones: "Zones", total: "In all",
+};
+const ZONE_OUTCOMES = {
+  own: "own hosts fit", asked: "offered hosts, the best of it and below", pruned: "not asked: nothing below it fits",
+  late: "did not answer in time", failed: "could not be asked", stale: "not asked: its summary is stale",
+  offline: "not asked: it has sent no summary", disabled: "not asked: it is disabled", cycle: "asked already, through another zone",
+};
+
+export function Decision({ trace, server, hostLink, hostName, result }) {
+  const { choices } = trace;
+  const own = Math.max(0, choices.findIndex((choice) => choice.instance_uuid === server));
+  const [shown, setShown] = useState(own);
+  const choice = choices[Math.min(shown, choices.length - 1)];
+  return html`
+    ${[...trace.notes, ...trace.old_states].map((text) => html`<${Note} tone="warn">${text}<//>`)}
+    <div class="columns">
+      <section class="card ${choice ? "half" : "two-thirds"}" aria-labelledby="funnel-title">
+        <h2 id="funnel-title">From ${format.count(trace.hosts_total, "host")} to ${choice ? "one" : "none"}</h2>
+        <${Funnel} trace=${trace} hostLink=${hostLink} result=${result} />
+      </section>
+      <div class="stack ${choice ? "half" : "third"}">
+        ${choice && html`<section class="card stack" aria-labelledby="weights-title">
+          <div class="row"><h2 id="weights-title">Weights</h2>
+            ${choices.length > 1 && html`<span class="inline-select"><${Select} aria-label="Server of the request" value=${String(shown)} onChange=${(value) => setShown(Number(value))}
+              options=${choices.map((each, index) => [String(index), `Server ${index + 1} of ${choices.length}${each.host ? `: ${each.host}` : ""}`])} /></span>`}</div>
+          <${Weights} choice=${choice} hostName=${hostName} />
+          <${Conflicts} conflicts=${choice.conflicts} hostName=${hostName} />
+        </section>`}
+        ${Object.keys(trace.timings_ms).length > 0 && html`<section class="card" aria-labelledby="times-title"><h2 id="times-title">Time of each stage</h2><${Stages} timings=${trace.timings_ms} /></section>`}
+      </div>
+      ${trace.nearest.length > 0 && html`<${Nearest} nearest=${trace.nearest} hostName=${hostName} />`}
+      ${trace.zones.length > 0 && html`<${Zones} zones=${trace.zones} />`}
+    </div>`;
+}
+
+function Conflicts({ conflicts, hostName }) {
+  if (!conflicts.length) return null;
+  return html`<div><h3>Refused claims</h3>
+    <p class="hint">Another decision was faster; the next host was taken.</p>
+    <ul>${conflicts.map((each) => html`<li>${hostName(each.host)}: ${each.reason ?? "no reason given"}</li>`)}</ul></div>`;
+}
+
+function Stages({ timings }) {
+  const total = timings.total ?? 0;
+  const stages = Object.entries(timings).filter(([name]) => name !== "total");
+  return html`<ol class="stages">
+    ${[...stages, ["total", total]].map(([name, value]) => html`<li class=${name}>
+      <span>${STAGES[name] ?? name.replaceAll("_", " ")}</span>
+      <span class="track" aria-hidden="true"><${Fill} class="kept" part=${total ? value / total : 0} /></span>
+      <span class="number">${format.milliseconds(value)}</span>
+    </li>`)}
+  </ol>`;
+}
+
+function Nearest({ nearest, hostName }) {
+  return html`<section class="card half" aria-labelledby="nearest-title"><h2 id="nearest-title">Nearest miss</h2>
+    <ul class="stack">${nearest.map((miss) => html`<li><b>${hostName(miss.host)}</b>${miss.suffix && ` (group ${miss.suffix})`} lacks
+      ${" "}${miss.lacks.map(lackText).join(" and ")}</li>`)}</ul></section>`;
+}
+
+function lackText(lack) {
+  if (lack.short) return `${format.amount(lack.name, lack.short)} (${format.amount(lack.name, lack.asked)} asked, ${format.amount(lack.name, lack.free)} free)`;
+  return lack.kind === "trait" ? `the trait ${lack.name}` : `${lack.name}`;
+}
+
+function Zones({ zones }) {
+  return html`<section class="card half flush" aria-labelledby="zones-title"><h2 id="zones-title">Zones</h2>
+    <table><thead><tr><th scope="col">Zone</th><th scope="col">Outcome</th><th scope="col" class="number">Hosts</th><th scope="col" class="number">Time</th></tr></thead>
+    <tbody>${zones.map((zone) => html`<tr>
+      <th scope="row">${zone.path.includes(null) ? "a zone" : zone.path.join("/") || "this zone"}</th>
+      <td>${ZONE_OUTCOMES[zone.outcome] ?? zone.outcome}${zone.reason ? `: ${zone.reason}` : ""}</td>
+      <td class="number">${zone.hosts ?? ""}</td><td class="number">${zone.seconds ? format.milliseconds(zone.seconds * 1000) : ""}</td>
+    </tr>`)}</tbody></table></section>`;
+}

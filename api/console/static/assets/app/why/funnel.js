@@ -1,0 +1,53 @@
+// The funnel of a decision: all hosts, what each rule and filter left, and those that were weighed.
+import * as format from "../format.js";
+import { html, useState } from "../dom.js";
+import { Fill } from "../parts.js";
+import { stepsOf } from "./trace.js";
+
+/** `hostLink` makes the link to hosts from a query of the fleet view; without it there are no links. */
+export function Funnel({ trace, hostLink, result }) {
+  const { total, candidates, steps, weighed } = stepsOf(trace);
+  const hasChoice = trace.choices.length > 0;
+  return html`<ol class="funnel" aria-label="Steps from all hosts to those that were weighed">
+    <${Stage} label="All hosts" left=${total} total=${total} />
+    ${steps.map((step) => html`<${Step} step=${step} total=${total} hostLink=${hostLink} />`)}
+    <${Stage} label=${hasChoice ? "Weighed" : weighed ? "Left" : "None left"} left=${weighed} total=${total} tone=${weighed ? "end" : "none"}
+      detail=${result ?? (hasChoice ? `the best one was selected` : "")} />
+    ${candidates > 0 && steps.length === 0 && html`<li class="hint">No rule and no filter removed a host.</li>`}
+  </ol>`;
+}
+
+function Stage({ label, left, total, tone = "start", detail }) {
+  return html`<li class="step ${tone}">
+    <span class="label"><b>${label}</b>${detail && html`<span class="detail">${detail}</span>`}</span>
+    <span class="track" aria-hidden="true"><${Fill} class="kept" part=${total ? left / total : 0} /></span>
+    <span class="removed"></span>
+    <span class="left">${format.count(left, "host")}</span>
+  </li>`;
+}
+
+function Step({ step, total, hostLink }) {
+  const [isOpen, setOpen] = useState(false);
+  const hosts = step.reasons.flatMap((each) => each.hosts ?? []);
+  const hasMore = step.reasons.length > 1 || hosts.length > 0 || (step.hosts && hostLink && step.removed > 0);
+  const label = html`<b>${step.label}</b>${step.removed > 0 && step.detail && html`<span class="detail">${step.detail}</span>`}`;
+  return html`<li class="step ${step.removed ? "" : "idle"}">
+    ${hasMore
+      ? html`<button type="button" class="label" aria-expanded=${String(isOpen)} onClick=${() => setOpen(!isOpen)}>${label}</button>`
+      : html`<span class="label">${label}</span>`}
+    <span class="track" aria-hidden="true">
+      <${Fill} class="kept" part=${total ? step.after / total : 0} />
+      ${step.removed > 0 && html`<${Fill} class="gone" part=${step.removed / total} left=${step.after / total} />`}
+    </span>
+    <span class="removed">${step.removed ? html`<span class="only-read">removes </span>−${format.whole(step.removed)}` : html`<span aria-hidden="true">·</span><span class="only-read">removes none</span>`}</span>
+    <span class="left"><span class="only-read">leaves </span>${format.whole(step.after)}</span>
+    ${isOpen && html`<div class="more">
+      ${step.reasons.length > 0 && html`<ul>${step.reasons.map((each) => html`<li><b>${format.whole(each.count)}</b> ${each.reason}${each.hosts?.length > 0 && html` <${Hosts} names=${each.hosts} of=${each.count} hostLink=${hostLink} />`}</li>`)}</ul>`}
+      ${step.hosts && hostLink && html`<a href=${hostLink(step.hosts)}>Show the hosts of which this is true now</a>`}
+    </div>`}
+  </li>`;
+}
+
+function Hosts({ names, of }) {
+  return html`<span class="soft">${names.join(", ")}${of > names.length ? " …" : ""}</span>`;
+}

@@ -1,0 +1,90 @@
+// Why a server is where it is, or why a request found no host; for moves too.
+import * as api from "../api.js";
+import * as format from "../format.js";
+import { html } from "../dom.js";
+import { Badge, Empty, Loaded, Note, Time, useLoaded } from "../parts.js";
+import { address } from "../router.js";
+import { useSession } from "../session.js";
+import { Head } from "../shell.js";
+import { Decision } from "./decision.js";
+
+const REFRESH_MS = 5000; // while the server is being built or moved
+
+export function Why({ id, query }) {
+  const loaded = useLoaded(
+    (signal) => api.get(`/armillary/servers/${encodeURIComponent(id)}/explain`, { request_id: query.request_id }, signal),
+    [id, query.request_id],
+  );
+  const status = loaded.data?.explanation.server.status;
+  const isMoving = status === "BUILD" || status?.endsWith("ING");
+  useReloadWhile(isMoving, loaded.reload);
+  return html`<${Loaded} of=${loaded}>${({ explanation }) => html`<${Explanation} explanation=${explanation} />`}<//>`;
+}
+
+function useReloadWhile(isNeeded, reload) {
+  useLoaded(() => (isNeeded ? Promise.resolve(reload()).then(() => true) : Promise.resolve(true)), [isNeeded], { every: isNeeded ? REFRESH_MS : null });
+}
+
+function Explanation({ explanation }) {
+  const { is_admin: isAdmin } = useSession();
+  const { server, decision, trace, decisions, attempts, faults } = explanation;
+  const hostLink = isAdmin ? (query) => address("/fleet", query) : null;
+  const hostName = (name) => (isAdmin && name ? html`<a href=${address(`/hosts/${encodeURIComponent(name)}`)}>${name}</a>` : name ?? "a host");
+  return html`
+    <${Head} title=${`Why: ${server.name}`} crumb=${html`<a href=${address("/servers")}>Servers</a> / <a href=${address(`/servers/${server.id}`)}>${server.name}</a>`}
+      badge=${html`<${Badge} state=${server.status} />`} sub=${html`<code>${server.id}</code>`} />
+    <div class="stack">
+      <${Sentence} explanation=${explanation} />
+      ${decisions.length > 1 && html`<${Decisions} server=${server.id} decisions=${decisions} shown=${decision?.request_id} />`}
+      ${trace
+        ? html`<${Decision} key=${trace.request_id} trace=${trace} server=${server.id} hostLink=${hostLink} hostName=${hostName} />`
+        : html`<div class="card"><${Empty} title="The decision is not recorded, or no longer">Traces are kept for a limited time.<//></div>`}
+      <${Attempts} attempts=${attempts} faults=${faults} hostName=${hostName} />
+    </div>`;
+}
+
+/** What `armillary explain` says first. */
+function Sentence({ explanation }) {
+  const { server, decision, trace, attempts, faults } = explanation;
+  const on = server.host ? ` on ${server.host}` : "";
+  const attempt = server.attempt ? `, attempt ${server.attempt} of ${Math.max(attempts.length, server.attempt)}` : "";
+  const said = server.status === "ERROR"
+    ? `${server.name} is in ERROR${faults.length ? `: ${faults.at(-1).message}` : "."}`
+    : server.status === "BUILD" ? `${server.name} is being built${on}${attempt}.` : `${server.name} is ${server.status}${on}${attempt}.`;
+  const why = trace?.sentence ?? decision?.sentence;
+  const tone = why || server.status === "ERROR" ? "bad" : "good";
+  return html`<div class="note sentence ${tone}"><div class="grow">
+    <p>${said}</p>
+    ${why && html`<p class="why">${why}</p>`}
+    ${decision && html`<p class="hint">Decided <${Time} at=${decision.decided_at} /> about its ${decision.operation.replaceAll("_", " ")}, request <code>${decision.request_id ?? "unknown"}</code></p>`}
+  </div></div>`;
+}
+
+function Decisions({ server, decisions, shown }) {
+  return html`<nav class="card flush" aria-labelledby="decisions-title"><h2 id="decisions-title">${format.count(decisions.length, "decision")} about this server</h2>
+    <div class="scroll" tabIndex="0" role="region" aria-label="Decisions"><table>
+      <thead><tr><th scope="col">When</th><th scope="col">Operation</th><th scope="col">Result</th><th scope="col">Request</th></tr></thead>
+      <tbody>${decisions.map((each) => html`<tr>
+        <td class="nowrap"><${Time} at=${each.decided_at} /></td>
+        <th scope="row">${each.request_id === shown ? html`<b>${each.operation}</b> (shown)` : html`<a href=${address(`/why/${server}`, { request_id: each.request_id })}>${each.operation}</a>`}</th>
+        <td>${each.sentence ? "no host was found" : each.host ?? "a host"}</td><td><code>${each.request_id ?? "–"}</code></td>
+      </tr>`)}</tbody></table></div></nav>`;
+}
+
+function Attempts({ attempts, faults, hostName }) {
+  if (!attempts.length && !faults.length) return null;
+  const details = new Map(faults.map((fault) => [fault.attempt, fault]));
+  const shown = new Set(attempts.map((each) => each.attempt));
+  const others = faults.filter((fault) => !shown.has(fault.attempt));
+  return html`<section class="card" aria-labelledby="attempts-title"><h2 id="attempts-title">Attempts</h2>
+    <ol class="timeline">
+      ${attempts.map((each) => html`<li class=${each.result === "Success" ? "good" : each.result ? "bad" : "busy"}>
+        <span class="what">Attempt ${each.attempt} on ${hostName(each.host)}</span>
+        ${" "}<${Badge} tone=${each.result === "Success" ? "good" : each.result ? "bad" : "busy"}>${each.result === "Success" ? "built" : each.result ? "failed" : "under way"}<//>
+        ${each.reason && html`<div class="detail">${each.reason}</div>`}
+        ${details.get(each.attempt)?.details && html`<details><summary>Details</summary><pre class="detail">${details.get(each.attempt).details}</pre></details>`}
+      </li>`)}
+      ${others.map((fault) => html`<li class="bad"><span class="what">${fault.message}</span> <span class="when"><${Time} at=${fault.created} /></span>
+        ${fault.details && html`<div class="detail">${fault.details}</div>`}</li>`)}
+    </ol></section>`;
+}
