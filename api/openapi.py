@@ -60,7 +60,11 @@ def document() -> Document:
 
 def _successes(actions: list[Action[Any]]) -> Document:
     """Return the responses by status; actions with the same status have equal responses."""
-    return {str(action.status): _success(action) for action in reversed(actions)}
+    known = {"304": openapi.success("The answer with the ETag in If-None-Match is still right.")}
+    return {
+        **{str(action.status): _success(action) for action in reversed(actions)},
+        **(known if any(action.has_etag for action in actions) else {}),
+    }
 
 
 def _success(action: Action[Any]) -> Document:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from api.call import Call
 from api.handlers import event, extension, health, version
 from api.handlers.claims import claim, pool
-from api.handlers.console import console_link, fleet, now
-from api.handlers.console import host as console_host
+from api.handlers.console import console_link, fleet, fleet_host, now
 from api.handlers.flavors import extra_spec, flavor, flavor_access
 from api.handlers.hosts import aggregate, availability_zone, host, hypervisor, service, usage_audit
 from api.handlers.images import image, image_metadata
@@ -39,6 +38,7 @@ _NOUNS = (
     console_link,
     console_link, fleet,
     console_link, fleet, console_host, now,
+    console_link, fleet, fleet_host, now,
 )  # fmt: skip
 
 ROUTES: Routes[Call] = {path: methods for noun in _NOUNS for path, methods in noun.ROUTES.items()}

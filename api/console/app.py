@@ -50,7 +50,7 @@ SECURITY_HEADERS: Mapping[str, str] = {
 
 
 class SecurityHeaders:
-    """Middleware: the browser runs no foreign script, shows the page in no frame, tells nobody."""
+    """Middleware: no foreign script, no frame, and no referrer for other sites."""
 
     def process_response(
         self, req: falcon.Request, resp: falcon.Response, resource: object, req_succeeded: bool

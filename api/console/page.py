@@ -1,6 +1,6 @@
 """The page: files of this package, and nothing else.
 
-Any path that is no asset gets the page itself, which shows the view that the path names.
+Every other path shows the page itself, whose scripts show the view that the path names.
 """
 
 from __future__ import annotations

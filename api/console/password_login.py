@@ -100,7 +100,9 @@ class _Keystone:
     def _ask(self, wanted: PasswordLogin) -> requests.Response:
         identity = {"methods": [login.PASSWORD], login.PASSWORD: _user(wanted)}
         scope = _scope(wanted)
-        auth = {"identity": identity} if scope is None else {"identity": identity, "scope": scope}
+        auth: dict[str, Any] = {"identity": identity}
+        if scope is not None:
+            auth["scope"] = scope
         try:
             return requests.post(
                 f"{self._url()}/v3/auth/tokens",

@@ -45,7 +45,7 @@ _BY_PASSWORD = frozenset({"username", "password", "project", "user_domain", "pro
 
 
 def show(call: Call) -> Answer:
-    """Show who is logged in, what the policy allows, and how to log in."""
+    """Show the user of the session, what the policy allows, and how to log in."""
     token = None if call.session is None else call.session.token
     needs_token = call.site.strategy != "noauth"
     holder = None if needs_token and token is None else call.site.holders.find(token)

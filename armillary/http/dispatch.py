@@ -33,7 +33,8 @@ class Action(Generic[CallT]):
     query is not validated yet. ``exists`` checks the object of the path between policy and
     validation, and raises ``NotFound``. ``body`` None means that no body is expected, ``answer``
     None that none is described; fields that it declares for other versions are dropped from the
-    response. ``status`` 204 promises a response without a body, whatever the client accepts.
+    response. With ``has_etag`` a client that names the answer's ETag may get status 304, without a
+    body. ``status`` 204 promises a response without a body, whatever the client accepts.
     """
 
     handler: Handler[CallT]
@@ -48,6 +49,7 @@ class Action(Generic[CallT]):
     subject: Callable[[CallT], Any] = own
     exists: Callable[[CallT], object] | None = None
     media_type: str = falcon.MEDIA_JSON
+    has_etag: bool = False
 
 
 @dataclass(frozen=True, slots=True)

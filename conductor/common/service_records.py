@@ -20,7 +20,7 @@ LOG = logging.getLogger(__name__)
 
 NAMED_MAX = 10
 """Maximum number of services named in an error."""
-FIGURES_KEPT_FACTOR = 60
+FIGURES_KEPT_FACTOR = 10
 """Factor of ``service_down_time`` for which the figures of a silent worker are kept."""
 CACHE_SECONDS = 5.0
 """Seconds to cache the oldest versions, which are returned for every heartbeat."""

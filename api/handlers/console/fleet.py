@@ -59,6 +59,8 @@ def _by_class(names: Sequence[str], figures: Any) -> Document:
 
 ROUTES: Routes[Call] = {
     "/v2.1/armillary/fleet": {
-        "GET": Action(index, policies.LIST, schemas.INDEX_ANSWER, query=schemas.INDEX_QUERY)
+        "GET": Action(
+            index, policies.LIST, schemas.INDEX_ANSWER, query=schemas.INDEX_QUERY, has_etag=True
+        )
     }
 }

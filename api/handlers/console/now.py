@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from api import times
 from api.call import Call
-from api.handlers.console.host import shown_service
+from api.handlers.console.fleet_host import shown_service
 from api.policies.console import fleet as policies
 from api.schemas.console import now as schemas
 from armillary.http.call import Answer, Document

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from api.schemas.base import NUMBER, STRING, STRING_OR_NULL, STRINGS, Schema, every, listed
-from api.schemas.console.host import SERVICE
+from api.schemas.console.fleet_host import SERVICE
 
 _FIGURES: Schema = {"type": "object", "additionalProperties": {"type": "number"}}
 _SERVICE: Schema = {

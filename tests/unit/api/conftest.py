@@ -12,6 +12,7 @@ from oslo_config import cfg
 from api.app import make_app
 from armillary.conf import api as api_conf
 from armillary.conf import base as base_conf
+from armillary.conf import console as console_conf
 from armillary.conf import identity as identity_conf
 from armillary.conf import image as image_conf
 from armillary.conf import register
@@ -24,7 +25,7 @@ from tests.fixtures.super_conductor import SuperConductor, SuperConductorClient
 def make_conf(folder: Path) -> cfg.ConfigOpts:
     """Return the configuration of an API without authentication, whose policy is in a folder."""
     conf = cfg.ConfigOpts()
-    register(conf, base_conf, api_conf, identity_conf, image_conf)
+    register(conf, base_conf, api_conf, console_conf, identity_conf, image_conf)
     conf.set_default("state_path", str(folder))
     path = folder / "api.conf"
     path.write_text(f"[oslo_policy]\npolicy_file = {folder}/policy.yaml\n")

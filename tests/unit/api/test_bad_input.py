@@ -15,6 +15,7 @@ from api.app import make_app
 from api.routes import ROUTES
 from armillary.conf import api as api_conf
 from armillary.conf import base as base_conf
+from armillary.conf import console as console_conf
 from armillary.conf import image as image_conf
 from armillary.http.dispatch import actions_of
 from armillary.http.microversion import HEADER, to_text
@@ -167,7 +168,7 @@ def an_api() -> Api:
 
 @functools.cache
 def _lasting_api() -> tuple[Api, StandIn]:
-    conf = parsed_conf(base_conf, api_conf, image_conf)
+    conf = parsed_conf(base_conf, api_conf, console_conf, image_conf)
     stand_in = StandIn()
     return Api(make_app(conf, conductor=cast("SuperConductorAPI", stand_in))), stand_in
 

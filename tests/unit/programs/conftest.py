@@ -13,6 +13,8 @@ from oslo_config import cfg
 
 from api.app import make_app
 from armillary.conf import api as api_conf
+from armillary.conf import base as base_conf
+from armillary.conf import console as console_conf
 from armillary.conf import image as image_conf
 from armillary.conf import register
 from armillary.context import RequestContext
@@ -116,7 +118,7 @@ def rpc(conductor: BuildingSuperConductor) -> SuperConductorClient:
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[StandIn, str]]:
     """Lend the address of one API for all tests, and the client that it asks with."""
     conf = cfg.ConfigOpts()
-    register(conf, api_conf, image_conf)
+    register(conf, base_conf, api_conf, console_conf, image_conf)
     folder = tmp_path_factory.mktemp("api")
     path = folder / "api.conf"
     path.write_text(

@@ -208,6 +208,10 @@ ALLOWED = {
     "limit-show": EVERYBODY,
     "explanation-show": READERS,
     "dry_run-create": ADMINS,
+    "console_link-create": EVERYBODY,
+    "fleet-index": ADMINS,
+    "fleet_host-show": ADMINS,
+    "now-show": ADMINS,
     "allocation-index": ADMINS,
     "health-show": ADMINS,
     "event-follow": ADMINS,
@@ -277,7 +281,7 @@ def test_an_action_is_for_some_and_not_for_others(
         server_id=SERVER, server_group_id=GROUP, flavor_id="x", image_id="x", hypervisor_id="x",
         service_id=builders.a_uuid(), aggregate_id="1", project_id="p1", key="x", request_id="x",
         migration_id="x", tag="x", host="x", keypair="x", alias="x", network="x", quota_class="x",
-        zone_name="x", before="2030-01-01", power_action="reboot", claim_id=CLAIM,
+        zone_name="x", host_name="x", before="2030-01-01", power_action="reboot", claim_id=CLAIM,
     )  # fmt: skip
     body: dict[str, Any] = {} if choice is None else {"json": {choice: {}}}
     last = to_text(LAST[operation] or MICROVERSIONS.maximum)

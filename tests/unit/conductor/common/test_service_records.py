@@ -10,7 +10,7 @@ from armillary import exception
 from armillary.conf import register
 from armillary.conf.scheduling import workarounds
 from armillary.service_history import COMPUTE, CONDUCTOR, CURRENT_VERSION, SCHEDULER
-from conductor.common.cell_db import services
+from conductor.common.cell_db import models, service_figures, services
 from conductor.common.clock import moment
 from conductor.common.service_records import IN_CELL, ServiceRecords
 from objects.hosts.host_answers import ServiceChanges
@@ -125,3 +125,37 @@ def test_removing_one_that_is_not_there_is_an_error(plane: ControlPlane) -> None
     plane.records.remove(record.uuid)
     with pytest.raises(exception.ServiceNotFound):
         plane.records.remove(record.uuid)
+
+
+def figures_in(plane: ControlPlane) -> dict[int, dict[str, float]]:
+    """Return worker -> figures, as far as they are fresh."""
+    now, seconds = moment(plane.clock()), plane.conf.service_down_time
+    with plane.cell0_database.reader() as session:
+        found = service_figures.list_fresh(session, now=now, seconds=seconds)
+    return {one.worker: one.figures for one in found}
+
+
+def test_each_worker_has_its_own_figures(plane: ControlPlane) -> None:
+    """Its last ones, for as long as it reports."""
+    for number in (0, 1):
+        plane.records.record_heartbeat("top-1", SCHEDULER, 3, number, {"queue_length": number})
+    plane.records.record_heartbeat("top-1", SCHEDULER, 3, 1, {"queue_length": 5, "made_up": 1})
+    assert figures_in(plane) == {0: {"queue_length": 0}, 1: {"queue_length": 5}}
+    plane.clock.advance(plane.conf.service_down_time + 1)
+    assert figures_in(plane) == {}
+
+
+def test_figures_of_workers_that_are_gone_are_removed(plane: ControlPlane) -> None:
+    """Nothing is kept of a host that left."""
+    plane.records.record_heartbeat("top-1", SCHEDULER, 3, 0, {"queue_length": 1})
+    plane.clock.advance(100 * plane.conf.service_down_time)
+    plane.records.record_own_heartbeat()
+    with plane.cell0_database.reader() as session:
+        assert session.query(models.ServiceFigures).all() == []
+
+
+@pytest.mark.parametrize("worker", [-1, 512])
+def test_a_workers_number_is_bounded(plane: ControlPlane, worker: int) -> None:
+    """So is the number of rows of a service."""
+    with pytest.raises(exception.Invalid):
+        plane.records.record_heartbeat("top-1", SCHEDULER, 3, worker, {"queue_length": 1})

@@ -6,7 +6,7 @@ from api import times
 from api.call import Call
 from api.handlers.servers.server_view import status_of
 from api.policies.console import fleet as policies
-from api.schemas.console import host as schemas
+from api.schemas.console import fleet_host as schemas
 from armillary.http.call import Answer, Document
 from armillary.http.dispatch import Action, Routes
 from objects.hosts.compute_node import ComputeNode

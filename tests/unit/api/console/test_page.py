@@ -1,0 +1,105 @@
+"""The page: files of the package, and how browsers have to treat them."""
+
+from __future__ import annotations
+
+import http.client
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import falcon
+import pytest
+from falcon import testing
+
+from api.console.app import SECURITY_HEADERS
+from api.console.page import INDEX, STATIC, Page
+from tests.unit.api.console.conftest import Browser as Tab
+
+
+def status_of(url: str, path: str) -> int:
+    """Return the status of a request whose path no client has cleaned up."""
+    connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=10)
+    connection.putrequest("GET", path, skip_accept_encoding=True)
+    connection.endheaders()
+    status = connection.getresponse().status
+    connection.close()
+    return status
+
+
+@pytest.mark.parametrize("view", ["/ui/", "/ui/fleet", "/ui/hosts/a-host.b", "/ui/login"])
+def test_each_view_is_the_page(browser: Tab, view: str) -> None:
+    """Its scripts show what the path names."""
+    answer = browser.send("GET", view)
+    assert answer.content == (STATIC / INDEX).read_bytes()
+    assert answer.headers["Content-Type"] == "text/html; charset=utf-8"
+
+
+def test_every_answer_forbids_foreign_scripts_and_frames(browser: Tab) -> None:
+    """Errors, too."""
+    for path in ("/ui", "/ui/", "/ui/session", "/ui/assets/none.js"):
+        answer = browser.send("GET", path, allow_redirects=False)
+        assert {name: answer.headers.get(name) for name in SECURITY_HEADERS} == SECURITY_HEADERS
+    policy = SECURITY_HEADERS["Content-Security-Policy"]
+    assert "unsafe" not in policy
+    assert "frame-ancestors 'none'" in policy
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/ui/assets/../index.html", "/ui/assets/..%2findex.html", "/ui/assets/%2e%2e/page.py",
+        "/ui/assets/../../page.py", "/ui/assets//etc/passwd", "/ui/assets/.hidden.js",
+        "/ui/assets/", "/ui/assets/%00.js", "/ui/assets/..\\index.html", "/ui/assets/x.py",
+    ],
+)  # fmt: skip
+def test_only_files_of_the_package_are_served(front: str, path: str) -> None:
+    """No path leads out of their directory."""
+    assert status_of(front, path) == 404
+
+
+def test_the_page_cannot_be_posted_to(browser: Tab) -> None:
+    """It is for reading."""
+    answer = browser.send("POST", "/ui/fleet", data="x")
+    assert (answer.status_code, answer.headers["Allow"]) == (405, "GET, HEAD")
+
+
+def of_directory(path: Path) -> testing.TestClient:
+    """Return a client of a page whose files are in a directory."""
+    app = falcon.App()
+    app.add_sink(Page(path), "/ui")
+    return testing.TestClient(app)
+
+
+def test_a_file_is_sent_again_only_when_it_has_changed(tmp_path: Path) -> None:
+    """By its ETag; an upgrade is seen at once."""
+    (tmp_path / "assets").mkdir()
+    script = tmp_path / "assets" / "app.js"
+    script.write_text("one();")
+    web = of_directory(tmp_path)
+    first = web.simulate_get("/ui/assets/app.js")
+    assert (first.text, first.headers["Content-Type"]) == (
+        "one();", "text/javascript; charset=utf-8"
+    )  # fmt: skip
+    known = {"If-None-Match": first.headers["ETag"]}
+    assert web.simulate_get("/ui/assets/app.js", headers=known).status_code == 304
+    script.write_text("another();")
+    assert web.simulate_get("/ui/assets/app.js", headers=known).text == "another();"
+
+
+def test_a_large_file_is_compressed_for_who_can_read_that(tmp_path: Path) -> None:
+    """Others get it as it is."""
+    (tmp_path / "assets").mkdir()
+    (tmp_path / "assets" / "app.js").write_text("call();\n" * 1000)
+    web = of_directory(tmp_path)
+    packed = web.simulate_get("/ui/assets/app.js", headers={"Accept-Encoding": "br, gzip"})
+    assert packed.headers["Content-Encoding"] == "gzip"
+    assert len(packed.content) < 200
+    assert len(web.simulate_get("/ui/assets/app.js").content) == 8000
+
+
+def test_a_link_out_of_the_directory_is_not_followed(tmp_path: Path) -> None:
+    """However it came there."""
+    static = tmp_path / "static"
+    (static / "assets").mkdir(parents=True)
+    (tmp_path / "secret.txt").write_text("secret")
+    (static / "assets" / "secret.txt").symlink_to(tmp_path / "secret.txt")
+    assert of_directory(static).simulate_get("/ui/assets/secret.txt").status_code == 404

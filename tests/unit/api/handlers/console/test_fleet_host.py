@@ -1,0 +1,55 @@
+"""One host over HTTP."""
+
+from __future__ import annotations
+
+from objects.hosts.host_details import HostDetails, HostRecords, ProviderDetails
+from tests import builders
+from tests.fixtures.http_api import MEMBER, Api
+from tests.fixtures.super_conductor import SuperConductor
+
+PATH = "/v2.1/armillary/hosts"
+
+
+def a_host(**service: object) -> HostDetails:
+    """Return a host with two providers, a server and a migration."""
+    root, child = builders.a_uuid_of("h1"), builders.a_uuid_of("gpu")
+    inventory = {
+        "total": 4, "reserved": 0, "allocation_ratio": 1.5, "max_unit": 4, "capacity": 6, "used": 1,
+    }  # fmt: skip
+    server = builders.an_instance("web", host="h1")
+    node = builders.a_compute_node("h1", uuid=root, attributes={"numa_topology": {"cells": []}})
+    return HostDetails(
+        HostRecords(builders.a_service("h1", up=True, **service), [node]),
+        "cell1",
+        [
+            ProviderDetails(root, "h1", None, {"VCPU": inventory}, ["HW_CPU_X86_AVX"], []),
+            ProviderDetails(child, "h1_gpu", root, {}, [], []),
+        ],
+        [server],
+        [builders.a_migration(server.uuid, source_host="h0", dest_host="h1")],
+    )
+
+
+def test_a_host_is_shown_with_all_that_belongs_to_it(api: Api, conductor: SuperConductor) -> None:
+    """Providers, NUMA cells, servers, and those that came."""
+    conductor.host_details = {"h1": a_host()}
+    shown = api.get(f"{PATH}/h1").json
+    assert (shown["name"], shown["state"], shown["cell"]) == ("h1", "up", "cell1")
+    assert [one["name"] for one in shown["providers"]] == ["h1", "h1_gpu"]
+    assert shown["providers"][0]["inventories"]["VCPU"]["capacity"] == 6
+    assert shown["nodes"][0]["numa"] == {"cells": []}
+    assert [(one["name"], one["status"]) for one in shown["servers"]] == [("web", "ACTIVE")]
+    assert [one["source_host"] for one in shown["migrations"]] == ["h0"]
+
+
+def test_a_disabled_host_with_servers_is_draining(api: Api, conductor: SuperConductor) -> None:
+    """With the reason why it was disabled."""
+    conductor.host_details = {"h1": a_host(disabled=True, disabled_reason="new disks")}
+    shown = api.get(f"{PATH}/h1").json
+    assert (shown["state"], shown["service"]["disabled_reason"]) == ("draining", "new disks")
+
+
+def test_an_unknown_host_is_not_found(api: Api) -> None:
+    """And users do not learn which hosts there are."""
+    assert api.get(f"{PATH}/h1").status_code == 404
+    assert api.get(f"{PATH}/h1", token=MEMBER).status_code == 403
