@@ -135,7 +135,7 @@ def without_rows(epoch: str) -> FleetPage:
     """Return the answer to a caller that knows the page."""
     nothing = np.empty(0, np.int64)
     empty = dict.fromkeys(_NUMBERS, nothing)
-    return FleetPage.from_values(epoch=epoch, next_marker=None, **empty)
+    return FleetPage.from_values(empty, epoch=epoch, next_marker=None)
 
 
 def _place_after(uuids: list[str], marker: str) -> int:
