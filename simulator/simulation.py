@@ -9,6 +9,7 @@ from armillary import exception
 from armillary.context import RequestContext
 from objects.destinations import Destinations
 from objects.request_spec import RequestSpec
+from objects.traces.decision_trace import DecisionTrace, PlainTrace
 from simulator.events import Order, Timeline
 from simulator.fleet.host_states import HostStates
 from simulator.fleet.outages import Outages
@@ -16,6 +17,7 @@ from simulator.load.groups import Groups
 from simulator.load.instance_lifecycles import Instance, InstanceLifecycles
 from simulator.load.load import Request, resources_of, spec_of, topology_of
 from simulator.load.recorded_load import requests_in
+from simulator.results.decision_samples import DecisionSample, DecisionSamples
 from simulator.results.meter import SAMPLES, Meter, sizes
 from simulator.results.outcome import Outcome
 from simulator.results.outcome_counts import OutcomeCounts
@@ -84,6 +86,7 @@ class Simulation:
             scenario, book=book, lives=self._lives, tally=self._tally, timeline=timeline
         )
         self._meter = Meter(book, self._tally, sizes(book, flavors))
+        self._samples = {"placed": DecisionSamples(), "refused": DecisionSamples()}
         self._requests = requests_in(scenario)
         self._names = random.Random(f"{scenario.seed}/instances")  # noqa: S311 - a simulation
         self._is_push_planned = False
@@ -110,6 +113,7 @@ class Simulation:
             hosts=self._meter.hosts(),
             story=self._tally.fingerprint,
             decisions=self._tally.decisions(),
+            samples={name: samples.to_plain() for name, samples in self._samples.items()},
         )
 
     def _show(self, show: Show) -> None:
@@ -165,6 +169,7 @@ class Simulation:
         except exception.ArmillaryError as error:
             self._refuse(request, error)
             return
+        self._sample_decision("placed", request, found.trace.to_plain)
         self._begin(request, spec, uuids, found)
 
     def _decide(self, spec: RequestSpec, uuids: list[str]) -> Destinations:
@@ -184,6 +189,18 @@ class Simulation:
         self._tally.refused += request.count
         self._tally.refusals.add(cause_of(error), str(error), request.count)
         self._tally.happened(self._timeline.now, "refused", str(self._tally.requests))
+        primitive = error.kwargs.get("trace")
+        if primitive is not None:
+            trace = DecisionTrace.obj_from_primitive(primitive)
+            self._sample_decision("refused", request, trace.to_plain)
+
+    def _sample_decision(
+        self, outcome: str, request: Request, plain: Callable[[], PlainTrace]
+    ) -> None:
+        at_seconds, number = self._timeline.now, self._tally.requests
+        self._samples[outcome].add(
+            lambda: DecisionSample(at_seconds, number, request.flavor, request.count, plain())
+        )
 
     def _begin(
         self, request: Request, spec: RequestSpec, uuids: list[str], found: Destinations

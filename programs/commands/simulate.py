@@ -59,11 +59,17 @@ class Simulate(WithOptions):
         parser.add_argument(
             "--plot", type=Path, metavar="FILE.png", help="plot the results over time"
         )
+        parser.add_argument(
+            "--html",
+            type=Path,
+            metavar="FILE.html",
+            help="write a page to look at: hosts over time, decisions, policies side by side",
+        )
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         concurrency.silence_eventlet_deprecations()
         # Not at module level: the help of this command would load them, too.
-        from simulator.results import plot, report
+        from simulator.results import html_page, plot, report
         from simulator.scenario import files
         from simulator.scenario.policies import read_policies
         from simulator.scenario.scenario_file import read_scenario
@@ -76,6 +82,8 @@ class Simulate(WithOptions):
         if parsed_args.plot:
             plot.require_matplotlib()
             files.require_writable("--plot", parsed_args.plot)
+        if parsed_args.html:
+            files.require_writable("--html", parsed_args.html)
         scenario = read_scenario(parsed_args.scenario, seed=parsed_args.seed)
         policies = read_policies(parsed_args.config_file, parsed_args.compare)
         for warning in dict.fromkeys(text for each in policies for text in each.warnings):
@@ -89,8 +97,9 @@ class Simulate(WithOptions):
                     outcomes.append(simulate(scenario, policy, show))
             self.app.stdout.write(report.text_of(scenario, outcomes))
         else:
-            if parsed_args.plot:
-                raise exception.Invalid("--plot requires a scenario without zones.")
+            for option, path in (("--plot", parsed_args.plot), ("--html", parsed_args.html)):
+                if path:
+                    raise exception.Invalid(f"{option} requires a scenario without zones.")
             for policy in policies:
                 with self._progress(policy, seconds) as show:
                     zones_outcomes.append(simulate_zones(scenario, scenario.tree, policy, show))
@@ -100,6 +109,8 @@ class Simulate(WithOptions):
                 files.write_json(parsed_args.json, scenario, outcomes or zones_outcomes)
             if parsed_args.plot:
                 plot.draw(scenario.title, outcomes, parsed_args.plot)
+            if parsed_args.html:
+                html_page.write_html(parsed_args.html, scenario, outcomes)
         return 0
 
     def _progress(self, policy: Policy, seconds: int) -> contextlib.AbstractContextManager[Show]:

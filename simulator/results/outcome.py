@@ -4,7 +4,7 @@ import dataclasses
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from simulator.results.refusals import Refusal
@@ -28,6 +28,8 @@ class Outcome:
     """A digest of all events."""
     decisions: Mapping[str, float]
     """Count, per_second, p50_ms, p99_ms, by the real clock."""
+    samples: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
+    """``placed`` and ``refused``: decisions with their traces, for the page; not in the JSON."""
 
     @property
     def fingerprint(self) -> str:
@@ -41,6 +43,7 @@ class Outcome:
         return {**self._figures(), "fingerprint": self.fingerprint}
 
     def _figures(self) -> dict[str, object]:
-        figures = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        names = [each.name for each in dataclasses.fields(self) if each.name != "samples"]
+        figures = {name: getattr(self, name) for name in names}
         figures["refusals"] = [dataclasses.asdict(refusal) for refusal in self.refusals]
         return figures

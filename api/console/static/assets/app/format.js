@@ -20,7 +20,9 @@ export function count(value, noun, plural = `${noun}s`) {
 
 /** Return what people call a resource class. */
 export function className(name) {
-  return NAMES[name] ?? name.replace(/^CUSTOM_/, "").replaceAll("_", " ").toLowerCase();
+  if (NAMES[name]) return NAMES[name];
+  const words = name.replace(/^CUSTOM_/, "").replaceAll("_", " ");
+  return words.length <= 4 ? words : words[0] + words.slice(1).toLowerCase();
 }
 
 /** Return an amount of a resource class with its unit. */

@@ -168,7 +168,7 @@ export function Segments({ label, options, value, onChange }) {
 }
 
 export function Field({ label, hint, wide, children }) {
-  return html`<label class="field ${wide ? "wide" : ""}"><span>${label}</span>${children}${hint && html`<span class="hint">${hint}</span>`}</label>`;
+  return html`<div class="field ${wide ? "wide" : ""}"><label><span>${label}</span>${children}</label>${hint && html`<span class="hint">${hint}</span>`}</div>`;
 }
 
 export function Select({ value, onChange, options, ...rest }) {

@@ -55,7 +55,8 @@ export function joined(pages) {
   return hosts;
 }
 
-function byClass(one, other) {
+/** Order resource classes: CPUs, memory and disk first. */
+export function byClass(one, other) {
   const place = (name) => (BASIC_CLASSES.includes(name) ? BASIC_CLASSES.indexOf(name) : BASIC_CLASSES.length);
   return place(one) - place(other) || one.localeCompare(other);
 }

@@ -4,6 +4,7 @@ import * as format from "../format.js";
 import { html, useEffect, useState } from "../dom.js";
 import { Ago, Badge, Confirm, Empty, Field, Loaded, Meter, Note, Time, useLoaded } from "../parts.js";
 import { follow } from "../events.js";
+import { byClass } from "../fleet/hosts.js";
 import { address } from "../router.js";
 import { useAllowed } from "../session.js";
 import { Head, useToasts } from "../shell.js";
@@ -48,7 +49,7 @@ function Tree({ providers, parent }) {
   if (!children.length) return null;
   return html`<ul class="tree">${children.map((provider) => html`<li class="provider">
     <div class="row"><h3>${provider.name}</h3><code class="hint">${provider.uuid.slice(0, 8)}</code></div>
-    <div class="meter">${Object.entries(provider.inventories).map(([name, inventory]) => html`<${Inventory} name=${name} inventory=${inventory} />`)}</div>
+    <div class="meter">${Object.entries(provider.inventories).sort(([one], [other]) => byClass(one, other)).map(([name, inventory]) => html`<${Inventory} name=${name} inventory=${inventory} />`)}</div>
     ${provider.traits.length > 0 && html`<details><summary class="small">${format.count(provider.traits.length, "trait")}</summary><div class="tags">${[...provider.traits].sort().map((trait) => html`<a class="tag" href=${address("/fleet", { trait })}>${trait}</a>`)}</div></details>`}
     <${Tree} providers=${providers} parent=${provider.uuid} />
   </li>`)}</ul>`;

@@ -10,7 +10,7 @@ export function Figure({ title, unit, times, values }) {
 }
 
 /** A chart by uPlot, which is loaded when the first one is shown. `big` has axes. */
-export function Chart({ times, series, big = false, height = 54, range = null, label = null, suffix = "" }) {
+export function Chart({ times, series, big = false, height = 54, label = null, suffix = "" }) {
   const box = useRef(null);
   const own = useRef(null);
   const [theme, setTheme] = useState(0);
@@ -23,7 +23,7 @@ export function Chart({ times, series, big = false, height = 54, range = null, l
     let isGone = false;
     import("../../vendor/uplot.js").then(({ default: Plot }) => {
       if (isGone || !box.current) return;
-      own.current = new Plot(optionsOf({ series, big, height, range, suffix, width: box.current.clientWidth }), [times, ...series.map((each) => each.values)], box.current);
+      own.current = new Plot(optionsOf({ series, big, height, suffix, width: box.current.clientWidth }), [times, ...series.map((each) => each.values)], box.current);
     });
     const observer = new ResizeObserver(() => own.current?.setSize({ width: box.current.clientWidth, height }));
     observer.observe(box.current);
@@ -38,16 +38,20 @@ export function Chart({ times, series, big = false, height = 54, range = null, l
   return html`<div class=${big ? "big-chart" : "chart"} ref=${box} role=${label ? "img" : undefined} aria-label=${label} aria-hidden=${label ? undefined : "true"}></div>`;
 }
 
-function optionsOf({ series, big, height, range, suffix, width }) {
+/** A big chart has simulated seconds on its axis; a small one has no axes. */
+function optionsOf({ series, big, height, suffix, width }) {
   const style = getComputedStyle(document.documentElement);
   const of = (name) => style.getPropertyValue(`--${name}`).trim();
   const axis = { stroke: of("soft"), grid: { stroke: of("line"), width: 1 }, ticks: { stroke: of("line"), width: 1 }, font: "11px system-ui" };
+  const incrs = [1, 5, 10, 30, 60, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400, 604800]; // seconds people count in
+  const elapsed = (plot, ticks) => ticks.map((each) => (each ? format.duration(each) : "0"));
+  const values = (plot, ticks) => ticks.map((each) => `${format.number(each)}${suffix}`);
   return {
     width, height, pxAlign: 0, legend: { show: big }, cursor: { show: big, drag: { x: false, y: false } },
-    scales: { x: { time: !range }, y: { range: (plot, low, high) => range ?? [0, Math.max(high * 1.15, 1)] } },
-    axes: big ? [{ ...axis, values: range === null ? undefined : (plot, ticks) => ticks.map((each) => format.duration(each) || "0") }, { ...axis, size: 54, values: (plot, ticks) => ticks.map((each) => `${format.number(each)}${suffix}`) }] : [{ show: false }, { show: false }],
+    scales: { x: { time: !big }, y: { range: (plot, low, high) => [0, Math.max(high * 1.15, 1)] } },
+    axes: big ? [{ ...axis, incrs, values: elapsed }, { ...axis, size: 54, values }] : [{ show: false }, { show: false }],
     series: [
-      { label: "time", value: (plot, value) => (range === null ? "" : format.duration(value ?? 0)) },
+      { label: "Time", value: (plot, value) => (value === null ? "" : format.duration(value)) },
       ...series.map((each, index) => ({
         label: each.label, stroke: of(`series-${(each.colour ?? index) + 1}`), width: 1.5, dash: each.dash, points: { show: false },
         fill: big ? undefined : `${of("series-1")}22`, value: (plot, value) => (value === null ? "–" : `${format.number(value)}${suffix}`),

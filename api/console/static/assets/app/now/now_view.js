@@ -18,7 +18,7 @@ const HOST_SERVICE = "armillary-compute";
 const FIGURES = [
   ["decisions_per_second", "Decisions", "a second"],
   ["builds_under_way", "Builds under way", ""],
-  ["operations_under_way", "Operations and moves under way", ""],
+  ["operations_under_way", "Operations under way", ""],
   ["no_valid_host_per_second", "Found no host", "a second"],
   ["claims_refused_per_second", "Claims refused", "a second"],
   ["queue_length", "Waiting in queues", ""],
@@ -57,7 +57,7 @@ function Services({ services, hosts }) {
   return html`<section class="card flush" aria-labelledby="services-title"><h2 id="services-title">Services</h2>
     <p class="pad soft">${format.count(hosts.total, "compute host")}: ${format.whole(hosts.up)} up${hosts.disabled > 0 ? `, ${format.whole(hosts.disabled)} disabled` : ""}${hosts.total > hosts.up ? `, ${format.whole(hosts.total - hosts.up)} down` : ""}.
       ${" "}<a href=${address("/fleet", { as: "table" })}>All hosts</a></p>
-    <div class="scroll" tabIndex="0" role="region" aria-label="Services"><table><thead><tr><th scope="col">Service</th><th scope="col">Host</th><th scope="col">Cell</th><th scope="col">State</th><th scope="col">Heartbeat</th></tr></thead>
+    <div class="scroll" tabIndex="0" role="region" aria-label="Table of services"><table><thead><tr><th scope="col">Service</th><th scope="col">Host</th><th scope="col">Cell</th><th scope="col">State</th><th scope="col">Heartbeat</th></tr></thead>
       <tbody>${rows.map((each) => html`<tr><th scope="row">${each.binary.replace("armillary-", "")}</th><td>${each.binary === HOST_SERVICE ? html`<a href=${address(`/hosts/${encodeURIComponent(each.host)}`)}>${each.host}</a>` : each.host}</td>
         <td>${each.cell ?? "–"}</td><td><${Badge} state=${each.state === "up" && each.status === "disabled" ? "disabled" : each.state} /></td><td class="nowrap"><${Ago} at=${each.updated_at} /></td></tr>`)}</tbody></table></div>
   </section>`;
@@ -67,7 +67,7 @@ function Services({ services, hosts }) {
 function Works({ works }) {
   if (!works.length) return null;
   return html`<section class="card flush" aria-labelledby="works-title"><h2 id="works-title">Under way</h2>
-    <div class="scroll" tabIndex="0" role="region" aria-label="Work under way"><table><thead><tr><th scope="col">Work</th><th scope="col">Stage</th><th scope="col">Cell</th><th scope="col" class="number">Count</th><th scope="col" class="number">Without a worker</th></tr></thead>
+    <div class="scroll" tabIndex="0" role="region" aria-label="Table of work under way"><table><thead><tr><th scope="col">Work</th><th scope="col">Stage</th><th scope="col">Cell</th><th scope="col" class="number">Count</th><th scope="col" class="number">Without a worker</th></tr></thead>
       <tbody>${works.map((each) => html`<tr><th scope="row">${(each.operation ?? each.kind).replaceAll("_", " ")}</th><td>${each.stage?.replaceAll("_", " ") ?? "–"}</td><td>${each.cell ?? "–"}</td><td class="number">${format.whole(each.count)}</td><td class="number">${format.whole(each.without_lease)}</td></tr>`)}</tbody></table></div></section>`;
 }
 

@@ -15,7 +15,7 @@ const TYPING_MS = 300;
 const STATUSES = ["ACTIVE", "BUILD", "ERROR", "SHUTOFF", "VERIFY_RESIZE", "PAUSED", "SUSPENDED", "SHELVED_OFFLOADED"];
 const ALL_PROJECTS = "os_compute_api:servers:detail:get_all_tenants";
 const CREATE = "os_compute_api:servers:create";
-const COLUMNS = [["display_name", "Name"], ["vm_state", "Status"], ["host", "Host"], ["availability_zone", "Zone"], [null, "Flavor"], ["created_at", "Created"]];
+const COLUMNS = [["display_name", "Name"], [null, "ID"], ["vm_state", "Status"], ["host", "Host"], ["availability_zone", "Zone"], [null, "Flavor"], ["created_at", "Created"]];
 
 export function Servers({ query }) {
   const isAllowed = useAllowed();
@@ -93,7 +93,8 @@ function Row({ server, isAdmin, seesAll, onDone }) {
   const host = server["OS-EXT-SRV-ATTR:host"];
   const isKnown = Boolean(server.flavor);
   return html`<tr>
-    <th scope="row"><a href=${address(`/servers/${server.id}`)}>${server.name ?? server.id}</a> <span class="hint"><${ShortId} id=${server.id} /></span></th>
+    <th scope="row"><a href=${address(`/servers/${server.id}`)}>${server.name ?? server.id}</a></th>
+    <td class="hint"><${ShortId} id=${server.id} /></td>
     <td><${Badge} state=${server.status} />${server.status === "ERROR" && html` <a class="small" href=${address(`/why/${server.id}`)}>Why?</a>`}</td>
     ${isAdmin && html`<td>${host ? html`<a href=${address(`/hosts/${encodeURIComponent(host)}`)}>${host}</a>` : "–"}</td>`}
     <td>${server["OS-EXT-AZ:availability_zone"] || "–"}</td>

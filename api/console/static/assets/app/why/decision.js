@@ -35,7 +35,7 @@ export function Decision({ trace, server, hostLink, hostName, result }) {
           <${Weights} choice=${choice} hostName=${hostName} />
           <${Conflicts} conflicts=${choice.conflicts} hostName=${hostName} />
         </section>`}
-        ${Object.keys(trace.timings_ms).length > 0 && html`<section class="card" aria-labelledby="times-title"><h2 id="times-title">Time of each stage</h2><${Stages} timings=${trace.timings_ms} /></section>`}
+        ${trace.timings_ms.total > 0 && html`<section class="card" aria-labelledby="times-title"><h2 id="times-title">Time of each stage</h2><${Stages} timings=${trace.timings_ms} /></section>`}
       </div>
       ${trace.nearest.length > 0 && html`<${Nearest} nearest=${trace.nearest} hostName=${hostName} />`}
       ${trace.zones.length > 0 && html`<${Zones} zones=${trace.zones} />`}

@@ -39,7 +39,7 @@ function Explanation({ explanation }) {
       ${trace
         ? html`<${Decision} key=${trace.request_id} trace=${trace} server=${server.id} hostLink=${hostLink} hostName=${hostName} />`
         : html`<div class="card"><${Empty} title="The decision is not recorded, or no longer">Traces are kept for a limited time.<//></div>`}
-      <${Attempts} attempts=${attempts} faults=${faults} hostName=${hostName} />
+      <${Attempts} server=${server} attempts=${attempts} faults=${faults} hostName=${hostName} />
     </div>`;
 }
 
@@ -55,7 +55,7 @@ function Sentence({ explanation }) {
   const tone = why || server.status === "ERROR" ? "bad" : "good";
   return html`<div class="note sentence ${tone}"><div class="grow">
     <p>${said}</p>
-    ${why && html`<p class="why">${why}</p>`}
+    ${why && !said.includes(why) && html`<p class="why">${why}</p>`}
     ${decision && html`<p class="hint">Decided <${Time} at=${decision.decided_at} /> about its ${decision.operation.replaceAll("_", " ")}, request <code>${decision.request_id ?? "unknown"}</code></p>`}
   </div></div>`;
 }
@@ -71,11 +71,12 @@ function Decisions({ server, decisions, shown }) {
       </tr>`)}</tbody></table></div></nav>`;
 }
 
-function Attempts({ attempts, faults, hostName }) {
-  if (!attempts.length && !faults.length) return null;
+function Attempts({ server, attempts, faults, hostName }) {
   const details = new Map(faults.map((fault) => [fault.attempt, fault]));
   const shown = new Set(attempts.map((each) => each.attempt));
-  const others = faults.filter((fault) => !shown.has(fault.attempt));
+  // The last fault of a server in ERROR is the sentence on top.
+  const others = faults.filter((fault) => !shown.has(fault.attempt) && !(server.status === "ERROR" && fault === faults.at(-1)));
+  if (!attempts.length && !others.length) return null;
   return html`<section class="card" aria-labelledby="attempts-title"><h2 id="attempts-title">Attempts</h2>
     <ol class="timeline">
       ${attempts.map((each) => html`<li class=${each.result === "Success" ? "good" : each.result ? "bad" : "busy"}>
