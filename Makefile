@@ -34,6 +34,9 @@ TEMPEST     := $(VENV)/.tried-tempest
 # The reference implementation of the Placement API, which ours is compared with, where it can be had.
 REFERENCE   := $(VENV)/.tried-reference
 
+# The tests of the console drive Chromium with Playwright; they are left out where there is no Chromium.
+BROWSER     := $(if $(shell command -v chromium 2>/dev/null),$(VENV)/.installed-browser)
+
 # libvirt's library is compiled, with headers that not every machine has; its tests are left out where it is missing.
 LIBVIRT     := $(if $(shell pkg-config --exists libvirt 2>/dev/null && echo yes),$(VENV)/.installed-libvirt)
 
@@ -58,21 +61,24 @@ up: $(TEST) ## Keep a whole control plane running in one process, until Ctrl-C
 
 ##### Testing it
 
-.PHONY: test check wheel deb unit functional integration long libvirt conformance conformance-serve-cmd differential fuzz faults clients tempest mutants simulation bench bench-builds bench-placement bench-scheduling
-test: $(TEST) $(LIBVIRT) $(HARNESS) $(TEMPEST) $(REFERENCE) ## Run all tests; the closing lines say what was left out for a missing service
+.PHONY: test check wheel deb unit functional integration console long libvirt conformance conformance-serve-cmd differential fuzz faults clients tempest mutants simulation bench bench-builds bench-placement bench-scheduling
+test: $(TEST) $(LIBVIRT) $(BROWSER) $(HARNESS) $(TEMPEST) $(REFERENCE) ## Run all tests; the closing lines say what was left out for a missing service
 	@rm -rf $(VENV)/left-out $(GROUPS)
-	@$(MAKE) --no-print-directory -j 7 --output-sync=line test-deployments test-deployments-zones \
-		test-faults test-functional test-units test-units-conductor test-units-services; outcome=$$?; \
+	@$(MAKE) --no-print-directory -j 8 --output-sync=line test-deployments test-deployments-zones \
+		test-console test-faults test-functional test-units test-units-conductor test-units-services; outcome=$$?; \
 		head -qn -1 $(GROUPS)/*; tail -qn 1 $(GROUPS)/*; exit $$outcome
 
 # Services of many processes mostly wait, unit tests compute: side by side they take little longer than the longest. What
 # waits has deadlines, so it goes first, and few at a time; by a little only, or a busy machine would starve the unit tests.
-.PHONY: test-deployments test-deployments-zones test-faults test-functional
+.PHONY: test-deployments test-deployments-zones test-console test-faults test-functional
 test-deployments:
 	$(SHORT) $(wildcard tests/integration/test_[a-l]*.py)
 
 test-deployments-zones: # and all others
 	$(SHORT) $(filter-out $(wildcard tests/integration/test_[a-l]*.py),$(wildcard tests/integration/test_*.py))
+
+test-console:
+	nice -n 1 $(SHORT) tests/console
 
 test-faults:
 	nice -n 1 $(SHORT) tests/faults tests/simulation
@@ -112,10 +118,13 @@ functional: $(TEST) ## Run the whole system in one process
 integration: $(TEST) $(LIBVIRT) ## Run real processes on RabbitMQ, PostgreSQL and MariaDB
 	$(TIMED) tests/integration
 
+console: $(TEST) $(BROWSER) ## Look at the web console with Chromium: what each view shows, and axe-core
+	$(TIMED) tests/console
+
 # Nothing is sampled here, and nothing has to be quick.
 long: export ARMILLARY_EVERY_EFFECT := 1
 long: TIMED += --run-minutes-max 240
-long: $(TEST) $(LIBVIRT) $(HARNESS) $(REFERENCE) ## Run what `make test` leaves out for its length: more kills, layouts, backends, guests, all effects
+long: $(TEST) $(LIBVIRT) $(BROWSER) $(HARNESS) $(REFERENCE) ## Run what `make test` leaves out for its length: more kills, layouts, backends, guests, all effects
 	$(TIMED) -m long --ignore tests/integration/placement tests/functional tests/integration
 	ARMILLARY_CONFORMANCE=$(CONFORMANCE) $(TIMED) \
 		tests/faults tests/integration/placement tests/conformance tests/simulation
@@ -191,7 +200,7 @@ bench-placement: $(TEST) ## Measure placement; PEERS=DIR has the reference's scr
 
 ##### Writing it
 
-.PHONY: format lint samples constraints-hashes docs stats clean
+.PHONY: format lint samples screenshots vendor-console constraints-hashes docs stats clean
 format: $(LINT) ## Format the code
 	$(VENV)/bin/ruff format
 
@@ -221,6 +230,13 @@ samples: $(TEST) ## Write the sample configuration and policy files in etc/, the
 	$(VENV)/bin/python tools/samples.py
 	$(VENV)/bin/python tools/plugin_reference.py
 	$(VENV)/bin/python -W ignore tools/rpc_reference.py
+
+SCREENSHOTS ?= docs/images
+screenshots: $(TEST) $(BROWSER) ## Take pictures of each view of the console over 1,000 hosts with load, in SCREENSHOTS=docs/images
+	nice -n 5 $(VENV)/bin/python -W ignore -m tests.console.screenshots $(SCREENSHOTS)
+
+vendor-console: ## Fetch the console's libraries again after a change of tools/console_libraries; needs npm
+	python3 tools/vendor_console.py
 
 constraints-hashes: $(TEST) ## Write constraints-hashes.txt again after a change of constraints.txt; asks the package index
 	$(VENV)/bin/python tools/constraint_hashes.py
@@ -256,6 +272,11 @@ $(VENV)/.installed-libvirt: $(TEST)
 	@echo "Installing libvirt-python in $(VENV) ..."
 	@if $(PIP) install -c constraints.txt libvirt-python; then touch $@; else \
 		echo "libvirt-python cannot be built here: tests that need it are left out."; fi
+
+$(VENV)/.installed-browser: $(TEST)
+	@echo "Installing Playwright in $(VENV) ..."
+	@if $(PIP) install -c constraints.txt playwright axe-playwright-python; then touch $@; else \
+		echo "Playwright cannot be installed here: the tests of the console are left out."; fi
 
 # Environments of their own: these programs need other versions of our libraries.
 $(VENV)/clients/.made: OPENSTACK := python-openstackclient==10.5.0 osc-placement==4.9.1

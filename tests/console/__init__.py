@@ -1,0 +1,1 @@
+"""The web console, in Chromium, against a running deployment."""

@@ -1,0 +1,49 @@
+"""One browser and one deployment for all tests of the console."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from tests.console.browser import Tab, chromium
+from tests.console.deployment import Deployment, deployment, token_of
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    with chromium() as lent:
+        yield lent
+
+
+@pytest.fixture(scope="session")
+def site(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
+    """A running deployment; it is not started where there is no browser to look at it."""
+    with deployment(tmp_path_factory.mktemp("console")) as lent:
+        yield lent
+
+
+@pytest.fixture
+def open_tab(browser: Any, site: Deployment) -> Iterator[Callable[..., Tab]]:
+    """Open tabs: ``open_tab("alice")`` is logged in. No page may fail or ask another address."""
+    tabs: list[Tab] = []
+
+    def tab_of(user: str | None, **options: Any) -> Tab:
+        tab = Tab(browser, site.url, **options)
+        tabs.append(tab)
+        if user is not None:
+            tab.log_in(token_of(user))
+        return tab
+
+    yield tab_of
+    faults = [fault for tab in tabs for fault in tab.faults]
+    for tab in tabs:
+        tab.close()
+    assert faults == []
+
+
+@pytest.fixture
+def tab(open_tab: Callable[..., Tab]) -> Tab:
+    """A tab in which an administrator is logged in."""
+    return open_tab("root")

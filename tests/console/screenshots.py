@@ -1,0 +1,162 @@
+"""Pictures of each view over 1,000 simulated hosts with load.
+
+Run ``python -m tests.console.screenshots DIR``. The load is drawn from a seed; hosts are in racks,
+which are aggregates with a key; some are disabled and some are down.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+import sys
+import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from simulator.results.html_page import write_html
+from simulator.scenario.policies import read_policies
+from simulator.scenario.scenario_file import read_scenario
+from simulator.simulation import simulate
+from tests.console.browser import Tab, chromium
+from tests.console.deployment import Deployment, add_flavor, deployment, token_of
+from tests.fixtures.asking import wait_for
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+HOSTS = (
+    "name=a-{01..10}-{01..40}:vcpus=32:memory_mb=65536:disk_gb=2000",
+    "name=b-{01..10}-{01..40}:vcpus=48:memory_mb=98304:disk_gb=2000:traits=CUSTOM_SSD",
+    "name=gpu-{01..05}-{01..40}:vcpus=24:pcpus=24:memory_mb=196608:disk_gb=4000:numa=2"
+    ":pci=10de/20b0@4",
+)
+HOSTS_TOTAL = 1001  # with the one that can die
+ZONES = {"a": "east", "b": "west", "gpu": "west"}
+FLAVORS = {"small": (2, 4, 20), "medium": (4, 16, 40), "large": (8, 32, 80), "huge": (16, 60, 100)}
+"""Flavor -> vCPUs, GiB of memory, GiB of disk."""
+REQUESTS = 36
+SERVERS_A_REQUEST = 24
+NAMES = ("web", "cache", "db", "batch", "ci")
+DISABLED = ("a-02-05", "a-07-31", "b-03-12", "gpu-01-02")
+DOWN = ("a-04-11", "b-08-10", "b-08-11")
+SEED = 5
+THREADS = 8
+SETTLE_MS = 1500
+LIVE_MS = 12_000
+
+
+def main(arguments: list[str]) -> int:
+    folder = Path(arguments[0] if arguments else ROOT / "docs" / "images")
+    folder.mkdir(parents=True, exist_ok=True)
+    with (
+        tempfile.TemporaryDirectory() as state,
+        deployment(Path(state), hosts=HOSTS, hosts_total=HOSTS_TOTAL) as site,
+        chromium() as browser,
+    ):
+        server, refused = fill(site)
+        page = Path(state, "simulation.html")
+        write_simulation(page)
+        for scheme in ("light", "dark"):
+            tab = Tab(browser, site.url, color_scheme=scheme)
+            for name, address in addresses(site, server, refused):
+                take(tab, name, address, folder / f"console-{name}-{scheme}.png", site)
+            tab.page.goto(f"file://{page}")
+            tab.page.wait_for_timeout(SETTLE_MS)
+            tab.page.screenshot(path=folder / f"console-simulation-{scheme}.png")
+            tab.close()
+    return 0
+
+
+def addresses(site: Deployment, server: str, refused: str) -> Iterator[tuple[str, str]]:
+    yield "login", "/login"
+    yield "fleet", "/fleet?by=key:rack&class=MEMORY_MB"
+    yield "host", "/hosts/gpu-01-04"
+    yield "why", f"/why/{server}"
+    yield "refused", f"/why/{refused}"
+    yield "what-if", "/what-if?amounts=free&VCPU=16&MEMORY_MB=61440&DISK_GB=100&required=CUSTOM_SSD"
+    yield "servers", "/servers"
+    yield "server", f"/servers/{server}"
+    yield "now", "/now"
+
+
+def take(tab: Tab, name: str, address: str, path: Path, site: Deployment) -> None:
+    if name == "fleet":
+        tab.log_in(token_of("root"))
+    tab.open(address)
+    if name == "now":
+        tab.page.get_by_role("status").filter(has_text="live").wait_for()
+        for number in range(4):
+            site.create(f"fresh-{number}")
+        tab.page.wait_for_timeout(LIVE_MS)
+    tab.page.wait_for_timeout(SETTLE_MS)
+    tab.page.screenshot(path=path)
+
+
+def fill(site: Deployment) -> tuple[str, str]:
+    """Put load on the hosts; return a server that runs and one that found no host."""
+    root, rng = site.apis["root"], random.Random(SEED)
+    group(site)
+    flavors = {
+        name: add_flavor(root, f"{name}-{vcpus}", vcpus, gib * 1024, disk)
+        for name, (vcpus, gib, disk) in FLAVORS.items()
+    }
+    for number in range(REQUESTS):
+        flavor = rng.choices(list(flavors.values()), [1, 3, 4, 4])[0]
+        zone = rng.choices(["east", "west"], [5, 2])[0]
+        ask(site, f"{rng.choice(NAMES)}-{number:02}", flavor, SERVERS_A_REQUEST, zone)
+    refused = site.create("training-big", flavor=site.greedy_flavor)
+    server = ask(site, "solo", flavors["medium"], 1, "west")
+    mark(site)
+    site.wait_for_status(refused, "ERROR")
+    site.wait_for_status(server, "ACTIVE")
+    wait_for(lambda: not root.get("/servers", status="BUILD")["servers"], "all are built", 600)
+    return server, refused
+
+
+def ask(site: Deployment, name: str, flavor: str, count: int, zone: str) -> str:
+    asked: dict[str, Any] = {
+        "name": name, "flavorRef": flavor, "imageRef": site.image, "networks": "none",
+        "min_count": count, "max_count": count, "availability_zone": zone,
+    }  # fmt: skip
+    return str(site.apis["root"].post("/servers", {"server": asked})["server"]["id"])
+
+
+def group(site: Deployment) -> None:
+    """Make each rack an aggregate, with its zone."""
+    root = site.apis["root"]
+    hosts = [name for name in root.get("/armillary/fleet")["hosts"]["name"] if name[-1].isdigit()]
+    racks = itertools.groupby(sorted(hosts), lambda name: name.rpartition("-")[0])
+    for rack, members in ((rack, list(found)) for rack, found in racks if rack != "mortal"):
+        keys = {"rack": rack, "availability_zone": ZONES[rack.partition("-")[0]]}
+        asked = {"aggregate": {"name": f"rack-{rack}"}}
+        made = root.post("/os-aggregates", asked)["aggregate"]["id"]
+        action = f"/os-aggregates/{made}/action"
+        root.post(action, {"set_metadata": {"metadata": keys}})
+        with ThreadPoolExecutor(THREADS) as pool:
+            bodies = [{"add_host": {"host": host}} for host in members]
+            list(pool.map(lambda body: root.post(action, body), bodies))  # noqa: B023 - in time
+
+
+def mark(site: Deployment) -> None:
+    """Disable some hosts, and force some down."""
+    root = site.apis["root"]
+    for service in root.get("/os-services", binary="armillary-compute")["services"]:
+        if service["host"] in DISABLED:
+            reason = "Memory module is replaced, ticket 4411"
+            root.put(
+                f"/os-services/{service['id']}", {"status": "disabled", "disabled_reason": reason}
+            )
+        elif service["host"] in DOWN:
+            root.put(f"/os-services/{service['id']}", {"forced_down": True})
+
+
+def write_simulation(path: Path) -> None:
+    folder = ROOT / "etc" / "simulations"
+    scenario = read_scenario(folder / "batch-cluster.yaml", seed=None)
+    policies = read_policies([], [folder / "spread.conf", folder / "pack.conf"])
+    outcomes = [simulate(scenario, policy, lambda done, counts: None) for policy in policies]
+    write_html(path, scenario, outcomes)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,231 @@
+"""What each view of the console shows, against a running deployment."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.console.browser import COLOURS, Tab, violations
+from tests.console.deployment import HOSTS_TOTAL, MORTAL, Deployment
+from tests.fixtures.asking import wait_for
+
+OpenTab = Callable[..., Tab]
+
+
+@pytest.fixture(scope="module")
+def placed(site: Deployment) -> str:
+    """A server that runs."""
+    server = site.create("placed")
+    site.wait_for_status(server, "ACTIVE")
+    return server
+
+
+@pytest.fixture(scope="module")
+def refused(site: Deployment) -> str:
+    """A server for which no host was found."""
+    server = site.create("refused", flavor=site.greedy_flavor)
+    site.wait_for_status(server, "ERROR")
+    return server
+
+
+def rows(page: Any) -> list[list[str]]:
+    """Return the cells of the table that is shown."""
+    found: list[list[str]] = page.eval_on_selector_all(
+        "tbody tr", "rows => rows.map(row => [...row.cells].map(cell => cell.innerText.trim()))"
+    )
+    return found
+
+
+def test_a_printed_link_logs_in_once(site: Deployment, open_tab: OpenTab) -> None:
+    """The second time it says so, and asks for a login."""
+    link = site.apis["root"].post("/armillary/console-links", {})["link"]
+    first, second = open_tab(None), open_tab(None)
+    first.page.goto(site.url + link)
+    first.page.wait_for_selector("header.bar")
+    assert "root" in first.page.inner_text("header.bar")
+    assert "#" not in first.page.url
+    second.page.goto(site.url + link)
+    assert "was opened before" in second.page.get_by_role("alert").inner_text()
+
+
+def test_a_session_ends_with_its_logout(tab: Tab) -> None:
+    """A view that is opened afterwards asks for a login."""
+    tab.open("/fleet")
+    tab.page.get_by_role("button", name="Log out").click()
+    tab.page.get_by_role("heading", name="Log in").wait_for()
+    tab.open("/fleet")
+    assert tab.page.get_by_role("heading", name="Log in").is_visible()
+
+
+def test_the_fleet_shows_what_the_api_says(site: Deployment, placed: str, tab: Tab) -> None:
+    """The same hosts, states and servers, as a map and as a table."""
+    page = tab.open("/fleet")
+    page.get_by_label(f"{HOSTS_TOTAL} hosts by use of vCPU").wait_for()
+    page.get_by_role("button", name="Table").click()
+    page.wait_for_selector("tbody tr")
+    listed = site.apis["root"].get("/armillary/fleet")["hosts"]
+    shown = {row[0]: (row[1], int(row[3])) for row in rows(page)}
+    assert shown == {
+        name: (state, servers)
+        for name, state, servers in zip(
+            listed["name"], listed["state"], listed["servers"], strict=True
+        )
+    }
+
+
+def test_hosts_are_filtered_by_the_address(tab: Tab) -> None:
+    """An address can be sent to a colleague."""
+    page = tab.open("/fleet?as=table&q=numa-*")
+    page.wait_for_selector("tbody tr")
+    assert [row[0] for row in rows(page)] == ["numa-1"]
+
+
+def test_the_heat_map_is_used_by_keyboard(tab: Tab) -> None:
+    """Arrow keys go from host to host, Enter opens one."""
+    page = tab.open("/fleet?by=none")
+    canvas = page.get_by_label(f"{HOSTS_TOTAL} hosts by use of vCPU")
+    canvas.focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    page.get_by_role("status").filter(has_text="numa-1").or_(
+        page.get_by_role("status").filter(has_text="sim-1")
+    ).wait_for()
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/ui/hosts/*")
+
+
+def test_a_host_shows_its_providers_and_numa_cells(site: Deployment, tab: Tab) -> None:
+    """With the amounts of placement, and a picture of its CPUs and devices."""
+    page = tab.open("/hosts/numa-1")
+    host = site.apis["root"].get("/armillary/hosts/numa-1")
+    capacity = host["providers"][0]["inventories"]["VCPU"]["capacity"]
+    assert f"of {capacity:g} vCPU" in page.inner_text("main")
+    assert page.get_by_label("NUMA cell 1").is_visible()
+    assert page.get_by_label("2 free devices 10de:20b0").count() == 2
+
+
+def test_a_host_that_dies_turns(site: Deployment, tab: Tab) -> None:
+    """Within its heartbeat, without a reload."""
+    page = tab.open(f"/hosts/{MORTAL}")
+    page.locator("h1 .badge", has_text="up").wait_for()
+    site.mortal.stop(0)
+    page.locator("h1 .badge", has_text="down").wait_for()
+    assert "Its heartbeat is missing" in page.inner_text("main")
+
+
+def test_a_create_is_seen_from_the_dry_run_to_active(site: Deployment, tab: Tab) -> None:
+    """Asked as a dry run, created from there, and followed."""
+    page = tab.open("/what-if")
+    page.get_by_role("combobox", name="Flavor").select_option(site.flavor)
+    page.get_by_role("button", name="Ask the scheduler").click()
+    page.get_by_text("It would go to").wait_for()
+    page.get_by_role("button", name="Create it…").click()
+    page.get_by_label("Name", exact=True).fill("made-in-the-console")
+    page.get_by_role("button", name="Create", exact=True).click()
+    page.locator("h1 .badge", has_text="BUILD").wait_for()
+    page.locator("h1 .badge", has_text="ACTIVE").wait_for()
+    page.get_by_text("Attempt 1 on").wait_for()
+
+
+def test_a_failed_request_shows_its_funnel(site: Deployment, refused: str, tab: Tab) -> None:
+    """The sentence of the API, and steps whose counts add up."""
+    page = tab.open(f"/why/{refused}")
+    trace = site.apis["root"].get(f"/armillary/servers/{refused}/explain")["explanation"]["trace"]
+    assert trace["sentence"] in page.inner_text(".sentence")
+    left = page.eval_on_selector_all(
+        ".funnel .left", "all => all.map(each => parseInt(each.innerText.match(/\\d+/)[0]))"
+    )
+    assert (left[0], left[-1]) == (trace["hosts_total"], 0)
+    removed = page.locator(".funnel .removed").all_inner_texts()
+    counts = [re.search(r"\d+", text) for text in removed]
+    assert sum(int(each[0]) for each in counts if each) == trace["hosts_total"]
+
+
+def test_a_decision_shows_the_weights_of_the_winner(
+    site: Deployment, placed: str, tab: Tab
+) -> None:
+    """And of the runners-up, each with its total."""
+    page = tab.open(f"/why/{placed}")
+    trace = site.apis["root"].get(f"/armillary/servers/{placed}/explain")["explanation"]["trace"]
+    choice = trace["choices"][0]
+    shown = page.locator(".weights .bars li").all_inner_texts()
+    hosts = [choice, *choice["runners_up"]]
+    assert [host["host"] in text for host, text in zip(hosts, shown, strict=True)] == [True] * len(
+        hosts
+    )
+    assert f"{choice['weight']:.3f}" in shown[0]
+
+
+def test_users_see_only_their_own(site: Deployment, open_tab: OpenTab) -> None:
+    """Two projects, two tables; and no view of the fleet."""
+    for user, other in (("alice", "bob"), ("bob", "alice")):
+        site.create(f"of-{user}", user=user)
+        tab = open_tab(user)
+        page = tab.open("/servers")
+        page.get_by_role("link", name=f"of-{user}").wait_for()
+        names = {row[0].split()[0] for row in rows(page)}
+        assert names == {f"of-{user}"}, other
+        assert page.get_by_role("link", name="Fleet").count() == 0
+        assert "for administrators" in tab.page.inner_text("body") or tab.page.url.endswith(
+            "servers"
+        )
+
+
+def test_an_action_asks_before_it_is_taken(site: Deployment, tab: Tab) -> None:
+    """And the server goes from the table."""
+    server = site.create("to-be-deleted")
+    site.wait_for_status(server, "ACTIVE")
+    page = tab.open("/servers?name=to-be-deleted")
+    page.get_by_label("Actions on to-be-deleted").click()
+    page.get_by_role("button", name="Delete…").click()
+    page.get_by_role("dialog").get_by_role("button", name="Cancel").click()
+    page.get_by_label("Actions on to-be-deleted").click()
+    page.get_by_role("button", name="Delete…").click()
+    page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    page.get_by_text("No server matches").wait_for()
+
+
+def test_live_events_are_shown(site: Deployment, placed: str, tab: Tab) -> None:
+    """With the services of the deployment beside them."""
+    page = tab.open("/now")
+    page.get_by_role("status").filter(has_text="live").wait_for()
+
+    def is_shown() -> bool:  # the stream may begin a moment after it was answered
+        site.apis["root"].request("POST", f"/servers/{placed}/action", json={"lock": None})
+        return bool(page.locator(".strip", has_text="instance.lock").count())
+
+    wait_for(is_shown, "the event of the lock is shown", pause_seconds=0.5)
+    services = site.apis["root"].get("/armillary/now")["services"]
+    assert {row[0] for row in rows(page)} >= {
+        each["binary"].removeprefix("armillary-") for each in services
+    }
+
+
+@pytest.fixture
+def addresses(placed: str, refused: str) -> dict[str, str]:
+    return {
+        "fleet": "/fleet", "table": "/fleet?as=table", "host": "/hosts/numa-1",
+        "servers": "/servers", "server": f"/servers/{placed}", "why": f"/why/{placed}",
+        "refused": f"/why/{refused}", "what-if": "/what-if?amounts=free&VCPU=1", "now": "/now",
+    }  # fmt: skip
+
+
+def test_axe_finds_nothing_in_any_view(addresses: dict[str, str], tab: Tab) -> None:
+    """In light; in dark the colours differ, and nothing else."""
+    found = {}
+    for name, address in addresses.items():
+        page = tab.open(address)
+        page.emulate_media(color_scheme="light")
+        found[name] = violations(page)
+        page.emulate_media(color_scheme="dark")
+        found[f"{name}, dark"] = violations(page, COLOURS)
+    assert {name: each for name, each in found.items() if each} == {}
+
+
+def test_axe_finds_nothing_in_the_login(open_tab: OpenTab) -> None:
+    """Whoever cannot log in cannot complain."""
+    tab = open_tab(None)
+    assert violations(tab.open("/login")) == []

@@ -1,0 +1,32 @@
+"""The page of a simulation, opened as a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from simulator.results.html_page import write_html
+from tests.console.browser import Tab, violations
+from tests.fixtures.simulations import a_scenario, a_stream, run
+
+
+def test_a_simulation_is_looked_at_without_a_service(browser: Any, tmp_path: Path) -> None:
+    """Its hosts, its figures and a decision, from one file that asks nobody."""
+    flavors = {"small": {"vcpus": 1, "memory_mb": 1024}, "greedy": {"vcpus": 64, "memory_mb": 1024}}
+    load = [a_stream(), a_stream(flavors={"greedy": 1})]
+    scenario = a_scenario(tmp_path, title="</script>A & B", flavors=flavors, load=load)
+    outcome = run(scenario)
+    write_html(tmp_path / "page.html", scenario, [outcome, outcome])
+    tab = Tab(browser, "file://", color_scheme="dark")
+    tab.page.goto(f"file://{tmp_path}/page.html")
+    tab.page.get_by_role("heading", name="</script>A & B").wait_for()
+    slider = tab.page.get_by_role("slider")
+    for sample in (0, 200):
+        servers = sum(host["instances"][sample] for host in outcome.hosts["hosts"].values())
+        slider.fill(str(sample))
+        said = f"{servers} server{'' if servers == 1 else 's'}, "
+        tab.page.get_by_text(said).first.wait_for()
+    tab.page.get_by_text("64 vCPU asked").wait_for()
+    assert violations(tab.page) == []
+    tab.close()
+    assert tab.faults == []
