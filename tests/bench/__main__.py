@@ -12,6 +12,7 @@ import sys
 
 from tests.bench import (
     builds,
+    console,
     decide_and_claim,
     embedded,
     placement,
@@ -35,6 +36,7 @@ BENCHES = {
     "request-10000": decide_and_claim.bench_request,
     "summaries": summaries.bench,
     "embedded": embedded.bench_create,
+    "console": console.bench,
 }
 
 

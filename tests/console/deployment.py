@@ -68,7 +68,12 @@ class Deployment:
 
 @contextlib.contextmanager
 def deployment(
-    folder: Path, *, hosts: Sequence[str] = (HOSTS, NUMA_HOST), hosts_total: int = HOSTS_TOTAL
+    folder: Path,
+    *,
+    hosts: Sequence[str] = (HOSTS, NUMA_HOST),
+    hosts_total: int = HOSTS_TOTAL,
+    report_seconds: int = 1,
+    down_seconds: int = DOWN_SECONDS,
 ) -> Iterator[Deployment]:
     """Lend a running deployment with its hosts up."""
     cell_url, top_url = f"kombu+memory:////cell-{uuid.uuid4()}", f"kombu+memory:////{uuid.uuid4()}"
@@ -80,7 +85,8 @@ def deployment(
             ("simulated", "build_delay_seconds_max"): 1.5,
             ("api", "auth_strategy"): "token_file",
             ("api", "token_file"): str(_tokens(folder)),
-            (None, "service_down_time"): DOWN_SECONDS,
+            (None, "report_interval"): report_seconds,
+            (None, "service_down_time"): down_seconds,
             ("cell", "transport_url"): cell_url,
         },
     )

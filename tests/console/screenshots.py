@@ -50,7 +50,9 @@ def main(arguments: list[str]) -> int:
     folder.mkdir(parents=True, exist_ok=True)
     with (
         tempfile.TemporaryDirectory() as state,
-        deployment(Path(state), hosts=HOSTS, hosts_total=HOSTS_TOTAL) as site,
+        deployment(
+            Path(state), hosts=HOSTS, hosts_total=HOSTS_TOTAL, report_seconds=10, down_seconds=120
+        ) as site,
         chromium() as browser,
     ):
         server, refused = fill(site)

@@ -51,8 +51,9 @@ def test_a_printed_link_logs_in_once(site: Deployment, open_tab: OpenTab) -> Non
     assert "was opened before" in second.page.get_by_role("alert").inner_text()
 
 
-def test_a_session_ends_with_its_logout(tab: Tab) -> None:
+def test_a_session_ends_with_its_logout(open_tab: OpenTab) -> None:
     """A view that is opened afterwards asks for a login."""
+    tab = open_tab("root", is_own_session=True)
     tab.open("/fleet")
     tab.page.get_by_role("button", name="Log out").click()
     tab.page.get_by_role("heading", name="Log in").wait_for()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import re
+from functools import partial
 from pathlib import Path
 
 from simulator.results.decision_samples import SAMPLES_MAX, DecisionSample, DecisionSamples
@@ -42,7 +43,7 @@ def test_samples_are_bounded_and_spread() -> None:
     """Decisions of the whole run are kept, not only its first ones."""
     samples = DecisionSamples()
     for number in range(1000):
-        samples.add(lambda number=number: DecisionSample(number, number, "small", 1, {}))
+        samples.add(partial(DecisionSample, number, number, "small", 1, {}))
     kept = [each["request"] for each in samples.to_plain()]
     assert len(kept) <= SAMPLES_MAX
     assert (kept[0], kept[-1]) == (0, 992)

@@ -33,7 +33,7 @@ export function HostTable({ hosts, rows, resourceClass }) {
   </section>`;
 }
 
-export function SortHead({ name, text, isNumber, sort, onSort }) {
+function SortHead({ name, text, isNumber, sort, onSort }) {
   const isOwn = sort.key === name;
   return html`<th scope="col" class=${isNumber ? "number" : ""} aria-sort=${isOwn ? (sort.down ? "descending" : "ascending") : undefined}>
     <button class="sort" onClick=${() => onSort({ key: name, down: isOwn ? !sort.down : Boolean(isNumber) })}>${text}<span aria-hidden="true">${isOwn ? (sort.down ? " ↓" : " ↑") : ""}</span></button></th>`;

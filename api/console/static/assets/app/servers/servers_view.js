@@ -1,9 +1,8 @@
-// The servers: a table whose pages, filters and order come from the API.
+// The servers: a table whose pages and filters come from the API, newest first.
 import * as api from "../api.js";
 import * as format from "../format.js";
 import { html, useEffect, useState } from "../dom.js";
 import { Ago, Badge, Empty, Field, Loaded, Select, ShortId, useLoaded } from "../parts.js";
-import { SortHead } from "../fleet/host_table.js";
 import { address, go } from "../router.js";
 import { useAllowed, useSession } from "../session.js";
 import { Head, useToasts } from "../shell.js";
@@ -15,7 +14,7 @@ const TYPING_MS = 300;
 const STATUSES = ["ACTIVE", "BUILD", "ERROR", "SHUTOFF", "VERIFY_RESIZE", "PAUSED", "SUSPENDED", "SHELVED_OFFLOADED"];
 const ALL_PROJECTS = "os_compute_api:servers:detail:get_all_tenants";
 const CREATE = "os_compute_api:servers:create";
-const COLUMNS = [["display_name", "Name"], [null, "ID"], ["vm_state", "Status"], ["host", "Host"], ["availability_zone", "Zone"], [null, "Flavor"], ["created_at", "Created"]];
+const COLUMNS = ["Name", "ID", "Status", "Host", "Zone", "Flavor", "Created (newest first)"];
 
 export function Servers({ query }) {
   const isAllowed = useAllowed();
@@ -23,7 +22,6 @@ export function Servers({ query }) {
   const inQuery = {
     limit: PAGE, marker: query.marker, name: query.name, status: query.status, host: query.host,
     ...(seesAll && query.all !== "no" ? { all_tenants: "1" } : {}),
-    ...(query.sort ? { sort_key: query.sort, sort_dir: query.dir === "down" ? "desc" : "asc" } : {}),
   };
   const loaded = useLoaded((signal) => api.get("/servers/detail", inQuery, signal), [JSON.stringify(inQuery)], { every: REFRESH_MS });
   const change = (more) => go("/servers", { ...query, marker: null, ...more }, { replace: true });
@@ -33,7 +31,7 @@ export function Servers({ query }) {
     <//>
     <${Filters} query=${query} change=${change} seesAll=${seesAll} />
     <section class="card flush" aria-label="Servers">
-      <${Loaded} of=${loaded}>${(data) => html`<${Table} data=${data} query=${query} change=${change} seesAll=${seesAll} reload=${loaded.reload} />`}<//>
+      <${Loaded} of=${loaded}>${(data) => html`<${Table} data=${data} query=${query} seesAll=${seesAll} reload=${loaded.reload} />`}<//>
     </section>`;
 }
 
@@ -59,7 +57,7 @@ function Typed({ value, onChange, ...rest }) {
   return html`<input type="search" value=${text} onInput=${(event) => setText(event.target.value)} ...${rest} />`;
 }
 
-function Table({ data, query, change, seesAll, reload }) {
+function Table({ data, query, seesAll, reload }) {
   const { is_admin: isAdmin } = useSession();
   const say = useToasts();
   const { servers } = data;
@@ -69,15 +67,12 @@ function Table({ data, query, change, seesAll, reload }) {
     return html`<${Empty} title=${hasFilter ? "No server matches" : "There are no servers yet"}>
       ${hasFilter ? html`<button class="button quiet" onClick=${() => go("/servers")}>Clear the filters</button>` : html`<p>Try one without building it: <a href=${address("/what-if")}>What if</a>.</p>`}<//>`;
   }
-  const columns = COLUMNS.filter(([key]) => isAdmin || key !== "host");
-  const sort = { key: query.sort, down: query.dir === "down" };
+  const columns = COLUMNS.filter((text) => isAdmin || text !== "Host");
   const nextMarker = next && new URL(next.href).searchParams.get("marker");
   return html`
     <div class="scroll" tabIndex="0" role="region" aria-label="Table of servers"><table>
       <thead><tr>
-        ${columns.map(([key, text]) => (key
-          ? html`<${SortHead} key=${key} name=${key} text=${text} sort=${sort} onSort=${({ key: chosen, down }) => change({ sort: chosen, dir: down ? "down" : null })} />`
-          : html`<th scope="col">${text}</th>`))}
+        ${columns.map((text) => html`<th scope="col">${text}</th>`)}
         ${seesAll && html`<th scope="col">Project</th>`}<th scope="col"><span class="only-read">What to do</span></th>
       </tr></thead>
       <tbody>${servers.map((server) => html`<${Row} key=${server.id} server=${server} isAdmin=${isAdmin} seesAll=${seesAll}

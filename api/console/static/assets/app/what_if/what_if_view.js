@@ -7,7 +7,7 @@ import { address, go } from "../router.js";
 import { useAllowed, useSession } from "../session.js";
 import { Head, useToasts } from "../shell.js";
 import { Decision } from "../why/decision.js";
-import { bodyOf, FREE_CLASSES, hintsOf } from "./request.js";
+import { bodyOf, FREE_CLASSES } from "./request.js";
 
 const CREATE = "os_compute_api:servers:create";
 const COUNT_MAX = 1000;
@@ -134,5 +134,3 @@ function Create({ outcome, data }) {
       <div class="stack"><p>Flavor ${flavor?.name}${asked.zone && `, zone ${asked.zone}`}. The scheduler decides again, with what is free then.</p>
       <${Field} label="Name"><input required maxLength="255" value=${name} onInput=${(event) => setName(event.target.value)} /><//></div><//>`}`;
 }
-
-export { hintsOf };
