@@ -34,14 +34,22 @@ class Conductor:
 
     def __init__(self) -> None:
         self.reports: list[tuple[str, str, int]] = []
+        self.figures: tuple[int, dict[str, float]] | None = None
         self.error: Exception | None = None
 
     def report_service(
-        self, context: Any, host: str, binary: str, service_version: int
+        self,
+        context: Any,
+        host: str,
+        binary: str,
+        service_version: int,
+        worker: int,
+        figures: dict[str, float],
     ) -> dict[str, int]:
         if self.error is not None:
             raise self.error
         self.reports.append((host, binary, service_version))
+        self.figures = worker, figures
         return {"conductor": 7}
 
 
@@ -98,3 +106,14 @@ def test_the_service_works_on_while_it_is_not_heard(
     made.report()
     assert str(error) in caplog.text
     assert oldest.of("conductor") == 0
+
+
+def test_a_report_has_figures_of_this_worker(conf: cfg.ConfigOpts) -> None:
+    """Its number tells it from others of the service, whose counters are their own."""
+    conductor = Conductor()
+    made, _oldest = reporting(conf, conductor)
+    made.report()
+    assert conductor.figures is not None
+    worker, figures = conductor.figures
+    assert worker == 0
+    assert "decisions_total" in figures
