@@ -1,4 +1,4 @@
-"""What each view of the console shows, against a running deployment."""
+"""Views of the console, compared with the API of a running deployment."""
 
 from __future__ import annotations
 
@@ -227,6 +227,6 @@ def test_axe_finds_nothing_in_any_view(addresses: dict[str, str], tab: Tab) -> N
 
 
 def test_axe_finds_nothing_in_the_login(open_tab: OpenTab) -> None:
-    """Whoever cannot log in cannot complain."""
+    """The form is the first thing that is seen."""
     tab = open_tab(None)
     assert violations(tab.open("/login")) == []

@@ -11,7 +11,7 @@ from tests.fixtures.simulations import a_scenario, a_stream, run
 
 
 def test_a_simulation_is_looked_at_without_a_service(browser: Any, tmp_path: Path) -> None:
-    """Its hosts, its figures and a decision, from one file that asks nobody."""
+    """Its hosts, its figures and a decision, from one file without requests."""
     flavors = {"small": {"vcpus": 1, "memory_mb": 1024}, "greedy": {"vcpus": 64, "memory_mb": 1024}}
     load = [a_stream(), a_stream(flavors={"greedy": 1})]
     scenario = a_scenario(tmp_path, title="</script>A & B", flavors=flavors, load=load)

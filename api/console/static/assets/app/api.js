@@ -65,11 +65,11 @@ async function send(method, url, { body, signal, etag }) {
       credentials: "same-origin",
       cache: "no-store",
       body: body === undefined ? undefined : JSON.stringify(body),
-      signal: signal ?? AbortSignal.timeout(TIMEOUT_MS),
+      signal: AbortSignal.any([...(signal ? [signal] : []), AbortSignal.timeout(TIMEOUT_MS)]),
     });
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new ApiError(0, "The API does not answer. It is tried again.", null);
+    throw new ApiError(0, "The API does not answer.", null);
   }
   if (answer.ok || answer.status === 304) return answer;
   if (answer.status === 401 && url !== "/ui/session") onSessionEnd();

@@ -8,16 +8,19 @@ export const FULL = "full";
 
 const CODES = Object.fromEntries(STATES.map((state, code) => [state, code]));
 
-/** Load all hosts; a 304 answers undefined, so the old ones stay. Only the first page is checked by its ETag. */
+/** Load all hosts; nothing new answers undefined. `etag` is remembered once all pages are there. */
 export async function loadHosts(etag, signal) {
-  const first = await api.call("GET", "/armillary/fleet", { query: { limit: PAGE_SIZE }, etag, signal });
+  const checked = { value: etag.value };
+  const first = await api.call("GET", "/armillary/fleet", { query: { limit: PAGE_SIZE }, etag: checked, signal });
   if (first === undefined) return undefined;
   const pages = [first];
   while (pages.at(-1).next_marker) {
     const query = { limit: PAGE_SIZE, marker: pages.at(-1).next_marker };
     pages.push(await api.get("/armillary/fleet", query, signal));
   }
-  return joined(pages);
+  const hosts = joined(pages);
+  etag.value = checked.value;
+  return hosts;
 }
 
 /** Join pages of columns. Their names (of cells, zones, aggregates, traits) may differ by page: they are numbered anew. */
