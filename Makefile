@@ -231,8 +231,8 @@ samples: $(TEST) ## Write the sample configuration and policy files in etc/, the
 	$(VENV)/bin/python tools/plugin_reference.py
 	$(VENV)/bin/python -W ignore tools/rpc_reference.py
 
-SCREENSHOTS ?= docs/images
-screenshots: $(TEST) $(BROWSER) ## Take pictures of each view of the console over 1,000 hosts with load, in SCREENSHOTS=docs/images
+SCREENSHOTS ?= $(VENV)/screenshots
+screenshots: $(TEST) $(BROWSER) ## Take pictures of each view of the console over 1,000 hosts with load, in SCREENSHOTS=DIR; some are in docs/images
 	nice -n 5 $(VENV)/bin/python -W ignore -m tests.console.screenshots $(SCREENSHOTS)
 
 vendor-console: ## Fetch the console's libraries again after a change of tools/console_libraries; needs npm

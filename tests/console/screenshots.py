@@ -46,7 +46,7 @@ LIVE_MS = 12_000
 
 
 def main(arguments: list[str]) -> int:
-    folder = Path(arguments[0] if arguments else ROOT / "docs" / "images")
+    folder = Path(arguments[0] if arguments else ROOT / ".venv" / "screenshots")
     folder.mkdir(parents=True, exist_ok=True)
     with (
         tempfile.TemporaryDirectory() as state,

@@ -3,7 +3,7 @@
 const NUMBER = new Intl.NumberFormat("en", { maximumFractionDigits: 1 });
 const WHOLE = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 const TIME = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
-const CLOCK = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+const CLOCK = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
 const ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone;
 
 const KIB = 1024;

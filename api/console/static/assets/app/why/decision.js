@@ -6,7 +6,7 @@ import { Funnel } from "./funnel.js";
 import { Weights } from "./weights.js";
 
 const STAGES = {
-  request_filters: "Request filters", candidates: "Candidates of placement", hosts: "Look up hosts", filters: "Filters",
+  request_filters: "Request filters", candidates: "Placement", hosts: "Look up hosts", filters: "Filters",
   weigh: "Weighers", choose: "Selection", alternates: "Alternates", claim: "Claim", zones: "Zones", total: "In all",
 };
 const ZONE_OUTCOMES = {

@@ -45,7 +45,7 @@ function ruleStep(rule) {
     case "trait":
       return [name, count, { kind, detail: "trait missing", hosts: { without: name } }];
     case "member_of":
-      return ["Aggregate", count, { kind, detail: `not in ${name}` }];
+      return ["Aggregate", count, { kind, detail: `not in ${anyOf(name)}` }];
     case "forbidden_aggregate":
       return ["Forbidden aggregate", count, { kind, detail: `in ${name}` }];
     case "in_tree":
@@ -66,6 +66,12 @@ function ruleStep(rule) {
     default:
       return [name, count, { kind, detail: kind.replaceAll("_", " ") }];
   }
+}
+
+/** Shorten a choice of many aggregates. */
+function anyOf(names) {
+  const all = names.split(" or ");
+  return all.length > 3 ? `${all.slice(0, 2).join(", ")} or ${all.length - 2} others` : names;
 }
 
 function disabled(count) {
