@@ -12,8 +12,8 @@ from api.access import Access
 from api.application import make_application
 from api.body import Body
 from api.call import AppState, Call
-from api.empty_ids import EmptyIds
 from api.console.links import ConsoleLinks
+from api.empty_ids import EmptyIds
 from api.event_hub import EventHub
 from api.host_ids import HostIds
 from api.idempotency import IdempotencyRecords

@@ -34,11 +34,7 @@ _NOUNS = (
     hypervisor, host, service, aggregate, availability_zone, server_group, quota_set, limit,
     key_pair, extension, explanation, dry_run, allocation, zone, health, event,
     usage, usage_audit, diagnostics, remote_console, external_event, claim, pool,
-    server_topology,
-    console_link,
-    console_link, fleet,
-    console_link, fleet, console_host, now,
-    console_link, fleet, fleet_host, now,
+    server_topology, console_link, fleet, fleet_host, now,
 )  # fmt: skip
 
 ROUTES: Routes[Call] = {path: methods for noun in _NOUNS for path, methods in noun.ROUTES.items()}

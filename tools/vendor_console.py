@@ -1,8 +1,8 @@
 """Copy the console's libraries, unmodified, into the tree: ``tools/vendor_console.py [--check]``.
 
 The versions and hashes of the packages are in ``tools/console_libraries/package-lock.json``; npm
-fetches them and checks the hashes. ``--check`` needs no network: it compares the files in the tree with
-the list of their hashes, as a unit test does.
+fetches them and checks the hashes. ``--check`` needs no network: it compares the files in the tree
+with the list of their hashes, as a unit test does.
 """
 
 from __future__ import annotations

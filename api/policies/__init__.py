@@ -34,9 +34,7 @@ _NOUNS = (
     limit, explanation, dry_run, allocation, zone, health, event, identity, extension, host,
     key_pair, server_attachment, image_service,
     image_metadata, usage, usage_audit, diagnostics, remote_console, external_event, claim, pool,
-    server_topology,
-    console_link,
-    console_link, fleet,
+    server_topology, console_link, fleet,
 )  # fmt: skip
 
 

@@ -73,7 +73,6 @@ def _in_worker(conf: cfg.ConfigOpts, binary: str, factory: Factory, index: int) 
     def make() -> Manager:
         report.watch_file(conf, binary)
         service_metrics.serve(conf, binary, index)
-        service_metrics.serve(conf, index)
         service_figures.set_worker(index)
         tracing.start(conf, binary)
         return factory()
