@@ -66,11 +66,13 @@ test: $(TEST) $(LIBVIRT) $(BROWSER) $(HARNESS) $(TEMPEST) $(REFERENCE) ## Run al
 	@rm -rf $(VENV)/left-out $(GROUPS)
 	@$(MAKE) --no-print-directory -j 8 --output-sync=line test-deployments test-deployments-zones \
 		test-console test-faults test-functional test-units test-units-conductor test-units-services; outcome=$$?; \
+		test-faults test-functional test-guests test-units test-units-conductor test-units-services; outcome=$$?; \
 		head -qn -1 $(GROUPS)/*; tail -qn 1 $(GROUPS)/*; exit $$outcome
 
 # Services of many processes mostly wait, unit tests compute: side by side they take little longer than the longest. What
 # waits has deadlines, so it goes first, and few at a time; by a little only, or a busy machine would starve the unit tests.
 .PHONY: test-deployments test-deployments-zones test-console test-faults test-functional
+.PHONY: test-deployments test-deployments-zones test-faults test-functional test-guests
 test-deployments:
 	$(SHORT) $(wildcard tests/integration/test_[a-l]*.py)
 
@@ -86,6 +88,10 @@ test-faults:
 test-functional:
 	ARMILLARY_CONFORMANCE=$(CONFORMANCE) ARMILLARY_TEMPEST=$(VENV)/tempest nice -n 1 $(SHORT) \
 		tests/functional tests/integration/placement tests/conformance tests/tempest
+
+# Virtual machines under emulation; they boot for a part of their group's four minutes at most.
+test-guests:
+	nice -n 1 $(SHORT) tests/integration/libvirt
 
 # Three parts that each collect their own tests: workers of pytest-xdist would each collect all.
 .PHONY: test-units test-units-conductor test-units-services
@@ -132,7 +138,7 @@ long: $(TEST) $(LIBVIRT) $(BROWSER) $(HARNESS) $(REFERENCE) ## Run what `make te
 	$(TIMED) -n $(WORKERS) tests/unit
 
 libvirt: $(TEST) $(LIBVIRT) ## Run virtual machines, by libvirt's test driver and under emulation
-	$(TIMED) tests/unit/compute_agent/virt/libvirt tests/integration/libvirt
+	$(TIMED) --run-minutes-max 60 tests/unit/compute_agent/virt/libvirt tests/integration/libvirt
 
 conformance: export ARMILLARY_EVERY_EFFECT := 1
 conformance: $(TEST) $(HARNESS) $(REFERENCE) ## Run the Placement API's public test-suite against our REST API

@@ -6,8 +6,9 @@ import pytest
 
 from tests.fixtures.libvirt_hosts import MARKER
 from tests.integration.libvirt.libvirt_daemons import both_daemons, daemons
+from tests.integration.libvirt.system_daemons import both_system_daemons, system_daemons
 
-__all__ = ["both_daemons", "daemons"]
+__all__ = ["both_daemons", "both_system_daemons", "daemons", "system_daemons"]
 
 
 def pytest_configure(config: pytest.Config) -> None:

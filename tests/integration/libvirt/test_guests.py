@@ -72,7 +72,7 @@ def booted(host: LibvirtDriver) -> Instance:
 def test_a_guest_boots_goes_off_and_boots_again(daemons: Daemons) -> None:
     """It knows of no power button, so it is ended when the grace is over."""
     host = daemons.host("a", images_type="qcow2", cpu_mode="host-model")
-    assert host.features == frozenset(Feature)
+    assert host.features == frozenset(Feature) - {Feature.RESCUE, Feature.ADMIN_PASS}
     guest = booted(host)
     assert host.power_off(guest.uuid, grace_seconds=0.5).power_state == "shutdown"
     assert host.power_on(guest).power_state == "running"
@@ -83,6 +83,7 @@ def test_a_guest_boots_goes_off_and_boots_again(daemons: Daemons) -> None:
     assert states(host) == []
 
 
+@pytest.mark.long
 def test_a_guest_has_its_place(daemons: Daemons) -> None:
     """The hypervisor's threads are where the topology says."""
     host = daemons.host("a")
@@ -99,7 +100,7 @@ def test_a_guest_has_its_place(daemons: Daemons) -> None:
     ]
 
 
-@pytest.mark.parametrize("images_type", ["raw", "qcow2"])
+@pytest.mark.parametrize("images_type", [pytest.param("raw", marks=pytest.mark.long), "qcow2"])
 def test_a_running_guest_moves(daemons: Daemons, images_type: str) -> None:
     """It goes on where it was; the source is told how far it is, and asked twice it has left."""
     source, destination = (daemons.host(name, images_type=images_type) for name in "ab")
@@ -118,6 +119,7 @@ def test_a_running_guest_moves(daemons: Daemons, images_type: str) -> None:
     wait_for_boots(destination, guest)  # so its disk came along
 
 
+@pytest.mark.long
 def test_a_move_that_is_called_off_leaves_the_guest_where_it_was(daemons: Daemons) -> None:
     source, destination = daemons.host("a", live_migration_bandwidth=1), daemons.host("b")
     guest = booted(source)
@@ -129,6 +131,7 @@ def test_a_move_that_is_called_off_leaves_the_guest_where_it_was(daemons: Daemon
     wait_until_it_goes_on(source, guest)
 
 
+@pytest.mark.long
 def test_an_agent_that_comes_back_waits_for_a_move_under_way(
     daemons: Daemons, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -157,6 +160,7 @@ def test_an_agent_that_comes_back_waits_for_a_move_under_way(
     assert list(found) == []
 
 
+@pytest.mark.long
 def test_a_move_that_fails_says_why(daemons: Daemons) -> None:
     """And the guest runs on."""
     source, destination = daemons.host("a"), daemons.host("b")
@@ -177,7 +181,7 @@ def test_a_destination_may_lack_what_a_guest_needs(daemons: Daemons) -> None:
     assert states(destination) == []
 
 
-@pytest.mark.parametrize("images_type", ["raw", "qcow2"])
+@pytest.mark.parametrize("images_type", [pytest.param("raw", marks=pytest.mark.long), "qcow2"])
 def test_a_guest_that_is_off_moves_with_its_disks(daemons: Daemons, images_type: str) -> None:
     """Larger than before; when that is taken back, it is at its source as it was."""
     source, destination = (daemons.host(name, images_type=images_type) for name in "ab")
@@ -199,6 +203,7 @@ def test_a_guest_that_is_off_moves_with_its_disks(daemons: Daemons, images_type:
     assert (states(source), states(destination)) == ([("running", False)], [])
 
 
+@pytest.mark.long
 def test_a_guest_cannot_move_where_its_image_is_not(daemons: Daemons) -> None:
     """An overlay is nothing without what it lies over."""
     source = daemons.host("a", images_type="qcow2")

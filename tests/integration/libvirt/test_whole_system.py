@@ -216,7 +216,7 @@ def _agent(host: str, daemons: Daemons, cell_url: str) -> Process:
     )
 
 
-pytestmark = [pytest.mark.libvirt, pytest.mark.rabbitmq]
+pytestmark = [pytest.mark.libvirt, pytest.mark.rabbitmq, pytest.mark.long]
 
 SECONDS_MAX = 90.0
 HOST = "OS-EXT-SRV-ATTR:host"
