@@ -7,6 +7,7 @@ cloud-init read this layout.
 import base64
 import json
 import secrets
+from collections.abc import Sequence
 from typing import Any
 
 from objects.instance import Instance
@@ -26,26 +27,22 @@ def is_wanted(instance: Instance) -> bool:
     return instance.settings is not None and instance.settings.is_for_guest
 
 
-def is_asked_for(instance: Instance) -> bool:
-    """Return whether the user or the image asked for a config drive by name."""
-    return instance.settings is not None and instance.settings.config_drive
-
-
-def contents(instance: Instance) -> dict[str, bytes]:
+def contents(instance: Instance, macs: Sequence[str] = ()) -> dict[str, bytes]:
     """Return the files of a config drive by path, relative and with slashes.
 
-    Paths that users chose are values in ``meta_data.json``; no file is named after one.
+    ``macs`` are the addresses of the guest's interfaces, which are to be configured by DHCP. Paths
+    that users chose are values in ``meta_data.json``; no file is named after one.
     """
     settings = instance.settings or ServerSettings.from_values()
     stored = {f"{_CONTENT}/{n:04d}": data for n, data in enumerate(settings.files.values())}
     made = {
         f"{_LATEST}/meta_data.json": _json(_meta_data(instance, settings)),
-        f"{_LATEST}/network_data.json": _json({"links": [], "networks": [], "services": []}),
+        f"{_LATEST}/network_data.json": _json(_network_data(macs)),
         f"{_LATEST}/vendor_data.json": _json({}),
-        **{path: _decoded(data) for path, data in stored.items()},
+        **{path: decoded(data) for path, data in stored.items()},
     }
     if settings.user_data:
-        made[f"{_LATEST}/user_data"] = _decoded(settings.user_data)
+        made[f"{_LATEST}/user_data"] = decoded(settings.user_data)
     return made
 
 
@@ -75,11 +72,24 @@ def _meta_data(instance: Instance, settings: ServerSettings) -> dict[str, Any]:
     return made
 
 
+def _network_data(macs: Sequence[str]) -> dict[str, Any]:
+    """Return OpenStack's description of interfaces that ask for their address (DHCP)."""
+    links = [
+        {"id": f"interface{n}", "type": "phy", "ethernet_mac_address": mac, "mtu": None}
+        for n, mac in enumerate(macs)
+    ]
+    networks = [
+        {"id": f"network{n}", "type": "ipv4_dhcp", "link": f"interface{n}", "network_id": ""}
+        for n in range(len(macs))
+    ]
+    return {"links": links, "networks": networks, "services": []}
+
+
 def _json(value: dict[str, Any]) -> bytes:
     return json.dumps(value).encode()
 
 
-def _decoded(text: str) -> bytes:
+def decoded(text: str) -> bytes:
     """Return what Base64 stands for; what is none, as an older API let pass, stays as it is."""
     try:
         return base64.b64decode(text)

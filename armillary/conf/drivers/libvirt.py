@@ -75,6 +75,22 @@ libvirt network of this machine to which each guest gets a virtio interface, suc
 The interface's MAC address is derived from the guest's UUID. Unset: guests have no network.
 """,
         ),
+        cfg.BoolOpt(
+            "force_config_drive", default=False,
+            help="""
+Whether every guest gets a config drive. Otherwise guests get one that are told something (user
+data, a key, a password, files), or whose user or image asks for one. There is no metadata service:
+set this if your images learn their host name and network configuration from cloud-init.
+""",
+        ),
+        cfg.StrOpt(
+            "config_drive_layout", default="openstack",
+            choices=[
+                ("openstack", "OpenStack's: cloud-init's data source ConfigDrive."),
+                ("nocloud", "cloud-init's data source NoCloud."),
+            ],
+            help="Layout of the files on config drives of new guests.",
+        ),
         cfg.StrOpt(
             "live_migration_uri", default="qemu+tls://%s/system",
             help="""

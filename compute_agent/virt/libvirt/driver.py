@@ -12,7 +12,6 @@ from oslo_config import cfg
 from armillary import concurrency, exception
 from compute_agent.host.instance_topology import ANYWHERE, InstancePlacement
 from compute_agent.host.pci_devices import PciDevice
-from compute_agent.virt import config_drive
 from compute_agent.virt.driver import (
     PAUSED,
     RUNNING,
@@ -24,7 +23,7 @@ from compute_agent.virt.driver import (
     LiveWatch,
     Readings,
 )
-from compute_agent.virt.libvirt import connection, diagnostics, qemu_img
+from compute_agent.virt.libvirt import config_disks, connection, diagnostics, qemu_img
 from compute_agent.virt.libvirt.capabilities import cpu_info
 from compute_agent.virt.libvirt.cold_moves import ColdMoves
 from compute_agent.virt.libvirt.guests import Guests
@@ -101,6 +100,11 @@ class LibvirtDriver(ComputeDriver):
                 reason=f"[libvirt] images_type = qcow2 needs {qemu_img.PROGRAM}; install it (the "
                 "package is qemu-utils or qemu-img), or set images_type = raw"
             )
+        if options.force_config_drive and config_disks.program() is None:
+            raise exception.ConfigurationError(
+                reason="[libvirt] force_config_drive needs a program that writes config drives: "
+                f"install one of {', '.join(config_disks.PROGRAMS)}"
+            )
         try:
             Path(options.instances_path).mkdir(mode=0o711, parents=True, exist_ok=True)
         except OSError as error:
@@ -171,11 +175,6 @@ class LibvirtDriver(ComputeDriver):
     # Guests ---------------------------------------------------------------------------------------
 
     def spawn(self, instance: Instance, place: InstancePlacement = ANYWHERE) -> GuestInfo:
-        if config_drive.is_asked_for(instance):
-            raise exception.BuildFailed(
-                instance_uuid=instance.uuid, host=self.host,
-                reason="its driver makes no config drives",
-            )  # fmt: skip
         try:
             return self._info(self._guests.build(instance, place))
         except (BadImage, UnsafeImage) as error:

@@ -12,7 +12,7 @@ from oslo_config import cfg
 from compute_agent.host.instance_topology import ANYWHERE, InstancePlacement
 from compute_agent.virt.driver import PAUSED, RUNNING, SHUTDOWN, SUSPENDED, GuestInfo
 from compute_agent.virt.instance_directories import InstanceDirectories
-from compute_agent.virt.libvirt import domain_xml, images, ownership, qemu_img
+from compute_agent.virt.libvirt import config_disks, domain_xml, images, ownership, qemu_img
 from compute_agent.virt.libvirt.connection import Connection
 from compute_agent.virt.libvirt.domain_xml import BUSES, GuestDisk, GuestSpec
 from compute_agent.virt.libvirt.guest_devices import GuestDevices
@@ -206,6 +206,8 @@ class Guests:
         Ownership(owner=self.host).write(files.directory)
         files.create_root(image, instance.flavor, options.images_type)
         files.create_extra(instance.flavor)
+        if config_disks.is_wanted(instance, self._conf):
+            config_disks.write(files.config_drive, instance, self._conf)
 
     def start(self, domain: Any) -> None:
         """Start a guest; a running one keeps running."""

@@ -24,6 +24,7 @@ QCOW2, RAW = "qcow2", "raw"
 _ROOTS = {QCOW2: "disk.qcow2", RAW: "disk.raw"}
 _EPHEMERAL, _SWAP = "ephemeral.raw", "swap.raw"
 _CONSOLE = "console.log"
+_CONFIG_DRIVE = "config-drive.raw"
 _BLOCK_BYTES = 512  # of what stat counts
 _MAGIC_OF_QCOW2 = b"QFI\xfb"
 _SIZE_OF_QCOW2 = slice(24, 32)  # bytes of the header with the disk's size
@@ -44,6 +45,11 @@ class InstanceFiles:
     @property
     def console(self) -> Path:
         return self.directory / _CONSOLE
+
+    @property
+    def config_drive(self) -> Path:
+        """The disk with what the guest is told. It moves with the guest, as all disks do."""
+        return self.directory / _CONFIG_DRIVE
 
     @property
     def exists(self) -> bool:
@@ -67,8 +73,10 @@ class InstanceFiles:
         root = self.root
         if root is None:
             raise DiskError("its root disk is missing")
-        extra = [GuestDisk(str(path), RAW) for path, _ in self._extra_disks(flavor)]
-        return (root, *extra)
+        extra = [path for path, _ in self._extra_disks(flavor)]
+        if self.config_drive.exists():
+            extra.append(self.config_drive)
+        return (root, *(GuestDisk(str(path), RAW) for path in extra))
 
     def make(self) -> None:
         """Create the directory. Raises DiskError."""
