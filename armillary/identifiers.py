@@ -11,6 +11,9 @@ from armillary.context import RequestContext
 _UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
 _HOST = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9._:@-]{0,253}[A-Za-z0-9_])?")
 
+# Bits of the first octet of a MAC address.
+_GROUP_ADDRESS, _LOCALLY_ADMINISTERED = 0x01, 0x02
+
 
 def is_uuid(value: Any) -> bool:
     """Return whether a value is a UUID in its usual form: lower case, with hyphens."""
@@ -27,9 +30,14 @@ def is_host_name(value: Any) -> bool:
 
 
 def mac_address(instance_uuid: str) -> str:
-    """Return the MAC address of an instance's interface, derived from its UUID."""
-    digest = hashlib.sha256(instance_uuid.encode("ascii")).hexdigest()
-    return ":".join(["52", "54", "00", digest[0:2], digest[2:4], digest[4:6]])
+    """Return the MAC address of an instance's interface, derived from its UUID.
+
+    It is locally administered and of one station, so that 46 of its 48 bits are free: among a
+    million instances, the chance that two have the same is below one in a hundred.
+    """
+    digest = hashlib.sha256(instance_uuid.encode("ascii")).digest()
+    first = digest[0] & ~_GROUP_ADDRESS | _LOCALLY_ADMINISTERED
+    return ":".join(f"{octet:02x}" for octet in (first, *digest[1:6]))
 
 
 def checked_uuid(name: str, value: Any) -> str:
