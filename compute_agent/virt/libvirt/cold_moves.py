@@ -1,18 +1,13 @@
 """Cold migration of guests: payload from the source, takeover at the destination."""
 
-import contextlib
-import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
-from typing import Any, BinaryIO
-from xml.etree.ElementTree import Element, SubElement
 
 from oslo_config import cfg
 
-from armillary import private_files
-from compute_agent.virt.libvirt import images, qemu_img, remote_uris, xml_text
+from compute_agent.virt.libvirt import images, qemu_img, remote_files, remote_uris
 from compute_agent.virt.libvirt.guests import Guests
-from compute_agent.virt.libvirt.instance_files import QCOW2, InstanceFiles
+from compute_agent.virt.libvirt.instance_files import CONSOLES, QCOW2, InstanceFiles
 from compute_agent.virt.libvirt.ownership import Ownership
 from compute_agent.virt.libvirt.payloads import ColdPayload, DiskFile
 from compute_agent.virt.libvirt.qemu_img import DiskError
@@ -47,7 +42,8 @@ class ColdMoves:
             root_gb=record.root_gb,
             root_gb_least=record.root_gb_least,
             files=sorted(path.name for path in files.directory.glob("*.raw"))
-            + sorted(path.name for path in files.directory.glob("*.qcow2")),
+            + sorted(path.name for path in files.directory.glob("*.qcow2"))
+            + [name for name in CONSOLES if (files.directory / name).exists()],
             base=self._base(Path(root.path)) if root.format == QCOW2 else None,
         )
 
@@ -67,7 +63,7 @@ class ColdMoves:
         base_path = None if sent.base is None else self._checked_base(sent.base)
         files.make()
         Ownership(owner=self._guests.host, is_moving=True).write(files.directory)
-        fetch(
+        remote_files.fetch(
             self._guests.library,
             remote_uris.daemon_uri(self._conf, sent.address),
             f"armillary-{files.uuid}",
@@ -117,62 +113,7 @@ class ColdMoves:
 
 def _plain_names(names: Sequence[str]) -> list[str]:
     for name in names:
-        if PurePosixPath(name).name != name or not name.endswith((".raw", ".qcow2")):
+        is_file = name.endswith((".raw", ".qcow2")) or name in CONSOLES
+        if PurePosixPath(name).name != name or not is_file:
             raise DiskError(f"the source sends a file with the invalid name {name}")
     return list(names)
-
-
-def fetch(library: Any, uri: str, pool_name: str, directory: str, wanted: Sequence[Path]) -> None:
-    """Download files by name from a directory there. Raises libvirtError, OSError."""
-    source = library.open(uri)
-    try:
-        with _pool(library, source, pool_name, directory) as pool:
-            for path in wanted:
-                _download(library, source, pool.storageVolLookupByName(path.name), path)
-    finally:
-        source.close()
-
-
-@contextlib.contextmanager
-def _pool(library: Any, source: Any, name: str, directory: str) -> Iterator[Any]:
-    """Create a temporary storage pool for a directory of the remote daemon."""
-    _forget_pool(library, source, name)  # left over from a crash
-    root = Element("pool", {"type": "dir"})
-    SubElement(root, "name").text = name
-    SubElement(SubElement(root, "target"), "path").text = directory
-    pool = source.storagePoolCreateXML(xml_text.write(root), 0)
-    try:
-        yield pool
-    finally:
-        with contextlib.suppress(library.libvirtError):  # the copy is complete
-            pool.destroy()
-
-
-def _forget_pool(library: Any, source: Any, name: str) -> None:
-    with contextlib.suppress(library.libvirtError):
-        source.storagePoolLookupByName(name).destroy()
-
-
-def _download(library: Any, source: Any, volume: Any, path: Path) -> None:
-    begun = path.with_name(f"{path.name}.begun")
-    stream = source.newStream(0)
-    with open(begun, "wb", opener=private_files.opener) as file:
-        try:
-            volume.download(stream, 0, 0, library.VIR_STORAGE_VOL_DOWNLOAD_SPARSE_STREAM)
-            stream.sparseRecvAll(_write, _skip, file)
-        except BaseException:
-            with contextlib.suppress(library.libvirtError):
-                stream.abort()
-            raise
-        stream.finish()
-        file.truncate(file.tell())  # the file may end with a hole
-    begun.replace(path)
-
-
-def _write(_stream: Any, data: bytes, file: BinaryIO) -> int:
-    return file.write(data)
-
-
-def _skip(_stream: Any, length: int, file: BinaryIO) -> int:
-    file.seek(length, os.SEEK_CUR)
-    return 0

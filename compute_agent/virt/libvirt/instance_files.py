@@ -4,12 +4,12 @@ import errno
 import logging
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from armillary import private_files
 from compute_agent.virt.instance_directories import open_own
-from compute_agent.virt.libvirt import qemu_img
+from compute_agent.virt.libvirt import disk_formats, qemu_img
 from compute_agent.virt.libvirt.domain_xml import GuestDisk
 from compute_agent.virt.libvirt.images import ImageFile
 from compute_agent.virt.libvirt.qemu_img import DiskError
@@ -23,7 +23,11 @@ _CHUNK_BYTES = 64 * MIB
 QCOW2, RAW = "qcow2", "raw"
 _ROOTS = {QCOW2: "disk.qcow2", RAW: "disk.raw"}
 _EPHEMERAL, _SWAP = "ephemeral.raw", "swap.raw"
-_CONSOLE = "console.log"
+_CONSOLE, _EARLIER_CONSOLE = "console.log", "console.earlier.log"
+CONSOLES = (_EARLIER_CONSOLE, _CONSOLE)
+"""Console logs in order: what the guest wrote on hosts that it has left alive, and here."""
+EARLIER_BYTES_MAX = 2 * MIB
+"""Maximum size of what is kept of a console log from other hosts; the end is kept."""
 _CONFIG_DRIVE = "config-drive.raw"
 _BLOCK_BYTES = 512  # of what stat counts
 _MAGIC_OF_QCOW2 = b"QFI\xfb"
@@ -111,12 +115,16 @@ class InstanceFiles:
             raise _failed(error) from error
 
     def create_extra(self, flavor: Flavor) -> None:
-        """Create or grow the ephemeral and swap disks. Raises DiskError."""
+        """Create or grow the ephemeral and swap disks, of a guest that is off. Raises DiskError.
+
+        A new ephemeral disk gets a file system, and swap is prepared for its size. What is on an
+        ephemeral disk stays there; to use what it has grown by is left to the guest.
+        """
         for path, size in self._extra_disks(flavor):
             try:
-                with open(path, "ab", opener=private_files.opener) as file:
-                    if file.tell() < size:
-                        file.truncate(size)
+                present = path.stat().st_size if path.exists() else 0
+                if present < size:
+                    _make_extra(path, size, is_new=present == 0)
             except OSError as error:
                 raise _failed(error) from error
 
@@ -136,14 +144,21 @@ class InstanceFiles:
 
     def last_console_lines(self, lines: int | None) -> str:
         """Return the end of the console log; empty if there is none. Raises OSError."""
-        try:
-            with open_own(self.console) as file:
-                text = file.read().decode("utf-8", "replace")
-        except FileNotFoundError:
-            return ""
+        text = b"".join(map(self._read, CONSOLES)).decode("utf-8", "replace")
         if lines is None:
             return text
         return "".join(text.splitlines(keepends=True)[-lines:]) if lines > 0 else ""
+
+    def keep_earlier_console(self, fetched: Sequence[Path]) -> None:
+        """Keep the console logs of a guest's former host, and remove these. Raises OSError."""
+        text = b"".join(map(_content, fetched))
+        with private_files.replacing(self.directory / _EARLIER_CONSOLE) as file:
+            file.write(text[-EARLIER_BYTES_MAX:])
+        for path in fetched:
+            path.unlink(missing_ok=True)
+
+    def _read(self, name: str) -> bytes:
+        return _content(self.directory / name)
 
     def remove(self) -> None:
         """Remove the directory; a missing one is ignored. Raises OSError."""
@@ -155,6 +170,27 @@ class InstanceFiles:
             yield self.directory / _EPHEMERAL, flavor.ephemeral_gb * GIB
         if flavor.swap_mb:
             yield self.directory / _SWAP, flavor.swap_mb * MIB
+
+
+def _content(path: Path) -> bytes:
+    """Return the content of a file; empty if there is none. Raises OSError."""
+    try:
+        with open_own(path) as file:
+            return file.read()
+    except FileNotFoundError:
+        return b""
+
+
+def _make_extra(path: Path, size: int, *, is_new: bool) -> None:
+    """Create or grow an ephemeral or swap disk. Raises DiskError, OSError."""
+    draft = path.with_name(path.name + _BEGUN) if is_new else path
+    with open(draft, "ab", opener=private_files.opener) as file:
+        file.truncate(size)
+    if path.name == _SWAP:
+        disk_formats.make_swap(draft)
+    elif is_new:
+        disk_formats.make_file_system(draft)
+    draft.replace(path)
 
 
 def _copy_raw(image: ImageFile, path: Path) -> None:

@@ -12,7 +12,7 @@ from oslo_config import cfg
 from armillary import private_files
 from compute_agent.host.instance_topology import InstancePlacement
 from compute_agent.virt.driver import LiveWatch
-from compute_agent.virt.libvirt import live_xml, qemu_img, remote_uris
+from compute_agent.virt.libvirt import earlier_consoles, live_xml, qemu_img, remote_uris
 from compute_agent.virt.libvirt.guests import Guests
 from compute_agent.virt.libvirt.instance_files import QCOW2, InstanceFiles
 from compute_agent.virt.libvirt.ownership import Ownership
@@ -63,6 +63,8 @@ class LiveMoves:
             machine=machine,
             virt_type=self._guests.facts.virt_type,
             disks=self._disks(files),
+            address=remote_uris.own_address(self._conf),
+            directory=str(files.directory),
         )
 
     def hand_over(self, domain: Any, destination: LiveDestination, watch: LiveWatch) -> None:
@@ -164,6 +166,7 @@ class LiveMoves:
             Ownership(owner=self._guests.host, is_moving=True).write(files.directory)
             for disk in source.disks:
                 _make_empty(files.directory, disk)
+            earlier_consoles.note_source(files, source)
         pins = Pins.of(place, self._guests.facts.cells, self._guests.facts.split)
         address = remote_uris.own_address(self._conf)
         directory = str(files.directory)
@@ -171,8 +174,9 @@ class LiveMoves:
 
     def complete(self, uuid: str) -> None:
         """Record that a guest arrived: its files belong to this host."""
-        directory = self._guests.files(uuid).directory
-        Ownership(owner=self._guests.host).write(directory)
+        files = self._guests.files(uuid)
+        Ownership(owner=self._guests.host).write(files.directory)
+        earlier_consoles.fetch(files, self._guests.library, self._conf)
 
     def _check_host(self, source: LiveSource) -> None:
         facts = self._guests.facts

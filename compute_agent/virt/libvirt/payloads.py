@@ -46,7 +46,10 @@ class ColdPayload:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class LiveSource:
-    """A running guest, for its destination; ``cpu`` and ``host_cpu`` are XML."""
+    """A running guest, for its destination; ``cpu`` and ``host_cpu`` are XML.
+
+    ``address`` and ``directory`` say where its console log is; an older source does not.
+    """
 
     host: str
     token: str | None
@@ -56,10 +59,13 @@ class LiveSource:
     machine: str
     virt_type: str
     disks: list[DiskFile]
+    address: str | None = None
+    directory: str | None = None
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> Self:
-        values = {field.name: plain[field.name] for field in dataclasses.fields(cls)}
+        names = [field.name for field in dataclasses.fields(cls) if field.name in plain]
+        values = {name: plain[name] for name in names}
         return cls(**{**values, "disks": [DiskFile.from_plain(disk) for disk in plain["disks"]]})
 
 

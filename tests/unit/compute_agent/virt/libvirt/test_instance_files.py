@@ -8,7 +8,13 @@ from pathlib import Path
 import pytest
 
 from compute_agent.virt.libvirt.images import ImageFile
-from compute_agent.virt.libvirt.instance_files import GIB, MIB, InstanceFiles, copy_sparsely
+from compute_agent.virt.libvirt.instance_files import (
+    EARLIER_BYTES_MAX,
+    GIB,
+    MIB,
+    InstanceFiles,
+    copy_sparsely,
+)
 from compute_agent.virt.libvirt.ownership import Ownership
 from compute_agent.virt.libvirt.qemu_img import DiskError
 from tests import builders
@@ -152,3 +158,34 @@ def test_disks_may_grow_by_what_is_not_written_yet(files: InstanceFiles) -> None
 def _written(path: Path, data: bytes) -> Path:
     path.write_bytes(data)
     return path
+
+
+def test_further_disks_can_be_used_at_once(files: InstanceFiles) -> None:
+    """The ephemeral disk has a file system, swap is made, each under its label."""
+    files.create_extra(builders.a_flavor(ephemeral_gb=1, swap_mb=64))
+    with (files.directory / "ephemeral.raw").open("rb") as file:
+        header = file.read(2048)
+    assert (header[1080:1082], header[1144:1154]) == (b"\x53\xef", b"ephemeral0")
+    swap = beginning(files.directory / "swap.raw", 4096)
+    assert (swap[4086:], swap[1052:1057]) == (b"SWAPSPACE2", b"swap0")
+
+
+def test_an_ephemeral_disk_that_grows_keeps_its_content(files: InstanceFiles) -> None:
+    """Swap is made again in its new size: nothing is kept there while a guest is off."""
+    files.create_extra(builders.a_flavor(ephemeral_gb=1, swap_mb=64))
+    before = beginning(files.directory / "ephemeral.raw", 4096)
+    pages = beginning(files.directory / "swap.raw", 4096)[1028:1032]
+    files.create_extra(builders.a_flavor(ephemeral_gb=2, swap_mb=128))
+    assert beginning(files.directory / "ephemeral.raw", 4096) == before
+    assert beginning(files.directory / "swap.raw", 4096)[1028:1032] != pages
+
+
+def test_a_console_begins_with_what_was_written_elsewhere(files: InstanceFiles) -> None:
+    """Its end is kept where there was too much."""
+    fetched = files.directory / "fetched"
+    fetched.write_bytes(b"x" * EARLIER_BYTES_MAX + b"there\n")
+    files.keep_earlier_console([fetched, files.directory / "missing"])
+    files.console.write_text("here\n")
+    text = files.last_console_lines(None)
+    assert (len(text), text[-11:]) == (EARLIER_BYTES_MAX + 5, "there\nhere\n")
+    assert not fetched.exists()
