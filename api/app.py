@@ -21,6 +21,7 @@ from api.image.store import ImageStore
 from api.project_in_path import ProjectInPath
 from api.readiness import Readiness
 from api.routes import ROUTES
+from api.serial_consoles import SerialConsoleLinks
 from api.versions import MICROVERSIONS, UNKNOWN_QUERIES_UNTIL
 from armillary.audit import AuditTrail
 from armillary.http.audit import Audit
@@ -72,6 +73,7 @@ def make_app(
         image_store=ImageStore(conf),
         document=functools.cache(openapi.document),
         events=events,
+        serial_consoles=SerialConsoleLinks.of(conf),
         readiness=readiness or Readiness(conductor),
         console_links=ConsoleLinks.from_conf(conf) if conf.console.enabled else None,
         images_per_project_max=conf.image.images_per_project_max,

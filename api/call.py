@@ -14,6 +14,7 @@ from api.host_ids import HostIds
 from api.image.store import ImageStore
 from api.links import Links
 from api.readiness import Readiness
+from api.serial_consoles import SerialConsoleLinks
 from api.versions import OWN_FIELDS_HEADER
 from armillary import exception
 from armillary.http import call
@@ -35,6 +36,7 @@ class AppState(call.Site):
     readiness: Readiness
     events: EventHub | None = None
     console_links: ConsoleLinks | None = None
+    serial_consoles: SerialConsoleLinks | None = None
 
 
 @dataclass(slots=True, kw_only=True)

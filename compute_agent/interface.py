@@ -6,6 +6,7 @@ from armillary.context import RequestContext
 from objects.instance import Instance
 from objects.instances.diagnostics import Diagnostics
 from objects.instances.instance_command import InstanceCommand
+from objects.instances.serial_console import SerialConsole
 from objects.instances.server_topology import ServerTopology
 from objects.request_spec import RequestSpec
 from rpc.callers import CELL_HERE
@@ -106,6 +107,12 @@ class ComputeAPI(Interface):
         self, context: RequestContext, agent: str, instance_uuid: str, host: str
     ) -> ServerTopology:
         """Return the NUMA topology of an instance as it was fitted to its host."""
+
+    @call(CELL_HERE)
+    def create_serial_console(
+        self, context: RequestContext, agent: str, instance_uuid: str, host: str
+    ) -> SerialConsole:
+        """Return how to reach a guest's serial console, once. Raises OperationUnsupported."""
 
     @call(CELL_HERE)
     def set_admin_password(

@@ -13,6 +13,7 @@ from armillary.concurrency import WorkerPool
 from armillary.context import RequestContext
 from armillary.identifiers import checked_uuid
 from armillary.periodic import PeriodicTask
+from compute_agent.consoles.console_port import ConsolePort
 from compute_agent.host import collectors
 from compute_agent.host.allocation_ratios import AllocationRatios
 from compute_agent.host.claims import Claims
@@ -30,7 +31,7 @@ from compute_agent.reporting.outbox import SENDERS, Outbox
 from compute_agent.reporting.reconcile import Reconciler
 from compute_agent.reporting.reporter import Reporter
 from compute_agent.reporting.staleness_check import ConductorLease, StalenessCheck
-from compute_agent.virt.driver import ComputeDriver
+from compute_agent.virt.driver import ComputeDriver, Feature, SerialStream
 from compute_agent.work.command_execution import CommandExecution
 from compute_agent.work.guest_lease import GuestLease
 from compute_agent.work.instance_work import InstanceWork
@@ -40,6 +41,7 @@ from objects.hosts.agent_run import AgentRun
 from objects.instance import Instance
 from objects.instances.diagnostics import Diagnostics
 from objects.instances.instance_command import InstanceCommand
+from objects.instances.serial_console import SerialConsole
 from objects.instances.server_topology import ServerTopology
 from objects.request_spec import RequestSpec
 from rpc.notifications import SILENT, Notifier
@@ -165,6 +167,7 @@ class ComputeManager:
             on_settled=self._note_settled,
         )
         self._reporter: Reporter | None = None
+        self._consoles: ConsolePort | None = None
 
     # Service interface ----------------------------------------------------------------------------
 
@@ -183,6 +186,9 @@ class ComputeManager:
             self._warn_of_misplaced(driver)
         trackers = self._make_trackers(provider_config)
         provider_config.check([known for tracker in trackers for known in tracker.check()])
+        if self._conf.serial_console.enabled:
+            self._consoles = ConsolePort(self._conf, self._open_console)
+            self._consoles.start()
         self._reporter = self._make_reporter(trackers)
         self._guest_lease.start()
         self._outbox.start()
@@ -220,6 +226,8 @@ class ComputeManager:
         def soon() -> float:
             return min(remaining(), TALK_STOP_SECONDS_MAX)
 
+        if self._consoles is not None:
+            self._consoles.stop()
         self._guest_lease.stop(soon())
         self._reconciler.stop(soon())
         if not self._queue.shutdown(remaining()):
@@ -292,6 +300,25 @@ class ComputeManager:
         entry = self._journal.find(host, checked_uuid("instance_uuid", instance_uuid))
         place = None if entry is None else entry.place
         return ServerTopology.of(None if place is None else place.numa_topology)
+
+    def create_serial_console(
+        self, context: RequestContext, instance_uuid: str, host: str
+    ) -> SerialConsole:
+        uuid = checked_uuid("instance_uuid", instance_uuid)
+        if Feature.SERIAL_CONSOLE not in self._driver_of(host).features:
+            raise exception.OperationUnsupported(
+                host=host, operation=Feature.SERIAL_CONSOLE.value,
+                reason="its driver does not support it",
+            )  # fmt: skip
+        if self._consoles is None:
+            raise exception.OperationUnsupported(
+                host=host, operation=Feature.SERIAL_CONSOLE.value,
+                reason="[serial_console] enabled is not set there",
+            )  # fmt: skip
+        return self._consoles.grant(host, uuid)
+
+    def _open_console(self, host: str, instance_uuid: str) -> SerialStream:
+        return self._driver_of(host).open_serial_console(instance_uuid)
 
     def set_admin_password(
         self, context: RequestContext, instance_uuid: str, host: str, password: str

@@ -17,8 +17,8 @@ OPTION_MODULES = (
     "scheduling.scheduler", "scheduling.filter_scheduler", "scheduling.zones",
     "scheduling.trusted_computing", "scheduling.claims", "scheduling.accelerators",
     "scheduling.workarounds",
-    "conductor", "compute", "drivers.libvirt", "quota", "placement", "scheduling.metrics",
-    "tracing", "notifications", "audit",
+    "conductor", "compute", "drivers.libvirt", "serial_console", "quota", "placement",
+    "scheduling.metrics", "tracing", "notifications", "audit",
 )  # fmt: skip
 
 

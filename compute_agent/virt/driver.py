@@ -81,11 +81,25 @@ class Feature(enum.StrEnum):
     RESCUE = "rescue a server"
     SNAPSHOT = "make an image of a server"
     CONSOLE = "show the console of a server"
+    SERIAL_CONSOLE = "connect to the serial console of a server"
     COLD_MOVE = "take over a server that is off"
     RESIZE = "give a server another flavor"
     LIVE_MOVE = "move a running server"
     DIAGNOSTICS = "measure a server"
     ADMIN_PASS = "set the password of a server's administrator"  # noqa: S105 - a description
+
+
+class SerialStream(Protocol):
+    """An open serial console of a guest. Methods raise OSError when it has ended."""
+
+    def read(self) -> bytes:
+        """Return what the guest wrote, as soon as there is something; empty at its end."""
+
+    def write(self, data: bytes) -> None:
+        """Send what a user typed."""
+
+    def close(self) -> None:
+        """End it, also for a thread that waits in ``read``. It may be closed already."""
 
 
 class LiveWatch(Protocol):
@@ -251,6 +265,13 @@ class ComputeDriver(abc.ABC):
         Raises OperationFailed, OperationUnsupported.
         """
         raise self._unsupported(Feature.CONSOLE)
+
+    def open_serial_console(self, instance_uuid: str) -> SerialStream:
+        """Open the serial console of a running guest; one that is open already ends.
+
+        Raises OperationFailed, OperationUnsupported.
+        """
+        raise self._unsupported(Feature.SERIAL_CONSOLE)
 
     def get_diagnostics(self, instance_uuid: str) -> Diagnostics:
         """Return what the driver measures of a guest now.

@@ -24,6 +24,7 @@ from objects.instances.instance_command import (
 )
 from objects.instances.migration import Migration
 from objects.instances.operation_arguments import CellOperation
+from objects.instances.serial_console import SerialConsole
 from objects.instances.server_answers import InstanceMarker
 from objects.instances.server_changes import ServerChanges
 from objects.instances.server_filters import MigrationFilters, ServerFilters
@@ -192,6 +193,10 @@ class CellConductorAPI(Interface):
 
         Raises InstanceNotFound, InstanceInvalidState (its host is down).
         """
+
+    @call(CONDUCTOR)
+    def create_serial_console(self, context: RequestContext, instance_uuid: str) -> SerialConsole:
+        """Return how to reach a guest's serial console, once. Raises as ``get_console_output``."""
 
     @call(CONDUCTOR)
     def set_admin_password(

@@ -30,6 +30,7 @@ from objects.instances.instance_command import CommandAnswer, CommandId, Instanc
 from objects.instances.instance_group import InstanceGroup
 from objects.instances.new_servers import DryRunRequest, NewServers
 from objects.instances.operation_arguments import OperationArguments
+from objects.instances.serial_console import SerialConsole
 from objects.instances.server_answers import (
     CellServerMarker,
     CellServerPage,
@@ -161,6 +162,10 @@ class SuperConductorAPI(Interface):
 
         Raises InstanceNotFound, InstanceInvalidState (its host is down), CellUnavailable.
         """
+
+    @call(API)
+    def create_serial_console(self, context: RequestContext, instance_uuid: str) -> SerialConsole:
+        """Return how to reach a server's serial console, once. Raises as ``get_console_output``."""
 
     @call(API)
     def set_admin_password(

@@ -51,6 +51,7 @@ UNREAD = {
     "image.*": "read by uploads and new images",
     "api.allow_network_without_authentication": "read without authentication, beyond loopback",
     "libvirt.*": "read by the driver libvirt",
+    "serial_console.*": "read where it is enabled: tests/unit/compute_agent/consoles",
     "process.*": "read by the driver process",
     "compute.cpu_*_set": "read by the drivers of real machines",
     "pci.device_spec": "read by the drivers of real machines",

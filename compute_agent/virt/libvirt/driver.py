@@ -22,6 +22,7 @@ from compute_agent.virt.driver import (
     HostResources,
     LiveWatch,
     Readings,
+    SerialStream,
 )
 from compute_agent.virt.libvirt import config_disks, connection, diagnostics, qemu_img
 from compute_agent.virt.libvirt.capabilities import cpu_info
@@ -36,6 +37,7 @@ from compute_agent.virt.libvirt.payloads import ColdPayload, LiveDestination, Li
 from compute_agent.virt.libvirt.qemu_img import DiskError, UnsafeImage
 from compute_agent.virt.libvirt.record import GuestRecord
 from compute_agent.virt.libvirt.remote_uris import UnknownPeer
+from compute_agent.virt.libvirt.serial_stream import LibvirtSerialStream
 from compute_agent.virt.machine import machine
 from compute_agent.virt.machine.machine_metrics import MachineMeters
 from compute_agent.virt.metrics import Kind
@@ -263,6 +265,13 @@ class LibvirtDriver(ComputeDriver):
         with self._operating(instance_uuid, "Console output"):
             self._existing(instance_uuid)
             return self._guests.files(instance_uuid).last_console_lines(lines)
+
+    def open_serial_console(self, instance_uuid: str) -> SerialStream:
+        with self._operating(instance_uuid, "Serial console"):
+            self._running(instance_uuid)
+            return LibvirtSerialStream(
+                self._library, self._conf.libvirt.connection_uri, instance_uuid
+            )
 
     def get_diagnostics(self, instance_uuid: str) -> Diagnostics:
         with self._operating(instance_uuid, "Diagnostics"):

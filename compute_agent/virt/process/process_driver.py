@@ -170,7 +170,9 @@ class ProcessDriver(ProcessOperations):
 
     @property
     def features(self) -> frozenset[Feature]:
-        return frozenset(Feature) - {Feature.LIVE_MOVE, Feature.ADMIN_PASS}
+        return frozenset(Feature) - {
+            Feature.LIVE_MOVE, Feature.ADMIN_PASS, Feature.SERIAL_CONSOLE,
+        }  # fmt: skip
 
     def _build(
         self, guest: ProcessGuest, instance: Instance, place: InstancePlacement, command: Command

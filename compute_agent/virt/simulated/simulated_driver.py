@@ -151,7 +151,7 @@ class SimulatedDriver(ComputeDriver):
 
     @property
     def features(self) -> frozenset[Feature]:
-        return frozenset(Feature)
+        return frozenset(Feature) - {Feature.SERIAL_CONSOLE}
 
     # Guests on this host --------------------------------------------------------------------------
 

@@ -29,6 +29,7 @@ from objects.instances.instance_action import InstanceAction
 from objects.instances.instance_command import CommandAnswer, CommandId, InstanceCommand
 from objects.instances.migration import Migration
 from objects.instances.operation_arguments import CellOperation
+from objects.instances.serial_console import SerialConsole
 from objects.instances.server_answers import InstanceMarker
 from objects.instances.server_changes import ServerChanges
 from objects.instances.server_filters import MigrationFilters, ServerFilters
@@ -217,6 +218,9 @@ class SuperConductorEndpoints(BackgroundTasks):
 
     def get_topology(self, context: RequestContext, instance_uuid: str) -> ServerTopology:
         return self._locks_and_consoles.topology(context, instance_uuid)
+
+    def create_serial_console(self, context: RequestContext, instance_uuid: str) -> SerialConsole:
+        return self._locks_and_consoles.serial_console(context, instance_uuid)
 
     def set_admin_password(
         self, context: RequestContext, instance_uuid: str, password: str

@@ -24,6 +24,7 @@ from conductor.common.clock import Clock, moment
 from objects.instance import ADMIN, OWNER
 from objects.instance_fault import InstanceFault
 from objects.instances.diagnostics import Diagnostics
+from objects.instances.serial_console import SerialConsole
 from objects.instances.server_changes import ServerChanges
 from objects.instances.server_topology import ServerTopology
 
@@ -123,6 +124,11 @@ class LocksAndConsoles:
             return ServerTopology()
         agent, host = self._agent_of(row, "show its topology")
         return self._compute.get_topology(context, agent, instance_uuid, host)
+
+    def serial_console(self, context: RequestContext, instance_uuid: str) -> SerialConsole:
+        """Return how to reach a guest's serial console, once. Raises as ``console``."""
+        agent, host = self._agent_of(self._row(instance_uuid), "connect to its console")
+        return self._compute.create_serial_console(context, agent, instance_uuid, host)
 
     def set_admin_password(
         self, context: RequestContext, instance_uuid: str, password: str

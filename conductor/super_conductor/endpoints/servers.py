@@ -23,6 +23,7 @@ from objects.instances.explanation import Explanation
 from objects.instances.instance_action import InstanceAction
 from objects.instances.new_servers import NewServers
 from objects.instances.operation_arguments import OperationArguments
+from objects.instances.serial_console import SerialConsole
 from objects.instances.server_answers import CreatedServers, MigrationPage, ServerPage
 from objects.instances.server_filters import MigrationFilters, ServerFilters
 from objects.instances.server_topology import ServerTopology
@@ -185,6 +186,10 @@ class ServersEndpoint:
     def get_topology(self, context: RequestContext, instance_uuid: str) -> ServerTopology:
         here = partial(self._operations.get_topology, context, instance_uuid)
         return self._remote_servers.ask(context, instance_uuid, "get_topology", here)
+
+    def create_serial_console(self, context: RequestContext, instance_uuid: str) -> SerialConsole:
+        here = partial(self._operations.create_serial_console, context, instance_uuid)
+        return self._remote_servers.ask(context, instance_uuid, "create_serial_console", here)
 
     def set_admin_password(
         self, context: RequestContext, instance_uuid: str, password: str

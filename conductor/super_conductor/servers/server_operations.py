@@ -39,6 +39,7 @@ from objects.instances.diagnostics import Diagnostics
 from objects.instances.instance_mapping import InstanceMapping
 from objects.instances.migration import Migration, MigrationType
 from objects.instances.operation_arguments import CellOperation, OperationArguments
+from objects.instances.serial_console import SerialConsole
 from objects.instances.server_answers import MigrationPage
 from objects.instances.server_changes import ServerChanges
 from objects.instances.server_filters import MigrationFilters
@@ -231,6 +232,13 @@ class ServerOperations:
             return ServerTopology()
         return self._cells.call(
             str(cell_uuid), lambda cell: cell.get_topology(context, instance_uuid)
+        )
+
+    def create_serial_console(self, context: RequestContext, instance_uuid: str) -> SerialConsole:
+        """Return how to reach a server's serial console; see ``SuperConductorAPI``."""
+        return self._cells.call(
+            self._cell_of_guest(context, instance_uuid, "connect to its console"),
+            lambda cell: cell.create_serial_console(context, instance_uuid),
         )
 
     def set_admin_password(

@@ -23,8 +23,8 @@ from objects.zones.zone_request import ZoneRequest
 
 Served = Callable[..., Any]
 
-_OF_GUESTS = frozenset({"get_console_output"})
-"""Requests whose answers are a guest's own words, which are passed on as they are."""
+_OF_GUESTS = frozenset({"get_console_output", "create_serial_console"})
+"""Requests whose answers are passed on as they are: a guest's own words, or an agent's address."""
 
 
 class LocalZone:
@@ -52,6 +52,7 @@ class LocalZone:
             "get_console_output": operations.get_console_output,
             "get_diagnostics": operations.get_diagnostics,
             "get_topology": operations.get_topology,
+            "create_serial_console": operations.create_serial_console,
             "set_admin_password": operations.set_admin_password,
             "list_migrations": self._list_migrations,
             "abort_migration": operations.abort_migration,

@@ -12,6 +12,7 @@ from programs.commands import arguments, wait
 from programs.commands.arguments import given
 from programs.commands.base import ApiCommand
 from programs.commands.lookup import find_flavor, find_image, find_server
+from programs.commands.servers import serial_terminal
 from programs.commands.servers.server import HOST
 from programs.http_client import ApiClient, Document
 from programs.progress import Show, counts_text
@@ -261,7 +262,7 @@ class RestoreServers(ServerAction):
 
 
 class ShowConsole(ApiCommand):
-    """Show the last console output of a server."""
+    """Show the last console output of a server, or connect to its serial console."""
 
     def add_options(self, parser: ArgumentParser) -> None:
         parser.add_argument("server", help="id or name")
@@ -271,13 +272,32 @@ class ShowConsole(ApiCommand):
             type=arguments.positive,
             help="number of lines (default: all kept)",
         )
+        parser.add_argument(
+            "--connect", action="store_true", help="use it as a terminal; Ctrl-] ends that"
+        )
+        parser.add_argument(
+            "--url", action="store_true", help="show a link to it, which can be used once"
+        )
 
     def take_action(self, parsed_args: Namespace) -> int:
         server = find_server(self.api, parsed_args.server)["id"]
+        if parsed_args.connect or parsed_args.url:
+            return self._connect(server, shows_url=parsed_args.url)
         body = {"os-getConsoleOutput": given(length=parsed_args.lines)}
         output: str = self.api.post("servers", server, "action", body=body)["output"]
         for line in output.splitlines():
             self.application.stdout.write(f"{printable(line)}\n")
+        return 0
+
+    def _connect(self, server_id: str, *, shows_url: bool) -> int:
+        body = {"remote_console": {"protocol": "serial", "type": "serial"}}
+        found = self.api.post("servers", server_id, "remote-consoles", body=body)
+        url = printable(found["remote_console"]["url"])
+        if shows_url:
+            self.application.stdout.write(f"{url}\n")
+            return 0
+        self.application.stderr.write("Connected; Ctrl-] ends it, Enter shows a prompt.\n")
+        serial_terminal.attach(url)
         return 0
 
 

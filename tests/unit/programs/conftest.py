@@ -16,7 +16,7 @@ from armillary.conf import api as api_conf
 from armillary.conf import base as base_conf
 from armillary.conf import console as console_conf
 from armillary.conf import image as image_conf
-from armillary.conf import register
+from armillary.conf import register, serial_console
 from armillary.context import RequestContext
 from conductor.super_conductor.interface import SuperConductorAPI
 from objects.instance import Instance
@@ -119,6 +119,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[StandIn, 
     """Lend the address of one API for all tests, and the client that it asks with."""
     conf = cfg.ConfigOpts()
     register(conf, base_conf, api_conf, console_conf, image_conf)
+    register(conf, api_conf, image_conf, serial_console)
     folder = tmp_path_factory.mktemp("api")
     path = folder / "api.conf"
     path.write_text(

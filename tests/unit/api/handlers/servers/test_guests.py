@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
+from oslo_config import cfg
 
+from armillary.consoles import console_links
 from objects.instance import Instance
 from objects.instances.diagnostics import Diagnostics, DiskDiagnostics
 from tests import builders
@@ -68,6 +73,34 @@ def test_consoles_are_refused_as_unavailable(protocol: str, server: Instance, ap
     assert (late.status_code, "Unavailable console type serial" in message(late)) == (400, True)
     odd = api.post(f"{path}/remote-consoles", {"remote_console": {"protocol": "x", "type": "y"}})
     assert "remote_console." in message(odd)
+
+
+def test_a_serial_console_is_a_link_to_the_proxy(
+    server: Instance,
+    conf: cfg.ConfigOpts,
+    conductor: SuperConductor,
+    make_api: Callable[[], Api],
+    tmp_path: Path,
+) -> None:
+    """By which only the proxy learns host and token; a driver without consoles is named."""
+    console_links.make_key(tmp_path / "key")
+    conf.set_override("enabled", True, group="serial_console")
+    conf.set_override("key_file", str(tmp_path / "key"), group="serial_console")
+    api, wanted = make_api(), {"protocol": "serial", "type": "serial"}
+    path = f"/v2.1/servers/{server.uuid}/remote-consoles"
+    found = api.post(path, {"remote_console": wanted}).json["remote_console"]
+    front, _, token = found["url"].partition("?token=")
+    link = console_links.open_sealed(unquote(token), console_links.read_key(tmp_path / "key"))
+    assert (found["type"], front) == ("serial", "ws://127.0.0.1:6083/")
+    assert (link.instance_uuid, link.address, link.token) == (
+        server.uuid, "192.0.2.7", "the agent's token",
+    )  # fmt: skip
+    conductor.serial_consoles_refused = "its driver does not support it"
+    refused = api.post(path, {"remote_console": wanted})
+    assert (refused.status_code, "its driver does not support it" in message(refused)) == (
+        400,
+        True,
+    )
 
 
 def test_each_event_is_answered(server: Instance, api: Api, conductor: SuperConductor) -> None:

@@ -184,6 +184,15 @@ def test_a_console_is_printed(
     assert armillary("server", "console", "web", *words).out == shown
 
 
+def test_a_serial_console_that_is_not_served_says_why(
+    armillary: Armillary, a_server: MakeServer
+) -> None:
+    a_server("web")
+    refused = armillary("server", "console", "web", "--connect")
+    assert refused.code == 1
+    assert "Unavailable console type serial" in refused.err
+
+
 def test_a_console_cannot_command_the_terminal(
     armillary: Armillary, conductor: BuildingSuperConductor, a_server: MakeServer
 ) -> None:

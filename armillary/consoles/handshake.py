@@ -1,0 +1,41 @@
+"""First lines between the proxy and an agent's console port: a token, then the agent's answer.
+
+After ``ok`` both sides send bytes of the terminal. Any other answer is why there will be none.
+"""
+
+import socket
+
+GREETING = b"armillary-console/1 "
+ACCEPTED = b"ok\n"
+LINE_BYTES_MAX = 256
+HANDSHAKE_SECONDS_MAX = 10.0
+
+
+def send_token(connection: socket.socket, token: str) -> str | None:
+    """Present a token; return None if it is accepted, else why not. Raises OSError."""
+    connection.settimeout(HANDSHAKE_SECONDS_MAX)
+    connection.sendall(GREETING + token.encode("ascii") + b"\n")
+    answer = read_line(connection)
+    connection.settimeout(None)
+    return None if answer == ACCEPTED else answer.decode("utf-8", "replace").strip()
+
+
+def receive_token(connection: socket.socket) -> str | None:
+    """Return the token that the other side presents, None for anything else. Raises OSError."""
+    connection.settimeout(HANDSHAKE_SECONDS_MAX)
+    line = read_line(connection)
+    connection.settimeout(None)
+    if not line.startswith(GREETING) or not line.endswith(b"\n"):
+        return None
+    return line.removeprefix(GREETING).strip().decode("ascii", "replace")
+
+
+def read_line(connection: socket.socket) -> bytes:
+    """Read up to the end of a line and not beyond; a shorter answer was ended by the other side."""
+    line = b""
+    while not line.endswith(b"\n") and len(line) < LINE_BYTES_MAX:
+        piece = connection.recv(1)
+        if not piece:
+            break
+        line += piece
+    return line

@@ -1,0 +1,167 @@
+"""WebSocket server between users' terminals and the console ports of agents.
+
+It holds no state and asks no service: a link that the API sealed says which agent to connect to,
+and the agent accepts the token in it once.
+"""
+
+import contextlib
+import dataclasses
+import http
+import logging
+import socket
+import ssl
+import threading
+import urllib.parse
+from collections.abc import Sequence
+
+from cryptography.fernet import Fernet
+from websockets.exceptions import ConnectionClosed
+from websockets.http11 import Request, Response
+from websockets.sync.server import Server, ServerConnection, serve
+from websockets.typing import Subprotocol
+
+from armillary import exception
+from armillary.consoles import handshake
+from armillary.consoles.console_links import ConsoleLink, open_sealed
+
+LOG = logging.getLogger(__name__)
+
+CONNECT_SECONDS_MAX = 10.0
+PIECE_BYTES = 16 * 1024
+MESSAGE_BYTES_MAX = 64 * 1024
+POLICY_VIOLATION, INTERNAL_ERROR = 1008, 1011
+_REASON_BYTES_MAX = 120
+_BINARY = Subprotocol("binary")
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class ProxyOptions:
+    """Where to listen, and how both sides are encrypted; None: they are not."""
+
+    host: str
+    port: int
+    key: Fernet
+    connections_max: int
+    users_tls: ssl.SSLContext | None = None
+    agents_tls: ssl.SSLContext | None = None
+
+
+class SerialProxy:
+    """Serves each connection in a thread of its own."""
+
+    def __init__(self, options: ProxyOptions) -> None:
+        """Listen. Raises OSError."""
+        self._options = options
+        self._room = threading.BoundedSemaphore(options.connections_max)
+        self._server: Server = serve(
+            self._serve,
+            options.host,
+            options.port,
+            ssl=options.users_tls,
+            subprotocols=[_BINARY],
+            select_subprotocol=_select,
+            process_request=self._check,
+            compression=None,
+            max_size=MESSAGE_BYTES_MAX,
+            server_header=None,
+        )
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Address and port where it listens."""
+        host, port = self._server.socket.getsockname()[:2]
+        return host, port
+
+    def run(self) -> None:
+        """Serve until ``stop`` is called."""
+        self._server.serve_forever()
+
+    def stop(self) -> None:
+        """Accept no more connections."""
+        self._server.shutdown()
+
+    def _check(self, connection: ServerConnection, request: Request) -> Response | None:
+        """Refuse a request without a valid link, before it becomes a WebSocket."""
+        try:
+            self._link(request)
+        except exception.Invalid as error:
+            return connection.respond(http.HTTPStatus.FORBIDDEN, f"{error}\n")
+        return None
+
+    def _link(self, request: Request) -> ConsoleLink:
+        query = urllib.parse.parse_qs(urllib.parse.urlsplit(request.path).query)
+        return open_sealed(query.get("token", [""])[0], self._options.key)
+
+    def _serve(self, user: ServerConnection) -> None:
+        if not self._room.acquire(blocking=False):
+            user.close(INTERNAL_ERROR, "too many consoles are open on this proxy")
+            return
+        try:
+            assert user.request is not None  # it was checked
+            self._connect(user, self._link(user.request))
+        except exception.Invalid as error:
+            user.close(POLICY_VIOLATION, _short(str(error)))
+        finally:
+            self._room.release()
+
+    def _connect(self, user: ServerConnection, link: ConsoleLink) -> None:
+        try:
+            agent = self._agent(link)
+        except OSError as error:
+            LOG.warning("%s: cannot reach its console: %s", link.instance_uuid, error)
+            user.close(INTERNAL_ERROR, "the console's host cannot be reached")
+            return
+        with contextlib.closing(agent):
+            refusal = _present(agent, link)
+            if refusal is not None:
+                LOG.info("%s: its console was refused: %s", link.instance_uuid, refusal)
+                user.close(POLICY_VIOLATION, _short(refusal))
+                return
+            LOG.info("%s: a user is at its serial console", link.instance_uuid)
+            _pass_messages(user, agent)
+            LOG.info("%s: the user has left its serial console", link.instance_uuid)
+
+    def _agent(self, link: ConsoleLink) -> socket.socket:
+        plain = socket.create_connection((link.address, link.port), CONNECT_SECONDS_MAX)
+        if self._options.agents_tls is None:
+            return plain
+        try:
+            return self._options.agents_tls.wrap_socket(plain, server_hostname=link.address)
+        except OSError:
+            plain.close()
+            raise
+
+
+def _present(agent: socket.socket, link: ConsoleLink) -> str | None:
+    try:
+        return handshake.send_token(agent, link.token)
+    except OSError as error:
+        return f"the console's host did not answer: {error}"
+
+
+def _pass_messages(user: ServerConnection, agent: socket.socket) -> None:
+    """Pass bytes both ways until one side ends."""
+
+    def to_user() -> None:
+        with contextlib.suppress(OSError, ConnectionClosed):
+            while data := agent.recv(PIECE_BYTES):
+                user.send(data)
+        user.close()
+
+    output = threading.Thread(target=to_user, name="console-output", daemon=True)
+    output.start()
+    with contextlib.suppress(OSError, ConnectionClosed):
+        for message in user:
+            agent.sendall(message.encode() if isinstance(message, str) else message)
+    with contextlib.suppress(OSError):
+        agent.shutdown(socket.SHUT_RDWR)
+    output.join()
+
+
+def _select(connection: ServerConnection, offered: Sequence[Subprotocol]) -> Subprotocol | None:
+    """Agree on binary messages with a client that names them; others need no agreement."""
+    return _BINARY if _BINARY in offered else None
+
+
+def _short(reason: str) -> str:
+    return reason.encode()[:_REASON_BYTES_MAX].decode("utf-8", "ignore")

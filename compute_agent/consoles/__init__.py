@@ -1,0 +1,1 @@
+"""Serial consoles of guests: one-time tokens, and the port where they are presented."""

@@ -1,0 +1,173 @@
+"""A user's WebSocket, the proxy, and the agent's port, with TLS between the two."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import ipaddress
+import socket
+import ssl
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from cryptography.fernet import Fernet
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.sync.client import connect
+from websockets.typing import Subprotocol
+
+from api.serial_consoles import SerialConsoleLinks
+from armillary import exception
+from armillary.consoles import handshake
+from compute_agent.consoles.console_port import REFUSED, ConsolePort
+from objects.instances.serial_console import SerialConsole
+from tests.fixtures.serial_consoles import port_conf, running_port, running_proxy
+
+UUID = "c0ffee00-0000-4000-8000-000000000001"
+SECONDS_MAX = 30
+
+
+class Terminal:
+    """A guest that answers each line in capitals, through a pipe of the kernel's."""
+
+    def __init__(self) -> None:
+        self._near, self._far = socket.socketpair()
+        threading.Thread(target=self._answer, daemon=True).start()
+
+    def _answer(self) -> None:
+        while data := self._far.recv(1024):
+            self._far.sendall(data.upper())
+        self._far.close()
+
+    def read(self) -> bytes:
+        return self._near.recv(1024)
+
+    def write(self, data: bytes) -> None:
+        self._near.sendall(data)
+
+    def close(self) -> None:
+        with contextlib.suppress(OSError):
+            self._near.shutdown(socket.SHUT_RDWR)
+        self._near.close()
+
+
+def open_terminal(host: str, instance_uuid: str) -> Terminal:
+    if instance_uuid != UUID:
+        raise exception.OperationFailed(
+            operation="Serial console", instance_uuid=instance_uuid, host=host, reason="it is off"
+        )
+    return Terminal()
+
+
+def write_certificate(directory: Path) -> Path:
+    """Write a certificate of 127.0.0.1 with its key, which is its own authority."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "agent")])
+    now = datetime.datetime.now(datetime.UTC)
+    address = x509.IPAddress(ipaddress.ip_address("127.0.0.1"))
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - datetime.timedelta(hours=1))
+        .not_valid_after(now + datetime.timedelta(hours=1))
+        .add_extension(x509.SubjectAlternativeName([address]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    path = directory / "agent.pem"
+    path.write_bytes(
+        certificate.public_bytes(serialization.Encoding.PEM)
+        + key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        )
+    )
+    return path
+
+
+@pytest.fixture
+def certificate(tmp_path: Path) -> Path:
+    return write_certificate(tmp_path)
+
+
+@pytest.fixture
+def port(certificate: Path) -> Iterator[ConsolePort]:
+    with running_port(open_terminal, cert_file=str(certificate)) as running:
+        yield running
+
+
+@pytest.fixture
+def links(certificate: Path) -> Iterator[SerialConsoleLinks]:
+    """Run a proxy that trusts the agent's certificate, and make links to it."""
+    with running_proxy(ssl.create_default_context(cafile=str(certificate))) as running:
+        yield running
+
+
+def refusal_of(url: str) -> str:
+    """Return why a console is closed as soon as it is open."""
+    with connect(url) as user, pytest.raises(ConnectionClosed) as closed:
+        user.recv(SECONDS_MAX)
+    assert closed.value.rcvd is not None
+    return closed.value.rcvd.reason
+
+
+def test_a_user_talks_to_a_guest_once(port: ConsolePort, links: SerialConsoleLinks) -> None:
+    """The second time the token is void."""
+    url = links.url(UUID, port.grant("host", UUID))
+    with connect(url, subprotocols=[Subprotocol("binary")]) as user:
+        user.send("root\r")
+        assert user.recv(SECONDS_MAX) == b"ROOT\r"
+        user.send(b"\x03")
+        assert user.recv(SECONDS_MAX) == b"\x03"
+    assert "was used before" in refusal_of(url)
+
+
+def test_a_link_that_the_api_did_not_make_is_refused(
+    port: ConsolePort, links: SerialConsoleLinks
+) -> None:
+    """Before there is a WebSocket, and no agent is asked."""
+    forged = SerialConsoleLinks(
+        links.url(UUID, port.grant("host", UUID)).partition("?")[0], Fernet(Fernet.generate_key())
+    )
+    with pytest.raises(InvalidStatus) as refused:
+        connect(forged.url(UUID, port.grant("host", UUID)))
+    assert refused.value.response.status_code == 403
+
+
+def test_a_guest_that_has_no_console_says_why(port: ConsolePort, links: SerialConsoleLinks) -> None:
+    other = "c0ffee00-0000-4000-8000-000000000002"
+    assert "it is off" in refusal_of(links.url(other, port.grant("host", other)))
+
+
+def test_a_host_that_is_away_is_told(links: SerialConsoleLinks) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        number = free.getsockname()[1]
+    gone = SerialConsole("127.0.0.1", number, "token", 60)
+    assert refusal_of(links.url(UUID, gone)) == "the console's host cannot be reached"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [b"GET / HTTP/1.1\r\n", b"\n", b"x" * 300, handshake.GREETING + b"0" * 64 + b"\n"],
+    ids=["HTTP", "empty", "endless", "unknown"],
+)
+def test_without_a_token_the_agent_ends_a_connection(line: bytes) -> None:
+    with running_port(open_terminal) as port:
+        number = port.grant("host", UUID).port
+        with socket.create_connection(("127.0.0.1", number), SECONDS_MAX) as caller:
+            caller.sendall(line)
+            assert handshake.read_line(caller) in (REFUSED, b"")
+
+
+def test_an_address_in_use_is_named() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = ConsolePort(port_conf(bind_port=taken.getsockname()[1]), open_terminal)
+        with pytest.raises(exception.ConfigurationError, match=r"cannot listen on 127\.0\.0\.1"):
+            port.start()

@@ -1,0 +1,38 @@
+"""One-time tokens."""
+
+from __future__ import annotations
+
+from compute_agent.consoles import console_tokens
+from compute_agent.consoles.console_tokens import ConsoleTokens
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_a_token_is_of_one_guest_and_valid_once() -> None:
+    tokens = ConsoleTokens()
+    first, second = tokens.issue("host", "one", 60), tokens.issue("host", "two", 60)
+    assert (tokens.redeem(first), tokens.redeem(first)) == (("host", "one"), None)
+    assert tokens.redeem(second) == ("host", "two")
+
+
+def test_a_token_ends_with_its_time() -> None:
+    clock = Clock()
+    tokens = ConsoleTokens(clock)
+    token = tokens.issue("host", "one", 60)
+    clock.now = 60
+    assert tokens.redeem(token) is None
+
+
+def test_no_more_tokens_are_kept_than_a_maximum() -> None:
+    """The oldest goes first."""
+    tokens = ConsoleTokens()
+    first = tokens.issue("host", "one", 60)
+    others = [tokens.issue("host", "one", 60) for _ in range(console_tokens.TOKENS_MAX)]
+    assert tokens.redeem(first) is None
+    assert tokens.redeem(others[0]) == ("host", "one")
