@@ -121,6 +121,33 @@ hosts.
             "live_migration_permit_auto_converge", default=False, mutable=True,
             help="Whether a guest that changes memory faster than it can be sent is slowed down.",
         ),
+        cfg.BoolOpt(
+            "live_migration_permit_post_copy", default=False, mutable=True,
+            help="""
+Whether a live migration may end by post-copy: the guest runs at the destination, and fetches the
+memory that is still missing. Used by ``live_migration_timeout_action = force_complete``. A guest
+whose hosts lose each other meanwhile is lost.
+""",
+        ),
+        cfg.IntOpt(
+            "live_migration_completion_timeout", default=800, min=0, max=1_000_000, mutable=True,
+            help="""
+Seconds that a live migration may take for each GiB of memory, and of disks that are copied, as if
+there were 2 GiB at least. 0 means no limit.
+""",
+        ),
+        cfg.StrOpt(
+            "live_migration_timeout_action", default="abort", mutable=True,
+            choices=[
+                ("abort", "The guest stays at its source."),
+                (
+                    "force_complete",
+                    "Post-copy where it is permitted; otherwise the guest is paused until it has "
+                    "moved.",
+                ),
+            ],
+            help="What happens to a live migration that takes longer.",
+        ),
         cfg.IntOpt(
             "live_migration_bandwidth", default=0, min=0, max=1_000_000, mutable=True,
             help="Maximum bandwidth of a live migration, in MiB per second. 0 means no limit.",

@@ -24,9 +24,16 @@ from compute_agent.virt.driver import (
     Readings,
     SerialStream,
 )
-from compute_agent.virt.libvirt import config_disks, connection, diagnostics, qemu_img
+from compute_agent.virt.libvirt import (
+    config_disks,
+    connection,
+    diagnostics,
+    live_snapshots,
+    qemu_img,
+)
 from compute_agent.virt.libvirt.capabilities import cpu_info
 from compute_agent.virt.libvirt.cold_moves import ColdMoves
+from compute_agent.virt.libvirt.domain_xml import GuestDisk
 from compute_agent.virt.libvirt.guests import Guests
 from compute_agent.virt.libvirt.host_properties import HostFacts
 from compute_agent.virt.libvirt.images import BadImage
@@ -123,6 +130,7 @@ class LibvirtDriver(ComputeDriver):
         self._guests = Guests(self._conf, self.host, self._connection, self._facts)
         self._cold = ColdMoves(self._conf, self._guests)
         self._live = LiveMoves(self._conf, self._guests)
+        self._end_copies()
 
     def close(self) -> None:
         self._connection.close()
@@ -246,20 +254,40 @@ class LibvirtDriver(ComputeDriver):
             return self._info(domain)
 
     def snapshot(self, instance_uuid: str, image: ImageMeta, path: Path) -> None:
-        """Copy the root disk; a running guest is paused meanwhile."""
+        """Copy the root disk; a running guest goes on, where its hypervisor can copy meanwhile."""
         with self._operating(instance_uuid, "Snapshot"):
             domain = self._existing(instance_uuid)
             root = self._guests.files(instance_uuid).root
             if root is None:
                 raise DiskError("its root disk is missing")
-            is_running = self._info(domain).power_state == RUNNING
-            if is_running:
-                domain.suspend()
-            try:
+            if self._info(domain).power_state != RUNNING:
                 qemu_img.copy(Path(root.path), root.format, path, image.disk_format or RAW)
-            finally:
-                if is_running:
-                    domain.resume()
+                return
+            try:
+                with live_snapshots.copied(self._library, domain, root) as copied:
+                    qemu_img.copy(Path(copied.path), copied.format, path, image.disk_format or RAW)
+            except self._library.libvirtError as error:
+                if error.get_error_code() != self._library.VIR_ERR_NO_SUPPORT:
+                    raise
+                self._copy_paused(domain, root, image, path)
+
+    def _end_copies(self) -> None:
+        """End the copies of snapshots that an earlier agent left: they would go on for ever."""
+        try:
+            for guest in self._guests.list():
+                root = self._guests.files(guest.instance_uuid).root
+                domain = self._guests.find(guest.instance_uuid)
+                if root is not None and domain is not None:
+                    live_snapshots.clear(self._library, domain, root)
+        except (self._library.libvirtError, *_FAILURES) as error:
+            LOG.warning("Cannot look for copies of disks that were left unfinished: %s", error)
+
+    def _copy_paused(self, domain: Any, root: GuestDisk, image: ImageMeta, path: Path) -> None:
+        domain.suspend()
+        try:
+            qemu_img.copy(Path(root.path), root.format, path, image.disk_format or RAW)
+        finally:
+            domain.resume()
 
     def get_console_output(self, instance_uuid: str, *, lines: int | None) -> str:
         with self._operating(instance_uuid, "Console output"):

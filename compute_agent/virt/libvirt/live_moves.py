@@ -13,6 +13,7 @@ from armillary import private_files
 from compute_agent.host.instance_topology import InstancePlacement
 from compute_agent.virt.driver import LiveWatch
 from compute_agent.virt.libvirt import earlier_consoles, live_xml, qemu_img, remote_uris
+from compute_agent.virt.libvirt.completion_limit import ABORT, CompletionLimit
 from compute_agent.virt.libvirt.guests import Guests
 from compute_agent.virt.libvirt.instance_files import QCOW2, InstanceFiles
 from compute_agent.virt.libvirt.ownership import Ownership
@@ -23,7 +24,7 @@ from objects.instance import Instance
 LOG = logging.getLogger(__name__)
 
 POLL_SECONDS = 0.25
-_MIB = 1024**2
+_KIB, _MIB = 1024, 1024**2
 
 
 class CannotMove(Exception):
@@ -69,13 +70,19 @@ class LiveMoves:
 
     def hand_over(self, domain: Any, destination: LiveDestination, watch: LiveWatch) -> None:
         """Migrate a running guest; return when it has left this host."""
-        move = _Move(self._guests.library, domain)
+        uuid = domain.UUIDString()
+        limit = CompletionLimit.of(self._conf, self._bytes_to_send(domain, uuid, destination))
+        move = _Move(self._guests.library, domain, limit)
         if self._is_leaving(domain):  # started before an agent restart; may be paused by now
             move.join(watch)
         elif self._guests.is_running(domain):
             self._migrate(move, domain, destination, watch)
         else:
             raise CannotMove("the guest is not running")
+
+    def _bytes_to_send(self, domain: Any, uuid: str, destination: LiveDestination) -> int:
+        disks = [] if destination.is_shared else self._disks(self._guests.files(uuid))
+        return int(domain.maxMemory()) * _KIB + sum(disk.bytes for disk in disks)
 
     def has_left(self, uuid: str) -> bool:
         """Return whether a guest has left: only its files are here until ``destroy``."""
@@ -121,6 +128,8 @@ class LiveMoves:
             flags |= library.VIR_MIGRATE_TLS
         if options.live_migration_permit_auto_converge:
             flags |= library.VIR_MIGRATE_AUTO_CONVERGE
+        if options.live_migration_permit_post_copy:
+            flags |= library.VIR_MIGRATE_POSTCOPY
         return int(flags)
 
     def _is_leaving(self, domain: Any) -> bool:
@@ -206,11 +215,13 @@ class LiveMoves:
 class _Move:
     """One migration. libvirt's call blocks, so it runs in a thread of its own."""
 
-    def __init__(self, library: Any, domain: Any) -> None:
+    def __init__(self, library: Any, domain: Any, limit: CompletionLimit) -> None:
         self._library = library
         self._domain = domain
+        self._limit = limit
         self._is_aborted = False
         self._is_forced = False
+        self._is_late = False
         self._error: Exception | None = None
 
     def run(self, uri: str, parameters: dict[str, str | int], flags: int, watch: LiveWatch) -> None:
@@ -235,6 +246,8 @@ class _Move:
         while self._look(watch):
             pause.wait(POLL_SECONDS)
         if self._is_active():
+            if self._is_late:
+                raise self._lateness()
             if self._is_aborted:
                 raise MoveAborted
             raise CannotMove("the migration in progress has failed")
@@ -243,6 +256,8 @@ class _Move:
         error = self._error
         if error is None:
             return
+        if self._is_late:
+            raise self._lateness() from error
         is_told = (
             isinstance(error, self._library.libvirtError)
             and error.get_error_code() == self._library.VIR_ERR_OPERATION_ABORTED
@@ -267,17 +282,43 @@ class _Move:
             )
         if watch.is_aborted():
             self._abort()
-        elif watch.is_forced() and not self._is_forced:
+        elif watch.is_forced():
             self._force()
+        elif self._limit.is_over(found):
+            self._end_in_time()
         return True
 
+    def _end_in_time(self) -> None:
+        """Do what is to be done with a migration that takes too long."""
+        if self._limit.action != ABORT:
+            self._force()
+        elif not self._is_late and not self._is_forced:
+            self._is_late = True
+            self._abort()
+
     def _force(self) -> None:
-        """Pause the guest, whose memory then no longer changes; libvirt continues it at its end."""
+        """Complete it, once: by post-copy, or with the guest paused, so that nothing changes.
+
+        libvirt continues a paused guest at the end.
+        """
+        if self._is_forced or self._is_late:
+            return
         self._is_forced = True
         try:
-            self._domain.suspend()
+            if self._limit.permits_post_copy:
+                LOG.info("%s: switching its migration to post-copy", self._domain.UUIDString())
+                self._domain.migrateStartPostCopy()
+            else:
+                LOG.info("%s: paused until its migration is complete", self._domain.UUIDString())
+                self._domain.suspend()
         except self._library.libvirtError as error:
-            LOG.info("The migration cannot be forced to complete: %s", error)
+            LOG.warning("The migration cannot be forced to complete: %s", error)
+
+    def _lateness(self) -> CannotMove:
+        return CannotMove(
+            f"it was not complete within {self._limit.seconds:.0f} s ([libvirt] "
+            "live_migration_completion_timeout), and was aborted"
+        )
 
     def _abort(self) -> None:
         self._is_aborted = True

@@ -6,7 +6,7 @@ from typing import Any
 
 from armillary import exception
 from programs.operator.check_results import Code, Result
-from programs.operator.security import accounts, files, services
+from programs.operator.security import accounts, files, guests, services
 from programs.operator.security.inspected import ROLES, Check, Inspected, register_options, roles_of
 from programs.output import Lister
 
@@ -19,7 +19,8 @@ CHECKS: tuple[tuple[str, Check], ...] = (
     ("Signing keys", files.check_signing_keys),
     ("Quotas", services.check_quotas),
     ("Workloads", services.check_workloads),
-    ("Migrations", services.check_migrations),
+    ("Migrations", guests.check_migrations),
+    ("Consoles", guests.check_consoles),
     ("Broker TLS", accounts.check_broker_tls),
     ("Broker accounts", accounts.check_broker_accounts),
     ("Broker guest account", accounts.check_guest),

@@ -105,19 +105,6 @@ def check_workloads(of: Inspected) -> Result | None:
     return judged(failures, warnings)
 
 
-def check_migrations(of: Inspected) -> Result | None:
-    """Check that memory and disks of virtual machines are encrypted on the network."""
-    if not of.serves(COMPUTE) or "libvirt" not in of.conf.compute.driver:
-        return None
-    options = of.conf.libvirt
-    warnings = []
-    if options.live_migration_uri.startswith("qemu+tcp"):
-        warnings.append("[libvirt] live_migration_uri uses TCP without TLS; use qemu+tls")
-    if not options.live_migration_with_native_tls:
-        warnings.append("[libvirt] live_migration_with_native_tls is off: memory is not encrypted")
-    return judged([], warnings)
-
-
 def _apis(of: Inspected) -> list[tuple[str, str, str]]:
     """Return the option, address and certificate option of each API that is served."""
     found = []

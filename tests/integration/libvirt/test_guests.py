@@ -132,6 +132,38 @@ def test_a_move_that_is_called_off_leaves_the_guest_where_it_was(daemons: Daemon
 
 
 @pytest.mark.long
+def test_a_move_that_takes_too_long_is_aborted(daemons: Daemons) -> None:
+    """It says after how long, and the guest stays where it was."""
+    limits = {"live_migration_bandwidth": 1, "live_migration_completion_timeout": 1}
+    source, destination = daemons.host("a", **limits), daemons.host("b")
+    guest = booted(source)
+    there = destination.prepare_live(guest, ANYWHERE, source.describe_live(guest.uuid))
+    with pytest.raises(exception.OperationFailed, match="not complete within 2 s"):
+        source.live_migrate(guest, there, Watch())
+    destination.destroy(guest.uuid)
+    assert (states(source), states(destination)) == ([("running", False)], [])
+    wait_until_it_goes_on(source, guest)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("has_post_copy", [False, True], ids=["pause", "post-copy"])
+def test_a_move_that_takes_too_long_is_forced(daemons: Daemons, has_post_copy: bool) -> None:
+    """And the guest goes on at its destination."""
+    source = daemons.host(
+        "a", live_migration_bandwidth=1, live_migration_completion_timeout=1,
+        live_migration_timeout_action="force_complete",
+        live_migration_permit_post_copy=has_post_copy,
+    )  # fmt: skip
+    destination = daemons.host("b")
+    guest = booted(source)
+    there = destination.prepare_live(guest, ANYWHERE, source.describe_live(guest.uuid))
+    source.live_migrate(guest, there, Watch())
+    assert destination.complete_live(guest, ANYWHERE).power_state == "running"
+    assert states(source) == [("shutdown", True)]
+    wait_until_it_goes_on(destination, guest)
+
+
+@pytest.mark.long
 def test_an_agent_that_comes_back_waits_for_a_move_under_way(
     daemons: Daemons, monkeypatch: pytest.MonkeyPatch
 ) -> None:

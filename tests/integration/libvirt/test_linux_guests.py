@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import pwd
+import threading
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from websockets.sync.client import ClientConnection, connect
 
+from compute_agent.host.instance_topology import ANYWHERE
+from compute_agent.virt.libvirt import live_snapshots
 from compute_agent.virt.libvirt.driver import LibvirtDriver
 from compute_agent.virt.libvirt.images import FILE_PROPERTY
 from objects.instance import Instance
@@ -17,6 +24,8 @@ from objects.instances.server_settings import ServerSettings
 from tests import builders
 from tests.fixtures import guest_image
 from tests.fixtures.asking import wait_for
+from tests.fixtures.serial_consoles import running_port, running_proxy
+from tests.fixtures.waiting import Deadline
 from tests.integration.libvirt.system_daemons import GUESTS_USER, SystemDaemons
 
 pytestmark = pytest.mark.libvirt
@@ -60,6 +69,15 @@ def wait_until_it_goes_on(host: LibvirtDriver, guest: Instance) -> None:
     )
 
 
+class Watch:
+    """Watcher of a live migration that lets it be."""
+
+    def progress(self, *, total_mb: int, remaining_mb: int) -> None: ...
+
+    def is_aborted(self) -> bool:
+        return False
+
+
 def encoded(data: bytes) -> str:
     return base64.b64encode(data).decode()
 
@@ -71,8 +89,38 @@ def told(text: str, name: str) -> str:
     return line.removeprefix(front).strip()
 
 
+@contextlib.contextmanager
+def terminal(host: LibvirtDriver, guest: Instance) -> Iterator[ClientConnection]:
+    """Open a guest's serial console by agent's port and proxy."""
+    with (
+        running_port(lambda _host, uuid: host.open_serial_console(uuid)) as port,
+        running_proxy() as links,
+        connect(links.url(guest.uuid, port.grant(host.host, guest.uuid))) as user,
+    ):
+        yield user
+
+
+def log_in(user: ClientConnection, password: str) -> None:
+    user.send("\r")
+    read_until(user, "login:")
+    user.send("root\r")
+    read_until(user, "assword:")
+    user.send(f"{password}\r")
+    read_until(user, "# ")
+
+
+def read_until(user: ClientConnection, wanted: str) -> None:
+    """Read what the guest writes up to some text."""
+    deadline, text = Deadline(BOOT_SECONDS_MAX), ""
+    while wanted not in text:
+        assert not deadline.has_passed, text
+        with contextlib.suppress(TimeoutError):
+            data = user.recv(1)
+            text += data if isinstance(data, str) else data.decode("utf-8", "replace")
+
+
 def test_a_guest_learns_what_its_user_says(system_daemons: SystemDaemons) -> None:
-    """From a config drive, which no option and no image asked for; its disks are for its hypervisor alone."""
+    """From a config drive, which it gets unasked; its disks are for its hypervisor alone."""
     host = system_daemons.host("a", images_type="qcow2")
     guest = a_linux_guest(
         name="Web 1",
@@ -88,6 +136,10 @@ def test_a_guest_learns_what_its_user_says(system_daemons: SystemDaemons) -> Non
     assert meta["public_keys"] == {"mine": "ssh-ed25519 AAAA someone"}
     assert "guest: user data was run" in text
     wait_for(lambda: "web-1 login:" in console(host, guest), "a login prompt", BOOT_SECONDS_MAX)
+    with terminal(host, guest) as user:
+        log_in(user, "opensesame")
+        user.send("cat /drive/openstack/latest/user_data\r")
+        read_until(user, "guest: user data was run")
     directory = system_daemons.state_path("a") / "instances" / guest.uuid
     owner = pwd.getpwnam(GUESTS_USER).pw_uid
     assert {path.name: _access(path) for path in directory.glob("*.[rq]*")} == {
@@ -98,3 +150,118 @@ def test_a_guest_learns_what_its_user_says(system_daemons: SystemDaemons) -> Non
 def _access(path: Path) -> tuple[int, int]:
     found = path.stat()
     return found.st_uid, found.st_mode & 0o777
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("images_type", ["raw", "qcow2"])
+def test_a_guest_that_is_off_takes_all_disks_and_its_log_along(
+    system_daemons: SystemDaemons, images_type: str
+) -> None:
+    """Its ephemeral disk has a file system, swap is made; its config drive is NoCloud's."""
+    options = {"images_type": images_type, "config_drive_layout": "nocloud"}
+    source, destination = (system_daemons.host(name, **options) for name in "ab")
+    guest = a_linux_guest(
+        name="web", flavor={"ephemeral_gb": 1, "swap_mb": 16}, settings={"admin_password": "open"}
+    )
+    source.spawn(guest)
+    text = wait_until_up(source, guest)
+    disks = ["disk vdb ext ephemeral0", "disk vdc swap swap0", "disk vdd iso9660 cidata"]
+    assert {f"guest: {disk}" for disk in disks} <= set(text.splitlines())
+    assert json.loads(told(text, "meta-data"))["instance-id"] == guest.uuid
+    payload = source.detach(guest.uuid, grace_seconds=0)
+    destination.attach(guest, ANYWHERE, payload, is_on=True)
+    source.destroy(guest.uuid)
+    both = wait_until_up(destination, guest, 2)
+    assert both.startswith(text)
+    assert ("guest: boot 1" in both, "guest: boot 2" in both) == (True, True)
+    with terminal(destination, guest) as user:
+        log_in(user, "open")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("images_type", ["raw", "qcow2"])
+def test_a_running_guest_takes_all_disks_and_its_log_along(
+    system_daemons: SystemDaemons, images_type: str
+) -> None:
+    """What it has written before it moved is followed by what it writes then."""
+    source, destination = (
+        system_daemons.host(name, images_type=images_type, force_config_drive=True) for name in "ab"
+    )
+    source.spawn(guest := a_linux_guest(name="web"))
+    text = wait_until_up(source, guest)
+    there = destination.prepare_live(guest, ANYWHERE, source.describe_live(guest.uuid))
+    source.live_migrate(guest, there, Watch())
+    destination.complete_live(guest, ANYWHERE)
+    source.destroy(guest.uuid)
+    wait_until_it_goes_on(destination, guest)
+    assert console(destination, guest).startswith(text)
+    with terminal(destination, guest) as user:
+        log_in(user, "secret")
+        user.send("umount /drive; mount -t iso9660 -o ro /dev/vdb /drive && ls /drive\r")
+        read_until(user, "openstack")
+    destination.reboot(guest, ANYWHERE, is_hard=True, grace_seconds=0)
+    again = wait_until_up(destination, guest, 2)
+    assert again.startswith(text)
+    assert "guest: boot 2" in again
+
+
+@pytest.mark.long
+def test_a_guest_is_paused_suspended_and_shut_down(system_daemons: SystemDaemons) -> None:
+    """It goes on where it was, and its power button works."""
+    host = system_daemons.host("a")
+    host.spawn(guest := a_linux_guest())
+    wait_until_up(host, guest)
+    assert host.pause(guest.uuid).power_state == "paused"
+    assert host.unpause(guest.uuid).power_state == "running"
+    wait_until_it_goes_on(host, guest)
+    assert host.suspend(guest.uuid).power_state == "suspended"
+    assert host.resume(guest, ANYWHERE).power_state == "running"
+    wait_until_it_goes_on(host, guest)
+    assert console(host, guest).count(guest_image.UP) == 1
+    began = time.monotonic()
+    assert host.power_off(guest.uuid, grace_seconds=600).power_state == "shutdown"
+    assert time.monotonic() - began < 600
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("images_type", ["raw", "qcow2"])
+def test_a_snapshot_is_made_while_the_guest_goes_on(
+    system_daemons: SystemDaemons, images_type: str
+) -> None:
+    """It is a whole disk, from which another guest boots; nothing of the copy is left beside it."""
+    host = system_daemons.host("a", images_type=images_type)
+    host.spawn(guest := a_linux_guest())
+    wait_until_up(host, guest)
+    domain, paused = host._guests.find(guest.uuid), []
+    name = f"snapshot-{images_type}.qcow2"
+    image = builders.an_image(disk_format="qcow2", properties={FILE_PROPERTY: name})
+    path = system_daemons.directory / "images" / name
+    with watching(lambda: paused.append(domain.state(0)[0])):
+        host.snapshot(guest.uuid, image, path)
+    assert set(paused) == {1}  # VIR_DOMAIN_RUNNING, whenever it was looked at
+    wait_until_it_goes_on(host, guest)
+    directory = system_daemons.state_path("a") / "instances" / guest.uuid
+    assert not (directory / live_snapshots.PART).exists()
+    path.chmod(0o644)
+    other = builders.an_instance(image=image, flavor=guest.flavor)
+    host.destroy(guest.uuid)
+    host.spawn(other)
+    assert "guest: boot 2" in wait_until_up(host, other)
+
+
+@contextlib.contextmanager
+def watching(look: Callable[[], None]) -> Iterator[None]:
+    """Look at something as often as there is time for it."""
+    ended = threading.Event()
+
+    def watch() -> None:
+        while not ended.wait(0.01):
+            look()
+
+    thread = threading.Thread(target=watch)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()

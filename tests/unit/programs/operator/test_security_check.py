@@ -19,7 +19,7 @@ from cryptography.x509.oid import NameOID
 from sqlalchemy.engine import make_url
 
 from programs import status
-from programs.operator.security import command
+from programs.operator.security import command, guests
 from rpc.signing import trust
 from rpc.signing.keys import SigningKey, create
 from rpc.signing.trust import Identity, TrustedKey, TrustList
@@ -136,8 +136,13 @@ CASES: dict[str, list[tuple[str, str, str | None]]] = {
             "compute",
             "Warning",
         ),
+    ],
+    "Consoles": [
+        ("[compute]\ndriver = libvirt\n", "compute", None),
+        ("[compute]\ndriver = libvirt\n[serial_console]\nenabled = true\n", "compute", "Warning"),
         (
-            "[compute]\ndriver = libvirt\n[libvirt]\nlive_migration_with_native_tls = true\n",
+            "[compute]\ndriver = libvirt\n[serial_console]\nenabled = true\n"
+            "cert_file = /nowhere.pem\nclient_ca_file = /nowhere.pem\n",
             "compute",
             "Success",
         ),
@@ -322,6 +327,24 @@ def a_certificate(path: Path, days: float) -> Path:
     )
     path.write_bytes(made.public_bytes(Encoding.PEM))
     return path
+
+
+def test_migrations_need_certificates_that_are_valid(
+    check: Check, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of libvirt and of QEMU: one is missing, all are there, one has expired."""
+    monkeypatch.setattr(guests, "PKI", folder / "pki")
+    text = "[compute]\ndriver = libvirt\n[libvirt]\nlive_migration_with_native_tls = true\n"
+    needed = [folder / "pki" / name for name in (*guests.OF_LIBVIRT, *guests.OF_QEMU)]
+    for path in needed:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        a_certificate(path, 365)
+    assert result_of(check(text), "Migrations") == ("Success", "")
+    a_certificate(needed[0], -1)
+    needed[-1].unlink()
+    result, details = result_of(check(text), "Migrations") or ("", "")
+    assert (result, f"needs {needed[-1]}" in details) == ("Failure", True)
+    assert f"{needed[0]} has expired" in details
 
 
 def test_a_certificate_that_expires_is_told_in_time(check: Check, folder: Path) -> None:
