@@ -219,8 +219,8 @@ def test_a_guest_is_paused_suspended_and_shut_down(system_daemons: SystemDaemons
     wait_until_it_goes_on(host, guest)
     assert console(host, guest).count(guest_image.UP) == 1
     began = time.monotonic()
-    assert host.power_off(guest.uuid, grace_seconds=600).power_state == "shutdown"
-    assert time.monotonic() - began < 600
+    assert host.power_off(guest.uuid, grace_seconds=200).power_state == "shutdown"
+    assert time.monotonic() - began < 200
 
 
 @pytest.mark.long

@@ -13,7 +13,10 @@ from typing import Any
 
 import pytest
 import requests
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import connect
 
+from armillary.consoles import console_links
 from compute_agent.virt.libvirt.images import FILE_PROPERTY
 from tests.fixtures.asking import Api, wait_for
 from tests.fixtures.brokers import fresh_vhost
@@ -24,6 +27,7 @@ from tests.integration.libvirt import control_plane_program
 from tests.integration.libvirt.libvirt_daemons import NAMES, NOBODY, Daemons, unprivileged
 
 START_SECONDS_MAX = 90.0
+KEY_NAME = "serial-console.key"
 CONTROL_PLANE = """
 [DEFAULT]
 transport_url = {top_url}
@@ -47,6 +51,10 @@ discover_hosts_interval_seconds = 0.5
 instances = -1
 cores = -1
 ram = -1
+[serial_console]
+enabled = true
+base_url = {proxy_url}
+key_file = {key_file}
 """
 AGENT = """
 [DEFAULT]
@@ -61,6 +69,9 @@ reserved_host_memory_mb = 0
 driver = libvirt
 guest_poll_interval_seconds = 0.3
 shutdown_timeout_seconds = 0.5
+[serial_console]
+enabled = true
+bind_port = 0
 [libvirt]
 live_migration_bandwidth = 1
 {options}
@@ -68,9 +79,13 @@ live_migration_bandwidth = 1
 # Ours run as who the daemons are. Where that is not us, the programs may still lie where it could
 # not read them.
 _AS_NOBODY = (
-    "setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups",
-    "--inh-caps=+dac_override", "--ambient-caps=+dac_override",
-)  # fmt: skip
+    "setpriv",
+    f"--reuid={NOBODY}",
+    f"--regid={NOBODY}",
+    "--clear-groups",
+    "--inh-caps=+dac_override",
+    "--ambient-caps=+dac_override",
+)
 
 
 class LibvirtSystem(Api):
@@ -124,6 +139,12 @@ class LibvirtSystem(Api):
         body: dict[str, Any] = {"os-getConsoleOutput": {}}
         return str(self.post(f"/servers/{uuid}/action", body)["output"])
 
+    def serial_console(self, uuid: str) -> str:
+        """Return a link to a server's serial console."""
+        wanted = {"remote_console": {"protocol": "serial", "type": "serial"}}
+        url: str = self.post(f"/servers/{uuid}/remote-consoles", wanted)["remote_console"]["url"]
+        return url
+
     def guests(self) -> dict[str, dict[str, bool]]:
         """Return host -> UUID -> whether it runs, as the daemons tell it."""
         return {
@@ -160,7 +181,9 @@ def libvirt_system(folder: Path, daemons: Daemons) -> Iterator[LibvirtSystem]:
     """Lend a running system whose two hosts are up; nothing of it is left afterwards."""
     with contextlib.ExitStack() as lent:
         top_url, cell_url = (lent.enter_context(fresh_vhost()) for _ in range(2))
-        plane = _control_plane(folder, top_url, cell_url)
+        proxy = _console_proxy(folder)
+        lent.callback(proxy.kill)
+        plane = _control_plane(folder, top_url, cell_url, _proxy_url(proxy))
         lent.callback(plane.kill)
         plane.start()
         system = LibvirtSystem(_address(plane), daemons, cell_url)
@@ -169,11 +192,39 @@ def libvirt_system(folder: Path, daemons: Daemons) -> Iterator[LibvirtSystem]:
         yield system
 
 
-def _control_plane(folder: Path, top_url: str, cell_url: str) -> Process:
+def _console_proxy(folder: Path) -> Process:
+    """Start the proxy of serial consoles, with a new key."""
+    console_links.make_key(folder / KEY_NAME)
+    words = ["--key-file", str(folder / KEY_NAME), "--port", "0"]
+    proxy = Process(
+        name="serialproxy",
+        command=[str(BIN / "armillary-serialproxy"), *words],
+        log=folder / "serialproxy.log",
+        environment={"PYTHONUNBUFFERED": "1"},
+    )
+    proxy.start()
+    return proxy
+
+
+def _proxy_url(proxy: Process) -> str:
+    def said() -> str:
+        log = proxy.log.read_text(errors="replace")
+        assert proxy.is_alive(), log
+        return log.partition(" port ")[2].partition("\n")[0]
+
+    return f"ws://127.0.0.1:{wait_for(said, 'the proxy listens', START_SECONDS_MAX)}/"
+
+
+def _control_plane(folder: Path, top_url: str, cell_url: str, proxy_url: str) -> Process:
     config = folder / "control-plane.conf"
     config.write_text(
         CONTROL_PLANE.format(
-            top_url=top_url, cell_url=cell_url, state_path=folder, cell_uuid=uuid.uuid4()
+            top_url=top_url,
+            cell_url=cell_url,
+            state_path=folder,
+            cell_uuid=uuid.uuid4(),
+            proxy_url=proxy_url,
+            key_file=folder / KEY_NAME,
         )
     )
     program = [sys.executable, "-P", control_plane_program.__file__, "--config-file", str(config)]
@@ -314,3 +365,17 @@ def test_a_guest_arrives_though_its_agent_is_killed_on_the_way(
     wait_for(lambda: len(system.console(uuid)) > before, "it runs on", SECONDS_MAX)
     (move,) = system.get(f"/servers/{uuid}/migrations")["migrations"]
     assert (move["migration_type"], move["status"]) == ("live-migration", "completed")
+
+
+def test_a_user_sees_what_a_guest_writes_by_a_link_that_can_be_used_once(
+    system: LibvirtSystem, request_for: dict[str, Any]
+) -> None:
+    """From the API by conductors to the agent, and by the proxy to the agent's port."""
+    (uuid,) = system.create_servers(**request_for, availability_zone="nova:a")
+    assert system.settled([uuid])[uuid]["status"] == "ACTIVE", system.logs()
+    wait_for_boots(system, uuid, 1)
+    url = system.serial_console(uuid)
+    with connect(url) as user:
+        assert user.recv(SECONDS_MAX) in {b"." * count for count in range(1, 2000)}
+    with connect(url) as user, pytest.raises(ConnectionClosed, match="was used before"):
+        user.recv(SECONDS_MAX)
