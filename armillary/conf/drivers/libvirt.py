@@ -91,6 +91,26 @@ set this if your images learn their host name and network configuration from clo
             ],
             help="Layout of the files on config drives of new guests.",
         ),
+        cfg.DictOpt(
+            "project_networks", default={},
+            help="""
+libvirt networks of projects, in place of ``network``: ``PROJECT_ID:NETWORK,PROJECT_ID:NETWORK``.
+""",
+        ),
+        cfg.DictOpt(
+            "flavor_networks", default={},
+            help="""
+libvirt networks of flavors, by name, in place of those of projects:
+``FLAVOR:NETWORK,FLAVOR:NETWORK``. Hosts of an aggregate get theirs by their own configuration.
+""",
+        ),
+        cfg.StrOpt(
+            "network_filter", default="clean-traffic",
+            help="""
+libvirt's network filter of each interface. ``clean-traffic`` keeps guests from sending under MAC
+and IP addresses that are not theirs. Empty: no filter.
+""",
+        ),
         cfg.StrOpt(
             "live_migration_uri", default="qemu+tls://%s/system",
             help="""

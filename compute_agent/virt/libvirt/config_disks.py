@@ -8,8 +8,8 @@ from pathlib import Path
 from oslo_config import cfg
 
 from armillary import private_files
-from armillary.identifiers import mac_address
 from compute_agent.virt import config_drive, nocloud
+from compute_agent.virt.libvirt import guest_networks
 from compute_agent.virt.libvirt.qemu_img import DiskError
 from objects.instance import Instance
 
@@ -34,7 +34,7 @@ def write(path: Path, instance: Instance, conf: cfg.ConfigOpts) -> None:
     """Write a guest's config drive; an existing one is kept. Raises DiskError, OSError."""
     if path.exists():
         return
-    macs = [] if conf.libvirt.network is None else [mac_address(instance.uuid)]
+    macs = guest_networks.macs_of(instance, conf)
     if conf.libvirt.config_drive_layout == NOCLOUD:
         label, files = nocloud.LABEL, nocloud.contents(instance, macs)
     else:

@@ -42,6 +42,7 @@ class GuestSpec:
     disk_bus: str
     console_path: str
     network: str | None = None
+    network_filter: str | None = None
     devices: GuestDevices = NO_DEVICES
 
     @property
@@ -138,6 +139,8 @@ def _add_devices(domain: Element, spec: GuestSpec) -> None:
         interface = SubElement(devices, "interface", {"type": "network"})
         SubElement(interface, "mac", {"address": mac_address(spec.uuid)})
         SubElement(interface, "source", {"network": spec.network})
+        if spec.network_filter is not None:
+            SubElement(interface, "filterref", {"filter": spec.network_filter})
         SubElement(interface, "model", {"type": "virtio"})
         if spec.devices.has_packed_ring:
             SubElement(interface, "driver", {"packed": "on"})

@@ -28,6 +28,7 @@ from compute_agent.virt.libvirt import (
     config_disks,
     connection,
     diagnostics,
+    guest_networks,
     live_snapshots,
     qemu_img,
 )
@@ -126,6 +127,7 @@ class LibvirtDriver(ComputeDriver):
             raise exception.ConfigurationError(
                 reason=f"[libvirt] connection_uri: {error.kwargs['reason']}"
             ) from error
+        guest_networks.check(self._conf, self._library, self._connection.get())
         self._devices = self._facts.pci_devices()
         self._guests = Guests(self._conf, self.host, self._connection, self._facts)
         self._cold = ColdMoves(self._conf, self._guests)

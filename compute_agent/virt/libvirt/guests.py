@@ -12,7 +12,14 @@ from oslo_config import cfg
 from compute_agent.host.instance_topology import ANYWHERE, InstancePlacement
 from compute_agent.virt.driver import PAUSED, RUNNING, SHUTDOWN, SUSPENDED, GuestInfo
 from compute_agent.virt.instance_directories import InstanceDirectories
-from compute_agent.virt.libvirt import config_disks, domain_xml, images, ownership, qemu_img
+from compute_agent.virt.libvirt import (
+    config_disks,
+    domain_xml,
+    guest_networks,
+    images,
+    ownership,
+    qemu_img,
+)
 from compute_agent.virt.libvirt.connection import Connection
 from compute_agent.virt.libvirt.domain_xml import BUSES, GuestDisk, GuestSpec
 from compute_agent.virt.libvirt.guest_devices import GuestDevices
@@ -177,7 +184,8 @@ class Guests:
             disks=disks,
             disk_bus=disk_bus(instance),
             console_path=str(files.console),
-            network=self._conf.libvirt.network,
+            network=guest_networks.network_of(instance, self._conf),
+            network_filter=guest_networks.filter_of(self._conf),
             devices=GuestDevices.of(instance),
         )
 

@@ -96,6 +96,9 @@ def both_system_daemons() -> Iterator[SystemDaemons]:
     libvirt_library()
     if os.geteuid() != 0:
         leave_out("libvirt", "libvirt's system daemon needs root")
+    done = subprocess.run(["unshare", "--mount", "true"], capture_output=True, check=False)
+    if done.returncode != 0:
+        leave_out("libvirt", f"no mount namespaces here: {done.stderr.decode().strip()}")
     for program in ("libvirtd", "virtlogd", "unshare", "qemu-system-x86_64", "qemu-img"):
         need_program(program)
     try:

@@ -203,6 +203,12 @@ def test_a_guest_is_in_the_network_if_there_is_one() -> None:
     assert a_domain().find("devices/interface") is None
 
 
+def test_an_interface_has_the_filter_of_its_host() -> None:
+    filtered = a_domain(network="default", network_filter="clean-traffic")
+    assert attributes(filtered, "devices/interface/filterref") == [{"filter": "clean-traffic"}]
+    assert a_domain(network="default").find("devices/interface/filterref") is None
+
+
 def test_a_name_cannot_break_the_definition() -> None:
     """Users choose it; XML has no zero bytes."""
     instance = builders.an_instance("a</title>\0\n<b>ü", uuid=UUID)
