@@ -42,6 +42,9 @@ class Watch:
     def is_forced(self) -> bool:
         return False
 
+    def is_forced(self) -> bool:
+        return False
+
 
 def console(host: LibvirtDriver, guest: Instance) -> str:
     return host.get_console_output(guest.uuid, lines=None)

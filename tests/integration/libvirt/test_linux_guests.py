@@ -77,6 +77,9 @@ class Watch:
     def is_aborted(self) -> bool:
         return False
 
+    def is_forced(self) -> bool:
+        return False
+
 
 def encoded(data: bytes) -> str:
     return base64.b64encode(data).decode()
