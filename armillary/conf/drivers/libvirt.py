@@ -145,8 +145,9 @@ hosts.
             "live_migration_permit_post_copy", default=False, mutable=True,
             help="""
 Whether a live migration may end by post-copy: the guest runs at the destination, and fetches the
-memory that is still missing. Used by ``live_migration_timeout_action = force_complete``. A guest
-whose hosts lose each other meanwhile is lost.
+memory that is still missing. Used when a migration is forced to complete. A guest whose hosts lose
+each other meanwhile is lost. Both hosts' kernels must allow it (sysctl
+``vm.unprivileged_userfaultfd = 1``), or no live migration begins.
 """,
         ),
         cfg.IntOpt(
