@@ -18,7 +18,7 @@ from tests.unit.conductor.super_conductor.zones.test_walk import child, create
 __all__ = ["root"]
 
 QUESTIONS = {
-    "create_serial_console",
+    "create_serial_console", "get_topology",
     "get_server", "list_server_actions", "explain_server", "get_console_output",
     "get_diagnostics", "list_migrations",
 }  # fmt: skip
