@@ -64,15 +64,13 @@ up: $(TEST) ## Keep a whole control plane running in one process, until Ctrl-C
 .PHONY: test check wheel deb unit functional integration console long libvirt conformance conformance-serve-cmd differential fuzz faults clients tempest mutants simulation bench bench-builds bench-placement bench-scheduling
 test: $(TEST) $(LIBVIRT) $(BROWSER) $(HARNESS) $(TEMPEST) $(REFERENCE) ## Run all tests; the closing lines say what was left out for a missing service
 	@rm -rf $(VENV)/left-out $(GROUPS)
-	@$(MAKE) --no-print-directory -j 8 --output-sync=line test-deployments test-deployments-zones \
-		test-console test-faults test-functional test-units test-units-conductor test-units-services; outcome=$$?; \
+	@$(MAKE) --no-print-directory -j 9 --output-sync=line test-deployments test-deployments-zones test-console \
 		test-faults test-functional test-guests test-units test-units-conductor test-units-services; outcome=$$?; \
 		head -qn -1 $(GROUPS)/*; tail -qn 1 $(GROUPS)/*; exit $$outcome
 
 # Services of many processes mostly wait, unit tests compute: side by side they take little longer than the longest. What
 # waits has deadlines, so it goes first, and few at a time; by a little only, or a busy machine would starve the unit tests.
-.PHONY: test-deployments test-deployments-zones test-console test-faults test-functional
-.PHONY: test-deployments test-deployments-zones test-faults test-functional test-guests
+.PHONY: test-deployments test-deployments-zones test-console test-faults test-functional test-guests
 test-deployments:
 	$(SHORT) $(wildcard tests/integration/test_[a-l]*.py)
 

@@ -25,8 +25,7 @@ from tests.fixtures.super_conductor import SuperConductor, SuperConductorClient
 def make_conf(folder: Path) -> cfg.ConfigOpts:
     """Return the configuration of an API without authentication, whose policy is in a folder."""
     conf = cfg.ConfigOpts()
-    register(conf, base_conf, api_conf, console_conf, identity_conf, image_conf)
-    register(conf, base_conf, api_conf, identity_conf, image_conf, serial_console)
+    register(conf, base_conf, api_conf, console_conf, identity_conf, image_conf, serial_console)
     conf.set_default("state_path", str(folder))
     path = folder / "api.conf"
     path.write_text(f"[oslo_policy]\npolicy_file = {folder}/policy.yaml\n")

@@ -118,8 +118,7 @@ def rpc(conductor: BuildingSuperConductor) -> SuperConductorClient:
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[StandIn, str]]:
     """Lend the address of one API for all tests, and the client that it asks with."""
     conf = cfg.ConfigOpts()
-    register(conf, base_conf, api_conf, console_conf, image_conf)
-    register(conf, api_conf, image_conf, serial_console)
+    register(conf, base_conf, api_conf, console_conf, image_conf, serial_console)
     folder = tmp_path_factory.mktemp("api")
     path = folder / "api.conf"
     path.write_text(
