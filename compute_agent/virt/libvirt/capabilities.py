@@ -60,6 +60,8 @@ class Capabilities:
     cells: tuple[CellFacts, ...]
     guests: tuple[GuestKind, ...]
     migrates_live: bool
+    user_labels: Mapping[str, str] = dataclasses.field(default_factory=dict, hash=False)
+    """User and group of the hypervisor by domain type (``+64055:+113``), if libvirt sets them."""
 
     @classmethod
     def parse(cls, text: str) -> Self:
@@ -74,6 +76,12 @@ class Capabilities:
             cells=tuple(_cell(cell) for cell in root.iterfind("./host/topology/cells/cell")),
             guests=tuple(_kind(guest) for guest in root.iterfind("./guest")),
             migrates_live=root.find("./host/migration_features/live") is not None,
+            user_labels={
+                label.get("type", ""): label.text or ""
+                for model in root.iterfind("./host/secmodel")
+                if model.findtext("model") == "dac"
+                for label in model.iterfind("baselabel")
+            },
         )
 
     @property

@@ -32,6 +32,7 @@ from compute_agent.virt.libvirt import (
     live_snapshots,
     qemu_img,
 )
+from compute_agent.virt.libvirt import connection, diagnostics, hypervisor_access, qemu_img
 from compute_agent.virt.libvirt.capabilities import cpu_info
 from compute_agent.virt.libvirt.cold_moves import ColdMoves
 from compute_agent.virt.libvirt.domain_xml import GuestDisk
@@ -116,7 +117,7 @@ class LibvirtDriver(ComputeDriver):
                 f"install one of {', '.join(config_disks.PROGRAMS)}"
             )
         try:
-            Path(options.instances_path).mkdir(mode=0o711, parents=True, exist_ok=True)
+            hypervisor_access.make_directory(Path(options.instances_path))
         except OSError as error:
             raise exception.ConfigurationError(
                 reason=f"[libvirt] instances_path: {options.instances_path}: {error.strerror}"
@@ -128,11 +129,21 @@ class LibvirtDriver(ComputeDriver):
                 reason=f"[libvirt] connection_uri: {error.kwargs['reason']}"
             ) from error
         guest_networks.check(self._conf, self._library, self._connection.get())
+        self._open_ways()
         self._devices = self._facts.pci_devices()
         self._guests = Guests(self._conf, self.host, self._connection, self._facts)
         self._cold = ColdMoves(self._conf, self._guests)
         self._live = LiveMoves(self._conf, self._guests)
         self._end_copies()
+
+    def _open_ways(self) -> None:
+        """Let the hypervisor's user reach the directories of guests and of their images."""
+        options, own = self._conf.libvirt, Path(self._conf.state_path)
+        user = self._facts.hypervisor_user
+        instances, images = Path(options.instances_path), Path(options.images_path)
+        hypervisor_access.open_way(instances, user, own, "[libvirt] instances_path")
+        if options.images_type == "qcow2" and images.is_dir():  # guests' disks refer to them
+            hypervisor_access.open_way(images, user, own, "[libvirt] images_path")
 
     def close(self) -> None:
         self._connection.close()

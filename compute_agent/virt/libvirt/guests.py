@@ -16,6 +16,8 @@ from compute_agent.virt.libvirt import (
     config_disks,
     domain_xml,
     guest_networks,
+    domain_xml,
+    hypervisor_access,
     images,
     ownership,
     qemu_img,
@@ -218,7 +220,10 @@ class Guests:
             config_disks.write(files.config_drive, instance, self._conf)
 
     def start(self, domain: Any) -> None:
-        """Start a guest; a running one keeps running."""
+        """Start a guest; a running one keeps running. Raises OSError."""
+        if not domain.isActive():
+            directory = self.files(domain.UUIDString()).directory
+            hypervisor_access.give(directory, self.facts.hypervisor_user)
         try:
             domain.create()
         except self.library.libvirtError:

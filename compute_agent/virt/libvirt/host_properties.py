@@ -20,6 +20,7 @@ from compute_agent.virt.libvirt.capabilities import (
 )
 from compute_agent.virt.libvirt.connection import Connection
 from compute_agent.virt.libvirt.guest_devices import DeviceSupport, reported_models
+from compute_agent.virt.libvirt.hypervisor_access import HypervisorUser
 from compute_agent.virt.machine.cpu_split import CpuSplit
 from compute_agent.virt.machine.device_spec import DeviceSpec, pick
 from objects.image_meta import ImageMeta
@@ -72,6 +73,11 @@ class HostFacts:
     @property
     def virt_type(self) -> str:
         return str(self._conf.libvirt.virt_type)
+
+    @property
+    def hypervisor_user(self) -> HypervisorUser | None:
+        """The user that guests run as; None if it is the agent's own."""
+        return HypervisorUser.of_label(self.capabilities.user_labels.get(self.virt_type))
 
     @property
     def cpu_mode(self) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 from armillary import private_files
 from compute_agent.virt.instance_directories import open_own
 from compute_agent.virt.libvirt import disk_formats, qemu_img
+from compute_agent.virt.libvirt import hypervisor_access, qemu_img
 from compute_agent.virt.libvirt.domain_xml import GuestDisk
 from compute_agent.virt.libvirt.images import ImageFile
 from compute_agent.virt.libvirt.qemu_img import DiskError
@@ -85,9 +86,7 @@ class InstanceFiles:
     def make(self) -> None:
         """Create the directory. Raises DiskError."""
         try:
-            # The hypervisor's user must be able to traverse it to reach the disks.
-            self.directory.mkdir(mode=0o711, parents=True, exist_ok=True)
-            self.directory.chmod(0o711)  # whatever the umask
+            hypervisor_access.make_directory(self.directory)
         except OSError as error:
             raise _failed(error) from error
 
