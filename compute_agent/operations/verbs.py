@@ -121,6 +121,7 @@ def _claim_resize(step: Step) -> InstancePlacement:
 
 def settle(step: Step) -> Outcome:
     """Release the resources of the former size."""
+    step.driver.settle(step.instance)
     return Outcome(Change(drops_former=True))
 
 

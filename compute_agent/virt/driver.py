@@ -320,6 +320,12 @@ class ComputeDriver(abc.ABC):
         """
         raise self._unsupported(Feature.RESIZE)
 
+    def settle(self, instance: Instance) -> None:  # noqa: B027 - optional
+        """Release what only the former flavor of a resized guest needed: there is no way back.
+
+        A missing guest is ignored; idempotent. Raises OperationFailed.
+        """
+
     # Live migration.
 
     def prepare_live(

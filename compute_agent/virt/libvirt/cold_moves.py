@@ -55,6 +55,7 @@ class ColdMoves:
             note.taken_by(self._guests.host).write(files.directory)
         elif note.owner != self._guests.host or note.is_moving:
             self._fetch(files, sent)
+            files.remove_extra_but(instance.flavor)  # the source keeps its own
         files.fit(instance.flavor)
 
     def _fetch(self, files: InstanceFiles, sent: ColdPayload) -> None:

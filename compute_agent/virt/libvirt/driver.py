@@ -367,6 +367,13 @@ class LibvirtDriver(ComputeDriver):
                 self._guests.start(domain)
             return self._info(domain)
 
+    def settle(self, instance: Instance) -> None:
+        with self._operating(instance.uuid, "Confirming a resize"):
+            domain = self._guests.find(instance.uuid)
+            if domain is not None:
+                self._guests.settle(domain, self._record(domain))
+                self._guests.files(instance.uuid).remove_extra_but(instance.flavor)
+
     def prepare_live(
         self, instance: Instance, place: InstancePlacement, source: Mapping[str, Any]
     ) -> dict[str, object]:
@@ -465,9 +472,10 @@ class LibvirtDriver(ComputeDriver):
         domain = self._guests.find(instance.uuid)
         if domain is not None and domain.isActive():
             return domain
-        least = _root_gb_least(instance.flavor.root_gb, sent.root_gb, sent.root_gb_least)
+        # Taking a move back restores the guest at its source, so its disk need not shrink here.
+        _root_gb_least(instance.flavor.root_gb, sent.root_gb, sent.root_gb)
         self._cold.take_over(instance, sent)
-        domain = self._guests.define(instance, place, least)
+        domain = self._guests.define(instance, place)
         if is_on:
             self._guests.start(domain)
         return domain

@@ -1,5 +1,6 @@
 """Guests of one host: find, define, start, stop and remove them."""
 
+import dataclasses
 import logging
 import math
 import time
@@ -31,7 +32,7 @@ from compute_agent.virt.libvirt.instance_files import GIB, InstanceFiles
 from compute_agent.virt.libvirt.ownership import Ownership
 from compute_agent.virt.libvirt.pins import Pins
 from compute_agent.virt.libvirt.qemu_img import DiskError
-from compute_agent.virt.libvirt.record import NAMESPACE, GuestRecord
+from compute_agent.virt.libvirt.record import NAMESPACE, PREFIX, GuestRecord
 from objects.instance import Instance
 
 LOG = logging.getLogger(__name__)
@@ -189,6 +190,19 @@ class Guests:
             network=guest_networks.network_of(instance, self._conf),
             network_filter=guest_networks.filter_of(self._conf),
             devices=GuestDevices.of(instance),
+        )
+
+    def settle(self, domain: Any, record: GuestRecord) -> None:
+        """Record that the last resize of a guest is final: its root disk may not be smaller."""
+        if record.root_gb_least == record.root_gb:
+            return
+        settled = dataclasses.replace(record, root_gb_least=record.root_gb)
+        library = self.library
+        flags = library.VIR_DOMAIN_AFFECT_CONFIG
+        if domain.isActive():
+            flags |= library.VIR_DOMAIN_AFFECT_LIVE
+        domain.setMetadata(
+            library.VIR_DOMAIN_METADATA_ELEMENT, settled.to_text(), PREFIX, NAMESPACE, flags
         )
 
     def build(self, instance: Instance, place: InstancePlacement) -> Any:

@@ -132,6 +132,12 @@ class InstanceFiles:
         self.create_extra(flavor)
         self._grow_root(flavor)
 
+    def remove_extra_but(self, flavor: Flavor) -> None:
+        """Remove the ephemeral and swap disks that a flavor does not have. Raises OSError."""
+        kept = {path.name for path, _ in self._extra_disks(flavor)}
+        for name in {_EPHEMERAL, _SWAP} - kept:
+            (self.directory / name).unlink(missing_ok=True)
+
     def _grow_root(self, flavor: Flavor) -> None:
         """Grow the root disk to the flavor's size; it never shrinks."""
         root = self.root

@@ -64,6 +64,13 @@ class GuestRecord:
         write_place(root, self.place)
         return root
 
+    def to_text(self) -> str:
+        """Return the element as libvirt takes it from ``setMetadata``, which adds the namespace."""
+        root = self.to_element()
+        for part in root.iter():
+            part.tag = _local(part)
+        return xml_text.write(root)
+
     @classmethod
     def from_text(cls, text: str) -> Self:
         """Return the record from the text of its element, with or without namespace prefixes.

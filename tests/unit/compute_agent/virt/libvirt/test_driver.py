@@ -322,6 +322,26 @@ def test_a_disk_cannot_shrink(host: LibvirtDriver) -> None:
     assert powers(host) == {guest.uuid: "running"}
 
 
+@pytest.mark.parametrize("is_on", [True, False], ids=["running", "off"])
+def test_a_resize_that_is_confirmed_cannot_be_taken_back(
+    host: LibvirtDriver, tmp_path: Path, is_on: bool
+) -> None:
+    """The disk cannot be smaller than what placement says; what only the former size had goes."""
+    former = a_guest(flavor=builders.a_flavor(memory_mb=64, root_gb=1, ephemeral_gb=1, swap_mb=8))
+    host.spawn(former)
+    host.resize(larger := changed(former, root_gb=2, swap_mb=8), ANYWHERE, is_on=is_on)
+    for _ in range(2):
+        host.settle(larger)
+    assert disk_sizes(tmp_path, former) == {"disk.raw": 2 * 1024**3, "swap.raw": 8 * 1024**2}
+    with pytest.raises(FAILED, match="cannot shrink to 1 GiB"):
+        host.resize(former, ANYWHERE, is_on=is_on)
+    assert host.resize(larger, ANYWHERE, is_on=True).power_state == "running"
+
+
+def test_a_missing_guest_needs_no_confirmation(host: LibvirtDriver) -> None:
+    host.settle(a_guest())
+
+
 def test_a_detached_guest_is_on_its_way_until_it_stays(host: LibvirtDriver) -> None:
     """It did not end, though it is off."""
     host.spawn(guest := a_guest())
