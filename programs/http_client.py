@@ -12,7 +12,7 @@ import ssl
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 from urllib.parse import parse_qs, quote, unquote, urlencode, urlsplit
 
 from armillary import exception
@@ -179,6 +179,10 @@ class ApiClient:
     def put(self, *path: str, body: Mapping[str, Any] | None) -> Document:
         return self._request("PUT", path, body=body)
 
+    def upload(self, *path: str, data: BinaryIO) -> None:
+        """Send a file as it is, which may take as long as it does."""
+        self._answer(self._send("PUT", path, data=data))
+
     def delete(self, *path: str, query: Mapping[str, Any] | None = None) -> None:
         self._request("DELETE", path, query=query)
 
@@ -243,9 +247,13 @@ class ApiClient:
         query: Mapping[str, Any] | None = None,
         body: Mapping[str, Any] | None = None,
         headers: Mapping[str, str] | None = None,
+        data: BinaryIO | None = None,
         silence: float | None = None,
     ) -> urllib3.BaseHTTPResponse:
-        """Return the response; of a stream only its start, with ``silence`` as its timeout."""
+        """Return the response; of a stream only its start, with ``silence`` as its timeout.
+
+        What is sent is the JSON ``body``, or ``data``.
+        """
         from urllib3 import Timeout, exceptions
 
         timeout_seconds = self._timeout_seconds if silence is None else silence
@@ -255,12 +263,15 @@ class ApiClient:
         sent = {**self._headers, **(headers or {})}
         if body is not None:
             sent["Content-Type"] = "application/json"
+        if data is not None:
+            sent["Content-Type"] = "application/octet-stream"
+            sent["Content-Length"] = str(os.fstat(data.fileno()).st_size)
         started = time.monotonic()
         try:
             response = self._pool.urlopen(
                 method,
                 f"{self.url}/{what}",
-                body=None if body is None else json.dumps(body).encode(),
+                body=data if body is None else json.dumps(body).encode(),
                 headers=sent,
                 timeout=Timeout(connect=CONNECT_TIMEOUT_SECONDS, read=timeout_seconds),
                 preload_content=silence is None,

@@ -85,14 +85,22 @@ def _load(conf: cfg.ConfigOpts, arguments: argparse.Namespace) -> None:
         conf.set_override("bind_port", arguments.port, group="api")
     if arguments.simulated:
         conf.set_override("hosts", arguments.simulated, group="simulated")
-    drivers = [] if arguments.no_process_host else ["process"]
-    if conf.simulated.hosts:
+    conf.set_override("driver", _drivers(conf, arguments), group="compute")
+
+
+def _drivers(conf: cfg.ConfigOpts, arguments: argparse.Namespace) -> list[str]:
+    """Return the drivers of this machine's hosts: those of a configuration file, or ``process``."""
+    is_given = conf.get_location("driver", "compute").location.is_user_controlled
+    drivers = list(conf.compute.driver) if is_given else ["process"]
+    if arguments.no_process_host:
+        drivers = [name for name in drivers if name != "process"]
+    if conf.simulated.hosts and "simulated" not in drivers:
         drivers.append("simulated")
     if not drivers:
         raise exception.ConfigurationError(
-            reason="no hosts: --no-process-host requires --simulated"
+            reason="no hosts: --no-process-host requires --simulated, or another [compute] driver"
         )
-    conf.set_override("driver", drivers, group="compute")
+    return drivers
 
 
 def _placement_port(api_port: int | None) -> int:

@@ -1,10 +1,12 @@
 """Images: what servers run. For the process driver, a command line and its environment."""
 
+import contextlib
 import json
 import shlex
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from pathlib import Path
 
-from programs.commands import arguments, base
+from programs.commands import arguments, base, image_upload
 from programs.commands.lookup import find_image
 from programs.http_client import Document
 
@@ -23,6 +25,7 @@ IMAGE = base.Noun(
         "id": "id",
         "name": "name",
         "status": "status",
+        "disk_format": "disk_format",
         "min_ram_mb": "minRam",
         "min_disk_gb": "minDisk",
         "properties": "properties",
@@ -41,11 +44,19 @@ COLUMNS: base.Columns = {
 
 
 class CreateImage(base.ApiShow):
-    """Create an image record."""
+    """Create an image; with a file, its data is uploaded to the image service."""
 
     def add_options(self, parser: ArgumentParser) -> None:
         parser.add_argument("name", help="name")
         parser.add_argument("--id", help="UUID (default: a new one)")
+        parser.add_argument(
+            "--file", metavar="FILE", type=Path,
+            help="file with the data of the image, such as the disk of a virtual machine",
+        )  # fmt: skip
+        parser.add_argument(
+            "--disk-format", choices=image_upload.DISK_FORMATS,
+            help="format of the data (default: what the file is)",
+        )  # fmt: skip
         parser.add_argument(
             "--command",
             metavar="'COMMAND ARGUMENTS'",
@@ -77,7 +88,19 @@ class CreateImage(base.ApiShow):
         }
         if parsed_args.id:
             image["id"] = parsed_args.id
+        if parsed_args.file is not None:
+            return self._upload(parsed_args, image)
+        if parsed_args.disk_format:
+            image["disk_format"] = parsed_args.disk_format
         return base.record(IMAGE.fields, self.api.post("images", body={"image": image})["image"])
+
+    def _upload(self, parsed_args: Namespace, image: Document) -> base.Record:
+        service = self.application.client(image_upload.IMAGE_SERVICE)
+        with contextlib.closing(service):
+            image_id = image_upload.upload(
+                service, parsed_args.file, image, parsed_args.disk_format
+            )
+        return base.record(IMAGE.fields, self.api.get("images", image_id)["image"])
 
 
 class ListImages(base.ApiLister):

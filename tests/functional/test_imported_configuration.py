@@ -20,6 +20,8 @@ workers = 1
 workers = 1
 [conductor]
 workers = 1
+[compute]
+driver = simulated
 """
 """What is particular to this machine."""
 

@@ -19,6 +19,7 @@ from compute_agent.virt.libvirt import (
     guest_networks,
     domain_xml,
     hypervisor_access,
+    image_formats,
     images,
     ownership,
     qemu_img,
@@ -221,6 +222,7 @@ class Guests:
     def _make_files(self, instance: Instance) -> None:
         options = self._conf.libvirt
         image = images.file_of(instance.image, Path(options.images_path))
+        image_formats.check(image)
         _check_size(image, instance)
         files = self.files(instance.uuid)
         files.make()

@@ -81,6 +81,25 @@ def test_this_machine_is_a_host_unless_told_otherwise(
     assert cfg.CONF.compute.driver == drivers
 
 
+@pytest.mark.parametrize(
+    ("arguments", "drivers"),
+    [
+        ([], ["libvirt"]),
+        (["--simulated", HOST], ["libvirt", "simulated"]),
+        (["--no-process-host"], ["libvirt"]),
+    ],
+    ids=["plain", "simulated", "no-process-host"],
+)
+def test_the_driver_of_a_configuration_file_is_run(
+    arguments: list[str], drivers: list[str], begin: Any, tmp_path: Path
+) -> None:
+    """Virtual machines are no processes: what runs is what was asked for, or nothing."""
+    path = tmp_path / "compute.conf"
+    path.write_text("[compute]\ndriver = libvirt\n")
+    begin("--config-file", str(path), *arguments)
+    assert cfg.CONF.compute.driver == drivers
+
+
 def test_no_host_at_all_is_a_mistake(begin: Any, capsys: pytest.CaptureFixture[str]) -> None:
     """One line and 78, as for any service."""
     code, names = begin("--no-process-host")

@@ -1,4 +1,4 @@
-"""Another user's hypervisor reaches the disks, whatever the umask, and no other account reads them."""
+"""Another user's hypervisor reaches the disks, whatever the umask; no other account reads them."""
 
 from __future__ import annotations
 
