@@ -32,7 +32,7 @@ class GuestInfo:
     ``exit_code`` is that of a stopped guest, and ``place`` the placement passed to ``spawn``, if
     the driver stores them. ``is_moving``: the guest does not run here because of an unfinished move
     (detached, prepared for a live migration, or migrated away). It did not stop by itself, and the
-    operation decides what happens to it.
+    operation decides what happens to it. ``reason`` says why it is paused, if the driver knows.
     """
 
     instance_uuid: str
@@ -40,6 +40,7 @@ class GuestInfo:
     exit_code: int | None = None
     place: InstancePlacement | None = None
     is_moving: bool = False
+    reason: str | None = None
 
     @property
     def is_off(self) -> bool:

@@ -15,6 +15,7 @@ from compute_agent.host.pci_devices import PciDevice
 from compute_agent.virt.driver import (
     PAUSED,
     RUNNING,
+    SHUTDOWN,
     SUSPENDED,
     ComputeDriver,
     Feature,
@@ -218,6 +219,10 @@ class LibvirtDriver(ComputeDriver):
 
     def power_off(self, instance_uuid: str, *, grace_seconds: float) -> GuestInfo:
         with self._operating(instance_uuid, "Stop"):
+            if self._guests.find(instance_uuid) is None and self._guests.is_undefined(
+                instance_uuid
+            ):
+                return GuestInfo(instance_uuid, SHUTDOWN)
             domain = self._existing(instance_uuid)
             self._guests.shut_down(domain, grace_seconds)
             self._record_staying(instance_uuid)
@@ -225,8 +230,8 @@ class LibvirtDriver(ComputeDriver):
 
     def power_on(self, instance: Instance, place: InstancePlacement = ANYWHERE) -> GuestInfo:
         with self._operating(instance.uuid, "Start"):
-            domain = self._existing(instance.uuid)
-            if not domain.isActive():
+            domain = self._guests.find(instance.uuid)
+            if domain is None or not domain.isActive():
                 domain = self._start_redefined(domain, instance, place)
             return self._info(domain)
 
@@ -234,8 +239,9 @@ class LibvirtDriver(ComputeDriver):
         self, instance: Instance, place: InstancePlacement, *, is_hard: bool, grace_seconds: float
     ) -> GuestInfo:
         with self._operating(instance.uuid, "Reboot"):
-            domain = self._existing(instance.uuid)
-            self._guests.shut_down(domain, _AT_ONCE if is_hard else grace_seconds)
+            domain = self._guests.find(instance.uuid)
+            if domain is not None:
+                self._guests.shut_down(domain, _AT_ONCE if is_hard else grace_seconds)
             return self._info(self._start_redefined(domain, instance, place))
 
     def pause(self, instance_uuid: str) -> GuestInfo:
@@ -453,9 +459,16 @@ class LibvirtDriver(ComputeDriver):
         return record
 
     def _start_redefined(self, domain: Any, instance: Instance, place: InstancePlacement) -> Any:
-        """Start a guest that is off with a current definition."""
+        """Start a guest that is off with a current definition.
+
+        Without a domain, because something undefined it, the guest is defined again with its disks.
+        Raises NoGuest if they are not here.
+        """
+        if domain is None and not self._guests.is_undefined(instance.uuid):
+            raise NoGuest("the guest does not exist")
+        least = None if domain is None else self._record(domain).root_gb_least
         self._record_staying(instance.uuid)
-        defined = self._guests.define(instance, place, self._record(domain).root_gb_least)
+        defined = self._guests.define(instance, place, least)
         self._guests.start(defined)
         return defined
 

@@ -41,6 +41,17 @@ LOG = logging.getLogger(__name__)
 POLL_SECONDS = 0.25
 DEFAULT_BUS = "virtio"
 
+_PAUSES = {
+    "VIR_DOMAIN_PAUSED_UNKNOWN": "the hypervisor paused it",
+    "VIR_DOMAIN_PAUSED_USER": "it was paused",
+    "VIR_DOMAIN_PAUSED_IOERROR": "an error of its disk paused it; the file system may be full",
+    "VIR_DOMAIN_PAUSED_WATCHDOG": "its watchdog paused it",
+    "VIR_DOMAIN_PAUSED_CRASHED": "it was paused because it crashed",
+    "VIR_DOMAIN_PAUSED_POSTCOPY_FAILED": "its live migration failed halfway",
+    "VIR_DOMAIN_PAUSED_API_ERROR": "libvirt paused it after an error",
+}
+"""Why a guest is paused until it is resumed; in other pauses it goes on by itself."""
+
 
 class Guests:
     """Single steps on guests. Raises libvirt's errors (libvirtError)."""
@@ -91,6 +102,17 @@ class Guests:
                 return None
             raise
 
+    def is_undefined(self, uuid: str) -> bool:
+        """Return whether only the definition of a guest of this host is missing.
+
+        Raises OSError.
+        """
+        files = self.files(uuid)
+        if not files.exists or files.root is None:
+            return False
+        note = Ownership.read(files.directory)
+        return note.owner == self.host and not note.is_moving
+
     def record(self, domain: Any) -> GuestRecord | None:
         """Return the record in a guest's metadata; None if it is not one of ours."""
         library = self.library
@@ -119,8 +141,11 @@ class Guests:
                 seen.add(info.instance_uuid)
                 yield info
         for directory in self._directories.list():
-            if directory.name not in seen and Ownership.read(directory).owner == self.host:
-                yield GuestInfo(directory.name, SHUTDOWN, is_moving=True)
+            if directory.name in seen:
+                continue
+            note = Ownership.read(directory)
+            if note.owner == self.host:
+                yield GuestInfo(directory.name, SHUTDOWN, is_moving=note.is_moving)
 
     def info(self, domain: Any) -> GuestInfo | None:
         """Return a guest's current state; None if it is not one of ours."""
@@ -134,6 +159,7 @@ class Guests:
             uuid,
             power_state,
             place=None if record.place.is_anywhere else record.place,
+            reason=self._pause_reason(domain) if power_state == PAUSED else None,
             is_moving=is_off and Ownership.read(self.files(uuid).directory).is_moving,
         )
 
@@ -148,8 +174,17 @@ class Guests:
     def _power_state(self, domain: Any) -> str:
         if not self.is_running(domain):
             return SUSPENDED if domain.hasManagedSaveImage(0) else SHUTDOWN
-        paused = [self.library.VIR_DOMAIN_PAUSED, self.library.VIR_DOMAIN_PAUSED_USER]
-        return PAUSED if domain.state(0) == paused else RUNNING
+        return PAUSED if self._pause_reason(domain) is not None else RUNNING
+
+    def _pause_reason(self, domain: Any) -> str | None:
+        """Return why a guest stands still; None if it runs, or will go on by itself."""
+        library = self.library
+        state, reason = domain.state(0)
+        if state == library.VIR_DOMAIN_PMSUSPENDED:
+            return "it sleeps, by its own power management"
+        if state != library.VIR_DOMAIN_PAUSED:
+            return None
+        return _PAUSES.get(next((n for n in _PAUSES if getattr(library, n, -1) == reason), ""))
 
     # Changing -------------------------------------------------------------------------------------
 

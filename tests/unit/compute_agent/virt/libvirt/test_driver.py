@@ -291,6 +291,51 @@ def test_nothing_can_be_done_with_no_guest(host: LibvirtDriver, operation: Any) 
         operation(host, a_guest())
 
 
+@pytest.mark.parametrize("is_hard", [None, True], ids=["start", "hard-reboot"])
+def test_a_domain_that_was_undefined_is_defined_again_with_its_disk(
+    host: LibvirtDriver, tmp_path: Path, is_hard: bool | None
+) -> None:
+    """By another program of the host; until then, the guest is off."""
+    host.spawn(guest := a_guest())
+    disk = tmp_path / "instances" / guest.uuid / "disk.raw"
+    with disk.open("r+b") as file:
+        file.write(b"written by the guest")
+    domain = host._guests.find(guest.uuid)
+    domain.destroy()
+    domain.undefine()
+    (info,) = host.list_guests()
+    assert (info.power_state, info.is_moving) == ("shutdown", False)
+    assert host.power_off(guest.uuid, grace_seconds=1).power_state == "shutdown"
+    if is_hard is None:
+        assert host.power_on(guest).power_state == "running"
+    else:
+        info = host.reboot(guest, ANYWHERE, is_hard=is_hard, grace_seconds=1)
+        assert info.power_state == "running"
+    assert disk.read_bytes().startswith(b"written by the guest")
+
+
+@pytest.mark.parametrize(
+    ("name", "power_state", "reason"),
+    [
+        ("VIR_DOMAIN_PAUSED_USER", "paused", "it was paused"),
+        ("VIR_DOMAIN_PAUSED_IOERROR", "paused", "an error of its disk"),
+        ("VIR_DOMAIN_PAUSED_SAVE", "running", ""),
+    ],
+    ids=["user", "disk", "passing"],
+)
+def test_a_paused_guest_says_why(
+    host: LibvirtDriver, name: str, power_state: str, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What pauses it in passing goes on by itself."""
+    host.spawn(guest := a_guest())
+    library = libvirt_library()
+    state = [library.VIR_DOMAIN_PAUSED, getattr(library, name)]
+    monkeypatch.setattr(library.virDomain, "state", lambda _domain, _flags: state)
+    (info,) = host.list_guests()
+    assert (info.instance_uuid, info.power_state) == (guest.uuid, power_state)
+    assert (info.reason or "").startswith(reason)
+
+
 # Another flavor, another host ---------------------------------------------------------------------
 
 
