@@ -10,10 +10,17 @@ VISIBILITIES = (PUBLIC, PRIVATE, SHARED, COMMUNITY)
 PENDING, ACCEPTED, REJECTED = "pending", "accepted", "rejected"
 
 QUEUED, SAVING, ACTIVE, DEACTIVATED = "queued", "saving", "active", "deactivated"
+PENDING_DELETE = "pending_delete"
+"""Not needed any more; the image service removes its data, then the record."""
+STATUSES = (QUEUED, SAVING, ACTIVE, DEACTIVATED, PENDING_DELETE)
 
 INSTANCE_UUID, IMAGE_TYPE, BACKUP_TYPE = "instance_uuid", "image_type", "backup_type"
 """Properties of snapshots: the server, ``snapshot`` or ``backup``, and the kind of backup."""
 SNAPSHOT, BACKUP = "snapshot", "backup"
+SHELVED = "shelved"
+"""Type of an image that keeps the disk of an offloaded server, until it is unshelved."""
+OF_OTHER_DATA = frozenset({"libvirt_disk_file"})
+"""Properties that name the data of the image that a server was built from."""
 
 DRAFT_PREFIX = ".upload-"
 """Files in the directory of images whose names begin so are removed when they are old."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import replace
 
 import falcon
@@ -9,8 +10,10 @@ import falcon
 from api.image.call import Call
 from api.image.store import Stored
 from armillary import exception
+from armillary.context import admin_context
 from armillary.http.call import Answer
 from objects.image_record import ACTIVE, DEACTIVATED, SAVING, ImageRecord
+from objects.image_record import ACTIVE, DEACTIVATED, PENDING_DELETE, ImageRecord
 
 DATA = "application/octet-stream"
 
@@ -32,6 +35,8 @@ def upload(call: Call) -> Answer:
     stored = store.write(
         image_id, call.data, size_bytes=call.data_bytes, project_id=call.context.project_id
     )
+    _delete_pending(call)
+    stored = store.write(image_id, call.data, size_bytes=call.data_bytes)
 
     def edit(record: ImageRecord) -> ImageRecord:
         _require_no_data(record)
@@ -62,6 +67,19 @@ def download(call: Call) -> Answer:
         ) from error
     headers = {"Content-MD5": record.checksum or "", "Content-Length": str(record.image.size_bytes)}
     return Answer(stream=pieces, headers=headers)
+
+
+def _delete_pending(call: Call) -> None:
+    """Delete the images that conductors do not need any more, with their data: they have no store.
+
+    They are those of servers that were unshelved or deleted.
+    """
+    context = admin_context()
+    for record in call.conductor.list_image_records(context):
+        if record.image.status == PENDING_DELETE:
+            call.site.store.remove(record)
+            with contextlib.suppress(exception.NotFound):  # another API process was first
+                call.conductor.delete_image(context, record.image.id)
 
 
 def _require_no_data(record: ImageRecord) -> None:

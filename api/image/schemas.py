@@ -17,7 +17,7 @@ from api.schemas.base import (
     text,
 )
 from api.schemas.images.image import PROPERTY_CHARACTERS_MAX
-from objects.image_record import ACCEPTED, PENDING, REJECTED, VISIBILITIES
+from objects.image_record import ACCEPTED, PENDING, REJECTED, STATUSES, VISIBILITIES
 
 DISK_FORMATS = (
     "ami", "ari", "aki", "vhd", "vhdx", "vmdk", "raw", "qcow2", "vdi", "iso", "ploop",
@@ -46,7 +46,7 @@ SETTABLE: dict[str, Schema] = {
 """Fields that clients set, beside properties."""
 
 READ_ONLY: dict[str, Schema] = {
-    "status": {"type": "string", "enum": ["queued", "active", "deactivated"]},
+    "status": {"type": "string", "enum": list(STATUSES)},
     "size": {"type": ["integer", "null"]},
     "virtual_size": {"type": ["integer", "null"]},
     "checksum": {"type": ["string", "null"]},

@@ -12,6 +12,7 @@ from compute_agent.operations.step import Outcome, Step, Superseded
 from compute_agent.virt.driver import GuestInfo
 from compute_agent.virt.snapshot_store import SnapshotStore
 from objects.image_meta import ImageMeta
+from objects.instance import Instance
 from objects.instances.instance_command import CommandAnswer, Verb
 
 # A guest that stays on its host -------------------------------------------------------------------
@@ -180,10 +181,18 @@ def spawn(step: Step) -> Outcome:
 
 
 def _spawn(step: Step) -> GuestInfo:
-    guest = step.driver.spawn(step.instance, step.place)
+    guest = step.driver.spawn(_with_image(step), step.place)
     if not step.arguments.get("is_on", True):
         guest = step.driver.power_off(step.uuid, grace_seconds=step.grace_seconds)
     return guest
+
+
+def _with_image(step: Step) -> Instance:
+    """Return the instance with the image that has its disk, if the command names one."""
+    given = step.arguments.get("image")
+    if given is None:
+        return step.instance
+    return step.instance.with_values(image=ImageMeta.obj_from_primitive(given))
 
 
 def prepare_live(step: Step) -> Outcome:

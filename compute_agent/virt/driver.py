@@ -293,7 +293,9 @@ class ComputeDriver(abc.ABC):
     def detach(self, instance_uuid: str, *, grace_seconds: float) -> dict[str, object]:
         """At the source: power off, and return what the destination needs to take the guest over.
 
-        Until ``destroy``, the guest can still be powered on here. The result is plain JSON. Raises
+        Until ``destroy``, the guest can still be powered on here. The result is plain JSON, with
+        ``NEEDS_SOURCE`` if it is worth nothing after ``destroy``: then the guest is stored as an
+        image before it leaves its host for a while, which needs Feature.SNAPSHOT. Raises
         OperationFailed (the guest is unchanged), OperationUnsupported.
         """
         raise self._unsupported(Feature.COLD_MOVE)

@@ -23,12 +23,14 @@ class SnapshotStore:
         self._limits = conf.image
 
     def check(self) -> None:
-        """Raise OSError if this host does not have the image service's directory."""
+        """Raise OSError if this host has no image service's directory, or that has no room."""
         if not self._directory.is_dir():
             raise OSError(
                 f"this host does not have the directory of images, [image] store_path = "
                 f"{self._directory}"
             )
+        if self._used_bytes() >= self._limits.store_bytes_max:
+            raise OSError("the images have reached [image] store_bytes_max")
 
     def path(self, image_id: str) -> Path:
         """Return the file of an image, whether or not it exists."""
@@ -50,10 +52,9 @@ class SnapshotStore:
         the image was deleted meanwhile.
         """
         stored = _digest(draft)
-        used = sum(entry.stat().st_size for entry in os.scandir(self._directory))
         if stored.size_bytes > self._limits.size_bytes_max:
             raise OSError(f"its {stored.size_bytes} bytes exceed [image] size_bytes_max")
-        if used > self._limits.store_bytes_max:
+        if self._used_bytes() > self._limits.store_bytes_max:
             raise OSError("the images would exceed [image] store_bytes_max")
         draft.chmod(0o600)
         path = self.path(image_id)
@@ -61,7 +62,19 @@ class SnapshotStore:
         if (self._directory / deletion_mark(path.name)).exists():
             path.unlink(missing_ok=True)
             raise OSError("the image was deleted")
+        if os.geteuid() == 0:  # the image service is another account of the machine
+            owner = self._directory.stat()
+            os.chown(draft, owner.st_uid, owner.st_gid)
+        draft.replace(self.path(image_id))
         return stored
+
+    def _used_bytes(self) -> int:
+        """Return the bytes of all files, with those that are still being written."""
+        used = 0
+        for entry in os.scandir(self._directory):
+            with contextlib.suppress(FileNotFoundError):  # it was renamed or removed meanwhile
+                used += entry.stat(follow_symlinks=False).st_size
+        return used
 
 
 def _digest(path: Path) -> StoredImage:

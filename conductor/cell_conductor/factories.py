@@ -24,6 +24,7 @@ from conductor.cell_conductor.operations.engine import Operations
 from conductor.cell_conductor.operations.locks_and_consoles import LocksAndConsoles
 from conductor.cell_conductor.operations.orphaned_copies import OrphanedCopies
 from conductor.cell_conductor.operations.periodic import PeriodicOperations
+from conductor.cell_conductor.operations.snapshots import Snapshots
 from conductor.cell_conductor.repair.orphaned_allocations import OrphanedAllocations
 from conductor.cell_conductor.repair.purge import purge
 from conductor.common.clock import Clock
@@ -105,7 +106,11 @@ class Work:
         conf, database, now = env.conf, env.database, env.now
         placement, compute = clients.placement, clients.compute
         self.build = Build(env, placement=placement, compute=compute)
-        self.delete = Delete(env, placement=placement, compute=compute, on_gone=updates.gone)
+        snapshots = Snapshots(str(conf.cell.uuid), clients.super_conductor)
+        self.delete = Delete(
+            env, placement=placement, compute=compute, on_gone=updates.gone,
+            forget_image=snapshots.forget,
+        )  # fmt: skip
         self.operations = Operations(
             env, placement=placement, compute=compute, top=clients.super_conductor,
             on_idle=updates.changed,

@@ -764,6 +764,16 @@ class SuperConductorAPI(Interface):
         """Remove the copy in the other cell, soon. Idempotent; never raises Conflict."""
 
     @call(CELL_ITSELF)
+    def create_shelved_image(
+        self, context: RequestContext, cell_uuid: str, instance_uuid: str, image: ImageMeta
+    ) -> bool:
+        """Create the image that keeps the disk of a shelved server of this cell.
+
+        Its owner is the server's project. Idempotent. Returns False if the server is not the
+        cell's, or the image is not for it.
+        """
+
+    @call(CELL_ITSELF)
     def end_snapshot(
         self,
         context: RequestContext,
@@ -774,7 +784,9 @@ class SuperConductorAPI(Interface):
     ) -> bool:
         """Make a snapshot of an instance of this cell active, or delete it without data.
 
-        Idempotent. Returns False if the image is gone, or is not such a snapshot.
+        Without data, that of a shelved server is marked as pending deletion, even if it is active:
+        the image service deletes it with its data. Idempotent. Returns False if the image is gone,
+        or is not such a snapshot.
         """
 
     @call(CELL)

@@ -82,6 +82,15 @@ class InstanceCommand(base.ArmillaryObject):
         return CommandId(self.host, self.instance.uuid, self.sequence)
 
 
+NEEDS_SOURCE = "needs_source"
+"""Key of a migration payload: whether it refers to data that only the source has.
+
+A driver whose payload is complete without its host leaves it out.
+"""
+SHELVED_IMAGE = "shelved_image"
+"""Key of what is kept of an offloaded server: the image with its disk, a versioned object."""
+
+
 @dataclass(frozen=True, slots=True)
 class CommandAnswer:
     """What a host answers to a command; each verb sets its own fields.

@@ -54,6 +54,7 @@ from compute_agent.virt.metrics import Kind
 from objects.image_meta import ImageMeta
 from objects.instance import Instance
 from objects.instances.diagnostics import Diagnostics
+from objects.instances.instance_command import NEEDS_SOURCE
 from objects.numa import HostCell
 
 LOG = logging.getLogger(__name__)
@@ -334,7 +335,7 @@ class LibvirtDriver(ComputeDriver):
             self._guests.shut_down(domain, grace_seconds)
             try:
                 payload = self._cold.describe(instance_uuid, self._record(domain))
-                return dataclasses.asdict(payload)
+                return {**dataclasses.asdict(payload), NEEDS_SOURCE: True}
             except (DiskError, OSError):
                 if was_on:
                     self._guests.start(domain)

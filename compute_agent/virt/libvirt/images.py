@@ -6,6 +6,7 @@ from pathlib import Path
 
 from compute_agent.virt.libvirt.qemu_img import UnsafeImage
 from objects.image_meta import ImageMeta
+from objects.image_record import IMAGE_TYPE, SHELVED
 
 FILE_PROPERTY = "libvirt_disk_file"
 FORMATS = ("raw", "qcow2")
@@ -17,10 +18,14 @@ class BadImage(ValueError):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ImageFile:
-    """Path and format (raw or qcow2) of an image."""
+    """Path and format (raw or qcow2) of an image.
+
+    ``is_temporary``: it is deleted once a guest was built from it, so no disk may refer to it.
+    """
 
     path: Path
     format: str
+    is_temporary: bool = False
 
 
 def file_of(image: ImageMeta | None, directory: Path) -> ImageFile:
@@ -45,7 +50,7 @@ def file_of(image: ImageMeta | None, directory: Path) -> ImageFile:
     path = (directory / _path(given)).resolve()
     if not path.is_relative_to(directory.resolve()):
         raise UnsafeImage(f"{FILE_PROPERTY} is {given}, which is not below {directory}")
-    return ImageFile(path, disk_format)
+    return ImageFile(path, disk_format, image.properties.get(IMAGE_TYPE) == SHELVED)
 
 
 def _path(given: str) -> str:

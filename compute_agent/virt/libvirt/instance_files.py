@@ -104,7 +104,11 @@ class InstanceFiles:
         try:
             begun.unlink(missing_ok=True)
             open(begun, "xb", opener=private_files.opener).close()
-            if images_type == QCOW2:
+            if images_type == QCOW2 and image.is_temporary:
+                qemu_img.copy(image.path, image.format, begun, QCOW2)
+                if qemu_img.disk_size(begun, QCOW2) < wanted:
+                    qemu_img.resize(begun, QCOW2, wanted)
+            elif images_type == QCOW2:
                 qemu_img.create_overlay(begun, image.path, image.format, wanted)
             else:
                 _copy_raw(image, begun)

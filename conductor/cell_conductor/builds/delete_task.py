@@ -29,9 +29,12 @@ from conductor.common.cell_db import (
     services,
 )
 from conductor.common.cell_db.flow_states import Move
+from conductor.common.cell_db.stored_object import StoredObject
 from conductor.common.leased_work import Step
 from conductor.common.leases import Lease
 from objects.fence import FENCE_FINAL
+from objects.image_meta import ImageMeta
+from objects.instances.instance_command import SHELVED_IMAGE
 from objects.instances.migration import MigrationStatus
 from placement.interface import PlacementAPI
 
@@ -39,6 +42,9 @@ LOG = logging.getLogger(__name__)
 
 WorkItem = base_task.WorkItem[models.InstanceDelete]
 Batch = base_task.Batch[models.InstanceDelete]
+
+ForgetImage = Callable[[RequestContext, str, str], None]
+"""Deletes the record of an image by instance UUID and image id."""
 
 GUEST = "guest"
 RECORDS = "records"
@@ -54,11 +60,13 @@ class Delete(base_task.Task[models.InstanceDelete]):
         placement: PlacementAPI,
         compute: ComputeAPI,
         on_gone: Callable[[str, str], None] = lambda host, instance_uuid: None,
+        forget_image: ForgetImage = lambda _context, _instance_uuid, _image_id: None,
     ) -> None:
         super().__init__(env, deletes.ROWS)
         self._placement = placement
         self._compute = compute
         self._on_gone = on_gone
+        self._forget_image = forget_image
 
     @property
     def steps(self) -> Mapping[str, base_task.StageStep[models.InstanceDelete]]:
@@ -215,6 +223,10 @@ class Delete(base_task.Task[models.InstanceDelete]):
         consumers = ours + [move.uuid for move in moves if move.instance_uuid in ours]
         if consumers:
             self._placement.release(context, dict.fromkeys(consumers, FENCE_FINAL))
+        for work in works:
+            if image := (work.instance.migration_payload or {}).get(SHELVED_IMAGE):
+                loaded: StoredObject[ImageMeta] = StoredObject(image)
+                self._forget_image(context.for_instance(work.uuid), work.uuid, loaded.load().id)
         deleted = self._database.run_in_writer(lambda session: self._mark_deleted(session, works))
         for uuid, host in deleted.items():
             self._on_gone(host, uuid)

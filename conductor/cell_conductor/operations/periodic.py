@@ -83,11 +83,16 @@ class PeriodicOperations:
         if conf.resize_confirm_window > 0:
             count += self._begin_all("resized", conf.resize_confirm_window, "confirm_resize")
         if conf.shelved_offload_time >= 0:
-            count += self._begin_all("shelved", conf.shelved_offload_time, "shelve_offload")
+            failed = models.Instance.migration_payload[instances.OFFLOAD_FAILED]
+            count += self._begin_all(
+                "shelved", conf.shelved_offload_time, "shelve_offload", failed.as_string().is_(None)
+            )
         return count + self._clear_evacuated()
 
-    def _begin_all(self, vm_state: str, age_seconds: float, operation: str) -> int:
-        due = self._due(vm_state, age_seconds)
+    def _begin_all(
+        self, vm_state: str, age_seconds: float, operation: str, *more: sa.ColumnElement[bool]
+    ) -> int:
+        due = self._due(vm_state, age_seconds, more)
         for uuid in due:
             try:
                 self._begin(admin_context(), uuid, operation)
@@ -103,7 +108,9 @@ class PeriodicOperations:
             if move.source_host == host:
                 self._clear(move, None)
 
-    def _due(self, vm_state: str, age_seconds: float) -> list[str]:
+    def _due(
+        self, vm_state: str, age_seconds: float, more: Sequence[sa.ColumnElement[bool]]
+    ) -> list[str]:
         limit = moment(self._now()) - timedelta(seconds=age_seconds)
         row = models.Instance
         query = (
@@ -114,6 +121,7 @@ class PeriodicOperations:
                 row.deleted_at.is_(None),
                 row.hidden.is_(False),
                 row.updated_at <= limit,
+                *more,
             )
             .order_by(row.updated_at)
             .limit(BATCH_SIZE)

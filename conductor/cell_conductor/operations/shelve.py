@@ -1,10 +1,14 @@
-"""Shelve, offload and unshelve: keep a server without its guest, and later without a host."""
+"""Shelve, offload and unshelve: keep a server without its guest, and later without a host.
+
+What a driver keeps of a guest is either complete, or refers to files of the host. Offloading would
+lose these, so their root disk is stored as an image first, and the guest is built from it again.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 
-from conductor.cell_conductor.operations import move_stages
+from conductor.cell_conductor.operations import move_stages, shelved_images
 from conductor.cell_conductor.operations.flow import (
     DONE,
     UNDONE,
@@ -24,6 +28,7 @@ from conductor.cell_conductor.operations.power import (
 from conductor.cell_conductor.operations.rows import Rows, fence
 from conductor.common.cell_db import models
 from conductor.common.cell_db.flow_states import ColdMove
+from conductor.common.cell_db.instances import OFFLOAD_FAILED
 from objects.fence import FenceStep
 from objects.instances.instance_command import CommandAnswer, Verb
 from objects.instances.operation_arguments import CellOperation
@@ -33,7 +38,10 @@ DROP = "drop"
 FREE = "free"
 POWER_ON = "power_on"
 CLAIM = "claim"
+ROUTE = "route"
 ATTACH = "attach"
+SPAWN = "spawn"
+FORGET = "forget_image"
 DROP_TRIED = "drop_tried"
 
 
@@ -75,29 +83,60 @@ def _freeing(step: FenceStep, following: str) -> OwnStage:
     return OwnStage(do, leads_to=(following,))
 
 
+def _route_offload(work: OwnWork) -> str:
+    payload = work.instance.migration_payload
+    return shelved_images.CREATE if shelved_images.is_needed(payload) else DROP
+
+
 def _offloaded(rows: Rows) -> None:
     rows.instance.vm_state = "shelved_offloaded"
     rows.instance.power_state = None
     rows.place(None, None)
 
 
+def _stays_shelved(rows: Rows) -> None:
+    """Leave the server on its host; if its disk cannot be stored, until a user asks again."""
+    restore_state(rows)
+    payload = rows.instance.migration_payload or {}
+    if shelved_images.is_needed(payload):
+        rows.instance.migration_payload = {**payload, OFFLOAD_FAILED: True}
+
+
 SHELVE_OFFLOAD = Flow(
     "shelve_offload",
     task_state="shelving_offloading",
     vm_states=("shelved",),
-    first=DROP,
+    first=ROUTE,
     stages={
+        ROUTE: OwnStage(_route_offload, leads_to=(shelved_images.CREATE, DROP)),
+        **shelved_images.stages(stored=DROP),
         DROP: AgentStage(Verb.DROP, Side.HERE, then=FREE, undo=UNDONE, down=FREE),
         FREE: _freeing(FenceStep.FREE, DONE),
     },
-    begin=ignore_arguments,
+    begin=shelved_images.choose_id,
     end=_offloaded,
-    undo=restore_state,
+    undo=_stays_shelved,
     needs=None,
 )
 
 
 # Unshelve -----------------------------------------------------------------------------------------
+
+
+def _route_unshelve(work: OwnWork) -> str:
+    payload = ColdMove.of(work.operation).migration_payload
+    return ATTACH if shelved_images.find(payload) is None else SPAWN
+
+
+def _spawn_arguments(operation: models.InstanceOperation) -> Arguments:
+    image = shelved_images.find(ColdMove.of(operation).migration_payload)
+    return Arguments(is_on=True, image=image)
+
+
+def _forget(work: OwnWork) -> str:
+    """Delete the image: the guest has its disk again."""
+    shelved_images.forget(work, ColdMove.of(work.operation).migration_payload)
+    return DONE
 
 
 def _unshelved(rows: Rows) -> None:
@@ -155,13 +194,19 @@ UNSHELVE = Flow(
         move_stages.SCHEDULE: move_stages.schedule(then=move_stages.SECURE),
         move_stages.SECURE: move_stages.secure(ready=CLAIM),
         CLAIM: AgentStage(
-            Verb.CLAIM, Side.DESTINATION, then=ATTACH, undo=DROP_TRIED,
+            Verb.CLAIM, Side.DESTINATION, then=ROUTE, undo=DROP_TRIED,
             needs_spec=True, on_enter=_choose,
         ),
+        ROUTE: OwnStage(_route_unshelve, leads_to=(ATTACH, SPAWN)),
         ATTACH: AgentStage(
             Verb.ATTACH, Side.DESTINATION, then=DONE, undo=DROP_TRIED,
             arguments=_attach_arguments, on_enter=_arrive, done=take_power_state,
         ),
+        SPAWN: AgentStage(
+            Verb.SPAWN, Side.DESTINATION, then=FORGET, undo=DROP_TRIED,
+            arguments=_spawn_arguments, on_enter=_arrive, done=take_power_state,
+        ),
+        FORGET: OwnStage(_forget, leads_to=(DONE,)),
         DROP_TRIED: AgentStage(
             Verb.DROP, Side.DESTINATION, then=move_stages.NEXT, undo=move_stages.NEXT,
             on_enter=_leave,

@@ -2,6 +2,7 @@
 
 from armillary.context import RequestContext
 from conductor.super_conductor.interface import SuperConductorAPI
+from objects.image_meta import ImageMeta
 from objects.image_record import StoredImage
 
 
@@ -11,6 +12,14 @@ class Snapshots:
     def __init__(self, cell_uuid: str, top: SuperConductorAPI) -> None:
         self._cell_uuid = cell_uuid
         self._top = top
+
+    def create(self, context: RequestContext, instance_uuid: str, image: ImageMeta) -> bool:
+        """Create the record of a shelved server's image; False if that is not possible."""
+        return self._top.create_shelved_image(context, self._cell_uuid, instance_uuid, image)
+
+    def forget(self, context: RequestContext, instance_uuid: str, image_id: str) -> None:
+        """Delete the record of a shelved server's image; a missing one is ignored."""
+        self.end(context, instance_uuid, image_id, None)
 
     def end(
         self, context: RequestContext, instance_uuid: str, image_id: str, stored: StoredImage | None

@@ -55,6 +55,12 @@ STATUS_TO_TASK_STATES = {
 }
 """Statuses of servers while something is being done to them."""
 
+OFFLOAD_FAILED = "offload_failed"
+"""Key of ``migration_payload``: the disk of a shelved server could not be stored as an image.
+
+It stays on its host until its user requests the offload again.
+"""
+
 _NOT_COLUMNS = frozenset(
     {
         "flavor", "image", "metadata", "settings", "cell_uuid", "fault", "zone", "host_ip",

@@ -20,8 +20,11 @@ from objects.image_record import (
     BACKUP,
     IMAGE_TYPE,
     INSTANCE_UUID,
+    OF_OTHER_DATA,
+    PENDING_DELETE,
     PRIVATE,
     SAVING,
+    SHELVED,
     SNAPSHOT,
     ImageRecord,
     NewSnapshot,
@@ -31,8 +34,6 @@ from objects.instance import Instance
 from objects.instances.operation_arguments import OperationArguments
 
 DISK_FORMAT, CONTAINER_FORMAT = "raw", "bare"
-OF_OTHER_DATA = frozenset({"libvirt_disk_file"})
-"""Properties that name the data of the image that the server was built from."""
 
 
 class SnapshotsEndpoint:
@@ -71,6 +72,32 @@ class SnapshotsEndpoint:
             raise
         return made
 
+    def create_shelved_image(
+        self, context: RequestContext, cell_uuid: str, instance_uuid: str, image: ImageMeta
+    ) -> bool:
+        """See ``SuperConductorAPI``; the quota of images does not count what a cell must keep."""
+        is_for_it = image.properties.get(INSTANCE_UUID) == instance_uuid
+        if not is_for_it or image.properties.get(IMAGE_TYPE) != SHELVED:
+            return False
+
+        def write(session: Session) -> bool:
+            mapping = instance_mappings.find_mapping(session, instance_uuid)
+            if mapping is None or mapping.cell_uuid != cell_uuid:
+                return False
+            found = images.find_record(session, image.id)
+            if found is not None:
+                return found.image.properties.get(INSTANCE_UUID) == instance_uuid
+            record = ImageRecord(
+                image.with_values(status=SAVING),
+                owner=mapping.project_id,
+                visibility=PRIVATE,
+                container_format=CONTAINER_FORMAT,
+            )
+            images.create_record(session, record, now=moment(self._now()))
+            return True
+
+        return self._database.run_in_writer(write)
+
     def end_snapshot(
         self,
         context: RequestContext,
@@ -86,6 +113,11 @@ class SnapshotsEndpoint:
                 return False
             image = record.image
             if image.properties.get(INSTANCE_UUID) != instance_uuid:
+                return False
+            if stored is None and image.properties.get(IMAGE_TYPE) == SHELVED:
+                image = image.with_values(status=PENDING_DELETE)
+                gone = dataclasses.replace(record, image=image, is_hidden=True)
+                images.update_record(session, gone, now=moment(self._now()))
                 return False
             if image.status != SAVING:
                 return image.status == ACTIVE and stored is not None  # a repeated call

@@ -18,6 +18,7 @@ from oslo_config import cfg
 from api.image.store import LOCK_FILE, PIECE_BYTES
 from compute_agent.virt.snapshot_store import SnapshotStore
 from objects.image_record import SAVING
+from armillary.context import admin_context
 from tests.fixtures.asking import wait_for
 from tests.fixtures.control_plane import a_user
 from tests.unit.api.image.conftest import ADMIN, ALICE, BOB, DATA, Images
@@ -261,3 +262,16 @@ def test_a_refused_upload_is_not_read(address: tuple[str, int]) -> None:
         while piece := connection.recv(65536):
             answer += piece
     assert answer.startswith(b"HTTP/1.1 401")
+
+
+def test_what_conductors_do_not_need_goes_with_its_data(images: Images, store: Path) -> None:
+    """The image of a shelved server: the next upload of any image removes it."""
+    image = images.create()
+    images.upload(image["id"])
+    record = images.conductor.get_image_record(admin_context(), image["id"])
+    ended = replace(record, image=record.image.with_values(status="pending_delete"))
+    images.conductor.update_image_record(admin_context(), ended)
+    other = images.create("other")
+    assert images.upload(other["id"]) == 204
+    assert images.names() == {"other"}
+    assert [path.name for path in files(store)] == [other["id"]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,9 +17,17 @@ from compute_agent.virt.libvirt.driver import LibvirtDriver
 from compute_agent.virt.libvirt.images import FILE_PROPERTY
 from objects.hosts.host_attributes import Collector, collected_by
 from objects.instance import Instance
+from objects.instances.instance_command import NEEDS_SOURCE
 from objects.numa import HostTopology, InstanceCell, InstanceTopology, fit
 from tests import builders
-from tests.fixtures.libvirt_hosts import a_guest, host_conf, libvirt_library, make_host, write_image
+from tests.fixtures.libvirt_hosts import (
+    a_guest,
+    host_conf,
+    libvirt_library,
+    make_host,
+    need_program,
+    write_image,
+)
 
 pytestmark = pytest.mark.libvirt
 
@@ -497,3 +506,57 @@ def test_a_source_cannot_have_us_take_what_it_likes(
     with pytest.raises(FAILED, match=reason):
         host.attach(guest, ANYWHERE, migration_payload, is_on=True)
     assert list((tmp_path / "instances").iterdir()) == []
+
+
+# Shelved ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("images_type", ["raw", "qcow2"])
+def test_the_disk_of_a_shelved_guest_comes_back_from_its_image(
+    tmp_path: Path, images_type: str
+) -> None:
+    """Its host keeps nothing, and the new disk does not need the image, which is deleted then."""
+    need_program("qemu-img")
+    write_image(tmp_path / "images")
+    host = make_host(host_conf("host-1", tmp_path, **TEST, images_type=images_type))
+    host.spawn(guest := a_guest())
+    root = Path(host._guests.files(guest.uuid).root.path)  # type: ignore[union-attr]
+    written = b"written by the guest".ljust(512, b"\0")
+    write_sector(root, images_type, written)
+    payload = host.detach(guest.uuid, grace_seconds=0)
+    assert payload[NEEDS_SOURCE] is True
+    properties = {"image_type": "shelved", "instance_uuid": guest.uuid}
+    image = builders.an_image(disk_format="qcow2", properties=properties)
+    host.snapshot(guest.uuid, image, tmp_path / "images" / image.id)
+    host.destroy(guest.uuid)
+    assert list((tmp_path / "instances").iterdir()) == []
+    host.spawn(guest.with_values(image=image))
+    (tmp_path / "images" / image.id).unlink()
+    assert read_sector(root, images_type) == written
+    host.destroy(guest.uuid)
+    host.close()
+
+
+def write_sector(disk: Path, disk_format: str, data: bytes) -> None:
+    """Write to the second MiB of a disk, as a guest would."""
+    (data_file := disk.with_name("data")).write_bytes(data)
+    run_qemu_io(disk, disk_format, f"write -s {data_file} 1M {len(data)}")
+    data_file.unlink()
+
+
+def read_sector(disk: Path, disk_format: str) -> bytes:
+    raw = disk.with_name("copy.raw")
+    program = need_program("qemu-img")
+    subprocess.run([program, "convert", "-f", disk_format, "-O", "raw", disk, raw], check=True)
+    with raw.open("rb") as file:
+        file.seek(1024**2)
+        found = file.read(512)
+    raw.unlink()
+    return found
+
+
+def run_qemu_io(disk: Path, disk_format: str, command: str) -> None:
+    program = need_program("qemu-io")
+    subprocess.run(
+        [program, "-f", disk_format, "-c", command, disk], check=True, capture_output=True
+    )

@@ -15,6 +15,7 @@ from compute_agent.virt.driver import GuestInfo
 from compute_agent.virt.process.process_guest import ProcessGuest
 from compute_agent.virt.process.process_lifecycle import Workloads
 from objects.instance import Instance
+from objects.instances.instance_command import NEEDS_SOURCE
 from tests import builders
 from tests.fixtures.asking import wait_for
 from tests.fixtures.processes import Processes
@@ -68,6 +69,17 @@ def test_a_workload_is_taken_over_with_its_files_and_new_limits(
     assert workload.rlimit(psutil.RLIMIT_DATA)[0] == 777 * 2**20
     processes.driver.destroy(instance.uuid)
     assert there.power(instance) == ("running", None)
+
+
+def test_what_was_shelved_and_offloaded_has_its_files_again(processes: Processes) -> None:
+    """All of it is in what is kept, so its host may drop it; it comes back there or elsewhere."""
+    instance = processes.spawn_ready(COMMAND)
+    migration_payload = detach(processes, instance)
+    assert not migration_payload.get(NEEDS_SOURCE)
+    processes.driver.destroy(instance.uuid)
+    assert not processes.directory(instance).exists()
+    assert attach(processes, instance, migration_payload).power_state == "running"
+    wait_for(lambda: processes.console(instance) == "kept\nready\n", "it has its file", 20)
 
 
 def test_a_workload_that_was_off_arrives_off(processes: Processes, there: Processes) -> None:

@@ -12,6 +12,7 @@ from armillary import exception
 from compute_agent.host.instance_topology import ANYWHERE
 from compute_agent.virt.simulated.simulated_driver import SimulatedDriver
 from objects.instance import Instance
+from objects.instances.instance_command import NEEDS_SOURCE
 from tests import builders
 from tests.fixtures.simulated import SimulatedHosts, power, spawned
 
@@ -372,3 +373,14 @@ def test_a_late_command_to_prepare_does_not_undo_the_arrival(two: Two) -> None:
     two.move_live(instance)
     two.destination.prepare_live(instance, ANYWHERE, told)
     assert two.powers(instance) == ("moving", "running")
+
+
+def test_what_was_shelved_and_offloaded_comes_back_whole(simulated: SimulatedHosts) -> None:
+    """What is kept is complete: the host may forget the guest."""
+    (host,) = simulated.agent("one", "a")
+    instance = spawned(host)
+    payload = host.detach(instance.uuid, grace_seconds=1.0)
+    assert not payload.get(NEEDS_SOURCE)
+    host.destroy(instance.uuid)
+    assert power(host, instance) is None
+    assert host.attach(instance, ANYWHERE, payload, is_on=True).power_state == "running"

@@ -277,8 +277,12 @@ def test_a_clearing_that_another_write_has_overtaken_is_done_again(stage: Stage)
 
 @pytest.mark.parametrize(
     ("after", "option", "then"),
-    [("resize", "resize_confirm_window", "confirm"), ("shelve", "shelved_offload_time", "offload")],
-    ids=["confirm", "offload"],
+    [
+        ("resize", "resize_confirm_window", "confirm"),
+        ("shelve", "shelved_offload_time", "offload"),
+        ("shelve-files", "shelved_offload_time", "offload-files"),
+    ],
+    ids=["confirm", "offload", "offload-files"],
 )
 def test_what_waited_long_enough_goes_on_by_itself(
     stage: Stage, after: str, option: str, then: str

@@ -92,3 +92,29 @@ def test_a_snapshot_without_data_is_deleted(snapshots: Snapshots) -> None:
         snapshots.create()
     with snapshots.plane.database.reader() as session:
         assert len(images.list_records(session, admin_context())) == 1
+
+
+def test_the_image_of_a_shelved_server_is_its_projects_until_it_is_unshelved(
+    snapshots: Snapshots,
+) -> None:
+    """Created and ended twice, by the server's own cell alone; the quota does not count it."""
+    properties = {"image_type": "shelved", "instance_uuid": snapshots.uuid}
+    image = builders.an_image("web-shelved", properties=properties)
+    here, context = next(iter(snapshots.plane.cells)), admin_context()
+    create = snapshots.endpoint.create_shelved_image
+    assert not create(context, builders.a_uuid(), snapshots.uuid, image)
+    other = builders.an_image("other", properties={**properties, "image_type": "snapshot"})
+    assert not create(context, here, snapshots.uuid, other)
+    assert snapshots.status(image.id) is None
+    for _ in range(2):
+        assert create(context, here, snapshots.uuid, image)
+    assert snapshots.status(image.id) == "saving"
+    for _ in range(2):
+        assert snapshots.end(image.id, STORED)
+    with snapshots.plane.database.reader() as session:
+        record = images.find_record(session, image.id)
+    assert record is not None
+    assert (record.owner, record.visibility, record.image.status) == ("p1", "private", "active")
+    for _ in range(2):
+        assert not snapshots.end(image.id, None)
+    assert snapshots.status(image.id) == "pending_delete"

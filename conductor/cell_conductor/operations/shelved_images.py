@@ -1,0 +1,141 @@
+"""Images that keep the root disks of offloaded servers, whose hosts do not have them any more."""
+
+from __future__ import annotations
+
+import dataclasses
+import uuid
+from collections.abc import Mapping
+from typing import Any
+
+from conductor.cell_conductor.operations.flow import (
+    UNDONE,
+    AgentStage,
+    Arguments,
+    OwnStage,
+    OwnWork,
+    Side,
+    Stage,
+)
+from conductor.cell_conductor.operations.rows import Rows
+from conductor.common.cell_db import models
+from conductor.common.cell_db.flow_states import Snapshot
+from conductor.common.cell_db.stored_object import StoredObject
+from objects.image_meta import PRIVATE_PROPERTIES, ImageMeta
+from objects.image_record import (
+    IMAGE_TYPE,
+    INSTANCE_UUID,
+    OF_OTHER_DATA,
+    SAVING,
+    SHELVED,
+    StoredImage,
+)
+from objects.instances.instance_command import NEEDS_SOURCE, SHELVED_IMAGE, CommandAnswer, Verb
+from objects.instances.operation_arguments import CellOperation
+
+CREATE = "create_image"
+STORE = "store_image"
+PUBLISH = "publish_image"
+DISCARD = "discard_image"
+
+Payload = Mapping[str, Any] | None
+
+
+def is_needed(payload: Payload) -> bool:
+    """Return whether a guest cannot be taken over without its host, and no image has its disk.
+
+    A guest that an older release shelved names a directory of its host.
+    """
+    kept = payload or {}
+    return find(kept) is None and bool(kept.get(NEEDS_SOURCE, "directory" in kept))
+
+
+def find(payload: Payload) -> Mapping[str, Any] | None:
+    """Return the image (a versioned object) that has the disk of an offloaded server, or None."""
+    found: Mapping[str, Any] | None = (payload or {}).get(SHELVED_IMAGE)
+    return found
+
+
+def forget(work: OwnWork, payload: Payload) -> None:
+    """Delete the image of an offloaded server; a missing one is ignored."""
+    image = find(payload)
+    if image is not None:
+        loaded: StoredObject[ImageMeta] = StoredObject(image)
+        context = work.context.for_instance(work.instance.uuid)
+        work.snapshots.end(context, work.instance.uuid, loaded.load().id, None)
+
+
+def choose_id(rows: Rows, _arguments: CellOperation) -> None:
+    """Store the record of the image that may be made, so that a repeat makes the same one."""
+    image = StoredObject.of(_image_of(rows.instance))
+    dataclasses.replace(Snapshot.of(rows.operation), image=image).store(rows.operation)
+
+
+def stages(stored: str) -> dict[str, Stage]:
+    """Return the stages that store the disk as an image; ``stored`` follows them."""
+    return {
+        CREATE: OwnStage(_create, leads_to=(STORE, UNDONE)),
+        STORE: AgentStage(
+            Verb.SNAPSHOT, Side.HERE, then=PUBLISH, undo=DISCARD, down=DISCARD,
+            arguments=_image_arguments, done=_note_stored,
+        ),
+        PUBLISH: OwnStage(
+            lambda work: stored if _end(work, is_stored=True) else UNDONE,
+            leads_to=(stored, UNDONE), done=_note_published,
+        ),
+        DISCARD: OwnStage(_discard, leads_to=(UNDONE,)),
+    }  # fmt: skip
+
+
+def _image_of(instance: models.Instance) -> ImageMeta:
+    base = None if instance.image is None else instance.image.load()
+    hidden = OF_OTHER_DATA | PRIVATE_PROPERTIES
+    inherited = {} if base is None else dict(base.properties)
+    properties = {name: value for name, value in inherited.items() if name not in hidden}
+    return ImageMeta.from_values(
+        id=str(uuid.uuid4()),
+        name=f"{instance.name}-shelved"[-255:],
+        status=SAVING,
+        disk_format=(None if base is None else base.disk_format) or "raw",
+        min_ram_mb=0 if base is None else base.min_ram_mb,
+        min_disk_gb=0,
+        properties={**properties, IMAGE_TYPE: SHELVED, INSTANCE_UUID: instance.uuid},
+    )
+
+
+def _create(work: OwnWork) -> str:
+    image = Snapshot.of(work.operation).image
+    assert image is not None, "chosen at the begin"
+    context = work.context.for_instance(work.instance.uuid)
+    is_made = work.snapshots.create(context, work.instance.uuid, image.load())
+    return STORE if is_made else UNDONE
+
+
+def _image_arguments(operation: models.InstanceOperation) -> Arguments:
+    image = Snapshot.of(operation).image
+    return Arguments(image=None if image is None else image.primitive)
+
+
+def _note_stored(rows: Rows, answer: CommandAnswer) -> None:
+    state = dataclasses.replace(Snapshot.of(rows.operation), stored_image=answer.stored_image)
+    state.store(rows.operation)
+
+
+def _note_published(rows: Rows, following: str) -> None:
+    """Keep the image with the server: its guest is built from it again."""
+    image = Snapshot.of(rows.operation).image
+    if following != UNDONE and image is not None:
+        payload = rows.instance.migration_payload or {}
+        rows.instance.migration_payload = {**payload, SHELVED_IMAGE: image.primitive}
+
+
+def _discard(work: OwnWork) -> str:
+    _end(work, is_stored=False)
+    return UNDONE
+
+
+def _end(work: OwnWork, *, is_stored: bool) -> bool:
+    state = Snapshot.of(work.operation)
+    assert state.image is not None, "chosen at the begin"
+    stored = StoredImage(**state.stored_image) if is_stored and state.stored_image else None
+    context = work.context.for_instance(work.instance.uuid)
+    return work.snapshots.end(context, work.instance.uuid, state.image.load().id, stored)

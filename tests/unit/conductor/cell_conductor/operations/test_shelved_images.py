@@ -1,0 +1,66 @@
+"""A shelved server's disk is an image while no host has it."""
+
+from __future__ import annotations
+
+import pytest
+
+from conductor.cell_conductor.operations import shelved_images
+from tests.fixtures.operation_stories import STORIES, Stage
+
+
+@pytest.mark.parametrize(
+    ("payload", "is_needed"),
+    [
+        (None, False),
+        ({"driver": "process", "files": []}, False),
+        ({"needs_source": True}, True),
+        ({"host": "a", "directory": "/var/lib"}, True),
+        ({"needs_source": True, "shelved_image": {}}, False),
+    ],
+    ids=["none", "complete", "files", "older-release", "stored"],
+)
+def test_an_image_is_needed_for_what_only_the_host_has(
+    payload: dict[str, object] | None, is_needed: bool
+) -> None:
+    assert shelved_images.is_needed(payload) is is_needed
+
+
+def test_the_disk_is_stored_before_the_guest_is_dropped(stage: Stage) -> None:
+    """And is the server's until it runs again."""
+    cell = stage.play(STORIES["offload-files"])
+    assert [verb for verb, _host in cell.steps][-2:] == ["snapshot", "drop"]
+    (image_id,) = cell.top.shelved_images
+    assert cell.top.ended_images == {image_id: 7}
+    assert list(stage.play(STORIES["unshelve-files"]).top.ended_images.values()) == [None]
+
+
+def test_what_cannot_be_stored_stays_on_its_host(stage: Stage) -> None:
+    """It is not tried again and again; its user may ask again."""
+    cell = stage.play(STORIES["offload-files-fails"])
+    assert ("drop", "a") not in cell.steps
+    assert cell.bodies == {(cell.uuid, "a"): "shutdown"}
+    cell.conf.set_override("shelved_offload_time", 0)
+    assert cell.timed.run() == 0
+    cell.conf.clear_override("shelved_offload_time")
+    cell.failing_steps = set()
+    cell.operate(cell.uuid, "shelve_offload")
+    cell.settle()
+    assert (cell.row(cell.uuid).vm_state, cell.bodies) == ("shelved_offloaded", {})
+
+
+def test_an_image_that_cannot_be_made_leaves_the_server_shelved(stage: Stage) -> None:
+    cell = stage.set(STORIES["offload-files"])
+    cell.top.refuses_images = True
+    cell.operate(cell.uuid, "shelve_offload")
+    cell.settle()
+    cell.top.refuses_images = False
+    row = cell.row(cell.uuid)
+    assert (row.vm_state, row.task_state, row.host) == ("shelved", None, "a")
+
+
+def test_a_deleted_servers_image_goes_with_it(stage: Stage) -> None:
+    cell = stage.play(STORIES["offload-files"])
+    assert len(cell.top.shelved_images) == 1
+    cell.ask_delete(cell.uuid)
+    cell.settle()
+    assert cell.top.shelved_images == {}
