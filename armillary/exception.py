@@ -234,6 +234,14 @@ class BuildFailed(ArmillaryError):
     template = "Build of instance %(instance_uuid)s failed on %(host)s: %(reason)s"
 
 
+class BuildNotUndone(ArmillaryError):
+    """A build failed, and what it left on the host cannot be removed at the moment."""
+
+    template = (
+        "Build of instance %(instance_uuid)s failed on %(host)s and is not undone: %(reason)s"
+    )
+
+
 class BuildAborted(ArmillaryError):
     """The build cannot succeed on any host; do not retry."""
 

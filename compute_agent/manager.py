@@ -34,6 +34,7 @@ from compute_agent.reporting.staleness_check import ConductorLease, StalenessChe
 from compute_agent.virt.driver import ComputeDriver, Feature, SerialStream
 from compute_agent.work.command_execution import CommandExecution
 from compute_agent.work.guest_lease import GuestLease
+from compute_agent.work.guest_resume import GuestResume
 from compute_agent.work.instance_work import InstanceWork
 from compute_agent.work.work_queue import WorkQueue
 from conductor.cell_conductor.interface import CellConductorAPI
@@ -51,6 +52,7 @@ from rpc.version_caps import ConfiguredCap, OldestServices
 LOG = logging.getLogger(__name__)
 
 RESUME_INTERVAL_SECONDS = 10.0
+RESUME_GUESTS_SECONDS = 1.0
 PRUNE_INTERVAL_SECONDS = 3600.0
 NAMED_MAX = 10
 """Maximum number of instances listed in a warning."""
@@ -121,6 +123,13 @@ class ComputeManager:
         staleness_check = StalenessCheck(
             self._contact, self._conductor, agent, self._admission.is_admitted
         )
+        self._guest_resume = GuestResume(
+            conf,
+            journal=self._journal,
+            drivers=self._drivers,
+            queue=self._queue,
+            is_compared=lambda: self._reconciler.is_compared,
+        )
         self._work = InstanceWork(
             journal=self._journal,
             drivers=self._drivers,
@@ -131,6 +140,7 @@ class ComputeManager:
             on_change=self._touch,
             on_doubt=self._doubt,
             is_compared=lambda: self._reconciler.is_compared,
+            is_starting=self._guest_resume.is_waiting,
         )
         self._command_work = CommandExecution(
             conf,
@@ -190,6 +200,7 @@ class ComputeManager:
             self._consoles = ConsolePort(self._conf, self._open_console)
             self._consoles.start()
         self._reporter = self._make_reporter(trackers)
+        self._guest_resume.begin()
         self._guest_lease.start()
         self._outbox.start()
         self._reconciler.start()
@@ -213,6 +224,7 @@ class ComputeManager:
                 self._work.report_stopped_guests,
             ),
             PeriodicTask("resume_work", RESUME_INTERVAL_SECONDS, self._resume),
+            PeriodicTask("resume_guests", RESUME_GUESTS_SECONDS, self._guest_resume.run),
             PeriodicTask("prune_journal", PRUNE_INTERVAL_SECONDS, self._journal.prune),
         ]  # fmt: skip
 

@@ -36,6 +36,13 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
                 "default route's interface."
             ),
         ),
+        cfg.BoolOpt(
+            "resume_guests_state_on_host_boot", default=False,
+            help="""
+Whether an agent that starts also starts the guests that ran before and are off: their machine was
+rebooted. Otherwise they are reported as stopped. What ended with an exit code stays off.
+""",
+        ),
         cfg.IntOpt(
             "reserved_host_cpus", default=0, min=0, mutable=True,
             help="CPUs of each host reserved for the host itself; not offered to workloads.",

@@ -56,8 +56,9 @@ _OF_CONDUCTORS = (
     "resize_confirm_window", "reclaim_instance_interval", "shelved_offload_time",
 )  # fmt: skip
 _OF_AGENTS = (
-    "my_ip", "reserved_host_cpus", "reserved_host_memory_mb", "reserved_host_disk_mb",
-    "reserved_huge_pages", "cpu_allocation_ratio", "ram_allocation_ratio", "disk_allocation_ratio",
+    "my_ip", "resume_guests_state_on_host_boot",
+    "reserved_host_cpus", "reserved_host_memory_mb", "reserved_host_disk_mb", "reserved_huge_pages",
+    "cpu_allocation_ratio", "ram_allocation_ratio", "disk_allocation_ratio",
     "initial_cpu_allocation_ratio", "initial_ram_allocation_ratio",
     "initial_disk_allocation_ratio", "max_concurrent_builds", "max_concurrent_live_migrations",
     "max_concurrent_snapshots", "update_resources_interval", "compute_monitors",

@@ -107,6 +107,11 @@ class Journal(JournalRows):
         with self.transaction() as cursor:
             return self.update_build_in(cursor, host, uuid, attempt, "is_dirty = 0")
 
+    def note_dirty(self, host: str, uuid: str, attempt: int) -> bool:
+        """Record that something of a build is left; False if the build is obsolete."""
+        with self.transaction() as cursor:
+            return self.update_build_in(cursor, host, uuid, attempt, "is_dirty = 1")
+
     def finish_build(
         self, host: str, uuid: str, attempt: int, *, power_state: str, exit_code: int | None = None
     ) -> bool:

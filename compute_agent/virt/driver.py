@@ -181,7 +181,8 @@ class ComputeDriver(abc.ABC):
         """Build and start the guest with its placement; block until it runs.
 
         Raises BuildFailed if another host may succeed, BuildAborted if none can. A partial build is
-        undone.
+        undone; if that is impossible now, raises BuildNotUndone: the build keeps its claims, and is
+        repeated after ``destroy``.
         """
 
     @abc.abstractmethod

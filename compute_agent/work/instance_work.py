@@ -36,7 +36,7 @@ class InstanceWork:
 
     The cell conductor's commands may be duplicate, late or out of order. ``on_doubt`` gets the host
     and UUID of an instance whose state the conductor may have wrong. Until ``is_compared`` the
-    journal may be older than what runs here.
+    journal may be older than what runs here. A guest that ``is_starting`` has not stopped.
     """
 
     def __init__(
@@ -51,8 +51,10 @@ class InstanceWork:
         on_change: Callable[[str], None],
         on_doubt: Callable[[str, str], None] = lambda host, uuid: None,
         is_compared: Callable[[], bool] = lambda: True,
+        is_starting: Callable[[str, str], bool] = lambda host, uuid: False,
     ) -> None:
         self._is_compared = is_compared
+        self._is_starting = is_starting
         self._journal = journal
         self._drivers = drivers
         self._claims = claims
@@ -207,9 +209,8 @@ class InstanceWork:
             instance, spec = self._journal.get_build(host, uuid)
         driver = self._drivers[host]
         try:
-            if entry.is_dirty:
-                driver.destroy(uuid)
-                self._journal.note_clean(host, uuid, entry.attempt)
+            if entry.is_dirty and not self._clean(entry, driver):
+                return
             place = self._claims.claim(context, instance, spec)
             if place is None:
                 return
@@ -218,6 +219,9 @@ class InstanceWork:
             else:
                 self._on_change(host)
                 guest = driver.spawn(instance, place)
+        except exception.BuildNotUndone as error:
+            LOG.warning("%s; it is repeated once it is removed", error)
+            self._journal.note_dirty(host, uuid, entry.attempt)
         except (exception.BuildFailed, exception.BuildAborted) as error:
             self._note_failure(entry, error)
         except Exception as error:
@@ -227,6 +231,19 @@ class InstanceWork:
             self._note_failure(entry, error)
         else:
             self._note_success(entry, guest)
+
+    def _clean(self, entry: Entry, driver: ComputeDriver) -> bool:
+        """Remove the remains of a build; False if that has to be tried again.
+
+        Until then the build keeps its claims, here and in placement: the room is not free.
+        """
+        host, uuid = entry.host, entry.instance_uuid
+        try:
+            driver.destroy(uuid)
+        except exception.OperationFailed as error:
+            LOG.warning("%s: what is left of its build cannot be removed yet: %s", uuid, error)
+            return False
+        return self._journal.note_clean(host, uuid, entry.attempt)
 
     def _is_wanted(self, context: RequestContext, entry: Entry) -> bool:
         """Return whether to continue a build; destroy what is left of an obsolete one."""
@@ -291,7 +308,7 @@ class InstanceWork:
                 continue
             for uuid, attempt in attempts.items():
                 guest = guests.get(uuid)
-                if guest is None or guest.is_off:
+                if (guest is None or guest.is_off) and not self._is_starting(host, uuid):
                     self._note_end(host, uuid, attempt, guest)
 
     def _doubt_running(self, host: str, ended: Mapping[tuple[str, str], int]) -> None:

@@ -203,10 +203,10 @@ class LibvirtDriver(ComputeDriver):
         try:
             return self._info(self._guests.build(instance, place))
         except (BadImage, UnsafeImage) as error:
-            self._undo(instance.uuid)
+            self._undo_build(instance.uuid, error)
             raise exception.BuildAborted(instance_uuid=instance.uuid, reason=str(error)) from error
         except (self._library.libvirtError, *_FAILURES) as error:
-            self._undo(instance.uuid)
+            self._undo_build(instance.uuid, error)
             raise exception.BuildFailed(
                 instance_uuid=instance.uuid, host=self.host, reason=_said(error)
             ) from error
@@ -498,6 +498,15 @@ class LibvirtDriver(ComputeDriver):
         info = self._guests.info(domain)
         assert info is not None  # it has a record
         return info
+
+    def _undo_build(self, uuid: str, reason: BaseException) -> None:
+        """Remove a partial build. Raises BuildNotUndone, as when libvirt's daemon has ended."""
+        try:
+            self._guests.remove(uuid)
+        except (self._library.libvirtError, *_FAILURES) as error:
+            raise exception.BuildNotUndone(
+                instance_uuid=uuid, host=self.host, reason=f"{_said(reason)}; {_said(error)}"
+            ) from error
 
     def _undo(self, uuid: str) -> None:
         try:

@@ -82,6 +82,36 @@ def test_a_failure_is_undone_and_reported(
     assert agent.journal.failed_builds(HOST) == counted
 
 
+def test_what_a_build_left_is_removed_before_it_is_repeated(
+    agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its daemon ended: the room stays claimed until it is back, and nothing is reported."""
+    driver = agent.drivers[HOST]
+    spawn, destroy = driver.spawn, driver.destroy
+    left = exception.BuildNotUndone(instance_uuid="u", host=HOST, reason="the daemon has ended")
+    down = exception.OperationFailed(operation="d", instance_uuid="u", host=HOST, reason="down")
+    outcomes: list[Exception] = [left, down, down]
+    claimed: list[int] = []
+
+    def fails(work: Any) -> Any:
+        def tried(*arguments: Any) -> Any:
+            entry = agent.journal and agent.journal.find(HOST, instance.uuid)
+            claimed.append(entry.vcpus if entry is not None and entry.is_claimed else 0)
+            if outcomes:
+                raise outcomes.pop(0)
+            return work(*arguments)
+
+        return tried
+
+    monkeypatch.setattr(driver, "spawn", fails(spawn))
+    monkeypatch.setattr(driver, "destroy", fails(destroy))
+    instance = told_to_build(agent)
+    agent.settle()
+    assert claimed == [instance.flavor.vcpus] * 5
+    assert agent.states() == {(HOST, instance.uuid): "running"}
+    assert agent.conductor.reported("build_failed") == []
+
+
 def test_a_group_s_veto_is_not_the_host_s_fault(agent: Agent) -> None:
     """It is tried elsewhere, and no scheduler keeps away from this host."""
     group = builders.an_instance_group(policy="affinity")
