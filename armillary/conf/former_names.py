@@ -73,7 +73,6 @@ RENAMED: Mapping[Name, Name] = {
     ("DEFAULT", "pci_alias"): ("pci", "alias"),
     ("DEFAULT", "pci_passthrough_whitelist"): ("pci", "device_spec"),
     ("pci", "passthrough_whitelist"): ("pci", "device_spec"),
-    ("libvirt", "cpu_models"): ("libvirt", "cpu_model"),
 }  # fmt: skip
 """Former name -> name. A value may have to be translated for those in ``TRANSLATED``."""
 

@@ -55,12 +55,27 @@ used. With ``images_type = qcow2``, files that guests were created from must not
                     "The host's CPU; guests can migrate between identical CPUs only.",
                 ),
                 ("maximum", "All features that the hypervisor supports; for software emulation."),
-                ("custom", "The model named by cpu_model."),
+                ("custom", "A model of cpu_models."),
                 ("none", "The hypervisor's default."),
             ],
             help="CPU mode of guests. Unset: ``host-model`` if virt_type is kvm, else ``none``.",
         ),
-        cfg.StrOpt("cpu_model", help="Name of a libvirt CPU model, for ``cpu_mode = custom``."),
+        cfg.ListOpt(
+            "cpu_models", default=[], item_type=cfg.types.String(max_length=64),
+            deprecated_name="cpu_model",
+            help="""
+Names of libvirt CPU models, for ``cpu_mode = custom``. A guest gets the first one that has all
+traits of a CPU (``trait:HW_CPU_...``) that its flavor and image require.
+""",
+        ),
+        cfg.ListOpt(
+            "cpu_model_extra_flags", default=[],
+            item_type=cfg.types.String(regex=r"^[+-]?[A-Za-z0-9._-]{1,63}$"),
+            help="""
+CPU features that guests get in addition to those of their model (``pcid`` or ``+pcid``), or do not
+get (``-vmx``). Not with ``cpu_mode = none``.
+""",
+        ),
         cfg.StrOpt(
             "hw_machine_type",
             help="""

@@ -5,13 +5,13 @@ from xml.etree.ElementTree import Element, SubElement
 
 from armillary.identifiers import mac_address
 from compute_agent.virt.libvirt import xml_text
+from compute_agent.virt.libvirt.guest_cpu import GuestCpu
 from compute_agent.virt.libvirt.guest_devices import NO_DEVICES, GuestDevices
 from compute_agent.virt.libvirt.pins import Pins
 from compute_agent.virt.libvirt.record import GuestRecord, one_line
 from objects.numa import InstanceTopology, format_cpus
 from objects.numa.host import ORDINARY_PAGE_KB_MAX
 
-NO_CPU_MODE = "none"
 BUSES = {"virtio": "vd", "scsi": "sd", "sata": "sd"}
 """Supported disk buses, and the prefix of their device names."""
 _PCI_FIELDS = ("domain", "bus", "slot", "function")
@@ -27,7 +27,7 @@ class GuestDisk:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class GuestSpec:
-    """All inputs of a domain XML: sizes in MiB, CPU modes as in ``[libvirt] cpu_mode``."""
+    """All inputs of a domain XML: sizes in MiB."""
 
     uuid: str
     record: GuestRecord
@@ -35,8 +35,7 @@ class GuestSpec:
     arch: str
     mode: str
     machine: str | None
-    cpu_mode: str
-    cpu_model: str | None
+    cpu: GuestCpu
     pins: Pins
     disks: tuple[GuestDisk, ...]
     disk_bus: str
@@ -92,15 +91,9 @@ def _add_system(domain: Element, spec: GuestSpec) -> None:
 
 def _add_cpu(domain: Element, spec: GuestSpec) -> None:
     topology = spec.topology
-    if spec.cpu_mode == NO_CPU_MODE and topology is None:
-        return
-    cpu = SubElement(domain, "cpu")
-    if spec.cpu_mode != NO_CPU_MODE:
-        cpu.set("mode", spec.cpu_mode)
-    if spec.cpu_model is not None:
-        cpu.set("match", "exact")
-        SubElement(cpu, "model", {"fallback": "forbid"}).text = spec.cpu_model
+    cpu = spec.cpu.write(domain)
     if topology is not None:
+        cpu = SubElement(domain, "cpu") if cpu is None else cpu
         numa = SubElement(cpu, "numa")
         for number, cell in enumerate(topology.cells):
             cpus = cell.vcpus | cell.pinned_vcpus

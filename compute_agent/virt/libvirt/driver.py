@@ -104,10 +104,6 @@ class LibvirtDriver(ComputeDriver):
 
     def init_host(self, instances: Iterable[Instance]) -> None:
         options = self._conf.libvirt
-        if options.cpu_mode == "custom" and not options.cpu_model:
-            raise exception.ConfigurationError(
-                reason="[libvirt] cpu_mode = custom needs cpu_model to be set"
-            )
         if options.images_type == "qcow2" and not qemu_img.is_installed():
             raise exception.ConfigurationError(
                 reason=f"[libvirt] images_type = qcow2 needs {qemu_img.PROGRAM}; install it (the "

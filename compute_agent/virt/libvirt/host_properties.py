@@ -10,15 +10,9 @@ from oslo_config import cfg
 from armillary import exception
 from compute_agent.host.pci_devices import PCI, PHYSICAL_FUNCTION, VIRTUAL_FUNCTION, PciDevice
 from compute_agent.virt.libvirt import xml_text
-from compute_agent.virt.libvirt.capabilities import (
-    Capabilities,
-    GuestKind,
-    HostCpu,
-    host_cells,
-    parse_cpu,
-    traits_of,
-)
+from compute_agent.virt.libvirt.capabilities import Capabilities, GuestKind, host_cells
 from compute_agent.virt.libvirt.connection import Connection
+from compute_agent.virt.libvirt.guest_cpu import GuestCpus
 from compute_agent.virt.libvirt.guest_devices import DeviceSupport, reported_models
 from compute_agent.virt.libvirt.hypervisor_access import HypervisorUser
 from compute_agent.virt.machine.cpu_split import CpuSplit
@@ -58,7 +52,11 @@ class HostFacts:
             self.hypervisor_version = int(opened.getVersion())
             self._libvirt_version = int(opened.getLibVersion())
             self.kinds = self._kinds()
-            self.cpu = self._guest_cpu(opened)
+            self.cpus = GuestCpus(
+                conf, connection, self.capabilities, self.kinds[0],
+                self.machine_for(self.kinds[0], None),
+            )  # fmt: skip
+            self.cpu = self.cpus.all[0].found
             self._reported_sound = self._reported_sound_models(opened)
         except (connection.library.libvirtError, ValueError) as error:
             raise exception.ConfigurationError(
@@ -79,16 +77,10 @@ class HostFacts:
         """The user that guests run as; None if it is the agent's own."""
         return HypervisorUser.of_label(self.capabilities.user_labels.get(self.virt_type))
 
-    @property
-    def cpu_mode(self) -> str:
-        """The CPU mode of new guests."""
-        default = "host-model" if self.virt_type == "kvm" else "none"
-        return str(self._conf.libvirt.cpu_mode or default)
-
     def traits(self) -> frozenset[str]:
         """Return the standard traits of the guests' CPU and of this driver."""
         options = self._conf.libvirt
-        traits = set(_OWN_TRAITS | traits_of(self.cpu))
+        traits = set(_OWN_TRAITS | self.cpus.traits)
         if self.capabilities.cpu.arch == "x86_64":
             traits.add("COMPUTE_ARCH_X86_64")
         if options.images_type == "qcow2":
@@ -155,24 +147,6 @@ class HostFacts:
             f"{', '.join(offered) or 'none'}"
         )
 
-    def _guest_cpu(self, opened: Any) -> HostCpu:
-        """Return the CPU that guests of the host's architecture can have, with all features.
-
-        It differs from the host's CPU, because emulation lacks some features and adds others. If
-        libvirt does not report it, the host's CPU is used instead.
-        """
-        host = self.capabilities.cpu
-        text = self._expanded_model(opened) or self._expanded_host(opened)
-        found = parse_cpu(xml_text.parse(text), host.arch)
-        return HostCpu(
-            arch=host.arch,
-            model=found.model or host.model,
-            vendor=found.vendor or host.vendor,
-            features=found.features,
-            topology=host.topology,
-            address_bits=host.address_bits,
-        )
-
     def _reported_sound_models(self, opened: Any) -> frozenset[str] | None:
         kind = self.kinds[0]
         machine = self.machine_for(kind, None)
@@ -182,35 +156,6 @@ class HostFacts:
             LOG.info("libvirt does not report the devices of guests: %s", error)
             return None
         return reported_models(xml_text.parse(text), "sound")
-
-    def _expanded_model(self, opened: Any) -> str | None:
-        """Return the CPU model for guests; None if libvirt does not report one."""
-        kind = self.kinds[0]
-        library = self._connection.library
-        question = (None, kind.arch, self.machine_for(kind, None), self.virt_type)
-        if kind.arch != self.capabilities.cpu.arch:
-            return None
-        try:
-            domain = xml_text.parse(opened.getDomainCapabilities(*question, 0))
-            mode = domain.find("./cpu/mode[@name='host-model'][@supported='yes']")
-            if mode is None or mode.find("model") is None:
-                return None
-            mode.tag, mode.attrib = "cpu", {}
-            flags = library.VIR_CONNECT_BASELINE_CPU_EXPAND_FEATURES
-            return str(opened.baselineHypervisorCPU(*question, [xml_text.write(mode)], flags))
-        except library.libvirtError as error:
-            LOG.info("libvirt does not report the CPU model for guests: %s", error)
-            return None
-
-    def _expanded_host(self, opened: Any) -> str:
-        """Return the host's CPU, with the features of its model if libvirt reports them."""
-        library = self._connection.library
-        flags = library.VIR_CONNECT_BASELINE_CPU_EXPAND_FEATURES
-        try:
-            return str(opened.baselineCPU([self.capabilities.cpu_xml], flags))
-        except library.libvirtError as error:
-            LOG.info("libvirt does not report the features of the host's CPU model: %s", error)
-            return self.capabilities.cpu_xml
 
     def _memory_mb(self, opened: Any) -> int:
         """Return the memory of the host from the kernel; its cells may report less."""

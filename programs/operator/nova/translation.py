@@ -194,8 +194,6 @@ def _converted(name: Name, values: tuple[str, ...]) -> tuple[str, ...]:
         return (STRAY_GUESTS.get(last, last),)
     if name == ("api", "auth_strategy"):
         return ("noauth" if last.startswith("noauth") else last,)
-    if name == ("libvirt", "cpu_model"):
-        return (last.partition(",")[0],)
     if name[1].endswith("_allocation_ratio") and _is_zero(last):
         return ()  # in Nova, 0 means that it is not set
     if name == ("conductor", "discover_hosts_interval_seconds") and last == "-1":

@@ -13,7 +13,9 @@ from armillary import identifiers
 from compute_agent.host.instance_topology import ANYWHERE, InstancePlacement
 from compute_agent.host.pci_devices import PciDevice
 from compute_agent.virt.libvirt import domain_xml
+from compute_agent.virt.libvirt.capabilities import HostCpu
 from compute_agent.virt.libvirt.domain_xml import GuestDisk, GuestSpec
+from compute_agent.virt.libvirt.guest_cpu import GuestCpu
 from compute_agent.virt.libvirt.guest_devices import GuestDevices
 from compute_agent.virt.libvirt.pins import Pins
 from compute_agent.virt.libvirt.record import GuestRecord
@@ -30,6 +32,10 @@ TOPOLOGY = InstanceTopology(
 )
 
 
+def a_cpu(mode: str, model: str | None = None, *flags: tuple[str, bool]) -> GuestCpu:
+    return GuestCpu(mode, model, flags, HostCpu(arch="x86_64"))
+
+
 def a_spec(place: InstancePlacement = ANYWHERE, **values: Any) -> GuestSpec:
     instance = builders.an_instance(
         "web", uuid=UUID, flavor=builders.a_flavor(vcpus=2, memory_mb=384)
@@ -41,8 +47,7 @@ def a_spec(place: InstancePlacement = ANYWHERE, **values: Any) -> GuestSpec:
         arch="x86_64",
         mode="hvm",
         machine="q35",
-        cpu_mode="host-model",
-        cpu_model=None,
+        cpu=a_cpu("host-model"),
         pins=Pins(),
         disks=(GuestDisk("/i/disk.qcow2", "qcow2"), GuestDisk("/i/swap.raw", "raw")),
         disk_bus="virtio",
@@ -73,9 +78,12 @@ def test_optional_devices_are_there_when_they_were_asked_for() -> None:
 @pytest.mark.parametrize(
     "values",
     [
-        {"domain_type": "qemu", "arch": "aarch64", "machine": "virt", "cpu_mode": "maximum"},
-        {"cpu_mode": "host-passthrough", "network": "default", "disk_bus": "sata"},
-        {"cpu_mode": "custom", "cpu_model": "Westmere", "pins": Pins(shared=frozenset({1, 2, 5}))},
+        {"domain_type": "qemu", "arch": "aarch64", "machine": "virt", "cpu": a_cpu("maximum")},
+        {"cpu": a_cpu("host-passthrough"), "network": "default", "disk_bus": "sata"},
+        {
+            "cpu": a_cpu("custom", "Westmere", ("pcid", True), ("vmx", False)),
+            "pins": Pins(shared=frozenset({1, 2, 5})),
+        },
         {
             "place": InstancePlacement(TOPOLOGY, (PciDevice("0000:06:10.7", "8086", "10ed"),)),
             "pins": Pins(
@@ -158,14 +166,14 @@ def test_the_serial_port_is_written_to_a_file() -> None:
 def test_the_cpu_is_as_configured(
     mode: str, model: str | None, expected: list[dict[str, str]]
 ) -> None:
-    domain = a_domain(cpu_mode=mode, cpu_model=model)
+    domain = a_domain(cpu=a_cpu(mode, model))
     assert attributes(domain, "cpu") == expected
     assert domain.findtext("cpu/model") == model
 
 
 def test_cells_of_a_guest_have_cpus_and_memory() -> None:
     """Also where the CPU is the hypervisor's default."""
-    domain = a_domain(InstancePlacement(TOPOLOGY), cpu_mode="none")
+    domain = a_domain(InstancePlacement(TOPOLOGY), cpu=a_cpu("none"))
     assert attributes(domain, "cpu/numa/cell") == [
         {"id": "0", "cpus": "0", "memory": "256", "unit": "MiB"},
         {"id": "1", "cpus": "1", "memory": "128", "unit": "MiB"},

@@ -104,10 +104,12 @@ def test_dedicated_cpus_are_told(tmp_path: Path) -> None:
     [
         ({"virt_type": "kvm"}, "supports test"),
         ({"connection_uri": "test:///no/such/file"}, r"\[libvirt\] connection_uri: test:///no"),
-        ({"cpu_mode": "custom"}, "needs cpu_model"),
+        ({"cpu_mode": "custom"}, "needs cpu_models"),
+        ({"cpu_models": ["qemu64"]}, "no other mode has them"),
+        ({"cpu_mode": "none", "cpu_model_extra_flags": ["pcid"]}, "needs a cpu_mode"),
         ({"instances_path": "/dev/null/x"}, "instances_path"),
     ],
-    ids=["virt_type", "connection_uri", "cpu_mode", "instances_path"],
+    ids=["virt_type", "connection_uri", "cpu_mode", "cpu_models", "flags", "instances_path"],
 )
 def test_a_host_that_cannot_work_says_why(
     tmp_path: Path, options: dict[str, str], reason: str
