@@ -90,7 +90,8 @@ def _load(conf: cfg.ConfigOpts, arguments: argparse.Namespace) -> None:
 
 def _drivers(conf: cfg.ConfigOpts, arguments: argparse.Namespace) -> list[str]:
     """Return the drivers of this machine's hosts: those of a configuration file, or ``process``."""
-    is_given = conf.get_location("driver", "compute").location.is_user_controlled
+    found = conf.get_location("driver", "compute")
+    is_given = found is not None and found.location.is_user_controlled
     drivers = list(conf.compute.driver) if is_given else ["process"]
     if arguments.no_process_host:
         drivers = [name for name in drivers if name != "process"]

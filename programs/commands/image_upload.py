@@ -55,7 +55,7 @@ def detect_format(path: Path) -> str:
     found = _DETECTED.get(str(inspector), str(inspector))
     if found not in DISK_FORMATS:
         raise exception.Invalid(
-            f"{path} is {found}, which is no disk format of images: convert it, for example with "
+            f"{path} is {found}, and images cannot have that format: convert it, for example with "
             "qemu-img convert -O qcow2."
         )
     return found

@@ -2,6 +2,8 @@
 
 import logging
 
+from armillary import exception
+from objects import guest_properties
 from objects.request_spec import RequestSpec
 from scheduler import request_filters
 from scheduler.hosts.cluster_metadata import ClusterMetadata
@@ -23,13 +25,20 @@ _PREFIXES = {
 class ImageMetadata(request_filters.BaseRequestFilter):
     """Require the traits of the buses, models and architectures in the image's properties.
 
-    Enabled by ``[scheduler] image_metadata_prefilter``. The properties are ``hw_cdrom_bus``,
-    ``hw_disk_bus``, ``hw_video_model``, ``hw_vif_model``, ``hw_architecture``,
+    For the disk of a virtual machine, those of ``objects/guest_properties.py`` are always required,
+    and what no driver obeys is refused by its name.
+
+    The rest is enabled by ``[scheduler] image_metadata_prefilter``. The properties are
+    ``hw_cdrom_bus``, ``hw_disk_bus``, ``hw_video_model``, ``hw_vif_model``, ``hw_architecture``,
     ``hw_emulation_architecture`` and ``hw_viommu_model``. If one of them has a value without a
     matching trait, no traits are required.
     """
 
     def apply(self, spec: RequestSpec, facts: ClusterMetadata) -> None:
+        if guest_properties.is_virtual_machine(spec.image):
+            for problem in guest_properties.problems(spec.flavor, spec.image):
+                raise exception.RequestFilterFailed(reason=problem)
+            requirements.require(spec, *sorted(guest_properties.traits(spec.flavor, spec.image)))
         if not self._conf.scheduler.image_metadata_prefilter or spec.image is None:
             return
         traits = set()
@@ -42,4 +51,6 @@ class ImageMetadata(request_filters.BaseRequestFilter):
                 LOG.warning("Image %s: no trait matches %s = %s", spec.image.id, name, word)
                 return
             traits.add(trait)
-        requirements.require(spec, *sorted(traits))
+        assert spec.request_level_params is not None
+        required = set(spec.request_level_params.root_required)
+        requirements.require(spec, *sorted(traits - required))

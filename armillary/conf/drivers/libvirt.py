@@ -1,6 +1,6 @@
 """Options of [libvirt]: virtual machines and their migration."""
 
-from oslo_config import cfg
+from oslo_config import cfg, types
 
 # fmt: off
 OPTIONS: dict[str, list[cfg.Opt]] = {
@@ -61,7 +61,7 @@ used. With ``images_type = qcow2``, files that guests were created from must not
             help="CPU mode of guests. Unset: ``host-model`` if virt_type is kvm, else ``none``.",
         ),
         cfg.ListOpt(
-            "cpu_models", default=[], item_type=cfg.types.String(max_length=64),
+            "cpu_models", default=[], item_type=types.String(max_length=64),
             deprecated_name="cpu_model",
             help="""
 Names of libvirt CPU models, for ``cpu_mode = custom``. A guest gets the first one that has all
@@ -70,7 +70,7 @@ traits of a CPU (``trait:HW_CPU_...``) that its flavor and image require.
         ),
         cfg.ListOpt(
             "cpu_model_extra_flags", default=[],
-            item_type=cfg.types.String(regex=r"^[+-]?[A-Za-z0-9._-]{1,63}$"),
+            item_type=types.String(regex=r"^[+-]?[A-Za-z0-9._-]{1,63}$"),
             help="""
 CPU features that guests get in addition to those of their model (``pcid`` or ``+pcid``), or do not
 get (``-vmx``). Not with ``cpu_mode = none``.

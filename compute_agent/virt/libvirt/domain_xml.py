@@ -7,6 +7,7 @@ from armillary.identifiers import mac_address
 from compute_agent.virt.libvirt import xml_text
 from compute_agent.virt.libvirt.guest_cpu import GuestCpu
 from compute_agent.virt.libvirt.guest_devices import NO_DEVICES, GuestDevices
+from compute_agent.virt.libvirt.guest_hardware import NO_HARDWARE, VIRTIO, GuestHardware
 from compute_agent.virt.libvirt.pins import Pins
 from compute_agent.virt.libvirt.record import GuestRecord, one_line
 from objects.numa import InstanceTopology, format_cpus
@@ -43,6 +44,7 @@ class GuestSpec:
     network: str | None = None
     network_filter: str | None = None
     devices: GuestDevices = NO_DEVICES
+    hardware: GuestHardware = NO_HARDWARE
 
     @property
     def topology(self) -> InstanceTopology | None:
@@ -64,10 +66,11 @@ def build(spec: GuestSpec) -> str:
     SubElement(domain, "memory", {"unit": "MiB"}).text = str(spec.record.memory_mb)
     SubElement(domain, "vcpu").text = str(max(1, spec.record.vcpus))
     spec.pins.write(domain)
+    spec.hardware.write_cpu_quota(domain)
     _add_pages(domain, spec.topology)
     _add_system(domain, spec)
     _add_cpu(domain, spec)
-    SubElement(domain, "clock", {"offset": "utc"})
+    spec.hardware.write_clock(domain)
     # A guest that powers off or crashes stays off; one that reboots keeps running.
     SubElement(domain, "on_poweroff").text = "destroy"
     SubElement(domain, "on_reboot").text = "restart"
@@ -82,6 +85,7 @@ def _add_system(domain: Element, spec: GuestSpec) -> None:
     if spec.machine is not None:
         kind.set("machine", spec.machine)
     kind.text = spec.mode
+    spec.hardware.write_firmware(system)
     SubElement(system, "boot", {"dev": "hd"})
     if spec.arch in ("x86_64", "i686"):
         features = SubElement(domain, "features")
@@ -92,8 +96,11 @@ def _add_system(domain: Element, spec: GuestSpec) -> None:
 def _add_cpu(domain: Element, spec: GuestSpec) -> None:
     topology = spec.topology
     cpu = spec.cpu.write(domain)
+    if topology is None and spec.hardware.topology is None:
+        return
+    cpu = SubElement(domain, "cpu") if cpu is None else cpu
+    spec.hardware.write_cpu(cpu)
     if topology is not None:
-        cpu = SubElement(domain, "cpu") if cpu is None else cpu
         numa = SubElement(cpu, "numa")
         for number, cell in enumerate(topology.cells):
             cpus = cell.vcpus | cell.pinned_vcpus
@@ -125,9 +132,9 @@ def _add_pages(domain: Element, topology: InstanceTopology | None) -> None:
 def _add_devices(domain: Element, spec: GuestSpec) -> None:
     devices = SubElement(domain, "devices")
     if spec.disk_bus == "scsi":
-        SubElement(devices, "controller", {"type": "scsi", "model": "virtio-scsi"})
+        SubElement(devices, "controller", {"type": "scsi", "model": spec.hardware.scsi_model})
     for number, disk in enumerate(spec.disks):
-        _add_disk(devices, disk, spec.disk_bus, number)
+        spec.hardware.write_disk_quota(_add_disk(devices, disk, spec.disk_bus, number))
     if spec.network is not None:
         interface = SubElement(devices, "interface", {"type": "network"})
         SubElement(interface, "mac", {"address": mac_address(spec.uuid)})
@@ -136,6 +143,9 @@ def _add_devices(domain: Element, spec: GuestSpec) -> None:
             SubElement(interface, "filterref", {"filter": spec.network_filter})
         SubElement(interface, "model", {"type": "virtio"})
         if spec.devices.has_packed_ring:
+        SubElement(interface, "model", {"type": spec.hardware.vif_model})
+        spec.hardware.write_vif_quota(interface)
+        if spec.devices.has_packed_ring and spec.hardware.vif_model == VIRTIO:
             SubElement(interface, "driver", {"packed": "on"})
     if spec.devices.sound_model is not None:
         SubElement(devices, "sound", {"model": spec.devices.sound_model})
@@ -143,15 +153,17 @@ def _add_devices(domain: Element, spec: GuestSpec) -> None:
     SubElement(serial, "log", {"file": spec.console_path, "append": "on"})
     rng = SubElement(devices, "rng", {"model": "virtio"})
     SubElement(rng, "backend", {"model": "random"}).text = "/dev/urandom"
+    spec.hardware.write_devices(devices)
     for device in spec.record.place.pci_devices:
         _add_pci(devices, device.address)
 
 
-def _add_disk(devices: Element, disk: GuestDisk, bus: str, number: int) -> None:
+def _add_disk(devices: Element, disk: GuestDisk, bus: str, number: int) -> Element:
     element = SubElement(devices, "disk", {"type": "file", "device": "disk"})
     SubElement(element, "driver", {"name": "qemu", "type": disk.format})
     SubElement(element, "source", {"file": disk.path})
     SubElement(element, "target", {"dev": f"{BUSES[bus]}{'abcdefgh'[number]}", "bus": bus})
+    return element
 
 
 def _add_pci(devices: Element, address: str) -> None:

@@ -18,6 +18,7 @@ from compute_agent.virt.libvirt import (
     domain_xml,
     guest_networks,
     domain_xml,
+    guest_hardware,
     hypervisor_access,
     image_formats,
     images,
@@ -27,6 +28,7 @@ from compute_agent.virt.libvirt import (
 from compute_agent.virt.libvirt.connection import Connection
 from compute_agent.virt.libvirt.domain_xml import BUSES, GuestDisk, GuestSpec
 from compute_agent.virt.libvirt.guest_devices import GuestDevices
+from compute_agent.virt.libvirt.guest_hardware import GuestHardware
 from compute_agent.virt.libvirt.host_properties import HostFacts
 from compute_agent.virt.libvirt.images import BadImage, ImageFile
 from compute_agent.virt.libvirt.instance_files import GIB, InstanceFiles
@@ -225,6 +227,7 @@ class Guests:
             network=guest_networks.network_of(instance, self._conf),
             network_filter=guest_networks.filter_of(self._conf),
             devices=GuestDevices.of(instance),
+            hardware=GuestHardware.of(instance, str(files.nvram)),
         )
 
     def settle(self, domain: Any, record: GuestRecord) -> None:
@@ -255,6 +258,7 @@ class Guests:
 
     def _make_files(self, instance: Instance) -> None:
         options = self._conf.libvirt
+        guest_hardware.check(instance)
         image = images.file_of(instance.image, Path(options.images_path))
         image_formats.check(image)
         _check_size(image, instance)
@@ -325,6 +329,8 @@ class Guests:
             library.VIR_DOMAIN_UNDEFINE_MANAGED_SAVE
             | library.VIR_DOMAIN_UNDEFINE_SNAPSHOTS_METADATA
         )
+        if "<nvram" in domain.XMLDesc(0):
+            flags |= library.VIR_DOMAIN_UNDEFINE_NVRAM
         try:
             domain.undefineFlags(flags)
         except library.libvirtError as error:

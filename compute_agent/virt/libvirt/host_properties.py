@@ -1,7 +1,7 @@
 """Properties of a libvirt daemon's host, its PCI devices, and how it can run guests."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 from xml.etree.ElementTree import Element
 
@@ -17,6 +17,7 @@ from compute_agent.virt.libvirt.guest_devices import DeviceSupport, reported_mod
 from compute_agent.virt.libvirt.hypervisor_access import HypervisorUser
 from compute_agent.virt.machine.cpu_split import CpuSplit
 from compute_agent.virt.machine.device_spec import DeviceSpec, pick
+from objects.guest_properties import SETTINGS
 from objects.image_meta import ImageMeta
 from objects.numa import HostCell
 
@@ -86,7 +87,11 @@ class HostFacts:
         if options.images_type == "qcow2":
             traits.add("COMPUTE_IMAGE_TYPE_QCOW2")
         if options.network:
-            traits.add("COMPUTE_NET_VIF_MODEL_VIRTIO")
+            traits.update(
+                f"COMPUTE_NET_VIF_MODEL_{model.upper()}"
+                for model in SETTINGS["vif_model"].values or ()
+            )
+        traits.update(self._of_emulator())
         devices = DeviceSupport(
             arch=self.kinds[0].arch,
             libvirt_version=self._libvirt_version,
@@ -100,6 +105,23 @@ class HostFacts:
         if any(cell.siblings for cell in self.cells):
             traits.add("HW_CPU_HYPERTHREADING")
         return frozenset(traits)
+
+    def _of_emulator(self) -> Iterator[str]:
+        """Yield the traits of firmware and video models that libvirt says QEMU has here."""
+        kind = self.kinds[0]
+        question = (None, kind.arch, self.machine_for(kind, None), self.virt_type)
+        try:
+            found = xml_text.parse(self._connection.get().getDomainCapabilities(*question, 0))
+        except self._connection.library.libvirtError as error:
+            LOG.info("libvirt does not report the devices of guests: %s", error)
+            return
+        for value in found.iterfind("./os/enum[@name='firmware']/value"):
+            if value.text == "efi":
+                yield "COMPUTE_FIRMWARE_UEFI"
+        models = SETTINGS["video_model"].values or ()
+        for value in found.iterfind("./devices/video/enum[@name='modelType']/value"):
+            if value.text is not None and value.text in models:
+                yield f"COMPUTE_GRAPHICS_MODEL_{value.text.upper()}"
 
     def pci_devices(self) -> tuple[PciDevice, ...]:
         """Return the devices selected by ``[pci] device_spec``. Raises ConfigurationError."""

@@ -1,7 +1,7 @@
 """Access of the hypervisor's user to the files of guests, whatever the umask of the agent.
 
 The privileged daemon runs QEMU as a user of its own (``libvirt-qemu``). That user must be able to
-traverse the directories above the disks; the disks themselves are no other account's.
+traverse the directories above the disks; the disks themselves are readable for it alone.
 """
 
 import contextlib

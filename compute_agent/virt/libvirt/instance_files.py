@@ -30,6 +30,8 @@ CONSOLES = (_EARLIER_CONSOLE, _CONSOLE)
 EARLIER_BYTES_MAX = 2 * MIB
 """Maximum size of what is kept of a console log from other hosts; the end is kept."""
 _CONFIG_DRIVE = "config-drive.raw"
+_CONSOLE = "console.log"
+_NVRAM = "nvram.raw"
 _BLOCK_BYTES = 512  # of what stat counts
 _MAGIC_OF_QCOW2 = b"QFI\xfb"
 _SIZE_OF_QCOW2 = slice(24, 32)  # bytes of the header with the disk's size
@@ -55,6 +57,9 @@ class InstanceFiles:
     def config_drive(self) -> Path:
         """The disk with what the guest is told. It moves with the guest, as all disks do."""
         return self.directory / _CONFIG_DRIVE
+    def nvram(self) -> Path:
+        """The variables of an UEFI firmware; moved with the disks, as all raw files are."""
+        return self.directory / _NVRAM
 
     @property
     def exists(self) -> bool:

@@ -72,11 +72,17 @@ class Pins:
         vcpu.attrib.pop("placement", None)
         if self.shared is not None:
             vcpu.set("cpuset", format_cpus(self.shared))
-        for name in ("cputune", "numatune"):
-            for old in domain.findall(name):
-                domain.remove(old)
+        for old in domain.findall("numatune"):
+            domain.remove(old)
+        tune = domain.find("cputune")  # with the flavor's quota, too
+        if tune is not None:
+            for old in [*tune.findall("vcpupin"), *tune.findall("emulatorpin")]:
+                tune.remove(old)
+            if not len(tune):
+                domain.remove(tune)
+                tune = None
         if self.vcpus:
-            self._write_cputune(SubElement(domain, "cputune"))
+            self._write_cputune(SubElement(domain, "cputune") if tune is None else tune)
         if self.cells:
             self._write_numatune(SubElement(domain, "numatune"))
 

@@ -59,7 +59,7 @@ def forget(work: OwnWork, payload: Payload) -> None:
     """Delete the image of an offloaded server; a missing one is ignored."""
     image = find(payload)
     if image is not None:
-        loaded: StoredObject[ImageMeta] = StoredObject(image)
+        loaded: StoredObject[ImageMeta] = StoredObject(dict(image))
         context = work.context.for_instance(work.instance.uuid)
         work.snapshots.end(context, work.instance.uuid, loaded.load().id, None)
 

@@ -93,7 +93,7 @@ def test_this_machine_is_a_host_unless_told_otherwise(
 def test_the_driver_of_a_configuration_file_is_run(
     arguments: list[str], drivers: list[str], begin: Any, tmp_path: Path
 ) -> None:
-    """Virtual machines are no processes: what runs is what was asked for, or nothing."""
+    """Not processes instead of virtual machines: what runs is what was asked for, or nothing."""
     path = tmp_path / "compute.conf"
     path.write_text("[compute]\ndriver = libvirt\n")
     begin("--config-file", str(path), *arguments)

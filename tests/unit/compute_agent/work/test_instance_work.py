@@ -95,7 +95,8 @@ def test_what_a_build_left_is_removed_before_it_is_repeated(
 
     def fails(work: Any) -> Any:
         def tried(*arguments: Any) -> Any:
-            entry = agent.journal and agent.journal.find(HOST, instance.uuid)
+            assert agent.journal is not None
+            entry = agent.journal.find(HOST, instance.uuid)
             claimed.append(entry.vcpus if entry is not None and entry.is_claimed else 0)
             if outcomes:
                 raise outcomes.pop(0)

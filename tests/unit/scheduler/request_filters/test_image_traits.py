@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from armillary import exception
 from scheduler import request_filters
 from scheduler.request_filters import BaseRequestFilter
 from scheduler.request_filters.image_metadata import ImageMetadata
@@ -76,3 +77,22 @@ def test_one_word_without_a_trait_leaves_all_out(caplog: pytest.LogCaptureFixtur
     with caplog.at_level(logging.WARNING):
         assert required(ImageMetadata, properties=properties) == []
     assert "hw_vif_model = carrier-pigeon" in caplog.text
+
+
+def test_a_virtual_machines_hardware_is_required_whatever_operators_want() -> None:
+    """Of disks alone: other images say nothing of hardware."""
+    properties = {"hw_firmware_type": "uefi", "hw_vif_model": "e1000e"}
+    wanted = ["COMPUTE_FIRMWARE_UEFI", "COMPUTE_NET_VIF_MODEL_E1000E"]
+    disk = {"disk_format": "raw", "properties": properties}
+    assert sorted(required(ImageMetadata, is_on=False, **disk)) == wanted
+    other = {"disk_format": None, "properties": properties}
+    assert required(ImageMetadata, is_on=False, **other) == []
+    process = {"disk_format": "raw", "properties": {**properties, "img_hv_type": "process"}}
+    assert required(ImageMetadata, is_on=False, **process) == []
+
+
+def test_what_no_driver_obeys_is_refused_by_its_name() -> None:
+    """Before a host is chosen."""
+    disk = {"disk_format": "raw", "properties": {"hw_tpm_model": "tpm-crb"}}
+    with pytest.raises(exception.RequestFilterFailed, match="property hw_tpm_model is not"):
+        required(ImageMetadata, is_on=False, **disk)

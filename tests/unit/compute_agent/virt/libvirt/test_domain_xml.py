@@ -17,6 +17,7 @@ from compute_agent.virt.libvirt.capabilities import HostCpu
 from compute_agent.virt.libvirt.domain_xml import GuestDisk, GuestSpec
 from compute_agent.virt.libvirt.guest_cpu import GuestCpu
 from compute_agent.virt.libvirt.guest_devices import GuestDevices
+from compute_agent.virt.libvirt.guest_hardware import GuestHardware
 from compute_agent.virt.libvirt.pins import Pins
 from compute_agent.virt.libvirt.record import GuestRecord
 from objects.numa import InstanceCell, InstanceTopology
@@ -29,6 +30,25 @@ TOPOLOGY = InstanceTopology(
         InstanceCell(0, vcpus=frozenset({0}), memory_mb=256, page_size_kb=2048, host_cell=1),
         InstanceCell(1, pinned_vcpus=frozenset({1}), memory_mb=128, page_size_kb=4, host_cell=0),
     )
+)
+
+
+HARDWARE = GuestHardware(
+    firmware="uefi",
+    nvram_path="/i/nvram.raw",
+    vif_model="e1000e",
+    video_model="virtio",
+    scsi_model="lsilogic",
+    has_agent=True,
+    watchdog_action="reset",
+    topology=(1, 2, 1),
+    quotas={
+        "cpu_shares": "512",
+        "disk_read_bytes_sec": "1048576",
+        "vif_inbound_average": "1000",
+        "vif_inbound_peak": "2000",
+    },
+    is_windows=True,
 )
 
 
@@ -74,6 +94,33 @@ def test_optional_devices_are_there_when_they_were_asked_for() -> None:
     assert plain.find("devices/interface/driver") is None
 
 
+def test_the_hardware_is_what_was_asked_for() -> None:
+    domain = a_domain(hardware=HARDWARE, network="default", disk_bus="scsi")
+    assert attributes(domain, "os") == [{"firmware": "efi"}]
+    assert domain.findtext("os/nvram") == "/i/nvram.raw"
+    assert attributes(domain, "clock") == [{"offset": "localtime"}]
+    topology = {"sockets": "1", "cores": "2", "threads": "1"}
+    assert attributes(domain, "cpu/topology") == [topology]
+    assert domain.findtext("cputune/shares") == "512"
+    assert domain.findtext("devices/disk/iotune/read_bytes_sec") == "1048576"
+    bandwidth = {"average": "1000", "peak": "2000"}
+    assert attributes(domain, "devices/interface/bandwidth/inbound") == [bandwidth]
+    assert attributes(domain, "devices/interface/model") == [{"type": "e1000e"}]
+    assert attributes(domain, "devices/controller") == [{"type": "scsi", "model": "lsilogic"}]
+    assert attributes(domain, "devices/video/model") == [{"type": "virtio"}]
+    assert attributes(domain, "devices/watchdog") == [{"model": "i6300esb", "action": "reset"}]
+    assert attributes(domain, "devices/channel/target") == [
+        {"type": "virtio", "name": "org.qemu.guest_agent.0"}
+    ]
+
+
+def test_nothing_is_there_that_was_not_asked_for() -> None:
+    domain = a_domain(network="default")
+    for path in ("os/nvram", "cpu/topology", "cputune", "devices/video", "devices/watchdog"):
+        assert domain.find(path) is None, path
+    assert attributes(domain, "clock") == [{"offset": "utc"}]
+
+
 @pytest.mark.libvirt
 @pytest.mark.parametrize(
     "values",
@@ -93,8 +140,9 @@ def test_optional_devices_are_there_when_they_were_asked_for() -> None:
             ),
             "disk_bus": "scsi",
         },
+        {"hardware": HARDWARE, "network": "default", "disk_bus": "scsi"},
     ],
-    ids=["emulated", "passthrough", "named-model", "cells-pages-devices"],
+    ids=["emulated", "passthrough", "named-model", "cells-pages-devices", "hardware"],
 )
 def test_it_is_what_libvirts_own_schema_allows(values: dict[str, Any]) -> None:
     """Also what needs KVM, huge pages or devices: checked and defined, though not run."""

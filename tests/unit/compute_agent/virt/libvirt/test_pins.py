@@ -70,6 +70,7 @@ def test_pins_replace_those_that_are_there() -> None:
     tunes = [*one(domain, "cputune"), *one(domain, "numatune")]
     written = [(element.tag, dict(element.attrib)) for element in tunes]
     assert written == [
+        ("shares", {}),
         ("vcpupin", {"vcpu": "0", "cpuset": "4-5"}),
         ("vcpupin", {"vcpu": "1", "cpuset": "6"}),
         ("emulatorpin", {"cpuset": "7"}),
@@ -82,5 +83,6 @@ def test_pins_replace_those_that_are_there() -> None:
 def test_no_pins_leave_none() -> None:
     domain = ElementTree.fromstring(DOMAIN)
     Pins().write(domain)
-    assert [child.tag for child in domain] == ["vcpu"]
+    assert [child.tag for child in domain] == ["vcpu", "cputune"]
+    assert [child.tag for child in one(domain, "cputune")] == ["shares"]  # the flavor's quota
     assert one(domain, "vcpu").attrib == {}
