@@ -12,8 +12,7 @@ from api.image.store import Stored
 from armillary import exception
 from armillary.context import admin_context
 from armillary.http.call import Answer
-from objects.image_record import ACTIVE, DEACTIVATED, SAVING, ImageRecord
-from objects.image_record import ACTIVE, DEACTIVATED, PENDING_DELETE, ImageRecord
+from objects.image_record import ACTIVE, DEACTIVATED, PENDING_DELETE, SAVING, ImageRecord
 
 DATA = "application/octet-stream"
 
@@ -32,11 +31,10 @@ def upload(call: Call) -> Answer:
         if value is None:
             raise exception.Invalid(f"Set {name} before data is uploaded.")
     image_id, store = call.image.image.id, call.site.store
+    _delete_pending(call)
     stored = store.write(
         image_id, call.data, size_bytes=call.data_bytes, project_id=call.context.project_id
     )
-    _delete_pending(call)
-    stored = store.write(image_id, call.data, size_bytes=call.data_bytes)
 
     def edit(record: ImageRecord) -> ImageRecord:
         _require_no_data(record)

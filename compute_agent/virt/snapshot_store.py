@@ -57,15 +57,14 @@ class SnapshotStore:
         if self._used_bytes() > self._limits.store_bytes_max:
             raise OSError("the images would exceed [image] store_bytes_max")
         draft.chmod(0o600)
+        if os.geteuid() == 0:  # the image service is another account of the machine
+            owner = self._directory.stat()
+            os.chown(draft, owner.st_uid, owner.st_gid)
         path = self.path(image_id)
         draft.replace(path)
         if (self._directory / deletion_mark(path.name)).exists():
             path.unlink(missing_ok=True)
             raise OSError("the image was deleted")
-        if os.geteuid() == 0:  # the image service is another account of the machine
-            owner = self._directory.stat()
-            os.chown(draft, owner.st_uid, owner.st_gid)
-        draft.replace(self.path(image_id))
         return stored
 
     def _used_bytes(self) -> int:

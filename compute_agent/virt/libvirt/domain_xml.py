@@ -141,8 +141,6 @@ def _add_devices(domain: Element, spec: GuestSpec) -> None:
         SubElement(interface, "source", {"network": spec.network})
         if spec.network_filter is not None:
             SubElement(interface, "filterref", {"filter": spec.network_filter})
-        SubElement(interface, "model", {"type": "virtio"})
-        if spec.devices.has_packed_ring:
         SubElement(interface, "model", {"type": spec.hardware.vif_model})
         spec.hardware.write_vif_quota(interface)
         if spec.devices.has_packed_ring and spec.hardware.vif_model == VIRTIO:

@@ -30,10 +30,10 @@ from compute_agent.virt.libvirt import (
     connection,
     diagnostics,
     guest_networks,
+    hypervisor_access,
     live_snapshots,
     qemu_img,
 )
-from compute_agent.virt.libvirt import connection, diagnostics, hypervisor_access, qemu_img
 from compute_agent.virt.libvirt.capabilities import cpu_info
 from compute_agent.virt.libvirt.cold_moves import ColdMoves
 from compute_agent.virt.libvirt.domain_xml import GuestDisk

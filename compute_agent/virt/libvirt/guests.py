@@ -16,9 +16,8 @@ from compute_agent.virt.instance_directories import InstanceDirectories
 from compute_agent.virt.libvirt import (
     config_disks,
     domain_xml,
-    guest_networks,
-    domain_xml,
     guest_hardware,
+    guest_networks,
     hypervisor_access,
     image_formats,
     images,

@@ -9,8 +9,7 @@ from pathlib import Path
 
 from armillary import private_files
 from compute_agent.virt.instance_directories import open_own
-from compute_agent.virt.libvirt import disk_formats, qemu_img
-from compute_agent.virt.libvirt import hypervisor_access, qemu_img
+from compute_agent.virt.libvirt import disk_formats, hypervisor_access, qemu_img
 from compute_agent.virt.libvirt.domain_xml import GuestDisk
 from compute_agent.virt.libvirt.images import ImageFile
 from compute_agent.virt.libvirt.qemu_img import DiskError
@@ -30,7 +29,6 @@ CONSOLES = (_EARLIER_CONSOLE, _CONSOLE)
 EARLIER_BYTES_MAX = 2 * MIB
 """Maximum size of what is kept of a console log from other hosts; the end is kept."""
 _CONFIG_DRIVE = "config-drive.raw"
-_CONSOLE = "console.log"
 _NVRAM = "nvram.raw"
 _BLOCK_BYTES = 512  # of what stat counts
 _MAGIC_OF_QCOW2 = b"QFI\xfb"
@@ -57,6 +55,8 @@ class InstanceFiles:
     def config_drive(self) -> Path:
         """The disk with what the guest is told. It moves with the guest, as all disks do."""
         return self.directory / _CONFIG_DRIVE
+
+    @property
     def nvram(self) -> Path:
         """The variables of an UEFI firmware; moved with the disks, as all raw files are."""
         return self.directory / _NVRAM
