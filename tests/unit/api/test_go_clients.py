@@ -1,4 +1,4 @@
-"""What gophercloud, and Terraform's provider on it, decode of answers: a wrong type is their error.
+"""Answers as gophercloud and the Terraform provider on it decode them: wrong types are errors.
 
 Of each kind those fields are listed that have a type in Go's structures; null is taken for any.
 """
