@@ -1,4 +1,4 @@
-"""Answers as gophercloud and the Terraform provider on it decode them: wrong types are errors.
+"""Types of answers that gophercloud decodes, and Terraform's provider with it.
 
 Of each kind those fields are listed that have a type in Go's structures; null is taken for any.
 """

@@ -83,7 +83,7 @@ DEVICES = {
 
 
 @pytest.mark.parametrize("device", DEVICES.values(), ids=DEVICES)
-def test_devices_that_a_volume_service_would_make_are_refused(
+def test_devices_that_do_not_exist_yet_are_refused(
     device: dict[str, Any], api: Api, conductor: SuperConductor
 ) -> None:
     """There is no volume service; the answer says what is allowed."""
