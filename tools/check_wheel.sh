@@ -1,9 +1,10 @@
 #!/bin/bash
-# Build sdist and wheel, install away from the tree, and run the demo from there: check_wheel.sh VENV
+# Build sdist and wheel, install away from the tree, run the demo and all services from there: check_wheel.sh VENV
 # The wheel is built from the sdist, and both are compared with the tree. The libraries are those of VENV, so nothing but the wheel has to be installed.
 set -euo pipefail
 
 cd "$(dirname "$0")/.."
+tools=$PWD/tools
 python=$(realpath "$1")/bin/python
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
@@ -33,3 +34,4 @@ PYTHON
 "$folder/venv/bin/python" -c 'from armillary.installed_files import installed; installed("systemd").stat()'
 HOME=$folder "$folder/venv/bin/armillary" demo >"$folder/demo.log" 2>&1 || { cat "$folder/demo.log"; exit 1; }
 echo "armillary demo ran from the wheel"
+"$folder/venv/bin/python" "$tools/check_services.py" "$folder/venv/bin" "$folder/services"
