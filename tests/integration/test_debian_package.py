@@ -43,6 +43,7 @@ chroot $WORK/root bash -ex $STORY
 STORY = """
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin
 dpkg -i $PACKAGES/first.deb
+id armillary-workload
 test -s /usr/share/man/man8/armillary-manage.8 -a -d /usr/share/doc/armillary/operating
 armillary-manage deploy single --prefix $PREFIX --driver simulated --host packaged \\
     --api 127.0.0.1:$API --placement 127.0.0.1:$PLACEMENT
