@@ -20,6 +20,7 @@ from api.handlers.servers.server_view import (
     brief,
     changed,
     shows_unknown,
+    unknown_with,
     view,
     views,
 )
@@ -109,10 +110,15 @@ def update(call: Call) -> Answer:
 
 
 def change(call: Call, changes: ServerChanges) -> Instance:
-    """Change the server of the path, and return it."""
+    """Change the server of the path, and return it.
+
+    An ``UNKNOWN`` one is changed later; of that, return what was asked for.
+    """
     server_id = call.path["server_id"]
     arguments = OperationArguments(changes=changes)
     call.conductor.operate_server(call.context, server_id, "update", arguments)
+    if call.subject.vm_state == UNKNOWN:
+        return unknown_with(call.subject, changes)
     return load_for_display(call)
 
 
@@ -151,7 +157,11 @@ ROUTES: Routes[Call] = {
     "/v2.1/servers/{server_id}": {
         "GET": Action(show, policies.SHOW, schemas.SHOW_ANSWER, subject=load_for_display),
         "PUT": Action(
-            update, policies.UPDATE, schemas.UPDATE_ANSWER, body=schemas.UPDATE, subject=load
+            update,
+            policies.UPDATE,
+            schemas.UPDATE_ANSWER,
+            body=schemas.UPDATE,
+            subject=load_for_display,
         ),
         "DELETE": Action(delete, policies.DELETE, status=204, subject=load_for_change),
     },

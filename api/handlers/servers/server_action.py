@@ -10,12 +10,13 @@ from api.handlers.servers import live_checks
 from api.handlers.servers.guest_settings import files_in, guest_settings, new_password
 from api.handlers.servers.server import change, load_for_display
 from api.handlers.servers.server_request import last_part, settings_in
-from api.handlers.servers.server_view import NO_SETTINGS, changed
+from api.handlers.servers.server_view import changed, settings_of
 from api.policies.servers import server_action as policies
 from api.schemas.servers import server_action as schemas
 from armillary import exception
 from armillary.http.call import Answer, Document
 from armillary.http.validation import invalid
+from objects.instance import UNKNOWN
 from objects.instances.operation_arguments import OperationArguments
 from objects.instances.server_changes import ServerChanges
 
@@ -98,7 +99,7 @@ def rebuild(call: Call) -> Answer:
     """Rebuild the server on its host, from the same image or another one."""
     wanted = call.body["rebuild"]
     reference = wanted["imageRef"]
-    if call.subject.boots_from_volume:
+    if call.subject.vm_state != UNKNOWN and call.subject.boots_from_volume:
         rule = "A server that boots from a volume cannot be rebuilt from an image"
         raise invalid("rebuild.imageRef", reference, rule)
     given, password = guest_settings(call, "rebuild", wanted)
@@ -114,7 +115,7 @@ def rebuild(call: Call) -> Answer:
     except exception.ImageNotFound as error:
         raise invalid("rebuild.imageRef", reference, error.message) from error
     server = load_for_display(call)
-    user_data = (server.settings or NO_SETTINGS).user_data
+    user_data = settings_of(server).user_data
     shown = {**changed(call, server), "user_data": user_data, "adminPass": password}
     return Answer({"server": shown})
 

@@ -34,7 +34,7 @@ ACTIONS = ActionByBody(
             server_schemas.REBUILD_ANSWER,
             body=server_schemas.REBUILD,
             status=202,
-            subject=server.load,
+            subject=server.load_for_display,
         ),
         "resize": _action(server_action.resize, policies.RESIZE, schemas.RESIZE),
         "confirmResize": replace(
@@ -84,7 +84,7 @@ ACTIONS = ActionByBody(
             policies.RESCUE,
             schemas.RESCUE_ANSWER,
             body=schemas.RESCUE,
-            subject=server.load,
+            subject=server.load_for_change,
         ),
         "unrescue": _plain("unrescue", "unrescue", policies.UNRESCUE, "Start it as itself again."),
         "os-resetState": _action(

@@ -11,6 +11,7 @@ from armillary import exception
 from armillary.http.call import Answer
 from armillary.http.dispatch import Action, Routes
 from armillary.http.validation import invalid
+from objects.instance import UNKNOWN
 from objects.instances.server_changes import ServerChanges
 
 
@@ -46,7 +47,8 @@ def update(call: Call) -> Answer:
 
 def delete(call: Call) -> Answer:
     """Delete one item of a server's metadata."""
-    _item(call, call.subject.metadata)
+    if call.subject.vm_state != UNKNOWN:
+        _item(call, call.subject.metadata)
     change(call, ServerChanges(metadata={call.path["key"]: None}))
     return Answer()
 
@@ -62,17 +64,29 @@ ROUTES: Routes[Call] = {
     "/v2.1/servers/{server_id}/metadata": {
         "GET": Action(index, policies.INDEX, schemas.ANSWER, subject=server.load),
         "POST": Action(
-            create, policies.CREATE, schemas.ANSWER, body=schemas.ALL, subject=server.load
+            create,
+            policies.CREATE,
+            schemas.ANSWER,
+            body=schemas.ALL,
+            subject=server.load_for_change,
         ),
         "PUT": Action(
-            update_all, policies.UPDATE_ALL, schemas.ANSWER, body=schemas.ALL, subject=server.load
+            update_all,
+            policies.UPDATE_ALL,
+            schemas.ANSWER,
+            body=schemas.ALL,
+            subject=server.load_for_change,
         ),
     },
     "/v2.1/servers/{server_id}/metadata/{key}": {
         "GET": Action(show, policies.SHOW, schemas.ITEM_ANSWER, subject=server.load),
         "PUT": Action(
-            update, policies.UPDATE, schemas.ITEM_ANSWER, body=schemas.ITEM, subject=server.load
+            update,
+            policies.UPDATE,
+            schemas.ITEM_ANSWER,
+            body=schemas.ITEM,
+            subject=server.load_for_change,
         ),
-        "DELETE": Action(delete, policies.DELETE, status=204, subject=server.load),
+        "DELETE": Action(delete, policies.DELETE, status=204, subject=server.load_for_change),
     },
 }

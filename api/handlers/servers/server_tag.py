@@ -5,6 +5,7 @@ from __future__ import annotations
 from api.call import Call
 from api.handlers.servers import server
 from api.handlers.servers.server import change
+from api.handlers.servers.server_view import settings_of
 from api.policies.servers import server_tag as policies
 from api.schemas.servers import server_tag as schemas
 from api.schemas.servers.server import TAG
@@ -12,7 +13,7 @@ from api.validation import Check
 from armillary import exception
 from armillary.http.call import Answer
 from armillary.http.dispatch import Action, Routes
-from objects.instance import Instance
+from objects.instance import UNKNOWN, Instance
 from objects.instances.server_changes import ServerChanges
 
 UNCHANGED = 204
@@ -56,7 +57,8 @@ def update(call: Call) -> Answer:
 
 def delete(call: Call) -> Answer:
     """Remove a tag from a server."""
-    _require(call)
+    if call.subject.vm_state != UNKNOWN:
+        _require(call)
     change(call, ServerChanges(tags_removed=[call.path["tag"]]))
     return Answer()
 
@@ -68,7 +70,7 @@ def _require(call: Call) -> None:
 
 
 def _tags(server: Instance) -> list[str]:
-    return [] if server.settings is None else list(server.settings.tags)
+    return list(settings_of(server).tags)
 
 
 ROUTES: Routes[Call] = {
@@ -80,15 +82,23 @@ ROUTES: Routes[Call] = {
             schemas.ANSWER,
             since=(2, 26),
             body=schemas.ALL,
-            subject=server.load,
+            subject=server.load_for_change,
         ),
         "DELETE": Action(
-            delete_all, policies.DELETE_ALL, since=(2, 26), status=204, subject=server.load
+            delete_all,
+            policies.DELETE_ALL,
+            since=(2, 26),
+            status=204,
+            subject=server.load_for_change,
         ),
     },
     "/v2.1/servers/{server_id}/tags/{tag}": {
         "GET": Action(show, policies.SHOW, since=(2, 26), status=204, subject=server.load),
-        "PUT": Action(update, policies.UPDATE, since=(2, 26), status=201, subject=server.load),
-        "DELETE": Action(delete, policies.DELETE, since=(2, 26), status=204, subject=server.load),
+        "PUT": Action(
+            update, policies.UPDATE, since=(2, 26), status=201, subject=server.load_for_change
+        ),
+        "DELETE": Action(
+            delete, policies.DELETE, since=(2, 26), status=204, subject=server.load_for_change
+        ),
     },
 }

@@ -13,6 +13,7 @@ from objects.hosts.service import Service
 from objects.instance import UNKNOWN, Instance
 from objects.instances.guest_names import hostname_of
 from objects.instances.power_states import NO_POWER_STATE, number_of
+from objects.instances.server_changes import ServerChanges
 from objects.instances.server_settings import ServerSettings
 
 COLLECTION = "servers"
@@ -66,10 +67,25 @@ def status_of(server: Instance) -> str:
 
 def changed(call: Call, server: Instance) -> Document:
     """Return a server as answers to its change show it: addresses without more until 2.74."""
+    if server.vm_state == UNKNOWN:
+        return _unknown_in_details(call, server)
     shown = views(call, [server])[0]
     if call.version < CHANGED_LIKE_SHOWN_SINCE:
         shown["addresses"] = addresses.brief(server)
     return shown
+
+
+def settings_of(server: Instance) -> ServerSettings:
+    """Return a server's settings, those by default if it has none or they are not known."""
+    known = server.settings if server.obj_attr_is_set("settings") else None
+    return known or NO_SETTINGS
+
+
+def unknown_with(server: Instance, changes: ServerChanges) -> Instance:
+    """Return an unknown server with the metadata and tags that it is to have."""
+    metadata = {key: value for key, value in changes.metadata.items() if value is not None}
+    settings = NO_SETTINGS.with_values(tags=list(changes.tags_added))
+    return server.with_values(metadata=metadata, settings=settings)
 
 
 def shows_unknown(call: Call) -> bool:
@@ -135,7 +151,7 @@ def _asked_for(server: Instance) -> Document:
 
 def _show(call: Call, server: Instance) -> Document:
     status = status_of(server)
-    settings = server.settings or NO_SETTINGS
+    settings = settings_of(server)
     return {
         **brief(call, server),
         "status": status,
@@ -186,7 +202,7 @@ def _location_fields(server: Instance, statuses: Mapping[str, str] | None) -> Do
         "OS-EXT-SRV-ATTR:root_device_name": None,
         "OS-EXT-SRV-ATTR:kernel_id": "",
         "OS-EXT-SRV-ATTR:ramdisk_id": "",
-        "OS-EXT-SRV-ATTR:user_data": (server.settings or NO_SETTINGS).user_data,
+        "OS-EXT-SRV-ATTR:user_data": settings_of(server).user_data,
         "armillary:zone": server.zone or "",
         **_host_status_field(server, statuses),
     }

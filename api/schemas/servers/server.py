@@ -396,21 +396,26 @@ SERVER_IN_LIST = _or_unknown(
     ["tenant_id", "created"],
 )
 
-UPDATED = fields(
-    {**_BASIC, **_since_changed({**_SHOWN, **_FOR_ADMINISTRATORS}), **_SOMETIMES}, _BASIC
+_CHANGED_UNKNOWN = ["tenant_id", "created"]
+UPDATED = _or_unknown(
+    fields({**_BASIC, **_since_changed({**_SHOWN, **_FOR_ADMINISTRATORS}), **_SOMETIMES}, _BASIC),
+    _CHANGED_UNKNOWN,
 )
-REBUILT = fields(
-    {
-        **_BASIC,
-        **_since_changed({**_SHOWN, **_FOR_ADMINISTRATORS}),
-        **_SOMETIMES,
-        "OS-EXT-SRV-ATTR:user_data": own(STRING_OR_NULL),
-        "key_name": since(2, 54, STRING_OR_NULL),
-        "user_data": since(2, 57, STRING_OR_NULL),
-        "trusted_image_certificates": _SHOWN["trusted_image_certificates"],
-        "adminPass": STRING,
-    },
-    _BASIC,
+REBUILT = _or_unknown(
+    fields(
+        {
+            **_BASIC,
+            **_since_changed({**_SHOWN, **_FOR_ADMINISTRATORS}),
+            **_SOMETIMES,
+            "OS-EXT-SRV-ATTR:user_data": own(STRING_OR_NULL),
+            "key_name": since(2, 54, STRING_OR_NULL),
+            "user_data": since(2, 57, STRING_OR_NULL),
+            "trusted_image_certificates": _SHOWN["trusted_image_certificates"],
+            "adminPass": STRING,
+        },
+        _BASIC,
+    ),
+    _CHANGED_UNKNOWN,
 )
 
 SHOW_ANSWER = every({"server": SERVER})

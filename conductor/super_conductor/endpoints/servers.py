@@ -13,6 +13,7 @@ from conductor.super_conductor.servers.deferred_operations import (
     DeferredOperations,
     arguments_of,
     may_be_deferred,
+    not_deferrable,
 )
 from conductor.super_conductor.servers.server_operations import ServerOperations
 from conductor.super_conductor.servers.server_views import ServerReader
@@ -127,9 +128,10 @@ class ServersEndpoint:
             self._operate(context, instance_uuid, operation, arguments)
         except (exception.CellUnavailable, exception.ZoneUnavailable) as error:
             if not may_be_deferred(operation):
-                raise
+                raise not_deferrable(operation, error) from error
             if self._operations.is_move_stored(context, instance_uuid):
                 return  # it is resumed
+            self._operations.resolved(context, arguments)  # what does not exist is refused now
             self._deferred.accept(
                 context, instance_uuid, operation, arguments, reason=error.message
             )

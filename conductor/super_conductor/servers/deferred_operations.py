@@ -26,6 +26,7 @@ from conductor.super_conductor.db.deferred_operations import Deferred
 from conductor.super_conductor.peers import Environment
 from objects.instance import Instance
 from objects.instances.operation_arguments import OperationArguments
+from objects.instances.server_changes import ServerChanges
 
 LOG = logging.getLogger(__name__)
 
@@ -43,14 +44,22 @@ TASK_STATES: Mapping[str, str | None] = {
     "restore": "restoring",
     "shelve": "shelving",
     "shelve_offload": "shelving_offloading",
+    "rescue": "rescuing",
     "unrescue": "unrescuing",
+    "rebuild": "rebuilding",
+    "soft_delete": "soft-deleting",
+    "unshelve": "unshelving",
     "resize": "resize_prep",
     "confirm_resize": "resize_confirming",
     "revert_resize": "resize_reverting",
     "lock": None,
     "unlock": None,
+    "update": None,
 }
-"""Operation that can be deferred -> the task state that the server shows meanwhile."""
+"""Operation that can be deferred -> the task state that the server shows meanwhile.
+
+Others depend on the server's present host or state: they may be wrong by the time they are done.
+"""
 
 _DELETES = (DELETE, "force_delete")
 _REFUSALS = (exception.NotFound, exception.Conflict, exception.Forbidden, exception.Invalid,
@@ -78,7 +87,18 @@ def may_be_deferred(operation: str) -> bool:
 
 def arguments_of(deferred: Deferred) -> OperationArguments:
     """Return the arguments as the user gave them."""
-    return OperationArguments(**deferred.arguments)
+    given = dict(deferred.arguments)
+    changes = given.pop("changes", None)
+    return OperationArguments(**given, changes=changes and ServerChanges(**changes))
+
+
+def not_deferrable(operation: str, error: exception.Unavailable) -> exception.Unavailable:
+    """Return the error of an operation that is not kept for later, with what to do instead."""
+    reason = (
+        f"{error.kwargs.get('reason')}; {operation} depends on the server's present host or state "
+        "and is not kept for later: ask again when the server's status is known again"
+    )
+    return type(error)(**{**error.kwargs, "reason": reason})
 
 
 class DeferredOperations(LeasedWork):

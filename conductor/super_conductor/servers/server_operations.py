@@ -441,6 +441,11 @@ class ServerOperations:
     def _rebuild(self, asked: _Asked) -> None:
         """Rebuild from the same image, or from one that the host can run."""
         given = asked.arguments
+        if asked.instance.boots_from_volume:
+            raise exception.Invalid(
+                reason=f"server {asked.instance.uuid} boots from a volume and cannot be rebuilt "
+                "from an image"
+            )
         image = self._new_image(asked.context, given)
         if image is not None:
             self._check_rebuild(asked, image)

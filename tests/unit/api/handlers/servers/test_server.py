@@ -660,6 +660,50 @@ def test_changes_of_a_server_of_a_silent_cell_are_accepted(
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "body", "status", "answer"),
+    [
+        ("PUT", "/metadata", {"metadata": {"a": "1"}}, 200, {"metadata": {"a": "1"}}),
+        ("POST", "/metadata", {"metadata": {"a": "1"}}, 200, {"metadata": {"a": "1"}}),
+        ("PUT", "/metadata/a", {"meta": {"a": "1"}}, 200, {"meta": {"a": "1"}}),
+        ("DELETE", "/metadata/a", None, 204, None),
+        ("PUT", "/tags", {"tags": ["x"]}, 200, {"tags": ["x"]}),
+        ("DELETE", "/tags/x", None, 204, None),
+        ("PUT", "/tags/x", None, 201, None),
+        ("DELETE", "/tags", None, 204, None),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_change_of_metadata_or_tags_of_a_silent_cell_is_answered_with_what_was_asked_for(
+    api: Api, conductor: SuperConductor, method: str, path: str, body: dict[str, Any] | None,
+    status: int, answer: dict[str, Any] | None,
+) -> None:  # fmt: skip
+    """The super conductor stores the change."""
+    unknown = an_unknown_server(locked=False)
+    conductor.servers.append(unknown)
+    answered = api.send(method, f"{PATH}/{unknown.uuid}{path}", json=body)
+    assert answered.status_code == status
+    assert answer is None or answered.json == answer
+    assert [one[:2] for one in conductor.operations] == [(unknown.uuid, "update")]
+
+
+def test_a_server_of_a_silent_cell_is_renamed_rebuilt_and_rescued_later(
+    api: Api, conductor: SuperConductor
+) -> None:
+    """Answers have what is known of it."""
+    unknown = an_unknown_server(locked=False)
+    conductor.servers.append(unknown)
+    path = f"{PATH}/{unknown.uuid}"
+    renamed = api.send("PUT", path, json={"server": {"name": "db"}})
+    assert (renamed.status_code, renamed.json["server"]["status"]) == (200, "UNKNOWN")
+    conductor.images.append(builders.an_image("loop"))
+    rebuild = {"rebuild": {"imageRef": conductor.images[0].id}}
+    rebuilt = api.post(f"{path}/action", rebuild)
+    assert (rebuilt.status_code, rebuilt.json["server"]["status"]) == (202, "UNKNOWN")
+    assert api.post(f"{path}/action", {"rescue": None}).status_code == 200
+    assert [one[1] for one in conductor.operations] == ["update", "rebuild", "rescue"]
+
+
 def test_a_server_of_a_silent_cell_is_shown_as_far_as_it_is_known(
     api: Api, conductor: SuperConductor
 ) -> None:

@@ -13,14 +13,17 @@ from conductor.super_conductor.db import deferred_operations
 from conductor.super_conductor.servers.deferred_operations import FAILURES_MAX, TASK_STATES
 from objects.fields import TASK_STATES as KNOWN_STATES
 from objects.instances.operation_arguments import OperationArguments
+from objects.instances.server_changes import ServerChanges
 from tests.fixtures.control_plane import ControlPlane, a_user, an_admin
 from tests.fixtures.fake_cell_conductor import CellConductor
+from tests.unit.conductor.super_conductor.move.moves import an_instance
 
 
 @pytest.fixture
 def cell(plane: ControlPlane) -> CellConductor:
     """Return the one cell."""
     plane.add_flavor("large", vcpus=4, memory_mb=2048)
+    plane.add_image("loop")
     plane.map_hosts()
     (cell,) = plane.cells.values()
     return cell
@@ -64,8 +67,11 @@ def test_task_states_are_known() -> None:
 
 @pytest.mark.parametrize(
     ("operation", "arguments"),
-    [("stop", {}), ("reboot", {"is_hard": True}), ("resize", {"flavor": "large"})],
-)
+    [
+        ("stop", {}), ("reboot", {"is_hard": True}), ("resize", {"flavor": "large"}),
+        ("rescue", {"image": "loop"}), ("rebuild", {"image": "loop"}), ("soft_delete", {}),
+    ],
+)  # fmt: skip
 def test_it_is_done_when_the_cell_is_back(
     plane: ControlPlane, cell: CellConductor, uuid: str, operation: str, arguments: dict[str, Any]
 ) -> None:
@@ -76,6 +82,62 @@ def test_it_is_done_when_the_cell_is_back(
     plane.settle()
     assert [one[:2] for one in cell.begun] == [(uuid, operation)]
     assert cell.begun[0][2].get("is_hard") == arguments.get("is_hard")
+    assert deferred(plane, uuid) is None
+
+
+def test_changes_are_made_when_the_cell_is_back(
+    plane: ControlPlane, cell: CellConductor, uuid: str
+) -> None:
+    """Name, metadata and tags, as they were given."""
+    silence(plane, cell)
+    changes = ServerChanges(name="db", metadata={"tier": "gold", "old": None}, tags_added=["a"])
+    ask(plane, uuid, "update", changes=changes)
+    assert cell.instances[uuid].name == "web"
+    plane.settle()
+    found = cell.instances[uuid]
+    assert (found.name, found.metadata) == ("db", {"tier": "gold"})
+    assert found.settings is not None
+    assert found.settings.tags == ["a"]
+
+
+def test_an_offloaded_server_is_unshelved_when_the_cell_is_back(
+    plane: ControlPlane, cell: CellConductor
+) -> None:
+    """On a host that is found then."""
+    uuid = an_instance(plane, "unshelve")
+    silence(plane, cell)
+    ask(plane, uuid, "unshelve")
+    plane.settle()
+    assert cell.instances[uuid].vm_state == "active"
+
+
+@pytest.mark.parametrize(
+    ("operation", "arguments", "error"),
+    [
+        ("rebuild", {"image": "none such"}, exception.ImageNotFound),
+        ("resize", {"flavor": "none such"}, exception.FlavorNotFound),
+    ],
+    ids=["image", "flavor"],
+)
+def test_what_does_not_exist_is_refused_at_once(
+    plane: ControlPlane, cell: CellConductor, uuid: str,
+    operation: str, arguments: dict[str, Any], error: type[Exception],
+) -> None:  # fmt: skip
+    """It is not stored, to be refused when the cell is back."""
+    silence(plane, cell)
+    with pytest.raises(error):
+        ask(plane, uuid, operation, **arguments)
+    assert deferred(plane, uuid) is None
+
+
+@pytest.mark.parametrize("operation", ["migrate", "live_migrate", "evacuate", "reset_state"])
+def test_what_depends_on_the_present_host_is_refused_with_what_to_do(
+    plane: ControlPlane, cell: CellConductor, uuid: str, operation: str
+) -> None:
+    """Another host may be the right one by the time the cell is back."""
+    silence(plane, cell)
+    with pytest.raises(exception.CellUnavailable, match="not kept for later: ask again when"):
+        ask(plane, uuid, operation, an_admin())
     assert deferred(plane, uuid) is None
 
 
