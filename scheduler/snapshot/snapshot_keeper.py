@@ -32,6 +32,8 @@ _ROWS_MAX = 250
 _WORK_SHARE_MAX = 0.25
 """Maximum share of one CPU's time while the file is written."""
 _PAUSE_SECONDS_MAX = 0.1
+_FRESH_INTERVALS = 1.5
+"""Intervals for which a file of another worker counts as fresh."""
 
 
 class SnapshotKeeper:
@@ -64,6 +66,7 @@ class SnapshotKeeper:
             "zone": str(conf.zones.name),
             "host": str(conf.host),
         }
+        self._last_write: int | None = None
         self._outage = OutageLog(LOG, f"The scheduler's snapshot {self.path}")
 
     def restore(self) -> bool:
@@ -84,17 +87,33 @@ class SnapshotKeeper:
         return True
 
     def write(self) -> None:
-        """Replace the file; a failure is logged. Does nothing before any host is known."""
+        """Replace the file; a failure is logged. Does nothing before any host is known.
+
+        Of the workers of a host one writes: the others do nothing while its file is fresh.
+        """
         if not len(self._host_store) or self._host_store.facts.is_restored:
+            return
+        if self._is_written_by_another():
             return
         header = {**self._header, "written_at": self._now().isoformat()}
         try:
             private_files.make_directory(self.path.parent)
             snapshot_file.write(self.path, header, self._records(), _Pacer().pause)
+            self._last_write = self.path.stat().st_mtime_ns
         except (OSError, SnapshotUnusable) as error:
             self._outage.failed(error)
         else:
             self._outage.succeeded()
+
+    def _is_written_by_another(self) -> bool:
+        """Return whether the file is another worker's, and that one still writes it."""
+        try:
+            written = self.path.stat().st_mtime_ns
+        except OSError:
+            return False
+        age = time.time() - written / 1e9
+        fresh = self._conf.scheduler.snapshot_interval_seconds * _FRESH_INTERVALS
+        return written != self._last_write and 0 <= age < fresh
 
     def _records(self) -> Iterator[Record]:
         facts = self._host_store.facts

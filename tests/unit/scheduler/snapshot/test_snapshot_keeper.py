@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -35,6 +37,7 @@ class Process:
 
     def __init__(self, folder: Path, *, broker: str = "broker/top", **options: Any) -> None:
         conf = scheduling_conf(state_path=str(folder), **options)
+        self.interval = conf.scheduler.snapshot_interval_seconds
         self.clock = Clock()
         self.store = HostStore(conf, clock=self.clock)
         self.children = Children(conf, clock=self.clock, now=lambda: NOW)
@@ -154,6 +157,21 @@ def test_a_process_that_knows_nothing_keeps_the_former_file(saved: Process, tmp_
     assert again.keeper.restore()
     again.keeper.write()
     assert len(again.store) == 4
+
+
+def test_one_worker_of_a_host_writes_and_another_takes_over(saved: Process, tmp_path: Path) -> None:
+    """It leaves a file alone that another one still writes; its own it replaces each time."""
+    other = Process(tmp_path).fill()
+    first = saved.keeper.path.stat().st_mtime_ns
+    other.keeper.write()
+    assert saved.keeper.path.stat().st_mtime_ns == first
+    saved.keeper.write()
+    second = saved.keeper.path.stat().st_mtime_ns
+    assert second != first
+    long_ago = time.time() - 2 * Process(tmp_path).interval
+    os.utime(saved.keeper.path, (long_ago, long_ago))
+    other.keeper.write()
+    assert saved.keeper.path.stat().st_mtime_ns > second
 
 
 def test_no_secret_is_in_the_file(tmp_path: Path) -> None:
