@@ -61,7 +61,7 @@ up: $(TEST) ## Keep a whole control plane running in one process, until Ctrl-C
 
 ##### Testing it
 
-.PHONY: test check wheel deb unit functional integration console long libvirt conformance conformance-serve-cmd differential fuzz faults clients tempest mutants simulation bench bench-builds bench-placement bench-scheduling
+.PHONY: test check wheel deb unit functional integration console long libvirt conformance conformance-serve-cmd differential fuzz faults clients tempest mutants simulation zone-simulation bench bench-builds bench-placement bench-scheduling
 test: $(TEST) $(LIBVIRT) $(BROWSER) $(HARNESS) $(TEMPEST) $(REFERENCE) ## Run all tests; the closing lines say what was left out for a missing service
 	@rm -rf $(VENV)/left-out $(GROUPS)
 	@$(MAKE) --no-print-directory -j 9 --output-sync=line test-deployments test-deployments-zones test-console \
@@ -184,11 +184,17 @@ mutants: $(TEST) ## Put deliberate faults into copies of the code, one at a time
 	@nice -n 10 $(VENV)/bin/python -m tools.mutants $(if $(ONLY),--only $(ONLY))
 
 SEEDS ?= 200
+REPEAT_SEEDS ?= 100
 ZONE_SEEDS ?= 10
 FIRST ?= 1
-simulation: $(TEST) ## Run SEEDS=200 simulated deployments and ZONE_SEEDS=10 trees of zones from seed FIRST=1 on, each with faults of its own
+simulation: $(TEST) ## Run SEEDS=200 simulated deployments, REPEAT_SEEDS=100 with every message repeated, ZONE_SEEDS=10 trees of zones
 	nice -n 10 $(VENV)/bin/python -W ignore -m tests.simulation --first $(FIRST) --seeds $(SEEDS) --jobs 2
+	nice -n 10 $(VENV)/bin/python -W ignore -m tests.simulation --first $(FIRST) --seeds $(REPEAT_SEEDS) --jobs 2 --repeats
 	nice -n 10 $(VENV)/bin/python -W ignore -m tests.simulation.zone_story --first $(FIRST) --seeds $(ZONE_SEEDS)
+
+zone-simulation: $(TEST) ## Run ZONE_SEEDS=1000 trees of zones from seed FIRST=1 on, each with cuts and kills of its own
+	nice -n 10 $(VENV)/bin/python -W ignore -m tests.simulation.zone_story --first $(FIRST) --seeds $(ZONE_SEEDS)
+zone-simulation: ZONE_SEEDS = 1000
 
 bench: $(TEST) ## Measure each stage on fleets of hosts
 	$(VENV)/bin/python -m tests.bench

@@ -25,7 +25,7 @@ def main(argv: list[str]) -> int:
         seeds = range(arguments.seed, arguments.seed + 1)
     return series.run_all(
         seeds, jobs=arguments.jobs, is_verbose=arguments.verbose, cpu_seconds_max=arguments.cpu,
-        is_json=arguments.json,
+        is_json=arguments.json, repeats_all=arguments.repeats,
     )  # fmt: skip
 
 
@@ -37,6 +37,9 @@ def _parse(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--step", type=int, default=1, help="from each to the next (%(default)s)")
     parser.add_argument("--jobs", type=int, default=1, help="how many at a time (%(default)s)")
     parser.add_argument("--cpu", type=float, help="begin none after so many seconds of CPU time")
+    parser.add_argument(
+        "--repeats", action="store_true", help="deliver every message two or three times"
+    )
     parser.add_argument("--verbose", action="store_true", help="say everything that happens")
     parser.add_argument("--json", action="store_true", help="a line of JSON for each run")
     return parser.parse_args(argv)

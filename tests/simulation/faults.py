@@ -11,13 +11,20 @@ from tests.simulation.world import AGENTS, CELLS, SERVICES, TOP, World
 SLOW_SECONDS_MAX = 6.0
 EFFECTS_MAX = 60
 """A doomed process dies within so many effects."""
+LATE_SECONDS_MAX = 20.0
+"""Latest arrival of a repeat, where every message is repeated."""
 
 
 class Faults:
-    """Loses, delays and repeats messages; kills, cuts off, misleads processes, until ``stop``."""
+    """Loses, delays and repeats messages; kills, cuts off, misleads processes, until ``stop``.
 
-    def __init__(self, seed: int) -> None:
+    With ``repeats_all`` every message and every answer arrives two or three times, the repeats late
+    and in another order, and none is lost.
+    """
+
+    def __init__(self, seed: int, *, repeats_all: bool = False) -> None:
         self._rng = random.Random(f"faults/{seed}")
+        self._repeats_all = repeats_all
         self._is_on = True
         calm = self._rng.random() < 0.2  # some runs are about operations crossing each other
         scale = 0.0 if calm else self._rng.choice((0.5, 1.0, 2.0))
@@ -31,6 +38,8 @@ class Faults:
         delay = self._rng.uniform(0.0, DELAY_SECONDS_MAX)
         if not self._is_on:
             return [delay]
+        if self._repeats_all:
+            return [delay, *self._repeats(delay)]
         drawn = self._rng.random()
         if drawn < self._lost:
             HUB.watch(sender, f"loses {method}")
@@ -42,6 +51,12 @@ class Faults:
         if drawn < self._lost + self._twice + self._slow:
             return [self._rng.uniform(0.0, SLOW_SECONDS_MAX)]
         return [delay]
+
+    def _repeats(self, delay: float) -> list[float]:
+        """Return when the repeats of a message arrive: at once, soon, or long after the first."""
+        widths = (DELAY_SECONDS_MAX, SLOW_SECONDS_MAX, LATE_SECONDS_MAX)
+        count = self._rng.choice((1, 2))
+        return [delay + self._rng.uniform(0.0, self._rng.choice(widths)) for _ in range(count)]
 
     def begin(self, world: World) -> None:
         """Let things go wrong from now on."""

@@ -38,8 +38,13 @@ class Outcome:
     events: int
 
 
-def run(stage: Stage, seed: int, say: Say = lambda line: None) -> Outcome:
-    """Play a seed's story under its faults, let all come to rest, and look: uses up the stage."""
+def run(
+    stage: Stage, seed: int, say: Say = lambda line: None, *, repeats_all: bool = False
+) -> Outcome:
+    """Play a seed's story under its faults, let all come to rest, and look: uses up the stage.
+
+    With ``repeats_all`` every message arrives two or three times.
+    """
     HUB.take_seed(seed)
     trace = hashlib.sha256()
 
@@ -52,13 +57,13 @@ def run(stage: Stage, seed: int, say: Say = lambda line: None) -> Outcome:
     logs = _Logs(say)
     logging.getLogger().addHandler(logs)
     stage.world.set_options(_options(seed))
-    story = _play(stage, seed)
+    story = _play(stage, seed, Faults(seed, repeats_all=repeats_all))
     logging.getLogger().removeHandler(logs)
     return Outcome(seed, HUB.failures, trace.hexdigest(), story.requests, HUB.events)
 
 
-def _play(stage: Stage, seed: int) -> Story:
-    world, faults, checks = stage.world, Faults(seed), Checks(stage.world)
+def _play(stage: Stage, seed: int, faults: Faults) -> Story:
+    world, checks = stage.world, Checks(stage.world)
     rng = random.Random(f"length/{seed}")
     seconds, linger_seconds = rng.choice(STORY_SECONDS), rng.choice(LINGER_SECONDS)
     story = Story(world, seed, accepted=stage.servers, seconds=seconds)

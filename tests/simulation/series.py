@@ -29,6 +29,7 @@ def run_all(
     is_verbose: bool = False,
     cpu_seconds_max: float | None = None,
     is_json: bool = False,
+    repeats_all: bool = False,
 ) -> int:
     """Run seeds, say what each found, and return the exit code: 1 when one found something."""
     logging.getLogger().setLevel(logging.INFO)
@@ -39,7 +40,7 @@ def run_all(
         gc.freeze()
         return _run_all(
             ready, seeds, jobs=jobs, is_verbose=is_verbose, cpu_seconds_max=cpu_seconds_max,
-            is_json=is_json,
+            is_json=is_json, repeats_all=repeats_all,
         )  # fmt: skip
 
 
@@ -51,6 +52,7 @@ def _run_all(
     is_verbose: bool,
     cpu_seconds_max: float | None,
     is_json: bool,
+    repeats_all: bool,
 ) -> int:
     failed: list[int] = []
     running: dict[int, int] = {}
@@ -59,7 +61,10 @@ def _run_all(
     while waiting or running:
         while waiting and len(running) < jobs and not _is_spent(cpu_seconds_max):
             seed = waiting.pop(0)
-            running[_fork(ready, seed, is_verbose=is_verbose, is_json=is_json)] = seed
+            pid = _fork(
+                ready, seed, is_verbose=is_verbose, is_json=is_json, repeats_all=repeats_all
+            )
+            running[pid] = seed
         if not running:
             break
         pid, status = os.wait()
@@ -72,7 +77,9 @@ def _run_all(
     return 1 if failed else 0
 
 
-def _fork(ready: stage.Stage, seed: int, *, is_verbose: bool, is_json: bool) -> int:
+def _fork(
+    ready: stage.Stage, seed: int, *, is_verbose: bool, is_json: bool, repeats_all: bool
+) -> int:
     sys.stdout.flush()
     pid = os.fork()
     if pid:
@@ -81,7 +88,8 @@ def _fork(ready: stage.Stage, seed: int, *, is_verbose: bool, is_json: bool) -> 
     try:
         gc.disable()  # it is over before there is much to collect
         signal.setitimer(signal.ITIMER_VIRTUAL, CPU_SECONDS_MAX)
-        outcome = run(ready, seed, _write if is_verbose else lambda line: None)
+        say = _write if is_verbose else lambda line: None
+        outcome = run(ready, seed, say, repeats_all=repeats_all)
         _say(outcome, is_json=is_json)
         code = 1 if outcome.failures else 0
     except BaseException:

@@ -19,6 +19,8 @@ from tests.fixtures import sampling
 EVERY = 1 if sampling.TAKES_ALL else 100
 SEEDS = list(sampling.sample(range(1, 201), EVERY, "simulation"))
 """Others with each commit; `make simulation` tells all of these stories."""
+REPEAT_SEEDS = list(sampling.sample(range(1, 101), EVERY, "repeats"))
+"""Seeds of runs in which every message arrives two or three times."""
 ROOT = Path(__file__).parents[2]
 
 
@@ -58,6 +60,26 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Program]:
     )
     yield program
     program.end()
+
+
+@pytest.fixture(scope="module")
+def repeated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Program]:
+    """Lend a program that runs seeds in which every message is repeated."""
+    program = Program(
+        tmp_path_factory.mktemp("repeats"),
+        *("--repeats", "--first", f"{REPEAT_SEEDS[0]}", "--seeds", f"{len(REPEAT_SEEDS)}"),
+        *("--step", f"{EVERY}", "--jobs=2"),
+    )
+    yield program
+    program.end()
+
+
+@pytest.mark.parametrize("seed", REPEAT_SEEDS)
+def test_nothing_is_done_twice_when_every_message_comes_two_or_three_times(
+    repeated: Program, seed: int
+) -> None:
+    """Late, and in another order; answers, too. Processes are killed and cut off meanwhile."""
+    assert repeated.outcome(seed)["failures"] == []
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -1,5 +1,7 @@
 """Ten virtual minutes in a tree of nine zones: creates, deletes, partitions and kills by chance.
 
+Links between zones are cut, and links between a zone's super conductor and its cell.
+
 ``python -m tests.simulation.zone_story --first 1 --seeds 100`` plays seeds; the zones' conductors
 are real, their schedulers, cells and placement are those of the tests of conductors. All runs in
 one thread under a virtual clock, and UUIDs are the seed's, so a seed is the same story each time.
@@ -27,7 +29,7 @@ from conductor.super_conductor import peer_link
 from objects.instances.server_filters import ServerFilters
 from tests.fixtures.cell import Clock
 from tests.fixtures.control_plane import a_user
-from tests.fixtures.direct_bus import Killed
+from tests.fixtures.direct_bus import DirectBus, Killed
 from tests.fixtures.zones import Zone
 
 PARENTS = {
@@ -67,14 +69,23 @@ class Story:
                 self.zones[parent].add_child(self.zones[name])
         self.root, self.clock = self.zones["root"], clock
         self.servers: list[Server] = []
-        self.counts = dict.fromkeys(("created", "deleted", "cut", "killed"), 0)
+        self.counts = dict.fromkeys(("created", "deleted", "cut", "cells cut", "killed"), 0)
 
     def play(self) -> None:
         """Let happen what chance wants, look at each server now and then, and mend it all."""
         end = self.clock() + self.seconds
         while self.clock() < end:
             for _ in range(self.rng.randint(0, 2)):
-                self.rng.choice([self._create, self._create, self._delete, self._cut, self._mend])()
+                self.rng.choice(
+                    [
+                        self._create,
+                        self._create,
+                        self._delete,
+                        self._cut,
+                        self._cut_cell,
+                        self._mend,
+                    ]
+                )()
             if self.rng.random() < 0.3:
                 self._arm()
             self._break_hosts()
@@ -122,10 +133,21 @@ class Story:
         parent.bus_to(child).is_down = True
         self.counts["cut"] += 1
 
+    def _cut_cell(self) -> None:
+        zone = self.rng.choice(list(self.zones.values()))
+        zone.bus_of(zone.cell()).is_down = True
+        self.counts["cells cut"] += 1
+
     def _mend(self) -> None:
-        for parent, child in self._links():
+        for bus in self._buses():
             if self.rng.random() < 0.5:
-                parent.bus_to(child).is_down = False
+                bus.is_down = False
+
+    def _buses(self) -> Iterator[DirectBus]:
+        for parent, child in self._links():
+            yield parent.bus_to(child)
+        for zone in self.zones.values():
+            yield zone.bus_of(zone.cell())
 
     def _links(self) -> Iterator[tuple[Zone, Zone]]:
         for zone in self.zones.values():
@@ -185,8 +207,8 @@ class Story:
         for zone in self.zones.values():
             zone.breaker.mend()
             zone.cell().failing_hosts = set()
-        for parent, child in self._links():
-            parent.bus_to(child).is_down = False
+        for bus in self._buses():
+            bus.is_down = False
         for one in self.servers:
             if one.is_deleted:
                 try:
