@@ -15,6 +15,7 @@ import yaml
 from programs import own_token
 from programs.commands.app import URL_VARIABLE, ClientApp
 from programs.demo.control_plane import LOG_FILE, ControlPlane
+from tests.fixtures.deployment import error_lines
 
 pytestmark = pytest.mark.sampled_file(every=2)
 
@@ -58,7 +59,8 @@ def test_only_the_user_who_started_it_is_served(url: str, state_dir: Path, tmp_p
 
     Their requests carry no token, or one that they made up; the page's also names a foreign host.
     The user's own commands find the token by themselves. Even with a umask of 0 no file below the
-    state directory, databases and journals with their WAL included, can be read by others.
+    state directory, databases and journals with their WAL included, can be read by others. A start
+    logs no error.
     """
     images = f"{url}/v2.1/images"
     for headers in ({}, {"X-Auth-Token": "admin"}, {"X-Auth-Token": "admin:admin"}):
@@ -73,6 +75,7 @@ def test_only_the_user_who_started_it_is_served(url: str, state_dir: Path, tmp_p
     }
     assert [path for path in found if path.stat().st_mode & 0o077] == []
     assert f"export {URL_VARIABLE}={url}\n" in (state_dir / LOG_FILE).read_text()
+    assert error_lines(state_dir / LOG_FILE) == []
     assert run(url, dict(os.environ))[0] == 0
     code, said = run(url, dict(os.environ), "resource", "provider", "list")
     assert (code, "sim-1" in said) == (0, True)  # at the address that the catalogue has
