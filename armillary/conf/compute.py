@@ -119,6 +119,20 @@ this machine, one host), ``simulated`` (any number of hosts on which nothing run
 Several drivers can run side by side in one agent.
 """,
         ),
+        cfg.IntOpt(
+            "guest_overhead_memory_mb", default=0, min=0, max=1_048_576, mutable=True,
+            help="""
+Memory, in MiB, that the host needs for each guest beside the guest's own (its emulator or shim). It
+is reserved in placement for each guest on the host, in addition to ``reserved_host_memory_mb``.
+""",
+        ),
+        cfg.IntOpt(
+            "guest_overhead_vcpus", default=0, min=0, max=1024, mutable=True,
+            help=(
+                "vCPUs that the host needs for each guest beside the guest's own; reserved as "
+                "guest_overhead_memory_mb."
+            ),
+        ),
         cfg.StrOpt(
             "cpu_shared_set",
             help="""

@@ -164,8 +164,8 @@ class Claims:
     def _check_limits(
         self, instance: Instance, limits: SchedulerLimits, others: list[Entry]
     ) -> None:
-        reserved = ReservedAmounts.of(self._conf)
         others = [entry for entry in others if entry.is_claimed]
+        reserved = ReservedAmounts.of(self._conf, guests=len(others) + 1)
         flavor = instance.flavor
         sums = (
             ("MiB of memory", limits.memory_mb, reserved.memory_mb, flavor.memory_mb,

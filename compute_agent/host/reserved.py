@@ -161,16 +161,20 @@ MIB_PER_GIB = 1024
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ReservedAmounts:
-    """vCPUs, memory in MiB and disk in GiB that are never allocated."""
+    """vCPUs, memory in MiB and disk in GiB that are never allocated.
+
+    They are what the host keeps for itself, and the overhead of its guests.
+    """
 
     vcpus: int
     memory_mb: int
     disk_gb: int
 
     @classmethod
-    def of(cls, conf: cfg.ConfigOpts) -> Self:
+    def of(cls, conf: cfg.ConfigOpts, *, guests: int) -> Self:
+        """Return the configured amounts of a host with this number of guests."""
         return cls(
-            vcpus=conf.reserved_host_cpus,
-            memory_mb=conf.reserved_host_memory_mb,
+            vcpus=conf.reserved_host_cpus + guests * conf.compute.guest_overhead_vcpus,
+            memory_mb=conf.reserved_host_memory_mb + guests * conf.compute.guest_overhead_memory_mb,
             disk_gb=math.ceil(conf.reserved_host_disk_mb / MIB_PER_GIB),
         )

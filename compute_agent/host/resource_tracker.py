@@ -82,7 +82,7 @@ class ResourceTracker:
         entries = self._journal.list_entries(host=self.host)
         figures = collectors.HostFigures(
             resources=resources,
-            reserved=ReservedAmounts.of(self._conf),
+            reserved=ReservedAmounts.of(self._conf, guests=len(entries)),
             entries=entries,
             ratios=ratios,
             failed_builds=self._failed_builds(),
@@ -121,7 +121,7 @@ class ResourceTracker:
         if self._conf.pci.report_in_placement:
             child_providers.check_devices(self.host, self._driver.get_pci_devices())
         inventories = self._inventories(
-            self._driver.get_resources(), ReservedAmounts.of(self._conf)
+            self._driver.get_resources(), ReservedAmounts.of(self._conf, guests=0)
         )
         return [self._own_provider(inventories), *map(_known, self._children([]))]
 

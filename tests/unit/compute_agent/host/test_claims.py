@@ -80,6 +80,20 @@ def test_limits_hold_with_what_is_claimed_already(
         claim(agent, command)
 
 
+def test_limits_hold_with_the_overhead_of_each_guest(agent: Agent) -> None:
+    """K04: that of the guests that are there, and of the one that comes."""
+    agent.conf.set_override("guest_overhead_memory_mb", 200, group="compute")
+    assert claim(agent, a_build())
+    enough = 512 + 2 * (512 + 200)
+    for limit, fits in ((enough - 1, False), (enough, True)):
+        command = a_build(limits=SchedulerLimits.from_values(memory_mb=limit))
+        if fits:
+            assert claim(agent, command)
+        else:
+            with pytest.raises(exception.ComputeResourcesUnavailable, match="511 free"):
+                claim(agent, command)
+
+
 def test_claims_of_one_host_wait_for_each_other(agent: Agent) -> None:
     """Of two instances at once the second sees what the first one takes."""
     limits = SchedulerLimits.from_values(memory_mb=512 + 512)

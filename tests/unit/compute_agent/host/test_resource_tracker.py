@@ -46,6 +46,21 @@ def test_an_inventory_says_what_there_is_and_what_is_kept(agent: Agent) -> None:
     assert node.inventories["DISK_GB"]["initial_allocation_ratio"] == 1.0
 
 
+def test_each_guest_reserves_its_overhead(agent: Agent) -> None:
+    """K04: beside what the host keeps for itself; it counts as used."""
+    agent.conf.set_override("guest_overhead_memory_mb", 200, group="compute")
+    agent.conf.set_override("guest_overhead_vcpus", 1, group="compute")
+    assert a_tracker(agent).compute_node().inventories["MEMORY_MB"]["reserved"] == 512
+    for _ in range(2):
+        agent.build(*a_build(flavor=builders.a_flavor(vcpus=4, memory_mb=1024)))
+    node = a_tracker(agent).compute_node()
+    assert node.inventories["MEMORY_MB"]["reserved"] == 512 + 2 * 200
+    assert node.inventories["VCPU"]["reserved"] == 2
+    used_mb = node.attributes["total_usable_ram_mb"] - node.attributes["free_ram_mb"]
+    assert used_mb == 512 + 2 * (1024 + 200)
+    assert node.attributes["vcpus_used"] == 2 * (4 + 1)
+
+
 def test_the_record_names_host_node_and_provider(agent: Agent) -> None:
     """The UUID is the provider's; every compute node has the trait that says so."""
     node = a_tracker(agent, traits=frozenset({"HW_CPU_X86_AVX2"})).compute_node()
