@@ -187,6 +187,10 @@ class PlacementAPI(Interface):
         """Return the numbers of consumers and providers, and the usage of each resource class."""
 
     @call(CONDUCTOR)
+    def get_project_usage(self, context: RequestContext, project_id: str) -> dict[str, int]:
+        """Return resource class -> amount held by a project's servers and their migrations."""
+
+    @call(CONDUCTOR)
     def get_provider_usages(
         self, context: RequestContext, providers: Sequence[str]
     ) -> dict[str, dict[str, dict[str, float]]]:

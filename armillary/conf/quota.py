@@ -28,6 +28,16 @@ Maximum total amounts of resource classes in a project's claims, such as ``DISK_
 class that is left out are unlimited.
 """,
         ),
+        cfg.BoolOpt(
+            "count_usage_from_placement",
+            default=False,
+            help="""
+Whether cores and memory of a project are counted from its allocations in placement instead of its
+servers' flavors. Then servers that hold no resources (shelved and offloaded, or without a host) do
+not count, both hosts of a resize do, and creates and resizes need placement. Servers of other zones
+and those being scheduled count by their flavor.
+""",
+        ),
         _limit("key_pairs", 100, "Maximum number of key pairs of a user"),
     ]
 }

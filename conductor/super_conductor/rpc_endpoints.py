@@ -7,6 +7,7 @@ from armillary.idempotency import Records
 from conductor.common.service_records import ServiceRecords
 from conductor.super_conductor.accept.acceptance import Acceptance
 from conductor.super_conductor.accept.dry_runs import DryRuns
+from conductor.super_conductor.accept.placed_usage import PlacedUsageReader
 from conductor.super_conductor.accept.quotas import AllocationsEndpoint, QuotasEndpoint
 from conductor.super_conductor.accept.server_groups import ServerGroupsEndpoint
 from conductor.super_conductor.claims.endpoint import ClaimsEndpoint
@@ -51,11 +52,13 @@ def make_endpoints(
     conf, database, now, notifier = env.conf, env.database, env.now, env.notifier
     cells, placement, scheduler = peers.cells, peers.placement, peers.scheduler
     builds, deletes, metadata = workflows.builds, workflows.deletes, housekeeping.metadata
+    placed_usage = PlacedUsageReader(conf, database, placement)
     remote_servers = RemoteServers(database, peers.zones)
     servers = ServerReader(database, cells, peers.cell0, remote_servers)
     operations = ServerOperations(
         conf, database, cells,
         servers=servers, deletes=deletes, moves=workflows.moves, now=now,
+        placed_usage=placed_usage,
         resize_ends=housekeeping.resize_usage.poll_soon,
         rebuild_check=RebuildChecks(database, scheduler, conf.pci.alias, notifier).check,
     )  # fmt: skip
@@ -68,7 +71,7 @@ def make_endpoints(
     overview = Overview(conf, database, scheduler)
     return [
         ServersEndpoint(
-            Acceptance(conf, database, builds.leases, now=now),
+            Acceptance(conf, database, builds.leases, now=now, placed_usage=placed_usage),
             builds, deletes, servers, operations, remote_servers, workflows.deferred,
         ),
         SnapshotsEndpoint(database, servers, operations, now),
@@ -90,7 +93,7 @@ def make_endpoints(
             conf, database, cell0_database, cells, placement, operations, overview, now
         ),
         FleetView(conf, database, scheduler, placement, now),
-        QuotasEndpoint(conf, database),
+        QuotasEndpoint(conf, database, placed_usage),
         AllocationsEndpoint(placement),
         housekeeping.orphans,
         housekeeping.orphaned_claims,

@@ -29,6 +29,7 @@ from conductor.common.clock import Clock, moment
 from conductor.common.leases import Lease, Leases
 from conductor.super_conductor.accept import quotas, server_requests
 from conductor.super_conductor.accept.owners import owner_of
+from conductor.super_conductor.accept.placed_usage import PlacedUsageReader
 from conductor.super_conductor.accept.server_requests import ServerRequest
 from conductor.super_conductor.db import (
     build_requests,
@@ -41,6 +42,7 @@ from conductor.super_conductor.db import (
 from conductor.super_conductor.db import quotas as quotas_db
 from conductor.super_conductor.db.build_requests import NewBuildRequest
 from conductor.super_conductor.db.instance_mappings import NewMapping
+from conductor.super_conductor.db.quotas import PlacedUsage
 from conductor.super_conductor.db.request_specs import NewSpec
 from conductor.super_conductor.db.reservations import NewReservation
 from objects.base import ArmillaryObject, Primitive
@@ -135,12 +137,14 @@ class Acceptance:
         leases: Leases,
         *,
         now: Clock,
+        placed_usage: PlacedUsageReader,
         rng: random.Random | None = None,
     ) -> None:
         self._conf = conf
         self._database = database
         self._leases = leases
         self._now = now
+        self._placed_usage = placed_usage
         self._rng = rng or random.SystemRandom()
         self._combiner = KeyedGroupCommit[_Asked, Accepted | Exception](
             self._accept_all, weight_max=_INSTANCES_MAX, waiting_max=_WAITING_MAX
@@ -179,24 +183,32 @@ class Acceptance:
 
     def _accept_all(self, group: Sequence[_Asked]) -> list[Accepted | Exception]:
         """Return the result of each request of one project."""
+        context = group[0].context
+        placed = self._placed_usage.read(context, owner_of(context).project_id)
         try:
-            return self._database.run_in_writer(lambda session: self._accept(session, group))
+            return self._database.run_in_writer(
+                lambda session: self._accept(session, group, placed)
+            )
         except exception.DatabaseUnavailable:
             raise
         except Exception:
             LOG.info("Storing %d requests one by one after an error", len(group), exc_info=True)
-            return [self._accept_one(asked) for asked in group]  # one of them may cause the error
+            return [
+                self._accept_one(asked, placed) for asked in group
+            ]  # one of them may cause the error
 
-    def _accept_one(self, asked: _Asked) -> Accepted | Exception:
+    def _accept_one(self, asked: _Asked, placed: PlacedUsage | None) -> Accepted | Exception:
         try:
             (accepted,) = self._database.run_in_writer(
-                lambda session: self._accept(session, [asked])
+                lambda session: self._accept(session, [asked], placed)
             )
         except Exception as error:
             return error
         return accepted
 
-    def _accept(self, session: Session, group: Sequence[_Asked]) -> list[Accepted | Exception]:
+    def _accept(
+        self, session: Session, group: Sequence[_Asked], placed: PlacedUsage | None
+    ) -> list[Accepted | Exception]:
         """Store the requests that can be accepted, and nothing of the others.
 
         A request that is there twice, here or with another conductor, makes the insert of its
@@ -206,7 +218,7 @@ class Acceptance:
             session, models.IdempotencyRecord, [asked.key for asked in group]
         )
         new = [asked for asked in group if asked.key not in answers]
-        stored = iter(self._accept_new(session, new) if new else ())
+        stored = iter(self._accept_new(session, new, placed) if new else ())
         return [
             Accepted(CreatedServers(**json.loads(answers[asked.key])))
             if asked.key in answers
@@ -214,9 +226,11 @@ class Acceptance:
             for asked in group
         ]
 
-    def _accept_new(self, session: Session, group: Sequence[_Asked]) -> list[Accepted | Exception]:
+    def _accept_new(
+        self, session: Session, group: Sequence[_Asked], placed: PlacedUsage | None
+    ) -> list[Accepted | Exception]:
         found = self._resolve(session, group)
-        checked = self._check_quotas(session, group, found)
+        checked = self._check_quotas(session, group, found, placed)
         fitting = [one for one in checked if isinstance(one, _WithinQuota)]
         if fitting:
             self._store(session, fitting)
@@ -243,6 +257,7 @@ class Acceptance:
         session: Session,
         group: Sequence[_Asked],
         found: Sequence[ServerRequest | exception.ArmillaryError],
+        placed: PlacedUsage | None,
     ) -> list[_WithinQuota | exception.ArmillaryError]:
         """Lock the project and the groups; count each request on top of the previous ones."""
         resolved = [one for one in found if isinstance(one, ServerRequest)]
@@ -251,7 +266,7 @@ class Acceptance:
         project_id = owner_of(group[0].context).project_id
         quotas_db.lock_project(session, project_id)
         gone = self._lock_groups(session, resolved)
-        usage = self._usage(session, project_id, resolved, but=gone.keys())
+        usage = self._usage(session, project_id, resolved, placed, but=gone.keys())
         return [
             one if isinstance(one, exception.ArmillaryError)
             else self._check_quota_of(asked, one, usage, gone)
@@ -293,6 +308,7 @@ class Acceptance:
         session: Session,
         project_id: str,
         resolved: Iterable[ServerRequest],
+        placed: PlacedUsage | None,
         *,
         but: Collection[str],
     ) -> _Usage:
@@ -302,7 +318,7 @@ class Acceptance:
             for group_uuid in _groups_of(resolved)
             if group_uuid not in but
         }
-        return _Usage(limits, quotas_db.count_usage(session, project_id), members)
+        return _Usage(limits, quotas_db.count_usage(session, project_id, placed), members)
 
     def _instances(
         self, context: RequestContext, asked: ServerRequest, reservation_id: str, count: int

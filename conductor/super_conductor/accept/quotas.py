@@ -8,6 +8,7 @@ from sqlalchemy.orm import Session
 from armillary import exception
 from armillary.context import RequestContext
 from armillary.db import Database
+from conductor.super_conductor.accept.placed_usage import PlacedUsageReader
 from conductor.super_conductor.db import claims
 from conductor.super_conductor.db import quotas as quotas_db
 from objects.allocation import AllocationPage
@@ -91,14 +92,18 @@ def check_limits(limits: Mapping[str, int]) -> None:
 class QuotasEndpoint:
     """See ``SuperConductorAPI``."""
 
-    def __init__(self, conf: cfg.ConfigOpts, database: Database) -> None:
+    def __init__(
+        self, conf: cfg.ConfigOpts, database: Database, placed_usage: PlacedUsageReader
+    ) -> None:
         self._conf = conf
         self._database = database
+        self._placed_usage = placed_usage
 
     def get_quotas(self, context: RequestContext, project_id: str) -> dict[str, dict[str, int]]:
+        placed = self._placed_usage.read(context, project_id)
         with self._database.reader() as session:
             limits = limits_of(session, self._conf, project_id)
-            used = quotas_db.count_usage(session, project_id)
+            used = quotas_db.count_usage(session, project_id, placed)
         return {
             name: {"limit": limit, "in_use": used.get(name, 0)} for name, limit in limits.items()
         }

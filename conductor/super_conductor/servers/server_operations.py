@@ -15,6 +15,7 @@ from conductor.cell_conductor.interface import CellConductorAPI
 from conductor.common.cell_db.services import COMPUTE
 from conductor.common.clock import Clock, exact_moment, moment
 from conductor.super_conductor.accept import quotas
+from conductor.super_conductor.accept.placed_usage import PlacedUsageReader
 from conductor.super_conductor.db import (
     cell_changes,
     cells,
@@ -26,6 +27,7 @@ from conductor.super_conductor.db import (
 )
 from conductor.super_conductor.db import quotas as quotas_db
 from conductor.super_conductor.db.moves import Move, MoveArguments
+from conductor.super_conductor.db.quotas import PlacedUsage
 from conductor.super_conductor.delete.delete_task import Deletes
 from conductor.super_conductor.hosts.cell_reports import own_migrations
 from conductor.super_conductor.hosts.cells import Cells
@@ -94,6 +96,7 @@ class ServerOperations:
         moves: Moves,
         rebuild_check: RebuildCheck,
         now: Clock,
+        placed_usage: PlacedUsageReader,
         resize_ends: Callable[[str], None] = lambda instance_uuid: None,
     ) -> None:
         """``resize_ends`` is called for each instance whose resize is confirmed or reverted."""
@@ -105,6 +108,7 @@ class ServerOperations:
         self._moves = moves
         self._rebuild_check = rebuild_check
         self._now = now
+        self._placed_usage = placed_usage
         self._resize_ends = resize_ends
         self._handlers: dict[str, Callable[[_Asked], None]] = {
             **dict.fromkeys(AT_ONCE, self._at_once),
@@ -173,8 +177,9 @@ class ServerOperations:
             with self._database.reader() as session:
                 mapping = instance_mappings.find_mapping(session, instance_uuid)
             if mapping is not None:
+                placed = self._placed_usage.read(context, mapping.project_id)
                 self._database.run_in_writer(
-                    lambda session: self._reserve_remote(session, mapping, flavor)
+                    lambda session: self._reserve_remote(session, mapping, flavor, placed)
                 )
         return resolved
 
@@ -424,10 +429,11 @@ class ServerOperations:
             self._accept_move(asked, arguments)
             return
         flavor = self._new_flavor(asked)
+        placed = self._placed_usage.read(asked.context, asked.instance.project_id)
         self._accept_move(
             asked,
             dataclasses.replace(arguments, new_flavor=flavor.obj_to_primitive()),
-            within=lambda session: self._reserve(session, asked, flavor),
+            within=lambda session: self._reserve(session, asked, flavor, placed),
         )
 
     def _evacuate(self, asked: _Asked) -> None:
@@ -585,14 +591,16 @@ class ServerOperations:
             )
         return flavor
 
-    def _reserve(self, session: Session, asked: _Asked, flavor: Flavor) -> None:
+    def _reserve(
+        self, session: Session, asked: _Asked, flavor: Flavor, placed: PlacedUsage | None
+    ) -> None:
         """Count the larger of both flavors until the resize has ended. Raises QuotaExceeded."""
         instance = asked.instance
         if not asked.is_delegated:
             quotas_db.lock_project(session, instance.project_id)
             vcpus, memory_mb = instance.flavor.vcpus, instance.flavor.memory_mb
             more = {"cores": flavor.vcpus - vcpus, "ram": flavor.memory_mb - memory_mb}
-            self._check_quota(session, instance.project_id, more)
+            self._check_quota(session, instance.project_id, more, placed)
         instance_mappings.raise_quota_size(
             session,
             instance.uuid,
@@ -601,14 +609,16 @@ class ServerOperations:
             asked_at=exact_moment(self._now()),
         )
 
-    def _reserve_remote(self, session: Session, mapping: InstanceMapping, flavor: Flavor) -> None:
+    def _reserve_remote(
+        self, session: Session, mapping: InstanceMapping, flavor: Flavor, placed: PlacedUsage | None
+    ) -> None:
         """Count the larger of the present usage and the new flavor. Raises QuotaExceeded."""
         quotas_db.lock_project(session, mapping.project_id)
         size = instance_mappings.sizes(session, [mapping.instance_uuid]).get(mapping.instance_uuid)
         if size is None:
             return  # its record has expired
         more = {"cores": flavor.vcpus - size.vcpus, "ram": flavor.memory_mb - size.memory_mb}
-        self._check_quota(session, mapping.project_id, more)
+        self._check_quota(session, mapping.project_id, more, placed)
         instance_mappings.raise_quota_size(
             session,
             mapping.instance_uuid,
@@ -617,11 +627,13 @@ class ServerOperations:
             asked_at=exact_moment(self._now()),
         )
 
-    def _check_quota(self, session: Session, project_id: str, more: Mapping[str, int]) -> None:
+    def _check_quota(
+        self, session: Session, project_id: str, more: Mapping[str, int], placed: PlacedUsage | None
+    ) -> None:
         """Raise QuotaExceeded if a project, whose row is locked, exceeds its limits by ``more``."""
         limits = quotas.limits_of(session, self._conf, project_id)
         grown = {resource: max(0, amount) for resource, amount in more.items()}
-        used = quotas_db.count_usage(session, project_id)
+        used = quotas_db.count_usage(session, project_id, placed)
         quotas.fitting_count(limits, used, grown, min_count=1, max_count=1)
 
     def _new_image(

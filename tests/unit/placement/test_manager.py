@@ -75,6 +75,20 @@ def test_a_release_gives_everything_back(placement: PlacementService) -> None:
     assert totals == UsageTotals(0, 1, {"VCPU": ClassUsage(used=0, capacity=8)})
 
 
+def test_the_usage_of_a_project_is_that_of_its_servers(placement: PlacementService) -> None:
+    """M04: not that of its claims on pools, nor of others."""
+    uuid = set_one(placement)
+    placement.api.claim(
+        CONTEXT,
+        [
+            a_claim(uuid, vcpus=3), a_claim(uuid, consumer_type="MIGRATION"),
+            a_claim(uuid, consumer_type="CLAIM"), a_claim(uuid, project_id="p2"),
+        ],
+    )  # fmt: skip
+    assert placement.api.get_project_usage(CONTEXT, "p1") == {"VCPU": 4}
+    assert placement.api.get_project_usage(CONTEXT, "p9") == {}
+
+
 def test_a_move_changes_the_owner_only(placement: PlacementService) -> None:
     """The target holds what the source held; usage is the same."""
     uuid = set_one(placement)

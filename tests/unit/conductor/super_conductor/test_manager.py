@@ -12,14 +12,17 @@ from armillary import exception
 from armillary.db import Database
 from conductor.common.leases import Leases
 from conductor.super_conductor.accept.acceptance import Acceptance
+from conductor.super_conductor.accept.placed_usage import PlacedUsageReader
 from conductor.super_conductor.db import models
 from conductor.super_conductor.manager import SuperConductorManager
 from objects.instances.new_servers import NewServers
 from objects.instances.server_filters import ServerFilters
+from placement.interface import PlacementAPI
 from rpc.transport import Bus
 from tests import builders
 from tests.fixtures.asking import wait_for
 from tests.fixtures.control_plane import RunningConductor, a_user, an_admin, control_plane_conf
+from tests.fixtures.direct_bus import Breaker, DirectBus
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -85,7 +88,10 @@ def test_work_of_a_dead_conductor_is_taken_up(running: RunningConductor) -> None
         models.Reservation, models.Reservation.reservation_id, owner="dead", lease_seconds=-1,
         now=time.time,
     )  # fmt: skip
-    acceptance = Acceptance(running.conf, running.database, leases, now=time.time)
+    reader = PlacedUsageReader(running.conf, running.database, PlacementAPI(DirectBus(Breaker())))
+    acceptance = Acceptance(
+        running.conf, running.database, leases, now=time.time, placed_usage=reader
+    )
     accepted = acceptance.accept(a_user(), NewServers("web", "small"))
     uuid = accepted.instances[0].uuid
     running.run_task("recover-builds")

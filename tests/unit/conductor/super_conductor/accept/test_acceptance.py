@@ -16,6 +16,7 @@ from armillary.context import RequestContext
 from conductor.common.clock import moment
 from conductor.super_conductor.accept import server_requests
 from conductor.super_conductor.accept.acceptance import Acceptance, Accepted
+from conductor.super_conductor.accept.placed_usage import PlacedUsageReader
 from conductor.super_conductor.db import cells, models, quotas, request_specs, server_groups
 from objects.fence import FIRST_FENCE
 from objects.instances.new_servers import NewServers
@@ -88,8 +89,9 @@ def test_a_reservation_id_is_short(plane: ControlPlane) -> None:
     """It is r- and eight letters or digits, from the given random source."""
     rng = random.Random(7)
     acceptance = Acceptance(
-        plane.conf, plane.database, plane.builds.leases, now=plane.clock, rng=rng
-    )
+        plane.conf, plane.database, plane.builds.leases, now=plane.clock, rng=rng,
+        placed_usage=PlacedUsageReader(plane.conf, plane.database, plane.peers.placement),
+    )  # fmt: skip
     accepted = acceptance.accept(a_user(), NewServers("web", "small"))
     assert accepted.answer.reservation_id.startswith("r-")
     assert len(accepted.answer.reservation_id) == 10
