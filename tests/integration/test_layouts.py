@@ -1,4 +1,7 @@
-"""One API on every layout of schedulers: none, one, three layers; made by configuration alone."""
+"""One API on every layout of schedulers: none, one, three layers; made by configuration alone.
+
+And in every mode of trust: open, with accounts on the broker, and signed, with accounts and TLS.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +20,9 @@ from armillary.context import admin_context
 from conductor.super_conductor.interface import SuperConductorAPI
 from objects.instances.operation_arguments import OperationArguments
 from objects.instances.server_filters import ServerFilters
-from rpc.transport import Bus
 from tests.fixtures.asking import wait_for
-from tests.fixtures.configuration import messaging_conf
 from tests.fixtures.services import POSTGRESQL, administrator
+from tests.integration.trusted_zones import AccountsZone, SignedZone, introduce
 from tests.integration.zone_deployment import ZoneDeployment, tree
 
 pytestmark = [pytest.mark.rabbitmq, pytest.mark.postgresql, pytest.mark.sampled_file(every=2)]
@@ -44,7 +46,12 @@ LAYOUTS: dict[str, tuple[dict[str, tuple[str | None, list[str]]], frozenset[str]
         frozenset({"mid"}),
     ),
 }
-SHORT = "no scheduler"  # the others are like the deployments of other tests
+TRUST: dict[str, dict[str, Any]] = {
+    "open": {},
+    "accounts": {"kind": AccountsZone},
+    "signed accounts and TLS": {"kind": SignedZone, "introduce": introduce},
+}
+SHORT = ("no scheduler", "open")  # the others are like the deployments of other tests
 UNKNOWN = "11111111-2222-4333-8444-555555555555"
 
 
@@ -52,17 +59,22 @@ UNKNOWN = "11111111-2222-4333-8444-555555555555"
     scope="module",
     params=[
         pytest.param(
-            name, id=name.replace(" ", "-"), marks=pytest.mark.long if name != SHORT else ()
+            (layout, trust),
+            id=f"{layout}-{trust}".replace(" ", "-"),
+            marks=pytest.mark.long if (layout, trust) != SHORT else (),
         )
-        for name in LAYOUTS
+        for layout in LAYOUTS
+        for trust in TRUST
     ],
 )
 def api(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[ZoneDeployment]:
-    shape, in_process = LAYOUTS[request.param]
+    layout, trust = request.param
+    shape, in_process = LAYOUTS[layout]
     folder: Path = tmp_path_factory.mktemp("layout")
-    with tree(folder, POSTGRESQL, shape, options=OPTIONS, in_process=in_process) as zones:
+    arguments = {"options": OPTIONS, "in_process": in_process, **TRUST[trust]}
+    with tree(folder, POSTGRESQL, shape, **arguments) as zones:
         root = next(iter(zones.values()))
         own = 1 if len(shape) > 1 else 2
         below = {"mid": 3} if len(shape) > 1 else {}
@@ -142,7 +154,7 @@ def test_the_interface_behind_the_api_does_what_the_api_does(
     api: ZoneDeployment, sizes: dict[str, str], tmp_path: Path
 ) -> None:
     """BZ-10: the same request without HTTP is built, seen, stopped and deleted like any other."""
-    bus = Bus(messaging_conf(), api.top_url, lock_directory=tmp_path)
+    bus = api.inside(tmp_path)
     inside, context = SuperConductorAPI(bus), admin_context()
     asked = {"server": {"name": "inside", "flavorRef": sizes["small"], "networks": "none"}}
     (made,) = inside.create_servers(context, request_of(asked)).instance_uuids
