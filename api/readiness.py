@@ -18,7 +18,11 @@ SUPER_CONDUCTOR = "super conductor"
 
 
 class Readiness:
-    """Asks the super conductor, in one thread at a time; the others get the former result."""
+    """Asks the super conductor, in one thread at a time; the others get the former result.
+
+    It asks while the broker is away, too: a process that is not ready gets no requests, so nothing
+    else would find out that the broker is back.
+    """
 
     def __init__(
         self,
@@ -37,14 +41,13 @@ class Readiness:
         """Return what does not answer; None if this process can serve requests."""
         if self._monotonic() - self._read_at < KEPT_SECONDS:
             return self._missing
-        if self._is_broker_away():
-            return BROKER
-        if self._asking.acquire(blocking=False):
-            try:
-                self._missing = self._ask()
-                self._read_at = self._monotonic()
-            finally:
-                self._asking.release()
+        if not self._asking.acquire(blocking=False):
+            return BROKER if self._is_broker_away() else self._missing
+        try:
+            self._missing = self._ask()
+            self._read_at = self._monotonic()
+        finally:
+            self._asking.release()
         return self._missing
 
     def _ask(self) -> str | None:

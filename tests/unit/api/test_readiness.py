@@ -21,11 +21,15 @@ def test_many_probes_cost_one_question() -> None:
     assert len(client.calls) == 2
 
 
-def test_a_broker_that_is_away_is_named_without_a_question() -> None:
-    """A question would wait for it."""
-    client = SuperConductorClient(SuperConductor())
-    assert Readiness(client, lambda: True).missing() == "message broker"
-    assert client.calls == []
+def test_a_probe_finds_out_that_the_broker_is_back() -> None:
+    """No other request comes to a process that is not ready."""
+    conductor, clock = SuperConductor(), Clock()
+    conductor.errors["ping"] = AWAY
+    readiness = Readiness(SuperConductorClient(conductor), lambda: True, monotonic=clock)
+    assert readiness.missing() == "message broker"
+    del conductor.errors["ping"]
+    clock.advance(KEPT_SECONDS)
+    assert readiness.missing() is None
 
 
 def test_a_message_that_cannot_be_sent_is_the_broker() -> None:
