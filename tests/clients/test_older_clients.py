@@ -121,6 +121,22 @@ def test_novaclient_works(one: Cloud, command: str) -> None:
     one.nova(*command.split())
 
 
+def test_novaclient_evacuates_a_host_that_is_down(one: Cloud) -> None:
+    """All of its servers, to where there is room."""
+    one.nova(
+        "boot", "--flavor", "old-flavor", "--image", "old-empty", "--nic", "none", "--poll", "two"
+    )
+    host = one.show("server", "show", "two")["OS-EXT-SRV-ATTR:host"]
+    down = ("--os-compute-api-version", "2.53", "compute", "service", "set")
+    one.run(*down, "--down", host, "nova-compute")
+    try:
+        answer = one.nova("host-evacuate", host)
+    finally:
+        one.run(*down, "--up", host, "nova-compute")
+    assert one.show("server", "show", "two")["id"] in answer
+    assert "True" in answer
+
+
 def test_novaclient_is_refused_a_console(one: Cloud) -> None:
     """As where Nova has none."""
     assert "Unavailable console type novnc" in one.refusal("get-vnc-console", "uno", "novnc")
