@@ -9,7 +9,7 @@ from xml.etree.ElementTree import Element
 
 import os_traits
 
-from compute_agent.virt.libvirt import xml_text
+from compute_agent.virt.libvirt.domain import xml_text
 from compute_agent.virt.machine import machine_numa
 from compute_agent.virt.machine.cpu_split import CpuSplit
 from objects.numa import HostCell, PagePool, parse_cpus

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from compute_agent.virt.libvirt import xml_text
+from compute_agent.virt.libvirt.domain import xml_text
 from objects.instances.diagnostics import Diagnostics, DiskDiagnostics
 
 DRIVER = "libvirt"

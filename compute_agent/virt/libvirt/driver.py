@@ -25,28 +25,27 @@ from compute_agent.virt.driver import (
     Readings,
     SerialStream,
 )
-from compute_agent.virt.libvirt import (
+from compute_agent.virt.libvirt import connection, diagnostics
+from compute_agent.virt.libvirt.capabilities import cpu_info
+from compute_agent.virt.libvirt.disks import (
     config_disks,
-    connection,
-    diagnostics,
-    guest_networks,
     hypervisor_access,
     live_snapshots,
     qemu_img,
 )
-from compute_agent.virt.libvirt.capabilities import cpu_info
-from compute_agent.virt.libvirt.cold_moves import ColdMoves
-from compute_agent.virt.libvirt.domain_xml import GuestDisk
+from compute_agent.virt.libvirt.disks.images import BadImage
+from compute_agent.virt.libvirt.disks.instance_files import RAW
+from compute_agent.virt.libvirt.disks.qemu_img import DiskError, UnsafeImage
+from compute_agent.virt.libvirt.domain import guest_networks
+from compute_agent.virt.libvirt.domain.domain_xml import GuestDisk
 from compute_agent.virt.libvirt.guests import Guests
 from compute_agent.virt.libvirt.host_properties import HostFacts
-from compute_agent.virt.libvirt.images import BadImage
-from compute_agent.virt.libvirt.instance_files import RAW
-from compute_agent.virt.libvirt.live_moves import CannotMove, LiveMoves, MoveAborted
+from compute_agent.virt.libvirt.moves.cold_moves import ColdMoves
+from compute_agent.virt.libvirt.moves.live_moves import CannotMove, LiveMoves, MoveAborted
+from compute_agent.virt.libvirt.moves.payloads import ColdPayload, LiveDestination, LiveSource
+from compute_agent.virt.libvirt.moves.remote_uris import UnknownPeer
 from compute_agent.virt.libvirt.ownership import Ownership
-from compute_agent.virt.libvirt.payloads import ColdPayload, LiveDestination, LiveSource
-from compute_agent.virt.libvirt.qemu_img import DiskError, UnsafeImage
 from compute_agent.virt.libvirt.record import GuestRecord
-from compute_agent.virt.libvirt.remote_uris import UnknownPeer
 from compute_agent.virt.libvirt.serial_stream import LibvirtSerialStream
 from compute_agent.virt.machine import machine
 from compute_agent.virt.machine.machine_metrics import MachineMeters

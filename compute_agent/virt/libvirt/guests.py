@@ -13,27 +13,25 @@ from oslo_config import cfg
 from compute_agent.host.instance_topology import ANYWHERE, InstancePlacement
 from compute_agent.virt.driver import PAUSED, RUNNING, SHUTDOWN, SUSPENDED, GuestInfo
 from compute_agent.virt.instance_directories import InstanceDirectories
-from compute_agent.virt.libvirt import (
+from compute_agent.virt.libvirt import ownership
+from compute_agent.virt.libvirt.connection import Connection
+from compute_agent.virt.libvirt.disks import (
     config_disks,
-    domain_xml,
-    guest_hardware,
-    guest_networks,
     hypervisor_access,
     image_formats,
     images,
-    ownership,
     qemu_img,
 )
-from compute_agent.virt.libvirt.connection import Connection
-from compute_agent.virt.libvirt.domain_xml import BUSES, GuestDisk, GuestSpec
-from compute_agent.virt.libvirt.guest_devices import GuestDevices
-from compute_agent.virt.libvirt.guest_hardware import GuestHardware
+from compute_agent.virt.libvirt.disks.images import BadImage, ImageFile
+from compute_agent.virt.libvirt.disks.instance_files import GIB, InstanceFiles
+from compute_agent.virt.libvirt.disks.qemu_img import DiskError
+from compute_agent.virt.libvirt.domain import domain_xml, guest_hardware, guest_networks
+from compute_agent.virt.libvirt.domain.domain_xml import BUSES, GuestDisk, GuestSpec
+from compute_agent.virt.libvirt.domain.guest_devices import GuestDevices
+from compute_agent.virt.libvirt.domain.guest_hardware import GuestHardware
+from compute_agent.virt.libvirt.domain.pins import Pins
 from compute_agent.virt.libvirt.host_properties import HostFacts
-from compute_agent.virt.libvirt.images import BadImage, ImageFile
-from compute_agent.virt.libvirt.instance_files import GIB, InstanceFiles
 from compute_agent.virt.libvirt.ownership import Ownership
-from compute_agent.virt.libvirt.pins import Pins
-from compute_agent.virt.libvirt.qemu_img import DiskError
 from compute_agent.virt.libvirt.record import NAMESPACE, PREFIX, GuestRecord
 from objects.instance import Instance
 

@@ -9,12 +9,12 @@ from oslo_config import cfg
 
 from armillary import exception
 from compute_agent.host.pci_devices import PCI, PHYSICAL_FUNCTION, VIRTUAL_FUNCTION, PciDevice
-from compute_agent.virt.libvirt import xml_text
 from compute_agent.virt.libvirt.capabilities import Capabilities, GuestKind, host_cells
 from compute_agent.virt.libvirt.connection import Connection
-from compute_agent.virt.libvirt.guest_cpu import GuestCpus
-from compute_agent.virt.libvirt.guest_devices import DeviceSupport, reported_models
-from compute_agent.virt.libvirt.hypervisor_access import HypervisorUser
+from compute_agent.virt.libvirt.disks.hypervisor_access import HypervisorUser
+from compute_agent.virt.libvirt.domain import xml_text
+from compute_agent.virt.libvirt.domain.guest_cpu import GuestCpus
+from compute_agent.virt.libvirt.domain.guest_devices import DeviceSupport, reported_models
 from compute_agent.virt.machine.cpu_split import CpuSplit
 from compute_agent.virt.machine.device_spec import DeviceSpec, pick
 from objects.guest_properties import SETTINGS

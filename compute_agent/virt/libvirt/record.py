@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
 from compute_agent.host.instance_topology import ANYWHERE, InstancePlacement
-from compute_agent.virt.libvirt import xml_text
+from compute_agent.virt.libvirt.domain import xml_text
 from objects.instance import Instance
 
 NAMESPACE = "urn:armillary:libvirt:1"

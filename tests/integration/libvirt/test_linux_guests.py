@@ -16,9 +16,9 @@ import pytest
 from websockets.sync.client import ClientConnection, connect
 
 from compute_agent.host.instance_topology import ANYWHERE
-from compute_agent.virt.libvirt import live_snapshots
+from compute_agent.virt.libvirt.disks import live_snapshots
+from compute_agent.virt.libvirt.disks.images import FILE_PROPERTY
 from compute_agent.virt.libvirt.driver import LibvirtDriver
-from compute_agent.virt.libvirt.images import FILE_PROPERTY
 from objects.instance import Instance
 from objects.instances.server_settings import ServerSettings
 from tests import builders

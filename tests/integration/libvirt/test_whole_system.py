@@ -17,7 +17,7 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
 from armillary.consoles import console_links
-from compute_agent.virt.libvirt.images import FILE_PROPERTY
+from compute_agent.virt.libvirt.disks.images import FILE_PROPERTY
 from tests.fixtures.asking import Api, wait_for
 from tests.fixtures.brokers import fresh_vhost
 from tests.fixtures.deployment import BIN, Process

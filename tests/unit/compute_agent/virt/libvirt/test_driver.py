@@ -13,8 +13,8 @@ import pytest
 from armillary import exception
 from compute_agent.host.instance_topology import ANYWHERE, InstancePlacement
 from compute_agent.virt.driver import Feature
+from compute_agent.virt.libvirt.disks.images import FILE_PROPERTY
 from compute_agent.virt.libvirt.driver import LibvirtDriver
-from compute_agent.virt.libvirt.images import FILE_PROPERTY
 from objects.hosts.host_attributes import Collector, collected_by
 from objects.instance import Instance
 from objects.instances.instance_command import NEEDS_SOURCE

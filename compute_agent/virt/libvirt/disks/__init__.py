@@ -1,0 +1,1 @@
+"""Disks of guests: images, formats, files, snapshots, and who may reach them."""

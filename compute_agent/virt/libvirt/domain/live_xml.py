@@ -1,0 +1,63 @@
+"""Rewrites of a running guest's domain XML for a live migration. Pure."""
+
+from pathlib import PurePosixPath
+from xml.etree.ElementTree import Element
+
+from compute_agent.host.instance_topology import InstancePlacement
+from compute_agent.virt.libvirt.domain import xml_text
+from compute_agent.virt.libvirt.moves.payloads import LiveDestination
+from compute_agent.virt.libvirt.record import NAMESPACE, write_place
+
+
+def for_destination(text: str, destination: LiveDestination) -> str:
+    """Return the XML for the destination, with its file paths and pins; the rest is unchanged."""
+    domain = xml_text.parse(text)
+    directory = PurePosixPath(destination.directory)
+    for source in domain.iterfind("./devices/disk/source[@file]"):
+        source.set("file", _moved(source.attrib["file"], directory))
+    if not destination.is_shared:  # the copies have no backing file
+        for disk in domain.iterfind("./devices/disk"):
+            _remove(disk, "backingStore")
+    for log in domain.iterfind("./devices/*/log[@file]"):
+        log.set("file", _moved(log.attrib["file"], directory))
+    destination.pins.write(domain)
+    _note_place(domain, destination.place)
+    return xml_text.write(domain)
+
+
+def guest_cpu(text: str) -> str | None:
+    """Return a running guest's CPU as XML for a comparison with hosts; None without a model."""
+    cpu = xml_text.parse(text).find("cpu")
+    if cpu is None or cpu.find("model") is None:
+        return None
+    for name in ("numa", "topology", "maxphysaddr"):  # these do not depend on the host
+        _remove(cpu, name)
+    return xml_text.write(cpu)
+
+
+def has_host_cpu(text: str) -> bool:
+    """Return whether a running guest has its host's CPU passed through."""
+    cpu = xml_text.parse(text).find("cpu")
+    return cpu is not None and cpu.get("mode") in ("host-passthrough", "maximum")
+
+
+def machine(text: str) -> tuple[str, str]:
+    """Return a guest's architecture and machine type."""
+    kind = xml_text.parse(text).find("./os/type")
+    assert kind is not None  # every domain has one
+    return kind.get("arch", ""), kind.get("machine", "")
+
+
+def _moved(path: str, directory: PurePosixPath) -> str:
+    return str(directory / PurePosixPath(path).name)
+
+
+def _note_place(domain: Element, place: InstancePlacement) -> None:
+    record = domain.find(f"./metadata/{{{NAMESPACE}}}instance")
+    if record is not None:
+        write_place(record, place)
+
+
+def _remove(parent: Element, name: str) -> None:
+    for child in parent.findall(name):
+        parent.remove(child)

@@ -1,0 +1,1 @@
+"""Moves of guests to other hosts, cold and live."""

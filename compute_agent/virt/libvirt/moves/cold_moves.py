@@ -1,0 +1,121 @@
+"""Cold migration of guests: payload from the source, takeover at the destination."""
+
+from collections.abc import Sequence
+from pathlib import Path, PurePosixPath
+
+from oslo_config import cfg
+
+from compute_agent.virt.libvirt.disks import images, qemu_img
+from compute_agent.virt.libvirt.disks.instance_files import CONSOLES, QCOW2, InstanceFiles
+from compute_agent.virt.libvirt.disks.qemu_img import DiskError
+from compute_agent.virt.libvirt.guests import Guests
+from compute_agent.virt.libvirt.moves import remote_files, remote_uris
+from compute_agent.virt.libvirt.moves.payloads import ColdPayload, DiskFile
+from compute_agent.virt.libvirt.ownership import Ownership
+from compute_agent.virt.libvirt.record import GuestRecord
+from objects.instance import Instance
+
+
+class ColdMoves:
+    """Moves guests' files by shared storage, or by a copy over libvirt's own connection."""
+
+    def __init__(self, conf: cfg.ConfigOpts, guests: Guests) -> None:
+        self._conf = conf
+        self._guests = guests
+        self._images = Path(conf.libvirt.images_path)
+
+    def describe(self, uuid: str, record: GuestRecord) -> ColdPayload:
+        """Return what the destination of a guest that is off needs to know.
+
+        Raises DiskError, OSError.
+        """
+        files = self._guests.files(uuid)
+        root = files.root
+        if root is None:
+            raise DiskError("its root disk is missing")
+        note = Ownership.read(files.directory).leaving()
+        note.write(files.directory)
+        return ColdPayload(
+            host=self._guests.host,
+            address=remote_uris.own_address(self._conf),
+            directory=str(files.directory),
+            token=note.token,
+            root_gb=record.root_gb,
+            root_gb_least=record.root_gb_least,
+            files=sorted(path.name for path in files.directory.glob("*.raw"))
+            + sorted(path.name for path in files.directory.glob("*.qcow2"))
+            + [name for name in CONSOLES if (files.directory / name).exists()],
+            base=self._base(Path(root.path)) if root.format == QCOW2 else None,
+        )
+
+    def take_over(self, instance: Instance, sent: ColdPayload) -> None:
+        """Make this host the owner of a guest's files. Raises DiskError, OSError, libvirtError."""
+        files = self._guests.files(instance.uuid)
+        note = Ownership.read(files.directory)
+        if note.token is not None and note.token == sent.token:
+            note.taken_by(self._guests.host).write(files.directory)
+        elif note.owner != self._guests.host or note.is_moving:
+            self._fetch(files, sent)
+            files.remove_extra_but(instance.flavor)  # the source keeps its own
+        files.fit(instance.flavor)
+
+    def _fetch(self, files: InstanceFiles, sent: ColdPayload) -> None:
+        if PurePosixPath(sent.directory).name != files.uuid:
+            raise DiskError(f"{sent.directory} is the directory of another guest")
+        base_path = None if sent.base is None else self._checked_base(sent.base)
+        files.make()
+        Ownership(owner=self._guests.host, is_moving=True).write(files.directory)
+        remote_files.fetch(
+            self._guests.library,
+            remote_uris.daemon_uri(self._conf, sent.address),
+            f"armillary-{files.uuid}",
+            sent.directory,
+            [files.directory / name for name in _plain_names(sent.files)],
+        )
+        self._secure_root(files, base_path, sent.base)
+        Ownership(owner=self._guests.host).write(files.directory)
+
+    def _base(self, root: Path) -> DiskFile | None:
+        """Return a root disk's backing file, by its name in the images directory."""
+        found = qemu_img.base_of(root)
+        if found is None:
+            return None
+        path = Path(found[0]).resolve()
+        directory = self._images.resolve()
+        if not path.is_relative_to(directory):
+            raise DiskError(f"its backing file {path} is no longer below {directory}")
+        return DiskFile(str(path.relative_to(directory)), found[1], path.stat().st_size)
+
+    def _checked_base(self, base: DiskFile) -> Path:
+        path = (self._images / base.name).resolve()
+        if not path.is_relative_to(self._images.resolve()) or base.format not in images.FORMATS:
+            raise DiskError(f"{base.name} is not a valid image file")
+        if not path.is_file() or path.stat().st_size != base.bytes:
+            raise DiskError(
+                f"its backing file {base.name} ({base.bytes} bytes) does not exist in "
+                f"{self._images} on this host"
+            )
+        return path
+
+    def _secure_root(
+        self, files: InstanceFiles, base: Path | None, described: DiskFile | None
+    ) -> None:
+        """Ensure that a disk from another host refers to no file here except its image."""
+        root = files.root
+        if root is None:
+            raise DiskError("the source sent no root disk")
+        if root.format != QCOW2:
+            return
+        if base is not None and described is not None:
+            qemu_img.rebase(Path(root.path), base, described.format)
+            qemu_img.refuse_data_file(Path(root.path))
+        else:
+            qemu_img.virtual_size(Path(root.path), QCOW2)
+
+
+def _plain_names(names: Sequence[str]) -> list[str]:
+    for name in names:
+        is_file = name.endswith((".raw", ".qcow2")) or name in CONSOLES
+        if PurePosixPath(name).name != name or not is_file:
+            raise DiskError(f"the source sends a file with the invalid name {name}")
+    return list(names)

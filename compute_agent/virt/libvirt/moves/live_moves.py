@@ -1,0 +1,349 @@
+"""Live migration of guests between daemons, with progress and abort."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from pathlib import Path
+from typing import Any
+
+from oslo_config import cfg
+
+from armillary import private_files
+from compute_agent.host.instance_topology import InstancePlacement
+from compute_agent.virt.driver import LiveWatch
+from compute_agent.virt.libvirt import earlier_consoles
+from compute_agent.virt.libvirt.disks import qemu_img
+from compute_agent.virt.libvirt.disks.instance_files import QCOW2, InstanceFiles
+from compute_agent.virt.libvirt.domain import live_xml
+from compute_agent.virt.libvirt.domain.pins import Pins
+from compute_agent.virt.libvirt.guests import Guests
+from compute_agent.virt.libvirt.moves import remote_uris
+from compute_agent.virt.libvirt.moves.completion_limit import ABORT, CompletionLimit
+from compute_agent.virt.libvirt.moves.payloads import DiskFile, LiveDestination, LiveSource
+from compute_agent.virt.libvirt.ownership import Ownership
+from objects.instance import Instance
+
+LOG = logging.getLogger(__name__)
+
+POLL_SECONDS = 0.25
+_KIB, _MIB = 1024, 1024**2
+
+
+class CannotMove(Exception):
+    """The guest or a host does not support the move; the message is the reason."""
+
+
+class MoveAborted(Exception):
+    """The migration was aborted, and the guest keeps running here."""
+
+
+class LiveMoves:
+    """Raises CannotMove, MoveAborted, DiskError, OSError, and libvirt's errors."""
+
+    def __init__(self, conf: cfg.ConfigOpts, guests: Guests) -> None:
+        self._conf = conf
+        self._guests = guests
+
+    # At the source --------------------------------------------------------------------------------
+
+    def describe(self, uuid: str, domain: Any) -> LiveSource:
+        """Return what a destination needs to know about a running guest."""
+        record = self._guests.record(domain)
+        if record is not None and record.place.pci_devices:
+            raise CannotMove("it uses PCI devices of the host, which cannot be migrated")
+        files = self._guests.files(uuid)
+        note = Ownership.read(files.directory).with_token()
+        note.write(files.directory)
+        text = self._running_xml(domain)
+        arch, machine = live_xml.machine(text)
+        capabilities = self._guests.facts.capabilities
+        return LiveSource(
+            host=self._guests.host,
+            token=note.token,
+            cpu=live_xml.guest_cpu(text),
+            host_cpu=capabilities.cpu_xml if live_xml.has_host_cpu(text) else None,
+            arch=arch,
+            machine=machine,
+            virt_type=self._guests.facts.virt_type,
+            disks=self._disks(files),
+            address=remote_uris.own_address(self._conf),
+            directory=str(files.directory),
+        )
+
+    def hand_over(self, domain: Any, destination: LiveDestination, watch: LiveWatch) -> None:
+        """Migrate a running guest; return when it has left this host."""
+        uuid = domain.UUIDString()
+        limit = CompletionLimit.of(self._conf, self._bytes_to_send(domain, uuid, destination))
+        move = _Move(self._guests.library, domain, limit)
+        if self._is_leaving(domain):  # started before an agent restart; may be paused by now
+            move.join(watch)
+        elif self._guests.is_running(domain):
+            self._migrate(move, domain, destination, watch)
+        else:
+            raise CannotMove("the guest is not running")
+
+    def _bytes_to_send(self, domain: Any, uuid: str, destination: LiveDestination) -> int:
+        disks = [] if destination.is_shared else self._disks(self._guests.files(uuid))
+        return int(domain.maxMemory()) * _KIB + sum(disk.bytes for disk in disks)
+
+    def has_left(self, uuid: str) -> bool:
+        """Return whether a guest has left: only its files are here until ``destroy``."""
+        return self._guests.find(uuid) is None and self._guests.files(uuid).exists
+
+    def note_gone(self, uuid: str, destination: LiveDestination) -> None:
+        """Record that a guest has left; shared files now belong to the destination."""
+        directory = self._guests.files(uuid).directory
+        if destination.is_shared:
+            Ownership(owner=destination.host).write(directory)
+        else:
+            Ownership(owner=self._guests.host, is_moving=True).write(directory)
+
+    def _migrate(
+        self, move: _Move, domain: Any, destination: LiveDestination, watch: LiveWatch
+    ) -> None:
+        library = self._guests.library
+        there = live_xml.for_destination(self._running_xml(domain), destination)
+        kept = live_xml.for_destination(self._kept_xml(domain), destination)
+        options = self._conf.libvirt
+        parameters: dict[str, str | int] = {
+            library.VIR_MIGRATE_PARAM_URI: remote_uris.data_uri(self._conf, destination.address),
+            library.VIR_MIGRATE_PARAM_DEST_XML: there,
+            library.VIR_MIGRATE_PARAM_PERSIST_XML: kept,
+        }
+        if options.live_migration_bandwidth:
+            parameters[library.VIR_MIGRATE_PARAM_BANDWIDTH] = options.live_migration_bandwidth
+        uri = remote_uris.daemon_uri(self._conf, destination.address)
+        move.run(uri, parameters, self._flags(destination), watch)
+
+    def _flags(self, destination: LiveDestination) -> int:
+        library = self._guests.library
+        options = self._conf.libvirt
+        flags = (
+            library.VIR_MIGRATE_LIVE
+            | library.VIR_MIGRATE_PEER2PEER  # it continues if the agent dies
+            | library.VIR_MIGRATE_PERSIST_DEST
+            | library.VIR_MIGRATE_UNDEFINE_SOURCE
+        )
+        if not destination.is_shared:
+            flags |= library.VIR_MIGRATE_NON_SHARED_DISK
+        if options.live_migration_with_native_tls:
+            flags |= library.VIR_MIGRATE_TLS
+        if options.live_migration_permit_auto_converge:
+            flags |= library.VIR_MIGRATE_AUTO_CONVERGE
+        if options.live_migration_permit_post_copy:
+            flags |= library.VIR_MIGRATE_POSTCOPY
+        return int(flags)
+
+    def _is_leaving(self, domain: Any) -> bool:
+        library = self._guests.library
+        if not domain.isActive():
+            return False
+        found = domain.jobStats()
+        return bool(
+            found.get("type") not in (None, library.VIR_DOMAIN_JOB_NONE)
+            and found.get("operation") == library.VIR_DOMAIN_JOB_OPERATION_MIGRATION_OUT
+        )
+
+    def _running_xml(self, domain: Any) -> str:
+        library = self._guests.library
+        flags = library.VIR_DOMAIN_XML_MIGRATABLE | library.VIR_DOMAIN_XML_SECURE
+        return str(domain.XMLDesc(flags))
+
+    def _kept_xml(self, domain: Any) -> str:
+        library = self._guests.library
+        flags = library.VIR_DOMAIN_XML_INACTIVE | library.VIR_DOMAIN_XML_SECURE
+        return str(domain.XMLDesc(flags))
+
+    def _disks(self, files: InstanceFiles) -> list[DiskFile]:
+        found = []
+        for path in sorted((*files.directory.glob("*.qcow2"), *files.directory.glob("*.raw"))):
+            disk_format = path.suffix.removeprefix(".")
+            size = qemu_img.disk_size(path, disk_format)
+            found.append(DiskFile(path.name, disk_format, size))
+        return found
+
+    # At the destination ---------------------------------------------------------------------------
+
+    def prepare(
+        self, instance: Instance, place: InstancePlacement, source: LiveSource
+    ) -> LiveDestination:
+        """Prepare disks for a guest, and return what the source needs to know."""
+        self._check_host(source)
+        files = self._guests.files(instance.uuid)
+        note = Ownership.read(files.directory)
+        is_shared = note.token is not None and note.token == source.token
+        if not is_shared and self._guests.find(instance.uuid) is None:
+            files.make()
+            Ownership(owner=self._guests.host, is_moving=True).write(files.directory)
+            for disk in source.disks:
+                _make_empty(files.directory, disk)
+            earlier_consoles.note_source(files, source)
+        pins = Pins.of(place, self._guests.facts.cells, self._guests.facts.split)
+        address = remote_uris.own_address(self._conf)
+        directory = str(files.directory)
+        return LiveDestination(self._guests.host, address, directory, is_shared, place, pins)
+
+    def complete(self, uuid: str) -> None:
+        """Record that a guest arrived: its files belong to this host."""
+        files = self._guests.files(uuid)
+        Ownership(owner=self._guests.host).write(files.directory)
+        earlier_consoles.fetch(files, self._guests.library, self._conf)
+
+    def _check_host(self, source: LiveSource) -> None:
+        facts = self._guests.facts
+        kind = next((kind for kind in facts.kinds if kind.arch == source.arch), None)
+        if source.virt_type != facts.virt_type or kind is None:
+            raise CannotMove(
+                f"this host does not support guests of type {source.virt_type} for {source.arch}"
+            )
+        if source.machine and source.machine not in kind.machines:
+            raise CannotMove(f"this host does not support the machine type {source.machine}")
+        self._check_cpu(source)
+
+    def _check_cpu(self, source: LiveSource) -> None:
+        library = self._guests.library
+        opened = self._guests.connection.get()
+        enough = (library.VIR_CPU_COMPARE_IDENTICAL, library.VIR_CPU_COMPARE_SUPERSET)
+        results = []
+        if source.cpu is not None:
+            kind = (None, source.arch, source.machine, source.virt_type)
+            results.append(opened.compareHypervisorCPU(*kind, source.cpu, 0))
+        if source.host_cpu is not None:
+            results.append(opened.compareCPU(source.host_cpu, 0))
+        if not all(result in enough for result in results):
+            raise CannotMove("this host's CPU lacks features of the guest's CPU")
+
+
+class _Move:
+    """One migration. libvirt's call blocks, so it runs in a thread of its own."""
+
+    def __init__(self, library: Any, domain: Any, limit: CompletionLimit) -> None:
+        self._library = library
+        self._domain = domain
+        self._limit = limit
+        self._is_aborted = False
+        self._is_forced = False
+        self._is_late = False
+        self._error: Exception | None = None
+
+    def run(self, uri: str, parameters: dict[str, str | int], flags: int, watch: LiveWatch) -> None:
+        """Migrate the guest. Raises MoveAborted, libvirtError."""
+
+        def migrate() -> None:
+            try:
+                self._domain.migrateToURI3(uri, parameters, flags)
+            except Exception as error:
+                self._error = error
+
+        thread = threading.Thread(target=migrate, name="live-migration", daemon=True)
+        thread.start()
+        while thread.is_alive():
+            thread.join(POLL_SECONDS)
+            self._look(watch)
+        self._finish()
+
+    def join(self, watch: LiveWatch) -> None:
+        """Wait for a migration in progress. Raises MoveAborted, CannotMove."""
+        pause = threading.Event()
+        while self._look(watch):
+            pause.wait(POLL_SECONDS)
+        if self._is_active():
+            if self._is_late:
+                raise self._lateness()
+            if self._is_aborted:
+                raise MoveAborted
+            raise CannotMove("the migration in progress has failed")
+
+    def _finish(self) -> None:
+        error = self._error
+        if error is None:
+            return
+        if self._is_late:
+            raise self._lateness() from error
+        is_told = (
+            isinstance(error, self._library.libvirtError)
+            and error.get_error_code() == self._library.VIR_ERR_OPERATION_ABORTED
+        )
+        if is_told or self._is_aborted:
+            raise MoveAborted from error
+        raise error
+
+    def _look(self, watch: LiveWatch) -> bool:
+        """Report progress and pass on an abort; return whether the migration continues."""
+        try:
+            found = self._domain.jobStats()
+        except self._library.libvirtError as error:
+            LOG.debug("Cannot get the progress of the migration: %s", error)
+            return False
+        if found.get("type") in (None, self._library.VIR_DOMAIN_JOB_NONE):
+            return False
+        if found.get("memory_total"):  # 0 while disks are copied
+            watch.progress(
+                total_mb=found["memory_total"] // _MIB,
+                remaining_mb=found.get("memory_remaining", 0) // _MIB,
+            )
+        if watch.is_aborted():
+            self._abort()
+        elif watch.is_forced():
+            self._force()
+        elif self._limit.is_over(found):
+            self._end_in_time()
+        return True
+
+    def _end_in_time(self) -> None:
+        """Do what is to be done with a migration that takes too long."""
+        if self._limit.action != ABORT:
+            self._force()
+        elif not self._is_late and not self._is_forced:
+            self._is_late = True
+            self._abort()
+
+    def _force(self) -> None:
+        """Complete it, once: by post-copy, or with the guest paused, so that nothing changes.
+
+        libvirt continues a paused guest at the end.
+        """
+        if self._is_forced or self._is_late:
+            return
+        self._is_forced = True
+        try:
+            if self._limit.permits_post_copy:
+                LOG.info("%s: switching its migration to post-copy", self._domain.UUIDString())
+                self._domain.migrateStartPostCopy()
+            else:
+                LOG.info("%s: paused until its migration is complete", self._domain.UUIDString())
+                self._domain.suspend()
+        except self._library.libvirtError as error:
+            LOG.warning("The migration cannot be forced to complete: %s", error)
+
+    def _lateness(self) -> CannotMove:
+        return CannotMove(
+            f"it was not complete within {self._limit.seconds:.0f} s ([libvirt] "
+            "live_migration_completion_timeout), and was aborted"
+        )
+
+    def _abort(self) -> None:
+        self._is_aborted = True
+        try:
+            self._domain.abortJob()
+        except self._library.libvirtError as error:
+            LOG.info("The migration can no longer be aborted: %s", error)
+
+    def _is_active(self) -> bool:
+        try:
+            return bool(self._domain.isActive())
+        except self._library.libvirtError:
+            return False
+
+
+def _make_empty(directory: Path, disk: DiskFile) -> None:
+    """Create a disk for the other daemon to fill; a qcow2 file gets no backing file."""
+    name = Path(disk.name).name
+    path = directory / name
+    if not name.endswith((".raw", ".qcow2")):
+        raise CannotMove(f"the source has a disk with the invalid name {name}")
+    with open(path, "wb", opener=private_files.opener) as file:
+        file.truncate(0 if disk.format == QCOW2 else disk.bytes)
+    if disk.format == QCOW2:
+        qemu_img.create(path, disk.bytes)
