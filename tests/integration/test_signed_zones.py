@@ -95,7 +95,8 @@ def test_a_child_speaks_for_itself_only(zones, tmp_path):
         before = len(root.refusals())
         bus = Bus(
             messaging_conf(), child.plain_top_url, lock_directory=tmp_path,
-            signer=child.authority.signer(name, nonces=f"forged-{name}"), scope=zone_scope("eu"),
+            message_signer=child.authority.signer(name, nonces=f"forged-{name}"),
+            scope=zone_scope("eu"),
         )  # fmt: skip
         ZoneSummariesAPI(bus).update_summary(admin_context(), _a_summary(zone))
         wait_for(lambda: len(root.refusals()) > before, f"{name} is refused", 20)  # noqa: B023
@@ -112,7 +113,7 @@ def test_an_agents_key_opens_no_zone(zones, tmp_path):
     bus = Bus(
         messaging_conf(), child.url_for(child.plain_top_url, PARENT_ZONE, TOP),
         lock_directory=tmp_path,
-        signer=child.authority.signer("eu-agent", nonces="stolen"), scope=zone_scope("eu"),
+        message_signer=child.authority.signer("eu-agent", nonces="stolen"), scope=zone_scope("eu"),
     )  # fmt: skip
     before = len(child.refusals())
     for method in ZoneAPI.METHODS:

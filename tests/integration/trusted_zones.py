@@ -114,6 +114,11 @@ class AccountsZone(AccountsDeployment, ZoneDeployment):
     def border_url(self) -> str:
         return self.url_for(self.top_url, PARENT_ZONE, TOP)
 
+    def inside(self, lock_directory: Path) -> Bus:
+        """Return a bus on the top broker, with the account of the zone's API."""
+        url = self.url_for(self.top_url, "api", TOP)
+        return Bus(messaging_conf(), url, lock_directory=lock_directory)
+
 
 class SignedZone(SignedDeployment, AccountsZone):
     """A zone whose processes sign, with own accounts, and whose brokers are reached by TLS."""
@@ -157,11 +162,12 @@ class SignedZone(SignedDeployment, AccountsZone):
         both = (parent.certificates, self.certificates)
         parent.believed.write_text("".join(one.ca_file.read_text() for one in both))
 
-    def inside(self, lock_directory: Path, *, name: str = "api") -> Bus:
-        """Return a bus on the top broker that signs with the key of the zone's process ``name``."""
+    def inside(self, lock_directory: Path) -> Bus:
+        """Return a bus on the top broker, with the account and the key of the zone's API."""
         return Bus(
-            messaging_conf(), self.plain_top_url, lock_directory=lock_directory,
-            signer=self.authority.signer(name, nonces=f"inside-{name}"),
+            messaging_conf(), self.url_for(self.plain_top_url, "api", TOP),
+            lock_directory=lock_directory,
+            message_signer=self.authority.signer("api", nonces="inside"),
         )  # fmt: skip
 
     def stop(self) -> None:

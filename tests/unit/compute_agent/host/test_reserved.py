@@ -130,4 +130,4 @@ def test_disk_is_rounded_up_to_whole_gib(tmp_path: Path) -> None:
     conf = agent_conf(tmp_path)
     conf.set_override("reserved_host_cpus", 2)
     conf.set_override("reserved_host_disk_mb", 1025)
-    assert ReservedAmounts.of(conf) == ReservedAmounts(vcpus=2, memory_mb=512, disk_gb=2)
+    assert ReservedAmounts.of(conf, guests=0) == ReservedAmounts(vcpus=2, memory_mb=512, disk_gb=2)

@@ -53,11 +53,11 @@ def test_an_operation_is_done_where_the_server_is(root: Zone, uuid: str) -> None
 
 def test_an_operation_on_a_server_of_a_silent_zone_is_done_later(root: Zone, uuid: str) -> None:
     """It is stored at the origin, and carried out once when the zone is back."""
-    root.zone_buses["kombu+memory:////eu"].is_down = True  # type: ignore[attr-defined]
+    root.zone_buses["kombu+memory:////eu"].is_down = True
     root.endpoint.operate_server(a_user(), uuid, "stop", OperationArguments())
     root.recover()
     assert root.left() == [f"deferred_operations: {uuid}"]
-    root.zone_buses["kombu+memory:////eu"].is_down = False  # type: ignore[attr-defined]
+    root.zone_buses["kombu+memory:////eu"].is_down = False
     root.clock.advance(60)
     root.recover()
     assert root.left() == []
