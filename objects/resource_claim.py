@@ -23,7 +23,8 @@ class NewClaim:
     """What is asked for. The API gives it its UUID, so that a repeat claims nothing twice.
 
     ``pool`` is the name of the only acceptable pool. A claim with a ``server_uuid`` is on a pool
-    that shares an aggregate with the server's host, and ends with the server.
+    that shares an aggregate with the server's host, and ends with the server. ``is_delegated``: a
+    parent zone asks, which counts the claim against its quota.
     """
 
     uuid: str
@@ -35,6 +36,7 @@ class NewClaim:
     pool: str | None = None
     server_uuid: str | None = None
     ends_at: datetime | None = None
+    is_delegated: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from conductor.super_conductor.accept.dry_runs import DryRuns
 from conductor.super_conductor.accept.placed_usage import PlacedUsageReader
 from conductor.super_conductor.accept.quotas import AllocationsEndpoint, QuotasEndpoint
 from conductor.super_conductor.accept.server_groups import ServerGroupsEndpoint
+from conductor.super_conductor.claims.delegated_claims import DelegatedClaims
 from conductor.super_conductor.claims.endpoint import ClaimsEndpoint
 from conductor.super_conductor.endpoints.aggregates import AggregatesEndpoint
 from conductor.super_conductor.endpoints.flavors_and_images import FlavorsEndpoint, ImagesEndpoint
@@ -65,9 +66,11 @@ def make_endpoints(
     delegated = DelegatedBuilds(
         env, peers, builds.leases, begin=builds.begin, delete=deletes.delete
     )
+    claims = ClaimsEndpoint(env, peers, workflows.claims)
     peers.zones.own = LocalZone(
-        database, delegated, servers, operations, hides_hosts=conf.zones.hide_host_names
-    )
+        database, delegated, servers, operations,
+        claims=DelegatedClaims(database, claims), hides_hosts=conf.zones.hide_host_names,
+    )  # fmt: skip
     overview = Overview(conf, database, scheduler)
     return [
         ServersEndpoint(
@@ -82,7 +85,7 @@ def make_endpoints(
         FlavorsEndpoint(database, now),
         ImagesEndpoint(database, now),
         KeyPairsEndpoint(conf, database, now),
-        ClaimsEndpoint(env, peers, workflows.claims),
+        claims,
         HostIdKey(database),
         AggregatesEndpoint(
             database, metadata, ZoneGuard(conf, database, cells), now, notifier

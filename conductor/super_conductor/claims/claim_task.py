@@ -7,6 +7,7 @@ conductor that takes it then releases them.
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -20,14 +21,16 @@ from conductor.common.leased_work import LeaseLost, PooledWork, Step, StepHook
 from conductor.common.leases import Lease, Leases
 from conductor.super_conductor.builds import decision_traces
 from conductor.super_conductor.claims.claim_specs import spec_of
-from conductor.super_conductor.claims.neighbourhood import Neighbourhood, NoHostYet
+from conductor.super_conductor.claims.neighbourhood import InAnotherZone, Neighbourhood, NoHostYet
+from conductor.super_conductor.claims.remote_claims import RemoteClaims, asked_zone
 from conductor.super_conductor.db import claims, models
 from conductor.super_conductor.db.claims import ClaimWork
 from conductor.super_conductor.peers import Environment, Peers
 from conductor.super_conductor.permanent_failure import REFUSED, TOO_LATE, PermanentFailure, cut
 from conductor.super_conductor.scheduling_task import SchedulingTask
+from conductor.super_conductor.zones import paths
 from objects.fence import FENCE_FINAL, Fence
-from objects.resource_claim import ClaimState
+from objects.resource_claim import ClaimState, ResourceClaim
 from objects.resource_kinds import get_kind
 from objects.selection import Selection
 from objects.traces.decision_trace import DecisionTrace
@@ -51,6 +54,10 @@ class ClaimTask(SchedulingTask):
         self._beside = Neighbourhood(env, peers)
         self._work: ClaimWork
         self._aggregates: Sequence[str] | None = None
+        self._remote = RemoteClaims(env, peers)
+        self._only_zone: str | None = None
+        self._refused: PermanentFailure | None = None
+        self._there: ResourceClaim | None = None
         self._selections: list[Selection] = []
         self._trace: DecisionTrace | None = None
 
@@ -78,21 +85,36 @@ class ClaimTask(SchedulingTask):
             )
 
     def check_deadline(self) -> None:
-        """Give up what missed the scheduling deadline, or its own end."""
+        """Give up what missed the scheduling deadline, or its own end.
+
+        What another zone was asked for is not given up before that zone has answered.
+        """
         claim = self._work.claim
+        if claim.zone is not None:
+            return
         self._refuse_late(claim.created_at)
         if claim.asked.ends_at is not None and claim.asked.ends_at <= moment(self._env.now()):
             raise PermanentFailure(TOO_LATE, "It has no pool, and its end has passed")
 
     def look_beside(self) -> None:
-        """Find the aggregates of the claim's server, if it belongs to one."""
-        server_uuid = self._work.claim.asked.server_uuid
-        if server_uuid is not None:
+        """Find the aggregates of the claim's server, if it belongs to one, or its zone."""
+        claim = self._work.claim
+        server_uuid = claim.asked.server_uuid
+        if server_uuid is None:
+            return
+        if claim.zone is not None:
+            self._only_zone = claim.zone
+            return
+        try:
             self._aggregates = self._beside.aggregates_beside(self._context, server_uuid)
+        except InAnotherZone as zone:
+            self._only_zone = str(zone)
 
     def select_pool(self) -> None:
-        """Ask a scheduler for a pool and alternates."""
+        """Ask a scheduler for a pool and alternates of this zone."""
         claim = self._work.claim
+        if claim.zone is not None or self._only_zone is not None:
+            return
         try:
             spec = spec_of(claim, get_kind(claim.asked.kind), aggregates=self._aggregates)
             found = self._peers.scheduler.select_destinations(
@@ -102,14 +124,81 @@ class ClaimTask(SchedulingTask):
         except exception.NoValidHost as error:
             self._trace = decision_traces.from_error(error.kwargs.get("trace"))
             sentence = error.kwargs.get("reason") or error.message
-            raise PermanentFailure(cut(f"{NO_POOL} {sentence}"), sentence) from error
+            self._refused = PermanentFailure(cut(f"{NO_POOL} {sentence}"), sentence)
+            return
         except (exception.Invalid, exception.NotFound, exception.RequestFilterFailed) as error:
             raise PermanentFailure(REFUSED, error.message) from error
         self._selections = found.selections()[0]
         self._trace = found.trace
 
+    def ask_zones(self) -> None:
+        """Have the first zone make the claim that can, if this zone has no pool for it.
+
+        The zone is stored before it is asked. The next one is asked when it is certain that this
+        one holds nothing. Raises ZoneUnavailable while that is not known.
+        """
+        if self._selections:
+            return
+        reasons = self._work.reasons or ""
+        if self._refused is not None:
+            reasons = self._refused.message
+        for path in self._zones_left():
+            reason = self._ask_zone(path, cut(reasons))
+            if reason is None:
+                return
+            reasons = f"{reasons} Zone {path}: {reason}".lstrip()
+        raise PermanentFailure(cut(reasons or NO_POOL), reasons or NO_POOL)
+
+    def _zones_left(self) -> list[str]:
+        """Return the zones to ask, from the one on that an earlier try was asking."""
+        if self._only_zone is not None:
+            return [self._only_zone]
+        asked = asked_zone(self._work.claim)
+        return [name for name in self._remote.children() if asked is None or name >= asked]
+
+    def _ask_zone(self, path: str, reasons: str) -> str | None:
+        """Have a zone make the claim; return why it does not.
+
+        ``reasons`` tell why those before do not.
+        """
+        claim, context = self._work.claim, self._context
+        is_new = asked_zone(claim) != path
+        try:
+            found = self._remote.find(context, path, claim.uuid)
+            if found is None:
+                self._store_zone(path, reasons)
+                is_new = False
+                self._remote.create(context, path, claim.asked)
+                found = self._remote.find(context, path, claim.uuid)
+        except exception.ZoneNotFound as error:
+            return error.message
+        except exception.ZoneUnavailable as error:
+            if not is_new:
+                raise
+            return error.message
+        except (exception.Invalid, exception.NotFound) as error:
+            return error.message
+        if found is None:
+            return "it ended there"
+        if found.state == ClaimState.PENDING:
+            raise NoHostYet(f"zone {path} is looking for a pool")
+        if found.state == ClaimState.ACTIVE:
+            self._there = dataclasses.replace(found, zone=_joined(path, found.zone))
+            return None
+        self._remote.end(context, path, claim.uuid)
+        return found.fault or "it ended there"
+
+    def _store_zone(self, path: str, reasons: str) -> None:
+        if not self._env.database.run_in_writer(
+            lambda session: claims.set_zone(session, self.lease, path, reasons=reasons)
+        ):
+            raise LeaseLost(self.lease.key)
+
     def store_pool(self) -> None:
         """Store the pool; the claim is then held until its end."""
+        if self._there is not None:
+            self._store_pool_of_zone(self._there)
+            return
         pool, *alternates = self._selections
         ends_at = self._work.claim.asked.ends_at
         self._settle(
@@ -120,6 +209,29 @@ class ClaimTask(SchedulingTask):
             alternates=[one.service_host for one in alternates],
         )
         LOG.info("%s: claimed of pool %s", self.lease.key, pool.service_host)
+
+    def _store_pool_of_zone(self, there: ResourceClaim) -> None:
+        ends_at = self._work.claim.asked.ends_at
+        self._settle(
+            free_at=_NEVER if ends_at is None else ends_at.timestamp(),
+            state=ClaimState.ACTIVE,
+            pool_uuid=there.pool_uuid,
+            pool_name=there.pool_name,
+            zone=there.zone,
+            fault=None,
+            alternates=there.alternates,
+        )
+        LOG.info("%s: claimed of pool %s in zone %s", there.uuid, there.pool_name, there.zone)
+
+    def end_in_zone(self) -> None:
+        """Have the zone end its claim that was asked for it. Raises ZoneUnavailable."""
+        path = asked_zone(self._work.claim)
+        if path is None:
+            return
+        try:
+            self._remote.end(self._context, path, self.lease.key)
+        except exception.ZoneNotFound:
+            LOG.warning("%s: zone %s was removed, its claim may be left", self.lease.key, path)
 
     def release(self) -> None:
         """Release what the claim holds, and block late claims."""
@@ -146,6 +258,7 @@ class ClaimTask(SchedulingTask):
         self._settle(
             free_at=_NEVER if ends_at is None else ends_at.timestamp(),
             state=ClaimState.ERROR,
+            zone=None,
             fault=reason.message,
         )
 
@@ -191,13 +304,20 @@ STEPS: Sequence[Step[ClaimTask, None]] = (
     Step("check deadline of claim", ClaimTask.check_deadline),
     Step("look beside server of claim", ClaimTask.look_beside),
     Step("select pool", ClaimTask.select_pool),
+    Step("ask zones", ClaimTask.ask_zones),
     Step("store pool", ClaimTask.store_pool),
 )
 
 END_STEPS: Sequence[Step[ClaimTask, None]] = (
+    Step("end claim in its zone", ClaimTask.end_in_zone),
     Step("release claim", ClaimTask.release),
     Step("remove claim", ClaimTask.remove),
 )
+
+
+def _joined(path: str, below: str | None) -> str:
+    """Return the path of the zone below ``path`` that has the pool."""
+    return paths.to_text([*paths.from_text(path), *paths.from_text(below or "")])
 
 
 class Claims(PooledWork[ClaimTask]):

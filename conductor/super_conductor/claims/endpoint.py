@@ -1,6 +1,9 @@
 """Claims and pools over RPC: accept, show, explain, end."""
 
+import dataclasses
+
 from oslo_config import cfg
+from oslo_db import exception as db_exception
 from sqlalchemy.orm import Session
 
 from armillary import exception
@@ -9,6 +12,7 @@ from conductor.common.clock import moment
 from conductor.super_conductor.builds import decision_traces
 from conductor.super_conductor.claims import claim_quotas
 from conductor.super_conductor.claims.claim_task import Claims
+from conductor.super_conductor.claims.remote_claims import RemoteClaims, asked_zone
 from conductor.super_conductor.db import aggregates, instance_mappings
 from conductor.super_conductor.db import claims as queries
 from conductor.super_conductor.db import quotas as quotas_db
@@ -18,6 +22,8 @@ from objects.pool import Pool
 from objects.resource_claim import ClaimExplanation, NewClaim, ResourceClaim
 from objects.resource_kinds import ResourceKind, get_kind, known_kinds
 
+LATE_SECONDS_MAX = 3600.0
+"""Seconds for which a claim that was ended before it came is refused."""
 PAGE_SIZE_MAX = 10_001
 """One more than a response of the API may have, so that it knows whether there are more."""
 
@@ -31,6 +37,7 @@ class ClaimsEndpoint:
         self._now = env.now
         self._placement = peers.placement
         self._claims = claims
+        self._remote = RemoteClaims(env, peers)
 
     def create_claim(self, context: RequestContext, claim: NewClaim) -> ResourceClaim:
         _check(claim, get_kind(claim.kind))
@@ -44,13 +51,47 @@ class ClaimsEndpoint:
             quotas_db.lock_project(session, project_id)
             if claim.server_uuid is not None:
                 _check_server(session, context, claim.server_uuid)
-            claim_quotas.check(session, self._conf, project_id, claim)
+            if not claim.is_delegated:
+                claim_quotas.check(session, self._conf, project_id, claim)
             queries.add(session, claim, context, lease, now=now)
             return queries.get(session, claim.uuid, None)
 
         accepted = self._database.run_in_writer(accept)
         self._claims.start(lease)
         return accepted
+
+    def create_delegated(self, context: RequestContext, claim: NewClaim) -> ResourceClaim:
+        """Accept a claim of a parent zone, whose quota counts; a repeat makes nothing twice."""
+        known = self._find_delegated(context, claim.uuid)
+        if known is not None:
+            return known
+        try:
+            return self.create_claim(context, dataclasses.replace(claim, is_delegated=True))
+        except db_exception.DBDuplicateEntry:  # another conductor has just accepted it
+            return self.get_claim(context, claim.uuid)
+
+    def delete_delegated(self, context: RequestContext, claim_uuid: str) -> None:
+        """Accept the end of a claim of a parent zone, whose request may still be on its way."""
+        if self._find_delegated(context, claim_uuid) is None:
+            now = self._now()
+            try:
+                self._database.run_in_writer(
+                    lambda session: queries.add_ended(
+                        session, claim_uuid, context,
+                        now=moment(now), free_at=now + LATE_SECONDS_MAX,
+                    )
+                )  # fmt: skip
+            except db_exception.DBDuplicateEntry:
+                pass  # it came meanwhile
+            else:
+                return
+        self._claims.end(claim_uuid)
+
+    def _find_delegated(self, context: RequestContext, claim_uuid: str) -> ResourceClaim | None:
+        try:
+            return self.get_claim(context, claim_uuid)
+        except exception.ClaimNotFound:
+            return None
 
     def get_claim(self, context: RequestContext, claim_uuid: str) -> ResourceClaim:
         with self._database.reader() as session:
@@ -61,13 +102,28 @@ class ClaimsEndpoint:
     ) -> ClaimExplanation:
         with self._database.reader() as session:
             found = queries.explain(session, claim_uuid, _project(context))
-            if found.trace is None:
-                return found
+        path = asked_zone(found.claim)
+        if path is not None:
+            return self._explained_there(context, found, path, with_pools=with_pools)
+        if found.trace is None:
+            return found
+        with self._database.reader() as session:
             trace = decision_traces.with_names(
                 found.trace, lambda: aggregates.names_by_uuid(session)
             )
         shown = trace if with_pools else decision_traces.without_hosts(trace)
         return ClaimExplanation(found.claim, shown)
+
+    def _explained_there(
+        self, context: RequestContext, found: ClaimExplanation, path: str, *, with_pools: bool
+    ) -> ClaimExplanation:
+        """Return a claim with its zone's explanation, without one while that does not answer."""
+        uuid = found.claim.uuid
+        try:
+            there = self._remote.explain(context, path, uuid, with_pools=with_pools)
+        except (exception.Unavailable, exception.NotFound):
+            return ClaimExplanation(found.claim, None)
+        return ClaimExplanation(found.claim, there.trace)
 
     def list_claims(
         self,

@@ -17,6 +17,10 @@ class NoHostYet(Exception):
     """The server is still being built: the claim waits for its host."""
 
 
+class InAnotherZone(Exception):
+    """The server is in another zone, which has the pools beside it. ``str`` gives its path."""
+
+
 class Neighbourhood:
     """Finds the aggregates of servers' hosts."""
 
@@ -27,7 +31,8 @@ class Neighbourhood:
     def aggregates_beside(self, context: RequestContext, server_uuid: str) -> list[str]:
         """Return the UUIDs of the aggregates of a server's host.
 
-        Raises NoHostYet, CellUnavailable; PermanentFailure if it never has a host with aggregates.
+        Raises InAnotherZone, NoHostYet, CellUnavailable; PermanentFailure if it never has a host
+        with aggregates.
         """
         host = self._host_of(context, server_uuid)
         with self._env.database.reader() as session:
@@ -45,10 +50,9 @@ class Neighbourhood:
         if mapping is None or mapping.queued_for_delete:
             raise _gone(server_uuid)
         if mapping.zone_path is not None:
-            raise PermanentFailure(
-                "The server is in another zone; a claim can belong to a server of this zone only.",
-                f"Server {server_uuid} is in zone {mapping.zone_path}",
-            )
+            if mapping.cell_uuid is not None:  # it is not known whether the zone built it
+                raise NoHostYet(f"zone {mapping.zone_path} has not told of server {server_uuid}")
+            raise InAnotherZone(mapping.zone_path)
         if mapping.cell_uuid is None:
             raise NoHostYet(f"server {server_uuid} has no host yet")
         server = self._read(context, mapping.cell_uuid, server_uuid)

@@ -20,6 +20,8 @@ from objects.traces.decision_trace import PlainTrace
 COUNT = "claims"
 """Name of the quota of the number of claims."""
 _AT_ONCE = 0.0
+_ENDED = ""
+"""In place of a kind: an end that came before its claim."""
 
 _IN_COLUMNS = ("uuid", "kind", "server_uuid", "ends_at")
 _row = models.Claim
@@ -27,11 +29,15 @@ _row = models.Claim
 
 @dataclasses.dataclass(frozen=True)
 class ClaimWork:
-    """A claim with what is needed to work on it."""
+    """A claim with what is needed to work on it.
+
+    ``reasons`` tell why this zone, and zones that were asked before, cannot serve it.
+    """
 
     claim: ResourceClaim
     context: RequestContext
     takes: int
+    reasons: str | None = None
 
 
 def add(
@@ -50,10 +56,36 @@ def add(
     session.flush()
 
 
+def add_ended(
+    session: Session, uuid: str, context: RequestContext, *, now: datetime, free_at: float
+) -> None:
+    """Store the end of a claim that may still be asked for; it is removed after ``free_at``."""
+    session.add(
+        models.Claim(
+            uuid=uuid, project_id=context.project_id or "", user_id=context.user_id or "",
+            kind=_ENDED, asked={"resources": {}, "is_delegated": True}, state=ClaimState.DELETING,
+            alternates=[], context=context, takes=0, created_at=now, lease_expires_at=free_at,
+        )
+    )  # fmt: skip
+    session.flush()
+
+
+def set_zone(session: Session, lease: Lease, zone: str, *, reasons: str | None) -> bool:
+    """Store which zone is asked for a pending claim, and why those before cannot serve it.
+
+    Returns False if its end was accepted meanwhile, or the lease was lost.
+    """
+    return update(
+        session, models.Claim,
+        _row.uuid == lease.key, _row.lease_owner == lease.owner, _row.state == ClaimState.PENDING,
+        zone=zone, fault=reasons,
+    )  # fmt: skip
+
+
 def find(session: Session, uuid: str) -> ClaimWork | None:
     """Return a claim; None if it does not exist, or has ended."""
     row = session.get(models.Claim, uuid, populate_existing=True)
-    return None if row is None else ClaimWork(_claim(row), row.context, row.takes)
+    return None if row is None else ClaimWork(_claim(row), row.context, row.takes, row.fault)
 
 
 def get(session: Session, uuid: str, project_id: str | None) -> ResourceClaim:
@@ -81,7 +113,8 @@ def list_claims(
     Only those after ``marker``. Raises ClaimNotFound unless that is a claim of the project.
     """
     wanted = {"project_id": project_id, "server_uuid": server_uuid, "kind": kind}
-    query = sa.select(_row).order_by(_row.created_at.desc(), _row.uuid)
+    query = sa.select(_row).where(_row.kind != _ENDED)
+    query = query.order_by(_row.created_at.desc(), _row.uuid)
     for name, value in wanted.items():
         if value is not None:
             query = query.where(getattr(_row, name) == value)
@@ -141,19 +174,20 @@ def is_quota(name: str) -> bool:
 
 
 def count(session: Session, project_id: str) -> int:
-    """Return the number of a project's claims."""
-    query = sa.select(sa.func.count()).where(_row.project_id == project_id)
-    return session.scalar(query) or 0
+    """Return the number of a project's claims, without those made for a parent zone."""
+    return usage(session, project_id)[COUNT]
 
 
 def usage(session: Session, project_id: str) -> Mapping[str, int]:
     """Return a project's usage by the names of its quotas.
 
-    Claims in ERROR count, but hold no amounts.
+    Claims in ERROR count, but hold no amounts. Those made for a parent zone count there.
     """
     rows = session.execute(sa.select(_row.state, _row.asked).where(_row.project_id == project_id))
     used: Counter[str] = Counter({COUNT: 0})
     for state, asked in rows:
+        if asked.get("is_delegated"):
+            continue
         used[COUNT] += 1
         if state != ClaimState.ERROR:
             used.update({amount_of(name): n for name, n in asked["resources"].items()})
@@ -181,5 +215,6 @@ def _claim(row: models.Claim) -> ResourceClaim:
         project_id=row.project_id, user_id=row.user_id, state=row.state,
         created_at=row.created_at, updated_at=row.updated_at,
         pool_uuid=row.pool_uuid, pool_name=row.pool_name, zone=row.zone,
-        alternates=list(row.alternates), fault=row.fault,
+        alternates=list(row.alternates),
+        fault=row.fault if row.state == ClaimState.ERROR else None,
     )  # fmt: skip

@@ -34,6 +34,11 @@ def _count_mapped(session: Session, row: models.Zone) -> int:
     return count(session, _is_below(models.InstanceMapping.zone_path, row.name))
 
 
+def _count_claims(session: Session, row: models.Zone) -> int:
+    query = sa.select(sa.func.count()).where(_is_below(models.Claim.zone, row.name))
+    return session.scalar(query) or 0
+
+
 def _remove_mappings(session: Session, row: models.Zone) -> None:
     for model in (models.InstanceMapping, models.Cleanup):
         session.execute(
@@ -71,6 +76,10 @@ _USES = (
     Use(
         "servers", "servers are there or on their way ({count}); delete them first",
         _count_living, is_forcible=False,
+    ),
+    Use(
+        "claims", "claims are there or on their way ({count}); delete them first",
+        _count_claims, is_forcible=False,
     ),
     Use("leftovers", "mappings of deleted servers are left ({count})", _count_mapped, True),
 )  # fmt: skip

@@ -25,6 +25,8 @@ CHANGES = frozenset(
         "abort_migration",
         "force_migration",
         "record_refusal",
+        "create_claim",
+        "delete_claim",
     }
 )
 """Requests that change something; each zone on the way answers a repeat from its record."""

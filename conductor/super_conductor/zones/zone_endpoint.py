@@ -8,6 +8,7 @@ from typing import Any
 from armillary import exception
 from armillary.context import RequestContext
 from armillary.db import Database
+from conductor.super_conductor.claims.delegated_claims import DelegatedClaims
 from conductor.super_conductor.db import zone_attempts
 from conductor.super_conductor.servers.server_operations import ServerOperations
 from conductor.super_conductor.servers.server_views import ServerReader
@@ -37,6 +38,7 @@ class LocalZone:
         servers: ServerReader,
         operations: ServerOperations,
         *,
+        claims: DelegatedClaims,
         hides_hosts: bool,
     ) -> None:
         self._database = database
@@ -44,6 +46,7 @@ class LocalZone:
         self._guests = guests
         self._servers = servers
         self._operations = operations
+        self._claims = claims
         self._of_one: dict[str, Served] = {
             "get_server": servers.get_server,
             "list_server_actions": servers.list_actions,
@@ -82,9 +85,11 @@ class LocalZone:
         method = request.operation
         if method == LIST_SERVERS:
             return self._list(context, **decode_arguments(request))
+        if method in self._claims.methods:
+            return self._claims.forward(context, request)
         served = self._of_one.get(method)
         if served is None:
-            known = ", ".join([LIST_SERVERS, *sorted(self._of_one)])
+            known = ", ".join(sorted([LIST_SERVERS, *self._of_one, *self._claims.methods]))
             raise exception.Invalid(
                 reason=f"unknown method {method!r:.80} for another zone; known methods: {known}"
             )

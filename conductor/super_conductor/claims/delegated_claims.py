@@ -1,0 +1,50 @@
+"""Claims that this zone makes for a parent zone, which counts them against its quota."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+from armillary import exception
+from armillary.context import RequestContext
+from armillary.db import Database
+from conductor.super_conductor.claims.endpoint import ClaimsEndpoint
+from conductor.super_conductor.db import zone_attempts
+from conductor.super_conductor.zones.forwarded import decode_arguments, encode_answer
+from objects.resource_claim import NewClaim
+from objects.zones.zone_request import ZoneRequest
+
+
+class DelegatedClaims:
+    """Serves the requests of parent zones about claims."""
+
+    def __init__(self, database: Database, endpoint: ClaimsEndpoint) -> None:
+        self._database = database
+        self._endpoint = endpoint
+        self._served: dict[str, Callable[..., Any]] = {
+            "get_claim": endpoint.get_claim,
+            "delete_claim": endpoint.delete_delegated,
+            "explain_claim": endpoint.explain_claim,
+        }
+        self.methods = frozenset({"create_claim", *self._served})
+
+    def forward(self, context: RequestContext, request: ZoneRequest) -> Any:
+        """Carry out a request of a parent zone; return its answer in wire form."""
+        given = decode_arguments(request)
+        if request.operation == "create_claim":
+            claim = self._with_own_server(given["claim"], request.instance_uuid)
+            answer: Any = self._endpoint.create_delegated(context, claim)
+        else:
+            answer = self._served[request.operation](context, **given)
+        return encode_answer(request.operation, answer)
+
+    def _with_own_server(self, claim: NewClaim, server_uuid: str | None) -> NewClaim:
+        """Return a claim with this zone's UUID of its server. Raises InstanceNotFound."""
+        if server_uuid is None:
+            return claim
+        with self._database.reader() as session:
+            guest = zone_attempts.find_living(session, server_uuid)
+        if guest is None or guest.local_uuid is None:
+            raise exception.InstanceNotFound(instance_uuid=server_uuid)
+        return dataclasses.replace(claim, server_uuid=guest.local_uuid)

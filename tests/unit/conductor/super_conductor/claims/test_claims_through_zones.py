@@ -1,0 +1,223 @@
+"""Claims on pools of child zones: made once, wherever the pool is, whatever is lost or dead."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import oslo_messaging
+import pytest
+
+from armillary import exception
+from conductor.common.clock import moment
+from conductor.super_conductor.claims.endpoint import LATE_SECONDS_MAX
+from conductor.super_conductor.db import aggregates
+from objects.resource_claim import ClaimState, NewClaim, ResourceClaim
+from tests import builders
+from tests.fixtures.claims import ClaimPlane
+from tests.fixtures.control_plane import PROJECT, a_user
+from tests.fixtures.direct_bus import Killed
+from tests.fixtures.placement import placement_template
+from tests.fixtures.zones import Zone, zone_tree
+from tests.unit.conductor.super_conductor.zones.test_walk import create
+
+__all__ = ["placement_template"]
+
+TIMEOUT = oslo_messaging.MessagingTimeout("no answer")
+
+
+class Tree:
+    """The zones root, eu with eu-1 below it, and us; each with a placement of its own."""
+
+    def __init__(self, root: Zone, folder: Path, template: Path) -> None:
+        self.root = root
+        self.zones = {zone.name: zone for zone in root.all_zones()}
+        self.planes = {
+            name: ClaimPlane(
+                zone, f"sqlite:///{shutil.copy(template, folder / f'placement-{name}.sqlite')}"
+            )
+            for name, zone in self.zones.items()
+        }
+        self.claims = self.planes["root"]
+
+    def add_pool(self, zone: str, gib: int, **more: list[str]) -> str:
+        return self.planes[zone].add_pool(f"{zone}-array", "storage", {"DISK_GB": gib}, **more)
+
+    def settle(self) -> None:
+        self.root.settle_all()
+
+    def claim(self, gib: int = 100, **values: Any) -> ResourceClaim:
+        """Accept a claim at the root, and let everything be done in all zones."""
+        made = self.claims.create(resources={"DISK_GB": gib}, **values)
+        self.settle()
+        return self.claims.get(made.uuid)
+
+    def holders(self, claim_uuid: str) -> list[str]:
+        """Return the zones in which a claim holds something."""
+        return [name for name, plane in self.planes.items() if plane.held(claim_uuid)]
+
+    def records(self, claim_uuid: str) -> list[str]:
+        """Return the zones that list a claim."""
+        return [
+            name
+            for name, plane in self.planes.items()
+            if claim_uuid in [one.uuid for one in plane.endpoint.list_claims(a_user())]
+        ]
+
+
+@pytest.fixture
+def tree(tmp_path: Path, placement_template: Path) -> Iterator[Tree]:
+    with zone_tree(tmp_path) as root:
+        made = Tree(root, tmp_path, placement_template)
+        yield made
+        for plane in made.planes.values():
+            plane.database.dispose()
+
+
+def test_a_claim_is_served_by_the_zone_that_has_a_pool(tree: Tree) -> None:
+    """At any depth; own pools come first. It counts against the quota of the origin alone."""
+    tree.add_pool("root", 50)
+    tree.add_pool("eu-1", 500)
+    own = tree.claim(40)
+    assert (own.state, own.zone, tree.holders(own.uuid)) == (ClaimState.ACTIVE, None, ["root"])
+    made = tree.claim(100)
+    assert (made.state, made.zone, made.pool_name) == (ClaimState.ACTIVE, "eu/eu-1", "eu-1-array")
+    assert tree.holders(made.uuid) == ["eu-1"]
+    used = {
+        name: plane.endpoint.get_claim_quotas(a_user(), PROJECT)["claims"]["in_use"]
+        for name, plane in tree.planes.items()
+    }
+    assert used == {"root": 2, "eu": 0, "eu-1": 0, "us": 0}
+    explained = tree.claims.endpoint.explain_claim(a_user(), made.uuid, with_pools=True)
+    assert explained.trace is not None
+    assert explained.trace["choices"][0]["host"] == "eu-1-array"
+
+
+def test_its_end_is_that_of_all_zones(tree: Tree) -> None:
+    """Nothing is left of it anywhere."""
+    tree.add_pool("eu-1", 500)
+    made = tree.claim()
+    tree.claims.endpoint.delete_claim(a_user(), made.uuid)
+    tree.settle()
+    assert (tree.holders(made.uuid), tree.records(made.uuid)) == ([], [])
+
+
+def test_what_no_zone_can_serve_says_why_of_each(tree: Tree) -> None:
+    """And leaves nothing in any."""
+    tree.add_pool("us", 50)
+    made = tree.claim()
+    assert made.state == ClaimState.ERROR
+    assert made.fault is not None
+    assert "Zone eu: No pool fits." in made.fault
+    assert "Zone us: No pool fits." in made.fault
+    assert "50 free at most" in made.fault
+    assert tree.holders(made.uuid) == []
+    assert tree.records(made.uuid) == ["root"]
+
+
+def test_a_dead_zone_is_passed_over_unless_it_was_asked(tree: Tree) -> None:
+    """Another zone serves the claim; one that has it is waited for, also by its end."""
+    tree.add_pool("eu", 500)
+    tree.add_pool("us", 500)
+    link = tree.root.bus_to(tree.zones["eu"])
+    link.is_down = True
+    assert tree.claim().zone == "us"
+    link.is_down = False
+    made = tree.claim()
+    assert made.zone == "eu"
+    link.is_down = True
+    tree.claims.endpoint.delete_claim(a_user(), made.uuid)
+    tree.root.workers.work()
+    assert tree.claims.get(made.uuid).state == ClaimState.DELETING
+    link.is_down = False
+    tree.settle()
+    assert (tree.holders(made.uuid), tree.records(made.uuid)) == ([], [])
+
+
+@pytest.mark.parametrize("when_done", [False, True], ids=["request", "answer"])
+def test_a_lost_message_makes_one_claim(tree: Tree, when_done: bool) -> None:
+    """The zone is asked again, no other one, until it is known what it did."""
+    tree.add_pool("eu", 500)
+    tree.add_pool("us", 500)
+    link = tree.root.bus_to(tree.zones["eu"])
+    link.fail("forward_change", TIMEOUT, when_done=when_done)
+    made = tree.claim()
+    assert (made.zone, tree.holders(made.uuid)) == ("eu", ["eu"])
+
+
+def test_messages_that_come_twice_do_nothing_twice(tree: Tree) -> None:
+    """Neither in the zone, nor in one between."""
+    tree.add_pool("eu-1", 500)
+    for zone in ("root", "eu"):
+        for child in tree.zones[zone].children:
+            tree.zones[zone].bus_to(child).is_twice = True
+    made = tree.claim()
+    assert tree.holders(made.uuid) == ["eu-1"]
+    tree.claims.endpoint.delete_claim(a_user(), made.uuid)
+    tree.settle()
+    assert (tree.holders(made.uuid), tree.records(made.uuid)) == ([], [])
+
+
+def test_a_request_that_comes_after_its_end_makes_nothing(tree: Tree) -> None:
+    """The zone keeps the end for as long as the request may be on its way."""
+    tree.add_pool("eu", 500)
+    claim = NewClaim(builders.a_uuid(), "storage", {"DISK_GB": 1}, is_delegated=True)
+    endpoint = tree.planes["eu"].endpoint
+    endpoint.delete_delegated(a_user(), claim.uuid)
+    assert endpoint.create_delegated(a_user(), claim).state == ClaimState.DELETING
+    assert (tree.holders(claim.uuid), tree.records(claim.uuid)) == ([], [])
+    tree.root.clock.advance(LATE_SECONDS_MAX)
+    tree.settle()
+    assert (tree.holders(claim.uuid), tree.records(claim.uuid)) == ([], [])
+
+
+@pytest.mark.parametrize("effect", [each / 2 for each in range(1, 40, 3)])
+def test_the_origin_may_be_killed_at_any_effect(tree: Tree, effect: float) -> None:
+    """One claim, in one zone, and afterwards none."""
+    tree.add_pool("eu", 500)
+    tree.add_pool("us", 500)
+    made = tree.claims.create()
+    tree.root.breaker.kill_at(effect)
+    with contextlib.suppress(Killed):
+        tree.root.workers.work()
+    tree.root.breaker.mend()
+    tree.root.start()
+    tree.settle()
+    assert tree.claims.get(made.uuid).state == ClaimState.ACTIVE
+    assert tree.holders(made.uuid) == ["eu"]
+    tree.claims.endpoint.delete_claim(a_user(), made.uuid)
+    tree.settle()
+    assert (tree.holders(made.uuid), tree.records(made.uuid)) == ([], [])
+
+
+def test_a_claim_belongs_to_a_server_of_another_zone(tree: Tree) -> None:
+    """It is on a pool beside the server there, in its zone or nowhere, and ends with the server."""
+    root, eu = tree.root, tree.zones["eu"]
+    eu.map_hosts()
+    with eu.database.writer() as session:
+        made = aggregates.create_aggregate(session, "beside", None, now=moment(eu.clock()))
+        aggregates.add_host(session, str(made.uuid), "cell1-host1", now=moment(eu.clock()))
+    tree.add_pool("root", 500)
+    beside = tree.add_pool("eu", 500, aggregates=[str(made.uuid)])
+    for zone in (root, eu):
+        zone.bus.endpoints["scheduler", None] = [zone.scheduler]
+    (server,) = create(root, "eu:cell1-host1")
+    root.walk()
+    for name in ("root", "eu"):
+        tree.planes[name].schedule_with()
+    claim = tree.claim(server_uuid=server)
+    assert (claim.state, claim.zone, claim.pool_uuid) == (ClaimState.ACTIVE, "eu", beside)
+    root.endpoint.delete_server(a_user(), server)
+    for _ in range(3):
+        root.clock.advance(60)
+        for zone in (eu, root):
+            zone.recover()
+    assert tree.holders(claim.uuid) == []
+    root.clock.advance(LATE_SECONDS_MAX)
+    tree.settle()
+    assert tree.holders(claim.uuid) == []
+    with pytest.raises(exception.ClaimNotFound):
+        tree.claims.get(claim.uuid)
