@@ -107,7 +107,8 @@ def test_a_guest_has_its_place(daemons: Daemons) -> None:
     ]
 
 
-@pytest.mark.parametrize("images_type", [pytest.param("raw", marks=pytest.mark.long), "qcow2"])
+@pytest.mark.long
+@pytest.mark.parametrize("images_type", ["raw", "qcow2"])
 def test_a_running_guest_moves(daemons: Daemons, images_type: str) -> None:
     """It goes on where it was; the source is told how far it is, and asked twice it has left."""
     source, destination = (daemons.host(name, images_type=images_type) for name in "ab")
@@ -232,7 +233,8 @@ def test_a_destination_may_lack_what_a_guest_needs(daemons: Daemons) -> None:
     assert states(destination) == []
 
 
-@pytest.mark.parametrize("images_type", [pytest.param("raw", marks=pytest.mark.long), "qcow2"])
+@pytest.mark.long
+@pytest.mark.parametrize("images_type", ["raw", "qcow2"])
 def test_a_guest_that_is_off_moves_with_its_disks(daemons: Daemons, images_type: str) -> None:
     """Larger than before; when that is taken back, it is at its source as it was."""
     source, destination = (daemons.host(name, images_type=images_type) for name in "ab")

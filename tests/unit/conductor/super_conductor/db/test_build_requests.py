@@ -14,6 +14,7 @@ from conductor.super_conductor.db import build_requests, request_specs, reservat
 from conductor.super_conductor.db.build_requests import NewBuildRequest, NewSelections
 from conductor.super_conductor.db.request_specs import NewSpec
 from conductor.super_conductor.db.reservations import NewReservation
+from objects.instances.server_answers import InstanceMarker
 from objects.instances.server_filters import ServerFilters
 from objects.request_spec import RequestSpec
 from objects.selection import Selection
@@ -64,7 +65,7 @@ def test_pages_are_newest_first(any_api_database: Database) -> None:
     with any_api_database.writer() as session:
         store(session)
         assert names(session, limit=2) == ["Web_2", "Web_1"]
-        marker = (NOW + timedelta(seconds=1), UUIDS[1])
+        marker = InstanceMarker(NOW + timedelta(seconds=1), UUIDS[1])
         assert names(session, marker=marker) == ["Web_0"]
 
 
