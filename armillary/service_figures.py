@@ -54,11 +54,11 @@ FIGURES: Mapping[str, tuple[_Figure, ...]] = {
         ),
     ),
     SUPER_CONDUCTOR: (
-        _Figure("leases_taken_over_total", service_metrics.TAKEN_UP, labels=_SUPER_TABLES),
+        _Figure("leases_taken_over_total", service_metrics.TAKEN_OVER, labels=_SUPER_TABLES),
         _Figure("queue_length", service_metrics.POOL_WAITING, labels=frozenset({"builds"})),
     ),
     CELL_CONDUCTOR: (
-        _Figure("leases_taken_over_total", service_metrics.TAKEN_UP, labels=_CELL_TABLES),
+        _Figure("leases_taken_over_total", service_metrics.TAKEN_OVER, labels=_CELL_TABLES),
         _Figure("queue_length", service_metrics.POOL_WAITING, labels=frozenset({"cell-tasks"})),
     ),
     service_history.API: (_Figure("event_followers", service_metrics.FOLLOWERS),),

@@ -236,6 +236,11 @@ ALTERNATES_TRIED = Counter(
 TAKEN_UP = Counter(
     "works_taken_up", "Tasks resumed after their lease expired, by table.", ("table",)
 )
+TAKEN_OVER = Counter(
+    "leases_taken_over",
+    "Tasks resumed whose last worker neither renewed nor released its lease, by table.",
+    ("table",),
+)
 IN_RECOVERY = Gauge(
     "works_in_recovery",
     "Tasks without a lease holder at the last scan, by table; each of them is resumed.",

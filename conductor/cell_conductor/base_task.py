@@ -108,7 +108,7 @@ class Task(LeasedWork, Generic[Row]):
         except Exception:
             LOG.exception("%s failed unexpectedly; instances: %d", type(self).__name__, len(leases))
 
-    def resume(self, keys: Sequence[str]) -> int:
+    def resume(self, keys: Sequence[str]) -> list[Lease]:
         leases = self.take(keys)
         if leases:
             LOG.info("%s: resuming abandoned work; items: %d", type(self).__name__, len(leases))
@@ -117,7 +117,7 @@ class Task(LeasedWork, Generic[Row]):
             by_request.setdefault(_request_of(work), []).append(work.lease)
         for request_id, theirs in by_request.items():
             self.run(admin_context(request_id), theirs)
-        return len(leases)
+        return leases
 
     @property
     def _now(self) -> datetime:

@@ -87,8 +87,8 @@ class LeasedWork(abc.ABC):
         self.leases = leases
 
     @abc.abstractmethod
-    def resume(self, keys: Sequence[str]) -> int:
-        """Take free rows and process them, as many as there is room for; return their number."""
+    def resume(self, keys: Sequence[str]) -> list[Lease]:
+        """Take free rows and process them, as many as there is room for; return their leases."""
 
     def take(self, keys: Iterable[str], **values: Any) -> list[Lease]:
         """Lease those of these rows that are free, and set ``values``."""
@@ -160,15 +160,15 @@ class PooledWork(LeasedWork, Generic[TaskT]):
         """Return what is stored with a row that is retried."""
         return {}
 
-    def resume(self, keys: Sequence[str]) -> int:
-        count = 0
+    def resume(self, keys: Sequence[str]) -> list[Lease]:
+        resumed: list[Lease] = []
         for key in keys:
             for lease in self.take([key], **self._values_of_take):
                 LOG.info("%s: resumed", key)
                 if not self.start(lease):
-                    return count
-                count += 1
-        return count
+                    return resumed
+                resumed.append(lease)
+        return resumed
 
     def start(self, lease: Lease) -> bool:
         """Have a worker process a row; if none is free, release its lease and return False."""
@@ -237,14 +237,17 @@ class Recovery:
         """Resume one batch of each kind of work, the longest expired first; return their number."""
         limit = self._conf.conductor.recovery_batch_size_max
         with self._database.reader() as session:  # usually there is nothing to write
-            free = [work.leases.list_free(session, limit=limit) for work in self._works]
-        return sum(self._resume(work, keys) for work, keys in zip(self._works, free, strict=True))
+            free = [work.leases.list_free_with_holder(session, limit=limit) for work in self._works]
+        return sum(self._resume(work, rows) for work, rows in zip(self._works, free, strict=True))
 
     @staticmethod
-    def _resume(work: LeasedWork, keys: Sequence[str]) -> int:
-        service_metrics.IN_RECOVERY.set(len(keys), work.leases.table)
-        if not keys:
+    def _resume(work: LeasedWork, rows: Sequence[tuple[str, str | None]]) -> int:
+        table = work.leases.table
+        service_metrics.IN_RECOVERY.set(len(rows), table)
+        if not rows:
             return 0
-        count = work.resume(keys)
-        service_metrics.TAKEN_UP.add(work.leases.table, count=count)
-        return count
+        resumed = work.resume([key for key, _ in rows])
+        service_metrics.TAKEN_UP.add(table, count=len(resumed))
+        held = {key for key, holder in rows if holder is not None}
+        service_metrics.TAKEN_OVER.add(table, count=sum(lease.key in held for lease in resumed))
+        return len(resumed)

@@ -82,9 +82,10 @@ class Leases:
         self._lease_seconds = lease_seconds
         self._now = now
         service_metrics.expose(service_metrics.TAKEN_UP, self.table)
+        service_metrics.expose(service_metrics.TAKEN_OVER, self.table)
         columns = model.__table__.c  # type: ignore[attr-defined]
         self._free = (  # from columns, not mapped attributes: it is executed very often
-            sa.select(columns[key.key])
+            sa.select(columns[key.key], columns.lease_owner)
             .where(columns.lease_expires_at <= sa.bindparam("now"))
             .order_by(columns.lease_expires_at)
             .limit(sa.bindparam("limit"))
@@ -151,8 +152,15 @@ class Leases:
 
     def list_free(self, session: Session, *also: sa.ColumnElement[bool], limit: int) -> list[str]:
         """Return keys of free rows where ``also`` is true, those that expired first come first."""
+        return [key for key, _ in self.list_free_with_holder(session, *also, limit=limit)]
+
+    def list_free_with_holder(
+        self, session: Session, *also: sa.ColumnElement[bool], limit: int
+    ) -> list[tuple[str, str | None]]:
+        """Return what :meth:`list_free` does, each with the holder that did not release it."""
         query = self._free.where(*also) if also else self._free
-        return list(session.scalars(query, {"now": self._now(), "limit": limit}))
+        found = session.execute(query, {"now": self._now(), "limit": limit})
+        return [(key, owner) for key, owner in found]
 
     @property
     def _end(self) -> float:

@@ -84,6 +84,7 @@ STILL = {
     "zones_*": "count questions to child zones",
     "scheduler_claim_conflicts": "needs two schedulers that choose the same host",
     "works_taken_up": "needs a conductor that was killed",
+    "leases_taken_over": "needs a conductor that was killed",
     "leases_lost": "needs a conductor that was too slow",
     "reconciled": "needs an agent that was away",
     "notifications_dropped": "needs a broker that is away",

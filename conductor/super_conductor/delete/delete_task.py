@@ -14,7 +14,7 @@ from armillary.context import RequestContext, admin_context
 from conductor.common import leased_work
 from conductor.common.clock import moment
 from conductor.common.leased_work import LeasedWork, Release, Step, StepHook
-from conductor.common.leases import Leases
+from conductor.common.leases import Lease, Leases
 from conductor.super_conductor.db import (
     build_requests,
     cell_changes,
@@ -63,16 +63,16 @@ class Deletes(LeasedWork):
         """
         self.resume(instance_uuids)
 
-    def resume(self, keys: Sequence[str]) -> int:
+    def resume(self, keys: Sequence[str]) -> list[Lease]:
         leases = self.take(keys)
         if not leases:
-            return 0
+            return []
         for task, todo in self._by_task([lease.key for lease in leases]).items():
             for cleanups_of_step in [todo] if task in IN_ONE_CALL else [[one] for one in todo]:
                 self._clean_up(task, cleanups_of_step)
         pause_seconds = self._env.conf.conductor.retry_pause_seconds
         self.release([Release(lease, pause_seconds) for lease in leases])
-        return len(leases)
+        return leases
 
     def _accept(self, session: Session, context: RequestContext, instance_uuid: str) -> bool:
         """Store the intent; return whether a cell or zone must be told."""

@@ -160,7 +160,7 @@ class DeferredOperations(LeasedWork):
             reason=f"its {present.operation} waits until its cell or zone answers",
         )
 
-    def resume(self, keys: Sequence[str]) -> int:
+    def resume(self, keys: Sequence[str]) -> list[Lease]:
         """Carry out free ones; of a place that is silent only the first is tried."""
         leases = self.take(keys, tries=models.DeferredOperation.tries + 1)
         with self._database.reader() as session:
@@ -176,7 +176,7 @@ class DeferredOperations(LeasedWork):
             if place in silent or not self._perform(lease, deferred):
                 silent.add(place)
                 self.release([Release(lease, _BACKOFF.seconds(deferred.tries))])
-        return len(leases)
+        return leases
 
     def _perform(self, lease: Lease, deferred: Deferred) -> bool:
         """Carry out one operation; return False if its outcome is unknown."""

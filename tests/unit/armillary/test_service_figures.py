@@ -28,7 +28,7 @@ def test_a_conductor_reports_what_is_of_its_role() -> None:
     cell = FigureReporter(service_figures.CELL_CONDUCTOR)
     name = "leases_taken_over_total"
     before = top.read()[name], cell.read()[name]
-    service_metrics.TAKEN_UP.add("instance_builds", count=5)
+    service_metrics.TAKEN_OVER.add("instance_builds", count=5)
     assert (top.read()[name] - before[0], cell.read()[name] - before[1]) == (0, 5)
 
 

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from armillary import exception
+from armillary import exception, service_figures
 from conductor.common import leased_work
 from conductor.common.leased_work import LeasedWork, Recovery, Release, Step
+from conductor.common.leases import Lease
 from tests.fixtures.control_plane import ControlPlane
 
 
@@ -19,9 +20,9 @@ class Found(LeasedWork):
         super().__init__(plane.database, plane.builds.leases)
         self.keys: list[str] = []
 
-    def resume(self, keys: Sequence[str]) -> int:
+    def resume(self, keys: Sequence[str]) -> list[Lease]:
         self.keys.extend(keys)
-        return len(keys)
+        return [self.leases.held(key) for key in keys]
 
 
 def look(plane: ControlPlane, batch_size_max: int = 10) -> list[str]:
@@ -66,6 +67,24 @@ def test_a_released_row_is_free_after_its_pause(plane: ControlPlane) -> None:
     assert look(plane) == []
     plane.clock.advance(5)
     assert look(plane) == [lease.key]
+
+
+def test_only_leases_that_were_not_released_count_as_taken_over(plane: ControlPlane) -> None:
+    """A retry is resumed, too, but its worker lives."""
+    figures = service_figures.FigureReporter(service_figures.SUPER_CONDUCTOR)
+
+    def taken_over() -> float:
+        return figures.read()["leases_taken_over_total"]
+
+    plane.create()
+    plane.clock.advance(60)
+    before = taken_over()
+    work = Found(plane)
+    (lease,) = work.take(look(plane))
+    assert taken_over() == before + 1
+    work.release([Release(lease)])
+    assert look(plane) == [lease.key]
+    assert taken_over() == before + 1
 
 
 def test_a_release_without_a_database_is_left_to_the_lease(
