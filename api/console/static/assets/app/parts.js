@@ -40,6 +40,13 @@ export function useTick(every) {
   }, [every]);
 }
 
+/** The head of a column that sorts: `sort` has the key of the sorted column and whether it is sorted `down`. */
+export function SortHead({ name, text, isNumber, isDownFirst, sort, onSort }) {
+  const isOwn = sort.key === name;
+  return html`<th scope="col" class=${isNumber ? "number" : ""} aria-sort=${isOwn ? (sort.down ? "descending" : "ascending") : undefined}>
+    <button type="button" class="sort" onClick=${() => onSort({ key: name, down: isOwn ? !sort.down : Boolean(isDownFirst) })}>${text}<span aria-hidden="true">${isOwn ? (sort.down ? " ↓" : " ↑") : ""}</span></button></th>`;
+}
+
 export function Note({ tone = "", children, role }) {
   return html`<div class="note ${tone}" role=${role}><div class="grow">${children}</div></div>`;
 }

@@ -1,7 +1,7 @@
 // The hosts as a table: the same rows as the map, sorted, a page at a time.
 import * as format from "../format.js";
 import { html, useMemo, useState } from "../dom.js";
-import { Badge, Fill } from "../parts.js";
+import { Badge, Fill, SortHead } from "../parts.js";
 import { address } from "../router.js";
 import { stateOf, useOf } from "./hosts.js";
 
@@ -18,7 +18,7 @@ export function HostTable({ hosts, rows, resourceClass }) {
   const columns = [["name", "Host"], ["state", "State"], ["zone", "Zone"], ["servers", "Servers", true], ...classes.map((name) => [name, format.className(name), true])];
   return html`<section class="card flush" aria-label="Hosts">
     <div class="scroll" tabIndex="0" role="region" aria-label="Table of hosts"><table>
-      <thead><tr>${columns.map(([key, text, isNumber]) => html`<${SortHead} key=${key} name=${key} text=${text} isNumber=${isNumber} sort=${sort} onSort=${setSort} />`)}</tr></thead>
+      <thead><tr>${columns.map(([key, text, isNumber]) => html`<${SortHead} key=${key} name=${key} text=${text} isNumber=${isNumber} isDownFirst=${isNumber} sort=${sort} onSort=${setSort} />`)}</tr></thead>
       <tbody>${sorted.slice(at * PAGE, (at + 1) * PAGE).map((row) => html`<tr key=${hosts.uuid[row]}>
         <th scope="row"><a href=${address(`/hosts/${encodeURIComponent(hosts.name[row])}`)}>${hosts.name[row]}</a></th>
         <td><${Badge} state=${stateOf(hosts, row)} tone=${TONES[stateOf(hosts, row)]} /></td>
@@ -31,12 +31,6 @@ export function HostTable({ hosts, rows, resourceClass }) {
       <button class="button small" disabled=${at === 0} onClick=${() => setPage(at - 1)}>Previous</button>
       <button class="button small" disabled=${at + 1 >= pages} onClick=${() => setPage(at + 1)}>Next</button></div>
   </section>`;
-}
-
-function SortHead({ name, text, isNumber, sort, onSort }) {
-  const isOwn = sort.key === name;
-  return html`<th scope="col" class=${isNumber ? "number" : ""} aria-sort=${isOwn ? (sort.down ? "descending" : "ascending") : undefined}>
-    <button class="sort" onClick=${() => onSort({ key: name, down: isOwn ? !sort.down : Boolean(isNumber) })}>${text}<span aria-hidden="true">${isOwn ? (sort.down ? " ↓" : " ↑") : ""}</span></button></th>`;
 }
 
 function sortedRows(hosts, rows, { key, down }) {

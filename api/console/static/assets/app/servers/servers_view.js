@@ -1,8 +1,8 @@
-// The servers: a table whose pages and filters come from the API, newest first.
+// The servers: a table whose pages, order and filters come from the API; newest first unless another order is asked for.
 import * as api from "../api.js";
 import * as format from "../format.js";
 import { html, useEffect, useState } from "../dom.js";
-import { Ago, Badge, Empty, Field, Loaded, Select, ShortId, useLoaded } from "../parts.js";
+import { Ago, Badge, Empty, Field, Loaded, Select, ShortId, SortHead, useLoaded } from "../parts.js";
 import { address, go } from "../router.js";
 import { useAllowed, useSession } from "../session.js";
 import { Head, useToasts } from "../shell.js";
@@ -14,16 +14,27 @@ const TYPING_MS = 300;
 const STATUSES = ["ACTIVE", "BUILD", "ERROR", "SHUTOFF", "VERIFY_RESIZE", "PAUSED", "SUSPENDED", "SHELVED_OFFLOADED"];
 const ALL_PROJECTS = "os_compute_api:servers:detail:get_all_tenants";
 const CREATE = "os_compute_api:servers:create";
-const COLUMNS = ["Name", "ID", "Status", "Host", "Zone", "Flavor", "Created (newest first)"];
+const NEWEST_FIRST = { key: "created_at", down: true };
+/** Sort key of the API, if it sorts by what the column shows, and title of each column. */
+const COLUMNS = [
+  ["display_name", "Name"], ["uuid", "ID"], ["vm_state", "Status"], ["host", "Host"], ["availability_zone", "Zone"],
+  [null, "Flavor"], ["created_at", "Created"], ["project_id", "Project"],
+];
+const DIRECTIONS = { asc: false, desc: true };
 
 export function Servers({ query }) {
   const isAllowed = useAllowed();
   const seesAll = isAllowed(ALL_PROJECTS);
+  const { is_admin: isAdmin } = useSession();
+  const columns = COLUMNS.filter(([key]) => (isAdmin || key !== "host") && (seesAll || key !== "project_id"));
+  const sort = sortOf(query, columns);
   const inQuery = {
     limit: PAGE, marker: query.marker, name: query.name, status: query.status, host: query.host,
+    sort_key: sort.key, sort_dir: sort.down ? "desc" : "asc",
     ...(seesAll && query.all !== "no" ? { all_tenants: "1" } : {}),
   };
   const loaded = useLoaded((signal) => api.get("/servers/detail", inQuery, signal), [JSON.stringify(inQuery)], { every: REFRESH_MS });
+  const order = ({ key, down }) => go("/servers", { ...query, marker: null, sort_key: key, sort_dir: down ? "desc" : "asc" });
   const change = (more) => go("/servers", { ...query, marker: null, ...more }, { replace: true });
   return html`
     <${Head} title="Servers">
@@ -31,8 +42,14 @@ export function Servers({ query }) {
     <//>
     <${Filters} query=${query} change=${change} seesAll=${seesAll} />
     <section class="card flush" aria-label="Servers">
-      <${Loaded} of=${loaded}>${(data) => html`<${Table} data=${data} query=${query} seesAll=${seesAll} reload=${loaded.reload} />`}<//>
+      <${Loaded} of=${loaded}>${(data) => html`<${Table} data=${data} query=${query} columns=${columns} sort=${sort} order=${order} seesAll=${seesAll} reload=${loaded.reload} />`}<//>
     </section>`;
+}
+
+/** Return the order that an address asks for, if there is such a column. */
+function sortOf({ sort_key: key, sort_dir: direction }, columns) {
+  const isKnown = key && columns.some(([name]) => name === key);
+  return isKnown ? { key, down: DIRECTIONS[direction] ?? false } : NEWEST_FIRST;
 }
 
 function Filters({ query, change, seesAll }) {
@@ -57,7 +74,7 @@ function Typed({ value, onChange, ...rest }) {
   return html`<input type="search" value=${text} onInput=${(event) => setText(event.target.value)} ...${rest} />`;
 }
 
-function Table({ data, query, seesAll, reload }) {
+function Table({ data, query, columns, sort, order, seesAll, reload }) {
   const { is_admin: isAdmin } = useSession();
   const say = useToasts();
   const { servers } = data;
@@ -67,13 +84,14 @@ function Table({ data, query, seesAll, reload }) {
     return html`<${Empty} title=${hasFilter ? "No server matches" : "There are no servers yet"}>
       ${hasFilter ? html`<button class="button quiet" onClick=${() => go("/servers")}>Clear the filters</button>` : html`<p>Try one without building it: <a href=${address("/what-if")}>What if</a>.</p>`}<//>`;
   }
-  const columns = COLUMNS.filter((text) => isAdmin || text !== "Host");
   const nextMarker = next && new URL(next.href).searchParams.get("marker");
   return html`
     <div class="scroll" tabIndex="0" role="region" aria-label="Table of servers"><table>
       <thead><tr>
-        ${columns.map((text) => html`<th scope="col">${text}</th>`)}
-        ${seesAll && html`<th scope="col">Project</th>`}<th scope="col"><span class="only-read">What to do</span></th>
+        ${columns.map(([key, text]) => key
+          ? html`<${SortHead} key=${key} name=${key} text=${text} isDownFirst=${key === NEWEST_FIRST.key} sort=${sort} onSort=${order} />`
+          : html`<th key=${text} scope="col">${text}</th>`)}
+        <th scope="col"><span class="only-read">What to do</span></th>
       </tr></thead>
       <tbody>${servers.map((server) => html`<${Row} key=${server.id} server=${server} isAdmin=${isAdmin} seesAll=${seesAll}
         onDone=${(text) => { say(text, "good"); reload(); }} />`)}</tbody>
