@@ -77,7 +77,7 @@ class Story:
         self.screen.typed(f"export {URL_VARIABLE}={url}")
         link = self.api.post("armillary", "console-links", body={})["link"]
         self.screen.say("Or in a browser, by this link, which works once:")
-        self.screen.typed(f"{url}{link}")
+        self.screen.say(f"{url}{link}")
         self.screen.heading(f"{len(hosts)} hosts: this machine, and simulated ones of all sizes")
         self._show_hosts(hosts)
         return self.api
