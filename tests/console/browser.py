@@ -39,13 +39,19 @@ def chromium() -> Iterator[Any]:
 
 
 class Tab:
-    """A browser context with one page; it notes errors and requests to other addresses."""
+    """A page in a browser context; it notes errors and requests to other addresses.
 
-    def __init__(self, browser: Any, url: str, **options: Any) -> None:
+    Pages of one context share cookies and cache; without one, the page has a context of its own.
+    """
+
+    def __init__(self, browser: Any, url: str, context: Any = None, **options: Any) -> None:
         self.url = url
         self.faults: list[str] = []
-        self.context = browser.new_context(viewport=WIDE, reduced_motion="reduce", **options)
-        self.context.set_default_timeout(WAIT_MS)
+        self._is_own = context is None
+        if context is None:
+            context = browser.new_context(viewport=WIDE, reduced_motion="reduce", **options)
+            context.set_default_timeout(WAIT_MS)
+        self.context = context
         self.page = self.context.new_page()
         self.page.on("pageerror", lambda error: self.faults.append(str(error)))
         self.page.on("console", self._on_message)
@@ -64,8 +70,15 @@ class Tab:
         self.page.get_by_role("button", name="Log in").click()
         self.page.wait_for_selector("header.bar")
 
+    def lend(self) -> Any:
+        """Return the context for other tabs, and leave it open."""
+        self._is_own = False
+        return self.context
+
     def close(self) -> None:
-        self.context.close()
+        self.page.close()
+        if self._is_own:
+            self.context.close()
 
     def _on_message(self, message: Any) -> None:
         # A refused login or a missing server is an error for the browser, too: it is an answer.

@@ -25,26 +25,29 @@ def site(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Dep
 
 
 @pytest.fixture(scope="session")
-def sessions() -> dict[str, Any]:
-    """Cookies by user: a login by the form costs seconds, and needs to be shown once."""
-    return {}
+def contexts(browser: Any) -> Iterator[dict[str, Any]]:
+    """Browser contexts by user: a login and an empty cache cost seconds."""
+    lent: dict[str, Any] = {}
+    yield lent
+    for context in lent.values():
+        context.close()
 
 
 @pytest.fixture
 def open_tab(
-    browser: Any, site: Deployment, sessions: dict[str, Any]
+    browser: Any, site: Deployment, contexts: dict[str, Any]
 ) -> Iterator[Callable[..., Tab]]:
     """Open tabs: ``open_tab("alice")`` is logged in. No page may fail or ask another address."""
     tabs: list[Tab] = []
 
     def tab_of(user: str | None, *, is_own_session: bool = False) -> Tab:
-        known = None if is_own_session or user is None else sessions.get(user)
-        tab = Tab(browser, site.url, storage_state=known)
+        known = None if is_own_session or user is None else contexts.get(user)
+        tab = Tab(browser, site.url, known)
         tabs.append(tab)
         if user is not None and known is None:
             tab.log_in(token_of(user))
             if not is_own_session:
-                sessions[user] = tab.context.storage_state()
+                contexts[user] = tab.lend()
         return tab
 
     yield tab_of

@@ -25,7 +25,7 @@ MORTAL = "mortal-1"
 HOSTS_TOTAL = 7
 USERS = {"root": ("admin", "admin"), "alice": ("astronomy", "member"), "bob": ("botany", "member")}
 """User -> project and role. A user's token is made from the name."""
-DOWN_SECONDS = 6
+DOWN_SECONDS = 12
 
 
 def token_of(user: str) -> str:
@@ -72,7 +72,7 @@ def deployment(
     *,
     hosts: Sequence[str] = (HOSTS, NUMA_HOST),
     hosts_total: int = HOSTS_TOTAL,
-    report_seconds: int = 1,
+    report_seconds: int = 3,
     down_seconds: int = DOWN_SECONDS,
 ) -> Iterator[Deployment]:
     """Lend a running deployment with its hosts up."""

@@ -5,11 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from simulator.results.html_page import write_html
 from tests.console.browser import Tab, violations
 from tests.fixtures.simulations import a_scenario, a_stream, run
 
 
+@pytest.mark.long
 def test_a_simulation_is_looked_at_without_a_service(browser: Any, tmp_path: Path) -> None:
     """Its hosts, its figures and a decision, from one file without requests."""
     flavors = {"small": {"vcpus": 1, "memory_mb": 1024}, "greedy": {"vcpus": 64, "memory_mb": 1024}}
