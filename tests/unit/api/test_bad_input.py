@@ -17,6 +17,7 @@ from armillary.conf import api as api_conf
 from armillary.conf import base as base_conf
 from armillary.conf import console as console_conf
 from armillary.conf import image as image_conf
+from armillary.conf import serial_console
 from armillary.http.dispatch import actions_of
 from armillary.http.microversion import HEADER, to_text
 from conductor.super_conductor.interface import SuperConductorAPI
@@ -168,7 +169,7 @@ def an_api() -> Api:
 
 @functools.cache
 def _lasting_api() -> tuple[Api, StandIn]:
-    conf = parsed_conf(base_conf, api_conf, console_conf, image_conf)
+    conf = parsed_conf(base_conf, api_conf, console_conf, image_conf, serial_console)
     stand_in = StandIn()
     return Api(make_app(conf, conductor=cast("SuperConductorAPI", stand_in))), stand_in
 

@@ -110,6 +110,7 @@ def test_every_family_of_errors_has_a_status() -> None:
         exception.RpcFailed,
         exception.RequestFilterFailed,
         exception.BuildFailed,
+        exception.BuildNotUndone,
         exception.BuildAborted,
     }
     assert {f for f in families if f.__module__ == exception.__name__} - named == inside

@@ -86,7 +86,7 @@ BODIES = {
     "huge": (b"Content-Length: 99999999999999999999\r\n", 413, "99999999999999999999 bytes"),
     "chunked": (b"Transfer-Encoding: chunked\r\n", 411, "not chunked"),
     "chunked, with a length": (
-        b"Content-Length: 13\r\nTransfer-Encoding: chunked\r\n", 411, "not chunked",
+        b"Content-Length: 13\r\nTransfer-Encoding: chunked\r\n", 400, "Content-Length",
     ),
 }  # fmt: skip
 

@@ -15,8 +15,10 @@ from oslo_config import cfg
 
 from api.front import make_front
 from armillary.conf import api as api_conf
+from armillary.conf import base as base_conf
+from armillary.conf import console as console_conf
 from armillary.conf import image as image_conf
-from armillary.conf import register
+from armillary.conf import register, serial_console
 from conductor.super_conductor.endpoints.flavors_and_images import ImagesEndpoint
 from conductor.super_conductor.interface import SuperConductorAPI
 from programs.commands.app import TOKEN_VARIABLE, URL_VARIABLE, ClientApp
@@ -37,7 +39,7 @@ def store(tmp_path: Path) -> Path:
 def run(tmp_path: Path, store: Path, api_database: Any) -> Iterator[Run]:  # noqa: F811
     """Return a function that runs a command; it returns the exit code and what was printed."""
     conf = cfg.ConfigOpts()
-    register(conf, api_conf, image_conf)
+    register(conf, base_conf, api_conf, console_conf, image_conf, serial_console)
     path = tmp_path / "api.conf"
     path.write_text(
         f"[oslo_policy]\npolicy_file = {tmp_path}/policy.yaml\n"
