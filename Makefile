@@ -64,8 +64,9 @@ up: $(TEST) ## Keep a whole control plane running in one process, until Ctrl-C
 .PHONY: test check wheel deb unit functional integration console long libvirt conformance conformance-serve-cmd differential fuzz faults clients tempest mutants simulation zone-simulation bench bench-builds bench-placement bench-scheduling
 test: $(TEST) $(LIBVIRT) $(BROWSER) $(HARNESS) $(TEMPEST) $(REFERENCE) ## Run all tests; the closing lines say what was left out for a missing service
 	@rm -rf $(VENV)/left-out $(GROUPS)
-	@$(MAKE) --no-print-directory -j 9 --output-sync=line test-deployments test-deployments-zones test-console \
-		test-faults test-functional test-guests test-units test-units-conductor test-units-services; outcome=$$?; \
+	@$(MAKE) --no-print-directory -j 10 --output-sync=line test-deployments test-deployments-zones \
+		test-console test-faults test-functional test-guests test-units test-units-agent test-units-conductor \
+		test-units-services; outcome=$$?; \
 		head -qn -1 $(GROUPS)/*; tail -qn 1 $(GROUPS)/*; exit $$outcome
 
 # Services of many processes mostly wait, unit tests compute: side by side they take little longer than the longest. What
@@ -91,11 +92,15 @@ test-functional:
 test-guests:
 	nice -n 1 $(SHORT) tests/integration/libvirt
 
-# Three parts that each collect their own tests: workers of pytest-xdist would each collect all.
-.PHONY: test-units test-units-conductor test-units-services
+# Four parts that each collect their own tests: workers of pytest-xdist would each collect all. Those of the agent start
+# processes and wait for them.
+.PHONY: test-units test-units-agent test-units-conductor test-units-services
 SERVICES := tests/unit/placement tests/unit/programs tests/unit/rpc tests/unit/scheduler tests/unit/simulator
 test-units:
-	nice -n 2 $(SHORT) $(addprefix --ignore ,tests/unit/conductor $(SERVICES)) tests/unit
+	nice -n 2 $(SHORT) $(addprefix --ignore ,tests/unit/compute_agent tests/unit/conductor $(SERVICES)) tests/unit
+
+test-units-agent:
+	nice -n 1 $(SHORT) tests/unit/compute_agent
 
 test-units-conductor:
 	nice -n 2 $(SHORT) tests/unit/conductor
