@@ -64,14 +64,14 @@ up: $(TEST) ## Keep a whole control plane running in one process, until Ctrl-C
 .PHONY: test check wheel deb unit functional integration console long libvirt conformance conformance-serve-cmd differential fuzz faults clients tempest mutants simulation zone-simulation bench bench-builds bench-placement bench-scheduling
 test: $(TEST) $(LIBVIRT) $(BROWSER) $(HARNESS) $(TEMPEST) $(REFERENCE) ## Run all tests; the closing lines say what was left out for a missing service
 	@rm -rf $(VENV)/left-out $(GROUPS)
-	@$(MAKE) --no-print-directory -j 10 --output-sync=line test-deployments test-deployments-zones \
-		test-console test-faults test-functional test-guests test-units test-units-agent test-units-conductor \
+	@$(MAKE) --no-print-directory -j 9 --output-sync=line test-deployments test-deployments-zones \
+		test-console test-faults test-functional test-units test-units-agent test-units-conductor \
 		test-units-services; outcome=$$?; \
 		head -qn -1 $(GROUPS)/*; tail -qn 1 $(GROUPS)/*; exit $$outcome
 
 # Services of many processes mostly wait, unit tests compute: side by side they take little longer than the longest. What
 # waits has deadlines, so it goes first, and few at a time; by a little only, or a busy machine would starve the unit tests.
-.PHONY: test-deployments test-deployments-zones test-console test-faults test-functional test-guests
+.PHONY: test-deployments test-deployments-zones test-console test-faults test-functional
 test-deployments:
 	$(SHORT) $(wildcard tests/integration/test_[a-l]*.py)
 
@@ -87,10 +87,6 @@ test-faults:
 test-functional:
 	ARMILLARY_CONFORMANCE=$(CONFORMANCE) ARMILLARY_TEMPEST=$(VENV)/tempest nice -n 1 $(SHORT) \
 		tests/functional tests/integration/placement tests/conformance tests/tempest
-
-# Virtual machines under emulation; they boot for a part of their group's four minutes at most.
-test-guests:
-	nice -n 1 $(SHORT) tests/integration/libvirt
 
 # Four parts that each collect their own tests: workers of pytest-xdist would each collect all. Those of the agent start
 # processes and wait for them.
