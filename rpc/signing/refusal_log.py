@@ -21,7 +21,7 @@ RECEIVE, REPLY = "receive", "reply"
 """Actions of messages that are not verified, so that their method is not known."""
 
 
-NOTED_AT_ONCE_MAX = 20
+NOTED_AT_ONCE_MAX = 100
 NOTED_INTERVAL_SECONDS = 3.0
 """Of each kind of refusal this many are noted, and one more each interval; others are counted."""
 
