@@ -113,7 +113,7 @@ NAMES = {
     "project_id": "p1", "key": "a", "request_id": "req-1", "migration_id": MIGRATION,
     "zone_name": "eu", "tag": "a", "host": "host1", "alias": "os-hosts", "network": "private",
     "quota_class": "default", "before": "2030-01-01",
-    "power_action": "reboot", "keypair": "key", "claim_id": CLAIM,
+    "power_action": "reboot", "keypair": "key", "claim_id": CLAIM, "host_name": "host1",
 }  # fmt: skip
 
 
