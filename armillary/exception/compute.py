@@ -1,0 +1,77 @@
+"""Errors of compute hosts: failed builds and operations, the journal of an agent."""
+
+from armillary.exception.families import ArmillaryError, Conflict, Invalid
+from armillary.exception.services import ConfigurationError
+
+
+class BuildFailed(ArmillaryError):
+    """The driver could not build the instance on this host; another host may succeed."""
+
+    template = "Build of instance %(instance_uuid)s failed on %(host)s: %(reason)s"
+
+
+class BuildNotUndone(ArmillaryError):
+    """A build failed, and what it left on the host cannot be removed at the moment."""
+
+    template = (
+        "Build of instance %(instance_uuid)s failed on %(host)s and is not undone: %(reason)s"
+    )
+
+
+class BuildAborted(ArmillaryError):
+    """The build cannot succeed on any host; do not retry."""
+
+    template = "Build of instance %(instance_uuid)s was aborted: %(reason)s"
+
+
+class ComputeResourcesUnavailable(BuildFailed):
+    """The host cannot claim the resources that the instance needs."""
+
+    template = "Insufficient compute resources on %(host)s: %(reason)s"
+
+
+class GroupPolicyViolation(BuildFailed):
+    """The late check on the host found a violation of the server group's policy."""
+
+    template = "Server group policy %(policy)s forbids %(host)s for instance %(instance_uuid)s."
+
+
+class OperationUnsupported(Invalid):
+    """A host's driver does not support the operation; nothing was changed."""
+
+    template = "Host %(host)s cannot %(operation)s: %(reason)s"
+
+
+class OperationFailed(Conflict):
+    """A host tried the operation and failed; the guest is in its previous state."""
+
+    template = "%(operation)s of instance %(instance_uuid)s failed on host %(host)s: %(reason)s"
+
+
+class GuestLost(OperationFailed):
+    """The guest of the operation is not on its host: repeating the operation cannot help."""
+
+
+class LiveMigrationAborted(Conflict):
+    """A live migration was aborted on request; the guest still runs on the source."""
+
+    template = "The live migration of instance %(instance_uuid)s was aborted."
+
+
+class JournalCorrupt(ConfigurationError):
+    """The agent's journal cannot be read; the message says how to recover."""
+
+    template = (
+        "The journal %(path)s cannot be read (%(reason)s). Move it away and restart: "
+        "running instances are recovered from the driver and the cell conductor."
+    )
+
+
+class JournalDiskFull(ConfigurationError):
+    """The agent's journal cannot be written because its file system is full."""
+
+    template = (
+        "The journal %(path)s cannot be written: its file system has %(free_kib)d KiB "
+        "left, but %(needed_kib)d KiB are needed to start. Free some space and start "
+        "again: the journal is intact, and instances keep running."
+    )
