@@ -120,6 +120,7 @@ class SchedulerManager:
         self._zones = make_zone_service(
             conf,
             driver=self._driver,
+            pools=self._pools,
             top_bus=top_bus,
             make_bus=make_bus,
             host_store=self._host_store,

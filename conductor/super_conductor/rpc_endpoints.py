@@ -69,7 +69,8 @@ def make_endpoints(
     claims = ClaimsEndpoint(env, peers, workflows.claims)
     peers.zones.own = LocalZone(
         database, delegated, servers, operations,
-        claims=DelegatedClaims(database, claims), hides_hosts=conf.zones.hide_host_names,
+        claims=DelegatedClaims(database, claims, hides_pools=conf.zones.hide_host_names),
+        hides_hosts=conf.zones.hide_host_names,
     )  # fmt: skip
     overview = Overview(conf, database, scheduler)
     return [

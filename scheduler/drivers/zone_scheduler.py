@@ -1,4 +1,4 @@
-"""The zone scheduler: a filter scheduler that also searches child zones."""
+"""The zone scheduler: a filter scheduler that also searches child zones, for hosts or pools."""
 
 from __future__ import annotations
 
@@ -28,28 +28,16 @@ _WORKERS = 16
 _WAITING_MAX = 10_000
 
 
-class ZoneScheduler(FilterScheduler):
-    """Also queries child zones, and returns the best hosts of all zones, best first.
-
-    Children are queried concurrently, except those whose capabilities rule the request out. Their
-    offers are merged with this zone's hosts and weighed again. Nothing is claimed: the hosts are
-    tried one after the other, and each zone claims its own. A request that must join members of its
-    affinity group in other zones is placed there or fails. If there is no child, none can serve the
-    request, or only hosts of this zone remain, it works as filter_scheduler. So do requests for
-    certain hosts of this zone. Needs ``[zones] name``.
-    """
+class ZoneSearchingScheduler(FilterScheduler):
+    """A filter scheduler that queries child zones, too, once it has a search for them."""
 
     def _prepare(self) -> None:
-        if not self._conf.zones.name:
-            raise exception.ConfigurationError(
-                reason="[scheduler] driver = zone_scheduler needs [zones] name to be set"
-            )
         super()._prepare()
         self._search: ZoneSearch | None = None
-        self._askers = WorkerPool(_WORKERS, "zone-requests", queue_size_max=_WAITING_MAX)
 
     def search_with(self, search: ZoneSearch) -> None:
         """Set the search used for children; call it before the first decision."""
+        self._askers = WorkerPool(_WORKERS, "zone-requests", queue_size_max=_WAITING_MAX)
         self._search = search
 
     def select_many(self, requests: Sequence[SchedulingRequest]) -> list[Outcome]:
@@ -67,7 +55,7 @@ class ZoneScheduler(FilterScheduler):
         if local:
             found = super().select_many([one.request for one in local])
             for one, outcome in zip(local, found, strict=True):
-                one.outcome = _with_zones(outcome, one.zones)
+                one.outcome = _with_zones(outcome, one.zones, self.noun)
         return [one.outcome for one in asked if one.outcome is not None]
 
     def _ask(self, search: ZoneSearch, asked: _Asked) -> None:
@@ -114,7 +102,8 @@ class ZoneScheduler(FilterScheduler):
         trace.sentence = None  # it covers only this zone's hosts
         trace.choices = self._choices(request, found.offers)
         trace.obj_reset_changes()
-        names = self._names_of_own_hosts(found.offers) if request.dry_run else {}
+        is_named = request.dry_run or request.request_spec.kind is not None
+        names = self._names_of_own_hosts(found.offers) if is_named else {}
         entries = [
             {"host_id": host_id, "path": path, **({} if path else names.get(host_id, {}))}
             for host_id, path in zip(found.offers.host_ids, found.offers.paths, strict=True)
@@ -165,6 +154,25 @@ class ZoneScheduler(FilterScheduler):
         return names
 
 
+class ZoneScheduler(ZoneSearchingScheduler):
+    """Also queries child zones, and returns the best hosts of all zones, best first.
+
+    Children are queried concurrently, except those whose capabilities rule the request out. Their
+    offers are merged with this zone's hosts and weighed again. Nothing is claimed: the hosts are
+    tried one after the other, and each zone claims its own. A request that must join members of its
+    affinity group in other zones is placed there or fails. If there is no child, none can serve the
+    request, or only hosts of this zone remain, it works as filter_scheduler. So do requests for
+    certain hosts of this zone. Needs ``[zones] name``.
+    """
+
+    def _prepare(self) -> None:
+        if not self._conf.zones.name:
+            raise exception.ConfigurationError(
+                reason="[scheduler] driver = zone_scheduler needs [zones] name to be set"
+            )
+        super()._prepare()
+
+
 @dataclasses.dataclass(eq=False, slots=True)
 class _Asked:
     """A request in progress; ``zones`` goes into its trace if this zone decides alone."""
@@ -197,7 +205,8 @@ def _is_for_own_hosts(spec: RequestSpec) -> bool:
     return bool(
         spec.is_forced
         or spec.is_rebuild_check
-        or (destination and (destination.is_single_host or destination.cell_uuid))
+        or (destination and destination.is_single_host and spec.kind is None)
+        or (destination and destination.cell_uuid)
         or (destination and destination.own_zone_only)
         or spec.hint("same_host")
         or (group is not None and group.policy == AFFINITY and group.hosts)
@@ -208,7 +217,7 @@ def _leads_to(path: str, bound_to: Sequence[str]) -> bool:
     return any(f"{wanted}/".startswith(f"{path}/") for wanted in bound_to)
 
 
-def _with_zones(outcome: Outcome, zones: list[ZoneEntry]) -> Outcome:
+def _with_zones(outcome: Outcome, zones: list[ZoneEntry], noun: str) -> Outcome:
     """Return this zone's own outcome with the other zones' trace entries added."""
     if not zones:
         return outcome
@@ -219,21 +228,26 @@ def _with_zones(outcome: Outcome, zones: list[ZoneEntry]) -> Outcome:
     if isinstance(outcome, exception.NoValidHost):
         trace = DecisionTrace.obj_from_primitive(outcome.kwargs["trace"])
         trace.zones = [zone.to_plain() for zone in zones]
-        trace.sentence = f"{trace.sentence or 'No host in this zone.'} {_sentence(zones)}"
+        own = trace.sentence or f"No {noun} in this zone."
+        trace.sentence = f"{own} {_sentence(zones, noun)}"
         trace.obj_reset_changes()
         return responses.no_valid_host(trace)
     return outcome
 
 
-def _sentence(zones: Sequence[ZoneEntry]) -> str:
+def _sentence(zones: Sequence[ZoneEntry], noun: str) -> str:
     """Summarise why no other zone had a host, without zone names, because users read it."""
     counts = Counter(zone.outcome for zone in zones)
-    parts = [f"{counts[outcome]:,} {words}" for outcome, words in _WORDS.items() if counts[outcome]]
+    parts = [
+        f"{counts[outcome]:,} {words.format(noun=noun)}"
+        for outcome, words in _WORDS.items()
+        if counts[outcome]
+    ]
     return f"Zones below: {', '.join(parts)}."
 
 
 _WORDS = {
-    "asked": "without a valid host",
+    "asked": "without a valid {noun}",
     "pruned": "without the required capabilities",
     "late": "timed out",
     "failed": "failed",

@@ -1,4 +1,4 @@
-"""The scheduler of one kind of resource: a filter scheduler whose hosts are pools."""
+"""The scheduler of one kind of resource: a zone scheduler whose hosts are pools."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ import numpy as np
 from oslo_config import cfg
 
 from objects.allocation_candidates import AllocationCandidates
+from objects.request_spec import RequestSpec
 from objects.resource_kinds import Figure, PoolAttribute, ResourceKind
 from placement.interface import PlacementAPI
-from scheduler import filters
-from scheduler.drivers.filter_scheduler import FilterScheduler
+from scheduler import filters, request_filters
+from scheduler.drivers.zone_scheduler import ZoneSearchingScheduler
+from scheduler.hosts.cluster_metadata import ClusterMetadata
 from scheduler.hosts.usage import Amount, Derive
 from scheduler.plugins import loading
 from scheduler.pools.pool_store import PoolStore
@@ -21,11 +23,24 @@ from scheduler.pools.weigher import PoolWeigher
 from scheduler.request_filters.disabled_hosts import DisabledHosts
 from scheduler.selection.decision import Decision, GivenUp
 
+
+class PoolsOfKind(request_filters.BaseRequestFilter):
+    """Require the trait of a kind's pools."""
+
+    def __init__(self, kind: ResourceKind) -> None:
+        super().__init__()
+        self._kind = kind
+
+    def apply(self, spec: RequestSpec, facts: ClusterMetadata) -> None:
+        assert spec.request_level_params is not None
+        spec.request_level_params.root_required.append(self._kind.trait)
+
+
 FILTERS, WEIGHERS = "armillary.pool.filters", "armillary.pool.weighers"
 
 
-class PoolScheduler(FilterScheduler):
-    """Selects pools for claims: same query, loop, selection, claim and trace as for hosts.
+class PoolScheduler(ZoneSearchingScheduler):
+    """Selects pools for claims: same query, loop, selection, claim, zones and trace as for hosts.
 
     Filters and weighers are those of the kind. Raises as ``loading.load``.
     """
@@ -50,7 +65,7 @@ class PoolScheduler(FilterScheduler):
 
     def _load_plugins(self) -> None:
         where = f"filters of the kind {self.kind.name!r}"
-        self._request_filters = [DisabledHosts(self._conf)]
+        self._request_filters = [DisabledHosts(self._conf), PoolsOfKind(self.kind)]
         self._filters = filters.FilterChain(
             loading.load(
                 loading.entry_points(FILTERS),
@@ -76,17 +91,14 @@ class PoolScheduler(FilterScheduler):
         return functools.partial(_derived, attributes) if attributes else None
 
     def _ask_placement(self, decision: Decision) -> AllocationCandidates:
-        self._pools.fetch()
-        self._check_destination(decision)
+        destination = decision.spec.requested_destination
+        wanted = destination.host if destination else None
+        self._pools.fetch(name=wanted)
+        if wanted and not self._host_store.find_nodes("host", [wanted]):
+            raise GivenUp(reason=f"No pool of the kind {self.kind.name!r} is called {wanted!r}.")
         candidates = super()._ask_placement(decision)
         self._pools.fetch(candidates.provider_uuids)
         return candidates
-
-    def _check_destination(self, decision: Decision) -> None:
-        destination = decision.spec.requested_destination
-        wanted = destination.host if destination else None
-        if wanted and not self._host_store.find_nodes("host", [wanted]):
-            raise GivenUp(reason=f"No pool of the kind {self.kind.name!r} is called {wanted!r}.")
 
     def _noted(self, candidates: AllocationCandidates) -> AllocationCandidates:
         """Return an answer for the trace that counts the pools of the kind alone."""

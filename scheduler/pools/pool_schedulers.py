@@ -18,6 +18,10 @@ class PoolSchedulers:
             kind.name: PoolScheduler(conf, kind, **parts) for kind in kinds
         }
 
+    def all(self) -> Mapping[str, PoolScheduler]:
+        """Return all of them by kind."""
+        return self._by_kind
+
     def get(self, kind: str) -> PoolScheduler:
         """Return the scheduler of a kind. Raises ``Invalid`` if this process knows no such kind."""
         found = self._by_kind.get(kind)

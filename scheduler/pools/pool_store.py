@@ -42,14 +42,18 @@ class PoolStore:
         self._seq = 0
         self._fetched_at: float | None = None
 
-    def fetch(self, wanted: Iterable[str] = ()) -> None:
-        """Fetch the pools, unless they are fresh and all ``wanted`` ones (UUIDs) are known."""
+    def fetch(self, wanted: Iterable[str] = (), name: str | None = None) -> None:
+        """Fetch the pools, unless they are fresh and the ``wanted`` ones (UUIDs) are known.
+
+        ``name`` is that of another wanted one.
+        """
         with self._lock:  # concurrent decisions fetch once
             uuids = list(wanted)
             is_fresh = (
                 self._fetched_at is not None and self._clock() < self._fetched_at + _FRESH_SECONDS
             )
-            if is_fresh and len(self.hosts.rows_of(uuids)) == len(uuids):
+            is_named = name is None or bool(self.hosts.find_nodes("host", [name]))
+            if is_fresh and is_named and len(self.hosts.rows_of(uuids)) == len(uuids):
                 return
             fetched_at = self._clock()
             self._take(self._placement.list_pools(admin_context(), self._kind.trait))

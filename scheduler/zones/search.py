@@ -1,4 +1,7 @@
-"""Search of a zone and its sub-tree: local hosts, the children's offers, and the best of both."""
+"""Search of a zone and its sub-tree: local hosts, the children's offers, and the best of both.
+
+What is said of hosts holds for the pools of a kind, too.
+"""
 
 import dataclasses
 import logging
@@ -12,7 +15,8 @@ from oslo_config import cfg
 from armillary import exception, service_metrics
 from armillary.context import RequestContext
 from objects.instances.instance_group import AFFINITY
-from objects.request_spec import RequestSpec
+from objects.request_spec import RequestLevelParams, RequestSpec
+from objects.resource_kinds import get_kind
 from objects.resource_query import ResourceQuery
 from objects.traces.decision_trace import DecisionTrace
 from objects.zones.zone_answer import ZoneAnswer
@@ -211,9 +215,9 @@ class ZoneSearch:
 
     def _for_children(self, query: ZoneQuery) -> ZoneQuery:
         """Return the query for the children, without anything that applies only in this zone."""
-        spec = query.request_spec.with_values(
-            request_level_params=None, requested_destination=None, limits=None
-        )
+        spec = query.request_spec.with_values(request_level_params=None, limits=None)
+        if spec.kind is None:  # a pool has the name that a claim names in any zone
+            spec.requested_destination = None
         if spec.instance_group is not None:
             spec.instance_group = spec.instance_group.with_values(hosts=[], zone_paths=[])
         return query.with_values(
@@ -307,6 +311,9 @@ class Needs:
 def needs_of(spec: RequestSpec) -> Needs:
     """Return the needs of a request; no queries if it cannot be expressed as a placement query."""
     plain = spec.with_values(request_level_params=None, requested_destination=None)
+    if spec.kind is not None:
+        pools = [get_kind(spec.kind).trait]
+        plain.request_level_params = RequestLevelParams.from_values(root_required=pools)
     try:
         queries = resource_query.build_both(plain, limit=0)
     except (exception.RequestFilterFailed, exception.InvalidResourceQuery):
@@ -327,7 +334,7 @@ class Pruner:
 
     def why_not(self, capabilities: Capabilities, needs: Needs, profile: str) -> str | None:
         """Return why no zone of a sub-tree can serve the request; None if one may."""
-        if not capabilities.hosts:
+        if not capabilities.hosts and needs.spec.kind is None:
             return "it has no host that is up and enabled"
         if profile not in capabilities.profiles:
             return f"no zone there uses the weighing profile {profile!r}"

@@ -24,8 +24,9 @@ from rpc.signing.place import zone_scope
 from rpc.transport import Bus, MakeBus
 from scheduler.drivers.base import SchedulerDriver
 from scheduler.drivers.filter_scheduler import FilterScheduler
-from scheduler.drivers.zone_scheduler import ZoneScheduler
+from scheduler.drivers.zone_scheduler import ZoneScheduler, ZoneSearchingScheduler
 from scheduler.hosts.host_store import HostStore
+from scheduler.pools.pool_schedulers import PoolSchedulers
 from scheduler.zones.capabilities import Capabilities, is_worth_pushing
 from scheduler.zones.children import Children, State
 from scheduler.zones.links import RpcLinks
@@ -53,6 +54,7 @@ class ZoneService:
         make_bus: MakeBus | None,
         host_store: HostStore,
         driver: FilterScheduler,
+        pools: PoolSchedulers,
         placement: PlacementAPI,
         is_ready: Callable[[], bool],
     ) -> None:
@@ -65,15 +67,8 @@ class ZoneService:
         if make_bus is None and self._asks_children:
             raise exception.ConfigurationError(reason="zone_scheduler needs a bus to each zone")
         self._links = RpcLinks(conf, make_bus or _no_bus, self._take, self.children.note_tried)
-        self.search = ZoneSearch(
-            conf,
-            decider=driver,
-            children=self.children,
-            links=self._links,
-            rng=random.Random(),  # noqa: S311 - spreads load, guards nothing
-        )
-        if isinstance(driver, ZoneScheduler):
-            driver.search_with(self.search)
+        self.search = self._search_of(conf, driver)
+        self._pools = {kind: self._search_of(conf, one) for kind, one in pools.all().items()}
         summariser = Summariser(
             conf,
             host_store=host_store,
@@ -96,6 +91,19 @@ class ZoneService:
             work_clock=time.thread_time,
         )
         self._states: list[tuple[str, str]] = []
+
+    def _search_of(self, conf: cfg.ConfigOpts, driver: FilterScheduler) -> ZoneSearch:
+        """Return the search for the hosts or pools of a driver, which uses it for children."""
+        search = ZoneSearch(
+            conf,
+            decider=driver,
+            children=self.children,
+            links=self._links,
+            rng=random.Random(),  # noqa: S311 - spreads load, guards nothing
+        )
+        if self._asks_children and isinstance(driver, ZoneSearchingScheduler):
+            driver.search_with(search)
+        return search
 
     def periodic_tasks(self) -> Sequence[PeriodicTask]:
         return [PeriodicTask("zones", 1 / PUSHES_PER_SECOND_MAX, self.tick)]
@@ -143,8 +151,13 @@ class ZoneService:
         self._pushing.note_change()
 
     def answer(self, context: RequestContext, query: ZoneQuery) -> ZoneAnswer:
-        """Answer a parent's query."""
-        return self.search.answer(context, query)
+        """Answer a parent's query. Raises Invalid for a kind of resource that is unknown here."""
+        kind = query.request_spec.kind
+        if kind is None:
+            return self.search.answer(context, query)
+        if kind not in self._pools:
+            raise exception.Invalid(reason=f"this zone knows no kind of resource {kind!r}")
+        return self._pools[kind].answer(context, query)
 
     def describe(self) -> KnownZones:
         """Return the response of ``SchedulerAPI.get_zones``."""

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import re
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-import requests
 
 from tests.fixtures.asking import wait_for
 from tests.fixtures.deployment import Deployment, deployed
+from tests.integration.pools import add_pool
 
 pytestmark = [pytest.mark.rabbitmq, pytest.mark.postgresql, pytest.mark.long]
 
@@ -39,29 +37,6 @@ def deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]
         for name in ("array1", "array2"):
             add_pool(made, name)
         yield made
-
-
-def placement_url(deployment: Deployment) -> str:
-    text = (deployment.folder / "placement.conf").read_text(encoding="utf-8")
-    found = re.search(r"rest_bind_port = (\d+)", text)
-    assert found is not None
-    return f"http://127.0.0.1:{found[1]}"
-
-
-def add_pool(deployment: Deployment, name: str) -> None:
-    """Make a pool with nothing but the Placement API, as stock clients do."""
-    url, headers = placement_url(deployment), {"OpenStack-API-Version": "placement 1.39"}
-    trait = "CUSTOM_POOL_STORAGE"
-    requests.put(f"{url}/traits/{trait}", headers=headers, timeout=30).raise_for_status()
-    path = f"{url}/resource_providers"
-    made = requests.post(path, json={"name": name}, headers=headers, timeout=30)
-    made.raise_for_status()
-    path = f"{path}/{made.json()['uuid']}"
-    parts: dict[str, Any] = {"traits": [trait], "inventories": {"DISK_GB": {"total": 1000}}}
-    for generation, (what, value) in enumerate(parts.items()):
-        body = {what: value, "resource_provider_generation": generation}
-        sent = requests.put(f"{path}/{what}", json=body, headers=headers, timeout=30)
-        sent.raise_for_status()
 
 
 def used_gb(deployment: Deployment) -> int:

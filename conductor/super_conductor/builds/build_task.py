@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from datetime import timedelta
 from typing import Any, TypeVar
 
 from sqlalchemy.orm import Session
@@ -41,7 +40,7 @@ from conductor.super_conductor.db.zone_walks import Entry
 from conductor.super_conductor.hosts.zone_guard import check_zones
 from conductor.super_conductor.permanent_failure import REFUSED, PermanentFailure, no_valid_host
 from conductor.super_conductor.scheduling_task import SchedulingTask
-from conductor.super_conductor.zones import pending_group_members, walk
+from conductor.super_conductor.zones import absence, pending_group_members, walk
 from conductor.super_conductor.zones.pending_group_members import MustWait
 from objects.cell_mapping import CELL0_UUID
 from objects.destinations import Destinations
@@ -55,8 +54,6 @@ LOG = logging.getLogger(__name__)
 T = TypeVar("T")
 
 _STAGES_MAX = 4
-_SILENT = frozenset({"late", "failed"})
-"""Outcomes of zones in a trace that were asked and did not answer."""
 
 FAILURE_LENGTH_MAX = 15_000
 """Maximum number of characters stored of an error met while processing a reservation."""
@@ -303,13 +300,10 @@ class BuildTask(SchedulingTask):
 
     def _wait_for_zones(self, reason: str) -> None:
         """Raise MustWait while zones that were asked and did not answer may be back soon."""
-        zones = [] if self._failed_trace is None else self._failed_trace.zones
-        silent = {tuple(each["path"]) for each in zones if each["outcome"] in _SILENT}
-        silent -= {tuple(each["path"]) for each in zones if each["outcome"] == "asked"}
-        limit = timedelta(seconds=self._env.conf.zones.absence_wait_seconds)
-        if silent and moment(self._env.now()) < self._reservation.accepted_at + limit:
-            count = "1 zone that does" if len(silent) == 1 else f"{len(silent)} zones that do"
-            raise MustWait(f"{reason} Waiting for {count} not answer.")
+        accepted_at = self._reservation.accepted_at
+        wait = absence.reason_to_wait(self._env, self._failed_trace, accepted_at)
+        if wait is not None:
+            raise MustWait(f"{reason} {wait}")
 
     def _store_wait_reason(self, reason: str) -> None:
         if reason != self._reservation.failure:

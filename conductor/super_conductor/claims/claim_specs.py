@@ -11,18 +11,19 @@ from objects.resource_kinds import ResourceKind
 def spec_of(
     claim: ResourceClaim, kind: ResourceKind, *, aggregates: Sequence[str] | None
 ) -> RequestSpec:
-    """Return the spec; ``aggregates`` are those of which the pool must be in one, None for any."""
+    """Return the spec; ``aggregates`` are those of which the pool must be in one, None for any.
+
+    The scheduler of the kind adds what makes a provider one of its pools.
+    """
     asked = claim.asked
-    params = RequestLevelParams.from_values(
-        root_required=[kind.trait], member_of=[] if aggregates is None else [list(aggregates)]
-    )
+    member_of = [] if aggregates is None else [list(aggregates)]
     return RequestSpec.from_values(
         instance_uuid=asked.uuid,
         project_id=claim.project_id,
         user_id=claim.user_id,
         kind=kind.name,
         flavor=_flavor(asked),
-        request_level_params=params,
+        request_level_params=RequestLevelParams.from_values(member_of=member_of),
         requested_destination=_destination(asked),
     )
 
@@ -41,4 +42,4 @@ def _flavor(asked: NewClaim) -> Flavor:
 def _destination(asked: NewClaim) -> Destination | None:
     if asked.pool is None:
         return None
-    return Destination.from_values(host=asked.pool, own_zone_only=True)
+    return Destination.from_values(host=asked.pool)

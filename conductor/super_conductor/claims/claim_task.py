@@ -22,13 +22,14 @@ from conductor.common.leases import Lease, Leases
 from conductor.super_conductor.builds import decision_traces
 from conductor.super_conductor.claims.claim_specs import spec_of
 from conductor.super_conductor.claims.neighbourhood import InAnotherZone, Neighbourhood, NoHostYet
-from conductor.super_conductor.claims.remote_claims import RemoteClaims, asked_zone
+from conductor.super_conductor.claims.remote_claims import RemoteClaims
 from conductor.super_conductor.db import claims, models
 from conductor.super_conductor.db.claims import ClaimWork
 from conductor.super_conductor.peers import Environment, Peers
 from conductor.super_conductor.permanent_failure import REFUSED, TOO_LATE, PermanentFailure, cut
 from conductor.super_conductor.scheduling_task import SchedulingTask
-from conductor.super_conductor.zones import paths
+from conductor.super_conductor.zones import absence, paths
+from objects.destinations import Destinations
 from objects.fence import FENCE_FINAL, Fence
 from objects.resource_claim import ClaimState, ResourceClaim
 from objects.resource_kinds import get_kind
@@ -38,8 +39,15 @@ from objects.traces.decision_trace import DecisionTrace
 LOG = logging.getLogger(__name__)
 
 NO_POOL = "No pool fits."
+LATE_SECONDS_MAX = 3600.0
+"""Seconds for which a zone knows a claim that it could not serve, or that ended before it came."""
+_ENDED_THERE = "it ended there"
 _NEVER = 2.0**40
 """Seconds since 1970 at which nothing is left to do for a claim without an end."""
+
+
+class _NoPool(PermanentFailure):
+    """No pool that the scheduler may choose fits."""
 
 
 class ClaimTask(SchedulingTask):
@@ -54,9 +62,10 @@ class ClaimTask(SchedulingTask):
         self._beside = Neighbourhood(env, peers)
         self._work: ClaimWork
         self._aggregates: Sequence[str] | None = None
-        self._remote = RemoteClaims(env, peers)
+        self._remote = RemoteClaims(peers)
         self._only_zone: str | None = None
-        self._refused: PermanentFailure | None = None
+        self._entries: list[str] = []
+        self._failed_zones: list[str] = []
         self._there: ResourceClaim | None = None
         self._selections: list[Selection] = []
         self._trace: DecisionTrace | None = None
@@ -111,50 +120,83 @@ class ClaimTask(SchedulingTask):
             self._only_zone = str(zone)
 
     def select_pool(self) -> None:
-        """Ask a scheduler for a pool and alternates of this zone."""
+        """Ask a scheduler for a pool of this zone, or for the best pools of all zones."""
         claim = self._work.claim
         if claim.zone is not None or self._only_zone is not None:
             return
+        asked = claim.asked
+        is_for_all = asked.server_uuid is None and not asked.is_delegated
+        try:
+            found = self._select(takes_zones=is_for_all)
+        except _NoPool:
+            wait = absence.reason_to_wait(self._env, self._trace, claim.created_at)
+            if wait is not None:
+                raise NoHostYet(wait) from None
+            raise
+        self._trace = found.trace
+        if not found.zone_entries:
+            self._selections = found.selections()[0]
+            return
+        self._entries = [_entry(one) for one in found.zone_entries]
+
+    def _select(self, *, takes_zones: bool) -> Destinations:
+        """Return a scheduler's decision. Raises _NoPool, PermanentFailure."""
+        claim = self._work.claim
         try:
             spec = spec_of(claim, get_kind(claim.asked.kind), aggregates=self._aggregates)
-            found = self._peers.scheduler.select_destinations(
+            return self._peers.scheduler.select_destinations(
                 self._context, spec, [claim.uuid], fences=[int(self._fence)],
-                timeout_seconds=self._answer_timeout_seconds,
+                takes_zones=takes_zones, timeout_seconds=self._answer_timeout_seconds,
             )  # fmt: skip
         except exception.NoValidHost as error:
-            self._trace = decision_traces.from_error(error.kwargs.get("trace"))
+            self._trace = self._trace or decision_traces.from_error(error.kwargs.get("trace"))
             sentence = error.kwargs.get("reason") or error.message
-            self._refused = PermanentFailure(cut(f"{NO_POOL} {sentence}"), sentence)
-            return
+            raise _NoPool(cut(f"{NO_POOL} {sentence}"), sentence) from error
         except (exception.Invalid, exception.NotFound, exception.RequestFilterFailed) as error:
             raise PermanentFailure(REFUSED, error.message) from error
-        self._selections = found.selections()[0]
-        self._trace = found.trace
 
-    def ask_zones(self) -> None:
-        """Have the first zone make the claim that can, if this zone has no pool for it.
+    def try_zones(self) -> None:
+        """Have the claim made by the first zone that can, in the order of their best pools.
 
-        The zone is stored before it is asked. The next one is asked when it is certain that this
-        one holds nothing. Raises ZoneUnavailable while that is not known.
+        Each zone chooses among its own pools. Another zone is stored before it is asked. The next
+        one is asked when it is certain that this one holds nothing. Raises ZoneUnavailable while
+        that is not known.
         """
         if self._selections:
             return
         reasons = self._work.reasons or ""
-        if self._refused is not None:
-            reasons = self._refused.message
         for path in self._zones_left():
-            reason = self._ask_zone(path, cut(reasons))
+            reason = self._ask_zone(path, reasons) if path else self._try_own()
             if reason is None:
+                self._entries = self._entries_beyond(path)
                 return
-            reasons = f"{reasons} Zone {path}: {reason}".lstrip()
-        raise PermanentFailure(cut(reasons or NO_POOL), reasons or NO_POOL)
+            LOG.info("%s: no claim in zone %s: %s", self.lease.key, path or "(own)", reason)
+            where = "Another" if path else "This"  # users see it, but no names of zones
+            reasons = cut(f"{reasons} {where} zone: {reason}".lstrip())
+        raise PermanentFailure(reasons or NO_POOL, reasons or NO_POOL)
 
     def _zones_left(self) -> list[str]:
         """Return the zones to ask, from the one on that an earlier try was asking."""
         if self._only_zone is not None:
             return [self._only_zone]
-        asked = asked_zone(self._work.claim)
-        return [name for name in self._remote.children() if asked is None or name >= asked]
+        asked = self._work.claim.zone
+        first = [] if asked is None else [asked]
+        return list(dict.fromkeys([*first, *map(_path, self._entries)]))
+
+    def _entries_beyond(self, path: str) -> list[str]:
+        """Return the entries of the zones that have not been asked once this one is."""
+        zones = self._zones_left()
+        left = set(zones[zones.index(path) + 1 :])
+        return [one for one in self._entries if _path(one) in left]
+
+    def _try_own(self) -> str | None:
+        """Claim of an own pool; return why that cannot be."""
+        try:
+            found = self._select(takes_zones=False)
+        except _NoPool as reason:
+            return reason.message
+        self._selections = found.selections()[0]
+        return None
 
     def _ask_zone(self, path: str, reasons: str) -> str | None:
         """Have a zone make the claim; return why it does not.
@@ -162,42 +204,62 @@ class ClaimTask(SchedulingTask):
         ``reasons`` tell why those before do not.
         """
         claim, context = self._work.claim, self._context
-        is_new = asked_zone(claim) != path
+        is_new = claim.zone != path
         try:
             found = self._remote.find(context, path, claim.uuid)
             if found is None:
-                self._store_zone(path, reasons)
-                is_new = False
+                if is_new:
+                    self._store_zone(path, reasons)
+                    is_new = False
                 self._remote.create(context, path, claim.asked)
                 found = self._remote.find(context, path, claim.uuid)
-        except exception.ZoneNotFound as error:
-            return error.message
-        except exception.ZoneUnavailable as error:
+        except exception.ZoneNotFound:
+            return "it was removed"
+        except exception.ZoneUnavailable:
             if not is_new:
                 raise
-            return error.message
+            return "it does not answer"
         except (exception.Invalid, exception.NotFound) as error:
             return error.message
         if found is None:
-            return "it ended there"
+            return _ENDED_THERE
         if found.state == ClaimState.PENDING:
             raise NoHostYet(f"zone {path} is looking for a pool")
         if found.state == ClaimState.ACTIVE:
-            self._there = dataclasses.replace(found, zone=_joined(path, found.zone))
+            self._there = dataclasses.replace(found, zone=path)
             return None
-        self._remote.end(context, path, claim.uuid)
-        return found.fault or "it ended there"
+        self._failed_zones.append(path)
+        return found.fault or _ENDED_THERE
 
     def _store_zone(self, path: str, reasons: str) -> None:
+        """Store that a zone is asked next, and end what zones before it could not serve."""
+        entries, trace = self._entries_beyond(path), self._plain_trace()
         if not self._env.database.run_in_writer(
-            lambda session: claims.set_zone(session, self.lease, path, reasons=reasons)
+            lambda session: claims.set_zone(
+                session, self.lease, path, entries=entries, reasons=reasons, trace=trace
+            )
         ):
             raise LeaseLost(self.lease.key)
+        self._end_failed()
+
+    def _end_failed(self) -> None:
+        """End the claims of zones that could not serve them; those not reached do so by themselves.
+
+        That is after the outcome is stored: a zone that is asked again must still know its claim.
+        """
+        while self._failed_zones:
+            path = self._failed_zones.pop()
+            try:
+                self._remote.end(self._context, path, self.lease.key)
+            except (exception.Unavailable, exception.NotFound) as error:
+                LOG.info("%s: a claim in ERROR is left in zone %s for an hour: %s",
+                         self.lease.key, path, error)  # fmt: skip
 
     def store_pool(self) -> None:
         """Store the pool; the claim is then held until its end."""
         if self._there is not None:
             self._store_pool_of_zone(self._there)
+            self._end_failed()
             return
         pool, *alternates = self._selections
         ends_at = self._work.claim.asked.ends_at
@@ -206,8 +268,11 @@ class ClaimTask(SchedulingTask):
             state=ClaimState.ACTIVE,
             pool_uuid=pool.compute_node_uuid,
             pool_name=pool.service_host,
-            alternates=[one.service_host for one in alternates],
+            zone=None,
+            fault=None,
+            alternates=[*(one.service_host for one in alternates), *map(_shown, self._entries)],
         )
+        self._end_failed()
         LOG.info("%s: claimed of pool %s", self.lease.key, pool.service_host)
 
     def _store_pool_of_zone(self, there: ResourceClaim) -> None:
@@ -217,15 +282,18 @@ class ClaimTask(SchedulingTask):
             state=ClaimState.ACTIVE,
             pool_uuid=there.pool_uuid,
             pool_name=there.pool_name,
-            zone=there.zone,
             fault=None,
-            alternates=there.alternates,
+            zone=there.zone,
+            alternates=[
+                *(f"{there.zone}:{name}" for name in there.alternates),
+                *map(_shown, self._entries),
+            ],
         )
         LOG.info("%s: claimed of pool %s in zone %s", there.uuid, there.pool_name, there.zone)
 
     def end_in_zone(self) -> None:
         """Have the zone end its claim that was asked for it. Raises ZoneUnavailable."""
-        path = asked_zone(self._work.claim)
+        path = self._work.claim.zone
         if path is None:
             return
         try:
@@ -245,22 +313,28 @@ class ClaimTask(SchedulingTask):
     # Helpers
 
     def _load(self) -> None:
-        found = self._read(lambda session: claims.find(session, self.lease.key))
+        found = self._read(lambda session: claims.find(session, self.lease))
         if found is None:
             raise LeaseLost(self.lease.key)
         self._work, self._take_count = found, found.takes
+        self._entries = found.entries
         self._context.update_store()
 
     def _give_up(self, reason: PermanentFailure) -> None:
         LOG.info("%s: claim failed permanently: %s", self.lease.key, reason.details)
-        self._trace = self._trace or self._trace_of(reason)
-        ends_at = self._work.claim.asked.ends_at
+        claim = self._work.claim
+        if self._trace is None and (claim.zone is None or claim.asked.server_uuid is not None):
+            self._trace = self._trace_of(reason)
+        elif self._trace is not None and not self._trace.sentence:
+            self._trace.sentence = reason.details
+        ends_at = claim.asked.ends_at
+        free_at = _NEVER if ends_at is None else ends_at.timestamp()
+        if claim.asked.is_delegated:  # the zone that asked may never come to end it
+            free_at = min(free_at, self._env.now() + LATE_SECONDS_MAX)
         self._settle(
-            free_at=_NEVER if ends_at is None else ends_at.timestamp(),
-            state=ClaimState.ERROR,
-            zone=None,
-            fault=reason.message,
+            free_at=free_at, state=ClaimState.ERROR, zone=None, alternates=[], fault=reason.message
         )
+        self._end_failed()
 
     def _wait(self, reason: NoHostYet) -> None:
         LOG.info("%s: claim waits: %s", self.lease.key, reason)
@@ -304,7 +378,7 @@ STEPS: Sequence[Step[ClaimTask, None]] = (
     Step("check deadline of claim", ClaimTask.check_deadline),
     Step("look beside server of claim", ClaimTask.look_beside),
     Step("select pool", ClaimTask.select_pool),
-    Step("ask zones", ClaimTask.ask_zones),
+    Step("try zones of claim", ClaimTask.try_zones),
     Step("store pool", ClaimTask.store_pool),
 )
 
@@ -315,9 +389,18 @@ END_STEPS: Sequence[Step[ClaimTask, None]] = (
 )
 
 
-def _joined(path: str, below: str | None) -> str:
-    """Return the path of the zone below ``path`` that has the pool."""
-    return paths.to_text([*paths.from_text(path), *paths.from_text(below or "")])
+def _entry(offered: Mapping[str, Any]) -> str:
+    """Return an offered pool as text: its zone, and its name in the own zone or its UUID."""
+    return f"{paths.to_text(offered['path'])}:{offered.get('host', offered['host_id'])}"
+
+
+def _path(entry: str) -> str:
+    return entry.partition(":")[0]
+
+
+def _shown(entry: str) -> str:
+    """Return an entry as users see it: those of the own zone are names of pools."""
+    return entry.removeprefix(":")
 
 
 class Claims(PooledWork[ClaimTask]):

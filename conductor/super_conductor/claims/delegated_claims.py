@@ -9,19 +9,23 @@ from typing import Any
 from armillary import exception
 from armillary.context import RequestContext
 from armillary.db import Database
+from conductor.super_conductor.builds import decision_traces
 from conductor.super_conductor.claims.endpoint import ClaimsEndpoint
 from conductor.super_conductor.db import zone_attempts
 from conductor.super_conductor.zones.forwarded import decode_arguments, encode_answer
-from objects.resource_claim import NewClaim
+from objects.resource_claim import ClaimExplanation, NewClaim, ResourceClaim
 from objects.zones.zone_request import ZoneRequest
 
 
 class DelegatedClaims:
     """Serves the requests of parent zones about claims."""
 
-    def __init__(self, database: Database, endpoint: ClaimsEndpoint) -> None:
+    def __init__(
+        self, database: Database, endpoint: ClaimsEndpoint, *, hides_pools: bool = False
+    ) -> None:
         self._database = database
         self._endpoint = endpoint
+        self._hides_pools = hides_pools
         self._served: dict[str, Callable[..., Any]] = {
             "get_claim": endpoint.get_claim,
             "delete_claim": endpoint.delete_delegated,
@@ -37,7 +41,21 @@ class DelegatedClaims:
             answer: Any = self._endpoint.create_delegated(context, claim)
         else:
             answer = self._served[request.operation](context, **given)
-        return encode_answer(request.operation, answer)
+        return encode_answer(request.operation, self._told(answer))
+
+    def _told(self, answer: Any) -> Any:
+        """Return an answer as the parent gets it: perhaps with a pool's UUID instead of its name.
+
+        Errors and faults name no pool but those that the claim names.
+        """
+        if not self._hides_pools:
+            return answer
+        if isinstance(answer, ClaimExplanation):
+            trace = None if answer.trace is None else decision_traces.without_hosts(answer.trace)
+            return ClaimExplanation(self._told(answer.claim), trace)
+        if isinstance(answer, ResourceClaim):
+            return dataclasses.replace(answer, pool_name=answer.pool_uuid, alternates=[])
+        return answer
 
     def _with_own_server(self, claim: NewClaim, server_uuid: str | None) -> NewClaim:
         """Return a claim with this zone's UUID of its server. Raises InstanceNotFound."""

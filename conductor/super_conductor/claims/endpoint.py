@@ -11,19 +11,19 @@ from armillary.context import RequestContext
 from conductor.common.clock import moment
 from conductor.super_conductor.builds import decision_traces
 from conductor.super_conductor.claims import claim_quotas
-from conductor.super_conductor.claims.claim_task import Claims
-from conductor.super_conductor.claims.remote_claims import RemoteClaims, asked_zone
+from conductor.super_conductor.claims.claim_task import LATE_SECONDS_MAX, Claims
+from conductor.super_conductor.claims.remote_claims import RemoteClaims
 from conductor.super_conductor.db import aggregates, instance_mappings
 from conductor.super_conductor.db import claims as queries
 from conductor.super_conductor.db import quotas as quotas_db
 from conductor.super_conductor.peers import Environment, Peers
+from conductor.super_conductor.zones.walk_explanations import choice_at
 from objects.extra_specs import extra_specs
 from objects.pool import Pool
 from objects.resource_claim import ClaimExplanation, NewClaim, ResourceClaim
 from objects.resource_kinds import ResourceKind, get_kind, known_kinds
+from objects.traces.decision_trace import PlainTrace
 
-LATE_SECONDS_MAX = 3600.0
-"""Seconds for which a claim that was ended before it came is refused."""
 PAGE_SIZE_MAX = 10_001
 """One more than a response of the API may have, so that it knows whether there are more."""
 
@@ -37,7 +37,7 @@ class ClaimsEndpoint:
         self._now = env.now
         self._placement = peers.placement
         self._claims = claims
-        self._remote = RemoteClaims(env, peers)
+        self._remote = RemoteClaims(peers)
 
     def create_claim(self, context: RequestContext, claim: NewClaim) -> ResourceClaim:
         _check(claim, get_kind(claim.kind))
@@ -102,17 +102,18 @@ class ClaimsEndpoint:
     ) -> ClaimExplanation:
         with self._database.reader() as session:
             found = queries.explain(session, claim_uuid, _project(context))
-        path = asked_zone(found.claim)
-        if path is not None:
-            return self._explained_there(context, found, path, with_pools=with_pools)
         if found.trace is None:
-            return found
+            path = found.claim.zone
+            if path is None:
+                return found
+            return self._explained_there(context, found, path, with_pools=with_pools)
         with self._database.reader() as session:
             trace = decision_traces.with_names(
                 found.trace, lambda: aggregates.names_by_uuid(session)
             )
-        shown = trace if with_pools else decision_traces.without_hosts(trace)
-        return ClaimExplanation(found.claim, shown)
+        if not with_pools:
+            return ClaimExplanation(found.claim, decision_traces.without_hosts(trace))
+        return ClaimExplanation(found.claim, _with_pool(trace, found.claim))
 
     def _explained_there(
         self, context: RequestContext, found: ClaimExplanation, path: str, *, with_pools: bool
@@ -164,6 +165,15 @@ class ClaimsEndpoint:
             lambda session: claim_quotas.set_limits(session, project_id, limits)
         )
         return self.get_claim_quotas(context, project_id)
+
+
+def _with_pool(trace: PlainTrace, claim: ResourceClaim) -> PlainTrace:
+    """Return a decision about pools of several zones whose choice is the claim's pool, by name."""
+    if claim.pool_uuid is None:
+        return trace
+    at = {"zone": claim.zone, "host_id": claim.pool_uuid}
+    choices = [choice_at(one, at, claim.pool_name) for one in trace.get("choices", [])]
+    return {**trace, "choices": choices}
 
 
 def _project(context: RequestContext) -> str | None:

@@ -1,7 +1,6 @@
 """Claims that other zones make for this zone: forwarded by the path of the zone.
 
-The zone keeps a claim of its own under the same UUID. A zone that is asked for one without a server
-may pass it on to its own children, so the path of such a claim has one step.
+The zone keeps a claim of its own under the same UUID; zones between only pass messages on.
 """
 
 from __future__ import annotations
@@ -11,35 +10,17 @@ from typing import Any
 
 from armillary import exception
 from armillary.context import RequestContext
-from conductor.super_conductor.db import zones as zones_db
-from conductor.super_conductor.peers import Environment, Peers
+from conductor.super_conductor.peers import Peers
 from conductor.super_conductor.zones import paths
 from conductor.super_conductor.zones.forwarded import decode_answer, request_for
 from objects.resource_claim import ClaimExplanation, NewClaim, ResourceClaim
 
 
-def asked_zone(claim: ResourceClaim) -> str | None:
-    """Return the path of the zone that was asked for a claim, None for this zone.
-
-    That of a claim of a server is the server's; that of another one is a child of this zone.
-    """
-    if not claim.zone or claim.asked.server_uuid is not None:
-        return claim.zone or None
-    return paths.from_text(claim.zone)[0]
-
-
 class RemoteClaims:
     """Makes, shows and ends claims in other zones. Each may raise ZoneUnavailable, ZoneNotFound."""
 
-    def __init__(self, env: Environment, peers: Peers) -> None:
-        self._database = env.database
+    def __init__(self, peers: Peers) -> None:
         self._zones = peers.zones
-
-    def children(self) -> list[str]:
-        """Return the names of the child zones that may get claims, in a fixed order."""
-        with self._database.reader() as session:
-            found = zones_db.list_zones(session)
-        return sorted(zone.name for zone in found if not zone.disabled)
 
     def find(self, context: RequestContext, path: str, claim_uuid: str) -> ResourceClaim | None:
         """Return a zone's claim; None if it has none of this UUID."""

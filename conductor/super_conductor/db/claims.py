@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -31,13 +31,15 @@ _row = models.Claim
 class ClaimWork:
     """A claim with what is needed to work on it.
 
-    ``reasons`` tell why this zone, and zones that were asked before, cannot serve it.
+    ``reasons`` tell why zones that were asked before cannot serve it. ``entries`` are the pools of
+    the zones that have not been asked yet, best first, each as ``path:pool``.
     """
 
     claim: ResourceClaim
     context: RequestContext
     takes: int
     reasons: str | None = None
+    entries: list[str] = dataclasses.field(default_factory=list)
 
 
 def add(
@@ -70,22 +72,38 @@ def add_ended(
     session.flush()
 
 
-def set_zone(session: Session, lease: Lease, zone: str, *, reasons: str | None) -> bool:
-    """Store which zone is asked for a pending claim, and why those before cannot serve it.
+def set_zone(
+    session: Session,
+    lease: Lease,
+    zone: str,
+    *,
+    entries: Sequence[str],
+    reasons: str | None,
+    trace: PlainTrace | None,
+) -> bool:
+    """Store which zone is asked for a pending claim, what is left, and why the last ones cannot.
 
-    Returns False if its end was accepted meanwhile, or the lease was lost.
+    A trace of None keeps the stored one. Returns False if the end of the claim was accepted
+    meanwhile, or the lease was lost.
     """
+    told = {} if trace is None else {"trace": trace}
     return update(
         session, models.Claim,
         _row.uuid == lease.key, _row.lease_owner == lease.owner, _row.state == ClaimState.PENDING,
-        zone=zone, fault=reasons,
+        zone=zone, alternates=list(entries), fault=reasons, **told,
     )  # fmt: skip
 
 
-def find(session: Session, uuid: str) -> ClaimWork | None:
-    """Return a claim; None if it does not exist, or has ended."""
-    row = session.get(models.Claim, uuid, populate_existing=True)
-    return None if row is None else ClaimWork(_claim(row), row.context, row.takes, row.fault)
+def find(session: Session, lease: Lease) -> ClaimWork | None:
+    """Return the claim of a lease; None if it has ended, or the lease was lost.
+
+    One who has lost it would else claim with the fence of the one who has it now.
+    """
+    row = session.get(models.Claim, lease.key, populate_existing=True)
+    if row is None or row.lease_owner != lease.owner:
+        return None
+    entries = list(row.alternates) if row.state == ClaimState.PENDING else []
+    return ClaimWork(_claim(row), row.context, row.takes, row.fault, entries)
 
 
 def get(session: Session, uuid: str, project_id: str | None) -> ResourceClaim:
@@ -125,22 +143,26 @@ def list_claims(
     return [_claim(row) for row in session.scalars(query.limit(limit))]
 
 
-def settle(session: Session, lease: Lease, *, free_at: float, now: datetime, **values: Any) -> bool:
+def settle(
+    session: Session,
+    lease: Lease,
+    *,
+    free_at: float,
+    now: datetime,
+    trace: PlainTrace | None,
+    **values: Any,
+) -> bool:
     """Store the outcome of a pending claim, and release its lease until ``free_at``.
 
-    Returns False, and changes nothing, if its end was accepted meanwhile, or the lease was lost.
+    A trace of None keeps the stored one. Returns False, and changes nothing, if its end was
+    accepted meanwhile, or the lease was lost.
     """
+    told = {} if trace is None else {"trace": trace}
     return update(
         session, models.Claim,
         _row.uuid == lease.key, _row.lease_owner == lease.owner, _row.state == ClaimState.PENDING,
-        lease_owner=None, lease_expires_at=free_at, updated_at=now, **values,
+        lease_owner=None, lease_expires_at=free_at, updated_at=now, **told, **values,
     )  # fmt: skip
-
-
-def store_trace(session: Session, lease: Lease, trace: PlainTrace) -> bool:
-    """Store why a pool was chosen; return False if the lease was lost."""
-    mine = _row.uuid == lease.key, _row.lease_owner == lease.owner
-    return update(session, models.Claim, *mine, trace=trace)
 
 
 def end(session: Session, uuids: Collection[str], *, now: datetime) -> None:
@@ -215,6 +237,6 @@ def _claim(row: models.Claim) -> ResourceClaim:
         project_id=row.project_id, user_id=row.user_id, state=row.state,
         created_at=row.created_at, updated_at=row.updated_at,
         pool_uuid=row.pool_uuid, pool_name=row.pool_name, zone=row.zone,
-        alternates=list(row.alternates),
+        alternates=[] if row.pool_uuid is None else list(row.alternates),
         fault=row.fault if row.state == ClaimState.ERROR else None,
     )  # fmt: skip

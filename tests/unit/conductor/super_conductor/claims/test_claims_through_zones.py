@@ -13,7 +13,7 @@ import pytest
 
 from armillary import exception
 from conductor.common.clock import moment
-from conductor.super_conductor.claims.endpoint import LATE_SECONDS_MAX
+from conductor.super_conductor.claims.claim_task import LATE_SECONDS_MAX
 from conductor.super_conductor.db import aggregates
 from objects.resource_claim import ClaimState, NewClaim, ResourceClaim
 from tests import builders
@@ -78,22 +78,48 @@ def tree(tmp_path: Path, placement_template: Path) -> Iterator[Tree]:
 
 
 def test_a_claim_is_served_by_the_zone_that_has_a_pool(tree: Tree) -> None:
-    """At any depth; own pools come first. It counts against the quota of the origin alone."""
+    """At any depth. It counts against the quota of the origin alone."""
     tree.add_pool("root", 50)
     tree.add_pool("eu-1", 500)
-    own = tree.claim(40)
+    own = tree.claim(40, pool="root-array")
     assert (own.state, own.zone, tree.holders(own.uuid)) == (ClaimState.ACTIVE, None, ["root"])
     made = tree.claim(100)
     assert (made.state, made.zone, made.pool_name) == (ClaimState.ACTIVE, "eu/eu-1", "eu-1-array")
     assert tree.holders(made.uuid) == ["eu-1"]
+    assert tree.records(made.uuid) == ["root", "eu-1"]
     used = {
         name: plane.endpoint.get_claim_quotas(a_user(), PROJECT)["claims"]["in_use"]
         for name, plane in tree.planes.items()
     }
     assert used == {"root": 2, "eu": 0, "eu-1": 0, "us": 0}
-    explained = tree.claims.endpoint.explain_claim(a_user(), made.uuid, with_pools=True)
-    assert explained.trace is not None
-    assert explained.trace["choices"][0]["host"] == "eu-1-array"
+
+
+def test_the_best_pool_of_all_zones_is_chosen(tree: Tree) -> None:
+    """BZ-45: as if all pools were of one zone."""
+    for zone, used in {"root": 500, "eu": 100, "eu-1": 300, "us": 700}.items():
+        tree.add_pool(zone, 1000)
+        tree.claim(used, pool=f"{zone}-array")
+    places = [tree.claim(150).zone or "root" for _ in range(6)]
+    assert places == ["eu", "eu", "eu/eu-1", "eu", "eu/eu-1", "root"]
+
+
+def test_the_decision_about_all_zones_is_explained(tree: Tree) -> None:
+    """The weights of the joined list, and the chosen pool by its name; users see no names."""
+    uuids = {zone: tree.add_pool(zone, 500) for zone in ("root", "eu", "us")}
+    tree.claim(400, pool="us-array")
+    tree.claim(100, pool="root-array")
+    made = tree.claim()
+    assert (made.zone, made.alternates) == ("eu", ["root-array", f"us:{uuids['us']}"])
+    explain = tree.claims.endpoint.explain_claim
+    trace = explain(a_user(), made.uuid, with_pools=True).trace
+    assert trace is not None
+    choice = trace["choices"][0]
+    assert (choice["host"], choice["weight"]) == ("eu-array", pytest.approx(1.0))
+    assert [one["weight"] for one in choice["runners_up"]] == pytest.approx([0.8, 0.2])
+    asked = {"/".join(zone["path"]) for zone in trace["zones"]}
+    assert asked == {"", "eu", "eu/eu-1", "us"}
+    shown = explain(a_user(), made.uuid).trace
+    assert "eu" not in str(shown)
 
 
 def test_its_end_is_that_of_all_zones(tree: Tree) -> None:
@@ -110,22 +136,85 @@ def test_what_no_zone_can_serve_says_why_of_each(tree: Tree) -> None:
     tree.add_pool("us", 50)
     made = tree.claim()
     assert made.state == ClaimState.ERROR
-    assert made.fault is not None
-    assert "Zone eu: No pool fits." in made.fault
-    assert "Zone us: No pool fits." in made.fault
-    assert "50 free at most" in made.fault
-    assert tree.holders(made.uuid) == []
+    assert made.fault == (
+        "No pool fits. Placement knows no pools. Zones below: 3 without a valid pool."
+    )
+    trace = tree.claims.endpoint.explain_claim(a_user(), made.uuid, with_pools=True).trace
+    assert trace is not None
+    reasons = {"/".join(zone["path"]): zone["reason"] for zone in trace["zones"] if zone["reason"]}
+    assert "50 free at most" in reasons["us"]
     assert tree.records(made.uuid) == ["root"]
 
 
+def fill_once_decided(tree: Tree, zone: str) -> None:
+    """Let a zone's pool be full when the zone is asked for the claim that is decided next."""
+
+    def before(step: str) -> None:
+        if step == "try zones of claim":
+            tree.root.before_step = lambda step: None
+            tree.planes[zone].claim(resources={"DISK_GB": 450}, pool=f"{zone}-array")
+
+    tree.root.before_step = before
+
+
+def test_a_pool_that_was_taken_meanwhile_leads_to_the_next_best(tree: Tree) -> None:
+    """In another zone or, as here, in the own one; nothing is left where it failed."""
+    for zone in ("root", "eu"):
+        tree.add_pool(zone, 500)
+    tree.claim(100, pool="root-array")
+    fill_once_decided(tree, "eu")
+    made = tree.claim()
+    assert (made.state, made.zone, made.fault) == (ClaimState.ACTIVE, None, None)
+    assert (tree.holders(made.uuid), tree.records(made.uuid)) == (["root"], ["root"])
+
+
+@pytest.mark.parametrize("effect", [each / 2 for each in range(5, 56, 12)])
+def test_the_origin_may_be_killed_on_its_way_to_the_next_zone(tree: Tree, effect: float) -> None:
+    """Each zone is asked once; the claim is in one of them."""
+    for zone in ("eu", "us"):
+        tree.add_pool(zone, 500)
+    tree.claim(100, pool="us-array")
+    made = tree.claims.create()
+    fill_once_decided(tree, "eu")
+    tree.root.breaker.kill_at(effect)
+    with contextlib.suppress(Killed):
+        tree.root.workers.work()
+        tree.root.clock.advance(5)
+        tree.root.recover()
+    tree.root.breaker.mend()
+    tree.root.start()
+    tree.settle()
+    holders = tree.holders(made.uuid)
+    assert (tree.claims.get(made.uuid).zone, len(holders)) == (*holders, 1)
+    assert tree.records(made.uuid) == ["root", *holders]
+
+
+def test_what_a_zone_could_not_serve_is_gone_there_in_the_end(tree: Tree) -> None:
+    """Also if the zone above never comes to end it."""
+    claim = NewClaim(builders.a_uuid(), "storage", {"DISK_GB": 1}, is_delegated=True)
+    tree.planes["eu"].endpoint.create_delegated(a_user(), claim)
+    tree.settle()
+    assert tree.planes["eu"].get(claim.uuid).state == ClaimState.ERROR
+    tree.root.clock.advance(LATE_SECONDS_MAX)
+    tree.zones["eu"].recover()
+    assert tree.records(claim.uuid) == []
+
+
 def test_a_dead_zone_is_passed_over_unless_it_was_asked(tree: Tree) -> None:
-    """Another zone serves the claim; one that has it is waited for, also by its end."""
+    """Another zone serves the claim, if it can; one that has it is waited for, also by its end."""
     tree.add_pool("eu", 500)
     tree.add_pool("us", 500)
+    tree.claim(400, pool="us-array")
     link = tree.root.bus_to(tree.zones["eu"])
     link.is_down = True
     assert tree.claim().zone == "us"
+    large = tree.claims.create(resources={"DISK_GB": 300})  # too large for us
+    tree.root.workers.work()
+    assert tree.claims.get(large.uuid).state == ClaimState.PENDING
     link.is_down = False
+    tree.settle()
+    assert tree.claims.get(large.uuid).zone == "eu"
+    tree.claims.endpoint.delete_claim(a_user(), large.uuid)
     made = tree.claim()
     assert made.zone == "eu"
     link.is_down = True
@@ -142,6 +231,7 @@ def test_a_lost_message_makes_one_claim(tree: Tree, when_done: bool) -> None:
     """The zone is asked again, no other one, until it is known what it did."""
     tree.add_pool("eu", 500)
     tree.add_pool("us", 500)
+    tree.claim(100, pool="us-array")
     link = tree.root.bus_to(tree.zones["eu"])
     link.fail("forward_change", TIMEOUT, when_done=when_done)
     made = tree.claim()
@@ -179,6 +269,7 @@ def test_the_origin_may_be_killed_at_any_effect(tree: Tree, effect: float) -> No
     """One claim, in one zone, and afterwards none."""
     tree.add_pool("eu", 500)
     tree.add_pool("us", 500)
+    tree.claim(100, pool="us-array")
     made = tree.claims.create()
     tree.root.breaker.kill_at(effect)
     with contextlib.suppress(Killed):

@@ -1,0 +1,47 @@
+"""Pools of deployments, made with nothing but the Placement API, as stock clients do."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import requests
+
+from tests.fixtures.deployment import Deployment
+
+TRAIT = "CUSTOM_POOL_STORAGE"
+
+
+def placement_url(deployment: Deployment) -> str:
+    text = (deployment.folder / "placement.conf").read_text(encoding="utf-8")
+    found = re.search(r"rest_bind_port = (\d+)", text)
+    assert found is not None
+    return f"http://127.0.0.1:{found[1]}"
+
+
+def add_pool(deployment: Deployment, name: str) -> None:
+    """Make a pool of storage of 1,000 GB."""
+    url, headers = placement_url(deployment), {"OpenStack-API-Version": "placement 1.39"}
+    requests.put(f"{url}/traits/{TRAIT}", headers=headers, timeout=30).raise_for_status()
+    path = f"{url}/resource_providers"
+    made = requests.post(path, json={"name": name}, headers=headers, timeout=30)
+    made.raise_for_status()
+    path = f"{path}/{made.json()['uuid']}"
+    parts: dict[str, Any] = {"traits": [TRAIT], "inventories": {"DISK_GB": {"total": 1000}}}
+    for generation, (what, value) in enumerate(parts.items()):
+        body = {what: value, "resource_provider_generation": generation}
+        sent = requests.put(f"{path}/{what}", json=body, headers=headers, timeout=30)
+        sent.raise_for_status()
+
+
+def used_gb(deployment: Deployment, name: str) -> int:
+    """Return what is used of a pool, as placement says."""
+    url, headers = placement_url(deployment), {"OpenStack-API-Version": "placement 1.39"}
+    found = requests.get(
+        f"{url}/resource_providers", params={"name": name}, headers=headers, timeout=30
+    )
+    (pool,) = found.json()["resource_providers"]
+    usages = requests.get(
+        f"{url}/resource_providers/{pool['uuid']}/usages", headers=headers, timeout=30
+    )
+    return int(usages.json()["usages"]["DISK_GB"])
