@@ -13,8 +13,7 @@ from collections.abc import Sequence
 
 from oslo_config import cfg
 
-from armillary import exception
-from compute_agent import plugin_loading
+from armillary import exception, plugin_loading
 from compute_agent.virt.driver import ComputeDriver, Readings
 
 LOG = logging.getLogger(__name__)

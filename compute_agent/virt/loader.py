@@ -7,8 +7,7 @@ from typing import Protocol
 
 from oslo_config import cfg
 
-from armillary import exception
-from compute_agent import plugin_loading
+from armillary import exception, plugin_loading
 from compute_agent.virt.driver import ComputeDriver
 
 NAMESPACE = "armillary.compute.drivers"
