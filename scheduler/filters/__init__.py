@@ -19,7 +19,7 @@ from objects.request_spec import RequestSpec, SchedulerLimits
 from scheduler.explain.reasons import EXPLAINED_MAX, Reasons, Report, grouped
 from scheduler.hosts.host_ledger import HostLedger
 from scheduler.hosts.host_state import HostState
-from scheduler.hosts.host_table import HostTable, Mask
+from scheduler.hosts.host_table import HostTable, Mask, Numbers
 from scheduler.hosts.usage import Positions
 from scheduler.plugins import loading, plugin_calls
 from scheduler.plugins.loading import available_filters
@@ -101,6 +101,14 @@ class BaseHostFilter:
         without a remaining candidate does not pass.
         """
         return True
+
+    def alternate_groups(self, hosts: HostTable, spec: RequestSpec) -> Numbers | None:
+        """Return a number for each host: an alternate has that of the host it stands in for.
+
+        None, the default, allows any host of the cell. Builds move to alternates without asking the
+        filters again, so a rule about several hosts holds only if such a move cannot break it.
+        """
+        return None
 
     def zone_lacks(self, attributes: Mapping[str, Any], spec: RequestSpec) -> str | None:
         """Return why no host of another zone can pass; None if some may, or if that is unknown.

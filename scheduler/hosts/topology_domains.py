@@ -78,6 +78,12 @@ class TopologyDomains:
         here = np.where(own == NO_DOMAIN, NO_DOMAIN, found[own] if labels.count else NO_DOMAIN)
         return MembersInDomains(here, least)
 
+    def of_hosts(self, hosts: HostTable, key: str) -> Numbers:
+        """Return the number of each host's domain, ``NO_DOMAIN`` without one."""
+        labels = self._labelled(self._everything(hosts.snapshot), key)
+        found: Numbers = labels.of_rows[hosts.rows]
+        return found
+
     def _everything(self, snapshot: Snapshot) -> HostTable:
         """Return a table with a position for each row of the snapshot."""
         table = self._all

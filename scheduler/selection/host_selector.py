@@ -16,7 +16,7 @@ from scheduler.explain.reasons import EXPLAINED_MAX, Reasons
 from scheduler.explain.trace import NO_ROOM
 from scheduler.filters import BaseHostFilter
 from scheduler.hosts.host_ledger import HostLedger
-from scheduler.hosts.host_table import Mask
+from scheduler.hosts.host_table import Mask, Numbers
 from scheduler.hosts.usage import Positions, Shortage
 from scheduler.plugins import plugin_calls
 from scheduler.selection.group_view import GroupView, view_of
@@ -186,14 +186,25 @@ class HostSelector:
         self._is_open[position] = has_others
         self._changed.add(position)
 
-    def best_in_cells(self, wanted: dict[int, int], excluded: set[int]) -> dict[int, list[int]]:
-        """Return for each cell at most ``wanted[cell]`` best hosts, without the excluded ones."""
-        cells = self.hosts.cell
+    def alternate_areas(self) -> Numbers:
+        """Return a number for each host; alternates are in the area of the host, part of a cell."""
+        areas: Numbers = np.asarray(self.hosts.cell, dtype=np.int64)
+        for each in self._repeated:
+            groups = plugin_calls.ask(each, each.alternate_groups, self.hosts, self._spec)
+            if groups is not None:
+                pairs = np.stack([areas, groups], axis=1)
+                areas = np.unique(pairs, axis=0, return_inverse=True)[1].reshape(-1)
+        return areas
+
+    def best_in_areas(
+        self, areas: Numbers, wanted: dict[int, int], excluded: set[int]
+    ) -> dict[int, list[int]]:
+        """Return for each area at most ``wanted[area]`` best hosts, without the excluded ones."""
         is_free = np.ones(len(self.hosts), dtype=np.bool_)
         is_free[list(excluded)] = False
         return {
-            cell: self._ranking.best(count, among=is_free & (cells == cell)).tolist()
-            for cell, count in wanted.items()
+            area: self._ranking.best(count, among=is_free & (areas == area)).tolist()
+            for area, count in wanted.items()
         }
 
     def why_none(self) -> Iterator[tuple[str, int, int, Reasons]]:
@@ -244,10 +255,12 @@ def spread_of(claim_round: int) -> int:
 def pick_alternates(
     selector: HostSelector, positions: Sequence[int], count: int, *, is_one_request: bool
 ) -> list[list[int]]:
-    """Return up to ``count`` alternates for each selected host: the next best hosts in its cell.
+    """Return up to ``count`` alternates for each selected host: the next best hosts in its area.
+
+    That is its cell, or the part of it that filters allow (``alternate_groups``).
 
     The hosts of one request's instances are never alternates; hosts selected for other requests may
-    be. Selections in a cell rotate through the next best hosts, so that they do not all fall back
+    be. Selections in an area rotate through the next best hosts, so that they do not all fall back
     to the same ones.
     """
     if count <= 0:
@@ -255,16 +268,17 @@ def pick_alternates(
     if len(positions) > 1:
         selector.settle()
     own = 0 if is_one_request else 1  # a request's own host may be among the best
-    cell_of = [int(selector.hosts.cell[position]) for position in positions]
+    areas = selector.alternate_areas()
+    area_of = [int(areas[position]) for position in positions]
     wanted: dict[int, int] = defaultdict(lambda: own)
-    for cell in cell_of:
-        wanted[cell] = min(wanted[cell] + count, max(count, _ALTERNATES_MAX) + own)
-    best = selector.best_in_cells(wanted, set(positions) if is_one_request else set())
+    for area in area_of:
+        wanted[area] = min(wanted[area] + count, max(count, _ALTERNATES_MAX) + own)
+    best = selector.best_in_areas(areas, wanted, set(positions) if is_one_request else set())
     turn: dict[int, int] = defaultdict(int)
     alternates = []
-    for cell, chosen in zip(cell_of, positions, strict=True):
-        hosts, start = best[cell], turn[cell]
-        turn[cell] += count
+    for area, chosen in zip(area_of, positions, strict=True):
+        hosts, start = best[area], turn[area]
+        turn[area] += count
         next_best = (hosts[(start + index) % len(hosts)] for index in range(len(hosts)))
         others = (position for position in next_best if position != chosen)
         alternates.append(list(itertools.islice(others, count)))

@@ -7,7 +7,7 @@ from objects.instances.instance_group import SPREAD
 from objects.request_spec import RequestSpec
 from scheduler import filters
 from scheduler.hosts.host_state import HostState
-from scheduler.hosts.host_table import HostTable
+from scheduler.hosts.host_table import HostTable, Numbers
 from scheduler.hosts.topology_domains import NO_DOMAIN, TopologyDomains
 
 
@@ -18,7 +18,7 @@ class TopologySpreadFilter(filters.BaseHostFilter):
     such as ``rack``. With one more member, the host's domain may have at most ``max_skew`` (default
     1) members more than the domain with the fewest. A domain counts as long as one of its hosts in
     the requested availability zone is up and enabled, also if all of them are full. Hosts without
-    the key do not pass.
+    the key do not pass. Alternates are in the domain of the selected host.
     """
 
     host_attributes = ("host", "instance_uuids", "service_up", "service_disabled")
@@ -39,6 +39,12 @@ class TopologySpreadFilter(filters.BaseHostFilter):
             return np.ones(len(hosts), dtype=np.bool_)
         mask: filters.Mask = ~self._domains.members(hosts, spec).exceeds(group.max_skew)
         return mask
+
+    def alternate_groups(self, hosts: HostTable, spec: RequestSpec) -> Numbers | None:
+        group = spec.instance_group
+        if group is None or group.policy != SPREAD:
+            return None
+        return self._domains.of_hosts(hosts, group.topology_key)
 
     def explain(self, host_state: HostState, spec: RequestSpec) -> str:
         group = spec.instance_group

@@ -53,6 +53,11 @@ def a_spread(policy: str = "spread", **rules: str) -> InstanceGroup:
 
 
 def place(driver: FilterScheduler, group: InstanceGroup, count: int = 1) -> list[str]:
+    return [row[0] for row in lists(driver, group, count)]
+
+
+def lists(driver: FilterScheduler, group: InstanceGroup, count: int = 1) -> list[list[str]]:
+    """Return for each instance its host, then its alternates."""
     found = driver.select_destinations(
         admin_context(None),
         a_request_spec(instance_group=group.obj_clone()),
@@ -62,7 +67,7 @@ def place(driver: FilterScheduler, group: InstanceGroup, count: int = 1) -> list
         dry_run=False,
     )
     assert isinstance(found, Destinations)
-    return [row[0].service_host for row in found.selections()]
+    return [[each.service_host for each in row] for row in found.selections()]
 
 
 def racks_of(hosts: list[str]) -> Counter[str]:
@@ -81,6 +86,21 @@ def test_requests_one_after_the_other_see_each_other() -> None:
     driver, group = scheduler_over(fleet_of()), a_spread()
     found = racks_of([host for _ in range(6) for host in place(driver, group)])
     assert sorted(found.values()) == [2, 2, 2]
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_alternates_are_in_the_rack_of_the_host(count: int) -> None:
+    """A build that moves on within its rack leaves the spread as it was; one host has none."""
+    sizes = {"r1": 3, "r2": 2, "r3": 1}
+    for row in lists(scheduler_over(fleet_of()), a_spread(), count):
+        (rack,) = racks_of(row)
+        assert len(row) == min(sizes[rack], 3)
+
+
+def test_alternates_of_the_soft_policy_are_anywhere() -> None:
+    """A server that runs is better than one that is spread."""
+    ((host, *others),) = lists(scheduler_over(fleet_of()), a_spread("soft-spread"))
+    assert RACK_OF[host] not in racks_of(others) or len(racks_of(others)) > 1
 
 
 def test_a_greater_skew_leaves_the_choice_to_the_other_weighers() -> None:
