@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import json
 import subprocess
+import time
 
 import pytest
 
+from tests.fixtures.asking import wait_for
 from tests.fixtures.deployment import BAD_HOST, two_cells
 from tests.fixtures.ledger import (
     assert_all_active,
@@ -20,9 +22,11 @@ from tests.fixtures.ledger import (
 )
 from tests.fixtures.sampling import TAKES_ALL
 from tests.fixtures.services import MARIADB, POSTGRESQL
+from tests.fixtures.waiting import seconds
 
 pytestmark = pytest.mark.rabbitmq
 
+GONE_SECONDS_MAX = 2.0
 REQUESTS = 25 if TAKES_ALL else 10
 
 VARIANTS = [
@@ -52,6 +56,27 @@ def clean(deployment):
 @pytest.fixture(scope="module")
 def small(deployment):
     return deployment.create_flavor("small", vcpus=1, ram=512, disk=2)
+
+
+@pytest.mark.long
+def test_a_delete_that_crosses_the_end_of_a_build_is_over_at_once(deployment, small):
+    """Within two seconds server and allocations are gone, at whatever moment the delete comes."""
+    late = {}
+    for number in range(40):
+        (uuid,) = deployment.create_servers(small, 1)
+        time.sleep(number % 20 * 0.05)  # builds take 0.2 to 0.6 s here, on their host alone
+        asked_at = time.monotonic()
+        assert deployment.request("DELETE", f"/servers/{uuid}").status_code == 204
+        wait_for(lambda gone=uuid: is_gone(deployment, gone), f"{uuid} is gone", 30, 0.02)
+        took = time.monotonic() - asked_at
+        if took > seconds(GONE_SECONDS_MAX):
+            late[uuid] = took
+    assert not late
+    assert deployment.allocations() == {}
+
+
+def is_gone(deployment, uuid):
+    return deployment.request("GET", f"/servers/{uuid}").status_code == 404
 
 
 def test_many_instances_become_active(deployment, small):
