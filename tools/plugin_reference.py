@@ -92,10 +92,17 @@ SECTIONS = (
         "DEFAULT",
         "compute_monitors",
     ),
+    Section(
+        "armillary.servicegroup.drivers",
+        "Service group drivers",
+        "`[DEFAULT] servicegroup_driver` names where the heartbeats of a cell's hosts are kept.",
+        "DEFAULT",
+        "servicegroup_driver",
+    ),
 )
 
 
-MODULES = ("scheduler", "compute", "testing")
+MODULES = ("scheduler", "compute", "conductor", "testing")
 """Modules of ``armillary.plugins``, in the order of the page."""
 
 

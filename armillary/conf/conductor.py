@@ -324,11 +324,40 @@ _SERVICES: list[cfg.Opt] = [
 Whether new hosts of a cell accept servers at once. Otherwise their services start disabled until an
 operator enables them.
 """,
-    )
+    ),
+    cfg.StrOpt(
+        "servicegroup_driver", default="db",
+        help="""
+Where the heartbeats of a cell's hosts are kept: ``db``, a transaction each in the cell's database;
+``mc``, in memcached ([cache] memcache_servers), from where the database gets them in batches; or a
+driver that a plugin installs under ``armillary.servicegroup.drivers``. Which hosts are up, and
+which agents may act, is decided by the database in any case. All conductors of a cell need the same
+driver.
+""",
+    ),
+]
+
+_CACHE: list[cfg.Opt] = [
+    cfg.ListOpt(
+        "memcache_servers", default=["127.0.0.1:11211"],
+        help="""
+Servers of memcached for ``[DEFAULT] servicegroup_driver = mc``, such as ``10.0.0.5:11211``, the
+same for all conductors of a cell. They have no accounts: any process that reaches one can make
+a dead host look alive, so let only conductors reach them.
+""",
+    ),
+    cfg.FloatOpt(
+        "memcache_socket_timeout", default=1.0, min=0.05, max=10.0,
+        help="""
+Seconds to wait for a server of memcached. After a failure heartbeats go to the database, and
+memcached is tried again 5 seconds later.
+""",
+    ),
 ]
 
 OPTIONS: dict[str, list[cfg.Opt]] = {
     "DEFAULT": _ZONES + _SERVICES + _OPERATIONS,
+    "cache": _CACHE,
     "conductor": _CONDUCTOR,
     "cell": _CELL,
 }

@@ -96,7 +96,6 @@ REPLACED: Mapping[Name, str] = {
     ("DEFAULT", "enabled_apis"): "there is one API",
     ("DEFAULT", "metadata_workers"): "there is no metadata service",
     ("DEFAULT", "rootwrap_config"): "nothing runs as root on behalf of a service",
-    ("DEFAULT", "servicegroup_driver"): "services report to their conductor",
     **{
         (
             "database",

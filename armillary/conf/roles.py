@@ -35,6 +35,7 @@ GROUPS: dict[str, Readers] = {
     "accelerators": (SCHEDULER,),
     "workarounds": (SCHEDULER,),
     "conductor": (CONDUCTOR,),
+    "cache": (CONDUCTOR,),
     "cell": (CONDUCTOR,),
     "compute": (COMPUTE,),
     "pci": (COMPUTE,),
@@ -52,8 +53,9 @@ GROUPS: dict[str, Readers] = {
 """Group -> programs that read its options, other than those of ``OPTIONS``."""
 
 _OF_CONDUCTORS = (
-    "default_schedule_zone", "enable_new_services", "allow_resize_to_same_host",
-    "resize_confirm_window", "reclaim_instance_interval", "shelved_offload_time",
+    "default_schedule_zone", "enable_new_services", "servicegroup_driver",
+    "allow_resize_to_same_host", "resize_confirm_window", "reclaim_instance_interval",
+    "shelved_offload_time",
 )  # fmt: skip
 _OF_AGENTS = (
     "my_ip", "resume_guests_state_on_host_boot",

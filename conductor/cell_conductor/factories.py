@@ -10,6 +10,7 @@ from armillary.context import RequestContext
 from armillary.periodic import PeriodicTask
 from armillary.service_figures import CELL_CONDUCTOR, FigureReporter
 from compute_agent.interface import ComputeAPI
+from conductor.cell_conductor import servicegroup
 from conductor.cell_conductor.base_task import Environment
 from conductor.cell_conductor.builds.build_task import Build
 from conductor.cell_conductor.builds.delete_task import Delete
@@ -171,9 +172,11 @@ class Hosts:
         self._conf = conf
         self._providers = Providers(conf, database=database, placement=clients.placement, now=now)
         self.nodes = HostNodes(database=database, providers=self._providers, now=now)
+        self._driver = servicegroup.load(conf)
         self.services = HostServices(
             conf, database=database, providers=self._providers, build=build, now=now,
-            may_mark_down=env.may_mark_down, clear_evacuated=clear_evacuated, on_version=on_version,
+            driver=self._driver, may_mark_down=env.may_mark_down,
+            clear_evacuated=clear_evacuated, on_version=on_version,
         )  # fmt: skip
 
     def periodic_tasks(self) -> list[PeriodicTask]:
@@ -182,6 +185,9 @@ class Hosts:
             with_jitter("watch-services", cell.service_watch_interval_seconds, self.services.watch),
             with_jitter("confirm-providers", cell.provider_retry_seconds, confirm),
         ]
+
+    def stop(self) -> None:
+        self._driver.stop()
 
 
 def with_jitter(name: str, seconds: float, fn: Callable[[], object]) -> PeriodicTask:

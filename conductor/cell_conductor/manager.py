@@ -145,6 +145,7 @@ class CellConductorManager(SuperConductorEndpoints, AgentEndpoints):
         self._stopping.set()
         if not self._pool.shutdown(grace_seconds):
             LOG.info("Unfinished builds and deletes are left to another conductor")
+        self._hosts.stop()
         self._notifier.stop(grace_seconds)
 
     def reload(self) -> None:

@@ -21,6 +21,7 @@ GROUP_OF_KIND = {
     "scheduler driver": "armillary.scheduler.driver",
     "compute driver": "armillary.compute.drivers",
     "monitor": "armillary.compute.monitors",
+    "service group driver": "armillary.servicegroup.drivers",
 }
 """Kind of plugin -> its group of entry points."""
 

@@ -15,8 +15,10 @@ from armillary.db import Database
 from armillary.db.database import note
 from conductor.cell_conductor.builds.build_task import Build
 from conductor.cell_conductor.hosts import agent_runs
+from conductor.cell_conductor.hosts.host_heartbeats import HostHeartbeats
 from conductor.cell_conductor.hosts.host_owners import HostOwners
 from conductor.cell_conductor.hosts.providers import Providers, StatusChange, status_change
+from conductor.cell_conductor.servicegroup import ServiceGroupDriver
 from conductor.common import activity
 from conductor.common.cell_db import (
     builds,
@@ -54,6 +56,7 @@ class HostServices:
         database: Database,
         providers: Providers,
         build: Build,
+        driver: ServiceGroupDriver,
         now: Clock,
         may_mark_down: Callable[[], bool],
         clear_evacuated: Callable[[str], None] = lambda host: None,
@@ -67,6 +70,7 @@ class HostServices:
         self._may_mark_down = may_mark_down
         self._clear_evacuated = clear_evacuated
         self._on_version = on_version
+        self._heartbeats = HostHeartbeats(conf, driver, database=database, now=now)
         self.owners = HostOwners(database=database, now=now)
 
     # Reports of agents
@@ -93,6 +97,8 @@ class HostServices:
         check_version(agent, services.COMPUTE, version)
         if run is not None and run.is_over:
             self._database.run_in_writer(lambda session: services.end_run(session, agent, run.id))
+            return
+        if not attempts and self._heartbeats.keep(agent, hosts, version=version, run=run):
             return
 
         def write(session: Session) -> bool:
@@ -206,6 +212,7 @@ class HostServices:
         Their rows are updated for the schedulers. No host is marked as down while this conductor
         may be isolated itself. It reads first, because there is hardly ever anything to write.
         """
+        self._heartbeats.copy()
         with self._database.reader() as session:
             turned = services.changed_states(
                 session, now=moment(self._now()), down_time_seconds=self._conf.service_down_time

@@ -198,6 +198,17 @@ def record_unsettled(
     return result.rowcount
 
 
+def list_up_before(session: Session, before: datetime) -> dict[str, datetime]:
+    """Return host -> last heartbeat stored, of the hosts that are up and had it before that."""
+    rows = session.execute(_UP_BEFORE, {"before": before})
+    return {host: at for host, at in rows if at is not None}
+
+
+def note_seen(session: Session, hosts: Sequence[str], *, at: datetime) -> None:
+    """Store when hosts that are up were last heard of, unless that is known to be later."""
+    session.execute(_NOTED, {"hosts": [*hosts], "at": at})
+
+
 def end_run(session: Session, agent: str, run: str) -> None:
     """Record that an agent's run is over, if it is the one at work."""
     session.execute(
@@ -356,6 +367,9 @@ _TURNED_UP, _TURNED_DOWN = _HOSTS.where(_HAS_COME), _HOSTS.where(_HAS_GONE)
 _WAYS_TURNED = (
     sa.select(models.Service.is_up.is_(False)).where(_IS_COMPUTE, _HAS_COME | _HAS_GONE).distinct()
 )
+_UP_BEFORE = sa.select(models.Service.host, models.Service.last_seen_up).where(
+    _IS_COMPUTE, models.Service.is_up, sa.bindparam("before") > _SEEN_UP
+)
 _BY_HOSTS = sa.select(models.Service).where(_IS_AMONG)
 _AGENT = sa.select(_TABLE.c.agent).where(
     _TABLE.c.binary == COMPUTE, _TABLE.c.host == sa.bindparam("host")
@@ -372,6 +386,11 @@ _SEEN = (
         report_count=models.Service.report_count + 1,
     )
 )  # fmt: skip
+_NOTED = (
+    sa.update(_TABLE)
+    .where(_IS_AMONG, models.Service.is_up, sa.bindparam("at") > _SEEN_UP)
+    .values(last_seen_up=sa.bindparam("at"), agent_seen_at=sa.bindparam("at"))
+)
 _IS_OWN = models.Service.agent == sa.bindparam("by")
 _IS_SILENT = sa.and_(
     *(

@@ -302,7 +302,7 @@ def test_former_names_are_understood_and_warned_of(tmp_path: Path) -> None:
     """One warning each; a replaced option says what there is in its place."""
     (tmp_path / "a.conf").write_text(
         "[DEFAULT]\nscheduler_default_filters = ComputeFilter\ncompute_driver = fake.FakeDriver\n"
-        "servicegroup-driver = mc\n[scheduler]\ndiscover_hosts_in_cells_interval = 30\n"
+        "metadata-workers = 2\n[scheduler]\ndiscover_hosts_in_cells_interval = 30\n"
     )
     conf, warnings = loader.read_files([str(tmp_path / "a.conf")])
     assert conf.filter_scheduler.enabled_filters == ["ComputeFilter"]
@@ -313,7 +313,7 @@ def test_former_names_are_understood_and_warned_of(tmp_path: Path) -> None:
         "[DEFAULT] compute_driver has no effect: set [compute] driver",
         "[DEFAULT] scheduler_default_filters is deprecated: it is called [filter_scheduler] "
         "enabled_filters now",
-        "[DEFAULT] servicegroup_driver has no effect: services report to their conductor",
+        "[DEFAULT] metadata_workers has no effect: there is no metadata service",
         "[scheduler] discover_hosts_in_cells_interval is deprecated: it is called [conductor] "
         "discover_hosts_interval_seconds now",
     ]
