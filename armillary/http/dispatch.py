@@ -178,23 +178,29 @@ def _responder(
 
 
 class _ReadyAction(Generic[CallT]):
-    """An action with compiled schemas."""
+    """An action whose schemas are compiled at its first request, or a start would take longer."""
 
     def __init__(self, action: Action[CallT], dialect: Dialect[CallT], others: list[str]) -> None:
         self._action = action
         self._dialect = dialect
         self._others = others
-        takes_any = dialect.ignores_queries and action.query is NOTHING
-        queries = {} if takes_any else self._checks(action.query)
-        bodies = self._checks(action.body)
         self._checks_for = functools.cache(  # at most one entry for each supported version
-            lambda version: (entry_for(version, queries), entry_for(version, bodies))
+            lambda version: (entry_for(version, self._queries), entry_for(version, self._bodies))
         )
         self._projection_for = functools.cache(
             lambda version, with_own: projection(action.answer, version, with_own=with_own)
         )
 
-    def _checks(self, schemas: Versioned | None) -> dict[Version, Check | None]:
+    @functools.cached_property
+    def _queries(self) -> dict[Version, Check | None]:
+        takes_any = self._dialect.ignores_queries and self._action.query is NOTHING
+        return {} if takes_any else self._compiled(self._action.query)
+
+    @functools.cached_property
+    def _bodies(self) -> dict[Version, Check | None]:
+        return self._compiled(self._action.body)
+
+    def _compiled(self, schemas: Versioned | None) -> dict[Version, Check | None]:
         make_check = self._dialect.make_check
         return {
             since: None if schema is None else make_check(schema)
