@@ -19,6 +19,8 @@ from armillary.http.dispatch import actions_of
 from armillary.http.openapi import operation_id
 from armillary.http.validation import by_version
 
+pytestmark = pytest.mark.sampled_tests(every=3)
+
 
 @pytest.fixture(scope="module")
 def document() -> dict[str, Any]:

@@ -13,6 +13,8 @@ from armillary import concurrency
 from armillary.concurrency import WorkerPool, WorkerPoolFull
 from tests.fixtures.python_programs import StartProgram
 
+pytestmark = pytest.mark.sampled_tests(every=3)
+
 BOOTSTRAP = """
 import sys
 from armillary import concurrency

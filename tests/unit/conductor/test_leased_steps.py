@@ -42,6 +42,8 @@ from tests.unit.conductor.super_conductor.move.moves import (
     start,
 )
 
+pytestmark = pytest.mark.sampled(every=3)
+
 EVERY = 12
 OPERATIONS_EVERY = 5
 

@@ -32,7 +32,10 @@ from tests.unit.conductor.common.cell_db.test_provider_trees import (
 )
 
 ON_ENGINES = ["sqlite", *on_one_server("reshaped trees")]
-pytestmark = pytest.mark.parametrize("any_tables", ON_ENGINES, indirect=True)
+pytestmark = [
+    pytest.mark.parametrize("any_tables", ON_ENGINES, indirect=True),
+    pytest.mark.sampled_tests(every=3),
+]
 
 SLOT = "CUSTOM_SLOT"
 SLOTS = {SLOT: {"total": 4, "max_unit": 4}}

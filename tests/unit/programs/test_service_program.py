@@ -12,6 +12,8 @@ from oslo_config import cfg
 from programs import service_program
 from tests.fixtures.python_programs import StartProgram
 
+pytestmark = pytest.mark.sampled_tests(every=3)
+
 URL = "transport_url = kombu+memory:////start"
 MAIN = "import sys; from programs.{} import main; sys.exit(main())"
 

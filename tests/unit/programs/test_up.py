@@ -18,6 +18,8 @@ from armillary.service import Factory
 from conductor.super_conductor.db import cells
 from programs import own_token, up, up_checks
 
+pytestmark = pytest.mark.sampled_tests(every=3)
+
 HOST = "name=a:vcpus=1:memory_mb=64:disk_gb=1"
 
 

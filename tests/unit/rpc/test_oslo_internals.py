@@ -58,6 +58,7 @@ def test_a_missing_name_is_a_configuration_error(monkeypatch) -> None:
         oslo_internals.check()
 
 
+@pytest.mark.sampled(every=2)
 @pytest.mark.parametrize("name", ["Consumer", "Connection.topic_send"])
 def test_a_program_ends_at_its_start(tmp_path: Path, name: str) -> None:
     """With the exit code of a configuration error, and one line."""

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.sampled_tests(every=2)
+
 ROOT = Path(__file__).parents[3]
 PACKAGE = ROOT / "tests" / "third_party_plugins"
 

@@ -8,6 +8,8 @@ import pytest
 
 from tools import vendor_console
 
+pytestmark = pytest.mark.sampled_tests(every=2)
+
 
 def test_the_consoles_libraries_are_the_files_of_their_packages() -> None:
     """What is served is what npm's lock file names, unmodified."""

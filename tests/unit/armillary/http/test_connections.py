@@ -63,6 +63,7 @@ def read_all(sock: socket.socket) -> bytes:
 
 
 @pytest.mark.usefixtures("many_files")
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize(
     ("beginning", "drip"),
     [

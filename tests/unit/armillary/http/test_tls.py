@@ -27,6 +27,8 @@ from programs.http_client import ApiClient, ApiNotTrusted, NotAnArmillaryApi
 from tests.fixtures.authority import Certificate, CertificateAuthority
 from tests.fixtures.serving import serving
 
+pytestmark = pytest.mark.sampled_tests(every=2)
+
 SECONDS_MAX = 10
 STAYS = "The previous certificate stays in use"
 

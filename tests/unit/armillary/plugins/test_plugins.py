@@ -17,6 +17,8 @@ import pytest
 
 from armillary.plugins import scheduler, testing
 
+pytestmark = pytest.mark.sampled_tests(every=2)
+
 ROOT = Path(__file__).parents[4]
 MODULES = ("armillary.plugins.scheduler", "armillary.plugins.compute", "armillary.plugins.testing")
 OURS = {

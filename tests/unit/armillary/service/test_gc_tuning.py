@@ -9,6 +9,8 @@ import pytest
 
 from armillary.service import managed
 
+pytestmark = pytest.mark.sampled_tests(every=2)
+
 PYTHONS_OWN = (700, 10, 10)
 
 

@@ -11,6 +11,8 @@ import pytest
 from programs.commands.app import ClientApp
 from tests.fixtures.simulations import write_policy, write_scenario
 
+pytestmark = pytest.mark.sampled_tests(every=3)
+
 
 def simulate(*words: object) -> tuple[int, str, str]:
     """Return exit code, output, and what was said beside it."""

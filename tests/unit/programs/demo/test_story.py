@@ -25,6 +25,8 @@ from tests import builders
 from tests.unit.programs.commands.decisions.test_explain import a_trace
 from tests.unit.programs.conftest import BuildingSuperConductor
 
+pytestmark = pytest.mark.sampled_tests(every=3)
+
 SENTENCE = "All 21 hosts lack MEMORY_MB."
 
 

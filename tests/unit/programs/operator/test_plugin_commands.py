@@ -12,6 +12,8 @@ import pytest
 
 from programs import manage
 
+pytestmark = pytest.mark.sampled_tests(every=3)
+
 
 def run(*words: str) -> tuple[int, str]:
     out = io.StringIO()

@@ -139,11 +139,11 @@ def test_instances_of_a_group_stay_together() -> None:
 def test_a_subset_is_drawn_from_evenly() -> None:
     """From the best three of five hosts, about as often from each."""
     drawn: Counter[Any] = Counter()
-    for seed in range(300):
+    for seed in range(100):
         selector = a_chooser(with_memory([9, 8, 7, 1, 1]), subset_size=3, seed=seed)
         drawn.update(choose(selector, 1))
     assert set(drawn) == {"host1", "host2", "host3"}
-    assert min(drawn.values()) > 60
+    assert min(drawn.values()) > 20
 
 
 def test_a_subset_larger_than_the_fleet_is_the_fleet() -> None:
@@ -154,11 +154,11 @@ def test_a_subset_larger_than_the_fleet_is_the_fleet() -> None:
 def test_shuffling_draws_from_the_ties_only() -> None:
     """Never from a worse host."""
     drawn: Counter[Any] = Counter()
-    for seed in range(200):
+    for seed in range(75):
         selector = a_chooser(with_memory([7, 9, 9, 8, 9]), shuffle_ties=True, seed=seed)
         drawn.update(choose(selector, 1))
     assert set(drawn) == {"host2", "host3", "host5"}
-    assert min(drawn.values()) > 40
+    assert min(drawn.values()) > 15
 
 
 def test_without_shuffling_the_first_of_the_ties_is_taken() -> None:

@@ -19,6 +19,8 @@ from tests.fixtures import waiting
 from tests.fixtures.zone_trees import Zone, outcomes, sent
 from tests.fleets import Clock, Host, a_group, a_host, a_request_spec, some_hosts
 
+pytestmark = pytest.mark.sampled_tests(every=2)
+
 
 def names_of(zones: Sequence[Zone]) -> dict[str, str]:
     return {host.uuid: host.name for zone in zones for host in zone.hosts}

@@ -17,6 +17,8 @@ from simulator.zones.tree import hosts_total, root_of
 from tests.fixtures.simulations import a_scenario, a_stream, some_hosts, write_policy
 from tests.unit.programs.commands.test_simulate import simulate
 
+pytestmark = pytest.mark.sampled_tests(every=3)
+
 TREE: dict[str, Any] = {"widths": [2, 2]}
 COMPARED = {**TREE, "compare_with_flat": True}
 

@@ -74,7 +74,7 @@ def check_stages(stage: Stage) -> None:
 
 
 @ALL
-@pytest.mark.sampled(every=2)
+@pytest.mark.sampled(every=4)
 def test_every_story_ends_as_it_should(stage: Stage, story: Story) -> None:
     """Though every message arrives twice; and at each stage hosts are held as they should."""
     story.check(stage.play(story, is_twice=True))
@@ -82,7 +82,7 @@ def test_every_story_ends_as_it_should(stage: Stage, story: Story) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in STORIES if name not in ALIKE])
-@pytest.mark.sampled(every=3)
+@pytest.mark.sampled(every=6)
 def test_a_kill_at_any_moment_changes_nothing(stage: Stage, name: str) -> None:
     """Another conductor goes on."""
     story = STORIES[name]

@@ -22,6 +22,8 @@ from tests.fixtures.operated_cell import OperatedCell, Seen
 from tests.fixtures.operation_stories import IMAGE, MOVE, ON_B, STORIES, Stage
 from tests.fixtures.sampling import sample
 
+pytestmark = pytest.mark.sampled_tests(every=3)
+
 MOVES = ["resize", "resize-here", "confirm", "revert", "live", "evacuate", "unshelve"]
 IN_PLACE = ["stop", "rebuild", "shelve", "offload", "unshelve-here"]
 COMMANDS_EVERY = 6

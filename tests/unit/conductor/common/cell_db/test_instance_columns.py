@@ -64,6 +64,7 @@ def test_every_key_has_a_column() -> None:
     assert set(instance_columns.COLUMNS) == set(KEYS)
 
 
+@pytest.mark.sampled(every=2)
 @pytest.mark.parametrize("is_descending", [True, False], ids=["descending", "ascending"])
 def test_sorted_pages_join_up_in_the_order_of_python(
     database: Database, is_descending: bool

@@ -20,6 +20,8 @@ from tests.fixtures.control_plane import an_admin
 from tests.fixtures.sampling import sample
 from tests.unit.conductor.common.cell_db.two_cells import MemberCell, TwoCells
 
+pytestmark = pytest.mark.sampled_tests(every=3)
+
 OPERATIONS = ["resize", "migrate"]
 EFFECTS_MAX = 500
 EVERY = 160

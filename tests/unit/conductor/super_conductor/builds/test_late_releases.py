@@ -23,6 +23,8 @@ from tests.fixtures.control_plane import ControlPlane, an_admin
 from tests.fixtures.databases import NewTables
 from tests.fixtures.placement import placement_conf
 
+pytestmark = pytest.mark.sampled(every=3)
+
 TIMEOUT = oslo_messaging.MessagingTimeout("no answer")
 Held = dict[str, dict[str, dict[str, dict[str, int]]]]
 

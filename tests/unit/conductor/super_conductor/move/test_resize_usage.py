@@ -12,6 +12,8 @@ from tests import builders
 from tests.fixtures.control_plane import ControlPlane, an_admin
 from tests.fixtures.fake_cell_conductor import CellConductor
 
+pytestmark = pytest.mark.sampled_tests(every=2)
+
 SMALL, LARGE = (1, 512), (4, 2048)
 
 

@@ -17,6 +17,8 @@ from tests.fixtures.control_plane import a_user
 from tests.fixtures.zones import Zone, root
 from tests.unit.conductor.super_conductor.zones.test_walk import child, show
 
+pytestmark = pytest.mark.sampled_tests(every=3)
+
 __all__ = ["root"]
 
 

@@ -24,6 +24,8 @@ from tests.fixtures.direct_bus import moments
 from tests.fixtures.zones import Zone, root
 from tests.unit.conductor.super_conductor.zones.test_walk import child, create, show
 
+pytestmark = pytest.mark.sampled_tests(every=3)
+
 __all__ = ["root"]
 
 

@@ -22,6 +22,8 @@ from tests.fixtures.zones import Zone, root, zone_tree
 from tests.unit.conductor.super_conductor.zones.test_servers_elsewhere import delete, listed
 from tests.unit.conductor.super_conductor.zones.test_walk import child, create, show
 
+pytestmark = pytest.mark.sampled_tests(every=2)
+
 __all__ = ["root"]
 
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
 from objects.instances.explanation import Explanation
 from tests.fixtures.control_plane import a_user, an_admin
 from tests.fixtures.zones import Zone, root
 from tests.unit.conductor.super_conductor.zones.test_walk import child, create
+
+pytestmark = pytest.mark.sampled_tests(every=2)
 
 __all__ = ["root"]
 

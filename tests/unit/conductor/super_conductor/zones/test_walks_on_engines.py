@@ -27,6 +27,8 @@ from tests.unit.conductor.super_conductor.zones.test_servers_elsewhere import (
 )
 from tests.unit.conductor.super_conductor.zones.test_walk import child, create, show
 
+pytestmark = pytest.mark.sampled_tests(every=2)
+
 
 @pytest.fixture(scope="module", params=on_one_server("walks"))
 def tree(
