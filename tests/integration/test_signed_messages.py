@@ -32,6 +32,7 @@ from tests.fixtures.forged_replies import ReplyForger, failure_of
 from tests.fixtures.interfaces import BY_TOPIC, Anything
 from tests.fixtures.ledger import assert_all_active, assert_nothing_is_lost, delete_everything
 from tests.fixtures.services import POSTGRESQL
+from tests.fixtures.waiting import seconds
 from tests.integration.signed_deployment import SignedDeployment
 
 pytestmark = [pytest.mark.rabbitmq, pytest.mark.postgresql, pytest.mark.sampled_file(every=2)]
@@ -165,7 +166,7 @@ def test_a_stolen_agents_key_opens_nothing_but_itself(deployment, stolen):
         assert tried or topic == "api"
         is_known = topic in HEARS_AGENTS
         bus = stolen(*broker_of(deployment, topic))
-        api = Anything(bus, BY_TOPIC[topic], timeout_seconds=10 if is_known else 0.2)
+        api = Anything(bus, BY_TOPIC[topic], timeout_seconds=10 if is_known else seconds(0.2))
         before = len(deployment.refusals(SERVED_BY[topic]))
         for method in tried:
             with pytest.raises(exception.Forbidden if is_known else exception.RpcTimeout):

@@ -28,6 +28,8 @@ from tests.fixtures.asking import wait_for
 from tests.fixtures.processes import Processes
 from tests.fixtures.services import leave_out
 
+pytestmark = pytest.mark.sampled_tests(every=2)
+
 ROOT = Path(__file__).parents[5]
 ABORTED = exception.BuildAborted
 FAILED = exception.BuildFailed

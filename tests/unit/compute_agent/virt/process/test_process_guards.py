@@ -15,6 +15,8 @@ from compute_agent.virt.process.process_strays import Strays
 from tests.fixtures.asking import wait_for
 from tests.fixtures.processes import Processes
 
+pytestmark = pytest.mark.sampled_tests(every=2)
+
 
 @pytest.fixture
 def lost(processes: Processes):

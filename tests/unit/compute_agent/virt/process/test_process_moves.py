@@ -20,6 +20,8 @@ from tests import builders
 from tests.fixtures.asking import wait_for
 from tests.fixtures.processes import Processes
 
+pytestmark = pytest.mark.sampled_tests(every=2)
+
 FAILED = exception.OperationFailed
 COMMAND = "sh -c 'ls; touch kept; echo ready; exec sleep 300'"
 

@@ -26,6 +26,8 @@ from tests.fixtures.asking import wait_for
 from tests.fixtures.processes import Processes
 from tests.fixtures.services import leave_out
 
+pytestmark = pytest.mark.sampled_tests(every=2)
+
 FAILED = exception.OperationFailed
 DEAF = "sh -c 'trap \"\" TERM; echo ready; while :; do sleep 0.05; done'"
 QUIETLY = "exec 2>/dev/null"  # a shell may say that its children were ended

@@ -17,6 +17,8 @@ from objects.instance import Instance
 from tests.fixtures.asking import wait_for
 from tests.fixtures.processes import Processes
 
+pytestmark = pytest.mark.sampled_tests(every=2)
+
 MIB = 2**20
 
 
