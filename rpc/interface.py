@@ -194,7 +194,7 @@ class Interface:
     def __init_subclass__(cls) -> None:
         """Collect and check the declared methods. Raises TypeError for a wrong declaration."""
         super().__init_subclass__()
-        names = dict.fromkeys(name for base in reversed(cls.__mro__) for name in vars(base))
+        names = dict.fromkeys(name for base in cls.__mro__ for name in vars(base))
         declared = {name: getattr(getattr(cls, name, None), _DECLARED, None) for name in names}
         methods = {name: method for name, method in declared.items() if method is not None}
         for method in methods.values():

@@ -1,0 +1,1 @@
+"""RPC methods of the super conductor by subject; ``interface`` joins them."""
