@@ -29,6 +29,7 @@ from conductor.super_conductor.move.cell_relay import CellRelay
 from conductor.super_conductor.peers import Environment, Peers
 from conductor.super_conductor.repair.aggregate_sync import AggregateSync
 from conductor.super_conductor.servers.rebuild_checks import RebuildChecks
+from conductor.super_conductor.servers.server_migrations import ServerMigrations
 from conductor.super_conductor.servers.server_operations import ServerOperations
 from conductor.super_conductor.servers.server_views import ServerReader
 from conductor.super_conductor.servers.snapshots import SnapshotsEndpoint
@@ -63,12 +64,13 @@ def make_endpoints(
         resize_ends=housekeeping.resize_usage.poll_soon,
         rebuild_check=RebuildChecks(database, scheduler, conf.pci.alias, notifier).check,
     )  # fmt: skip
+    migrations = ServerMigrations(database, cells, servers)
     delegated = DelegatedBuilds(
         env, peers, builds.leases, begin=builds.begin, delete=deletes.delete
     )
     claims = ClaimsEndpoint(env, peers, workflows.claims)
     peers.zones.own = LocalZone(
-        database, delegated, servers, operations,
+        database, delegated, servers, operations, migrations,
         claims=DelegatedClaims(database, claims, hides_pools=conf.zones.hide_host_names),
         hides_hosts=conf.zones.hide_host_names,
     )  # fmt: skip
@@ -76,7 +78,7 @@ def make_endpoints(
     return [
         ServersEndpoint(
             Acceptance(conf, database, builds.leases, now=now, placed_usage=placed_usage),
-            builds, deletes, servers, operations, remote_servers, workflows.deferred,
+            builds, deletes, servers, operations, migrations, remote_servers, workflows.deferred,
         ),
         SnapshotsEndpoint(database, servers, operations, now),
         overview,
@@ -94,7 +96,7 @@ def make_endpoints(
         ServerGroupsEndpoint(conf, database, now, notifier),
         Hosts(conf, database, cells, placement, metadata, own_records=records),
         HostDetailsEndpoint(
-            conf, database, cell0_database, cells, placement, operations, overview, now
+            conf, database, cell0_database, cells, placement, migrations, overview, now
         ),
         FleetView(conf, database, scheduler, placement, now),
         QuotasEndpoint(conf, database, placed_usage),

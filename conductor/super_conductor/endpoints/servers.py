@@ -15,6 +15,7 @@ from conductor.super_conductor.servers.deferred_operations import (
     may_be_deferred,
     not_deferrable,
 )
+from conductor.super_conductor.servers.server_migrations import ServerMigrations
 from conductor.super_conductor.servers.server_operations import ServerOperations
 from conductor.super_conductor.servers.server_views import ServerReader
 from conductor.super_conductor.zones.remote_servers import RemoteServers
@@ -40,6 +41,7 @@ class ServersEndpoint:
         deletes: Deletes,
         servers: ServerReader,
         operations: ServerOperations,
+        migrations: ServerMigrations,
         remote_servers: RemoteServers,
         deferred: DeferredOperations,
     ) -> None:
@@ -48,6 +50,7 @@ class ServersEndpoint:
         self._deletes = deletes
         self._servers = servers
         self._operations = operations
+        self._migrations = migrations
         self._remote_servers = remote_servers
         self._deferred = deferred
         deferred.performer = self
@@ -206,7 +209,7 @@ class ServersEndpoint:
     def list_migrations(
         self, context: RequestContext, filters: MigrationFilters, limit: int
     ) -> MigrationPage:
-        here = partial(self._operations.list_migrations, context, filters=filters, limit=limit)
+        here = partial(self._migrations.list_migrations, context, filters=filters, limit=limit)
         return self._remote_servers.list_migrations(
             context, filters=filters, limit=limit, here=here
         )
@@ -214,7 +217,7 @@ class ServersEndpoint:
     def abort_migration(
         self, context: RequestContext, instance_uuid: str, migration_uuid: str
     ) -> None:
-        here = partial(self._operations.abort_migration, context, instance_uuid, migration_uuid)
+        here = partial(self._migrations.abort_migration, context, instance_uuid, migration_uuid)
         self._remote_servers.ask(
             context, instance_uuid, "abort_migration", here, migration_uuid=migration_uuid
         )
@@ -222,7 +225,7 @@ class ServersEndpoint:
     def force_migration(
         self, context: RequestContext, instance_uuid: str, migration_uuid: str
     ) -> None:
-        here = partial(self._operations.force_migration, context, instance_uuid, migration_uuid)
+        here = partial(self._migrations.force_migration, context, instance_uuid, migration_uuid)
         self._remote_servers.ask(
             context, instance_uuid, "force_migration", here, migration_uuid=migration_uuid
         )

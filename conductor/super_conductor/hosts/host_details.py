@@ -12,7 +12,7 @@ from conductor.common.clock import Clock
 from conductor.super_conductor.db import aggregates, host_mappings, unfinished
 from conductor.super_conductor.hosts import cell_reports
 from conductor.super_conductor.hosts.cells import Cells
-from conductor.super_conductor.servers.server_operations import ServerOperations
+from conductor.super_conductor.servers.server_migrations import ServerMigrations
 from conductor.super_conductor.zones import uuid_translation
 from conductor.super_conductor.zones.overview import Overview
 from objects.cell_mapping import CELL0_UUID
@@ -33,7 +33,7 @@ class HostDetailsEndpoint:
         cell0_database: Database,
         cells: Cells,
         placement: PlacementAPI,
-        operations: ServerOperations,
+        migrations: ServerMigrations,
         overview: Overview,
         now: Clock,
     ) -> None:
@@ -42,7 +42,7 @@ class HostDetailsEndpoint:
         self._cell0_database = cell0_database
         self._cells = cells
         self._placement = placement
-        self._operations = operations
+        self._migrations = migrations
         self._overview = overview
         self._now = now
 
@@ -63,7 +63,7 @@ class HostDetailsEndpoint:
         zones = {one.availability_zone for one in known} - {None}
         records.service.cell_uuid = cell_uuid
         records.service.availability_zone = next(iter(zones), self._conf.default_availability_zone)
-        moves = self._operations.list_migrations(
+        moves = self._migrations.list_migrations(
             context, filters=MigrationFilters(host=host), limit=MIGRATIONS_MAX
         )
         roots = [node.uuid for node in records.nodes]

@@ -2,7 +2,7 @@
 
 import dataclasses
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from oslo_config import cfg
 from oslo_db import exception as db_exception
@@ -13,7 +13,7 @@ from armillary.context import RequestContext
 from armillary.db import Database
 from conductor.cell_conductor.interface import CellConductorAPI
 from conductor.common.cell_db.services import COMPUTE
-from conductor.common.clock import Clock, exact_moment, moment
+from conductor.common.clock import Clock, moment
 from conductor.super_conductor.accept import quotas
 from conductor.super_conductor.accept.placed_usage import PlacedUsageReader
 from conductor.super_conductor.db import (
@@ -25,24 +25,20 @@ from conductor.super_conductor.db import (
     instance_mappings,
     moves,
 )
-from conductor.super_conductor.db import quotas as quotas_db
 from conductor.super_conductor.db.moves import Move, MoveArguments
-from conductor.super_conductor.db.quotas import PlacedUsage
 from conductor.super_conductor.delete.delete_task import Deletes
-from conductor.super_conductor.hosts.cell_reports import own_migrations
 from conductor.super_conductor.hosts.cells import Cells
 from conductor.super_conductor.move.move_task import Moves, write_nothing
+from conductor.super_conductor.servers.resize_quota import ResizeQuota
 from conductor.super_conductor.servers.server_views import ServerReader
 from objects.cell_mapping import CELL0_UUID
 from objects.flavor import Flavor
 from objects.image_meta import ImageMeta
 from objects.instance import ADMIN, Instance
 from objects.instances.diagnostics import Diagnostics
-from objects.instances.instance_mapping import InstanceMapping
-from objects.instances.migration import Migration, MigrationType
+from objects.instances.migration import MigrationType
 from objects.instances.operation_arguments import CellOperation, OperationArguments
 from objects.instances.serial_console import SerialConsole
-from objects.instances.server_answers import MigrationPage
 from objects.instances.server_changes import ServerChanges
 from objects.instances.server_filters import MigrationFilters
 from objects.instances.server_topology import ServerTopology
@@ -109,6 +105,7 @@ class ServerOperations:
         self._rebuild_check = rebuild_check
         self._now = now
         self._placed_usage = placed_usage
+        self._quota = ResizeQuota(conf, now)
         self._resize_ends = resize_ends
         self._handlers: dict[str, Callable[[_Asked], None]] = {
             **dict.fromkeys(AT_ONCE, self._at_once),
@@ -179,7 +176,7 @@ class ServerOperations:
             if mapping is not None:
                 placed = self._placed_usage.read(context, mapping.project_id)
                 self._database.run_in_writer(
-                    lambda session: self._reserve_remote(session, mapping, flavor, placed)
+                    lambda session: self._quota.reserve_remote(session, mapping, flavor, placed)
                 )
         return resolved
 
@@ -266,51 +263,6 @@ class ServerOperations:
                 instance_uuid=instance_uuid, operation=operation, reason="it is on no host yet"
             )
         return str(cell_uuid)
-
-    def list_migrations(
-        self, context: RequestContext, *, filters: MigrationFilters, limit: int
-    ) -> MigrationPage:
-        """Return the newest migrations of all cells; see ``SuperConductorAPI``."""
-        if filters.instance_uuid:
-            self._servers.get_server(context, filters.instance_uuid)
-        answers = self._cells.ask_all(
-            lambda cell: cell.list_migrations(context, filters=filters, limit=limit)
-        )
-        by_uuid: dict[str, Migration] = {}
-        with self._database.reader() as session:
-            own = own_migrations(session, answers.by_cell)
-        for move in own:
-            if move.uuid not in by_uuid or _touched(move) > _touched(by_uuid[move.uuid]):
-                by_uuid[move.uuid] = move  # for a move between cells, both have a record
-        found = list(by_uuid.values())
-        found.sort(key=lambda move: (move.created_at, move.uuid), reverse=True)
-        return MigrationPage(found[:limit], answers.down_cells)
-
-    def abort_migration(
-        self, context: RequestContext, instance_uuid: str, migration_uuid: str
-    ) -> None:
-        """Abort a live migration; see ``SuperConductorAPI``."""
-        self._cells.call(
-            self._cell_of_migration(context, instance_uuid, migration_uuid),
-            lambda cell: cell.abort_migration(context, instance_uuid, migration_uuid),
-        )
-
-    def force_migration(
-        self, context: RequestContext, instance_uuid: str, migration_uuid: str
-    ) -> None:
-        """Complete a live migration at once; see ``SuperConductorAPI``."""
-        self._cells.call(
-            self._cell_of_migration(context, instance_uuid, migration_uuid),
-            lambda cell: cell.force_migration(context, instance_uuid, migration_uuid),
-        )
-
-    def _cell_of_migration(
-        self, context: RequestContext, instance_uuid: str, migration_uuid: str
-    ) -> str:
-        instance = self._servers.get_server(context, instance_uuid)
-        if instance.cell_uuid in (None, CELL0_UUID):
-            raise exception.MigrationNotFound(migration=migration_uuid)
-        return str(instance.cell_uuid)
 
     # Handlers
 
@@ -433,7 +385,9 @@ class ServerOperations:
         self._accept_move(
             asked,
             dataclasses.replace(arguments, new_flavor=flavor.obj_to_primitive()),
-            within=lambda session: self._reserve(session, asked, flavor, placed),
+            within=lambda session: self._quota.reserve(
+                session, asked.instance, flavor, placed, is_counted=not asked.is_delegated
+            ),
         )
 
     def _evacuate(self, asked: _Asked) -> None:
@@ -591,51 +545,6 @@ class ServerOperations:
             )
         return flavor
 
-    def _reserve(
-        self, session: Session, asked: _Asked, flavor: Flavor, placed: PlacedUsage | None
-    ) -> None:
-        """Count the larger of both flavors until the resize has ended. Raises QuotaExceeded."""
-        instance = asked.instance
-        if not asked.is_delegated:
-            quotas_db.lock_project(session, instance.project_id)
-            vcpus, memory_mb = instance.flavor.vcpus, instance.flavor.memory_mb
-            more = {"cores": flavor.vcpus - vcpus, "ram": flavor.memory_mb - memory_mb}
-            self._check_quota(session, instance.project_id, more, placed)
-        instance_mappings.raise_quota_size(
-            session,
-            instance.uuid,
-            vcpus=flavor.vcpus,
-            memory_mb=flavor.memory_mb,
-            asked_at=exact_moment(self._now()),
-        )
-
-    def _reserve_remote(
-        self, session: Session, mapping: InstanceMapping, flavor: Flavor, placed: PlacedUsage | None
-    ) -> None:
-        """Count the larger of the present usage and the new flavor. Raises QuotaExceeded."""
-        quotas_db.lock_project(session, mapping.project_id)
-        size = instance_mappings.sizes(session, [mapping.instance_uuid]).get(mapping.instance_uuid)
-        if size is None:
-            return  # its record has expired
-        more = {"cores": flavor.vcpus - size.vcpus, "ram": flavor.memory_mb - size.memory_mb}
-        self._check_quota(session, mapping.project_id, more, placed)
-        instance_mappings.raise_quota_size(
-            session,
-            mapping.instance_uuid,
-            vcpus=flavor.vcpus,
-            memory_mb=flavor.memory_mb,
-            asked_at=exact_moment(self._now()),
-        )
-
-    def _check_quota(
-        self, session: Session, project_id: str, more: Mapping[str, int], placed: PlacedUsage | None
-    ) -> None:
-        """Raise QuotaExceeded if a project, whose row is locked, exceeds its limits by ``more``."""
-        limits = quotas.limits_of(session, self._conf, project_id)
-        grown = {resource: max(0, amount) for resource, amount in more.items()}
-        used = quotas_db.count_usage(session, project_id, placed)
-        quotas.fitting_count(limits, used, grown, min_count=1, max_count=1)
-
     def _new_image(
         self, context: RequestContext, arguments: OperationArguments
     ) -> ImageMeta | None:
@@ -644,9 +553,3 @@ class ServerOperations:
         if image is not None and image.status != "active":
             raise exception.Invalid(reason=f"image {image.name} is {image.status}, not active")
         return image
-
-
-def _touched(move: Migration) -> float:
-    """Return when a cell last changed a migration, in seconds since 1970."""
-    moment = move.updated_at or move.created_at
-    return 0.0 if moment is None else moment.timestamp()

@@ -10,6 +10,7 @@ from armillary.context import RequestContext
 from armillary.db import Database
 from conductor.super_conductor.claims.delegated_claims import DelegatedClaims
 from conductor.super_conductor.db import zone_attempts
+from conductor.super_conductor.servers.server_migrations import ServerMigrations
 from conductor.super_conductor.servers.server_operations import ServerOperations
 from conductor.super_conductor.servers.server_views import ServerReader
 from conductor.super_conductor.zones.delegated_builds import DelegatedBuilds
@@ -37,6 +38,7 @@ class LocalZone:
         guests: DelegatedBuilds,
         servers: ServerReader,
         operations: ServerOperations,
+        migrations: ServerMigrations,
         *,
         claims: DelegatedClaims,
         hides_hosts: bool,
@@ -45,7 +47,7 @@ class LocalZone:
         self._hosts = HiddenHosts(database, is_on=hides_hosts)
         self._guests = guests
         self._servers = servers
-        self._operations = operations
+        self._migrations = migrations
         self._claims = claims
         self._of_one: dict[str, Served] = {
             "get_server": servers.get_server,
@@ -58,8 +60,8 @@ class LocalZone:
             "create_serial_console": operations.create_serial_console,
             "set_admin_password": operations.set_admin_password,
             "list_migrations": self._list_migrations,
-            "abort_migration": operations.abort_migration,
-            "force_migration": operations.force_migration,
+            "abort_migration": migrations.abort_migration,
+            "force_migration": migrations.force_migration,
             "record_refusal": operations.record_refusal,
             "soft_delete": operations.soft_delete,
         }
@@ -129,7 +131,7 @@ class LocalZone:
         self, context: RequestContext, instance_uuid: str, filters: MigrationFilters, limit: int
     ) -> MigrationPage:
         of_guest = dataclasses.replace(filters, instance_uuid=instance_uuid)
-        return self._operations.list_migrations(context, filters=of_guest, limit=limit)
+        return self._migrations.list_migrations(context, filters=of_guest, limit=limit)
 
     def _list(
         self,

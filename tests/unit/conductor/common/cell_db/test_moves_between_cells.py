@@ -130,7 +130,7 @@ def test_its_history_goes_along(two_cells: TwoCells) -> None:
 def test_a_move_is_listed_once(two_cells: TwoCells) -> None:
     two_cells.find("x")
     two_cells.do("resize")
-    listed = two_cells.operations.list_migrations(an_admin(), filters=MigrationFilters(), limit=10)
+    listed = two_cells.migrations.list_migrations(an_admin(), filters=MigrationFilters(), limit=10)
     assert [(one.source_host, one.dest_host) for one in listed.migrations] == [("a", "x")]
 
 

@@ -167,7 +167,7 @@ def test_a_cell_tells_of_no_migration_of_anothers_instance(
     thief.migrations = [builders.a_migration(uuid), true.with_values(**changed)]
 
     def shown() -> list[tuple[str, str, str | None]]:
-        page = plane.operations.list_migrations(
+        page = plane.migrations.list_migrations(
             an_admin(), filters=MigrationFilters(instance_uuid=uuid), limit=9
         )
         return [(each.uuid, each.status, each.cell_uuid) for each in page.migrations]

@@ -83,11 +83,11 @@ def test_a_server_of_another_project_is_not_there(
     with pytest.raises(exception.InstanceNotFound):
         plane.operations.get_console_output(stranger, uuid, lines=None)
     with pytest.raises(exception.InstanceNotFound):
-        plane.operations.list_migrations(
+        plane.migrations.list_migrations(
             stranger, filters=MigrationFilters(instance_uuid=uuid), limit=1
         )
     with pytest.raises(exception.InstanceNotFound):
-        plane.operations.abort_migration(stranger, uuid, builders.a_uuid())
+        plane.migrations.abort_migration(stranger, uuid, builders.a_uuid())
     assert cell.begun == []
 
 
@@ -112,7 +112,7 @@ def test_a_server_in_cell0_can_only_be_deleted(plane: ControlPlane, cell: CellCo
     with pytest.raises(exception.InstanceInvalidState, match="it is on no host yet"):
         plane.operations.get_console_output(a_user(), uuid, lines=None)
     with pytest.raises(exception.MigrationNotFound):
-        plane.operations.abort_migration(an_admin(), uuid, builders.a_uuid())
+        plane.migrations.abort_migration(an_admin(), uuid, builders.a_uuid())
     plane.operate(uuid, "force_delete")
     plane.settle()
     plane.check()
@@ -500,11 +500,11 @@ def test_migrations_of_all_cells_are_listed_newest_first(
     cell.migrations = [a_migration(uuid)]
     other = plane.add_cell("cell2")
     other.migrations = [a_migration(builders.a_uuid(), created_at=later)]
-    listed = plane.operations.list_migrations(an_admin(), filters=MigrationFilters(), limit=2)
+    listed = plane.migrations.list_migrations(an_admin(), filters=MigrationFilters(), limit=2)
     assert [one.uuid for one in listed.migrations] == [
         other.migrations[0].uuid, cell.migrations[0].uuid,
     ]  # fmt: skip
-    listed = plane.operations.list_migrations(an_admin(), filters=MigrationFilters(), limit=1)
+    listed = plane.migrations.list_migrations(an_admin(), filters=MigrationFilters(), limit=1)
     assert len(listed.migrations) == 1
 
 
@@ -513,7 +513,7 @@ def test_a_cell_that_does_not_answer_is_named(plane: ControlPlane, cell: CellCon
     other = plane.add_cell("cell2")
     other.migrations = [a_migration(builders.a_uuid())]
     cell.error = RuntimeError("no")
-    listed = plane.operations.list_migrations(an_admin(), filters=MigrationFilters(), limit=9)
+    listed = plane.migrations.list_migrations(an_admin(), filters=MigrationFilters(), limit=9)
     assert (len(listed.migrations), listed.down_cells) == (1, ["cell1"])
 
 
@@ -523,11 +523,11 @@ def test_a_migration_is_aborted_by_its_cell(
     """Which knows whether it can be."""
     cell.migrations = [a_migration(uuid)]
     move = {"migration_uuid": cell.migrations[0].uuid}
-    plane.operations.force_migration(an_admin(), uuid, cell.migrations[0].uuid)
-    plane.operations.abort_migration(an_admin(), uuid, cell.migrations[0].uuid)
+    plane.migrations.force_migration(an_admin(), uuid, cell.migrations[0].uuid)
+    plane.migrations.abort_migration(an_admin(), uuid, cell.migrations[0].uuid)
     assert cell.begun == [(uuid, "force", move), (uuid, "abort", move)]
     with pytest.raises(exception.MigrationNotFound):
-        plane.operations.abort_migration(an_admin(), uuid, builders.a_uuid())
+        plane.migrations.abort_migration(an_admin(), uuid, builders.a_uuid())
 
 
 # Changes
