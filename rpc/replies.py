@@ -84,7 +84,7 @@ class _Replies:
             with contextlib.suppress(MessagingTimeout):
                 return self._queues.get(msg_id, send_limit.LOOK_SECONDS)
             if self._outage.is_known():
-                raise MessagingTimeout("The broker is away, or stands still")
+                raise MessagingTimeout("The broker is unreachable, or does not respond")
         left = None if deadline == math.inf else max(0.0, deadline - time.monotonic())
         return self._queues.get(msg_id, left)
 

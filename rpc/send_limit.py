@@ -80,7 +80,7 @@ class Outage:
         While none waits, this one goes and sees.
         """
         if self._waiting and self.is_known():
-            raise oslo_messaging.MessageDeliveryFailure("the broker is away or stands still")
+            raise oslo_messaging.MessageDeliveryFailure("the broker is unreachable, or does not respond")
 
     def failed(self) -> None:
         """Record that a connection failed."""
@@ -131,7 +131,7 @@ def failure(error: BaseException) -> Exception:
     """
     if may_be_sent():
         return oslo_messaging.MessagingTimeout(f"the broker did not confirm: {error}")
-    return oslo_messaging.MessageDeliveryFailure(f"the broker is away: {error}")
+    return oslo_messaging.MessageDeliveryFailure(f"the broker is unreachable: {error}")
 
 
 def may_be_sent() -> bool:

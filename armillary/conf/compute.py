@@ -219,7 +219,7 @@ than half of ``service_down_time``.
             "guest_lease", default="stalled",
             choices=[
                 ("off", "Never."),
-                ("stalled", "While the agent stands still, and until the conductor has answered."),
+                ("stalled", "While the agent is stalled, and until the conductor has answered."),
                 ("strict", "Also while the agent is stopped or gone, or no conductor answers it."),
             ],
             help="""

@@ -145,7 +145,7 @@ def _entries(path: Path, content: Any) -> Iterator[Entry]:
         if entry.inventories or entry.traits:
             yield entry
         else:
-            LOG.info("%s adds nothing and is ignored", entry.place)
+            LOG.info("%s contains no inventories and no traits; it is ignored", entry.place)
 
 
 def _uuid(named: Mapping[str, str]) -> str | None:

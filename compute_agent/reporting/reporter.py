@@ -163,11 +163,11 @@ class Reporter:
                 run=dataclasses.replace(self._run, is_over=True),
             )  # fmt: skip
         except exception.ArmillaryError as error:
-            LOG.info("Cannot tell the conductor that this run is over: %s", error)
+            LOG.info("Cannot tell the conductor that this agent is stopping: %s", error)
 
     def _say_once_of_approval(self, refusal: str) -> None:
         if refusal and refusal != self._said_of_approval:
-            LOG.error("%s. Until then nothing is built here; asking again", refusal)
+            LOG.error("%s. Nothing is built here until the conductor accepts this; asking again", refusal)
         self._said_of_approval = refusal
 
     def step(self) -> float | None:

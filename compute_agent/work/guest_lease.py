@@ -193,7 +193,7 @@ class GuestLease:
                 if (host, uuid) not in deleting:
                     self._drivers[host].unpause(uuid)
             except (exception.ArmillaryError, KeyError) as error:
-                LOG.info("%s: not continued on %s: %s", uuid, host, error)
+                LOG.info("%s: cannot be resumed on %s: %s", uuid, host, error)
             self._held.remove(host, uuid)
 
     def _note_settled(self) -> None:

@@ -220,7 +220,7 @@ class InstanceWork:
                 self._on_change(host)
                 guest = driver.spawn(instance, place)
         except exception.BuildNotUndone as error:
-            LOG.warning("%s; it is repeated once it is removed", error)
+            LOG.warning("%s; the build is repeated when its remains are removed", error)
             self._journal.note_dirty(host, uuid, entry.attempt)
         except (exception.BuildFailed, exception.BuildAborted) as error:
             self._note_failure(entry, error)

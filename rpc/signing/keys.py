@@ -107,7 +107,7 @@ class KeyFile:
         try:
             self._key = load(self._path)
         except exception.ConfigurationError as error:
-            LOG.warning("The key stays %s: %s", self._key.key_id, error.message)
+            LOG.warning("Still signing with the key %s: %s", self._key.key_id, error.message)
         else:
             LOG.info("Messages are signed with the key %s from now on", self._key.key_id)
 

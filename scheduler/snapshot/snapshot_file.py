@@ -63,7 +63,7 @@ def read(path: Path, header: Mapping[str, Any]) -> list[Record]:
             for key, expected in header.items():
                 if found.get(key) != expected:
                     raise SnapshotUnusable(
-                        f"it is of {key} {found.get(key)!r:.80}, not {expected!r:.80}"
+                        f"its {key} is {found.get(key)!r:.80}, not {expected!r:.80}"
                     )
             return _complete(found, lines)
     except FileNotFoundError as error:

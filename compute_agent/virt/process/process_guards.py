@@ -39,7 +39,7 @@ def restore(guest: ProcessGuest) -> None:
             os.kill(pid, signal.SIGCONT)
         if connection.recv(len(guard_connection.ANSWER)) != guard_connection.ANSWER:
             raise TimeoutError(
-                f"the supervisor (pid {pid}) of {guest.uuid} cannot make its directory again"
+                f"the supervisor (pid {pid}) of {guest.uuid} cannot restore its directory"
             )
         if not is_stopped:
             (guest.directory / HELD).unlink(missing_ok=True)

@@ -90,7 +90,7 @@ class Workloads:
             except OSError as error:  # TimeoutError is one
                 silent.add(uuid)
                 if uuid not in self._silent:
-                    LOG.warning("%s: its directory is not made again: %s", uuid, error)
+                    LOG.warning("%s: cannot restore its directory: %s", uuid, error)
         self._silent = silent
 
     def prepare(

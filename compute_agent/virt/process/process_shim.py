@@ -531,7 +531,7 @@ class _Shim:
         self._lease.look()
         if self._lease.is_over:  # again and again: a process that still ran may have started one
             if not self._is_holding:
-                self._console.note("held: the agent of this host stands still or is cut off")
+                self._console.note("held: the agent of this host is stalled or cut off")
             self._is_holding = True
             self._signal_all(signal.SIGSTOP)
         elif self._is_holding:

@@ -80,7 +80,7 @@ class Fencing:
         if seconds > 0:
             raise exception.HostNotFencedYet(
                 host=service.host,
-                reason="its agent may only stand still, and holds its guests by then",
+                reason="its agent may only be stalled; it holds its guests by then",
                 seconds=seconds,
             )
 

@@ -80,7 +80,7 @@ def take_over(session: Session, record: ServerRecord, *, now: datetime) -> None:
         return
     is_gone = row.deleted_at is not None or deletes.lock(session, row.uuid) is not None
     if is_gone or move.status in ENDED:
-        raise _conflict(record, f"it is over here ({move.status})")
+        raise _conflict(record, f"it has ended in this cell ({move.status})")
     _write(session, row, record, now=now, hidden=False)
     _keep_migration(session, move, record, now=now)
     _take_history(session, record, now=now)

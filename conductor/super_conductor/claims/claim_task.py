@@ -273,7 +273,7 @@ class ClaimTask(SchedulingTask):
             alternates=[*(one.service_host for one in alternates), *map(_shown, self._entries)],
         )
         self._end_failed()
-        LOG.info("%s: claimed of pool %s", self.lease.key, pool.service_host)
+        LOG.info("%s: claimed from pool %s", self.lease.key, pool.service_host)
 
     def _store_pool_of_zone(self, there: ResourceClaim) -> None:
         ends_at = self._work.claim.asked.ends_at
@@ -289,7 +289,7 @@ class ClaimTask(SchedulingTask):
                 *map(_shown, self._entries),
             ],
         )
-        LOG.info("%s: claimed of pool %s in zone %s", there.uuid, there.pool_name, there.zone)
+        LOG.info("%s: claimed from pool %s in zone %s", there.uuid, there.pool_name, there.zone)
 
     def end_in_zone(self) -> None:
         """Have the zone end its claim that was asked for it. Raises ZoneUnavailable."""

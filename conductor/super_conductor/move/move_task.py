@@ -422,4 +422,4 @@ class Moves(PooledWork[MoveTask]):
         self.start(lease)
 
     def _note_lost(self, lease: Lease) -> None:
-        LOG.debug("%s: another conductor has taken the move, or it is over", lease.key)
+        LOG.debug("%s: another conductor has taken the move, or it has ended", lease.key)

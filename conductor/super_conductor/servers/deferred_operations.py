@@ -137,7 +137,7 @@ class DeferredOperations(LeasedWork):
                 return
             raise
         LOG.info(
-            "%s %s: %s accepted, to be done when its place answers: %s",
+            "%s %s: %s accepted, deferred until its cell or zone answers: %s",
             context.request_id, instance_uuid, operation, reason,
         )  # fmt: skip
 

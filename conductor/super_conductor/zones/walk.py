@@ -175,7 +175,7 @@ class Walks:
 
         self._store.write(write)
         for one in lost:
-            LOG.warning("%s: zone %s does not answer; it may be there", one.instance_uuid, one.path)
+            LOG.warning("%s: zone %s does not answer; the instance may exist there", one.instance_uuid, one.path)
 
     def _arrive(self, won: Sequence[Walk]) -> None:
         """Map instances to the zones that built them and end their walks."""

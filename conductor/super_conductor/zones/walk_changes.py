@@ -49,7 +49,7 @@ def unreached(one: Walk, entry: Entry, reason: str, now: datetime) -> Walk:
     place = paths.to_text(entry.path), entry.host_id
     if _last_failure(one, place) is not None:
         return replace(one, step=one.step + 1)
-    LOG.info("%s: zone %s is away: %s", one.instance_uuid, place[0], reason)
+    LOG.info("%s: zone %s is unreachable: %s", one.instance_uuid, place[0], reason)
     failure = Failure(
         *place, one.attempt, reason[:_REASON_LENGTH_MAX], unreached_at=now.isoformat()
     )

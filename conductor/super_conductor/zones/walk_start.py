@@ -77,7 +77,7 @@ class WalkStarter:
                 now, reason = self._store.now, error.message
                 self._store.write_changes([walk_changes.failed(one, reason, now) for one in walks])
             except Exception as error:
-                LOG.warning("%s: a build order may be lost: %s", self._store.key, error)
+                LOG.warning("%s: the build order may not have arrived: %s", self._store.key, error)
             else:
                 now = self._store.now
                 self._store.write_changes([walk_changes.watched(one, now) for one in walks])

@@ -54,7 +54,7 @@ def test_links_that_wait_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyP
     mine = made(tmp_path, now)
     mine.make(TOKEN)
     mine.make(TOKEN)
-    with pytest.raises(exception.Conflict, match="wait to be opened"):
+    with pytest.raises(exception.Conflict, match="are not opened yet"):
         mine.make(TOKEN)
     now[0] += 3600
     mine.make(TOKEN)
