@@ -20,7 +20,8 @@ SUPER_CONDUCTOR = "super conductor"
 class Readiness:
     """Asks the super conductor, in one thread at a time; the others get the former result.
 
-    It asks while the broker is away, too: a process that is not ready gets no requests, so nothing
+    It asks while the broker is unreachable, too: a process that is not ready gets no requests, so
+    nothing
     else would find out that the broker is back.
     """
 

@@ -115,7 +115,7 @@ class PeriodicRunner:
     def _call(self, task: PeriodicTask) -> None:
         """Call a task. Log its error, and again each minute while that lasts.
 
-        That a database is away is logged for all who use it.
+        That a database is unreachable is logged for all who use it.
         """
         try:
             task.fn()

@@ -68,7 +68,7 @@ class _ReplyWaiter(oslo_internals.ReplyWaiter):  # type: ignore[misc]
 
 
 class _Replies:
-    """The library's queues of replies; the wait for one ends early if the broker is away."""
+    """The library's queues of replies; the wait for one ends early if the broker is unreachable."""
 
     def __init__(self, queues: Any, outage: send_limit.Outage) -> None:
         self._queues = queues

@@ -1,6 +1,6 @@
-"""Limit on how long a call waits for a broker that is away, or that stands still.
+"""Limit on how long a call waits for a broker that is unreachable or stalled.
 
-oslo.messaging's driver retries to send for as long as the broker is away. A caller waits for a
+oslo.messaging's driver retries to send while the broker is unreachable. A caller waits for a
 limited time, so the wait for the broker has to end, too: one limit covers it and the wait for the
 answer. The limit belongs to the calling thread.
 """
@@ -40,9 +40,9 @@ class Outage:
         """Thread -> since when it waits for the broker."""
 
     def fail_fast(self, waiting_max: int) -> None:
-        """Have calls fail while the broker is known to be away, or stands still.
+        """Have calls fail while the broker is known to be unreachable, or is stalled.
 
-        ``waiting_max``: how many threads may wait for a broker that stands still.
+        ``waiting_max``: how many threads may wait for a broker that is stalled.
         """
         self._waiting_max = waiting_max
 
@@ -62,7 +62,7 @@ class Outage:
             self._waiting.pop(thread, None)
 
     def is_known(self) -> bool:
-        """Return whether the broker is away, or stands still, and calls are to fail for that."""
+        """Return whether calls are to fail because the broker is unreachable or stalled."""
         if self._waiting_max is None:
             return False
         now, since = time.monotonic(), self._since
@@ -80,7 +80,9 @@ class Outage:
         While none waits, this one goes and sees.
         """
         if self._waiting and self.is_known():
-            raise oslo_messaging.MessageDeliveryFailure("the broker is unreachable, or does not respond")
+            raise oslo_messaging.MessageDeliveryFailure(
+                "the broker is unreachable, or does not respond"
+            )
 
     def failed(self) -> None:
         """Record that a connection failed."""

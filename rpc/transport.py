@@ -308,9 +308,9 @@ class Bus:
         return made
 
     def fail_fast(self, *, waiting_max: int) -> None:
-        """Let calls fail while the broker is away or stands still, instead of waiting for it.
+        """Let calls fail while the broker is unreachable or stalled, instead of waiting for it.
 
-        ``waiting_max``: how many threads may wait for a broker that stands still.
+        ``waiting_max``: how many threads may wait for a broker that is stalled.
         """
         driver = oslo_internals.driver_of(self.transport)
         if isinstance(driver, rabbit.Driver):
@@ -318,7 +318,7 @@ class Bus:
 
     @property
     def is_broker_away(self) -> bool:
-        """Whether calls fail because the broker is away or stands still; see ``fail_fast``."""
+        """Whether calls fail because the broker is unreachable or stalled; see ``fail_fast``."""
         driver = oslo_internals.driver_of(self.transport)
         return isinstance(driver, rabbit.Driver) and driver.outage.is_known()
 

@@ -98,5 +98,6 @@ class ConsoleLinks:
                     waiting += 1
         if waiting >= LINKS_MAX:
             raise exception.Conflict(
-                f"{LINKS_MAX:,} links to the console are not opened yet; open some, or wait until they expire"
+                f"{LINKS_MAX:,} links to the console are not opened yet; open them, "
+                "or wait until they expire"
             )

@@ -107,7 +107,9 @@ def _token_for(call: Call) -> tuple[str, bool]:
         return given["token"], False
     if {"username", "password"} <= set(given) <= _BY_PASSWORD:
         if call.site.issue_token is None:
-            raise exception.Unauthorized("This deployment has no login with a password; use a token")
+            raise exception.Unauthorized(
+                "This deployment has no login with a password; use a token"
+            )
         return call.site.issue_token(PasswordLogin(client=call.client, **given)), True
     raise exception.Invalid("Send link, or token, or username and password")
 

@@ -224,7 +224,7 @@ than half of ``service_down_time``.
             ],
             help="""
 When the guests of this agent are held (paused), because the host may count as down and its servers
-may run elsewhere. With ``stalled`` an agent that stood still (a stopped process, a suspended
+may run elsewhere. With ``stalled`` an agent that was stalled (a stopped process, a suspended
 machine) for half of ``[DEFAULT] service_down_time`` lets its guests continue only after the
 conductor has answered; the driver ``process`` holds them meanwhile. An outage of broker or
 conductors holds only guests that have just been built here, or moved to this host, and could not be

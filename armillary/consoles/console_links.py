@@ -51,7 +51,7 @@ def seal(link: ConsoleLink, key: Fernet) -> str:
 
 
 def open_sealed(text: str, key: Fernet) -> ConsoleLink:
-    """Return what was sealed. Raises Invalid for anything else, or when its time is over."""
+    """Return what was sealed. Raises Invalid for anything else, or when its time has expired."""
     sealed = text[:LINK_CHARACTERS_MAX].encode("utf-8", "replace")
     try:
         link = ConsoleLink(**json.loads(key.decrypt(sealed)))

@@ -421,7 +421,7 @@ class Sender:
         self._wake()
 
     def stop(self) -> None:
-        """Return when all was sent, or its time is over."""
+        """Return when all was sent, or its time has expired."""
         self._is_stopping = True
         self._wake()
         if self._thread.ident is not None:

@@ -38,7 +38,9 @@ class Admission:
         """Note a heartbeat that was refused; log each reason once."""
         with self._lock:
             if reason != self._said:
-                LOG.error("%s Until it is admitted it changes nothing in the cell; asking again", reason)
+                LOG.error(
+                    "%s Until it is admitted it changes nothing in the cell; asking again", reason
+                )
             self._said = reason
             self._change(is_admitted=False)
 

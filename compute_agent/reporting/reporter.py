@@ -154,7 +154,7 @@ class Reporter:
             self._on_contact()
 
     def say_goodbye(self) -> None:
-        """Tell the cell that this run is over, so that another one may begin at once."""
+        """Tell the cell that this run has ended, so that another one may begin at once."""
         if self._run is None or not self._admission.is_admitted():
             return
         try:
@@ -167,7 +167,9 @@ class Reporter:
 
     def _say_once_of_approval(self, refusal: str) -> None:
         if refusal and refusal != self._said_of_approval:
-            LOG.error("%s. Nothing is built here until the conductor accepts this; asking again", refusal)
+            LOG.error(
+                "%s. Nothing is built here until the conductor accepts this; asking again", refusal
+            )
         self._said_of_approval = refusal
 
     def step(self) -> float | None:

@@ -144,13 +144,13 @@ class ComputeDriver(abc.ABC):
 
     @property
     def keeps_lease(self) -> bool:
-        """Whether guests are held without the agent once their lease is over."""
+        """Whether guests are held without the agent once their lease has expired."""
         return False
 
     def extend_lease(self, until: float, *, is_strict: bool) -> None:  # noqa: B027 - optional
         """Let all guests run until ``until``, in seconds of CLOCK_BOOTTIME.
 
-        Then they are held if the agent stands still, with ``is_strict`` also if its process is
+        Then they are held if the agent is stalled, with ``is_strict`` also if its process is
         gone. Only for a driver that keeps leases.
         """
 
@@ -257,7 +257,7 @@ class ComputeDriver(abc.ABC):
     def snapshot(self, instance_uuid: str, image: ImageMeta, path: Path) -> None:
         """Write the guest's data to a new file, in the format that ``spawn`` reads of an image.
 
-        The guest goes on. Raises OperationFailed, OperationUnsupported, OSError.
+        The guest continues. Raises OperationFailed, OperationUnsupported, OSError.
         """
         raise self._unsupported(Feature.SNAPSHOT)
 

@@ -28,7 +28,7 @@ SILENT_SHARE = 0.75
 class GuestLease:
     """Holds guests, and lets them continue.
 
-    All guests of the agent are held after it stood still for longer than the lease, half of the
+    All guests of the agent are held after it was stalled for longer than the lease, half of the
     down time; with ``[compute] guest_lease = strict`` also while no heartbeat is answered. Guests
     whose arrival the conductor has not confirmed are held while no heartbeat is answered: the
     conductor lets them run elsewhere once this host counts as down.
@@ -93,7 +93,7 @@ class GuestLease:
             return TICK_SECONDS
         self._tell_unconfirmed()
         if stood_still > self.lease_seconds:
-            self._hold_all(f"this agent stood still for {stood_still:.0f} s")
+            self._hold_all(f"this agent was stalled for {stood_still:.0f} s")
         elif self._is_cut_off():
             if mode == STRICT:
                 self._hold_all("no conductor answers")

@@ -20,7 +20,7 @@ IDLE = "idle"
 
 
 class WaitTimeout(exception.ArmillaryError):
-    """The timeout is over; the work continues in the background."""
+    """The timeout has expired; the work continues in the background."""
 
     template = (
         "Timeout after %(timeout_seconds)g s: %(waiting)s of %(total)s not %(wanted)s yet; "
@@ -44,7 +44,7 @@ class Pace:
         self._polls = 0
 
     def pause(self) -> bool:
-        """Wait until the next poll is due; return False when the timeout is over."""
+        """Wait until the next poll is due; return False when the timeout has expired."""
         remaining = self._deadline - self._clock()
         if remaining <= 0:
             return False

@@ -424,7 +424,12 @@ class HostStore:
             if cell.uuid not in self._refused.setdefault(uuid, set()):
                 self._refused[uuid].add(cell.uuid)
                 owner = self._cell_uuids[self._columns["cell"][row]]
-                LOG.warning("Compute node %s, reported by cell %s, belongs to cell %s; ignoring it", uuid, cell.uuid, owner)
+                LOG.warning(
+                    "Compute node %s, reported by cell %s, belongs to cell %s; ignoring it",
+                    uuid,
+                    cell.uuid,
+                    owner,
+                )
         return foreign
 
     def _row_for(self, cell: _Cell, uuid: str) -> int:

@@ -135,7 +135,7 @@ class Users:
                 self._look(session)
                 self._ask_something(session, rng)
             except (requests.RequestException, ValueError, KeyError):
-                self._stopped.wait(0.5)  # the API is away; what it has not answered is not asked
+                self._stopped.wait(0.5)  # the API is down; what it has not answered is not asked
 
     def _look(self, session: requests.Session) -> None:
         """Read the list of servers, when the last look is some time ago."""

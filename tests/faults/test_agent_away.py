@@ -1,4 +1,4 @@
-"""An agent that stands still, is cut off, or has lost its state: each workload runs once."""
+"""An agent that is stalled, is cut off, or has lost its state: each workload runs once."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def statuses(found):
 
 
 def test_an_agent_that_stood_still_runs_nothing_beside_evacuated_copies(deployment, servers):
-    """Held while it stands still and when it goes on; what was deleted is gone before it is up."""
+    """Held while it is stalled and when it goes on; what was deleted is gone before it is up."""
     first, second = deployment.workloads
     deleted, *evacuated = servers
     with running_once(servers):

@@ -86,8 +86,8 @@ STILL = {
     "works_taken_up": "needs a conductor that was killed",
     "leases_taken_over": "needs a conductor that was killed",
     "leases_lost": "needs a conductor that was too slow",
-    "reconciled": "needs an agent that was away",
-    "notifications_dropped": "needs a broker that is away",
+    "reconciled": "needs an agent that was unreachable",
+    "notifications_dropped": "needs a broker that is unreachable",
     "event_followers_dropped": "needs a client that reads too slowly",
 }
 """Pattern of metrics -> why they do not move here; each has a caller all the same."""

@@ -1,4 +1,4 @@
-"""An API process beside a broker of its own that stands still, or is away: what its users read."""
+"""An API process beside a broker of its own that is stalled or unreachable: what its users read."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def ask(deployment: Deployment, method: str) -> tuple[int, float]:
     return status, time.monotonic() - begun
 
 
-@pytest.mark.parametrize("fault", ["stands still", "is away"])
+@pytest.mark.parametrize("fault", ["is stalled", "is unreachable"])
 def test_requests_are_503_while_the_broker_cannot_be_used(
     deployment: Deployment, broker: Broker, fault: str
 ) -> None:
@@ -78,7 +78,7 @@ def test_requests_are_503_while_the_broker_cannot_be_used(
     The process is alive all the time, and serves again without a restart.
     """
     assert ask(deployment, "GET")[0] == 200
-    broker.pause() if fault == "stands still" else broker.kill()
+    broker.pause() if fault == "is stalled" else broker.kill()
     try:
         wait_for(lambda: health(deployment).status_code == 503, "it is not ready", 60)
         assert "broker" in health(deployment).text
@@ -89,7 +89,7 @@ def test_requests_are_503_while_the_broker_cannot_be_used(
         assert max(seconds for _, seconds in found) < LIMIT_SECONDS + SLACK_SECONDS
         assert health(deployment, "/live").status_code == 200
     finally:
-        broker.go_on() if fault == "stands still" else broker.start()
+        broker.go_on() if fault == "is stalled" else broker.start()
     wait_for(deployment.answers, "it is ready again", 60)
     wait_for(lambda: ask(deployment, "GET")[0] == 200, "it serves again", 60)
     names = [each["name"] for each in deployment.get("/flavors")["flavors"]]

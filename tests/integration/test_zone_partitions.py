@@ -1,7 +1,7 @@
 """A tree of zones on real processes whose links are cut, and whose services are killed.
 
-Each zone goes on with what it can reach, what is away for seconds is waited for, and all truths
-agree soon after the links are whole again.
+Each zone continues with what it can reach, waits for what is unreachable for seconds, and all
+records agree soon after the links are whole again.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ def test_a_failed_attempt_in_a_zone_is_explained(root: LinkedZone, large: str) -
 def test_the_only_zone_that_can_serve_is_killed_again_and_again(
     zones: dict[str, LinkedZone], root: LinkedZone, large: str
 ) -> None:
-    """BZ-65: its super conductor is away for seconds while ten servers are asked for."""
+    """BZ-65: its super conductor is unreachable for seconds while ten servers are asked for."""
     owner, is_over = zones["eu-1"], threading.Event()
 
     def kill() -> None:

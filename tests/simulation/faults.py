@@ -78,7 +78,7 @@ class Faults:
         self._is_on = False
 
     def are_left(self, world: World) -> bool:
-        """Return whether a process is away or cut off, or will be."""
+        """Return whether a process is down or cut off, or will be."""
         return any(broker.cut for broker in world.brokers.values()) or any(
             not process.is_alive or process.effects_left is not None
             for process in world.processes.values()

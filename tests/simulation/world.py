@@ -178,7 +178,7 @@ class SimJournal(Journal):
 
 
 class SimStore(SimulatedStore):
-    """Guests that are seen from outside, also while their agent is away."""
+    """Guests that are seen from outside, also while their agent is down."""
 
     world: World
 

@@ -76,8 +76,8 @@ waits as long for a member that is being built in another zone.
             "absence_wait_seconds", default=60.0, min=0.0, max=86_400.0, mutable=True,
             help="""
 Seconds for which a request waits for zones that do not answer, if no other zone can serve it: a
-zone whose services restart is away for seconds. A request that finds no host waits from its
-acceptance on, until the silent zone answers or its summary expires. One whose hosts were tried
+zone is unreachable for seconds while its services restart. A request that finds no host waits from
+its acceptance on, until the silent zone answers or its summary expires. One whose hosts were tried
 waits from the moment at which their zone could not be reached. 0: it fails at once.
 """,
         ),

@@ -269,7 +269,7 @@ class LibvirtDriver(ComputeDriver):
             return self._info(domain)
 
     def snapshot(self, instance_uuid: str, image: ImageMeta, path: Path) -> None:
-        """Copy the root disk; a running guest goes on, where its hypervisor can copy meanwhile."""
+        """Copy the root disk; a running guest continues where its hypervisor can copy meanwhile."""
         with self._operating(instance_uuid, "Snapshot"):
             domain = self._existing(instance_uuid)
             root = self._guests.files(instance_uuid).root

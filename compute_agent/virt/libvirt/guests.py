@@ -176,7 +176,7 @@ class Guests:
         return PAUSED if self._pause_reason(domain) is not None else RUNNING
 
     def _pause_reason(self, domain: Any) -> str | None:
-        """Return why a guest stands still; None if it runs, or will go on by itself."""
+        """Return why a guest is paused; None if it runs, or continues by itself."""
         library = self.library
         state, reason = domain.state(0)
         if state == library.VIR_DOMAIN_PMSUSPENDED:

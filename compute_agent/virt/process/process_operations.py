@@ -120,7 +120,7 @@ class ProcessOperations(ComputeDriver):
             return info(guest)
 
     def snapshot(self, instance_uuid: str, image: ImageMeta, path: Path) -> None:
-        """Write the files of its directory, while its processes stand still."""
+        """Write the files of its directory, while its processes are stopped."""
         with self._operating("Snapshot", instance_uuid):
             guest = self._get("Snapshot", instance_uuid)
             is_running = self._is_on(guest) and guest.held in (None, RUNNING)

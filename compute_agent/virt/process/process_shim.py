@@ -315,8 +315,8 @@ class _Restarts:
 class Lease:
     """A lease: a file with ``until`` (``lease_now``) and ``is_strict``, locked by its agent.
 
-    The agent renews it. If it did not, although its process still exists, the process stands still,
-    and the host may have been given up. If the process is gone, the workload goes on: agents are
+    The agent renews it. If it did not, although its process still exists, the process is stalled,
+    and the host may have been given up. If the process is gone, the workload continues: agents are
     restarted and replaced while workloads run. With ``is_strict`` it does not, nor while there is
     the file ``unconfirmed``. Without a file that can be read there is no lease.
     """
@@ -525,7 +525,7 @@ class _Shim:
     # The lease
 
     def _keep_lease(self) -> None:
-        """Hold the workload while the lease is over; let it continue once it is renewed."""
+        """Hold the workload while the lease has expired; let it continue once it is renewed."""
         if self._kill_at is not None:
             return
         self._lease.look()

@@ -227,7 +227,9 @@ class Providers:
         if not foreign:
             return
         for uuid in foreign:
-            LOG.warning("Removing compute node %s: its resource provider belongs to another owner", uuid)
+            LOG.warning(
+                "Removing compute node %s: its resource provider belongs to another owner", uuid
+            )
         now = moment(self._now())
         self._database.run_in_writer(
             lambda session: compute_nodes.remove_unconfirmed(session, foreign, now=now)

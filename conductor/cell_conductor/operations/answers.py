@@ -85,7 +85,7 @@ class Answers:
                     admin_context(), found, command, answer=answer, fault=fault
                 )
             except exception.Conflict:
-                found = STALE  # the move is over, or its instance is being deleted
+                found = STALE  # the move has ended, or its instance is being deleted
         self._log_answer(found, leases, command, fault)
         return found, leases
 

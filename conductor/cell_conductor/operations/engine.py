@@ -214,9 +214,9 @@ class Operations(base_task.Task[models.InstanceOperation]):
         if present is not None and migration_uuid and present.migration_uuid == migration_uuid:
             return Stored(int(fence(present)), [])
         if migration_uuid and migrations.find(session, migration_uuid) is not None:
-            raise flow.refusal(instance, f"its migration {migration_uuid} is over")  # a duplicate
+            raise flow.refusal(instance, f"its migration {migration_uuid} has ended")  # a duplicate
         if actions.is_over(session, instance_uuid, flow.operation, context.request_id):
-            raise flow.refusal(instance, f"request {context.request_id} for it is over")
+            raise flow.refusal(instance, f"request {context.request_id} for it has ended")
         if instance.hidden:
             raise flow.refusal(instance, "it is changing cells")
         flow.check(instance)

@@ -18,7 +18,7 @@ LOG = logging.getLogger(__name__)
 OUTPUT_CHARS_MAX = 500
 RETRY_SECONDS = 2.0
 LEASE_MARGIN_SECONDS = 10.0
-"""Added to the time-out of the command, for a conductor that stands still while it runs."""
+"""Added to the time-out of the command, for a conductor that is stalled while it runs."""
 _ENVIRONMENT = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
 
 
@@ -73,7 +73,7 @@ class Fencing:
     def _await_guest_leases(self, service: models.Service) -> None:
         """Raise HostNotFencedYet while guests of a host that is forced down may still run.
 
-        Its agent may stand still since its last message. One that goes on sending is not waited
+        Its agent may be stalled since its last message. One that goes on sending is not waited
         for longer than the same time from when the host was forced down.
         """
         seconds = self.seconds_left(service) if service.forced_down else 0.0

@@ -88,7 +88,9 @@ class LocksAndConsoles:
         def write(session: Session) -> None:
             row = _changeable(session, instance_uuid, RESET_STATE)
             if row.task_state is not None:
-                raise _refusal(row, RESET_STATE, f"it is {row.task_state}; wait until that has ended")
+                raise _refusal(
+                    row, RESET_STATE, f"it is {row.task_state}; wait until that has ended"
+                )
             if row.host is None or row.vm_state not in RESETTABLE:
                 states = ", ".join(sorted(RESETTABLE))
                 found = row.vm_state if row.host else f"{row.vm_state}, on no host"

@@ -1,4 +1,4 @@
-"""Garbage collection of instance copies whose move between cells is over.
+"""Garbage collection of instance copies whose move between cells has ended.
 
 A message from the other cell may arrive after the end of a move, or after its instance was deleted,
 and so create a copy that nothing else removes.
@@ -50,7 +50,7 @@ class OrphanedCopies:
         leftover = [one for one in found if one.migration_uuid not in known]
         for one in leftover:
             LOG.warning(
-                "%s: its move %s between cells is over; deleting the copy",
+                "%s: its move %s between cells has ended; deleting the copy",
                 one.instance_uuid, one.migration_uuid,
             )  # fmt: skip
             self._delete(one)

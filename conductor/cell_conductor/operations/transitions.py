@@ -145,7 +145,7 @@ class Transitions:
         instance = rows.instance
         last = min(last, instance.commands_total + NUMBERS_SKIPPED_MAX)
         LOG.warning(
-            "%s: the host has seen command %d, the last of this cell is %d; continuing with higher numbers",
+            "%s: the host has seen command %d, the cell is at %d; using higher numbers",
             instance.uuid, last, instance.commands_total,
         )  # fmt: skip
         instance.commands_total = max(instance.commands_total, last)

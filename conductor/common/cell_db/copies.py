@@ -52,7 +52,7 @@ class UnchangedCopy:
 def keep(session: Session, record: ServerRecord, *, now: datetime) -> None:
     """Create or update a copy.
 
-    Raises Conflict if the move is over here, if the instance itself is here (and has yet to be
+    Raises Conflict if the move has ended here, if the instance itself is here (and has yet to be
     handed over), or if it was deleted here.
     """
     row = instances.lock(session, record.instance.uuid)

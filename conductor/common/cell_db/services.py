@@ -210,7 +210,7 @@ def note_seen(session: Session, hosts: Sequence[str], *, at: datetime) -> None:
 
 
 def end_run(session: Session, agent: str, run: str) -> None:
-    """Record that an agent's run is over, if it is the one at work."""
+    """Record that an agent's run has ended, if it is the one at work."""
     session.execute(
         sa.update(models.Service)
         .where(_IS_COMPUTE, models.Service.agent == agent, models.Service.run == run)

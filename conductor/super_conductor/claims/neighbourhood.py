@@ -51,7 +51,9 @@ class Neighbourhood:
             raise _gone(server_uuid)
         if mapping.zone_path is not None:
             if mapping.cell_uuid is not None:  # it is not known whether the zone built it
-                raise NoHostYet(f"zone {mapping.zone_path} has not reported server {server_uuid} yet")
+                raise NoHostYet(
+                    f"zone {mapping.zone_path} has not reported server {server_uuid} yet"
+                )
             raise InAnotherZone(mapping.zone_path)
         if mapping.cell_uuid is None:
             raise NoHostYet(f"server {server_uuid} has no host yet")

@@ -60,7 +60,7 @@ class Reconciler:
                 self._take_size(one, answer)
 
     def reconcile_sizes(self) -> int:
-        """Update the usage of servers whose resize is over; return their number."""
+        """Update the usage of servers whose resize has ended; return their number."""
         return sum(
             self._take_size(one, answer) for one, answer in self._ask(None, resizing_only=True)
         )
@@ -95,7 +95,7 @@ class Reconciler:
             return None
 
     def _take_size(self, one: InZone, answer: ZoneAttempt | None) -> bool:
-        """Store the usage that a zone reports; return whether a resize is over by that."""
+        """Store the usage that a zone reports; return whether a resize has ended by that."""
         size = None if answer is None else _size(answer.size, one.size)
         if size in (None, one.size) or self._may_be_in_transit(one):
             return False

@@ -4,7 +4,8 @@ Each candidate host is tried by an *attempt*, in these states
 (``conductor.super_conductor.db.zone_walks.WalkState``):
 
 - next: check that the zone of the next candidate can be reached; store that it gets an order. A
-  candidate whose zone is away is passed over, and tried again at the end of the list, for a time;
+  candidate whose zone is unreachable is passed over, and tried again for a time at the end of the
+  list;
 - asked: send the order. If its answer is lost, ask the zone what it knows. An order that never
   arrived is cancelled there, so that it cannot take effect later. The same candidate is then tried
   once more;
@@ -175,7 +176,11 @@ class Walks:
 
         self._store.write(write)
         for one in lost:
-            LOG.warning("%s: zone %s does not answer; the instance may exist there", one.instance_uuid, one.path)
+            LOG.warning(
+                "%s: zone %s does not answer; the instance may exist there",
+                one.instance_uuid,
+                one.path,
+            )
 
     def _arrive(self, won: Sequence[Walk]) -> None:
         """Map instances to the zones that built them and end their walks."""

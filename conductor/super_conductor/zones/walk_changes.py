@@ -59,7 +59,7 @@ def unreached(one: Walk, entry: Entry, reason: str, now: datetime) -> Walk:
 def open_entries(
     one: Walk, entries: Sequence[Entry], now: datetime, limit: timedelta
 ) -> list[Entry]:
-    """Return the candidates whose zone was away when it was their turn, for up to ``limit``."""
+    """Return up to ``limit`` candidates whose zone was unreachable when it was their turn."""
     found = []
     for entry in entries:
         place = paths.to_text(entry.path), entry.host_id

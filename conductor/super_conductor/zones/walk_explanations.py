@@ -62,7 +62,7 @@ def _as_runner_up(one: Plain) -> Plain:
 
 
 def _told(walk: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the failures, without zones that were away and got the server in the end."""
+    """Return the failures, without zones that were unreachable and got the server in the end."""
     failures: list[Mapping[str, Any]] = walk["failures"]
     last = walk["zone"], walk["host_id"]
     return [

@@ -133,7 +133,7 @@ class WalkStarter:
     def _within_reach(self, places: dict[Path, _Ready]) -> dict[Path, _Ready]:
         """Return the zones that answer; walks at a candidate of another zone move on.
 
-        No order was sent there yet, so the next candidate can be tried at once. A zone that is away
+        No order was sent there yet, so the next candidate can be tried at once. An unreachable zone
         is asked once in a step.
         """
         asked = [

@@ -51,7 +51,7 @@ class WalkStore:
         return self.entries[(one.start + one.step) % len(self.entries)]
 
     def open_entries(self, one: Walk) -> list[Entry]:
-        """Return the candidates of a walk at the end of its list whose zone was away."""
+        """Return the candidates of a walk at the end of its list whose zone was unreachable."""
         if self.entry_of(one) is not None:
             return []
         limit = timedelta(seconds=self._env.conf.zones.absence_wait_seconds)

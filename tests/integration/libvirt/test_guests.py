@@ -168,7 +168,7 @@ def test_a_move_that_takes_too_long_is_aborted(daemons: Daemons) -> None:
     ],
 )
 def test_a_move_that_takes_too_long_is_forced(daemons: Daemons, has_post_copy: bool) -> None:
-    """And the guest goes on at its destination."""
+    """And the guest continues at its destination."""
     source = daemons.host(
         "a", live_migration_bandwidth=1, live_migration_completion_timeout=1,
         live_migration_timeout_action="force_complete",

@@ -107,7 +107,7 @@ def test_a_work_heavier_than_the_bound_goes_alone(commits: Commits) -> None:
 
 
 def test_a_failed_commit_is_everybodys_error_in_its_group_only(commits: Commits) -> None:
-    """Before and after it, work goes on."""
+    """Before and after it, work continues."""
     group_commit = GroupCommit(commits, weight_max=2, waiting_max=100)
     callers = begin(commits, group_commit, [1, -2, 3, 4])
     commits.may_go_on.release(3)

@@ -130,7 +130,7 @@ def test_another_error_is_logged_at_once(caplog: pytest.LogCaptureFixture) -> No
 def test_what_is_away_is_no_traceback(
     caplog: pytest.LogCaptureFixture, error: Exception, lines: int
 ) -> None:
-    """A service that is away is not a fault of the task."""
+    """A service that is unreachable is not a fault of the task."""
     caplog.set_level(logging.INFO)
     run(task(lambda: _raise(error)), FakeClock(3))
     assert [record.exc_info for record in caplog.records] == [None] * lines

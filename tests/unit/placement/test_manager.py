@@ -200,7 +200,7 @@ def test_a_database_without_its_tables_stops_the_start(tmp_path: Path) -> None:
 
 
 def test_a_start_waits_for_the_database_until_it_is_told_to_stop() -> None:
-    """A database that is away is waited for; a stop ends the wait."""
+    """A database that is unreachable is waited for; a stop ends the wait."""
     manager = _a_manager("postgresql+psycopg2://user@127.0.0.1:1/none")
     starting = threading.Thread(target=manager.start)
     starting.start()

@@ -307,7 +307,7 @@ def test_a_child_that_cannot_be_asked_after_a_start_is_waited_for(deploy: MakeDe
 def test_a_restarted_scheduler_answers_by_its_snapshot(
     deploy: MakeDeployment, tmp_path: Path
 ) -> None:
-    """L08: while its cell is away; the trace says how old its hosts are, placement proves them."""
+    """L08: while a cell is unreachable; the trace says how old its hosts are."""
     former = deploy(state_path=str(tmp_path))
     wait_for(lambda: former.manager._sync.is_complete, "the hosts are known", 15)
     former.call("snapshot")

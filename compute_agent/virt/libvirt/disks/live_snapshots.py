@@ -1,4 +1,4 @@
-"""Copy of a running guest's root disk as of one moment, while the guest goes on.
+"""Copy of a running guest's root disk as of one moment, while the guest continues.
 
 QEMU mirrors the disk into a file beside it until both are the same; then the mirror ends, and the
 file is as the disk was. With a guest agent, file systems are frozen for that moment.

@@ -14,7 +14,7 @@ PATH = "/v2.1/armillary/health"
 
 
 def test_a_process_that_runs_is_alive(api: Api, client: SuperConductorClient) -> None:
-    """It must not be killed because a conductor is away."""
+    """It must not be killed because a conductor is unreachable."""
     assert api.get("/healthcheck/live").json == {"status": "ok"}
     assert client.calls == []
 

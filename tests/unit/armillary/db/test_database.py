@@ -1,4 +1,4 @@
-"""A database keeps what was committed, loses nothing to conflicts, and says when it is away."""
+"""A database keeps what was committed, loses nothing to conflicts, reports an outage."""
 
 from __future__ import annotations
 
@@ -315,7 +315,7 @@ def test_str_hides_the_password() -> None:
 def test_waiting_goes_on_until_the_database_is_there(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It says once that it is away, and once that it is back."""
+    """It says once that it is unreachable, and once that it is back."""
     monkeypatch.setattr(database_module, "OUTAGE_BACKOFF", Backoff(0.01, 30.0))
     folder = tmp_path / "later"
     database = Database(f"sqlite:///{folder}/test.sqlite", name="cell")

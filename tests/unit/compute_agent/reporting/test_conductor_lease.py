@@ -42,7 +42,7 @@ def beat(contact: ConductorLease, clock: Clock, seconds: float = 10.0) -> None:
 
 
 def test_an_agent_that_has_just_started_is_in_doubt(contact: ConductorLease, clock: Clock) -> None:
-    """It is unknown how long it was away, also when it was answered once."""
+    """It is unknown how long it was unreachable, also when it was answered once."""
     fresh = ConductorLease(contact._conf, clock)
     before = fresh.is_in_doubt()
     fresh.answered(clock.now)

@@ -86,7 +86,7 @@ def test_what_succeeded_meanwhile_is_told_in_one_message(agent: Agent) -> None:
 
 
 def test_pauses_grow_to_a_bound(agent: Agent) -> None:
-    """A conductor that is away for long is not asked all the time."""
+    """A conductor that is unreachable for long is not asked all the time."""
     agent.bus.fail("build_succeeded", oslo_messaging.MessagingTimeout("no answer"), times=50)
     built(agent)
     waits = []

@@ -41,7 +41,7 @@ def reconcile_all(agent: Agent) -> None:
 
 
 def test_a_guest_that_the_conductor_does_not_know_goes(agent: Agent) -> None:
-    """It was deleted, or built elsewhere, while the agent was away. Nothing is reported."""
+    """It was deleted, or built elsewhere, while the agent was down. Nothing is reported."""
     stray, kept = running(agent), running(agent, HOSTS[1])
     del agent.conductor.instances[stray.uuid]
     agent.conductor.reports.clear()
@@ -178,7 +178,7 @@ def test_what_changed_since_the_question_is_left_alone(
 
 
 def test_a_lost_delete_is_done_and_reported(agent: Agent) -> None:
-    """The command was sent while the agent was away."""
+    """The command was sent while the agent was down."""
     instance = running(agent)
     agent.conductor.instances[instance.uuid].task_state = "deleting"
     reconcile_all(agent)

@@ -205,7 +205,7 @@ def test_all_hosts_are_sent_in_their_interval(
 def test_all_hosts_are_sent_on_demand(
     agent: Agent, reporter: Reporter, messages: list[list[str]], again: str
 ) -> None:
-    """After a reload, and when the conductor was away for long."""
+    """After a reload, and when the conductor was unreachable for long."""
     if again == "touch_all":
         reporter.touch_all()
     else:

@@ -1,4 +1,4 @@
-"""Staleness check: commands given up while an agent was away are not executed."""
+"""Staleness check: commands given up while an agent was down are not executed."""
 
 from __future__ import annotations
 

@@ -264,7 +264,7 @@ def test_a_command_that_a_delete_overtakes_changes_nothing(
 
 
 def test_what_an_earlier_attempt_claimed_is_not_taken_for_this_one_s(agent: Agent) -> None:
-    """A move that was given up while its destination was away left it there."""
+    """A move that was given up while its destination was unreachable left it there."""
     instance, spec = built(agent)
     tell(agent, command(instance, spec, Told(Verb.CLAIM, THERE, attempt=2), 1))
     agent.settle()

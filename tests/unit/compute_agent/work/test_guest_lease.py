@@ -145,7 +145,7 @@ def test_a_short_pause_holds_nothing(world: World, guest: str) -> None:
 
 
 def test_an_outage_holds_no_guest_that_is_known_here(world: World, guest: str) -> None:
-    """However long broker or conductors are away, as long as the agent itself goes on."""
+    """However long broker or conductors are unreachable, as long as the agent itself goes on."""
     world.wait(10 * DOWN_SECONDS)
     assert world.power(guest) == "running"
 

@@ -291,7 +291,7 @@ def older_copy(agent: Agent) -> Path:
 
 
 def restore(agent: Agent, copy: Path) -> None:
-    """Restart the agent with a copy of its journal; it was away, so all is in doubt."""
+    """Restart the agent with a copy of its journal; it was unreachable, so all is in doubt."""
     agent.close()
     for path in agent.state_path.glob("journal.sqlite*"):
         path.unlink()

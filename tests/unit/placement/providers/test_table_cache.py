@@ -142,7 +142,7 @@ def test_a_load_that_failed_half_way_leaves_nothing_behind(
 def test_a_database_that_comes_later_is_no_obstacle(
     new_engine: NewEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A question while it is away fails; the next one is answered."""
+    """A question while it is unreachable fails; the next one is answered."""
     engine = new_engine()
     engine.providers.set_providers([a_provider()])
 

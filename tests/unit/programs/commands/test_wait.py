@@ -87,7 +87,7 @@ def test_one_that_a_list_leaves_out_is_not_taken_for_gone(
 def test_an_api_that_is_away_for_a_while_is_asked_again(
     api: ApiClient, conductor: BuildingSuperConductor, a_server: MakeServer
 ) -> None:
-    """The work goes on without it."""
+    """The work continues without it."""
     time = Time()
     conductor.errors["get_server"] = exception.RpcUnavailable(method="x", topic="y", reason="z")
     time.then = conductor.errors.clear

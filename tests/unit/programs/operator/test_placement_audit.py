@@ -168,5 +168,5 @@ def test_wrong_input_is_refused(run_placement: RunPlacement, words: list[str]) -
 def test_a_refusal_of_the_conductor_is_a_failure(cloud: Cloud, run_placement: RunPlacement) -> None:
     """Such as that of its database."""
     cloud.hold(builders.a_uuid())
-    cloud.bus.fail("find_orphans", exception.DatabaseUnavailable(reason="it is away"))
+    cloud.bus.fail("find_orphans", exception.DatabaseUnavailable(reason="it is unreachable"))
     assert run_placement("audit", NOW)[0] == 1

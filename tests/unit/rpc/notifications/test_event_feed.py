@@ -130,7 +130,7 @@ def test_a_connection_goes_where_the_buses_go(conf: cfg.ConfigOpts) -> None:
 
 
 def test_a_connection_knows_all_hosts_of_a_cluster(conf: cfg.ConfigOpts) -> None:
-    """The next one is tried when one is away."""
+    """The next one is tried when one is unreachable."""
     made = connection_to(conf, "rabbit://u:p@a:1,u:p@b:2/v", heartbeat=0)
     assert [each.partition("@")[2] for each in made.alt] == ["a:1/v", "b:2/v"]
 

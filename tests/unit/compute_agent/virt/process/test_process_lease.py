@@ -1,4 +1,4 @@
-"""Workloads are held by their supervisors while their agent stands still."""
+"""Workloads are held by their supervisors while their agent is stalled."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def is_held(processes: Processes, instance: Instance) -> bool:
 
 
 def test_it_is_held_once_the_lease_is_over_and_continues(processes: Processes) -> None:
-    """The agent is there and does not renew the lease: it stands still."""
+    """The agent is there and does not renew the lease: it is stalled."""
     extend(processes, 0.3)
     instance = processes.spawn("sleep 300")
     wait_for(lambda: is_held(processes, instance), "it is held", 10, 0.02)

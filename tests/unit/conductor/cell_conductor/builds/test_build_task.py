@@ -252,7 +252,7 @@ def test_a_host_that_went_down_is_left_word_to_forget_the_attempt(cell: Cell) ->
 
 
 def test_a_conductor_without_reports_gives_no_host_up(cell: Cell) -> None:
-    """The broker was away: the agent's success, which waited in its outbox, still counts."""
+    """The broker was unreachable: the agent's success, which waited in its outbox, still counts."""
     request = first_is_down(cell)
     cell.hears_well = False
     cell.agents["a"].is_alive = True

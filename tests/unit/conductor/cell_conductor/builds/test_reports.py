@@ -338,7 +338,7 @@ def test_a_guest_gone_is_accepted_twice(cell: Cell, building: BuildRequest) -> N
 def test_a_guest_gone_twice_does_not_disturb_who_frees_the_rest(
     cell: Cell, building: BuildRequest
 ) -> None:
-    """The first report's work goes on under its lease; the second has none."""
+    """The first report's work continues under its lease; the second has none."""
     cell.ask_delete(building.instance_uuid)
     _answer, leases = cell.reports.instance_deleted("a", "a", building.instance_uuid)
     _answer, more = cell.reports.instance_deleted("a", "a", building.instance_uuid)

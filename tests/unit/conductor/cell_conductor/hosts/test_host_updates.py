@@ -202,7 +202,7 @@ def test_without_a_change_a_push_is_one_tiny_query(cell: Cell) -> None:
 
 
 def test_what_could_not_be_sent_is_sent_the_next_time(cell: Cell) -> None:
-    """The broker was away; no change is lost."""
+    """The broker was unreachable; no change is lost."""
     cell.add_agent("a")
     cell.updates.push()
     cell.top_bus.fail("update_host_states", AWAY)

@@ -135,7 +135,7 @@ def test_what_is_no_command_is_refused_where_it_is_read(cell: Cell, command: str
 def test_a_host_that_is_forced_down_is_waited_for_until_it_holds_its_guests(
     cell: Cell, fencing: Fencing, command: str | None
 ) -> None:
-    """Its agent may only stand still; then an operator's word counts, though the command fails."""
+    """Its agent may only be stalled; then an operator's word counts, though the command fails."""
     if command:
         set_command(cell, command)
     cell.clock.advance(20)

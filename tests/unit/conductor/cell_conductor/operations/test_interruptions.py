@@ -217,7 +217,7 @@ def live_migrating(stage: Stage, at: str) -> OperatedCell:
 
 
 def test_a_live_migration_is_aborted_while_it_copies(stage: Stage) -> None:
-    """The guest goes on where it ran, and nothing is left at the destination."""
+    """The guest continues where it ran, and nothing is left at the destination."""
     cell = live_migrating(stage, "copy")
     cell.operations.answers.abort(admin_context(), cell.uuid, MOVE)
     cell.settle()

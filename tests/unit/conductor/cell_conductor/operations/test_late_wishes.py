@@ -31,7 +31,7 @@ def test_a_stop_that_comes_again_does_not_stop_what_was_started_since(stage: Sta
     context = admin_context()
     ask(cell, context, "stop")
     ask(cell, admin_context(), "start")
-    with pytest.raises(exception.InstanceInvalidState, match="for it is over"):
+    with pytest.raises(exception.InstanceInvalidState, match="for it has ended"):
         ask(cell, context, "stop")
     assert cell.row(cell.uuid).vm_state == "active"
 
@@ -45,7 +45,7 @@ def test_an_unshelve_that_comes_again_does_not_begin_for_ever(stage: Stage) -> N
     cell.settle()
     for again in ("shelve", "shelve_offload"):
         ask(cell, admin_context(), again)
-    with pytest.raises(exception.InstanceInvalidState, match="for it is over"):
+    with pytest.raises(exception.InstanceInvalidState, match="for it has ended"):
         ask(cell, context, "unshelve", migration_uuid=MOVE)
     assert cell.operation is None
 

@@ -300,7 +300,7 @@ def test_an_unanswered_request_is_given_up_at_its_deadline(plane: ControlPlane) 
 
 
 def test_pauses_between_tries_grow_up_to_the_lease(plane: ControlPlane) -> None:
-    """A scheduler that is away is not asked all the time."""
+    """A scheduler that is unreachable is not asked all the time."""
     plane.bus.fail("select_destinations", TIMEOUT, times=4)
     plane.build()
     tries = []

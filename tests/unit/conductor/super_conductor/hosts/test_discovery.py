@@ -98,7 +98,7 @@ def test_a_host_of_two_cells_stays_where_it_is(
 def test_a_host_of_two_cells_is_logged_once(
     plane: ControlPlane, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Not in every round, but again when it comes back; a cell that is away changes nothing."""
+    """Not in every round, but again when it comes back; an unreachable cell changes nothing."""
     assert plane.links is not None
     links, foreign = plane.links, ForeignHosts()
     discover(plane)

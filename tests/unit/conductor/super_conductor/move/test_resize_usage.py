@@ -176,7 +176,7 @@ def test_one_that_waits_to_be_confirmed_counts_with_the_larger_flavor(
 def test_one_that_is_accepted_and_not_begun_stays_counted(
     plane: ControlPlane, cell: CellConductor
 ) -> None:
-    """Its cell was away: it knows nothing of the resize that comes."""
+    """Its cell was unreachable: it knows nothing of the resize that comes."""
     (uuid,) = plane.build()
     plane.bus_of(cell).fail("begin_operation", TimeoutError("no answer"))
     with pytest.raises(exception.RpcFailed):

@@ -189,7 +189,7 @@ def test_a_silent_cell_is_left_out_and_named(plane: ControlPlane) -> None:
 def test_a_cell_that_answers_with_an_error_is_left_out_and_named(plane: ControlPlane) -> None:
     """Its database may be away."""
     other = plane.add_cell("cell2")
-    other.error = RuntimeError("the database is away")
+    other.error = RuntimeError("the database is unreachable")
     page = plane.servers.list_servers(a_user(), filters=ALL, limit=10, marker=None)
     assert page.down_cells == ["cell2"]
 

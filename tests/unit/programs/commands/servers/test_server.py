@@ -101,7 +101,7 @@ def test_waiting_for_one_that_ends_in_error_says_why(
 
 
 def test_waiting_has_an_end(armillary: Armillary, conductor: BuildingSuperConductor) -> None:
-    """The work goes on, we don't."""
+    """The work continues, we don't."""
     conductor.is_deaf = True
     ended = armillary("server", "create", "web", "--flavor", "small", "--wait", "--timeout", "0.05")
     assert ended.code == 5

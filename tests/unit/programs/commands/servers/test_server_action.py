@@ -138,7 +138,7 @@ def test_a_reason_cannot_command_the_terminal(
 def test_waiting_ends_at_its_time_limit(
     armillary: Armillary, conductor: BuildingSuperConductor, a_server: MakeServer
 ) -> None:
-    """The work goes on without us; scripts can tell by the exit code."""
+    """The work continues without us; scripts can tell by the exit code."""
     a_server("web")
     conductor.is_stuck = True
     ended = armillary("server", "stop", "web", "--wait", "--timeout", "0.05")

@@ -25,7 +25,7 @@ def test_a_limit_grows_with_what_is_sent(
 
 
 def test_a_limit_is_over_by_libvirt_s_clock() -> None:
-    """Which goes on while the agent is away."""
+    """Which goes on while the agent is down."""
     limit = CompletionLimit(10, "abort")
     jobs = [{"time_elapsed": 10_000}, {"time_elapsed": 10_001}, {}]
     assert [limit.is_over(job) for job in jobs] == [False, True, False]
