@@ -11,7 +11,7 @@ import enum
 import fnmatch
 import functools
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import stevedore
@@ -146,12 +146,6 @@ def get_kind(name: str) -> ResourceKind:
             reason=f"unknown kind of resource {name!r}; known: {', '.join(sorted(kinds))}"
         )
     return kinds[name]
-
-
-def kinds_of(traits: Iterable[str]) -> list[str]:
-    """Return the kinds of a pool with these traits."""
-    present = set(traits)
-    return [kind.name for kind in known_kinds().values() if kind.trait in present]
 
 
 def checked(kind: object) -> ResourceKind:

@@ -104,11 +104,6 @@ class TokenFile:
                 reason=f"[api] token_file: {path} cannot be read: {error.strerror}"
             ) from error
 
-    def find_identity(self, token: str) -> Identity | None:
-        """Return the identity of a token, or None if it is unknown or expired."""
-        found = self.find(token)
-        return None if found is None else found.identity
-
     def find(self, token: str) -> FileToken | None:
         """Return a token's entry, or None if it is unknown or expired.
 

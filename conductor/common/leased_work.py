@@ -237,7 +237,7 @@ class Recovery:
         """Resume one batch of each kind of work, the longest expired first; return their number."""
         limit = self._conf.conductor.recovery_batch_size_max
         with self._database.reader() as session:  # usually there is nothing to write
-            free = [work.leases.list_free_with_holder(session, limit=limit) for work in self._works]
+            free = [work.leases.list_free(session, limit=limit) for work in self._works]
         return sum(self._resume(work, rows) for work, rows in zip(self._works, free, strict=True))
 
     @staticmethod

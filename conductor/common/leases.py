@@ -8,7 +8,7 @@ Both conductors use leases in the same way::
     builds = Leases(Build, Build.instance_uuid, owner=name, lease_seconds=30, now=time.time)
 
     session.add(Build(..., **builds.held().columns))       # a new row, leased from the start
-    for key in builds.list_free(session, limit=100):       # recovery: rows with expired leases
+    for key, _ in builds.list_free(session, limit=100):    # recovery: rows with expired leases
         lease = builds.take(session, key)                  # None: another conductor was faster
         ...
         if not builds.renew(session, lease): return        # lost: another conductor has it now
@@ -150,14 +150,13 @@ class Leases:
             return 0
         return self._update(session, [self._key.in_(keys), *also], lease_expires_at=self._end)
 
-    def list_free(self, session: Session, *also: sa.ColumnElement[bool], limit: int) -> list[str]:
-        """Return keys of free rows where ``also`` is true, those that expired first come first."""
-        return [key for key, _ in self.list_free_with_holder(session, *also, limit=limit)]
-
-    def list_free_with_holder(
+    def list_free(
         self, session: Session, *also: sa.ColumnElement[bool], limit: int
     ) -> list[tuple[str, str | None]]:
-        """Return what :meth:`list_free` does, each with the holder that did not release it."""
+        """Return keys of free rows where ``also`` is true, those that expired first come first.
+
+        Each comes with the holder that did not release it, if there is one.
+        """
         query = self._free.where(*also) if also else self._free
         found = session.execute(query, {"now": self._now(), "limit": limit})
         return [(key, owner) for key, owner in found]

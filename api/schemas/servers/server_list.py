@@ -55,7 +55,6 @@ IGNORED_SORT_KEYS = (
     "shutdown_terminate", "user_data", "vcpus", "vm_mode",
 )  # fmt: skip
 """Sort keys that the Compute API takes and ignores; ``locked`` until it is a sort key."""
-SORT_KEYS_FOR_ADMINISTRATORS = frozenset({"host", "node"})
 
 SORT_MAX = 16
 """Maximum number of sort keys."""

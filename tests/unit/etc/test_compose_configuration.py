@@ -88,9 +88,9 @@ def test_the_api_may_listen_for_everybody_as_tokens_are_asked_for() -> None:
 def test_the_tokens_that_are_written_down_are_let_in(token: str, roles: tuple[str, ...]) -> None:
     """Those of the README; the file holds their hashes alone."""
     path = COMPOSE / "tokens.yaml"
-    identity = TokenFile(path, lambda: datetime.now(UTC)).find_identity(token)
-    assert identity is not None
-    assert identity.roles == roles
+    found = TokenFile(path, lambda: datetime.now(UTC)).find(token)
+    assert found is not None
+    assert found.identity.roles == roles
     assert token in (COMPOSE / "README.md").read_text()
     assert hashlib.sha256(token.encode()).hexdigest() in path.read_text()
 

@@ -147,9 +147,9 @@ def test_each_start_makes_a_token_for_this_user_alone(begin: Any, tmp_path: Path
         path = tmp_path / "state" / own_token.TOKEN_FILE
         assert path.stat().st_mode & 0o777 == 0o600
         tokens.add(path.read_text().strip())
-        identity = TokenFile(Path(cfg.CONF.api.token_file)).find_identity(path.read_text().strip())
-        assert identity is not None
-        assert identity.roles == ("admin",)
+        found = TokenFile(Path(cfg.CONF.api.token_file)).find(path.read_text().strip())
+        assert found is not None
+        assert found.identity.roles == ("admin",)
         cfg.CONF.reset()
         cfg.CONF.clear()
     assert len(tokens) == 2

@@ -44,13 +44,15 @@ def tokens(path: Path) -> TokenFile:
 
 def test_a_known_token_is_its_users(tokens: TokenFile) -> None:
     """User, project and roles stand beside the hash."""
-    assert tokens.find_identity("secret") == Identity("alice", "p1", ("member",))
+    found = tokens.find("secret")
+    assert found is not None
+    assert found.identity == Identity("alice", "p1", ("member",))
 
 
 @pytest.mark.parametrize("token", ["", "Secret", "secret ", "\ud800", an_entry()["sha256"]])
 def test_an_unknown_token_is_nobodys(token: str, tokens: TokenFile) -> None:
     """Nor is the hash itself a token."""
-    assert tokens.find_identity(token) is None
+    assert tokens.find(token) is None
 
 
 @pytest.mark.parametrize(
@@ -67,15 +69,15 @@ def test_an_unknown_token_is_nobodys(token: str, tokens: TokenFile) -> None:
 def test_a_token_ends_when_it_expires(expires: Any, is_valid: bool, path: Path) -> None:
     """To the second, in any zone."""
     write(path, an_entry(expires=expires))
-    found = TokenFile(path, clock=lambda: NOW).find_identity("secret")
+    found = TokenFile(path, clock=lambda: NOW).find("secret")
     assert (found is not None) is is_valid
 
 
 def test_a_changed_file_counts_at_once(path: Path, tokens: TokenFile) -> None:
     """A revoked token is out, a new one in."""
     write(path, an_entry("other"))
-    assert tokens.find_identity("secret") is None
-    assert tokens.find_identity("other") is not None
+    assert tokens.find("secret") is None
+    assert tokens.find("other") is not None
 
 
 def test_a_file_with_a_mistake_leaves_the_old_tokens_in_force(
@@ -83,8 +85,8 @@ def test_a_file_with_a_mistake_leaves_the_old_tokens_in_force(
 ) -> None:
     """An editor's slip locks no user out, and is logged once."""
     path.write_text("tokens: [")
-    assert tokens.find_identity("secret") is not None
-    assert tokens.find_identity("secret") is not None
+    assert tokens.find("secret") is not None
+    assert tokens.find("secret") is not None
     (record,) = [record for record in caplog.records if record.levelno == logging.ERROR]
     assert str(path) in record.getMessage()
 
@@ -94,11 +96,11 @@ def test_a_file_that_is_gone_lets_no_user_in(
 ) -> None:
     """Until it is back; said once."""
     path.unlink()
-    assert tokens.find_identity("secret") is None
-    assert tokens.find_identity("secret") is None
+    assert tokens.find("secret") is None
+    assert tokens.find("secret") is None
     assert len([record for record in caplog.records if record.levelno == logging.ERROR]) == 1
     write(path, an_entry())
-    assert tokens.find_identity("secret") is not None
+    assert tokens.find("secret") is not None
 
 
 @pytest.mark.parametrize(

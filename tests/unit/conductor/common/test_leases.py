@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
 
 from armillary.db import Database
 from conductor.common.leases import Lease, LeaseKeeper, LeaseMixin, Leases
@@ -27,6 +28,10 @@ class Job(LeaseMixin, Base):
 
     key: Mapped[str] = mapped_column(sa.String(36), primary_key=True)
     fence: Mapped[int]
+
+
+def free_keys(its: Leases, session: Session, *also: Any, limit: int) -> list[str]:
+    return [key for key, _holder in its.list_free(session, *also, limit=limit)]
 
 
 @pytest.fixture
@@ -157,9 +162,9 @@ def test_free_rows_are_listed_oldest_first(database: Database, clock: Clock) -> 
     its = leases(clock)
     take(database, its, "b")
     with database.reader() as session:
-        assert its.list_free(session, limit=10) == ["c", "a"]
-        assert its.list_free(session, limit=1) == ["c"]
-        assert its.list_free(session, Job.key != "c", limit=10) == ["a"]
+        assert free_keys(its, session, limit=10) == ["c", "a"]
+        assert free_keys(its, session, limit=1) == ["c"]
+        assert free_keys(its, session, Job.key != "c", limit=10) == ["a"]
 
 
 def test_a_new_row_can_be_held_from_the_start(database: Database, clock: Clock) -> None:
@@ -179,7 +184,7 @@ def test_many_rows_are_extended_for_any_owner(database: Database, clock: Clock) 
     with database.writer() as session:
         assert its.extend(session, ["a", "b"], Job.key != "b") == 1
         assert its.extend(session, []) == 0
-        assert its.list_free(session, limit=10) == ["c", "b"]
+        assert free_keys(its, session, limit=10) == ["c", "b"]
 
 
 def test_a_keeper_renews_what_it_keeps(database: Database, clock: Clock) -> None:
@@ -196,7 +201,7 @@ def test_a_keeper_renews_what_it_keeps(database: Database, clock: Clock) -> None
     keeper.renew_all()
     clock.advance(2)
     with database.reader() as session:
-        assert its.list_free(session, limit=10) == ["c", "b"]
+        assert free_keys(its, session, limit=10) == ["c", "b"]
 
 
 def test_a_keeper_gives_back_what_is_left(database: Database, clock: Clock) -> None:
@@ -226,7 +231,7 @@ def test_a_keeper_leaves_the_lease_of_another_holder_alone(
     clock.advance(SECONDS)
     keeper.renew_all()
     with database.reader() as session:
-        assert "a" in its.list_free(session, limit=10)
+        assert "a" in free_keys(its, session, limit=10)
 
 
 def test_an_owner_of_any_length_fits(database: Database, clock: Clock) -> None:

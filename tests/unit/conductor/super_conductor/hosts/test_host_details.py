@@ -21,7 +21,7 @@ def endpoint(plane: ControlPlane) -> HostDetailsEndpoint:
     overview = Overview(plane.conf, plane.database, peers.scheduler)
     return HostDetailsEndpoint(
         plane.conf, plane.database, plane.cell0_database, peers.cells, peers.placement,
-        plane.operations, overview, plane.clock,
+        plane.migrations, overview, plane.clock,
     )  # fmt: skip
 
 

@@ -401,7 +401,7 @@ def test_leases_of_moves_in_hand_are_renewed_and_given_back(plane: ControlPlane)
         assert plane.moves.leases.list_free(session, limit=1) == []
     plane.moves.keeper.release_all()
     with plane.database.reader() as session:
-        (free,) = plane.moves.leases.list_free(session, limit=1)
+        ((free, _),) = plane.moves.leases.list_free(session, limit=1)
         found = moves.find(session, free)
     assert found is not None
     assert found.instance_uuid == uuid
