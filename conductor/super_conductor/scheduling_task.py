@@ -1,18 +1,26 @@
-"""Base of the work that waits for a scheduler's decision: builds and moves."""
+"""Base of the work that waits for a scheduler's decision: builds, moves and claims."""
 
 from __future__ import annotations
 
 import abc
+import logging
+from collections.abc import Mapping
 from datetime import datetime, timedelta
+from typing import Any, ClassVar, TypeVar
 
 from armillary.backoff import Backoff
+from armillary.concurrency import WorkerPool
 from armillary.context import RequestContext
+from conductor.common import leased_work
 from conductor.common.clock import moment
-from conductor.common.leased_work import RowTask
-from conductor.common.leases import Lease
+from conductor.common.leased_work import PooledWork, RowTask, StepHook
+from conductor.common.leases import Lease, Leases
+from conductor.super_conductor.db import models
 from conductor.super_conductor.peers import Environment, Peers
 from conductor.super_conductor.permanent_failure import TOO_LATE, PermanentFailure
 from objects.traces.decision_trace import DecisionTrace
+
+LOG = logging.getLogger(__name__)
 
 
 class SchedulingTask(RowTask):
@@ -59,3 +67,32 @@ class SchedulingTask(RowTask):
             created_at=moment(self._env.now()),
             sentence=reason.details,
         )
+
+
+TaskT = TypeVar("TaskT", bound=SchedulingTask)
+
+
+class SchedulingWork(PooledWork[TaskT]):
+    """Runs new and abandoned tasks of one kind on a bounded number of workers."""
+
+    ROW: ClassVar[type[models.Move | models.Claim]]
+
+    def __init__(
+        self,
+        env: Environment,
+        peers: Peers,
+        leases: Leases,
+        workers: WorkerPool,
+        watch: StepHook = leased_work.no_hook,
+    ) -> None:
+        super().__init__(env.database, leases, workers)
+        self._env = env
+        self._peers = peers
+        self._watch = watch
+
+    @property
+    def _values_of_take(self) -> Mapping[str, Any]:
+        return {"takes": self.ROW.takes + 1}
+
+    def _note_lost(self, lease: Lease) -> None:
+        LOG.debug("%s: another conductor has taken it, or it has ended", lease.key)

@@ -95,7 +95,7 @@ class PoolScheduler(ZoneSearchingScheduler):
         wanted = destination.host if destination else None
         self._pools.fetch(name=wanted)
         if wanted and not self._host_store.find_nodes("host", [wanted]):
-            raise GivenUp(reason=f"No pool of the kind {self.kind.name!r} is called {wanted!r}.")
+            raise GivenUp(reason=f"There is no pool {wanted!r} of the kind {self.kind.name!r}.")
         candidates = super()._ask_placement(decision)
         self._pools.fetch(candidates.provider_uuids)
         return candidates

@@ -13,11 +13,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from armillary import exception
-from armillary.concurrency import WorkerPool
 from armillary.context import RequestContext, admin_context
 from conductor.common import leased_work
 from conductor.common.clock import moment
-from conductor.common.leased_work import LeaseLost, PooledWork, Step, StepHook
+from conductor.common.leased_work import LeaseLost, Step, StepHook
 from conductor.common.leases import Lease, Leases
 from conductor.super_conductor.builds import decision_traces
 from conductor.super_conductor.claims.claim_specs import spec_of
@@ -27,7 +26,7 @@ from conductor.super_conductor.db import claims, models
 from conductor.super_conductor.db.claims import ClaimWork
 from conductor.super_conductor.peers import Environment, Peers
 from conductor.super_conductor.permanent_failure import REFUSED, TOO_LATE, PermanentFailure, cut
-from conductor.super_conductor.scheduling_task import SchedulingTask
+from conductor.super_conductor.scheduling_task import SchedulingTask, SchedulingWork
 from conductor.super_conductor.zones import absence, paths
 from objects.destinations import Destinations
 from objects.fence import FENCE_FINAL, Fence
@@ -403,25 +402,10 @@ def _shown(entry: str) -> str:
     return entry.removeprefix(":")
 
 
-class Claims(PooledWork[ClaimTask]):
+class Claims(SchedulingWork[ClaimTask]):
     """Runs new, ending and abandoned claims on a bounded number of workers."""
 
-    def __init__(
-        self,
-        env: Environment,
-        peers: Peers,
-        leases: Leases,
-        workers: WorkerPool,
-        watch: StepHook = leased_work.no_hook,
-    ) -> None:
-        super().__init__(env.database, leases, workers)
-        self._env = env
-        self._peers = peers
-        self._watch = watch
-
-    @property
-    def _values_of_take(self) -> Mapping[str, Any]:
-        return {"takes": models.Claim.takes + 1}
+    ROW = models.Claim
 
     def _task(self, lease: Lease) -> ClaimTask:
         return ClaimTask(self._env, self._peers, self.leases, lease, self._watch)
@@ -431,6 +415,3 @@ class Claims(PooledWork[ClaimTask]):
         now = moment(self._env.now())
         self._env.database.run_in_writer(lambda session: claims.end(session, [uuid], now=now))
         self.resume([uuid])
-
-    def _note_lost(self, lease: Lease) -> None:
-        LOG.debug("%s: another conductor has taken the claim, or it has ended", lease.key)

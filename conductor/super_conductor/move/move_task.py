@@ -9,17 +9,16 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from sqlalchemy.orm import Session
 
 from armillary import exception
-from armillary.concurrency import WorkerPool
 from armillary.context import RequestContext, admin_context
 from conductor.common import leased_work
 from conductor.common.clock import exact_moment, moment
-from conductor.common.leased_work import LeaseLost, PooledWork, Step, StepHook
+from conductor.common.leased_work import LeaseLost, Step, StepHook
 from conductor.common.leases import Lease, Leases
 from conductor.super_conductor.builds import decision_traces
 from conductor.super_conductor.db import cell_changes, models, moves, request_specs, traces
@@ -35,7 +34,7 @@ from conductor.super_conductor.permanent_failure import (
     PermanentFailure,
     no_valid_host,
 )
-from conductor.super_conductor.scheduling_task import SchedulingTask
+from conductor.super_conductor.scheduling_task import SchedulingTask, SchedulingWork
 from objects.fence import TRIES_MAX, Fence
 from objects.instance import Instance
 from objects.instance_fault import InstanceFault
@@ -369,25 +368,10 @@ STEPS: Sequence[Step[MoveTask, None]] = (
 )
 
 
-class Moves(PooledWork[MoveTask]):
+class Moves(SchedulingWork[MoveTask]):
     """Runs new and abandoned moves on a bounded number of workers."""
 
-    def __init__(
-        self,
-        env: Environment,
-        peers: Peers,
-        leases: Leases,
-        workers: WorkerPool,
-        watch: StepHook = leased_work.no_hook,
-    ) -> None:
-        super().__init__(env.database, leases, workers)
-        self._env = env
-        self._peers = peers
-        self._watch = watch
-
-    @property
-    def _values_of_take(self) -> Mapping[str, Any]:
-        return {"takes": models.Move.takes + 1}
+    ROW = models.Move
 
     def _task(self, lease: Lease) -> MoveTask:
         return MoveTask(self._env, self._peers, self.leases, lease, self._watch)
@@ -420,6 +404,3 @@ class Moves(PooledWork[MoveTask]):
             )
             raise
         self.start(lease)
-
-    def _note_lost(self, lease: Lease) -> None:
-        LOG.debug("%s: another conductor has taken the move, or it has ended", lease.key)
