@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 
 import amqp
 import oslo_messaging
@@ -13,7 +14,7 @@ from armillary import exception
 from armillary.masking import mask_passwords
 from rpc import rabbit
 from rpc.notifications.event_feed import connection_to
-from rpc.transport import register_options
+from rpc.transport import register_options, transport_of
 
 
 class BrokerRefused(exception.Unavailable):
@@ -27,6 +28,7 @@ class BrokerRefused(exception.Unavailable):
 
 EMBEDDED = "kombu+memory"
 PORT_MAX = 65535
+_BLANK = re.compile(r"[\s\x00-\x1f\x7f]")
 EXPECTED = "expected rabbit://user:password@host:port/vhost"
 
 
@@ -38,12 +40,16 @@ def check_url(conf: cfg.ConfigOpts, text: str) -> None:
             raise _invalid(text, "it is empty")
         url = oslo_messaging.TransportURL.parse(conf, text.strip())
         scheme, hosts = url.transport, url.hosts
+        for host in hosts:
+            (host.hostname or "").encode("idna")
     except (oslo_messaging.InvalidTransportURL, ValueError) as error:
         raise _invalid(text, f"it cannot be read ({mask_passwords(error)})") from error
     if text.startswith(f"{EMBEDDED}:"):
         return
     if scheme != rabbit.SCHEME:
         raise _invalid(text, f"the scheme '{scheme}' is not supported")
+    if _BLANK.search(text.strip()):
+        raise _invalid(text, "it has a blank or a control character")
     if not hosts or not all(host.hostname for host in hosts):
         raise _invalid(text, "it names no host")
     for host in hosts:
@@ -51,6 +57,10 @@ def check_url(conf: cfg.ConfigOpts, text: str) -> None:
             raise _invalid(text, f"{host.port} is not a port")
         if not host.username:
             raise _invalid(text, f"there is no user for {host.hostname}")
+    try:
+        transport_of(conf, text).cleanup()
+    except exception.ConfigurationError as error:
+        raise _invalid(text, f"its options cannot be used ({error.__cause__ or error})") from error
 
 
 def try_broker(conf: cfg.ConfigOpts, text: str) -> None:

@@ -35,6 +35,7 @@ _MALFORMED = (
     oslo_messaging.InvalidTransportURL, oslo_messaging.DriverLoadFailure,
     ValueError,  # of a malformed port
     ImportError,  # of another broker's library
+    cfg.Error,  # of its options, which follow a question mark
 )  # fmt: skip
 """Errors of oslo.messaging for a URL that it cannot use."""
 
@@ -159,6 +160,17 @@ def _name_queues(conf: cfg.ConfigOpts, process_name: str, lock_directory: Path |
     )
 
 
+def transport_of(conf: cfg.ConfigOpts, transport_url: str) -> RPCTransport:
+    """Return the transport of a URL, unconnected. Raises ConfigurationError for a malformed one."""
+    try:
+        return _transport(conf, transport_url)
+    except _MALFORMED as error:
+        raise exception.ConfigurationError(
+            reason="transport_url is malformed; expected "
+            "rabbit://user:password@host:port/vhost or kombu+memory:////name"
+        ) from error
+
+
 def _transport(conf: cfg.ConfigOpts, transport_url: str) -> RPCTransport:
     url = oslo_messaging.TransportURL.parse(conf, transport_url)
     if url.transport == rabbit.SCHEME:
@@ -219,13 +231,7 @@ class Bus:
         self._url = transport_url
         self._executor = executor
         self.serializer = serializer or ObjectSerializer()
-        try:
-            self.transport = _transport(conf, transport_url)
-        except _MALFORMED as error:
-            raise exception.ConfigurationError(
-                reason="transport_url is malformed; expected "
-                "rabbit://user:password@host:port/vhost or kombu+memory:////name"
-            ) from error
+        self.transport = transport_of(conf, transport_url)
         self.message_signer = message_signer
         self.place = Place(scope, conf.control_exchange)
         driver = oslo_internals.driver_of(self.transport)

@@ -248,7 +248,7 @@ def duration(text: str) -> int:
     number, unit = (text[:-1], text[-1:]) if text[-1:] in _UNITS else (text, "s")
     if not (number.isascii() and number.isdigit() and int(number)):
         raise ArgumentTypeError(f"'{text}' is not a duration such as 30m, 12h or 7d")
-    return int(timedelta(seconds=int(number) * _UNITS[unit]).total_seconds())
+    return int(number) * _UNITS[unit]
 
 
 def _class_limit(text: str) -> tuple[str, int]:

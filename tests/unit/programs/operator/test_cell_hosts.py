@@ -99,6 +99,10 @@ def test_it_is_said_where_an_instance_is(run_manage: Run, add_instance: Callable
         ("rabbit://u:p@h:port/c", "it cannot be read"),
         ("rabbit://u:p@h:99999/c", "99999 is not a port"),
         ("rabbit://h:5672/c", "there is no user"),
+        ("rabbit://u:p@my host/c", "it has a blank"),
+        (f"rabbit://u:p@{'a' * 300}/c", "it cannot be read"),
+        ("rabbit://u:p@h/c?nonsense=1", "its options cannot be used"),
+        ("rabbit://u:p@h/c?ssl=maybe", "its options cannot be used"),
     ],
 )
 @pytest.mark.usefixtures("api_database")

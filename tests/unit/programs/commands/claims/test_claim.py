@@ -73,8 +73,12 @@ def test_quotas_are_set_and_shown(armillary: Armillary, conductor: BuildingSuper
 
 
 @pytest.mark.parametrize(
-    ("text", "seconds"), [("90", 90), ("90s", 90), ("30m", 1800), ("12h", 43200), ("7d", 604800)]
-)
+    ("text", "seconds"),
+    [
+        ("90", 90), ("90s", 90), ("30m", 1800), ("12h", 43200), ("7d", 604800),
+        ("9999999999999d", 9999999999999 * 86400),  # the API says how long it may be
+    ],
+)  # fmt: skip
 def test_durations(text: str, seconds: int) -> None:
     """A number and a unit."""
     assert duration(text) == seconds
