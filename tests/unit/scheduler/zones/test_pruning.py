@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from armillary.context import admin_context
 from objects.image_meta import ImageMeta
 from objects.request_spec import RequestSpec
 from scheduler.request.scheduling_request import SchedulingRequest
+from scheduler.zones.capabilities import Capabilities
 from scheduler.zones.search import Pruner, needs_of
 from tests.builders import a_flavor, a_uuid
 from tests.fixtures.examples import examples
@@ -285,3 +287,14 @@ def test_a_grandchild_that_is_not_heard_from_is_named() -> None:
     leaf.push()
     middle.push()
     assert root.search.plan(large).left_out == []
+
+
+def test_a_zone_is_asked_for_pools_that_may_have_room_again() -> None:
+    """BZ-26: traits rule it out, but not amounts, nor that it has no host."""
+    extra = {"resources:DISK_GB": "100", "resources:VCPU": "0", "resources:MEMORY_MB": "0"}
+    spec = a_request_spec(flavor=a_flavor("claim", extra_specs=extra), kind="storage")
+    full = Capabilities({}, 0, [], ["default"], {"DISK_GB": 10}, ["CUSTOM_POOL_STORAGE"])
+    assert Pruner([]).why_not(full, needs_of(spec), "default") is None
+    hosts = dataclasses.replace(full, traits=["COMPUTE_NODE"])
+    why = Pruner([]).why_not(hosts, needs_of(spec), "default")
+    assert why == "no provider has the trait CUSTOM_POOL_STORAGE"

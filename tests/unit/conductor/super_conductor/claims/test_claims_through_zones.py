@@ -168,6 +168,7 @@ def test_a_pool_that_was_taken_meanwhile_leads_to_the_next_best(tree: Tree) -> N
     assert (tree.holders(made.uuid), tree.records(made.uuid)) == (["root"], ["root"])
 
 
+@pytest.mark.sampled(every=2)
 @pytest.mark.parametrize("effect", [each / 2 for each in range(5, 56, 12)])
 def test_the_origin_may_be_killed_on_its_way_to_the_next_zone(tree: Tree, effect: float) -> None:
     """Each zone is asked once; the claim is in one of them."""
@@ -264,6 +265,7 @@ def test_a_request_that_comes_after_its_end_makes_nothing(tree: Tree) -> None:
     assert (tree.holders(claim.uuid), tree.records(claim.uuid)) == ([], [])
 
 
+@pytest.mark.sampled(every=4)
 @pytest.mark.parametrize("effect", [each / 2 for each in range(1, 40, 3)])
 def test_the_origin_may_be_killed_at_any_effect(tree: Tree, effect: float) -> None:
     """One claim, in one zone, and afterwards none."""
