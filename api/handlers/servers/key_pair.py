@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from api import ssh_keys, times, x509_keys
+from api import times
 from api.call import Call
+from api.handlers.servers import ssh_keys, x509_keys
 from api.integer_ids import integer_id
 from api.links import page
 from api.policies.servers import key_pair as policies
