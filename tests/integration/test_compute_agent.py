@@ -142,7 +142,7 @@ def test_workloads_go_on_while_the_agent_is_dead(machine: Machine) -> None:
     assert [path for path in (machine.state_path / "processes").iterdir() if path.is_dir()] == []
 
 
-def test_builds_in_hand_are_finished_by_the_next_agent(machine: Machine) -> None:
+def test_builds_in_progress_are_finished_by_the_next_agent(machine: Machine) -> None:
     """Each is reported, and each has one process, whenever the first agent died."""
     program = machine.start()
     instances = [machine.build("sleep 300") for _ in range(10)]

@@ -98,7 +98,7 @@ def test_a_strategy_of_placement_alone_is_refused(conf: cfg.ConfigOpts) -> None:
         make_authenticate(conf)
 
 
-def test_the_word_for_no_token_is_no_token(api: Api, client: SuperConductorClient) -> None:
+def test_the_word_for_no_token_is_not_a_token(api: Api, client: SuperConductorClient) -> None:
     """Clients that are told to send no token send "notused"."""
     assert api.get("/v2.1/flavors", token="notused").status_code == 200
     assert client.calls[-1][1].user_id == "admin"

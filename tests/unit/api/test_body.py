@@ -43,7 +43,7 @@ JSON = {"Content-Type": "application/json"}
         "very-deep",
     ],
 )  # fmt: skip
-def test_what_is_no_object_of_clean_text_is_refused(raw: bytes, why: str, api: Api) -> None:
+def test_what_is_not_an_object_of_clean_text_is_refused(raw: bytes, why: str, api: Api) -> None:
     """400, with the reason."""
     answer = api.send("POST", PATH, body=raw, headers=JSON)
     assert answer.status_code == 400

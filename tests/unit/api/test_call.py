@@ -52,7 +52,7 @@ def test_without_target_it_is_about_the_callers_own_project(site: AppState) -> N
     a_call(site).authorize("any")
 
 
-def test_a_target_is_somebodys(site: AppState) -> None:
+def test_a_target_has_an_owner(site: AppState) -> None:
     """The policy sees whose."""
     with pytest.raises(exception.PolicyNotAuthorized, match="this-rule"):
         a_call(site).authorize("this-rule", {"project_id": "p2"})

@@ -86,7 +86,7 @@ def test_those_that_come_meanwhile_are_the_next_group() -> None:
     assert work.groups == [[1], [2, 3, 4]]
 
 
-def test_a_group_is_no_heavier_than_allowed() -> None:
+def test_a_group_is_not_heavier_than_allowed() -> None:
     """Those left over are the next one."""
     work = Doubling()
     assert submit_behind(a_combiner(work, weight_max=2), work, [1, 2, 3, 4]) == [2, 4, 6, 8]

@@ -127,7 +127,7 @@ def test_another_error_is_logged_at_once(caplog: pytest.LogCaptureFixture) -> No
     ],
     ids=["a database logs its outage itself", "another service"],
 )
-def test_what_is_away_is_no_traceback(
+def test_what_is_away_is_not_a_traceback(
     caplog: pytest.LogCaptureFixture, error: Exception, lines: int
 ) -> None:
     """A service that is unreachable is not a fault of the task."""

@@ -43,7 +43,7 @@ def test_every_service_reports_few_figures_that_are_let_in(kind: str) -> None:
 @pytest.mark.parametrize(
     "value", [float("nan"), float("inf"), -1, 1e300, "7", None, [1], {"a": 1}], ids=str
 )
-def test_what_is_no_figure_is_left_out(value: object) -> None:
+def test_what_is_not_a_figure_is_left_out(value: object) -> None:
     """The rest of the report counts."""
     reported = {"decisions_total": value, "queue_length": 2, "made_up": 1}
     assert service_figures.checked(reported) == {"queue_length": 2}

@@ -24,7 +24,7 @@ def an_instance(**values):
     )
 
 
-def test_from_values_ignores_keys_that_are_no_field():
+def test_from_values_ignores_keys_that_are_not_fields():
     """Rows of a database can be given as they are."""
     assert Flavor.from_values(flavorid="1", name="a", vcpus=1, memory_mb=1, pk=7).vcpus == 1
 

@@ -55,7 +55,7 @@ def test_received_columns_can_be_changed():
     assert received[0, 0] == 1
 
 
-def test_a_text_is_no_numeric_column():
+def test_a_text_is_not_a_numeric_column():
     """A column of objects could hide anything: refused."""
     with pytest.raises(ValueError, match="numbers"):
         Destinations(choices=["a"])
@@ -157,7 +157,7 @@ def test_moments_are_read_in_any_form(wire: str, expected: datetime) -> None:
 
 
 @pytest.mark.parametrize("wire", ["yesterday at four uhr", "2026-13-02T03:04:05Z"])
-def test_what_is_no_moment_is_refused(wire: str) -> None:
+def test_what_is_not_a_moment_is_refused(wire: str) -> None:
     """Also when it looks like one."""
     field: Any = fields.DateTimeField()
     with pytest.raises(ValueError, match=r"parse|must be in"):
@@ -194,7 +194,7 @@ def test_usual_host_names_are_taken(value) -> None:
     assert fields.HostNameField().coerce(None, "host", value) == value
 
 
-def test_a_command_with_a_path_for_a_uuid_is_no_object() -> None:
+def test_a_command_with_a_path_for_a_uuid_is_not_an_object() -> None:
     """The whole message is refused while it is read."""
     made = Instance.from_values(uuid=str(uuid.uuid4())).obj_to_primitive()
     made["armillary_object.data"]["uuid"] = "../../etc"

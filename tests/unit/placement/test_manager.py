@@ -160,7 +160,7 @@ def test_a_trait_of_an_unknown_provider_is_an_error(placement: PlacementService)
         placement.api.set_trait(CONTEXT, a_uuid(), "COMPUTE_STATUS_DISABLED", present=True)
 
 
-def test_a_deleted_provider_is_no_candidate(placement: PlacementService) -> None:
+def test_a_deleted_provider_is_not_a_candidate(placement: PlacementService) -> None:
     """Deleting twice is fine."""
     uuid = set_one(placement)
     assert placement.providers_that_fit(a_query()) == [uuid]

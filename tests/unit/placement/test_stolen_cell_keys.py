@@ -269,7 +269,7 @@ def test_a_cell_registers_changes_and_deletes_its_own(signed: SignedPlacement) -
     register(signed.thief)
 
 
-def test_what_no_cell_owns_is_no_cells(
+def test_what_no_cell_owns_belongs_to_no_cell(
     signed: SignedPlacement, unharmed: Callable[[], None]
 ) -> None:
     """A provider that was made in the Placement API is an operator's to give away."""
@@ -290,7 +290,7 @@ def test_what_the_placement_api_adds_to_a_tree_is_that_cells(
     assert "belongs to another cell" in str(result.error)
 
 
-def test_a_part_of_a_host_is_no_host(signed: SignedPlacement, provider: str) -> None:
+def test_a_part_of_a_host_is_not_a_host(signed: SignedPlacement, provider: str) -> None:
     """An agent that knows its UUID could report it as its own in the same cell."""
     child = a_provider(a_uuid(), parent_uuid=provider)
     signed.victim.set_providers(CONTEXT, [a_provider(provider, children=[child])])

@@ -151,7 +151,7 @@ def test_no_server_there_says_how_to_start_one() -> None:
     assert str(caught.value) == f"No Armillary API answers at {url}. Start one with: armillary up"
 
 
-def test_an_unknown_name_is_no_server_there() -> None:
+def test_an_unknown_name_is_not_a_server_there() -> None:
     """It cannot be looked up."""
     with pytest.raises(ApiUnreachable):
         ApiClient("http://armillary.invalid").get("servers")
@@ -203,7 +203,7 @@ def test_a_refusal_is_not_repeated(site: Site, status: int) -> None:
 
 
 @pytest.mark.parametrize("body", ["<html>", "[]", '"text"'])
-def test_an_answer_that_is_no_object_is_not_armillarys(
+def test_an_answer_that_is_not_an_object_is_not_armillarys(
     body: str, site: Site, client: ApiClient
 ) -> None:
     """Some other program has the port."""

@@ -114,7 +114,7 @@ def test_arguments_out_of_shape_are_of_no_cell(arguments):
     )
 
 
-def test_what_is_not_declared_is_nobodys():
+def test_what_is_not_declared_may_be_called_by_no_role():
     for role in ROLES:
         who = identity(role)
         assert authority.refusal_reason(who, PlacementAPI, None, "drop_everything", {})

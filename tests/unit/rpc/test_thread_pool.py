@@ -117,7 +117,7 @@ def test_what_comes_when_all_work_waits_in_order(post: Post, desk: Desk) -> None
     assert sorted(desk.done) == list("abcde")
 
 
-def test_waiting_for_a_pool_waits_for_the_work_in_hand(post: Post, desk: Desk) -> None:
+def test_waiting_for_a_pool_waits_for_the_work_in_progress(post: Post, desk: Desk) -> None:
     """A service that ends finishes what it took."""
     pool = started(post, desk.work)
     post.messages.put("a")

@@ -124,7 +124,7 @@ def test_three_instances_one_a_host_do_not_fit_on_two_hosts() -> None:
     assert not placement.used.any()
 
 
-def test_a_forced_host_that_is_disabled_is_no_host() -> None:
+def test_a_forced_host_that_is_disabled_is_not_a_host() -> None:
     """Filters are skipped, but placement does not offer it."""
     hosts = [a_host(service_disabled=True), a_host("host2")]
     placement = ArrayPlacement(hosts)

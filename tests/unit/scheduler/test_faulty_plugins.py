@@ -243,7 +243,7 @@ class EndlessWeigher(BaseHostWeigher):
         ("EndlessWeigher", "the multiplier of EndlessWeigher, is inf, which is not finite"),
     ],
 )
-def test_a_multiplier_that_is_no_number_stops_the_start(name: str, message: str) -> None:
+def test_a_multiplier_that_is_not_a_number_stops_the_start(name: str, message: str) -> None:
     """The operator sees which."""
     conf = scheduling_conf(filter_scheduler__weight_classes=[f"{HERE}:{name}"])
     with pytest.raises(exception.ConfigurationError, match=message):

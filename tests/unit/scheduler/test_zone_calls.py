@@ -174,7 +174,7 @@ def test_a_named_zone_answers_a_parent(deploy: MakeDeployment) -> None:
     assert not zone.placement.consumers
 
 
-def test_a_deployment_without_a_name_is_no_zone(deploy: MakeDeployment) -> None:
+def test_a_deployment_without_a_name_is_not_a_zone(deploy: MakeDeployment) -> None:
     """BZ-05: it answers no parent and pushes nothing."""
     alone = deploy()
     with pytest.raises(exception.Invalid, match=r"\[zones\] name is not set"):

@@ -31,7 +31,7 @@ def test_a_link_is_read_with_the_key_alone(key: Fernet) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "é", "x" * 10_000], ids=["empty", "not ASCII", "long"])
-def test_other_text_is_no_link(key: Fernet, text: str) -> None:
+def test_other_text_is_not_a_link(key: Fernet, text: str) -> None:
     with pytest.raises(exception.Invalid, match="unknown or too old"):
         console_links.open_sealed(text, key)
 
@@ -50,7 +50,7 @@ def test_a_key_is_for_its_owner_and_made_once(tmp_path: Path) -> None:
         console_links.make_key(path)
 
 
-def test_a_file_that_is_no_key_is_named(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_key_is_named(tmp_path: Path) -> None:
     (tmp_path / "key").write_text("x")
     with pytest.raises(exception.ConfigurationError, match=r"key_file = .*key cannot be used"):
         console_links.read_key(tmp_path / "key")

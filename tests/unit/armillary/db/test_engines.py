@@ -146,6 +146,6 @@ def test_a_file_that_is_of_no_use_later_is_like_a_server_that_is_away(
         database.ping()
 
 
-def test_the_authorities_of_the_system_are_no_file() -> None:
+def test_the_authorities_of_the_system_are_not_a_file() -> None:
     """PostgreSQL's library has a word for them."""
     Database(f"{URLS['sslrootcert']}system", name="API")

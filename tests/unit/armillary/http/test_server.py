@@ -134,7 +134,7 @@ def test_one_more_waits_its_turn(serve: Callable[..., HttpServer]) -> None:
     assert results == [200] * 3
 
 
-def test_a_stop_lets_the_request_in_hand_finish(serve: Callable[..., HttpServer]) -> None:
+def test_a_stop_lets_the_request_in_progress_finish(serve: Callable[..., HttpServer]) -> None:
     """And takes no new one meanwhile."""
     gate = Gate()
     server = serve(gate)
@@ -207,7 +207,7 @@ def test_a_refused_body_is_not_read_to_its_end(serve: Callable[..., HttpServer])
     assert answer.startswith(b"HTTP/1.1 413")
 
 
-def test_what_is_left_of_a_chunked_body_is_no_request(serve: Callable[..., HttpServer]) -> None:
+def test_what_is_left_of_a_chunked_body_is_not_a_request(serve: Callable[..., HttpServer]) -> None:
     """The connection is closed instead."""
     hidden = b"GET /hidden HTTP/1.1\r\nHost: x\r\n\r\n"
     answer = raw(serve(refuse_unread), b"POST / HTTP/1.1\r\nHost: x\r\n"
@@ -287,7 +287,7 @@ def test_a_target_that_names_a_host_is_refused(
     assert answer.startswith(b"HTTP/1.1 400 ")
 
 
-def test_chunks_of_an_old_client_are_no_second_request(serve: Callable[..., HttpServer]) -> None:
+def test_chunks_of_an_old_client_are_not_a_second_request(serve: Callable[..., HttpServer]) -> None:
     """HTTP/1.0 has no chunks: a proxy may read them as what follows, or as the body."""
     hidden = b"GET /hidden HTTP/1.1\r\nHost: x\r\n\r\n"
     answer = raw(serve(echo), b"POST / HTTP/1.0\r\nHost: x\r\nConnection: Keep-Alive\r\n"
@@ -367,7 +367,7 @@ def test_a_header_with_an_underscore_is_none_with_a_hyphen(
     assert raw(serve(say_roles), head).endswith(b"\r\n\r\nnone")
 
 
-def test_what_is_no_request_is_answered_as_the_owner_wishes(
+def test_what_is_not_a_request_is_answered_as_the_owner_wishes(
     serve: Callable[..., HttpServer],
 ) -> None:
     """Once, since it is unknown where the next request would begin."""

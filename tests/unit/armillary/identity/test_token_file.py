@@ -50,7 +50,7 @@ def test_a_known_token_is_its_users(tokens: TokenFile) -> None:
 
 
 @pytest.mark.parametrize("token", ["", "Secret", "secret ", "\ud800", an_entry()["sha256"]])
-def test_an_unknown_token_is_nobodys(token: str, tokens: TokenFile) -> None:
+def test_an_unknown_token_has_no_identity(token: str, tokens: TokenFile) -> None:
     """Nor is the hash itself a token."""
     assert tokens.find(token) is None
 

@@ -23,6 +23,6 @@ def test_each_host_has_its_own(ratios: AllocationRatios) -> None:
     assert ratios.of("b") == {"VCPU": 4.0, "MEMORY_MB": 1.0, "DISK_GB": 1.0}
 
 
-def test_what_is_known_already_is_no_change(ratios: AllocationRatios) -> None:
+def test_what_is_known_already_is_not_a_change(ratios: AllocationRatios) -> None:
     """The record need not be sent again."""
     assert not ratios.note("a", {"VCPU": 4.0})

@@ -75,7 +75,7 @@ def test_what_is_wanted_is_in_the_request_spec() -> None:
     assert PlacementWanted.of(a_build()[1]).is_anywhere
 
 
-def test_nonsense_is_no_topology() -> None:
+def test_nonsense_is_not_a_topology() -> None:
     """It is told as such, and does not look like a fault of the agent."""
     _instance, spec = a_build(numa_topology={"cells": [{}]})
     with pytest.raises(exception.InvalidNUMATopology):

@@ -344,7 +344,7 @@ def test_reports_come_in_order_one_for_each_instance(journal: Journal) -> None:
     assert [r.instance_uuid for r in journal.next_reports(5, skip=[first.uuid])] == [second.uuid]
 
 
-def test_builds_in_hand_are_those_whose_end_was_not_answered(journal: Journal) -> None:
+def test_builds_in_progress_are_those_whose_end_was_not_answered(journal: Journal) -> None:
     """Running or waiting to be told; an attempt that is over does not hide the current one."""
     building, spec = a_build()
     accept(journal, building, spec)
@@ -403,7 +403,7 @@ def test_a_snapshot_is_the_journal_at_one_moment(journal: Journal) -> None:
 # Opening ------------------------------------------------------------------------------------------
 
 
-def test_a_file_that_is_no_database_stops_the_agent_with_the_way_out(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_database_stops_the_agent_with_the_way_out(tmp_path: Path) -> None:
     """The message names the file and says what to do."""
     path = tmp_path / "journal.sqlite"
     path.write_bytes(b"not a database, but long enough to look like one" * 100)

@@ -123,7 +123,7 @@ def test_a_monitor_that_fails_is_logged_once_and_left_out(
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), None, "7", True])
-def test_what_is_no_number_is_a_failure(conf: cfg.ConfigOpts, value: Any) -> None:
+def test_what_is_not_a_number_is_a_failure(conf: cfg.ConfigOpts, value: Any) -> None:
     """It would break what reads it."""
     plugin = a_plugin("cpu.mine", lambda: Readings({"cpu.percent": value}, AT))
     assert HostMonitors(conf, [plugin], a_driver(conf)).metrics() == []

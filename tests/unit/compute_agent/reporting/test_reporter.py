@@ -88,7 +88,9 @@ def messages(agent: Agent, reporter: Reporter) -> list[list[str]]:
 # Heartbeats ---------------------------------------------------------------------------------------
 
 
-def test_a_heartbeat_names_all_hosts_and_builds_in_hand(agent: Agent, reporter: Reporter) -> None:
+def test_a_heartbeat_names_all_hosts_and_builds_in_progress(
+    agent: Agent, reporter: Reporter
+) -> None:
     """In one message, however many hosts there are."""
     command = a_build()
     agent.build(*command)
@@ -96,7 +98,7 @@ def test_a_heartbeat_names_all_hosts_and_builds_in_hand(agent: Agent, reporter: 
     assert agent.conductor.heartbeats == [(sorted(HOSTS), {command[0].uuid: 1})]
 
 
-def test_a_heartbeat_that_is_not_answered_is_no_error(agent: Agent, reporter: Reporter) -> None:
+def test_a_heartbeat_that_is_not_answered_is_not_an_error(agent: Agent, reporter: Reporter) -> None:
     """The next one comes in its turn."""
     agent.bus.fail("report_services", oslo_messaging.MessagingTimeout("x"))
     agent.bus.fail("report_services", exception.Forbidden(reason="not your host"))

@@ -20,7 +20,7 @@ ESCAPES = [
 
 
 @pytest.mark.parametrize("name", ESCAPES, ids=ascii)
-def test_what_is_no_uuid_has_no_path(tmp_path: Path, name: object) -> None:
+def test_what_is_not_a_uuid_has_no_path(tmp_path: Path, name: object) -> None:
     with pytest.raises(exception.Invalid, match="instance_uuid must be a UUID"):
         InstanceDirectories(tmp_path).of(name)  # type: ignore[arg-type]
 
@@ -34,7 +34,7 @@ def test_a_uuid_names_a_directory_below_the_parent(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("target", ["/etc", "nowhere", "."])
-def test_a_symbolic_link_is_no_directory_of_an_instance(tmp_path: Path, target: str) -> None:
+def test_a_symbolic_link_is_not_a_directory_of_an_instance(tmp_path: Path, target: str) -> None:
     (tmp_path / UUID).symlink_to(target)
     directories = InstanceDirectories(tmp_path)
     with pytest.raises(OSError, match="symbolic links"):

@@ -192,7 +192,7 @@ def test_a_destroy_that_fails_is_taken_up_again(
     assert agent.conductor.reported("instance_deleted") == [(HOST, instance.uuid)]
 
 
-def test_what_is_in_hand_is_not_taken_up_twice(agent: Agent) -> None:
+def test_what_is_in_progress_is_not_taken_up_twice(agent: Agent) -> None:
     """However often it is looked for."""
     told_to_build(agent)
     agent.work.resume()

@@ -32,7 +32,7 @@ def look(plane: ControlPlane, batch_size_max: int = 10) -> list[str]:
     return found.keys
 
 
-def test_work_in_hand_is_left_alone(plane: ControlPlane) -> None:
+def test_work_in_progress_is_left_alone(plane: ControlPlane) -> None:
     """Its lease has not run out."""
     plane.create()
     assert look(plane) == []

@@ -33,7 +33,7 @@ GOOD = [
 @pytest.mark.parametrize(
     ("key", "text"), [(key, text) for key, texts in GOOD for text in texts], ids=str
 )
-def test_what_may_be_said_is_no_mistake(key: str, text: str) -> None:
+def test_what_may_be_said_is_not_a_mistake(key: str, text: str) -> None:
     assert extra_specs.mistake(key, text) is None
 
 

@@ -86,7 +86,7 @@ def test_an_empty_question_is_none(text: str) -> None:
     ],
     ids=["text", "broken", "string", "operator", "list", "empty", "object", "long", "deep"],
 )
-def test_what_is_no_question_is_refused(text: str, reason: str) -> None:
+def test_what_is_not_a_question_is_refused(text: str, reason: str) -> None:
     """With what is wrong; a thousand levels do no harm."""
     with pytest.raises(exception.Invalid, match=reason):
         host_query.parse(text)

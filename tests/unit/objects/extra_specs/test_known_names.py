@@ -47,7 +47,7 @@ def test_a_typing_error_is_told_from_what_was_meant(key: str, meant: str) -> Non
         "secret_security", "policy",
     ],
 )  # fmt: skip
-def test_what_a_plugin_may_read_is_no_typing_error(key: str) -> None:
+def test_what_a_plugin_may_read_is_not_a_typing_error(key: str) -> None:
     """Known names, and unknown ones that are near to none."""
     assert meant_extra_spec(key) is None
 

@@ -26,7 +26,7 @@ def test_nothing_but_exclusions_may_stand_for_all_others() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "a", "1-", "3-1", "0-99999", "1;2", "--", "^", "٣"], ids=str)
-def test_what_is_no_set_is_said(text: str) -> None:
+def test_what_is_not_a_set_is_said(text: str) -> None:
     """Before a long range is spelled out."""
     with pytest.raises(ValueError, match=r"CPU|range"):
         numa.parse_cpus(text)

@@ -368,7 +368,7 @@ def test_no_more_pages_than_are_free(memory_mb: int, fits: bool) -> None:
     assert (numa.fit(a_host_topology(cell), guest) is not None) is fits
 
 
-def test_huge_pages_are_no_ordinary_memory() -> None:
+def test_huge_pages_are_not_ordinary_memory() -> None:
     """A guest without pages gets none of theirs."""
     host = a_host_topology(a_host_cell())  # 3 GiB and 1 GiB of huge pages
     assert numa.fit(host, a_guest(shared=1, memory_mb=3072)) is not None

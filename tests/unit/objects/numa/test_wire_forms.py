@@ -18,7 +18,7 @@ from objects import numa
     ids=str,
 )  # fmt: skip
 @pytest.mark.parametrize("kind", [numa.HostTopology, numa.InstanceTopology])
-def test_other_things_are_no_topology(kind: Any, plain: Any) -> None:
+def test_other_things_are_not_a_topology(kind: Any, plain: Any) -> None:
     """One error, whatever is wrong with them."""
     if kind is numa.InstanceTopology and "pages" in str(plain):
         return

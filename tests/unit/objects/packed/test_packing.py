@@ -205,7 +205,7 @@ LOOKS_LIKE = "0123456-789ab-4cde-8f01-23456789abcd"
         pytest.param(["6f9619ff-8b86-d011-b42d-00cf4fc964f", "f" + LOOKS_LIKE], id="shifted"),
     ],
 )
-def test_texts_that_are_no_uuids_come_out_as_they_went_in(texts):
+def test_texts_that_are_not_uuids_come_out_as_they_went_in(texts):
     """Nothing is normalised: a client compares texts."""
     assert packing.unpack_uuids(json.loads(json.dumps(packing.pack_uuids(texts)))) == texts
     assert packing.words_of(texts).shape == (len(texts), 2)

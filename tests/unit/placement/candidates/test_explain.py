@@ -56,7 +56,7 @@ def test_not_more_misses_are_named_than_one_can_read() -> None:
     assert len(ask(builder, Group({"VCPU": 2})).groups[0].nearest) == NEAREST_MAX
 
 
-def test_an_amount_that_is_no_multiple_names_the_rule() -> None:
+def test_an_amount_that_is_not_a_multiple_names_the_rule() -> None:
     """More of it would not help."""
     builder = TableBuilder()
     builder.add({"VCPU": 8})

@@ -150,7 +150,7 @@ def test_any_of_several_traits_may_include_a_forbidden_one() -> None:
     assert queries.parse(asked).groups[0].forbidden_traits == ("CUSTOM_A",)
 
 
-def test_an_unused_custom_name_is_no_mistake() -> None:
+def test_an_unused_custom_name_is_not_a_mistake() -> None:
     """It rules out every provider, which is an answer."""
     asked = a_query(resources={"CUSTOM_X": 1}, in_tree=a_uuid())
     assert queries.parse(asked).groups[0].resources == {"CUSTOM_X": 1}

@@ -264,7 +264,7 @@ def test_a_consumer_cannot_be_moved_onto_itself(engine: PlacementEngine) -> None
         engine.claims.move(consumer, consumer, 1)
 
 
-def test_what_is_no_claim_refuses_a_batch(engine: PlacementEngine) -> None:
+def test_what_is_not_a_claim_refuses_a_batch(engine: PlacementEngine) -> None:
     """A batch says what it likes: no object has looked at its values."""
     (provider,) = a_fleet(engine)
     good = Claim(a_uuid(), "p1", "u1", {provider: {"resources": {"VCPU": 1}}})

@@ -31,7 +31,7 @@ def test_a_first_report_is_taken_as_it_is() -> None:
     )
 
 
-def test_the_same_report_again_is_no_change() -> None:
+def test_the_same_report_again_is_not_a_change() -> None:
     """Agents repeat themselves."""
     assert facts_after(report(), a_fact()) == a_fact()
 

@@ -120,7 +120,7 @@ def test_a_provider_that_came_back_has_a_new_number() -> None:
     assert facts(table)[a_uuid(0)] == (8, 0, False, False)
 
 
-def test_the_end_of_an_unknown_provider_is_no_news() -> None:
+def test_the_end_of_an_unknown_provider_is_not_news() -> None:
     """A new table hears of ends it never saw the beginning of."""
     table = a_table()
     table.apply(ProviderChanges(epoch=2, gone=[77]))

@@ -135,7 +135,7 @@ def test_a_report_with_a_bad_name_harms_no_other(
     assert results[0].generation is None
 
 
-def test_what_is_no_report_at_all_is_an_error(engine: PlacementEngine) -> None:
+def test_what_is_not_a_report_at_all_is_an_error(engine: PlacementEngine) -> None:
     """There is no result to make of it."""
     with pytest.raises(exception.Invalid, match="a provider must be an object"):
         engine.providers.set_providers(["host1"])  # type: ignore[list-item]

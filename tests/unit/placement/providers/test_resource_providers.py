@@ -276,7 +276,9 @@ def test_a_provider_with_allocations_is_not_deleted(engine: PlacementEngine) -> 
 @pytest.mark.parametrize(
     "uuid", ["host1", "a\0b", "C0FFEE00-0000-4000-8000-000000000001"], ids=ascii
 )
-def test_what_is_no_uuid_as_we_write_them_is_not_found(engine: PlacementEngine, uuid: str) -> None:
+def test_what_is_not_a_uuid_as_we_write_them_is_not_found(
+    engine: PlacementEngine, uuid: str
+) -> None:
     """It never gets to the database."""
     providers = engine.resource_providers
     asked = [providers.get, providers.get_aggregates, providers.delete]

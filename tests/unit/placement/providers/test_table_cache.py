@@ -139,7 +139,7 @@ def test_a_load_that_failed_half_way_leaves_nothing_behind(
     assert any("traits" in statement for statement in seen)
 
 
-def test_a_database_that_comes_later_is_no_obstacle(
+def test_a_database_that_comes_later_is_not_an_obstacle(
     new_engine: NewEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A question while it is unreachable fails; the next one is answered."""

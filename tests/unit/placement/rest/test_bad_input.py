@@ -210,7 +210,7 @@ NO_JSON = {
 
 
 @pytest.mark.parametrize(("body", "reason"), NO_JSON.values(), ids=NO_JSON)
-def test_what_is_no_json_of_ours_is_refused(api: PlacementApi, body: bytes, reason: str) -> None:
+def test_what_is_not_json_of_ours_is_refused(api: PlacementApi, body: bytes, reason: str) -> None:
     """With the place, where there is one."""
     result = send(api, "new provider", body)
     assert result.status_code == 400

@@ -35,7 +35,7 @@ def test_a_version_that_is_not_served_is_a_406(api: PlacementApi, version: str) 
 
 
 @pytest.mark.parametrize("version", ["pony.horse", "1.2.3", "1.1\x7f"])
-def test_what_is_no_version_is_a_400(api: PlacementApi, version: str) -> None:
+def test_what_is_not_a_version_is_a_400(api: PlacementApi, version: str) -> None:
     """It is repeated."""
     result = api.get(PROVIDERS, version=version)
     assert result.status_code == 400

@@ -127,7 +127,7 @@ NO_REQUESTS = {
 
 
 @pytest.mark.parametrize(("sent", "status"), NO_REQUESTS.values(), ids=NO_REQUESTS)
-def test_what_is_no_request_is_told_so(address: Address, sent: bytes, status: int) -> None:
+def test_what_is_not_a_request_is_told_so(address: Address, sent: bytes, status: int) -> None:
     """The next one is served."""
     found, body = raw(address, sent)
     assert found == status

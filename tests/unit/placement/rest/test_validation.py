@@ -119,7 +119,7 @@ def test_an_odd_query_string_is_refused(query: str) -> None:
     ],
     ids=lambda raw: repr(raw[:8]),
 )
-def test_what_is_no_clean_json_is_refused(raw: bytes) -> None:
+def test_what_is_not_clean_json_is_refused(raw: bytes) -> None:
     """Whatever of it cannot be read or stored."""
     with pytest.raises(falcon.HTTPError) as error:
         validation.parse_body(raw)

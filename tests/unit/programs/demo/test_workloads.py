@@ -49,7 +49,7 @@ def test_only_workloads_with_the_mark_are_found(mark: str, start: Start) -> None
     assert shlex.split(found.command) == ["/bin/sh", "-c", workloads.SCRIPT, mark]
 
 
-def test_a_child_that_is_no_other_command_yet_is_not_counted(mark: str, start: Start) -> None:
+def test_a_child_that_is_not_another_command_yet_is_not_counted(mark: str, start: Start) -> None:
     """Between a shell's fork and its child's exec there are two that look alike."""
     script = "(echo begun; while :; do sleep 1; done); true"
     mine = start(shlex.join(["/bin/sh", "-c", script, mark]))

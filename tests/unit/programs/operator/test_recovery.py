@@ -118,7 +118,7 @@ def a_cleanup(**values: Any) -> api.Cleanup:
     return api.Cleanup(**{**given, **values})
 
 
-def test_nothing_in_hand_is_fine(run: Run) -> None:
+def test_nothing_in_progress_is_fine(run: Run) -> None:
     """One line, and 0."""
     ended = run("recovery")
     assert (ended.code, ended.out) == (0, "Nothing is unfinished in api and cell.\n")

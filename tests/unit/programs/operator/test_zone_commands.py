@@ -169,9 +169,7 @@ def test_removing_a_zone_with_leftovers_ends_with_4_unless_forced(
     assert run_manage("zone", "remove", "eu", "--force").code == 0
 
 
-def test_servers_of_another_zone_are_in_nobodys_way(
-    run_manage: Run, api_database: Database
-) -> None:
+def test_servers_of_another_zone_hinder_no_command(run_manage: Run, api_database: Database) -> None:
     """Also where its name begins alike."""
     add(run_manage)
     map_instance(api_database, "eu-west")

@@ -95,7 +95,7 @@ def test_a_moment_has_no_phase() -> None:
 
 
 @pytest.mark.parametrize("event", OF_OTHERS)
-def test_what_is_no_action_has_an_emitter(event: str) -> None:
+def test_what_is_not_an_action_has_an_emitter(event: str) -> None:
     module, text = OF_OTHERS[event]
     assert text in inspect.getsource(importlib.import_module(module))
 

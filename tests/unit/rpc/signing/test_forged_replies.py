@@ -70,7 +70,7 @@ def true_answer(
 
 
 @pytest.mark.parametrize("failure", FAILURES)
-def test_an_unsigned_failure_is_no_answer(attacked, failure):
+def test_an_unsigned_failure_is_not_an_answer(attacked, failure):
     """The outcome of the call stays unknown; the claim may have been made."""
     with pytest.raises(exception.RpcTimeout, match="not signed; outcome unknown"):
         attacked(lambda _request: [{"failure": FAILURES[failure]}])
@@ -145,7 +145,7 @@ def test_an_answer_given_elsewhere_is_refused(attacked, authority, place):
         attacked(lambda request: [true_answer(authority, request, place=place)])
 
 
-def test_a_request_is_no_reply(attacked, authority):
+def test_a_request_is_not_a_reply(attacked, authority):
     """What a server signed as a caller is of no use as its answer."""
 
     def answer(request):

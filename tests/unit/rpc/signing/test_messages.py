@@ -343,7 +343,7 @@ def test_a_message_is_fresh_within_the_window(authority, serve, make_bus, late_s
     [(True, 301, "repeated"), (False, 301, "stale"), (True, -301, "stale")],
     ids=["before-the-server", "no-fanout", "of-a-clock-ahead"],
 )
-def test_what_the_broker_repeats_for_a_new_server_is_no_alarm(
+def test_what_the_broker_repeats_for_a_new_server_is_not_an_alarm(
     authority, serve, make_bus, is_fanout, sent_before_seconds, reason
 ):
     """A stream gives each new consumer the last messages of a fanout again."""
@@ -482,7 +482,7 @@ def test_another_cells_conductor_answers_nothing(authority, serve, make_bus):
         api.build_failed(admin_context(), SCOPES["compute"], "h")
 
 
-def test_a_reply_is_no_request_and_a_request_no_reply(authority, serve, make_bus):
+def test_a_reply_is_not_a_request_nor_a_request_a_reply(authority, serve, make_bus):
     """What a process signed for one purpose is of no use for another."""
     endpoint = serve(authority.signer("placement"))
     sender = authority.signer("scheduler")

@@ -424,7 +424,7 @@ def test_the_sentence_says_what_is_missing() -> None:
     assert facts["trace"].request_id == "req-1"
 
 
-def test_candidates_that_are_no_known_hosts_are_counted() -> None:
+def test_candidates_that_are_not_known_hosts_are_counted() -> None:
     """Placement may know providers that no cell has reported."""
     hosts = some_hosts(3)
     driver = a_driver(hosts, fleet=a_fleet(hosts[:1]), placement=ArrayPlacement(hosts[1:]))

@@ -102,7 +102,7 @@ def test_a_rebuild_check_asks_and_claims_nothing_of_placement() -> None:
     assert (placement.queries, placement.claim_calls) == ([], [])
 
 
-def test_a_rebuild_that_the_host_cannot_run_is_no_valid_host() -> None:
+def test_a_rebuild_that_the_host_cannot_run_is_not_a_valid_host() -> None:
     """Although hosts are forced, for which filters are skipped otherwise."""
     image = an_image(properties={"hw_architecture": "s390x"})
     spec = a_request_spec(image=image, force_hosts=["host2"], check_type=REBUILD)

@@ -147,7 +147,7 @@ def test_one_instance_more_than_there_are_ways_finds_no_host() -> None:
     assert placement.taken == {}
 
 
-def test_candidates_that_are_no_known_hosts_are_counted_as_hosts() -> None:
+def test_candidates_that_are_not_known_hosts_are_counted_as_hosts() -> None:
     """A host with many candidates is one in the trace."""
     hosts = some_hosts(3)
     found = select(hosts[:2], DevicePlacement(hosts))

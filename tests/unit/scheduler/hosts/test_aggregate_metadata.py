@@ -47,7 +47,7 @@ def test_of_several_numbers_the_least_counts(values: tuple[str, ...], number: fl
     assert numbers(*values) == number
 
 
-def test_a_value_that_is_no_number_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_value_that_is_not_a_number_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
     """With the aggregate and the value, not once a request."""
     override = NumberOverride(KEY)
     aggregate = an_aggregate("ssd", hosts=["host1"], metadata={KEY: "fast"})

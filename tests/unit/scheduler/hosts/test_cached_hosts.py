@@ -58,7 +58,7 @@ FIGURES = {
 FLAVOR = a_flavor(vcpus=2, memory_mb=512, root_gb=2, ephemeral_gb=1, swap_mb=4096)
 
 
-def test_swap_is_no_part_of_what_is_used_up() -> None:
+def test_swap_is_not_a_part_of_what_is_used_up() -> None:
     """Root and ephemeral disk are."""
     usage = ReportedUsage(FIGURES, changes_of(a_request_spec(flavor=FLAVOR)))
     usage.add(0)

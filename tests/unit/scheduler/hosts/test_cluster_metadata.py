@@ -32,7 +32,7 @@ def test_a_disabled_cell_is_known_but_not_enabled() -> None:
     assert facts.enabled_cells == {CELL}
 
 
-def test_cell0_is_no_cell_of_hosts() -> None:
+def test_cell0_is_not_a_cell_of_hosts() -> None:
     """It keeps what found no host."""
     cells = [{"uuid": CELL0_UUID, "name": "cell0", "disabled": False}]
     assert ClusterMetadata.from_plain({"seq": 1, "cells": cells, "aggregates": []}).cell_names == {}

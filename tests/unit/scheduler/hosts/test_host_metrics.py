@@ -27,7 +27,7 @@ def test_a_number_is_read(metric: dict[str, Any], value: float) -> None:
 @pytest.mark.parametrize(
     "value", [None, "9", {"0": 1}, float("nan"), float("inf"), 1e200, 10**400], ids=str
 )
-def test_what_is_no_number_is_not_reported(value: Any) -> None:
+def test_what_is_not_a_number_is_not_reported(value: Any) -> None:
     """Nor is one that sums could not hold."""
     found = host_metrics.values_of(
         [

@@ -346,7 +346,7 @@ def test_an_instance_that_is_gone_is_not_seen_until_a_push_shows_it() -> None:
     assert scene.fleet.seq_of(CELL) == 2  # what came after it is all that is asked for
 
 
-def test_a_decision_in_hand_is_not_disturbed() -> None:
+def test_a_decision_in_progress_is_not_disturbed() -> None:
     """It works on its own view."""
     scene = Scene()
     (host, _other) = scene.fleet.view_all()

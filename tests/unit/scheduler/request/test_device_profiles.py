@@ -57,7 +57,7 @@ def test_groups_have_suffixes_of_their_own() -> None:
     ],
     ids=lambda value: str(value)[:40],
 )
-def test_what_is_no_profile_is_refused_with_its_text(text: str, why: str) -> None:
+def test_what_is_not_a_profile_is_refused_with_its_text(text: str, why: str) -> None:
     """At the start of the scheduler, and not with the first request."""
     with pytest.raises(exception.ConfigurationError, match=why) as caught:
         accelerators.parse([text])

@@ -30,7 +30,7 @@ def test_a_zone_is_any_of_its_aggregates() -> None:
 
 
 @pytest.mark.parametrize("zone", [None, "nova"])
-def test_no_zone_and_the_default_zone_are_no_restriction(zone: str | None) -> None:
+def test_no_zone_and_the_default_zone_do_not_restrict(zone: str | None) -> None:
     """The default zone's hosts are in no aggregate that could be asked for."""
     assert member_of(zone) == []
 

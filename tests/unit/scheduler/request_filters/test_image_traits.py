@@ -35,7 +35,7 @@ def test_the_disk_format_is_required() -> None:
     assert required(ImageTypeSupport) == []
 
 
-def test_an_image_in_a_volume_is_no_restriction() -> None:
+def test_an_image_in_a_volume_is_not_a_restriction() -> None:
     """The host does not read it."""
     conf = scheduling_conf(scheduler__query_placement_for_image_type_support=True)
     spec = a_request_spec(image=an_image(disk_format="qcow2"), is_bfv=True)
@@ -44,7 +44,9 @@ def test_an_image_in_a_volume_is_no_restriction() -> None:
     assert spec.request_level_params.root_required == []
 
 
-def test_a_disk_format_without_a_trait_is_no_restriction(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_disk_format_without_a_trait_is_not_a_restriction(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     with caplog.at_level(logging.WARNING):
         assert required(ImageTypeSupport, disk_format="floppy") == []
     assert "disk format floppy" in caplog.text

@@ -80,7 +80,7 @@ def test_filters_that_run_on_rebuild_are_asked_of_a_forced_host() -> None:
     assert [entry["name"] for entry in trace.filters] == ["force_hosts", "ImagePropertiesFilter"]
 
 
-def test_a_host_that_is_not_known_is_no_host() -> None:
+def test_a_host_that_is_not_known_is_not_a_host() -> None:
     """Or one that is to be ignored."""
     sentence = "The instance's host is not known to this scheduler, or is excluded."
     assert refusal(a_spec(force_hosts=["host3"]))[0] == sentence

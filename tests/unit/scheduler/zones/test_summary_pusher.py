@@ -111,7 +111,7 @@ def test_a_summary_that_was_asked_for_comes_at_once(pushed: Pushed) -> None:
     assert len(pushed.sent) == 2
 
 
-def test_a_change_that_is_no_news_waits_for_its_period(pushed: Pushed) -> None:
+def test_a_change_that_is_not_news_waits_for_its_period(pushed: Pushed) -> None:
     """BZ-71."""
     pushed.tick()
     pushed.host.values["num_instances"] = 3

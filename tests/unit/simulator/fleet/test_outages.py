@@ -53,7 +53,7 @@ def test_when_all_hosts_are_down_there_is_no_room(tmp_path: Path) -> None:
     assert outcome.refusals[0].reason == "ComputeFilter"
 
 
-def test_a_build_in_hand_goes_on_elsewhere_when_its_host_fails(tmp_path: Path) -> None:
+def test_a_build_in_progress_goes_on_elsewhere_when_its_host_fails(tmp_path: Path) -> None:
     """It is neither lost nor accepted twice."""
     scenario = a_scenario(
         tmp_path,

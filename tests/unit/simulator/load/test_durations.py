@@ -35,7 +35,7 @@ def test_durations_are_read(value: Any, duration: Duration) -> None:
      {"uniform": [1]}, {"normal": 3}, {"exponential": "60"}, None],
     ids=repr,
 )  # fmt: skip
-def test_what_is_no_duration_is_refused(value: Any) -> None:
+def test_what_is_not_a_duration_is_refused(value: Any) -> None:
     """With what was found and what is allowed."""
     with pytest.raises(ScenarioError, match=r"found .*allowed is a number of seconds"):
         parse_duration(value, ("x",), may_be_endless=True)

@@ -32,7 +32,7 @@ BOMB = "a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n" + "".join(
     ],
     ids=["broken", "key-twice", "object", "in-itself", "deep", "bomb", "huge-number", "list-key"],
 )
-def test_what_is_no_plain_document_is_refused(text: str, message: str, tmp_path: Path) -> None:
+def test_what_is_not_a_plain_document_is_refused(text: str, message: str, tmp_path: Path) -> None:
     """In one sentence, and soon."""
     path = tmp_path / "scenario.yaml"
     path.write_text(text)
@@ -40,7 +40,7 @@ def test_what_is_no_plain_document_is_refused(text: str, message: str, tmp_path:
         read_document(path, ANYTHING)
 
 
-def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
+def test_bytes_that_are_not_text_are_refused(tmp_path: Path) -> None:
     """With where they are."""
     path = tmp_path / "scenario.yaml"
     path.write_bytes(b"a: \xff")
@@ -48,7 +48,7 @@ def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
         read_document(path, ANYTHING)
 
 
-def test_a_merge_of_mappings_is_no_double_key(tmp_path: Path) -> None:
+def test_a_merge_of_mappings_is_not_a_double_key(tmp_path: Path) -> None:
     """YAML's own way to say something once for several."""
     path = tmp_path / "scenario.yaml"
     path.write_text("a: &a {x: 1}\nb: {<<: *a, y: 2}\n")

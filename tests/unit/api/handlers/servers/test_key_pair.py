@@ -62,7 +62,7 @@ def test_a_certificate_is_made_and_can_be_given(api: Api) -> None:
 
 
 @pytest.mark.parametrize("key", ["", "ssh-rsa", "ssh-rsa !", "ssh-rsa " + KEY.split()[1]], ids=str)
-def test_what_is_no_key_is_refused(key: str, api: Api, conductor: SuperConductor) -> None:
+def test_what_is_not_a_key_is_refused(key: str, api: Api, conductor: SuperConductor) -> None:
     """Also one that says it is of another type."""
     answer = make(api, public_key=key)
     assert answer.status_code == 400

@@ -478,7 +478,7 @@ def test_a_failed_server_shows_its_fault(api: Api, conductor: SuperConductor) ->
     assert api.get(path).json["server"]["fault"] == {**fault, **details}
 
 
-def test_a_failed_attempt_of_a_running_server_is_no_fault(
+def test_a_failed_attempt_of_a_running_server_is_not_a_fault(
     api: Api, conductor: SuperConductor
 ) -> None:
     """It runs now."""

@@ -40,6 +40,6 @@ def test_a_place_is_replaced() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "<instance/>", "<instance><name/><project/></instance>"])
-def test_what_is_no_record_is_refused(text: str) -> None:
+def test_what_is_not_a_record_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="metadata"):
         GuestRecord.from_text(text)

@@ -80,7 +80,7 @@ def test_a_cell_without_cpus_for_workloads_is_left_out(system: Path) -> None:
     assert [cell.id for cell in machine_numa.cells(split, system)] == [0]
 
 
-def test_a_thread_beside_a_cpu_that_is_not_offered_is_no_sibling(system: Path) -> None:
+def test_a_thread_beside_a_cpu_that_is_not_offered_is_not_a_sibling(system: Path) -> None:
     """No instance can be put on it."""
     split = CpuSplit(frozenset({0, 2, 3}), frozenset(), is_configured=True)
     (cell,) = machine_numa.cells(split, system)

@@ -123,7 +123,7 @@ def test_what_no_host_can_run_is_aborted(
     assert not processes.directory(instance).exists()
 
 
-def test_a_file_that_is_no_program_is_aborted(processes: Processes, tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_program_is_aborted(processes: Processes, tmp_path: Path) -> None:
     """It may be executed, and cannot."""
     path = tmp_path / "nonsense"
     path.write_bytes(b"\x00\x01\x02")

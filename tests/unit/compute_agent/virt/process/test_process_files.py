@@ -53,7 +53,7 @@ def test_what_arrives_is_what_left(home: Path, tmp_path: Path) -> None:
     assert tree(tmp_path / "there") == tree(home)
 
 
-def test_what_is_no_file_stays_behind(tmp_path: Path) -> None:
+def test_what_is_not_a_file_stays_behind(tmp_path: Path) -> None:
     """A pipe would be waited for; privileges do not travel."""
     home = tmp_path / "home"
     home.mkdir()
@@ -86,7 +86,7 @@ def test_too_many_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         process_files.check([A_FILE] * 4, KIB)
 
 
-def test_a_name_that_is_no_text_is_refused(tmp_path: Path) -> None:
+def test_a_name_that_is_not_text_is_refused(tmp_path: Path) -> None:
     """It could not be sent."""
     (tmp_path / os.fsdecode(b"\xff")).write_text("")
     with pytest.raises(ValueError, match="not UTF-8"):

@@ -47,7 +47,7 @@ def test_a_file_that_becomes_the_older_one_is_read_once(tmp_path: Path) -> None:
     assert console_output(tmp_path, None) == "text\n"
 
 
-def test_bytes_that_are_no_text_are_shown_as_such(tmp_path: Path) -> None:
+def test_bytes_that_are_not_text_are_shown_as_such(tmp_path: Path) -> None:
     """Whatever a program prints."""
     (tmp_path / NEWER).write_bytes(b"\xff\n")
     assert console_output(tmp_path, None) == "\ufffd\n"

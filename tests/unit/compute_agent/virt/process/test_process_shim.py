@@ -66,7 +66,7 @@ def test_the_console_keeps_the_newest_output_within_its_bound(processes: Process
     assert 4096 <= len(text) <= 8192
 
 
-def test_one_long_line_is_no_exception(processes: Processes) -> None:
+def test_one_long_line_is_not_an_exception(processes: Processes) -> None:
     """Whatever the workload writes at once, the bound holds."""
     processes.set_options(console_max_bytes=4096)
     instance, _output = processes.output_of("head -c 100000 /dev/zero")

@@ -261,7 +261,7 @@ def test_a_conductor_without_reports_gives_no_host_up(cell: Cell) -> None:
     cell.check(request.instance_uuid, "active", "a")
 
 
-def test_a_host_that_was_down_before_is_no_better_for_it(cell: Cell) -> None:
+def test_a_host_that_was_down_before_is_not_better_for_it(cell: Cell) -> None:
     """Schedulers know that it is down, and so do we."""
     request = first_is_down(cell)
     cell.services.watch()

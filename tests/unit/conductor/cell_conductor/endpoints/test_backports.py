@@ -23,7 +23,7 @@ def test_an_object_is_rewritten_in_the_versions_that_a_peer_knows() -> None:
 
 
 @pytest.mark.parametrize("target", ["text", {"a": "dict"}], ids=["text", "dict"])
-def test_what_is_no_object_is_not_rewritten(target: Any) -> None:
+def test_what_is_not_an_object_is_not_rewritten(target: Any) -> None:
     """An error of the caller."""
     with pytest.raises(exception.Invalid, match="not a versioned object"):
         backports.backport(target, {})

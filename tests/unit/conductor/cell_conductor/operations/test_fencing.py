@@ -112,7 +112,9 @@ def test_one_conductor_at_a_time_calls_the_command(
     assert marker.exists()
 
 
-def test_braces_that_are_no_placeholders_stay(cell: Cell, fencing: Fencing, tmp_path: Path) -> None:
+def test_braces_that_are_not_placeholders_stay(
+    cell: Cell, fencing: Fencing, tmp_path: Path
+) -> None:
     """Redfish is asked in JSON."""
     script = tmp_path / "fence"
     script.write_text(f'#!/bin/sh\nprintf %s "$*" > {tmp_path}/call\n')
@@ -125,7 +127,7 @@ def test_braces_that_are_no_placeholders_stay(cell: Cell, fencing: Fencing, tmp_
 
 
 @pytest.mark.parametrize("command", ["fence 'a", " "])
-def test_what_is_no_command_is_refused_where_it_is_read(cell: Cell, command: str) -> None:
+def test_what_is_not_a_command_is_refused_where_it_is_read(cell: Cell, command: str) -> None:
     """Not when the first host is down."""
     with pytest.raises(ValueError, match="command"):
         set_command(cell, command)

@@ -39,7 +39,9 @@ def test_a_build_is_stored_as_it_was_handed_over(database: Database) -> None:
     assert stored == [selection.to_plain() for selection in request.selections]
 
 
-def test_builds_in_hand_are_those_of_the_hosts_in_just_these_attempts(database: Database) -> None:
+def test_builds_in_progress_are_those_of_the_hosts_in_just_these_attempts(
+    database: Database,
+) -> None:
     """Not another host's, not another attempt, not one that waits for a claim."""
     here, elsewhere, later, claiming = (a_build_request(host) for host in "abaa")
     insert(database, here, elsewhere, later, claiming)

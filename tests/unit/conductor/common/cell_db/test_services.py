@@ -122,7 +122,7 @@ def test_an_unknown_service_is_an_error(database: Database) -> None:
         services.remove(session, "no-such")
 
 
-def test_no_hosts_are_no_statement(database: Database) -> None:
+def test_no_hosts_need_no_statement(database: Database) -> None:
     """Empty lists change nothing."""
     add(database)
     assert see(database) == 0

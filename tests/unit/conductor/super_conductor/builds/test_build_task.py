@@ -412,7 +412,7 @@ def test_an_answer_that_comes_after_the_lease_is_not_handed_over(
     plane.check(*uuids)
 
 
-def test_leases_of_work_in_hand_are_renewed(plane: ControlPlane) -> None:
+def test_leases_of_work_in_progress_are_renewed(plane: ControlPlane) -> None:
     """A request that waits for the scheduler for long is not taken away."""
     plane.create()
     plane.clock.advance(plane.conf.conductor.lease_seconds - 1)

@@ -56,7 +56,7 @@ def test_groups_are_listed_with_their_members(session: Session) -> None:
     assert server_groups.count_groups(session, "p1") == 1
 
 
-def test_a_deleted_instance_is_no_member(session: Session) -> None:
+def test_a_deleted_instance_is_not_a_member(session: Session) -> None:
     """It counts for no policy."""
     group, member = create(session).uuid, builders.a_uuid()
     server_groups.add_members(session, group, [member])

@@ -62,7 +62,7 @@ def test_each_change_is_told_when_it_begins_and_when_it_is_stored(plane: Control
     assert told.told == []
 
 
-def test_a_value_that_is_no_number_is_stored_and_warned_of(
+def test_a_value_that_is_not_a_number_is_stored_and_warned_of(
     plane: ControlPlane, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Its hosts keep the configured value; other keys may have any value."""

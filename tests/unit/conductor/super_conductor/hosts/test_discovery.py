@@ -52,7 +52,7 @@ def test_a_host_is_known_before_its_first_node(plane: ControlPlane) -> None:
     assert discover(plane) == Discovered({}, ["late"], [])
 
 
-def test_services_that_are_no_hosts_are_left_out(plane: ControlPlane) -> None:
+def test_services_that_are_not_hosts_are_left_out(plane: ControlPlane) -> None:
     """A conductor runs no instances."""
     add_conductor(the_cell(plane))
     assert "c" not in discover(plane).new_hosts["cell1"]
@@ -153,7 +153,7 @@ def test_a_cell_that_does_not_answer_cannot_be_mapped(plane: ControlPlane) -> No
         map_instances(plane.database, plane.links, the_cell(plane).uuid)
 
 
-def test_an_instance_on_its_way_is_no_stray(plane: ControlPlane) -> None:
+def test_an_instance_on_its_way_is_not_a_stray(plane: ControlPlane) -> None:
     """Its mapping is there from its acceptance on."""
     assert plane.links is not None
     links, counts = plane.links, list[int]()

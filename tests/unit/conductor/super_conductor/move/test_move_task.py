@@ -390,7 +390,7 @@ def test_a_conductor_that_was_too_slow_writes_nothing(
     assert_moved(plane, uuid, "migrate")
 
 
-def test_leases_of_moves_in_hand_are_renewed_and_given_back(plane: ControlPlane) -> None:
+def test_leases_of_moves_in_progress_are_renewed_and_given_back(plane: ControlPlane) -> None:
     """Leased work is not taken away; at the end of the process it is free at once."""
     uuid = an_instance(plane)
     start(plane, uuid, "migrate")

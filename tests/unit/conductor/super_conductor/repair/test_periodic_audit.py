@@ -69,7 +69,7 @@ def lacking() -> dict[str, int]:
     return {verdict: count for verdict, count in shown.items() if count}
 
 
-def test_what_is_nobodys_is_counted_and_stays(
+def test_what_has_no_owner_is_counted_and_stays(
     cloud: Cloud, watch: PeriodicAudit, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Servers and moves; each is said once."""
@@ -160,7 +160,7 @@ def test_what_a_full_host_refuses_is_counted(cloud: Cloud, watch: PeriodicAudit)
     ],
     ids=["building", "moving", "offloaded"],
 )
-def test_servers_in_transition_are_no_findings(
+def test_servers_in_transition_are_not_findings(
     cloud: Cloud, watch: PeriodicAudit, state: dict[str, Any]
 ) -> None:
     """The conductor that works on them sees to their allocations."""
@@ -180,7 +180,7 @@ def test_a_server_whose_allocations_are_split_by_a_move_lacks_nothing(
     assert lacking() == {}
 
 
-def test_a_move_that_begins_during_the_look_is_no_finding(
+def test_a_move_that_begins_during_the_look_is_not_a_finding(
     cloud: Cloud, watch: PeriodicAudit
 ) -> None:
     """Its writes are above that of a healing, which comes late."""

@@ -90,7 +90,7 @@ def test_nothing_is_asked_for_when_one_is_unknown(
     assert conductor.operations == []
 
 
-def test_waiting_ends_when_all_are_at_rest(
+def test_waiting_ends_when_all_are_settled(
     armillary: Armillary, conductor: BuildingSuperConductor, a_server: MakeServer
 ) -> None:
     """With their states shown meanwhile."""

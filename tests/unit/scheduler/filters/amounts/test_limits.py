@@ -55,7 +55,7 @@ def test_other_hosts_aggregates_do_not_count(each: type[BelowLimit], attribute: 
     assert each(scheduling_conf()).host_passes(state, a_request_spec())
 
 
-def test_a_limit_that_is_no_number_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_limit_that_is_not_a_number_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
     """With the aggregate's name."""
     aggregate = an_aggregate(name="slow", hosts=["host1"], metadata={"max_io_ops_per_host": "few"})
     table = a_table([a_host()], facts=some_facts([aggregate]))

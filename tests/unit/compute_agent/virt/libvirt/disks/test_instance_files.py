@@ -59,7 +59,7 @@ def test_disks_are_as_large_as_the_flavor_says(files: InstanceFiles, image: Imag
 
 
 @pytest.mark.parametrize("umask", [0, 0o077])
-def test_disks_are_no_other_account_s_to_read(
+def test_disks_are_not_for_other_accounts_to_read(
     umask: int, files: InstanceFiles, image: ImageFile
 ) -> None:
     """Only the hypervisor's user, whom libvirt gives the disks, may pass the directory besides."""

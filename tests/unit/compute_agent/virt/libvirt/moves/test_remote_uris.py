@@ -26,7 +26,7 @@ def test_an_address_goes_into_the_uri(tmp_path: Path, address: str, uri: str) ->
 @pytest.mark.parametrize(
     "address", ["", "x/system?command=/bin/sh", "a b", "-oProxyCommand", "a" * 300]
 )
-def test_what_is_no_address_is_refused(tmp_path: Path, address: str) -> None:
+def test_what_is_not_an_address_is_refused(tmp_path: Path, address: str) -> None:
     """libvirt's URIs can name programs to run."""
     with pytest.raises(UnknownPeer):
         remote_uris.data_uri(host_conf("a", tmp_path), address)
