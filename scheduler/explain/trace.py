@@ -277,11 +277,13 @@ def explain(
     ``placed`` of ``wanted`` instances had a host when no host was left for the next one. ``lacks``
     is what the nearest host lacks for placement to offer it.
     """
-    text = ruled_out.joined(_parts(trace, aggregate_names), trace.hosts_total, noun)
+    parts = [part for part in _parts(trace, aggregate_names) if part[0]]
+    text = ruled_out.joined(parts, trace.hosts_total, noun)
     if not text:
         text = f"placement knows no {noun}s" if not trace.hosts_total else f"no {noun}s are left"
-    if not trace.candidates and lacks:
-        text = f"{text}; the nearest miss {ruled_out.lacks_text(lacks, aggregate_names)}"
+    missing = "" if trace.candidates else ruled_out.lacks_text(lacks, aggregate_names)
+    if missing and [missing] != [one for _count, one, _many in parts]:
+        text = f"{text}; the nearest miss {missing}"
     if placed:
         text = f"only {placed:,} of {wanted:,} instances could be placed: {text}"
     return f"{text[0].upper()}{text[1:]}."

@@ -227,13 +227,19 @@ def test_an_explanation_adds_up_and_its_change_helps(fleet: list[Planned], asked
     if placed := re.match(r"Only (\d+) of", trace.sentence):
         fewer = dataclasses.replace(asked, count=int(placed[1]))
         assert scene.ask(fewer).sentence is None, trace.sentence
-    elif not trace.candidates and "nearest miss" in trace.sentence:
+    elif not trace.candidates and ("nearest miss" in trace.sentence or _names_all(trace)):
         change = _changed(asked, trace.sentence)
         if any(change.amounts.values()):  # a request for devices alone is another question
             changed = scene.ask(change)
             assert changed.candidates, (trace.sentence, changed.sentence)
     elif not trace.candidates:
         assert asked.gpus or any(planned.limits for planned in fleet), trace.sentence
+
+
+def _names_all(trace: DecisionTrace) -> bool:
+    """Return whether the only rule is all that the nearest host lacks."""
+    kinds = [rule["kind"] for rule in trace.ruled_out]
+    return len(kinds) == 1 and kinds[0] in ("trait", "member_of", "disabled")
 
 
 def _total_of(sentence: str) -> int:
@@ -250,9 +256,9 @@ def _total_of(sentence: str) -> int:
 
 def _changed(asked: Asked, sentence: str) -> Asked:
     """Return the request without what the sentence says that the nearest host lacks."""
-    missing = sentence.partition("the nearest miss ")[2]
+    missing = sentence.partition("the nearest miss ")[2] or sentence
     amounts, changed = dict(asked.amounts), asked
-    for limit, value in re.findall(r"gives (at least|at most|multiples of) (\d+) VCPU", missing):
+    for limit, value in re.findall(r"gives? (at least|at most|multiples of) (\d+) VCPU", missing):
         step = int(value)
         multiple = max(amounts["VCPU"] // step, 1) * step
         amounts["VCPU"] = multiple if limit == "multiples of" else step
@@ -267,5 +273,5 @@ def _changed(asked: Asked, sentence: str) -> Asked:
         amounts=amounts,
         traits=tuple(name for name in asked.traits if name not in missing),
         is_in_zone=asked.is_in_zone and "aggregate" not in missing,
-        accepts_disabled="is disabled" in missing,
+        accepts_disabled=bool(re.search("(is|are) disabled", missing)),
     )

@@ -112,6 +112,14 @@ def test_the_sentence_says_who_lacks_what() -> None:
             "VCPU to one request (max_unit): 8 asked.",
         ),
         (
+            3,
+            {
+                "ruled_out": [{**rule("trait", "CUSTOM_A", 3)}],
+                "lacks": [rule("trait", "CUSTOM_A", 0)],
+            },
+            "All 3 hosts lack CUSTOM_A.",
+        ),
+        (
             9,
             {
                 "candidates": 9,
