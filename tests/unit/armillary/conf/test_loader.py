@@ -311,9 +311,9 @@ def test_former_names_are_understood_and_warned_of(tmp_path: Path) -> None:
     said = [warning.partition(": ")[2] for warning in warnings]
     assert said == [
         "[DEFAULT] compute_driver has no effect: set [compute] driver",
+        "[DEFAULT] metadata_workers has no effect: there is no metadata service",
         "[DEFAULT] scheduler_default_filters is deprecated: it is called [filter_scheduler] "
         "enabled_filters now",
-        "[DEFAULT] metadata_workers has no effect: there is no metadata service",
         "[scheduler] discover_hosts_in_cells_interval is deprecated: it is called [conductor] "
         "discover_hosts_interval_seconds now",
     ]
