@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from armillary.context import RequestContext
 from armillary.idempotency import Records
+from rpc.argument_types import argument_check
 from rpc.interface import Idempotent, Interface, Method
 from rpc.repeats import Handler, answering_repeats
 from rpc.serializer import ObjectSerializer
@@ -60,7 +61,7 @@ def wire_handlers_of(
     """
     handlers = handlers_of(interface, endpoints)
     made = {
-        name: _converting(interface.METHODS[name], each, serializer)
+        name: _converting(interface, interface.METHODS[name], each, serializer)
         for name, each in handlers.items()
     }
     recorded = [name for name in made if interface.METHODS[name].idempotent is Idempotent.BY_RECORD]
@@ -98,11 +99,14 @@ def _handler(interface: type[Interface], method: Method, endpoints: Iterable[Any
     return handler
 
 
-def _converting(method: Method, handler: Handler, serializer: ObjectSerializer) -> Handler:
-    if method.answer_codec is None and not method.argument_codecs and not method.objects:
-        return handler
+def _converting(
+    interface: type[Interface], method: Method, handler: Handler, serializer: ObjectSerializer
+) -> Handler:
+    hints = method.sent_hints(interface.ADDRESSED_BY)
+    check = argument_check(hints, frozenset(hints) - method.defaults.keys())
 
     def convert(context: RequestContext, **arguments: Any) -> Any:
+        check(arguments)
         made = method.decode(arguments, partial(serializer.rebuild, context))
         return method.encode_answer(handler(context, **made))
 

@@ -95,6 +95,12 @@ class Method:
         kept_here = {_SELF, _CONTEXT, _TIMEOUT, addressed_by}
         return [name for name in self.signature.parameters if name not in kept_here]
 
+    def sent_hints(self, addressed_by: str | None) -> dict[str, Any]:
+        """Return the types of what is in the message; that of an object is checked by its maker."""
+        made = self.argument_codecs.keys() | self.objects.keys()
+        names = self.sent_names(addressed_by)
+        return {name: Any if name in made else self.hints.get(name, Any) for name in names}
+
     def bind(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """Return parameter -> value, defaults included. Raises TypeError as any call does."""
         return {**self.defaults, **self.signature.bind(*args, **kwargs).arguments}

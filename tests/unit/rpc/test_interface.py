@@ -232,7 +232,7 @@ class OtherShopAPI(Interface):
     SERVED_BY = "placement"
 
     @call(CONDUCTOR)
-    def sell(self, context: RequestContext, book: str) -> list[str]:
+    def sell(self, context: RequestContext, book: Any) -> list[str]:
         """Sell a book."""
 
 
