@@ -27,9 +27,9 @@ class DelegatedClaims:
         self._endpoint = endpoint
         self._hides_pools = hides_pools
         self._served: dict[str, Callable[..., Any]] = {
-            "get_claim": endpoint.get_claim,
+            "get_claim": endpoint.get_delegated,
             "delete_claim": endpoint.delete_delegated,
-            "explain_claim": endpoint.explain_claim,
+            "explain_claim": endpoint.explain_delegated,
         }
         self.methods = frozenset({"create_claim", *self._served})
 

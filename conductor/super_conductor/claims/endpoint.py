@@ -68,10 +68,13 @@ class ClaimsEndpoint:
         try:
             return self.create_claim(context, dataclasses.replace(claim, is_delegated=True))
         except db_exception.DBDuplicateEntry:  # another conductor has just accepted it
-            return self.get_claim(context, claim.uuid)
+            return self.get_delegated(context, claim.uuid)
 
     def delete_delegated(self, context: RequestContext, claim_uuid: str) -> None:
-        """Accept the end of a claim of a parent zone, whose request may still be on its way."""
+        """Accept the end of a claim of a parent zone, whose request may still be on its way.
+
+        Raises ClaimNotFound for one that is not a parent zone's.
+        """
         if self._find_delegated(context, claim_uuid) is None:
             now = self._now()
             try:
@@ -81,15 +84,29 @@ class ClaimsEndpoint:
                         now=moment(now), free_at=now + LATE_SECONDS_MAX,
                     )
                 )  # fmt: skip
-            except db_exception.DBDuplicateEntry:
-                pass  # it came meanwhile
+            except db_exception.DBDuplicateEntry:  # it came meanwhile, or is not the caller's
+                self.get_delegated(context, claim_uuid)
             else:
                 return
         self._claims.end(claim_uuid)
 
+    def get_delegated(self, context: RequestContext, claim_uuid: str) -> ResourceClaim:
+        """Return a claim of a parent zone. Raises ClaimNotFound, also for others of this zone."""
+        found = self.get_claim(context, claim_uuid)
+        if not found.asked.is_delegated:
+            raise exception.ClaimNotFound(claim=claim_uuid)
+        return found
+
+    def explain_delegated(
+        self, context: RequestContext, claim_uuid: str, with_pools: bool = False
+    ) -> ClaimExplanation:
+        """Return the explanation of a claim of a parent zone. Raises ClaimNotFound."""
+        self.get_delegated(context, claim_uuid)
+        return self.explain_claim(context, claim_uuid, with_pools)
+
     def _find_delegated(self, context: RequestContext, claim_uuid: str) -> ResourceClaim | None:
         try:
-            return self.get_claim(context, claim_uuid)
+            return self.get_delegated(context, claim_uuid)
         except exception.ClaimNotFound:
             return None
 

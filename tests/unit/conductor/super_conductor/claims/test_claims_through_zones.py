@@ -15,10 +15,12 @@ from armillary import exception
 from conductor.common.clock import moment
 from conductor.super_conductor.claims.claim_task import LATE_SECONDS_MAX
 from conductor.super_conductor.db import aggregates
+from conductor.super_conductor.zones.forwarded import request_for
+from conductor.super_conductor.zones.interface import ZoneAPI
 from objects.resource_claim import ClaimState, NewClaim, ResourceClaim
 from tests import builders
 from tests.fixtures.claims import ClaimPlane
-from tests.fixtures.control_plane import PROJECT, a_user
+from tests.fixtures.control_plane import PROJECT, a_user, an_admin
 from tests.fixtures.direct_bus import Killed
 from tests.fixtures.placement import placement_template
 from tests.fixtures.zones import Zone, zone_tree
@@ -314,3 +316,23 @@ def test_a_claim_belongs_to_a_server_of_another_zone(tree: Tree) -> None:
     assert tree.holders(claim.uuid) == []
     with pytest.raises(exception.ClaimNotFound):
         tree.claims.get(claim.uuid)
+
+
+@pytest.mark.parametrize("method", ["get_claim", "explain_claim", "delete_claim"])
+@pytest.mark.parametrize("is_admin", [True, False], ids=["admin", "user"])
+def test_a_parent_zone_reaches_no_claim_that_it_did_not_make(
+    tree: Tree, method: str, is_admin: bool
+) -> None:
+    """Whatever context it makes up: a claim of the zone's own users is neither shown nor ended."""
+    tree.add_pool("eu", 500)
+    eu = tree.planes["eu"]
+    own = eu.create(resources={"DISK_GB": 10})
+    tree.settle()
+    context = an_admin() if is_admin else a_user(project_id="another")
+    border = tree.root.bus_to(tree.zones["eu"])
+    with pytest.raises(exception.ClaimNotFound):
+        ZoneAPI(border).forward(
+            context, [], request_for(method, claim_uuid=own.uuid), timeout_seconds=10
+        )
+    tree.settle()
+    assert eu.get(own.uuid).state == ClaimState.ACTIVE
