@@ -12,7 +12,8 @@ import socket
 import ssl
 import threading
 import urllib.parse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from cryptography.fernet import Fernet
 from websockets.exceptions import ConnectionClosed
@@ -22,6 +23,7 @@ from websockets.typing import Subprotocol
 
 from armillary import exception
 from armillary.consoles import handshake
+from armillary.consoles.accepting import LastingListener
 from armillary.consoles.console_links import ConsoleLink, open_sealed
 
 LOG = logging.getLogger(__name__)
@@ -32,6 +34,10 @@ MESSAGE_BYTES_MAX = 64 * 1024
 POLICY_VIOLATION, INTERNAL_ERROR = 1008, 1011
 _REASON_BYTES_MAX = 120
 _BINARY = Subprotocol("binary")
+_PLACES_FACTOR = 2
+"""Connections for each console that may be open: others have not yet shown a link."""
+
+Handler = Callable[[socket.socket, Any], None]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +71,24 @@ class SerialProxy:
             max_size=MESSAGE_BYTES_MAX,
             server_header=None,
         )
+        # The library stops serving at the first connection that cannot be accepted.
+        self._server.socket = LastingListener(self._server.socket)  # type: ignore[assignment]
+        self._server.handler = self._bounded(self._server.handler)
+
+    def _bounded(self, handle: Handler) -> Handler:
+        """Return a handler that closes connections beyond those that the process can have."""
+        places = threading.BoundedSemaphore(_PLACES_FACTOR * self._options.connections_max)
+
+        def bounded(connection: socket.socket, address: Any) -> None:
+            if not places.acquire(blocking=False):
+                connection.close()
+                return
+            try:
+                handle(connection, address)
+            finally:
+                places.release()
+
+        return bounded
 
     @property
     def address(self) -> tuple[str, int]:
@@ -78,6 +102,8 @@ class SerialProxy:
 
     def stop(self) -> None:
         """Accept no more connections."""
+        with contextlib.suppress(OSError):  # which also wakes the thread that accepts
+            self._server.socket.shutdown(socket.SHUT_RDWR)
         self._server.shutdown()
 
     def _check(self, connection: ServerConnection, request: Request) -> Response | None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 from wsgiref.types import WSGIEnvironment
 
+from cheroot.errors import FatalSSLAlert
 from cheroot.makefile import StreamReader, StreamWriter
 from cheroot.ssl import Adapter
 
@@ -139,7 +140,10 @@ class TlsAdapter(Adapter):
 
     def wrap(self, sock: socket.socket) -> tuple[ssl.SSLSocket, WSGIEnvironment]:
         context = self._renewed.current()
-        wrapped = context.wrap_socket(sock, server_side=True, do_handshake_on_connect=False)
+        try:
+            wrapped = context.wrap_socket(sock, server_side=True, do_handshake_on_connect=False)
+        except OSError as error:  # the client has left already; cheroot logs a line
+            raise FatalSSLAlert(str(error)) from error
         return wrapped, dict(_ENVIRONMENT)
 
     def get_environ(self) -> WSGIEnvironment:

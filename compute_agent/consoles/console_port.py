@@ -10,6 +10,7 @@ from oslo_config import cfg
 
 from armillary import exception
 from armillary.consoles import handshake
+from armillary.consoles.accepting import accept
 from armillary.http.tls import ReloadingContext, tls_files
 from compute_agent.consoles.console_tokens import ConsoleTokens
 from compute_agent.virt.driver import SerialStream
@@ -79,7 +80,7 @@ class ConsolePort:
         assert self._listener is not None
         while True:
             try:
-                connection, peer = self._listener.accept()
+                connection, peer = accept(self._listener)
             except OSError:
                 return  # stopped
             if not self._room.acquire(blocking=False):

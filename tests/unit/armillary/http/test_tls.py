@@ -26,6 +26,7 @@ from programs.commands.app import CACERT_VARIABLE, URL_VARIABLE, ClientApp
 from programs.http_client import ApiClient, ApiNotTrusted, NotAnArmillaryApi
 from tests.fixtures.authority import Certificate, CertificateAuthority
 from tests.fixtures.serving import serving
+from tests.fixtures.slow_clients import leave_at_once
 
 pytestmark = pytest.mark.sampled_tests(every=2)
 
@@ -196,6 +197,17 @@ def test_a_client_without_a_handshake_keeps_no_other_waiting(
         asking.start()
         asking.join(5)
         assert answers == [{"scheme": "https"}]
+
+
+def test_clients_that_leave_before_a_handshake_log_no_error(
+    serve: Serve, authority: CertificateAuthority, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Any client can do that, as often as it likes: no traceback for each fills the log."""
+    url = serve(authority.issue("api"))
+    for _ in range(10):
+        leave_at_once(("127.0.0.1", int(url.rpartition(":")[2])))
+    assert get(url, authority) == {"scheme": "https"}
+    assert [each for each in caplog.records if each.exc_info] == []
 
 
 @pytest.mark.parametrize("broken", ["cert_file", "key_file", "ca_file"])

@@ -26,6 +26,7 @@ from armillary.consoles import handshake
 from compute_agent.consoles.console_port import REFUSED, ConsolePort
 from objects.instances.serial_console import SerialConsole
 from tests.fixtures.serial_consoles import port_conf, running_port, running_proxy
+from tests.fixtures.slow_clients import leave_at_once
 
 UUID = "c0ffee00-0000-4000-8000-000000000001"
 SECONDS_MAX = 30
@@ -164,6 +165,25 @@ def test_without_a_token_the_agent_ends_a_connection(line: bytes) -> None:
         with socket.create_connection(("127.0.0.1", number), SECONDS_MAX) as caller:
             caller.sendall(line)
             assert handshake.read_line(caller) in (REFUSED, b"")
+
+
+def test_clients_that_leave_at_once_or_say_nothing_end_no_proxy(
+    port: ConsolePort, certificate: Path
+) -> None:
+    """Nor do more of them than there may be consoles: then a user still gets in."""
+    trusted = ssl.create_default_context(cafile=str(certificate))
+    own = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    own.load_cert_chain(certificate)
+    with running_proxy(trusted, own) as links, contextlib.ExitStack() as silent:
+        url = links.url(UUID, port.grant("host", UUID))
+        address = ("127.0.0.1", int(url.split(":")[2].split("/")[0]))
+        for _ in range(5):
+            leave_at_once(address)
+        for _ in range(3):
+            silent.enter_context(socket.create_connection(address, SECONDS_MAX))
+        with connect(url, ssl=trusted) as user:
+            user.send("root\r")
+            assert user.recv(SECONDS_MAX) == b"ROOT\r"
 
 
 def test_an_address_in_use_is_named() -> None:
