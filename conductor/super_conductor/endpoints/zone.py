@@ -12,6 +12,8 @@ from objects.zones.zone_attempt import Attempts
 from objects.zones.zone_query import ZoneOrder, ZoneQuery
 from objects.zones.zone_request import ZoneRequest
 
+_TIME_LIMIT_SECONDS_MAX = 300.0
+"""What ``[zones] select_timeout_seconds`` may be in the zone that asks first."""
 _TIMEOUT_FACTOR = 1.25
 """A scheduler uses its whole time limit when a child zone is late, and answers only after that. The
 call to it therefore times out this much later."""
@@ -26,7 +28,15 @@ class ZoneEndpoint:
         self._zones = peers.zones
 
     def select_hosts(self, context: RequestContext, query: ZoneQuery) -> ZoneAnswer:
-        """Ask this zone's schedulers, with the group members that only a conductor knows."""
+        """Ask this zone's schedulers, with the group members that only a conductor knows.
+
+        Raises Invalid for a time limit in which the threads here would be kept too long.
+        """
+        if not 0 < query.time_limit_seconds <= _TIME_LIMIT_SECONDS_MAX:
+            raise exception.Invalid(
+                reason=f"the time limit of a query must be above 0 and at most "
+                f"{_TIME_LIMIT_SECONDS_MAX} s"
+            )
         group = query.request_spec.instance_group
         if group is not None:
             group_members.refresh(
