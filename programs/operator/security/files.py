@@ -3,7 +3,7 @@
 import datetime
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import yaml
@@ -21,6 +21,7 @@ from programs.operator.security.inspected import (
 )
 from rpc.signing import trust
 from rpc.signing.keys import PublicKey
+from rpc.signing.trust import Identity
 
 STATE_FILES_MAX = 10_000
 SHOWN_MAX = 10
@@ -100,7 +101,20 @@ def check_signing_keys(of: Inspected) -> Result | None:
             ends = [float("inf") if key.not_after is None else key.not_after for key in one.keys]
             what = f"the last key of {one.name} in {path}"
             _judge_expiry(of, what, max(ends, default=float("inf")), failures, warnings)
+        warnings += _not_limited(identities)
     return judged(failures, warnings)
+
+
+def _not_limited(identities: Iterable[Identity]) -> Iterator[str]:
+    """Yield a warning for each of several cells whose key may name any new host."""
+    cells = [one for one in identities if one.role == "cell_conductor"]
+    if len({one.scope for one in cells}) > 1:
+        for one in cells:
+            if not one.hosts:
+                yield (
+                    f"{one.name} is enrolled for no names of hosts, so that a thief of its key "
+                    "could take those of other cells' new hosts (key trust --host)"
+                )
 
 
 def check_tokens(of: Inspected) -> Result | None:

@@ -388,6 +388,31 @@ def test_a_service_without_a_key_soon_is_told_in_time(check: Check, folder: Path
     assert "Failure" in str(run_with(None, roots=key))
 
 
+def test_cells_that_may_name_any_host_are_told(check: Check, folder: Path) -> None:
+    """One cell alone may: it takes the names of no other."""
+    root, key = create(folder / "root.key"), create(folder / "own.key")
+
+    def run_with(**hosts: tuple[str, ...]) -> tuple[str, str]:
+        keys = (TrustedKey(key.public),)
+        cells = [
+            Identity(name, "cell_conductor", f"scope-of-{name}", keys, patterns)
+            for name, patterns in hosts.items()
+        ]
+        document = trust.signed_document(TrustList("services", 1, cells), root)
+        (folder / "trust.json").write_text(document)
+        text = (
+            f"[signing]\nmode = required\ntrust_file = {folder}/trust.json\n"
+            f"root_keys = {root.public.text}\n"
+        )
+        return result_of(check(text), "Signing keys") or ("", "")
+
+    assert run_with(cell1=()) == ("Success", "")
+    assert run_with(cell1=("rack1-*",), cell2=("rack2-*",)) == ("Success", "")
+    result, details = run_with(cell1=("rack1-*",), cell2=())
+    assert (result, "cell2 is enrolled for no names" in details) == ("Warning", True)
+    assert "cell1" not in details
+
+
 def test_tokens_that_never_end_or_end_soon_are_told(check: Check, folder: Path) -> None:
     """One that never ends is as good for a thief in ten years."""
     tokens = folder / "tokens.yaml"
