@@ -43,8 +43,16 @@ used. With ``images_type = qcow2``, files that guests were created from must not
             choices=[
                 ("qcow2", "An overlay on the image's file; needs qemu-img."),
                 ("raw", "A sparse copy; needs qemu-img for qcow2 images only."),
+                ("lvm", "Logical volumes of images_volume_group, for all disks of guests."),
             ],
-            help="Format of the root disks of new guests.",
+            help="""
+Format of the root disks of new guests, and where they are kept. Guests whose disks are files keep
+them there when this changes; move all guests away before you change it from ``lvm``.
+""",
+        ),
+        cfg.StrOpt(
+            "images_volume_group", default="", regex=r"^([A-Za-z0-9_+.][A-Za-z0-9_+.-]{0,126})?$",
+            help="Volume group of this host's disks with ``images_type = lvm``.",
         ),
         cfg.StrOpt(
             "cpu_mode",

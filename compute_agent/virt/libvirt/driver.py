@@ -32,19 +32,21 @@ from compute_agent.virt.libvirt.disks import (
     hypervisor_access,
     live_snapshots,
     qemu_img,
+    storages,
 )
+from compute_agent.virt.libvirt.disks.file_storage import RAW
 from compute_agent.virt.libvirt.disks.images import BadImage
-from compute_agent.virt.libvirt.disks.instance_files import RAW
+from compute_agent.virt.libvirt.disks.instance_files import InstanceFiles
 from compute_agent.virt.libvirt.disks.qemu_img import DiskError, UnsafeImage
+from compute_agent.virt.libvirt.disks.storage import GIB
 from compute_agent.virt.libvirt.domain import guest_networks
-from compute_agent.virt.libvirt.domain.domain_xml import GuestDisk
+from compute_agent.virt.libvirt.domain.guest_disks import GuestDisk
 from compute_agent.virt.libvirt.guests import Guests
 from compute_agent.virt.libvirt.host_properties import HostFacts
 from compute_agent.virt.libvirt.moves.cold_moves import ColdMoves
 from compute_agent.virt.libvirt.moves.live_moves import CannotMove, LiveMoves, MoveAborted
 from compute_agent.virt.libvirt.moves.payloads import ColdPayload, LiveDestination, LiveSource
 from compute_agent.virt.libvirt.moves.remote_uris import UnknownPeer
-from compute_agent.virt.libvirt.ownership import Ownership
 from compute_agent.virt.libvirt.record import GuestRecord
 from compute_agent.virt.libvirt.serial_stream import LibvirtSerialStream
 from compute_agent.virt.machine import machine
@@ -108,6 +110,10 @@ class LibvirtDriver(ComputeDriver):
                 reason=f"[libvirt] images_type = qcow2 needs {qemu_img.PROGRAM}; install it (the "
                 "package is qemu-utils or qemu-img), or set images_type = raw"
             )
+        if options.images_type == storages.LVM and not options.images_volume_group:
+            raise exception.ConfigurationError(
+                reason="[libvirt] images_type = lvm needs images_volume_group"
+            )
         if options.force_config_drive and config_disks.program() is None:
             raise exception.ConfigurationError(
                 reason="[libvirt] force_config_drive needs a program that writes config drives: "
@@ -128,7 +134,12 @@ class LibvirtDriver(ComputeDriver):
         guest_networks.check(self._conf, self._library, self._connection.get())
         self._open_ways()
         self._devices = self._facts.pci_devices()
-        self._guests = Guests(self._conf, self.host, self._connection, self._facts)
+        storage = storages.of(self._conf)
+        try:
+            storage.check()
+        except DiskError as error:
+            raise exception.ConfigurationError(reason=str(error)) from error
+        self._guests = Guests(self._conf, self.host, self._connection, self._facts, storage)
         self._cold = ColdMoves(self._conf, self._guests)
         self._live = LiveMoves(self._conf, self._guests)
         self._end_copies()
@@ -149,11 +160,12 @@ class LibvirtDriver(ComputeDriver):
 
     def get_resources(self) -> HostResources:
         split = self._facts.split
-        found = machine.resources(Path(self._conf.libvirt.instances_path))
-        assert found.disk_available_least is not None
+        instances = Path(self._conf.libvirt.instances_path)
+        room = self._guests.storage.room(instances)
         return dataclasses.replace(
-            found,
-            disk_available_least=found.disk_available_least - self._guests.disk_growth_gb(),
+            machine.resources(instances),
+            disk_gb=room.total_bytes // GIB,
+            disk_available_least=room.free_bytes // GIB - self._guests.disk_growth_gb(),
             vcpus=len(split.shared),
             pcpus=len(split.dedicated),
             memory_mb=self._facts.memory_mb,
@@ -272,37 +284,44 @@ class LibvirtDriver(ComputeDriver):
         """Copy the root disk; a running guest continues where its hypervisor can copy meanwhile."""
         with self._operating(instance_uuid, "Snapshot"):
             domain = self._existing(instance_uuid)
-            root = self._guests.files(instance_uuid).root
-            if root is None:
+            files = self._guests.files(instance_uuid)
+            if (root := files.root) is None:
                 raise DiskError("its root disk is missing")
             if self._info(domain).power_state != RUNNING:
-                qemu_img.copy(Path(root.path), root.format, path, image.disk_format or RAW)
+                self._copy_root(files, root, image, path)
                 return
             try:
-                with live_snapshots.copied(self._library, domain, root) as copied:
-                    qemu_img.copy(Path(copied.path), copied.format, path, image.disk_format or RAW)
+                with live_snapshots.copied(self._library, domain, root, files.directory) as copied:
+                    qemu_img.copy(copied.path, copied.format, path, image.disk_format or RAW)
             except self._library.libvirtError as error:
                 if error.get_error_code() != self._library.VIR_ERR_NO_SUPPORT:
                     raise
-                self._copy_paused(domain, root, image, path)
+                self._copy_paused(domain, files, root, image, path)
 
     def _end_copies(self) -> None:
         """End the copies of snapshots that an earlier agent left: they would go on for ever."""
         try:
             for guest in self._guests.list():
-                root = self._guests.files(guest.instance_uuid).root
+                files = self._guests.files(guest.instance_uuid)
                 domain = self._guests.find(guest.instance_uuid)
-                if root is not None and domain is not None:
-                    live_snapshots.clear(self._library, domain, root)
+                if domain is not None and (root := files.root) is not None:
+                    live_snapshots.clear(self._library, domain, root, files.directory)
         except (self._library.libvirtError, *_FAILURES) as error:
             LOG.warning("Cannot look for copies of disks that were left unfinished: %s", error)
 
-    def _copy_paused(self, domain: Any, root: GuestDisk, image: ImageMeta, path: Path) -> None:
+    def _copy_paused(
+        self, domain: Any, files: InstanceFiles, root: GuestDisk, image: ImageMeta, path: Path
+    ) -> None:
         domain.suspend()
         try:
-            qemu_img.copy(Path(root.path), root.format, path, image.disk_format or RAW)
+            self._copy_root(files, root, image, path)
         finally:
             domain.resume()
+
+    def _copy_root(
+        self, files: InstanceFiles, root: GuestDisk, image: ImageMeta, path: Path
+    ) -> None:
+        qemu_img.copy(files.storage.url(root), root.format, path, image.disk_format or RAW)
 
     def get_console_output(self, instance_uuid: str, *, lines: int | None) -> str:
         with self._operating(instance_uuid, "Console output"):
@@ -394,6 +413,8 @@ class LibvirtDriver(ComputeDriver):
             "is_shared": ready.is_shared,
             "place": ready.place.to_plain(),
             "pins": ready.pins.to_plain(),
+            "disks": ready.disks,
+            "cache": ready.cache,
         }
 
     def describe_live(self, instance_uuid: str) -> dict[str, object]:
@@ -470,10 +491,10 @@ class LibvirtDriver(ComputeDriver):
 
     def _record_staying(self, uuid: str) -> None:
         """Record that a guest stays here, if it was about to move."""
-        directory = self._guests.files(uuid).directory
-        note = Ownership.read(directory)
+        files = self._guests.files(uuid)
+        note = files.read_note()
         if note != note.staying(self.host):
-            note.staying(self.host).write(directory)
+            files.write_note(note.staying(self.host))
 
     def _take_over(
         self, instance: Instance, place: InstancePlacement, sent: ColdPayload, *, is_on: bool

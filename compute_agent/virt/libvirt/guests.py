@@ -22,12 +22,15 @@ from compute_agent.virt.libvirt.disks import (
     images,
     qemu_img,
 )
+from compute_agent.virt.libvirt.disks.file_storage import FileStorage
 from compute_agent.virt.libvirt.disks.images import BadImage, ImageFile
-from compute_agent.virt.libvirt.disks.instance_files import GIB, InstanceFiles
+from compute_agent.virt.libvirt.disks.instance_files import InstanceFiles
 from compute_agent.virt.libvirt.disks.qemu_img import DiskError
+from compute_agent.virt.libvirt.disks.storage import GIB, DiskStorage, Role
 from compute_agent.virt.libvirt.domain import domain_xml, guest_hardware, guest_networks
-from compute_agent.virt.libvirt.domain.domain_xml import BUSES, GuestDisk, GuestSpec
+from compute_agent.virt.libvirt.domain.domain_xml import GuestSpec
 from compute_agent.virt.libvirt.domain.guest_devices import GuestDevices
+from compute_agent.virt.libvirt.domain.guest_disks import BUSES, GuestDisk
 from compute_agent.virt.libvirt.domain.guest_hardware import GuestHardware
 from compute_agent.virt.libvirt.domain.pins import Pins
 from compute_agent.virt.libvirt.host_properties import HostFacts
@@ -61,6 +64,7 @@ class Guests:
         host: str,
         connection: Connection,
         facts: HostFacts,
+        storage: DiskStorage,
         *,
         sleep: Callable[[float], None] = time.sleep,
         clock: Callable[[], float] = time.monotonic,
@@ -69,6 +73,8 @@ class Guests:
         self.host = host
         self.connection = connection
         self.facts = facts
+        self.storage = storage
+        self._local = storage if storage.is_in_directory else FileStorage()
         self._sleep = sleep
         self._clock = clock
         self._directories = InstanceDirectories(Path(conf.libvirt.instances_path))
@@ -82,11 +88,16 @@ class Guests:
 
         Raises Invalid if it is not a UUID, OSError if its directory is a symbolic link.
         """
-        return InstanceFiles(self._directories.of(uuid))
+        return self._files_in(self._directories.of(uuid))
+
+    def _files_in(self, directory: Path) -> InstanceFiles:
+        """Return the files in a directory; a disk that is there outlives a change of storage."""
+        is_local = self._local.find(directory, Role.ROOT) is not None
+        return InstanceFiles(directory, self._local if is_local else self.storage)
 
     def disk_growth_gb(self) -> int:
         """Return by how many GiB the disks of all guests may still grow, rounded up."""
-        files = map(InstanceFiles, self._directories.list())
+        files = map(self._files_in, self._directories.list())
         return math.ceil(sum(each.growth_bytes() for each in files) / GIB)
 
     # Finding --------------------------------------------------------------------------------------
@@ -109,7 +120,7 @@ class Guests:
         files = self.files(uuid)
         if not files.exists or files.root is None:
             return False
-        note = Ownership.read(files.directory)
+        note = files.read_note()
         return note.owner == self.host and not note.is_moving
 
     def record(self, domain: Any) -> GuestRecord | None:
@@ -142,7 +153,7 @@ class Guests:
         for directory in self._directories.list():
             if directory.name in seen:
                 continue
-            note = Ownership.read(directory)
+            note = self._files_in(directory).read_note()
             if note.owner == self.host:
                 yield GuestInfo(directory.name, SHUTDOWN, is_moving=note.is_moving)
 
@@ -159,7 +170,7 @@ class Guests:
             power_state,
             place=None if record.place.is_anywhere else record.place,
             reason=self._pause_reason(domain) if power_state == PAUSED else None,
-            is_moving=is_off and Ownership.read(self.files(uuid).directory).is_moving,
+            is_moving=is_off and self.files(uuid).read_note().is_moving,
         )
 
     def is_running(self, domain: Any) -> bool:
@@ -261,14 +272,16 @@ class Guests:
         _check_size(image, instance)
         files = self.files(instance.uuid)
         files.make()
-        note = Ownership.read(files.directory)
+        note = files.read_note()
         if not note.is_of(self.host):
             raise DiskError(f"{files.directory} belongs to the host {note.owner}")
-        Ownership(owner=self.host).write(files.directory)
-        files.create_root(image, instance.flavor, options.images_type)
+        files.write_note(Ownership(owner=self.host))
+        files.create_root(image, instance.flavor)
         files.create_extra(instance.flavor)
         if config_disks.is_wanted(instance, self._conf):
-            config_disks.write(files.config_drive, instance, self._conf)
+            files.create_config_drive(
+                lambda: config_disks.content(files.directory, instance, self._conf)
+            )
 
     def start(self, domain: Any) -> None:
         """Start a guest; a running one keeps running. Raises OSError."""
@@ -304,8 +317,12 @@ class Guests:
             self._end(domain)
             self._undefine(domain)
         files = self.files(uuid)
-        if files.exists and ownership.let_go(files.directory, self.host):
+        if not files.exists:
+            return
+        if ownership.let_go(files, self.host):
             files.remove()
+        else:
+            files.leave()
 
     def _await_end(self, domain: Any, seconds: float) -> None:
         give_up_at = self._clock() + seconds

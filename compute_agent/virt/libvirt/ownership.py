@@ -1,6 +1,6 @@
 """Ownership of a guest's files, which two hosts may share.
 
-The hosts of a shared directory see the same note in it. Only the owner removes the files. If a host
+The hosts that share them see the same note beside them. Only the owner removes the files. If a host
 that took a guest over has to revert the move, it makes the former host the owner again, unless that
 one has already released the files.
 """
@@ -10,12 +10,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import secrets
-from pathlib import Path
-from typing import Self
-
-from armillary import private_files
-
-NOTE = "owner.json"
+from typing import Protocol, Self
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -31,17 +26,16 @@ class Ownership:
     is_moving: bool = False
 
     @classmethod
-    def read(cls, directory: Path) -> Self:
-        """Return the note in a directory; without one, any host owns it. Raises OSError."""
+    def from_text(cls, text: str | None) -> Self:
+        """Return the note from its text; without a valid one, any host owns the files."""
         try:
-            plain = json.loads((directory / NOTE).read_text(encoding="utf-8"))
-        except (FileNotFoundError, ValueError):
+            plain = json.loads(text or "")
+            return cls(**{field.name: plain.get(field.name) for field in dataclasses.fields(cls)})
+        except (AttributeError, ValueError):
             return cls()
-        return cls(**{field.name: plain.get(field.name) for field in dataclasses.fields(cls)})
 
-    def write(self, directory: Path) -> None:
-        """Write the note atomically. Raises OSError."""
-        private_files.write(directory / NOTE, json.dumps(dataclasses.asdict(self)))
+    def to_text(self) -> str:
+        return json.dumps(dataclasses.asdict(self))
 
     def is_of(self, host: str) -> bool:
         """Return whether the files belong to a host."""
@@ -65,17 +59,25 @@ class Ownership:
         return Ownership(owner=host, former=former)
 
 
-def let_go(directory: Path, host: str) -> bool:
-    """Record that a host destroys its guest; return whether it must also remove the files.
+class Noted(Protocol):
+    """Files of a guest with a note of their owner."""
 
-    Raises OSError.
+    def read_note(self) -> Ownership: ...
+
+    def write_note(self, note: Ownership) -> None: ...
+
+
+def let_go(files: Noted, host: str) -> bool:
+    """Record that a host destroys its guest; return whether it must also remove the disks.
+
+    Raises DiskError, OSError.
     """
-    note = Ownership.read(directory)
+    note = files.read_note()
     if not note.is_of(host):
         if note.former == host:  # the move is final and can no longer be reverted
-            dataclasses.replace(note, former=None).write(directory)
+            files.write_note(dataclasses.replace(note, former=None))
         return False
     if note.former is not None:
-        Ownership(owner=note.former, is_moving=True).write(directory)
+        files.write_note(Ownership(owner=note.former, is_moving=True))
         return False
     return True

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from oslo_config import cfg
 
-from armillary import private_files
 from compute_agent.virt import config_drive, nocloud
 from compute_agent.virt.libvirt.disks.qemu_img import DiskError
 from compute_agent.virt.libvirt.domain import guest_networks
@@ -30,23 +29,20 @@ def is_wanted(instance: Instance, conf: cfg.ConfigOpts) -> bool:
     return config_drive.is_wanted(instance) or bool(conf.libvirt.force_config_drive)
 
 
-def write(path: Path, instance: Instance, conf: cfg.ConfigOpts) -> None:
-    """Write a guest's config drive; an existing one is kept. Raises DiskError, OSError."""
-    if path.exists():
-        return
+def content(directory: Path, instance: Instance, conf: cfg.ConfigOpts) -> bytes:
+    """Return a guest's config drive, collected in ``directory``. Raises DiskError, OSError."""
     macs = guest_networks.macs_of(instance, conf)
     if conf.libvirt.config_drive_layout == NOCLOUD:
         label, files = nocloud.LABEL, nocloud.contents(instance, macs)
     else:
         label, files = config_drive.LABEL, config_drive.contents(instance, macs)
-    with tempfile.TemporaryDirectory(dir=path.parent, prefix=".config-drive-") as place:
+    with tempfile.TemporaryDirectory(dir=directory, prefix=".config-drive-") as place:
         root = Path(place)
         for name, data in files.items():
             file = root / name
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(data)
-        with private_files.replacing(path) as disk:
-            disk.write(_file_system(root, label))
+        return _file_system(root, label)
 
 
 def _file_system(root: Path, label: str) -> bytes:

@@ -1,7 +1,7 @@
 """Copy of a running guest's root disk as of one moment, while the guest continues.
 
-QEMU mirrors the disk into a file beside it until both are the same; then the mirror ends, and the
-file is as the disk was. With a guest agent, file systems are frozen for that moment.
+QEMU mirrors the disk into a file of the guest's directory until both are the same; then the mirror
+ends, and the file is as the disk was. With a guest agent, file systems are frozen for that moment.
 """
 
 import contextlib
@@ -14,7 +14,7 @@ from xml.etree.ElementTree import Element, SubElement
 
 from compute_agent.virt.libvirt.disks.qemu_img import DiskError
 from compute_agent.virt.libvirt.domain import xml_text
-from compute_agent.virt.libvirt.domain.domain_xml import GuestDisk
+from compute_agent.virt.libvirt.domain.guest_disks import SOURCE_ATTRIBUTES, GuestDisk
 
 LOG = logging.getLogger(__name__)
 
@@ -28,6 +28,7 @@ def copied(
     library: Any,
     domain: Any,
     root: GuestDisk,
+    directory: Path,
     sleep: Callable[[float], None] = time.sleep,
     clock: Callable[[], float] = time.monotonic,
 ) -> Iterator[GuestDisk]:
@@ -35,11 +36,11 @@ def copied(
 
     Raises libvirtError (VIR_ERR_NO_SUPPORT where the hypervisor cannot), DiskError.
     """
-    part = Path(root.path).with_name(PART)
-    clear(library, domain, root)
+    part = directory / PART
+    clear(library, domain, root, directory)
     try:
         domain.blockCopy(
-            root.path,
+            _target(domain, root),
             _destination(part, root.format),
             flags=library.VIR_DOMAIN_BLOCK_COPY_TRANSIENT_JOB,
         )
@@ -49,30 +50,40 @@ def copied(
                 raise DiskError(f"the copy was not complete within {TIMEOUT_SECONDS} s")
             sleep(POLL_SECONDS)
         with _frozen(library, domain):
-            domain.blockJobAbort(root.path, 0)
+            domain.blockJobAbort(_target(domain, root), 0)
         yield GuestDisk(str(part), root.format)
     finally:
-        clear(library, domain, root)
+        clear(library, domain, root, directory)
 
 
-def clear(library: Any, domain: Any, root: GuestDisk) -> None:
+def clear(library: Any, domain: Any, root: GuestDisk, directory: Path) -> None:
     """End a copy, and remove it, as one whose agent died has left it."""
-    part = Path(root.path).with_name(PART)
+    part = directory / PART
     if part.exists():
-        with contextlib.suppress(library.libvirtError):  # no job is under way
-            domain.blockJobAbort(root.path, 0)
+        with contextlib.suppress(library.libvirtError, DiskError):  # no job is under way
+            domain.blockJobAbort(_target(domain, root), 0)
         part.unlink(missing_ok=True)
 
 
 def _is_ready(domain: Any, root: GuestDisk) -> bool:
     """Return whether disk and copy are the same. Raises DiskError when the copy has failed."""
+    mirror = _attached(domain, root).find("mirror")
+    if mirror is None:
+        raise DiskError("the copy of its root disk has failed")
+    return mirror.get("ready") == "yes"
+
+
+def _target(domain: Any, root: GuestDisk) -> str:
+    """Return the name of the root disk in its guest. Raises DiskError."""
+    target = _attached(domain, root).find("target")
+    return "" if target is None else target.get("dev", "")
+
+
+def _attached(domain: Any, root: GuestDisk) -> Element:
     for disk in xml_text.parse(domain.XMLDesc(0)).iterfind("./devices/disk"):
-        source, mirror = disk.find("source"), disk.find("mirror")
-        if source is None or source.get("file") != root.path:
-            continue
-        if mirror is None:
-            raise DiskError("the copy of its root disk has failed")
-        return mirror.get("ready") == "yes"
+        source = disk.find("source")
+        if source is not None and source.get(SOURCE_ATTRIBUTES[root.kind]) == root.path:
+            return disk
     raise DiskError("its root disk is not attached")
 
 

@@ -73,8 +73,19 @@ def convert(source: Path, source_format: str, path: Path) -> None:
     _run("convert", "-f", source_format, "-O", "raw", str(source), str(path))
 
 
-def copy(source: Path, source_format: str, path: Path, disk_format: str) -> None:
-    """Copy a disk, which may be in use, with all that its backing file has. Raises DiskError."""
+def write_to_device(source: Path, source_format: str, device: Path) -> None:
+    """Write an image to a block device full of zeros. Raises DiskError."""
+    _run(
+        "convert", "-n", "--target-is-zero", "-f", source_format, "-O", "raw",
+        str(source), str(device),
+    )  # fmt: skip
+
+
+def copy(source: str | Path, source_format: str, path: str | Path, disk_format: str) -> None:
+    """Copy a disk, which may be in use, with all that its backing file has. Raises DiskError.
+
+    A string may name an image of Ceph as QEMU does.
+    """
     _run("convert", "-U", "-f", source_format, "-O", disk_format, str(source), str(path))
 
 

@@ -7,23 +7,14 @@ from armillary.identifiers import mac_address
 from compute_agent.virt.libvirt.domain import xml_text
 from compute_agent.virt.libvirt.domain.guest_cpu import GuestCpu
 from compute_agent.virt.libvirt.domain.guest_devices import NO_DEVICES, GuestDevices
+from compute_agent.virt.libvirt.domain.guest_disks import GuestDisk
 from compute_agent.virt.libvirt.domain.guest_hardware import NO_HARDWARE, VIRTIO, GuestHardware
 from compute_agent.virt.libvirt.domain.pins import Pins
 from compute_agent.virt.libvirt.record import GuestRecord, one_line
 from objects.numa import InstanceTopology, format_cpus
 from objects.numa.host import ORDINARY_PAGE_KB_MAX
 
-BUSES = {"virtio": "vd", "scsi": "sd", "sata": "sd"}
-"""Supported disk buses, and the prefix of their device names."""
 _PCI_FIELDS = ("domain", "bus", "slot", "function")
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class GuestDisk:
-    """A disk file; ``format`` is raw or qcow2."""
-
-    path: str
-    format: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -134,7 +125,7 @@ def _add_devices(domain: Element, spec: GuestSpec) -> None:
     if spec.disk_bus == "scsi":
         SubElement(devices, "controller", {"type": "scsi", "model": spec.hardware.scsi_model})
     for number, disk in enumerate(spec.disks):
-        spec.hardware.write_disk_quota(_add_disk(devices, disk, spec.disk_bus, number))
+        spec.hardware.write_disk_quota(disk.write(devices, spec.disk_bus, number))
     if spec.network is not None:
         interface = SubElement(devices, "interface", {"type": "network"})
         SubElement(interface, "mac", {"address": mac_address(spec.uuid)})
@@ -154,14 +145,6 @@ def _add_devices(domain: Element, spec: GuestSpec) -> None:
     spec.hardware.write_devices(devices)
     for device in spec.record.place.pci_devices:
         _add_pci(devices, device.address)
-
-
-def _add_disk(devices: Element, disk: GuestDisk, bus: str, number: int) -> Element:
-    element = SubElement(devices, "disk", {"type": "file", "device": "disk"})
-    SubElement(element, "driver", {"name": "qemu", "type": disk.format})
-    SubElement(element, "source", {"file": disk.path})
-    SubElement(element, "target", {"dev": f"{BUSES[bus]}{'abcdefgh'[number]}", "bus": bus})
-    return element
 
 
 def _add_pci(devices: Element, address: str) -> None:

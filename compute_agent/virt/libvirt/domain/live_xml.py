@@ -1,28 +1,50 @@
 """Rewrites of a running guest's domain XML for a live migration. Pure."""
 
+from collections.abc import Mapping
 from pathlib import PurePosixPath
 from xml.etree.ElementTree import Element
 
 from compute_agent.host.instance_topology import InstancePlacement
 from compute_agent.virt.libvirt.domain import xml_text
+from compute_agent.virt.libvirt.domain.guest_disks import SOURCE_ATTRIBUTES, DiskKind
 from compute_agent.virt.libvirt.moves.payloads import LiveDestination
 from compute_agent.virt.libvirt.record import NAMESPACE, write_place
 
 
-def for_destination(text: str, destination: LiveDestination) -> str:
-    """Return the XML for the destination, with its file paths and pins; the rest is unchanged."""
+def for_destination(text: str, destination: LiveDestination, names: Mapping[str, str]) -> str:
+    """Return the XML for the destination, with its paths and pins; the rest is unchanged.
+
+    ``names`` are those of the guest's disks by their paths here.
+    """
     domain = xml_text.parse(text)
     directory = PurePosixPath(destination.directory)
-    for source in domain.iterfind("./devices/disk/source[@file]"):
-        source.set("file", _moved(source.attrib["file"], directory))
-    if not destination.is_shared:  # the copies have no backing file
-        for disk in domain.iterfind("./devices/disk"):
-            _remove(disk, "backingStore")
+    for disk in domain.iterfind("./devices/disk"):
+        _move_disk(disk, destination, names)
     for log in domain.iterfind("./devices/*/log[@file]"):
         log.set("file", _moved(log.attrib["file"], directory))
+    for nvram in domain.iterfind("./os/nvram"):
+        nvram.text = _moved(nvram.text or "", directory)
     destination.pins.write(domain)
     _note_place(domain, destination.place)
     return xml_text.write(domain)
+
+
+def _move_disk(disk: Element, destination: LiveDestination, names: Mapping[str, str]) -> None:
+    if not destination.is_shared:  # the copies have no backing file
+        _remove(disk, "backingStore")
+    source, driver = disk.find("source"), disk.find("driver")
+    attribute = SOURCE_ATTRIBUTES[DiskKind(disk.get("type", DiskKind.FILE))]
+    if source is None or attribute not in source.attrib:
+        return
+    path = source.attrib[attribute]
+    if destination.disks is not None and path in names:
+        source.set(attribute, destination.disks.get(names[path], path))
+        if driver is not None and attribute == "file":
+            driver.attrib.pop("cache", None)
+            if destination.cache is not None:
+                driver.set("cache", destination.cache)
+    elif attribute == "file":
+        source.set(attribute, _moved(path, PurePosixPath(destination.directory)))
 
 
 def guest_cpu(text: str) -> str | None:

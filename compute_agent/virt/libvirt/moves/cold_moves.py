@@ -6,11 +6,12 @@ from pathlib import Path, PurePosixPath
 from oslo_config import cfg
 
 from compute_agent.virt.libvirt.disks import images, qemu_img
-from compute_agent.virt.libvirt.disks.instance_files import CONSOLES, QCOW2, InstanceFiles
+from compute_agent.virt.libvirt.disks.file_storage import QCOW2
+from compute_agent.virt.libvirt.disks.instance_files import CONSOLES, InstanceFiles
 from compute_agent.virt.libvirt.disks.qemu_img import DiskError
 from compute_agent.virt.libvirt.guests import Guests
 from compute_agent.virt.libvirt.moves import remote_files, remote_uris
-from compute_agent.virt.libvirt.moves.payloads import ColdPayload, DiskFile
+from compute_agent.virt.libvirt.moves.payloads import ColdPayload, DiskFile, disk_name, role_of
 from compute_agent.virt.libvirt.ownership import Ownership
 from compute_agent.virt.libvirt.record import GuestRecord
 from objects.instance import Instance
@@ -33,8 +34,8 @@ class ColdMoves:
         root = files.root
         if root is None:
             raise DiskError("its root disk is missing")
-        note = Ownership.read(files.directory).leaving()
-        note.write(files.directory)
+        note = files.read_note().leaving()
+        files.write_note(note)
         return ColdPayload(
             host=self._guests.host,
             address=remote_uris.own_address(self._conf),
@@ -46,34 +47,64 @@ class ColdMoves:
             + sorted(path.name for path in files.directory.glob("*.qcow2"))
             + [name for name in CONSOLES if (files.directory / name).exists()],
             base=self._base(Path(root.path)) if root.format == QCOW2 else None,
+            storage=files.storage.name,
+            volumes=_volumes(files),
+            volume_directory=str(Path(root.path).parent),
         )
 
     def take_over(self, instance: Instance, sent: ColdPayload) -> None:
         """Make this host the owner of a guest's files. Raises DiskError, OSError, libvirtError."""
         files = self._guests.files(instance.uuid)
-        note = Ownership.read(files.directory)
+        note = files.read_note()
         if note.token is not None and note.token == sent.token:
-            note.taken_by(self._guests.host).write(files.directory)
+            if not files.exists:  # only the disks are shared
+                files.make()
+                self._fetch_files(files, sent)
+            files.write_note(note.taken_by(self._guests.host))
         elif note.owner != self._guests.host or note.is_moving:
             self._fetch(files, sent)
             files.remove_extra_but(instance.flavor)  # the source keeps its own
         files.fit(instance.flavor)
 
     def _fetch(self, files: InstanceFiles, sent: ColdPayload) -> None:
-        if PurePosixPath(sent.directory).name != files.uuid:
-            raise DiskError(f"{sent.directory} is the directory of another guest")
+        if sent.storage != files.storage.name:
+            raise DiskError(
+                f"its disks are in the storage {sent.storage}, this host's are in "
+                f"{files.storage.name}"
+            )
         base_path = None if sent.base is None else self._checked_base(sent.base)
+        _check_directory(files, sent)
         files.make()
-        Ownership(owner=self._guests.host, is_moving=True).write(files.directory)
-        remote_files.fetch(
-            self._guests.library,
-            remote_uris.daemon_uri(self._conf, sent.address),
-            f"armillary-{files.uuid}",
-            sent.directory,
-            [files.directory / name for name in _plain_names(sent.files)],
-        )
-        self._secure_root(files, base_path, sent.base)
-        Ownership(owner=self._guests.host).write(files.directory)
+        files.write_note(Ownership(owner=self._guests.host, is_moving=True))
+        self._fetch_files(files, sent)
+        for disk in sent.volumes:
+            self._fetch_volume(files, sent, disk)
+        self._secure_root(self._guests.files(files.uuid), base_path, sent.base)
+        files.write_note(Ownership(owner=self._guests.host))
+
+    def _fetch_files(self, files: InstanceFiles, sent: ColdPayload) -> None:
+        _check_directory(files, sent)
+        wanted = [files.directory / name for name in _plain_names(sent.files)]
+        if wanted:
+            remote_files.fetch(
+                self._guests.library, remote_uris.daemon_uri(self._conf, sent.address),
+                _pool_name(files), sent.directory, wanted,
+            )  # fmt: skip
+
+    def _fetch_volume(self, files: InstanceFiles, sent: ColdPayload, disk: DiskFile) -> None:
+        try:
+            role = role_of(disk)
+        except ValueError as error:
+            raise DiskError(f"the source sends a disk with the invalid name {error}") from error
+        name = files.storage.volume_name(files.directory, role)
+
+        def fill(device: Path) -> None:
+            remote_files.fetch_volume(
+                self._guests.library, remote_uris.daemon_uri(self._conf, sent.address),
+                _pool_name(files), sent.volume_directory, name, device,
+            )  # fmt: skip
+
+        files.storage.make(files.directory, role, disk.bytes, fill)
 
     def _base(self, root: Path) -> DiskFile | None:
         """Return a root disk's backing file, by its name in the images directory."""
@@ -111,6 +142,25 @@ class ColdMoves:
             qemu_img.refuse_data_file(Path(root.path))
         else:
             qemu_img.virtual_size(Path(root.path), QCOW2)
+
+
+def _volumes(files: InstanceFiles) -> list[DiskFile]:
+    """Return the disks that are no files of the directory."""
+    if files.storage.is_in_directory:
+        return []
+    return [
+        DiskFile(disk_name(role, disk.format), disk.format, files.storage.size(disk))
+        for role, disk in files.present()
+    ]
+
+
+def _check_directory(files: InstanceFiles, sent: ColdPayload) -> None:
+    if PurePosixPath(sent.directory).name != files.uuid:
+        raise DiskError(f"{sent.directory} is the directory of another guest")
+
+
+def _pool_name(files: InstanceFiles) -> str:
+    return f"armillary-{files.uuid}"
 
 
 def _plain_names(names: Sequence[str]) -> list[str]:

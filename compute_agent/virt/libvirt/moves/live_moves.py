@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import threading
-from pathlib import Path
 from typing import Any
 
 from oslo_config import cfg
@@ -13,14 +12,19 @@ from armillary import private_files
 from compute_agent.host.instance_topology import InstancePlacement
 from compute_agent.virt.driver import LiveWatch
 from compute_agent.virt.libvirt import earlier_consoles
-from compute_agent.virt.libvirt.disks import qemu_img
-from compute_agent.virt.libvirt.disks.instance_files import QCOW2, InstanceFiles
+from compute_agent.virt.libvirt.disks.instance_files import InstanceFiles
 from compute_agent.virt.libvirt.domain import live_xml
 from compute_agent.virt.libvirt.domain.pins import Pins
 from compute_agent.virt.libvirt.guests import Guests
 from compute_agent.virt.libvirt.moves import remote_uris
 from compute_agent.virt.libvirt.moves.completion_limit import ABORT, CompletionLimit
-from compute_agent.virt.libvirt.moves.payloads import DiskFile, LiveDestination, LiveSource
+from compute_agent.virt.libvirt.moves.payloads import (
+    DiskFile,
+    LiveDestination,
+    LiveSource,
+    disk_name,
+    role_of,
+)
 from compute_agent.virt.libvirt.ownership import Ownership
 from objects.instance import Instance
 
@@ -53,8 +57,8 @@ class LiveMoves:
         if record is not None and record.place.pci_devices:
             raise CannotMove("it uses PCI devices of the host, which cannot be migrated")
         files = self._guests.files(uuid)
-        note = Ownership.read(files.directory).with_token()
-        note.write(files.directory)
+        note = files.read_note().with_token()
+        files.write_note(note)
         text = self._running_xml(domain)
         arch, machine = live_xml.machine(text)
         capabilities = self._guests.facts.capabilities
@@ -69,6 +73,7 @@ class LiveMoves:
             disks=self._disks(files),
             address=remote_uris.own_address(self._conf),
             directory=str(files.directory),
+            storage=files.storage.name,
         )
 
     def hand_over(self, domain: Any, destination: LiveDestination, watch: LiveWatch) -> None:
@@ -93,18 +98,20 @@ class LiveMoves:
 
     def note_gone(self, uuid: str, destination: LiveDestination) -> None:
         """Record that a guest has left; shared files now belong to the destination."""
-        directory = self._guests.files(uuid).directory
+        files = self._guests.files(uuid)
         if destination.is_shared:
-            Ownership(owner=destination.host).write(directory)
+            files.write_note(Ownership(owner=destination.host))
         else:
-            Ownership(owner=self._guests.host, is_moving=True).write(directory)
+            files.write_note(Ownership(owner=self._guests.host, is_moving=True))
 
     def _migrate(
         self, move: _Move, domain: Any, destination: LiveDestination, watch: LiveWatch
     ) -> None:
         library = self._guests.library
-        there = live_xml.for_destination(self._running_xml(domain), destination)
-        kept = live_xml.for_destination(self._kept_xml(domain), destination)
+        files = self._guests.files(domain.UUIDString())
+        names = {disk.path: disk_name(role, disk.format) for role, disk in files.present()}
+        there = live_xml.for_destination(self._running_xml(domain), destination, names)
+        kept = live_xml.for_destination(self._kept_xml(domain), destination, names)
         options = self._conf.libvirt
         parameters: dict[str, str | int] = {
             library.VIR_MIGRATE_PARAM_URI: remote_uris.data_uri(self._conf, destination.address),
@@ -156,11 +163,12 @@ class LiveMoves:
         return str(domain.XMLDesc(flags))
 
     def _disks(self, files: InstanceFiles) -> list[DiskFile]:
-        found = []
-        for path in sorted((*files.directory.glob("*.qcow2"), *files.directory.glob("*.raw"))):
-            disk_format = path.suffix.removeprefix(".")
-            size = qemu_img.disk_size(path, disk_format)
-            found.append(DiskFile(path.name, disk_format, size))
+        found = [
+            DiskFile(disk_name(role, disk.format), disk.format, files.storage.size(disk))
+            for role, disk in files.present()
+        ]
+        if files.nvram.exists():
+            found.append(DiskFile(files.nvram.name, "raw", files.nvram.stat().st_size))
         return found
 
     # At the destination ---------------------------------------------------------------------------
@@ -171,23 +179,42 @@ class LiveMoves:
         """Prepare disks for a guest, and return what the source needs to know."""
         self._check_host(source)
         files = self._guests.files(instance.uuid)
-        note = Ownership.read(files.directory)
+        if source.storage != files.storage.name:
+            raise CannotMove(
+                f"its disks are in the storage {source.storage}, this host's are in "
+                f"{files.storage.name}"
+            )
+        note = files.read_note()
         is_shared = note.token is not None and note.token == source.token
-        if not is_shared and self._guests.find(instance.uuid) is None:
-            files.make()
-            Ownership(owner=self._guests.host, is_moving=True).write(files.directory)
+        if self._guests.find(instance.uuid) is None:
+            self._make_room(files, source, is_shared=is_shared)
+        disks = {disk_name(role, disk.format): disk for role, disk in files.present()}
+        return LiveDestination(
+            host=self._guests.host,
+            address=remote_uris.own_address(self._conf),
+            directory=str(files.directory),
+            is_shared=is_shared,
+            place=place,
+            pins=Pins.of(place, self._guests.facts.cells, self._guests.facts.split),
+            disks={name: disk.path for name, disk in disks.items()},
+            cache=next((disk.cache for disk in disks.values()), None),
+        )
+
+    def _make_room(self, files: InstanceFiles, source: LiveSource, *, is_shared: bool) -> None:
+        """Make the directory of a guest that is to arrive, and the disks that are copied."""
+        if is_shared and files.storage.is_in_directory:
+            return
+        files.make()
+        if not is_shared:
+            files.write_note(Ownership(owner=self._guests.host, is_moving=True))
             for disk in source.disks:
-                _make_empty(files.directory, disk)
-            earlier_consoles.note_source(files, source)
-        pins = Pins.of(place, self._guests.facts.cells, self._guests.facts.split)
-        address = remote_uris.own_address(self._conf)
-        directory = str(files.directory)
-        return LiveDestination(self._guests.host, address, directory, is_shared, place, pins)
+                _make_empty(files, disk)
+        earlier_consoles.note_source(files, source)
 
     def complete(self, uuid: str) -> None:
         """Record that a guest arrived: its files belong to this host."""
         files = self._guests.files(uuid)
-        Ownership(owner=self._guests.host).write(files.directory)
+        files.write_note(Ownership(owner=self._guests.host))
         earlier_consoles.fetch(files, self._guests.library, self._conf)
 
     def _check_host(self, source: LiveSource) -> None:
@@ -337,13 +364,14 @@ class _Move:
             return False
 
 
-def _make_empty(directory: Path, disk: DiskFile) -> None:
-    """Create a disk for the other daemon to fill; a qcow2 file gets no backing file."""
-    name = Path(disk.name).name
-    path = directory / name
-    if not name.endswith((".raw", ".qcow2")):
-        raise CannotMove(f"the source has a disk with the invalid name {name}")
-    with open(path, "wb", opener=private_files.opener) as file:
-        file.truncate(0 if disk.format == QCOW2 else disk.bytes)
-    if disk.format == QCOW2:
-        qemu_img.create(path, disk.bytes)
+def _make_empty(files: InstanceFiles, disk: DiskFile) -> None:
+    """Make a disk for the other daemon to fill."""
+    if disk.name == files.nvram.name:
+        with open(files.nvram, "wb", opener=private_files.opener) as file:
+            file.truncate(disk.bytes)
+        return
+    try:
+        role = role_of(disk)
+    except ValueError as error:
+        raise CannotMove(f"the source has a disk with the invalid name {disk.name}") from error
+    files.storage.make_empty(files.directory, role, disk.format, disk.bytes)

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 from compute_agent.host.instance_topology import InstancePlacement
+from compute_agent.virt.libvirt.disks.storage import Role
 from compute_agent.virt.libvirt.domain.pins import Pins
 
 
@@ -24,9 +25,29 @@ class DiskFile:
         return cls(plain["name"], plain["format"], int(plain["bytes"]))
 
 
+FILES = "files"
+
+
+def disk_name(role: Role, disk_format: str) -> str:
+    """Return the name of a disk in payloads, that of its file where it is one."""
+    return f"{role}.{disk_format}"
+
+
+def role_of(disk: DiskFile) -> Role:
+    """Return what a disk in a payload is for. Raises ValueError if its name is not of a disk."""
+    name, _, disk_format = disk.name.rpartition(".")
+    if disk_format not in ("raw", "qcow2") or disk_format != disk.format:
+        raise ValueError(disk.name)
+    return Role(name)
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class ColdPayload:
-    """A guest that is off, for its destination. ``base`` is the root disk's backing file."""
+    """A guest that is off, for its destination. ``base`` is the root disk's backing file.
+
+    ``files`` are those of ``directory``; ``volumes`` are disks in ``volume_directory``. ``storage``
+    is the kind of storage that has the disks; an older source has files alone.
+    """
 
     host: str
     address: str
@@ -36,12 +57,20 @@ class ColdPayload:
     root_gb_least: int
     files: list[str]
     base: DiskFile | None
+    storage: str = FILES
+    volumes: list[DiskFile] = dataclasses.field(default_factory=list)
+    volume_directory: str = ""
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> Self:
-        values = {field.name: plain[field.name] for field in dataclasses.fields(cls)}
-        base = plain["base"]
-        return cls(**{**values, "base": None if base is None else DiskFile.from_plain(base)})
+        base, volumes = plain["base"], plain.get("volumes", [])
+        return cls(
+            **{
+                **_given(cls, plain),
+                "base": None if base is None else DiskFile.from_plain(base),
+                "volumes": [DiskFile.from_plain(volume) for volume in volumes],
+            }
+        )
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -61,17 +90,21 @@ class LiveSource:
     disks: list[DiskFile]
     address: str | None = None
     directory: str | None = None
+    storage: str = FILES
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> Self:
-        names = [field.name for field in dataclasses.fields(cls) if field.name in plain]
-        values = {name: plain[name] for name in names}
-        return cls(**{**values, "disks": [DiskFile.from_plain(disk) for disk in plain["disks"]]})
+        disks = [DiskFile.from_plain(disk) for disk in plain["disks"]]
+        return cls(**{**_given(cls, plain), "disks": disks})
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class LiveDestination:
-    """A host that is prepared for a running guest, for its source."""
+    """A host that is prepared for a running guest, for its source.
+
+    ``disks`` are the paths of disks there by name, ``cache`` is the cache mode of those that are
+    files; from an older destination, files have the same names as here, below ``directory``.
+    """
 
     host: str
     address: str
@@ -79,9 +112,17 @@ class LiveDestination:
     is_shared: bool
     place: InstancePlacement
     pins: Pins
+    disks: dict[str, str] | None = None
+    cache: str | None = None
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> Self:
-        values = {field.name: plain[field.name] for field in dataclasses.fields(cls)}
         place = InstancePlacement.from_plain(plain["place"])
-        return cls(**{**values, "place": place, "pins": Pins.from_plain(plain["pins"])})
+        pins = Pins.from_plain(plain["pins"])
+        return cls(**{**_given(cls, plain), "place": place, "pins": pins})
+
+
+def _given(kind: type[Any], plain: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of fields that a payload has; an older peer has fewer of them."""
+    names = (field.name for field in dataclasses.fields(kind))
+    return {name: plain[name] for name in names if name in plain}

@@ -37,6 +37,21 @@ def fetch_existing(
         source.close()
 
 
+def fetch_volume(
+    library: Any, uri: str, pool_name: str, directory: str, name: str, device: Path
+) -> None:
+    """Write a disk in a directory there to a device here that is full of zeros.
+
+    Raises as ``fetch``.
+    """
+    source = library.open(uri)
+    try:
+        with _pool(library, source, pool_name, directory) as pool, device.open("r+b") as file:
+            _receive(library, source, pool.storageVolLookupByName(name), file)
+    finally:
+        source.close()
+
+
 @contextlib.contextmanager
 def _pool(library: Any, source: Any, name: str, directory: str) -> Iterator[Any]:
     """Create a temporary storage pool for a directory of the remote daemon."""
@@ -59,18 +74,22 @@ def _forget_pool(library: Any, source: Any, name: str) -> None:
 
 def _download(library: Any, source: Any, volume: Any, path: Path) -> None:
     begun = path.with_name(f"{path.name}.begun")
-    stream = source.newStream(0)
     with open(begun, "wb", opener=private_files.opener) as file:
-        try:
-            volume.download(stream, 0, 0, library.VIR_STORAGE_VOL_DOWNLOAD_SPARSE_STREAM)
-            stream.sparseRecvAll(_write, _skip, file)
-        except BaseException:
-            with contextlib.suppress(library.libvirtError):
-                stream.abort()
-            raise
-        stream.finish()
+        _receive(library, source, volume, file)
         file.truncate(file.tell())  # the file may end with a hole
     begun.replace(path)
+
+
+def _receive(library: Any, source: Any, volume: Any, file: BinaryIO) -> None:
+    stream = source.newStream(0)
+    try:
+        volume.download(stream, 0, 0, library.VIR_STORAGE_VOL_DOWNLOAD_SPARSE_STREAM)
+        stream.sparseRecvAll(_write, _skip, file)
+    except BaseException:
+        with contextlib.suppress(library.libvirtError):
+            stream.abort()
+        raise
+    stream.finish()
 
 
 def _write(_stream: Any, data: bytes, file: BinaryIO) -> int:

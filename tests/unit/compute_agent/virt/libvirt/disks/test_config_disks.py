@@ -39,21 +39,9 @@ def an_instance(**settings: Any) -> Instance:
 def test_a_config_drive_has_the_label_of_its_layout(
     tmp_path: Path, layout: str, label: str
 ) -> None:
-    path = tmp_path / "config-drive.raw"
-    config_disks.write(path, an_instance(), conf(tmp_path, config_drive_layout=layout))
-    assert path.read_bytes()[LABEL].decode().strip() == label
-    assert path.stat().st_mode & 0o777 == 0o600
-
-
-@pytest.mark.usefixtures("program")
-def test_a_config_drive_is_written_once(tmp_path: Path) -> None:
-    """A repeated build finds the password on it, which is not kept elsewhere; no draft is left."""
-    path = tmp_path / "config-drive.raw"
-    config_disks.write(path, an_instance(admin_password="opensesame"), conf(tmp_path))
-    before = path.read_bytes()
-    config_disks.write(path, an_instance(), conf(tmp_path))
-    assert path.read_bytes() == before
-    assert [each.name for each in tmp_path.iterdir()] == [path.name]
+    options = conf(tmp_path, config_drive_layout=layout)
+    data = config_disks.content(tmp_path, an_instance(), options)
+    assert data[LABEL].decode().strip() == label
 
 
 def test_a_host_without_the_program_says_so(
@@ -62,7 +50,7 @@ def test_a_host_without_the_program_says_so(
     """The build fails; nothing that the user said is dropped without a word."""
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(DiskError, match="needs a config drive, and this host has none of"):
-        config_disks.write(tmp_path / "drive", an_instance(user_data="eA=="), conf(tmp_path))
+        config_disks.content(tmp_path, an_instance(user_data="eA=="), conf(tmp_path))
 
 
 @pytest.mark.parametrize(

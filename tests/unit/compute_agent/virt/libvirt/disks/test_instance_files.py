@@ -7,19 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from compute_agent.virt.libvirt.disks.file_storage import RAW, FileStorage, copy_sparsely
 from compute_agent.virt.libvirt.disks.images import ImageFile
-from compute_agent.virt.libvirt.disks.instance_files import (
-    EARLIER_BYTES_MAX,
-    GIB,
-    MIB,
-    InstanceFiles,
-    copy_sparsely,
-)
+from compute_agent.virt.libvirt.disks.instance_files import EARLIER_BYTES_MAX, InstanceFiles
 from compute_agent.virt.libvirt.disks.qemu_img import DiskError
+from compute_agent.virt.libvirt.disks.storage import GIB, MIB
 from compute_agent.virt.libvirt.ownership import Ownership
 from tests import builders
-
-RAW = "raw"
 
 
 @pytest.fixture
@@ -31,7 +25,7 @@ def image(tmp_path: Path) -> ImageFile:
 
 @pytest.fixture
 def files(tmp_path: Path) -> InstanceFiles:
-    made = InstanceFiles(tmp_path / "instances" / "uuid")
+    made = InstanceFiles(tmp_path / "instances" / "uuid", FileStorage(RAW))
     made.make()
     return made
 
@@ -48,7 +42,7 @@ def beginning(path: Path, count: int) -> bytes:
 def test_disks_are_as_large_as_the_flavor_says(files: InstanceFiles, image: ImageFile) -> None:
     """And in order: root, ephemeral, swap."""
     flavor = builders.a_flavor(root_gb=2, ephemeral_gb=1, swap_mb=64)
-    files.create_root(image, flavor, RAW)
+    files.create_root(image, flavor)
     files.create_extra(flavor)
     assert sizes(files) == {
         "disk.raw": 2 * GIB, "ephemeral.raw": GIB, "swap.raw": 64 * MIB,
@@ -67,9 +61,9 @@ def test_disks_are_not_for_other_accounts_to_read(
     before = os.umask(umask)
     try:
         files.make()
-        files.create_root(image, flavor, RAW)
+        files.create_root(image, flavor)
         files.create_extra(flavor)
-        Ownership(owner="host1").write(files.directory)
+        files.write_note(Ownership(owner="host1"))
     finally:
         os.umask(before)
     assert files.directory.stat().st_mode & 0o777 == 0o711
@@ -77,7 +71,7 @@ def test_disks_are_not_for_other_accounts_to_read(
 
 
 def test_no_root_disk_means_as_large_as_the_image(files: InstanceFiles, image: ImageFile) -> None:
-    files.create_root(image, builders.a_flavor(root_gb=0), RAW)
+    files.create_root(image, builders.a_flavor(root_gb=0))
     assert sizes(files) == {"disk.raw": 4000}
 
 
@@ -85,7 +79,7 @@ def test_a_disk_that_is_there_is_kept(files: InstanceFiles, image: ImageFile) ->
     """A build that is done again destroys nothing."""
     flavor = builders.a_flavor(swap_mb=1)
     for _ in range(2):
-        files.create_root(image, flavor, RAW)
+        files.create_root(image, flavor)
         files.create_extra(flavor)
         for name in ("disk.raw", "swap.raw"):
             with (files.directory / name).open("r+b") as file:
@@ -96,7 +90,7 @@ def test_a_disk_that_is_there_is_kept(files: InstanceFiles, image: ImageFile) ->
 
 
 def test_disks_grow_and_never_shrink(files: InstanceFiles, image: ImageFile) -> None:
-    files.create_root(image, builders.a_flavor(root_gb=1), RAW)
+    files.create_root(image, builders.a_flavor(root_gb=1))
     files.fit(builders.a_flavor(root_gb=3, swap_mb=2))
     files.fit(builders.a_flavor(root_gb=1, swap_mb=1))
     assert sizes(files) == {"disk.raw": 3 * GIB, "swap.raw": 2 * MIB}
@@ -104,7 +98,7 @@ def test_disks_grow_and_never_shrink(files: InstanceFiles, image: ImageFile) -> 
 
 def test_an_image_that_is_not_here_leaves_nothing(files: InstanceFiles) -> None:
     with pytest.raises(DiskError, match=r"gone\.raw"):
-        files.create_root(ImageFile(Path("/gone.raw"), RAW), builders.a_flavor(), RAW)
+        files.create_root(ImageFile(Path("/gone.raw"), RAW), builders.a_flavor())
     assert sizes(files) == {}
     with pytest.raises(DiskError, match="root disk is missing"):
         files.disks(builders.a_flavor())
@@ -189,3 +183,12 @@ def test_a_console_begins_with_what_was_written_elsewhere(files: InstanceFiles) 
     text = files.last_console_lines(None)
     assert (len(text), text[-11:]) == (EARLIER_BYTES_MAX + 5, "there\nhere\n")
     assert not fetched.exists()
+
+
+def test_a_config_drive_is_written_once(files: InstanceFiles) -> None:
+    """A repeated build finds the password on it, which is not kept elsewhere; no draft is left."""
+    for content in (b"opensesame", b"other"):
+        files.create_config_drive(lambda content=content: content)
+    assert (files.directory / "config-drive.raw").read_bytes() == b"opensesame"
+    assert list(sizes(files)) == ["config-drive.raw"]
+    assert (files.directory / "config-drive.raw").stat().st_mode & 0o777 == 0o600

@@ -14,9 +14,10 @@ from compute_agent.host.instance_topology import ANYWHERE, InstancePlacement
 from compute_agent.host.pci_devices import PciDevice
 from compute_agent.virt.libvirt.capabilities import HostCpu
 from compute_agent.virt.libvirt.domain import domain_xml
-from compute_agent.virt.libvirt.domain.domain_xml import GuestDisk, GuestSpec
+from compute_agent.virt.libvirt.domain.domain_xml import GuestSpec
 from compute_agent.virt.libvirt.domain.guest_cpu import GuestCpu
 from compute_agent.virt.libvirt.domain.guest_devices import GuestDevices
+from compute_agent.virt.libvirt.domain.guest_disks import GuestDisk
 from compute_agent.virt.libvirt.domain.guest_hardware import GuestHardware
 from compute_agent.virt.libvirt.domain.pins import Pins
 from compute_agent.virt.libvirt.record import GuestRecord

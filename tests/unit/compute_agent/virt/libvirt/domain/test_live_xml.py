@@ -47,7 +47,7 @@ def one(parent: Element, path: str) -> Element:
 
 def test_files_are_the_destinations() -> None:
     """What the guest sees of its devices stays as it is."""
-    domain = ElementTree.fromstring(live_xml.for_destination(RUNNING, a_destination()))
+    domain = ElementTree.fromstring(live_xml.for_destination(RUNNING, a_destination(), {}))
     files = [e.get("file") for e in domain.iterfind("devices/*/*[@file]")]
     assert files == ["/b/u/disk.qcow2", "/b/u/console.log", "/b/u/console.log"]
     assert one(domain, "devices/serial/address").attrib == {"port": "1"}
@@ -55,12 +55,12 @@ def test_files_are_the_destinations() -> None:
 
 @pytest.mark.parametrize(("is_shared", "count"), [(True, 1), (False, 0)], ids=["shared", "copied"])
 def test_a_copy_stands_on_no_other_file(is_shared: bool, count: int) -> None:
-    text = live_xml.for_destination(RUNNING, a_destination(is_shared=is_shared))
+    text = live_xml.for_destination(RUNNING, a_destination(is_shared=is_shared), {})
     assert len(ElementTree.fromstring(text).findall("devices/disk/backingStore")) == count
 
 
 def test_pins_and_place_are_the_destinations() -> None:
-    domain = ElementTree.fromstring(live_xml.for_destination(RUNNING, a_destination()))
+    domain = ElementTree.fromstring(live_xml.for_destination(RUNNING, a_destination(), {}))
     assert one(domain, "vcpu").attrib == {"cpuset": "0"}
     assert domain.find("cputune") is None
     record = one(domain, f"metadata/{{{NAMESPACE}}}instance")

@@ -1,0 +1,110 @@
+"""Storage of guests' disks: files in their directories, logical volumes, or images of Ceph."""
+
+import abc
+import dataclasses
+import enum
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from armillary import private_files
+from compute_agent.virt.libvirt.disks.images import ImageFile
+from compute_agent.virt.libvirt.domain.guest_disks import GuestDisk
+
+NOTE = "owner.json"
+GIB = 1024**3
+MIB = 1024**2
+
+
+class Role(enum.StrEnum):
+    """Disk of a guest, by what it is for."""
+
+    ROOT = "disk"
+    EPHEMERAL = "ephemeral"
+    SWAP = "swap"
+    CONFIG_DRIVE = "config-drive"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Room:
+    """Size of a storage, and what is free of it."""
+
+    total_bytes: int
+    free_bytes: int
+
+
+class DiskStorage(abc.ABC):
+    """Keeps the disks of a host's guests, each named by its guest's directory and a role.
+
+    A disk is made as a draft and gets its name when it is complete, so that a build that is
+    repeated finds complete disks only. All methods raise DiskError and OSError.
+    """
+
+    name: str
+    """Kind of the storage. A guest moves between hosts with the same one."""
+
+    is_in_directory = False
+    """Whether the disks are files in their guest's directory, and shared exactly if that is."""
+
+    def check(self) -> None:  # noqa: B027 - optional
+        """Raise DiskError with a remedy if this host cannot use the storage."""
+
+    @abc.abstractmethod
+    def find(self, directory: Path, role: Role) -> GuestDisk | None:
+        """Return a complete disk, or None."""
+
+    @abc.abstractmethod
+    def make_root(self, directory: Path, image: ImageFile, size: int) -> None:
+        """Make a root disk of ``size`` bytes from an image; an existing one is replaced."""
+
+    @abc.abstractmethod
+    def make(self, directory: Path, role: Role, size: int, fill: Callable[[Path], None]) -> None:
+        """Make a raw disk of zeros that ``fill`` then writes to; an existing one is replaced."""
+
+    @abc.abstractmethod
+    def grow(self, disk: GuestDisk, size: int) -> None:
+        """Grow a disk that is not in use."""
+
+    @abc.abstractmethod
+    def size(self, disk: GuestDisk) -> int:
+        """Return the size of a disk in bytes, as its guest sees it."""
+
+    @abc.abstractmethod
+    def remove(self, directory: Path, roles: Iterable[Role]) -> None:
+        """Remove disks of a guest with their drafts; missing ones are ignored."""
+
+    def volume_name(self, directory: Path, role: Role) -> str:
+        """Return the name of a disk that is no file of the directory."""
+        return f"{directory.name}_{role}"
+
+    @abc.abstractmethod
+    def room(self, instances: Path) -> Room:
+        """Return size and free space; ``instances`` is the directory of all guests."""
+
+    @abc.abstractmethod
+    def make_empty(self, directory: Path, role: Role, disk_format: str, size: int) -> None:
+        """Make a disk that a live migration fills."""
+
+    def url(self, disk: GuestDisk) -> str:
+        """Return a disk as QEMU's programs name it."""
+        return disk.path
+
+    # A note about the disks' owner is kept beside them, where all hosts that reach them see it.
+
+    def read_note(self, directory: Path) -> str | None:
+        """Return the text of the note, None if there is none."""
+        try:
+            return (directory / NOTE).read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return None
+
+    def write_note(self, directory: Path, text: str) -> None:
+        """Replace the note atomically."""
+        private_files.write(directory / NOTE, text)
+
+    def remove_note(self, directory: Path) -> None:
+        """Remove the note; a missing one is ignored."""
+        (directory / NOTE).unlink(missing_ok=True)
+
+    def growth_bytes(self, directory: Path) -> int:
+        """Return how many bytes the disks of a guest may still take of what is free."""
+        return 0
