@@ -61,7 +61,7 @@ up: $(TEST) ## Keep a whole control plane running in one process, until Ctrl-C
 
 ##### Testing it
 
-.PHONY: test check wheel deb unit functional integration console long libvirt conformance conformance-serve-cmd differential fuzz faults clients tempest mutants simulation zone-simulation bench bench-builds bench-placement bench-scheduling
+.PHONY: test check wheel deb unit functional integration console long guests libvirt conformance conformance-serve-cmd differential fuzz faults clients tempest mutants simulation zone-simulation bench bench-builds bench-placement bench-scheduling
 test: $(TEST) $(LIBVIRT) $(BROWSER) $(HARNESS) $(TEMPEST) $(REFERENCE) ## Run all tests; the closing lines say what was left out for a missing service
 	@rm -rf $(VENV)/left-out $(GROUPS)
 	@$(MAKE) --no-print-directory -j 9 --output-sync=line test-deployments test-deployments-zones \
@@ -135,6 +135,9 @@ long: $(TEST) $(LIBVIRT) $(BROWSER) $(HARNESS) $(REFERENCE) ## Run what `make te
 		tests/faults tests/integration/placement tests/conformance tests/simulation
 	$(TIMED) tests/integration/libvirt
 	$(TIMED) -n $(WORKERS) tests/unit
+
+guests: $(TEST) $(LIBVIRT) ## Run a few virtual machines under emulation: they boot, stop, move and are removed
+	$(TIMED) -m 'not long' tests/integration/libvirt
 
 libvirt: $(TEST) $(LIBVIRT) ## Run virtual machines, by libvirt's test driver and under emulation
 	$(TIMED) --run-minutes-max 60 tests/unit/compute_agent/virt/libvirt tests/integration/libvirt
