@@ -44,15 +44,42 @@ used. With ``images_type = qcow2``, files that guests were created from must not
                 ("qcow2", "An overlay on the image's file; needs qemu-img."),
                 ("raw", "A sparse copy; needs qemu-img for qcow2 images only."),
                 ("lvm", "Logical volumes of images_volume_group, for all disks of guests."),
+                ("rbd", "Images of images_rbd_pool in a Ceph cluster, for all disks of guests."),
             ],
             help="""
 Format of the root disks of new guests, and where they are kept. Guests whose disks are files keep
-them there when this changes; move all guests away before you change it from ``lvm``.
+them there when this changes; move all guests away before you change it from ``lvm`` or ``rbd``.
 """,
         ),
         cfg.StrOpt(
             "images_volume_group", default="", regex=r"^([A-Za-z0-9_+.][A-Za-z0-9_+.-]{0,126})?$",
             help="Volume group of this host's disks with ``images_type = lvm``.",
+        ),
+        cfg.StrOpt(
+            "images_rbd_pool", default="", regex=r"^([A-Za-z0-9_.-]{1,127})?$",
+            help="Pool of Ceph for disks with ``images_type = rbd``, the same on all hosts.",
+        ),
+        cfg.StrOpt(
+            "images_rbd_ceph_conf", default="/etc/ceph/ceph.conf",
+            regex=r"^/[A-Za-z0-9_./-]{1,250}$",
+            help="Ceph's configuration file, which agent and hypervisor read.",
+        ),
+        cfg.StrOpt(
+            "rbd_user", regex=r"^[A-Za-z0-9_.-]{1,127}$",
+            help="User of Ceph (``client.NAME`` without ``client.``). Unset: Ceph's default.",
+        ),
+        cfg.StrOpt(
+            "rbd_secret_uuid", regex=r"^[0-9a-fA-F-]{36}$",
+            help="""
+UUID of libvirt's secret (``virsh secret-define``) with the key of ``rbd_user``, which needs it.
+""",
+        ),
+        cfg.BoolOpt(
+            "report_disk", default=True,
+            help="""
+Whether this host reports DISK_GB. Set to false where hosts share their storage and a sharing
+resource provider reports it once for all of them; otherwise, the same room counts for each host.
+""",
         ),
         cfg.StrOpt(
             "cpu_mode",

@@ -105,15 +105,7 @@ class LibvirtDriver(ComputeDriver):
 
     def init_host(self, instances: Iterable[Instance]) -> None:
         options = self._conf.libvirt
-        if options.images_type == "qcow2" and not qemu_img.is_installed():
-            raise exception.ConfigurationError(
-                reason=f"[libvirt] images_type = qcow2 needs {qemu_img.PROGRAM}; install it (the "
-                "package is qemu-utils or qemu-img), or set images_type = raw"
-            )
-        if options.images_type == storages.LVM and not options.images_volume_group:
-            raise exception.ConfigurationError(
-                reason="[libvirt] images_type = lvm needs images_volume_group"
-            )
+        storages.check_options(self._conf)
         if options.force_config_drive and config_disks.program() is None:
             raise exception.ConfigurationError(
                 reason="[libvirt] force_config_drive needs a program that writes config drives: "
@@ -135,10 +127,6 @@ class LibvirtDriver(ComputeDriver):
         self._open_ways()
         self._devices = self._facts.pci_devices()
         storage = storages.of(self._conf)
-        try:
-            storage.check()
-        except DiskError as error:
-            raise exception.ConfigurationError(reason=str(error)) from error
         self._guests = Guests(self._conf, self.host, self._connection, self._facts, storage)
         self._cold = ColdMoves(self._conf, self._guests)
         self._live = LiveMoves(self._conf, self._guests)
@@ -164,7 +152,7 @@ class LibvirtDriver(ComputeDriver):
         room = self._guests.storage.room(instances)
         return dataclasses.replace(
             machine.resources(instances),
-            disk_gb=room.total_bytes // GIB,
+            disk_gb=room.total_bytes // GIB if self._conf.libvirt.report_disk else 0,
             disk_available_least=room.free_bytes // GIB - self._guests.disk_growth_gb(),
             vcpus=len(split.shared),
             pcpus=len(split.dedicated),

@@ -9,13 +9,16 @@ TIMEOUT_SECONDS = 600
 _SYSTEM_PATH = ":/usr/sbin:/sbin"
 
 
-def run(*command: str, timeout_seconds: float = TIMEOUT_SECONDS) -> str:
-    """Run a program and return its output. Raises DiskError with what it complains of."""
+def run(*command: str, timeout_seconds: float = TIMEOUT_SECONDS, given: str | None = None) -> str:
+    """Run a program with some input, and return its output.
+
+    Raises DiskError with what it complains of.
+    """
     environment = {**os.environ, "PATH": os.environ.get("PATH", "") + _SYSTEM_PATH, "LC_ALL": "C"}
     try:
         done = subprocess.run(  # noqa: S603 - fixed programs, no shell
             command, check=True, capture_output=True, text=True, timeout=timeout_seconds,
-            stdin=subprocess.DEVNULL, env=environment,
+            input=given or "", env=environment,
         )  # fmt: skip
     except FileNotFoundError as error:
         raise DiskError(f"{command[0]} is not installed") from error

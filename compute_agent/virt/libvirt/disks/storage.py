@@ -45,6 +45,11 @@ class DiskStorage(abc.ABC):
     is_in_directory = False
     """Whether the disks are files in their guest's directory, and shared exactly if that is."""
 
+    @property
+    def is_copied(self) -> bool:
+        """Whether a guest that moves may take its disks along as copies."""
+        return True
+
     def check(self) -> None:  # noqa: B027 - optional
         """Raise DiskError with a remedy if this host cannot use the storage."""
 

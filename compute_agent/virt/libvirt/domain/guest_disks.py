@@ -21,9 +21,9 @@ SOURCE_ATTRIBUTES = {DiskKind.FILE: "file", DiskKind.BLOCK: "dev", DiskKind.NETW
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CephAccess:
-    """How QEMU reaches a Ceph cluster: monitors (HOST or HOST:PORT), user, and libvirt's secret."""
+    """How programs and QEMU reach a Ceph cluster; ``secret_uuid`` is of libvirt's secret."""
 
-    monitors: tuple[str, ...] = ()
+    conf: str
     user: str | None = None
     secret_uuid: str | None = None
 
@@ -54,16 +54,7 @@ class GuestDisk:
         source = SubElement(element, "source", {SOURCE_ATTRIBUTES[self.kind]: self.path})
         if self.ceph is not None:
             source.set("protocol", "rbd")
-            for monitor in self.ceph.monitors:
-                SubElement(source, "host", _host(monitor))
+            SubElement(source, "config", {"file": self.ceph.conf})
         target = {"dev": f"{BUSES[bus]}{'abcdefgh'[number]}", "bus": bus}
         SubElement(element, "target", target)
         return element
-
-
-def _host(monitor: str) -> dict[str, str]:
-    """Return the attributes of a monitor; an IPv6 address has brackets, with or without a port."""
-    name, _, port = monitor.rpartition(":")
-    if not name or not port.isdecimal() or name.endswith("]") != name.startswith("["):
-        return {"name": monitor.strip("[]")}
-    return {"name": name.strip("[]"), "port": port}

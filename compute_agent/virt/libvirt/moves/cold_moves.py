@@ -72,6 +72,8 @@ class ColdMoves:
                 f"its disks are in the storage {sent.storage}, this host's are in "
                 f"{files.storage.name}"
             )
+        if not files.storage.is_copied:
+            raise DiskError(f"this host and its source do not reach the same {sent.storage}")
         base_path = None if sent.base is None else self._checked_base(sent.base)
         _check_directory(files, sent)
         files.make()

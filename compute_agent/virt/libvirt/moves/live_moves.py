@@ -186,6 +186,8 @@ class LiveMoves:
             )
         note = files.read_note()
         is_shared = note.token is not None and note.token == source.token
+        if not (is_shared or files.storage.is_copied):
+            raise CannotMove(f"this host and its source do not reach the same {source.storage}")
         if self._guests.find(instance.uuid) is None:
             self._make_room(files, source, is_shared=is_shared)
         disks = {disk_name(role, disk.format): disk for role, disk in files.present()}
