@@ -121,10 +121,10 @@ def test_a_running_guest_moves(daemons: Daemons, images_type: str) -> None:
     assert (states(source), states(destination)) == ([("shutdown", True)], [("running", False)])
     assert set(watch.totals_mb) <= {64}
     wait_until_it_goes_on(destination, guest)
-    assert GREETING not in console(destination, guest)
+    assert console(destination, guest).count(GREETING) == 1  # its log came along
     source.destroy(guest.uuid)
     destination.reboot(guest, ANYWHERE, is_hard=True, grace_seconds=0)
-    wait_for_boots(destination, guest)  # so its disk came along
+    wait_for_boots(destination, guest, 2)  # so its disk came along
 
 
 @pytest.mark.long
@@ -248,7 +248,7 @@ def test_a_guest_that_is_off_moves_with_its_disks(daemons: Daemons, images_type:
             destination.attach(larger, ANYWHERE, migration_payload, is_on=True).power_state
             == "running"
         )
-    wait_for_boots(destination, guest)
+    wait_for_boots(destination, guest, 2)
     assert destination._guests.find(guest.uuid).blockInfo("vda")[0] == 2 * GIB
     destination.destroy(guest.uuid)
     source.power_on(guest)

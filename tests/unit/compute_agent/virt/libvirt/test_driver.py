@@ -74,6 +74,14 @@ def test_a_host_tells_what_it_has(host: LibvirtDriver) -> None:
     ]
 
 
+def test_a_host_may_leave_its_disk_to_a_sharing_provider(tmp_path: Path) -> None:
+    """What several hosts share would count once for each."""
+    host = make_host(host_conf("host-1", tmp_path, **TEST, report_disk=False))
+    resources = host.get_resources()
+    assert resources.disk_gb == 0
+    assert resources.disk_available_least is not None
+
+
 def test_a_host_has_every_attribute_of_a_driver(host: LibvirtDriver) -> None:
     attributes = host.get_attributes()
     # how processes are kept apart is not its business

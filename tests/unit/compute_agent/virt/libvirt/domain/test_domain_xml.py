@@ -17,7 +17,7 @@ from compute_agent.virt.libvirt.domain import domain_xml
 from compute_agent.virt.libvirt.domain.domain_xml import GuestSpec
 from compute_agent.virt.libvirt.domain.guest_cpu import GuestCpu
 from compute_agent.virt.libvirt.domain.guest_devices import GuestDevices
-from compute_agent.virt.libvirt.domain.guest_disks import GuestDisk
+from compute_agent.virt.libvirt.domain.guest_disks import CephAccess, DiskKind, GuestDisk
 from compute_agent.virt.libvirt.domain.guest_hardware import GuestHardware
 from compute_agent.virt.libvirt.domain.pins import Pins
 from compute_agent.virt.libvirt.record import GuestRecord
@@ -77,6 +77,12 @@ def a_spec(place: InstancePlacement = ANYWHERE, **values: Any) -> GuestSpec:
     return dataclasses.replace(defaults, **values)
 
 
+VOLUME = GuestDisk("/dev/guests/u_disk", "raw", DiskKind.BLOCK, cache="none")
+IMAGE_OF_CEPH = GuestDisk(
+    "guests/u_swap", "raw", DiskKind.NETWORK, ceph=CephAccess("/etc/ceph/ceph.conf", "me", UUID)
+)
+
+
 def a_domain(place: InstancePlacement = ANYWHERE, **values: Any) -> Element:
     return ElementTree.fromstring(domain_xml.build(a_spec(place, **values)))
 
@@ -115,6 +121,18 @@ def test_the_hardware_is_what_was_asked_for() -> None:
     ]
 
 
+def test_disks_are_where_their_storage_has_them() -> None:
+    """Files, volumes past the page cache, and images of Ceph with libvirt's secret."""
+    domain = a_domain(disks=(GuestDisk("/i/disk.qcow2", "qcow2"), VOLUME, IMAGE_OF_CEPH))
+    assert attributes(domain, "devices/disk/source") == [
+        {"file": "/i/disk.qcow2"}, {"dev": "/dev/guests/u_disk"},
+        {"name": "guests/u_swap", "protocol": "rbd"},
+    ]  # fmt: skip
+    assert [d.get("cache") for d in domain.iterfind("devices/disk/driver")] == [None, "none", None]
+    assert attributes(domain, "devices/disk/auth/secret") == [{"type": "ceph", "uuid": UUID}]
+    assert attributes(domain, "devices/disk/source/config") == [{"file": "/etc/ceph/ceph.conf"}]
+
+
 def test_nothing_is_there_that_was_not_asked_for() -> None:
     domain = a_domain(network="default")
     for path in ("os/nvram", "cpu/topology", "cputune", "devices/video", "devices/watchdog"):
@@ -128,6 +146,7 @@ def test_nothing_is_there_that_was_not_asked_for() -> None:
     [
         {"domain_type": "qemu", "arch": "aarch64", "machine": "virt", "cpu": a_cpu("maximum")},
         {"cpu": a_cpu("host-passthrough"), "network": "default", "disk_bus": "sata"},
+        {"disks": (VOLUME, IMAGE_OF_CEPH)},
         {
             "cpu": a_cpu("custom", "Westmere", ("pcid", True), ("vmx", False)),
             "pins": Pins(shared=frozenset({1, 2, 5})),
@@ -143,7 +162,7 @@ def test_nothing_is_there_that_was_not_asked_for() -> None:
         },
         {"hardware": HARDWARE, "network": "default", "disk_bus": "scsi"},
     ],
-    ids=["emulated", "passthrough", "named-model", "cells-pages-devices", "hardware"],
+    ids=["emulated", "passthrough", "storage", "named-model", "cells-pages-devices", "hardware"],
 )
 def test_it_is_what_libvirts_own_schema_allows(values: dict[str, Any]) -> None:
     """Also what needs KVM, huge pages or devices: checked and defined, though not run."""

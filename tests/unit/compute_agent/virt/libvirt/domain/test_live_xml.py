@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
@@ -51,6 +52,27 @@ def test_files_are_the_destinations() -> None:
     files = [e.get("file") for e in domain.iterfind("devices/*/*[@file]")]
     assert files == ["/b/u/disk.qcow2", "/b/u/console.log", "/b/u/console.log"]
     assert one(domain, "devices/serial/address").attrib == {"port": "1"}
+
+
+def test_disks_have_the_paths_that_the_destination_names() -> None:
+    """Also where they are not files, and with its own cache mode."""
+    text = """<domain><vcpu>1</vcpu><os><nvram>/a/u/nvram.raw</nvram></os><devices>
+        <disk type='block'><driver cache='none'/><source dev='/dev/a/u_disk'/></disk>
+        <disk type='file'><driver cache='none'/><source file='/a/u/swap.raw'/></disk>
+        <disk type='network'><source protocol='rbd' name='pool/u_drive'/></disk>
+        </devices></domain>"""
+    destination = dataclasses.replace(
+        a_destination(), disks={"disk.raw": "/dev/b/u_disk", "swap.raw": "/c/u/swap.raw"}
+    )
+    names = {"/dev/a/u_disk": "disk.raw", "/a/u/swap.raw": "swap.raw", "pool/u_drive": "drive.raw"}
+    domain = ElementTree.fromstring(live_xml.for_destination(text, destination, names))
+    assert [source.attrib for source in domain.iterfind("devices/disk/source")] == [
+        {"dev": "/dev/b/u_disk"}, {"file": "/c/u/swap.raw"},
+        {"protocol": "rbd", "name": "pool/u_drive"},
+    ]  # fmt: skip
+    caches = [driver.get("cache") for driver in domain.iterfind("devices/disk/driver")]
+    assert caches == ["none", None]
+    assert domain.findtext("os/nvram") == "/b/u/nvram.raw"
 
 
 @pytest.mark.parametrize(("is_shared", "count"), [(True, 1), (False, 0)], ids=["shared", "copied"])
