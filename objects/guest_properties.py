@@ -44,6 +44,7 @@ SETTINGS = {
         ),
         Setting("disk_bus", _words("virtio scsi sata"), "COMPUTE_STORAGE_BUS"),
         Setting("scsi_model", _words("virtio-scsi lsilogic lsisas1068 lsisas1078")),
+        Setting("rng_model", _words("virtio")),
         Setting("qemu_guest_agent"),
         Setting(
             "watchdog_action", _words("disabled none pause poweroff reset"), is_in_flavors=True
@@ -69,15 +70,17 @@ QUOTA = "quota:"
 QUOTA_MAX = 2**31 - 1
 
 _NOT_OBEYED = _words(
-    "boot_menu cdrom_bus device_id ephemeral_encryption firmware_stateless floppy_bus input_bus "
-    "ipxe_boot locked_memory maxphysaddr_bits maxphysaddr_mode mem_encryption "
+    "boot_menu cdrom_bus cpu_realtime cpu_realtime_mask device_id ephemeral_encryption "
+    "firmware_stateless floppy_bus input_bus ipxe_boot locked_memory maxphysaddr_bits "
+    "maxphysaddr_mode mem_encryption "
     "mem_encryption_model pmu pointer_model redirected_usb_ports serial_port_count time_hpet "
     "tpm_model tpm_version usb_model vif_multiqueue_enabled video_ram viommu_model "
     "cpu_max_sockets cpu_max_cores cpu_max_threads hide_hypervisor_id"
 )
 _NOT_OBEYED_ELSEWHERE = _words(
     "os_command_line os_require_quiesce os_secure_boot img_hide_hypervisor_id os:secure_boot "
-    "hw_rng:rate_bytes hw_rng:rate_period hw_video:ram_max_mb"
+    "kernel_id ramdisk_id hide_hypervisor_id hw_rng:rate_bytes hw_rng:rate_period "
+    "hw_video:ram_max_mb"
 )
 _NO = _words("disabled optional")
 
@@ -133,7 +136,7 @@ def _named(given: Mapping[str, str], prefix: str) -> Iterator[str]:
 
 def _is_off(value: str) -> bool:
     """Return whether a value asks for what guests have anyhow: nothing."""
-    return value in _NO or not strutils.bool_from_string(value, default=True)
+    return not value or value in _NO or not strutils.bool_from_string(value, default=True)
 
 
 def _quota_problems(flavor: Flavor) -> Iterator[str]:

@@ -128,6 +128,26 @@ def test_a_running_guest_moves(daemons: Daemons, images_type: str) -> None:
 
 
 @pytest.mark.long
+def test_a_running_guest_moves_over_a_shared_directory_without_a_copy(daemons: Daemons) -> None:
+    """As on NFS: the same file is its disk before and after, and is gone with the guest."""
+    shared = daemons.directory / "a/state/shared"
+    source, destination = (daemons.host(name, instances_path=str(shared)) for name in "ab")
+    guest = booted(source)
+    disk = shared / guest.uuid / "disk.raw"
+    before = disk.stat().st_ino
+    there = destination.prepare_live(guest, ANYWHERE, source.describe_live(guest.uuid))
+    assert there["is_shared"]
+    source.live_migrate(guest, there, Watch())
+    destination.complete_live(guest, ANYWHERE)
+    source.destroy(guest.uuid)
+    assert (states(source), states(destination)) == ([], [("running", False)])
+    wait_until_it_goes_on(destination, guest)
+    assert disk.stat().st_ino == before
+    destination.destroy(guest.uuid)
+    assert list(shared.iterdir()) == []
+
+
+@pytest.mark.long
 def test_a_move_that_is_called_off_leaves_the_guest_where_it_was(daemons: Daemons) -> None:
     source, destination = daemons.host("a", live_migration_bandwidth=1), daemons.host("b")
     guest = booted(source)

@@ -57,6 +57,11 @@ def test_what_is_left_open_of_a_topology_follows(
         ({"hw_cpu_cores": "many"}, {}, "hw_cpu_cores is many"),
         ({"hw_boot_menu": "true"}, {}, "the image property hw_boot_menu is not supported"),
         ({"os_secure_boot": "required"}, {}, "os_secure_boot is not supported"),
+        ({"hw_rng_model": "other"}, {}, "hw_rng_model is other; supported are virtio"),
+        ({"hw_cpu_realtime_mask": "^0"}, {}, "hw_cpu_realtime_mask is not supported"),
+        ({"kernel_id": "vmlinuz"}, {}, "kernel_id is not supported"),
+        ({}, {"hw:cpu_realtime": "yes"}, "the extra spec hw:cpu_realtime is not supported"),
+        ({}, {"hide_hypervisor_id": "true"}, "hide_hypervisor_id is not supported"),
         ({}, {"hw:tpm_version": "2.0"}, "the extra spec hw:tpm_version is not supported"),
         ({}, {"quota:cpu_limit": "5"}, "the extra spec quota:cpu_limit is not supported"),
         ({}, {"quota:cpu_shares": "-1"}, "quota:cpu_shares is -1; expected a number"),
@@ -77,7 +82,11 @@ def test_a_guest_of_an_older_release_keeps_what_it_had() -> None:
 
 @pytest.mark.parametrize(
     "properties",
-    [{"hw_boot_menu": "false"}, {"os_secure_boot": "disabled"}, {"os_distro": "debian"}],
-)
+    [
+        {"hw_boot_menu": "false"}, {"os_secure_boot": "disabled"}, {"os_distro": "debian"},
+        {"kernel_id": "", "ramdisk_id": ""}, {"hw_rng_model": "virtio"},
+    ],
+)  # fmt: skip
 def test_what_asks_for_nothing_is_allowed(properties: dict[str, str]) -> None:
+    guest_hardware.check(a_guest(properties))
     assert hardware(a_guest(properties)) == GuestHardware()
