@@ -59,5 +59,8 @@ def _configured(conf: cfg.ConfigOpts) -> DiskStorage:
     if options.images_type == RBD:
         access = CephAccess(options.images_rbd_ceph_conf, options.rbd_user, options.rbd_secret_uuid)
         return RbdStorage(options.images_rbd_pool, access)
-    is_direct = direct_io.is_supported(Path(options.instances_path))
+    places = [Path(options.instances_path)]
+    if options.images_type == QCOW2:  # overlays are read like what they lie over
+        places.append(Path(options.images_path))
+    is_direct = all(map(direct_io.is_supported, places))
     return FileStorage(options.images_type, UNCACHED if is_direct else None)

@@ -57,8 +57,8 @@ class ColdMoves:
         files = self._guests.files(instance.uuid)
         note = files.read_note()
         if note.token is not None and note.token == sent.token:
-            if not files.exists:  # only the disks are shared
-                files.make()
+            if sent.host != self._guests.host and not files.storage.is_in_directory:
+                files.make()  # only the disks are shared
                 self._fetch_files(files, sent)
             files.write_note(note.taken_by(self._guests.host))
         elif note.owner != self._guests.host or note.is_moving:

@@ -186,8 +186,6 @@ class LiveMoves:
             )
         note = files.read_note()
         is_shared = note.token is not None and note.token == source.token
-        if not (is_shared or files.storage.is_copied):
-            raise CannotMove(f"this host and its source do not reach the same {source.storage}")
         if self._guests.find(instance.uuid) is None:
             self._make_room(files, source, is_shared=is_shared)
         disks = {disk_name(role, disk.format): disk for role, disk in files.present()}
@@ -206,6 +204,8 @@ class LiveMoves:
         """Make the directory of a guest that is to arrive, and the disks that are copied."""
         if is_shared and files.storage.is_in_directory:
             return
+        if not (is_shared or files.storage.is_copied):
+            raise CannotMove(f"this host and its source do not reach the same {source.storage}")
         files.make()
         if not is_shared:
             files.write_note(Ownership(owner=self._guests.host, is_moving=True))
