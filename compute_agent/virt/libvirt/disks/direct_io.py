@@ -1,4 +1,4 @@
-"""Direct I/O of a file system, without which a shared directory is no place to migrate over.
+"""Direct I/O of a file system, which a shared directory needs for migrations of running guests.
 
 A host's page cache may hold blocks that the other host has written; libvirt refuses to migrate a
 guest whose disks go through it.

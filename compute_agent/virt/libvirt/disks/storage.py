@@ -78,7 +78,7 @@ class DiskStorage(abc.ABC):
         """Remove disks of a guest with their drafts; missing ones are ignored."""
 
     def volume_name(self, directory: Path, role: Role) -> str:
-        """Return the name of a disk that is no file of the directory."""
+        """Return the name of a disk outside of the directory."""
         return f"{directory.name}_{role}"
 
     @abc.abstractmethod

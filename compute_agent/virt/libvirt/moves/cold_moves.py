@@ -147,7 +147,7 @@ class ColdMoves:
 
 
 def _volumes(files: InstanceFiles) -> list[DiskFile]:
-    """Return the disks that are no files of the directory."""
+    """Return the disks outside of the directory."""
     if files.storage.is_in_directory:
         return []
     return [
