@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,10 +14,9 @@ from compute_agent.virt.libvirt.driver import LibvirtDriver
 from objects.instance import Instance
 from tests import builders
 from tests.fixtures.ceph_clusters import POOL, Cluster, running_cluster
-from tests.fixtures.libvirt_hosts import a_guest, write_image
+from tests.fixtures.libvirt_hosts import GREETING, a_guest, write_image
 from tests.integration.libvirt.system_daemons import NAMES, SystemDaemons
 from tests.integration.libvirt.test_guests import (
-    GREETING,
     Watch,
     console,
     states,
@@ -62,9 +62,8 @@ def hosts(system_daemons: SystemDaemons, cluster: Cluster) -> Iterator[Hosts]:
     assert (cluster.images(), cluster.notes()) == (set(), set())
 
 
-def booted(host: LibvirtDriver, **sizes: int) -> Instance:
-    flavor = builders.a_flavor(**{"memory_mb": 64, "root_gb": 1, **sizes})
-    guest = a_guest(flavor=flavor)
+def booted(host: LibvirtDriver, **sizes: Any) -> Instance:
+    guest = a_guest(flavor=builders.a_flavor(memory_mb=64, **sizes))
     host.spawn(guest)
     wait_for_boots(host, guest)
     return guest

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -61,9 +62,8 @@ def hosts(
         system_daemons.clear()
 
 
-def booted(host: LibvirtDriver, **sizes: int) -> Instance:
-    flavor = builders.a_flavor(**{"memory_mb": 64, "root_gb": 1, **sizes})
-    guest = a_guest(flavor=flavor)
+def booted(host: LibvirtDriver, **sizes: Any) -> Instance:
+    guest = a_guest(flavor=builders.a_flavor(memory_mb=64, **sizes))
     host.spawn(guest)
     wait_for_boots(host, guest)
     return guest

@@ -63,7 +63,11 @@ def test_a_disk_is_an_image_that_is_reached_as_configured(
     storage: RbdStorage, directory: Path, tmp_path: Path
 ) -> None:
     """It is made in a file here first, of which nothing is left."""
-    storage.make(directory, Role.SWAP, MIB, lambda path: path.write_bytes(b"swap"))
+
+    def fill(path: Path) -> None:
+        path.write_bytes(b"swap")
+
+    storage.make(directory, Role.SWAP, MIB, fill)
     disk = storage.find(directory, Role.SWAP)
     assert disk is not None
     name = f"guests/{UUID}_swap"
