@@ -114,7 +114,7 @@ def test_a_pool_that_is_missing_is_named(storage: RbdStorage) -> None:
         other.check()
 
 
-def test_a_cluster_that_does_not_answer_is_no_missing_disk(
+def test_a_cluster_that_does_not_answer_has_not_lost_a_disk(
     storage: RbdStorage, directory: Path, tmp_path: Path
 ) -> None:
     """A disk that is taken for missing would be made again."""
