@@ -44,7 +44,7 @@ def run(
 def _file_of(conf: cfg.ConfigOpts, error: exception.PluginNotFound) -> str:
     """Return the file that names the plugin and a colon, or an empty string if none does."""
     group, name = error.kwargs["option"].strip("[").split("] ")
-    found = conf.get_location(name, group)
+    found = conf.get_location(name, None if group == "DEFAULT" else group)
     if found is None or not found.location.is_user_controlled:
         return ""
     return f"{found.detail}: "

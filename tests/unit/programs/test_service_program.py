@@ -9,6 +9,7 @@ from typing import NoReturn
 import pytest
 from oslo_config import cfg
 
+from armillary import exception
 from programs import service_program
 from tests.fixtures.python_programs import StartProgram
 
@@ -98,6 +99,19 @@ def test_a_plugin_that_is_not_installed_is_named_with_its_file_and_the_others(
     assert service.wait_for_end() == 78
     (line,) = (line for line in service.lines if "cannot start" in line)
     assert f"{path}: {expected}" in line
+
+
+def test_the_file_of_an_option_without_a_group_is_named(tmp_path: Path) -> None:
+    """As a servicegroup driver that is not installed."""
+    path = tmp_path / "a.conf"
+    path.write_text("[DEFAULT]\nservicegroup_driver = zookeeper\n")
+    conf = cfg.ConfigOpts()
+    conf.register_opt(cfg.StrOpt("servicegroup_driver"))
+    conf([f"--config-file={path}"])
+    error = exception.PluginNotFound(
+        option="[DEFAULT] servicegroup_driver", name="zookeeper", available="db, mc"
+    )
+    assert service_program._file_of(conf, error) == f"{path}: "
 
 
 def test_a_transport_without_usable_form_ends_with_78(
