@@ -95,6 +95,8 @@ class _Keystone:
                 LOG.warning("Keystone answered a login with status %d", answer.status_code)
                 raise exception.Unavailable(reason="Keystone did not issue a token")
             self._guard.succeeded(wanted.username, wanted.client)
+        if not _has_project(answer):
+            raise exception.Unauthorized("Name one of the user's projects", user=wanted.username)
         return token
 
     def _ask(self, wanted: PasswordLogin) -> requests.Response:
@@ -124,6 +126,14 @@ class _Keystone:
     def _verify(self) -> bool | str:
         options = self._conf[_KEYSTONE_GROUP]
         return False if options.insecure else options.cafile or True
+
+
+def _has_project(answer: requests.Response) -> bool:
+    """Return whether a token is for a project: one without is good for no request here."""
+    try:
+        return "project" in answer.json()["token"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise exception.Unavailable(reason="Keystone's answer is not a token") from error
 
 
 def _user(wanted: PasswordLogin) -> dict[str, Any]:

@@ -97,6 +97,7 @@ class TokenHolders:
 
 def _keep_request(environ: WSGIEnvironment, start_response: StartResponse) -> list[bytes]:
     environ[_FOUND].append(environ)
+    start_response("204 No Content", [])  # Keystone's middleware fails without an answer
     return []
 
 
