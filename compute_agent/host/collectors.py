@@ -119,6 +119,7 @@ TRACKER_COLLECTORS: dict[str, Callable[[HostFigures], Any]] = {
     "stats": lambda figures: figures.stats(),
     "numa_topology": lambda figures: figures.places.topology and figures.places.topology.to_plain(),
     "pci_stats": lambda figures: pci_devices.pools(figures.places.devices),
+    "pci_reserved": lambda figures: pci_devices.pools(figures.places.reserved_devices),
     "placed_instances": lambda figures: figures.placed_instances(),
     "instance_flavors": lambda figures: figures.flavors(),
     "instance_image_properties": lambda figures: figures.image_properties(),

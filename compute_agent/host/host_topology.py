@@ -27,6 +27,8 @@ class FreeTopology:
     """Free devices."""
     packing: bool = False
     """Whether to fill up cells that are already in use first."""
+    offered: tuple[PciDevice, ...] = ()
+    """All devices of the host, also those that are not free."""
 
     @classmethod
     def of(
@@ -49,7 +51,8 @@ class FreeTopology:
         cells = without_reserved(driver.get_numa_cells(), reserve)
         topology = HostTopology(cells, ratios["VCPU"], ratios["MEMORY_MB"]) if cells else None
         offered = driver.get_pci_devices() if devices is None else devices
-        places = cls(topology, tuple(offered), packing)
+        all_devices = tuple(offered)
+        places = cls(topology, all_devices, packing, all_devices)
         expected = []
         for entry in entries:
             if entry.former_place is not None:
@@ -61,6 +64,12 @@ class FreeTopology:
         for wanted in expected:
             places = places._expecting(wanted)
         return places
+
+    @property
+    def reserved_devices(self) -> list[PciDevice]:
+        """Devices that are assigned, or excluded by one that is."""
+        free = {device.address for device in self.devices}
+        return [device for device in self.offered if device.address not in free]
 
     def without(self, place: InstancePlacement) -> Self:
         """Return what is free after one more instance."""

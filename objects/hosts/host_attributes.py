@@ -91,6 +91,7 @@ HOST_ATTRIBUTES = _declare(
     ("stats", Kind.JSON, "dict", Collector.TRACKER, Rollup.NONE, None),
     ("numa_topology", Kind.JSON, "dict", Collector.TRACKER, Rollup.NONE, None),
     ("pci_stats", Kind.JSON, "list of pools", Collector.TRACKER, Rollup.NONE, ()),
+    ("pci_reserved", Kind.JSON, "list of pools", Collector.TRACKER, Rollup.NONE, ()),
     ("placed_instances", Kind.JSON, "list of UUID counted in numa_topology and pci_stats",
      Collector.TRACKER, Rollup.NONE, None),
     ("instance_flavors", Kind.JSON, "dict of counts", Collector.TRACKER, Rollup.NONE, None),

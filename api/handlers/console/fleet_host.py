@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from api import times
 from api.call import Call
 from api.handlers.servers.server_view import status_of
@@ -70,9 +72,20 @@ def _node(node: ComputeNode) -> Document:
         "name": node.node,
         "hypervisor_type": attributes.get("hypervisor_type"),
         "numa": attributes.get("numa_topology"),
-        "devices": list(attributes.get("pci_stats") or ()),
+        "devices": _devices(attributes.get("pci_stats"), attributes.get("pci_reserved")),
         "updated_at": times.seconds(node.updated_at),
     }
+
+
+def _devices(free: list[Document] | None, reserved: list[Document] | None) -> list[Document]:
+    """Return the pools of equal devices, each with how many are free (``count``) and reserved."""
+    found: dict[str, Document] = {}
+    for name, pools in (("count", free), ("reserved", reserved)):
+        for pool in pools or ():
+            kind = {key: value for key, value in pool.items() if key != "count"}
+            key = json.dumps(kind, sort_keys=True)
+            found.setdefault(key, {**kind, "count": 0, "reserved": 0})[name] = pool["count"]
+    return list(found.values())
 
 
 def _provider(provider: ProviderDetails) -> Document:

@@ -227,6 +227,8 @@ def test_devices_are_given_to_one_alone(agent: Agent) -> None:
     (second,) = claim(agent, a_build(pci_requests=[devices("10de")])).pci_devices
     assert first.address != second.address
     assert {pool["vendor_id"] for pool in report(agent)["pci_stats"]} == {"8086"}
+    reserved = [(pool["vendor_id"], pool["count"]) for pool in report(agent)["pci_reserved"]]
+    assert reserved == [("10de", 1), ("10de", 1)]
     with pytest.raises(unavailable, match="PCI devices requested: 1 card; no match in the 2"):
         claim(agent, a_build(pci_requests=[devices("10de")]))
 

@@ -78,7 +78,17 @@ function titleOf(error) {
   return "The request failed.";
 }
 
-/** Load a document, again every `every` milliseconds while the page is visible; old data stays while it is loaded. */
+/** A page that stays open may keep the services busy for this part of the time, and no view is older than the pause. */
+const BUSY_PART_MAX = 0.01;
+const PAUSE_MS_MAX = 30_000;
+
+/** How long to wait before the next answer, as the last one took so long: most of that is the services' work. */
+const pauseAfter = (every, took) => Math.max(every, Math.min(took / BUSY_PART_MAX, PAUSE_MS_MAX));
+
+/**
+ * Load a document, again every `every` milliseconds while the page is visible, or less often where that is costly;
+ * old data stays while it is loaded.
+ */
 export function useLoaded(load, inputs, { every = null } = {}) {
   const [state, set] = useState({ data: null, error: null, isLoading: true });
   const again = useRef(() => {});
@@ -86,8 +96,10 @@ export function useLoaded(load, inputs, { every = null } = {}) {
     let timer = null;
     let isGone = false;
     const controller = new AbortController();
+    let pause = every;
     const run = async () => {
       clearTimeout(timer);
+      const began = performance.now();
       try {
         const data = await load(controller.signal);
         if (!isGone) set((old) => ({ data: data === undefined ? old.data : data, error: null, isLoading: false }));
@@ -95,9 +107,10 @@ export function useLoaded(load, inputs, { every = null } = {}) {
         if (isGone || error.name === "AbortError") return;
         set((old) => ({ ...old, error, isLoading: false }));
       }
-      if (every && !isGone) timer = setTimeout(() => (document.hidden ? wait() : run()), every);
+      pause = pauseAfter(every, performance.now() - began);
+      if (every && !isGone) wait();
     };
-    const wait = () => { timer = setTimeout(() => (document.hidden ? wait() : run()), every); };
+    const wait = () => { timer = setTimeout(() => (document.hidden ? wait() : run()), pause); };
     again.current = run;
     set((old) => ({ ...old, isLoading: true }));
     run();
@@ -118,12 +131,12 @@ export function Loaded({ of, children }) {
 }
 
 /** One resource as a bar with its amounts; the text says all that the bar shows. */
-export function Meter({ name, used, total, resourceClass, detail }) {
+export function Meter({ name, label = format.className(name), used, total, detail }) {
   const part = total > 0 ? used / total : 0;
   const tone = part > 1 ? "over" : part >= 0.9 ? "high" : "";
-  return html`<span class="name" title=${name}>${format.className(name)}</span>
+  return html`<span class="name" title=${name}>${label}</span>
     <span class="track" aria-hidden="true"><${Fill} class="fill ${tone}" part=${part} /></span>
-    <span class="amount">${format.amounts(resourceClass ?? name, used, total)} · ${format.percent(part)}${detail}</span>`;
+    <span class="amount">${format.amounts(name, used, total)} · ${format.percent(part)}${detail}</span>`;
 }
 
 /** A width that is set through the CSSOM: the page's policy allows no style in the markup. */

@@ -17,7 +17,15 @@ def a_host(**service: object) -> HostDetails:
         "total": 4, "reserved": 0, "allocation_ratio": 1.5, "max_unit": 4, "capacity": 6, "used": 1,
     }  # fmt: skip
     server = builders.an_instance("web", host="h1")
-    node = builders.a_compute_node("h1", uuid=root, attributes={"numa_topology": {"cells": []}})
+    attributes = {
+        "numa_topology": {"cells": []},
+        "pci_stats": [{"vendor_id": "10de", "numa_node": 0, "count": 3}],
+        "pci_reserved": [
+            {"numa_node": 0, "vendor_id": "10de", "count": 1},
+            {"numa_node": 1, "vendor_id": "10de", "count": 4},
+        ],
+    }
+    node = builders.a_compute_node("h1", uuid=root, attributes=attributes)
     return HostDetails(
         HostRecords(builders.a_service("h1", up=True, **service), [node]),
         "cell1",
@@ -38,6 +46,10 @@ def test_a_host_is_shown_with_all_that_belongs_to_it(api: Api, conductor: SuperC
     assert [one["name"] for one in shown["providers"]] == ["h1", "h1_gpu"]
     assert shown["providers"][0]["inventories"]["VCPU"]["capacity"] == 6
     assert shown["nodes"][0]["numa"] == {"cells": []}
+    devices = [
+        (one["numa_node"], one["count"], one["reserved"]) for one in shown["nodes"][0]["devices"]
+    ]
+    assert devices == [(0, 3, 1), (1, 0, 4)]
     assert [(one["name"], one["status"]) for one in shown["servers"]] == [("web", "ACTIVE")]
     assert [one["source_host"] for one in shown["migrations"]] == ["h0"]
 
