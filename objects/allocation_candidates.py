@@ -26,7 +26,8 @@ class AllocationCandidates(base.ArmillaryObject):
     scheduler joins answers to different queries; then it has a row for each candidate). ``total``,
     ``reserved``, ``used`` (int64) and ``ratio`` (float64) have shape (n, k), before the request; if
     several providers serve a class of a candidate, they are summed. ``ruled_out`` is described in
-    ``DecisionTrace``; ``providers_total`` counts all providers that have an inventory. ``lacks``,
+    ``DecisionTrace``, with ``providers`` (UUIDs of roots) in place of ``hosts``;
+    ``providers_total`` counts all providers that have an inventory. ``lacks``,
     without candidates, is all that the nearest host lacks, as in ``DecisionTrace.nearest``: the
     request would fit without it. It is empty if that is unknown.
 

@@ -3,6 +3,7 @@
 Selections are created from it on demand.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,10 @@ class Destinations(base.ArmillaryObject):
     choices: np.ndarray = fields.ColumnField()
     trace: DecisionTrace = fields.ObjectField("DecisionTrace")
     zone_entries: list[dict[str, Any]] = fields.JSONField(default=[])
+
+    def selections_of(self, instance_uuids: Sequence[str]) -> dict[str, list[Selection]]:
+        """Return the selections by instance, given in the order of the request."""
+        return dict(zip(instance_uuids, self.selections(), strict=True))
 
     def selections(self) -> list[list[Selection]]:
         """Return for each instance the list of its host and its alternates."""

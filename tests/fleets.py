@@ -224,7 +224,8 @@ class ArrayPlacement:
             if failed.any():
                 if entry["kind"] == "resource":
                     entry["best"] = int(self._free(CLASSES.index(entry["name"]))[failed].max())
-                ruled_out.append({**entry, "count": int(failed.sum())})
+                uuids = [self.uuids[index] for index in np.flatnonzero(failed)]
+                ruled_out.append({**entry, "count": len(uuids), "providers": uuids})
             left &= mask
         found = np.flatnonzero(left)[: query.limit]
         columns = np.array([CLASSES.index(name) for name in group.resources], dtype=np.int64)

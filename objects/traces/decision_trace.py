@@ -20,7 +20,8 @@ class DecisionTrace(base.ArmillaryObject):
       pinned_cpus (neither with dedicated CPUs nor with shared ones), disabled, request_filter),
       ``name``, ``count``, and for resources ``asked`` and ``best`` (the most that any of these has
       free; with ``rule``, the nearest value of that limit). Each provider is counted once, at the
-      first rule it fails.
+      first rule it fails. ``hosts`` are the names of some of these (``host_sample``); it is missing
+      if none is known.
     - ``nearest``: for a dry run without candidates: dicts with ``suffix`` (of the request group),
       ``host`` (the provider's name) and ``lacks``: dicts with ``kind`` and ``name``, for resources
       also ``asked``, ``free`` and ``short``.
@@ -28,11 +29,13 @@ class DecisionTrace(base.ArmillaryObject):
       not in the host table.
     - ``filters``: in order, dicts with ``name``, ``before``, ``removed`` and ``reasons``: dicts
       with ``reason`` and ``count``, the most frequent first. The counts add up to ``removed`` if
-      all hosts were evaluated; otherwise each is a lower bound.
+      all hosts were evaluated; otherwise each is a lower bound. ``hosts`` are the names of some of
+      the removed hosts; it is missing if there are none.
     - ``choices``: for each instance a dict with ``instance_uuid``, ``host``, ``node``, ``weight``,
       ``shares`` (weigher -> ``raw``; ``normalised`` over the hosts; ``weight``, that multiplied:
       these add up), ``runners_up`` (dicts host, weight, shares) and ``conflicts`` (dicts host,
-      reason: refused claims).
+      reason: refused claims). A trace that is stored also has ``alternates``: hosts, in their
+      order.
     - ``timings_ms``: stage -> milliseconds.
     - ``sentence``: for a failed request, what would have to change, in one sentence.
     - ``notes``: sentences about what was asked for and had no effect, because the filter that reads

@@ -11,7 +11,8 @@ import dataclasses
 class Rejection:
     """A condition, and how many providers it rejects (a tree counts as one).
 
-    ``best`` is the largest free amount among these.
+    ``best`` is the largest free amount among these. ``providers`` is a sample of the roots
+    (``objects.traces.host_sample``), which says no more about the condition.
     """
 
     kind: str
@@ -20,9 +21,10 @@ class Rejection:
     asked: int | None = None
     best: int | None = None
     rule: str | None = None
+    providers: list[str] | None = dataclasses.field(default=None, compare=False)
 
     def to_plain(self) -> dict[str, object]:
-        """Return an entry of ``DecisionTrace.ruled_out``."""
+        """Return an entry of ``AllocationCandidates.ruled_out``."""
         return dataclasses.asdict(self, dict_factory=_without_nulls)
 
 

@@ -1,8 +1,11 @@
-"""Funnel: how many trees each condition removed; a provider without a tree counts as one."""
+"""Funnel: which trees each condition removed; a provider without a tree counts as one."""
+
+from dataclasses import replace
 
 import numpy as np
 
 from objects.traces.explanation import Rejection
+from objects.traces.host_sample import evenly_spread
 from placement.candidates.conditions import Condition
 from placement.providers.columns import Mask, Numbers
 from placement.providers.provider_table import ProviderTable
@@ -56,14 +59,21 @@ class Funnel:
         trees = self._reach.trees_with(left)
         count = self._take_out(trees)
         if count:
-            self.ruled_out.append(self._entry(condition, count, providers, before & ~trees))
+            refused = before & ~trees
+            self._add(self._entry(condition, count, providers, refused), refused)
         return left
 
     def keep_trees(self, kind: str, name: str, trees: Mask) -> None:
         """Remove the trees whose roots do not pass."""
+        before = self.remaining
         count = self._take_out(trees)
         if count:
-            self.ruled_out.append(Rejection(kind, name, count))
+            self._add(Rejection(kind, name, count), before & ~trees)
+
+    def _add(self, rejection: Rejection, refused: Mask) -> None:
+        """Add a rejection with a sample of the refused trees."""
+        rows = evenly_spread(np.flatnonzero(refused))
+        self.ruled_out.append(replace(rejection, providers=self._table.uuids[rows].tolist()))
 
     def _take_out(self, trees: Mask) -> int:
         self.remaining = self.remaining & trees  # a new array: callers may hold the old one

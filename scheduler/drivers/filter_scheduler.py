@@ -25,6 +25,7 @@ from objects.request_spec import RequestSpec
 from scheduler import filters, request_filters, weights
 from scheduler.drivers.base import SchedulerDriver
 from scheduler.explain import unread
+from scheduler.explain.reasons import names_of
 from scheduler.explain.trace import TraceBuilder
 from scheduler.filters import BaseHostFilter
 from scheduler.hosts.host_ledger import HostLedger, ledger_for
@@ -269,7 +270,7 @@ class FilterScheduler(SchedulerDriver):
         except (exception.RequestFilterFailed, exception.InvalidResourceQuery) as error:
             trace.refused_by_request_filter(error.message)
             raise GivenUp(reason=error.message) from error
-        trace.set_candidates(self._noted(candidates))
+        trace.set_candidates(self._noted(candidates), store.host_names)
         if decision.is_dry_run and not trace.has_candidates:
             query = questions(self._conf, spec, store).first
             trace.set_nearest_misses(nearest_misses(self._placement, decision.context, query))
@@ -277,14 +278,17 @@ class FilterScheduler(SchedulerDriver):
 
     def _without_full(self, decision: Decision, ledger: HostLedger) -> HostLedger:
         """Exclude the hosts that unclaimed selections of other decisions fill."""
-        kept = np.flatnonzero(ledger.fit_mask())
-        removed = len(ledger) - len(kept)
-        if not removed or ledger.has_several_candidates:
+        mask = ledger.fit_mask()
+        removed = np.flatnonzero(~mask)
+        if not len(removed) or ledger.has_several_candidates:
             return ledger
         decision.is_blocked_by_others = True
         reason = "reserved by other requests that are not claimed yet"
-        decision.trace.filtered("promised", len(ledger), removed, [(reason, removed)])
-        return ledger.take(kept)
+        names = names_of(ledger.hosts, removed)
+        decision.trace.filtered(
+            "promised", len(ledger), len(removed), [(reason, len(removed))], names
+        )
+        return ledger.take(np.flatnonzero(mask))
 
     # Filters and weights --------------------------------------------------------------------------
 

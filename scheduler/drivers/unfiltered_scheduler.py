@@ -12,6 +12,7 @@ from armillary.context import RequestContext
 from objects.destinations import Destinations
 from objects.request_spec import RequestSpec
 from scheduler.drivers.base import SchedulerDriver
+from scheduler.explain.reasons import names_of
 from scheduler.explain.trace import TraceBuilder
 from scheduler.filters import preselect
 from scheduler.hosts.host_ledger import HostLedger
@@ -113,8 +114,9 @@ class PickingScheduler(SchedulerDriver):
 
 
 def _kept(hosts: HostTable, kept: Mask, rule: str, reason: str, trace: TraceBuilder) -> HostTable:
-    removed = int(np.count_nonzero(~kept))
-    if removed == 0:
+    removed = np.flatnonzero(~kept)
+    if not len(removed):
         return hosts
-    trace.filtered(rule, len(hosts), removed, [(reason, removed)])
+    names = names_of(hosts, removed)
+    trace.filtered(rule, len(hosts), len(removed), [(reason, len(removed))], names)
     return hosts.take(np.flatnonzero(kept))

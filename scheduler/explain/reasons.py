@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
+from objects.traces.host_sample import evenly_spread
 from scheduler.hosts.host_state import HostState
 from scheduler.hosts.host_table import HostTable
 from scheduler.hosts.usage import Positions
@@ -15,8 +16,9 @@ Reasons = list[tuple[str, int]]
 add up to the number of removed hosts; otherwise each count is a lower bound. Empty if there is no
 reason."""
 
-Report = Callable[[str, int, int, Reasons], None]
-"""Receives the name of a filter or rule, the hosts before it, how many it removed, and why."""
+Report = Callable[[str, int, int, Reasons, list[str]], None]
+"""Receives the name of a filter or rule, the hosts before it, how many it removed, why, and the
+names of some of these."""
 
 EXPLAINED_MAX = 100
 
@@ -48,6 +50,12 @@ def grouped(
     return _bounded(found.most_common())
 
 
+def names_of(hosts: HostTable, removed: Positions) -> list[str]:
+    """Return the names of a sample of the hosts at some positions."""
+    names = (hosts.value("host", position) for position in evenly_spread(removed).tolist())
+    return list(dict.fromkeys(names))  # a host may have several nodes
+
+
 def _asked(
     hosts: HostTable, removed: Positions, columns: Sequence[str] | None, explained_max: int
 ) -> Iterable[tuple[int, int]]:
@@ -55,16 +63,10 @@ def _asked(
     if explained_max <= 0 or len(removed) == 0:
         return ()
     if columns is None:
-        return _spread(removed, explained_max)
+        return ((position, 1) for position in evenly_spread(removed, explained_max).tolist())
     if not columns:
         return ((int(removed[0]), len(removed)),)
     return _one_of_each(hosts, removed, columns, explained_max)
-
-
-def _spread(removed: Positions, explained_max: int) -> Iterator[tuple[int, int]]:
-    step = max(len(removed) / explained_max, 1)
-    for index in range(min(len(removed), explained_max)):
-        yield int(removed[int(index * step)]), 1
 
 
 def _one_of_each(

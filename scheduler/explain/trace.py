@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -70,11 +70,13 @@ class TraceBuilder:
         self._found = other._found
         self._filters, self._timings_ms = list(other._filters), dict(other._timings_ms)
 
-    def set_candidates(self, candidates: AllocationCandidates) -> None:
-        """Record placement's response."""
+    def set_candidates(
+        self, candidates: AllocationCandidates, names_of: Callable[[Iterable[str]], list[str]]
+    ) -> None:
+        """Record placement's response; ``names_of`` returns the names of nodes by UUID."""
         uuids = candidates.provider_uuids
         self._found.hosts_total = candidates.providers_total
-        self._found.ruled_out = candidates.ruled_out
+        self._found.ruled_out = [_named(rule, names_of) for rule in candidates.ruled_out]
         self._found.candidates = len(uuids if candidates.is_flat else set(uuids))
         self._found.lacks = candidates.lacks
 
@@ -103,9 +105,11 @@ class TraceBuilder:
         """Record how many of the candidates the scheduler knows as hosts."""
         self._found.unknown = self._found.candidates - hosts
 
-    def filtered(self, name: str, before: int, removed: int, reasons: Reasons) -> None:
-        """Record the effect of a filter or another rule."""
-        self._filters.append(_Filtered(name, before, removed, reasons))
+    def filtered(
+        self, name: str, before: int, removed: int, reasons: Reasons, hosts: list[str]
+    ) -> None:
+        """Record the effect of a filter or another rule; ``hosts`` are some of the removed ones."""
+        self._filters.append(_Filtered(name, before, removed, reasons, hosts))
 
     @property
     def filter_results(self) -> str:
@@ -228,10 +232,23 @@ class _Filtered(NamedTuple):
     before: int
     removed: int
     reasons: Reasons
+    hosts: list[str]
 
     def to_plain(self) -> dict[str, object]:
         reasons = [{"reason": reason, "count": count} for reason, count in self.reasons]
-        return {**self._asdict(), "reasons": reasons}
+        plain = {
+            "name": self.name, "before": self.before, "removed": self.removed, "reasons": reasons,
+        }  # fmt: skip
+        return {**plain, "hosts": self.hosts} if self.hosts else plain
+
+
+def _named(
+    rule: Mapping[str, object], names_of: Callable[[Iterable[str]], list[str]]
+) -> dict[str, object]:
+    """Return a rule of placement's with names of hosts in place of UUIDs of providers."""
+    shown = {key: value for key, value in rule.items() if key != "providers"}
+    hosts = names_of(rule.get("providers") or ())  # type: ignore[arg-type]
+    return {**shown, "hosts": hosts} if hosts else shown
 
 
 class _Choice(NamedTuple):

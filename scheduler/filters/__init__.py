@@ -16,7 +16,7 @@ from oslo_config import cfg
 from armillary import exception
 from objects.allocation_candidates import AllocationRequest
 from objects.request_spec import RequestSpec, SchedulerLimits
-from scheduler.explain.reasons import EXPLAINED_MAX, Reasons, Report, grouped
+from scheduler.explain.reasons import EXPLAINED_MAX, Reasons, Report, grouped, names_of
 from scheduler.hosts.host_ledger import HostLedger
 from scheduler.hosts.host_state import HostState
 from scheduler.hosts.host_table import HostTable, Mask, Numbers
@@ -154,13 +154,15 @@ class FilterChain:
             mask = eligible_mask(each, ledger, spec)
             kept = np.flatnonzero(mask)
             reasons: Reasons = []
+            names: list[str] = []
             if len(kept) < before:
                 removed = np.flatnonzero(~mask)
+                names = names_of(ledger.hosts, removed)
                 reasons = reasons_of(
                     each, ledger.hosts, removed, spec, explained_max=self._explained_max
                 )
                 ledger = ledger.take(kept)
-            report(type(each).__name__, before, before - len(kept), reasons)
+            report(type(each).__name__, before, before - len(kept), reasons, names)
         return ledger
 
     def for_rebuild(self) -> FilterChain:
@@ -221,10 +223,12 @@ def preselect(ledger: HostLedger, spec: RequestSpec, report: Report) -> HostLedg
     """Return the hosts that the request allows; report each rule that removes some."""
     for name, reason, rule in _rules(spec):
         before = len(ledger)
-        kept = np.flatnonzero(rule(ledger.hosts))
+        mask = rule(ledger.hosts)
+        kept = np.flatnonzero(mask)
         if len(kept) < before:
+            names = names_of(ledger.hosts, np.flatnonzero(~mask))
             ledger = ledger.take(kept)
-            report(name, before, before - len(kept), [(reason, before - len(kept))])
+            report(name, before, before - len(kept), [(reason, before - len(kept))], names)
     return ledger
 
 

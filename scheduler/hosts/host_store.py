@@ -304,6 +304,12 @@ class HostStore:
         rows = self._row_of
         return {uuid: rows[uuid] for uuid in node_uuids if uuid in rows}
 
+    def host_names(self, node_uuids: Iterable[str]) -> list[str]:
+        """Return the names of the hosts of these nodes; unknown nodes are omitted."""
+        with self._lock:
+            names: list[str] = self._columns["host"]  # type: ignore[assignment]
+            return [names[row] for row in self.rows_of(node_uuids).values()]
+
     # Updates about single instances ---------------------------------------------------------------
 
     def add_instances(self, hosts: InstancesOfHosts) -> set[str]:

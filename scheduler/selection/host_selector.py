@@ -12,7 +12,7 @@ import numpy as np
 from objects.instances.group_claim import GroupMember
 from objects.request_spec import RequestSpec
 from scheduler import filters
-from scheduler.explain.reasons import EXPLAINED_MAX, Reasons
+from scheduler.explain.reasons import EXPLAINED_MAX, Reasons, names_of
 from scheduler.explain.trace import NO_ROOM
 from scheduler.filters import BaseHostFilter
 from scheduler.hosts.host_ledger import HostLedger
@@ -207,8 +207,8 @@ class HostSelector:
             for area, count in wanted.items()
         }
 
-    def why_none(self) -> Iterator[tuple[str, int, int, Reasons]]:
-        """Yield why hosts were lost after filtering: name, before, removed, reasons."""
+    def why_none(self) -> Iterator[tuple[str, int, int, Reasons, list[str]]]:
+        """Yield why hosts were lost after filtering, as a ``Report`` receives it."""
         left = np.ones(len(self.hosts), dtype=np.bool_)
         rules: list[tuple[str, Mask, str | BaseHostFilter]] = [
             ("claim", self._is_open, "claimed by other requests in the meantime"),
@@ -225,7 +225,7 @@ class HostSelector:
                     reasons = _no_room(self.ledger.shortages(removed))
                 else:
                     reasons = self._reasons(why, removed)
-                yield name, before, len(removed), reasons
+                yield name, before, len(removed), reasons, names_of(self.hosts, removed)
             left &= mask
 
     def _reasons(self, why: str | BaseHostFilter, removed: Positions) -> Reasons:

@@ -25,10 +25,10 @@ def check(
     spec.instance_uuid = decision.slots[0].instance_uuid
     why: list[str] = []
 
-    def note(name: str, before: int, count: int, reasons: Reasons) -> None:
+    def note(name: str, before: int, count: int, reasons: Reasons, hosts: list[str]) -> None:
         if count:
             why.append(f"{name} ({reasons[0][0]})" if reasons else name)
-        trace.filtered(name, before, count, reasons)
+        trace.filtered(name, before, count, reasons, hosts)
 
     with trace.stage("filters"):
         if not (spec.is_forced or (destination and (destination.host or destination.node))):

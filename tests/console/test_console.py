@@ -113,7 +113,7 @@ def test_a_host_shows_its_providers_and_numa_cells(site: Deployment, tab: Tab) -
     capacity = host["providers"][0]["inventories"]["VCPU"]["capacity"]
     assert f"of {capacity:g} vCPU" in page.inner_text("main")
     assert page.get_by_label("NUMA cell 1").is_visible()
-    assert page.get_by_label("2 free devices 10de:20b0").count() == 2
+    assert page.get_by_label("Devices 10de:20b0: 0 of 2 reserved").count() == 2
 
 
 @pytest.mark.long
@@ -140,6 +140,18 @@ def test_a_create_is_seen_from_the_dry_run_to_active(site: Deployment, tab: Tab)
     page.get_by_text("Attempt 1 on").wait_for()
 
 
+@pytest.mark.long
+def test_free_amounts_are_built_with_a_flavor_of_their_own(site: Deployment, tab: Tab) -> None:
+    """Which has the amounts that were asked for."""
+    page = tab.open("/what-if?amounts=free&VCPU=1&MEMORY_MB=640&DISK_GB=2")
+    page.get_by_role("button", name="Create it…").click()
+    page.get_by_label("Name of the new flavor").fill("of-free-amounts")
+    page.get_by_label("Name", exact=True).fill("of-free-amounts")
+    page.get_by_role("button", name="Create", exact=True).click()
+    page.locator("h1 .badge", has_text="ACTIVE").wait_for()
+    assert "1 vCPU, 640 MiB memory, 2 GiB disk" in page.inner_text("main")
+
+
 def test_a_failed_request_shows_its_funnel(site: Deployment, refused: str, tab: Tab) -> None:
     """The sentence of the API, and steps whose counts add up."""
     page = tab.open(f"/why/{refused}")
@@ -152,6 +164,8 @@ def test_a_failed_request_shows_its_funnel(site: Deployment, refused: str, tab: 
     removed = page.locator(".funnel .removed").all_inner_texts()
     counts = [re.search(r"\d+", text) for text in removed]
     assert sum(int(each[0]) for each in counts if each) == trace["hosts_total"]
+    page.locator(".funnel button.label").first.click()
+    assert page.locator(".funnel .hosts a").all_inner_texts() == trace["ruled_out"][0]["hosts"]
 
 
 @pytest.mark.long
@@ -168,6 +182,8 @@ def test_a_decision_shows_the_weights_of_the_winner(
         hosts
     )
     assert f"{choice['weight']:.3f}" in shown[0]
+    assert choice["alternates"]
+    assert ", ".join(choice["alternates"]) in page.inner_text("main")
 
 
 def test_users_see_only_their_own(site: Deployment, open_tab: OpenTab) -> None:
@@ -238,6 +254,20 @@ def test_axe_finds_nothing_in_any_view(addresses: dict[str, str], tab: Tab) -> N
     views = {name: each for name, each in addresses.items() if name not in ALIKE}
     found = {name: violations(tab.open(address)) for name, address in views.items()}
     assert {name: each for name, each in found.items() if each} == {}
+
+
+@pytest.mark.long
+def test_no_view_is_wider_than_a_phone(addresses: dict[str, str], tab: Tab) -> None:
+    """Tables scroll inside the page, which itself does not."""
+    size = tab.page.viewport_size
+    tab.page.set_viewport_size({"width": 390, "height": 844})
+    wide = [
+        name
+        for name, address in addresses.items()
+        if tab.open(address).evaluate("() => document.documentElement.scrollWidth > innerWidth")
+    ]
+    tab.page.set_viewport_size(size)
+    assert wide == []
 
 
 @pytest.mark.long

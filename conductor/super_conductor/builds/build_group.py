@@ -134,7 +134,9 @@ class BuildGroup:
             fence = work.reservation.fence
             rows += selection_rows.of(work.destinations, work.uuids, fence, wire_forms)
             split[id_] = decision_traces.split(
-                work.destinations.trace, size_max=self._env.conf.conductor.trace_size_max
+                work.destinations.trace,
+                size_max=self._env.conf.conductor.trace_size_max,
+                selections=work.destinations.selections_of(work.uuids),
             )
 
         def write(session: Session) -> tuple[set[str], set[str]]:

@@ -7,7 +7,7 @@ a stage can be read from the database. Any conductor can therefore resume a rese
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from sqlalchemy.orm import Session
@@ -47,6 +47,7 @@ from objects.destinations import Destinations
 from objects.instance_fault import InstanceFault
 from objects.packed.scheduling_batch import Answer
 from objects.request_spec import RequestSpec
+from objects.selection import Selection
 from objects.traces.decision_trace import DecisionTrace
 
 LOG = logging.getLogger(__name__)
@@ -182,7 +183,9 @@ class BuildTask(SchedulingTask):
                 session, [row for row in chosen if row.instance_uuid in living]
             )
             if self._destinations is not None:
-                self._store_trace(session, self._destinations.trace)
+                found = self._destinations
+                selections = found.selections_of(self._scheduled) if found.hosts else {}
+                self._store_trace(session, found.trace, selections)
 
         self._write(write)
 
@@ -336,9 +339,14 @@ class BuildTask(SchedulingTask):
                 self._context, "build_instances", living, reason.details, spec=spec
             )
 
-    def _store_trace(self, session: Session, trace: DecisionTrace) -> None:
+    def _store_trace(
+        self,
+        session: Session,
+        trace: DecisionTrace,
+        selections: Mapping[str, Sequence[Selection]] | None = None,
+    ) -> None:
         size_max = self._env.conf.conductor.trace_size_max
-        split = decision_traces.split(trace, size_max=size_max)
+        split = decision_traces.split(trace, size_max=size_max, selections=selections)
         traces_db.store_trace(session, self.lease.key, split, now=moment(self._env.now()))
 
     # Database

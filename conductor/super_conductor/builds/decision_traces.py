@@ -1,25 +1,37 @@
 """Decision traces split for storage: what all instances share, and each one's choice."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from conductor.super_conductor.db.traces import SplitTrace
+from objects.selection import Selection
 from objects.traces import ruled_out
 from objects.traces.decision_trace import DecisionTrace, Plain, PlainTrace
 
 _OF_AGGREGATES = {"member_of", "forbidden_aggregate"}
 _DETAILS = ("ruled_out", "nearest", "filters", "timings_ms", "zones")
+_STEPS = ("ruled_out", "filters")
 
 
-def split(trace: DecisionTrace, *, size_max: int) -> SplitTrace:
-    """Return the shared part and the choices.
+def split(
+    trace: DecisionTrace,
+    *,
+    size_max: int,
+    selections: Mapping[str, Sequence[Selection]] | None = None,
+) -> SplitTrace:
+    """Return the shared part and the choices, with the alternates of each instance's selections.
 
-    If the shared part has more than ``size_max`` bytes, its longest parts are dropped first. A
-    choice that is larger than that loses its runners-up.
+    If the shared part has more than ``size_max`` bytes, the names of hosts behind its steps are
+    dropped, then its longest parts. A choice that is larger than that loses its runners-up.
     """
     shared = trace.to_plain()
     choices = {choice["instance_uuid"]: choice for choice in shared.pop("choices")}
+    for uuid, (_host, *others) in (selections or {}).items():
+        if uuid in choices:
+            choices[uuid] = {**choices[uuid], "alternates": [one.service_host for one in others]}
+    if _size(shared) > size_max:
+        shared |= _nameless_steps(shared)
     if _size(shared) > size_max:
         _cut(shared, size_max)
     cut = {
@@ -66,9 +78,19 @@ def without_hosts(trace: PlainTrace) -> PlainTrace:
     zones = {"zones": [_nameless(each) for each in trace["zones"]]} if "zones" in trace else {}
     return {
         **trace,
+        **_nameless_steps(trace),
         **zones,
         "nearest": [{**one, "host": None} for one in trace.get("nearest", [])],
         "choices": [_anonymous(choice) for choice in trace.get("choices", [])],
+    }
+
+
+def _nameless_steps(trace: PlainTrace) -> PlainTrace:
+    """Return rules and filters of a trace without the names of hosts."""
+    return {
+        name: [{key: part for key, part in step.items() if key != "hosts"} for step in trace[name]]
+        for name in _STEPS
+        if name in trace
     }
 
 
@@ -78,6 +100,7 @@ def _anonymous(choice: Plain) -> Plain:
         "host": None,
         "node": None,
         "runners_up": [{**one, "host": None} for one in choice.get("runners_up", [])],
+        "alternates": [None for _ in choice.get("alternates", [])],
         "conflicts": [{**one, "host": None, "reason": None} for one in choice.get("conflicts", [])],
     }
 

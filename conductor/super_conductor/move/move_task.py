@@ -303,7 +303,8 @@ class MoveTask(SchedulingTask):
 
     def _keep_trace(self, trace: DecisionTrace, *, host: str | None) -> None:
         move, conf = self._move, self._env.conf.conductor
-        split = decision_traces.split(trace, size_max=conf.trace_size_max)
+        selections = {move.instance_uuid: self._selections} if host is not None else None
+        split = decision_traces.split(trace, size_max=conf.trace_size_max, selections=selections)
         sentence = trace.sentence
         decided = MoveTrace(
             migration_uuid=move.migration_uuid,

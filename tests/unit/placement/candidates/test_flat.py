@@ -55,6 +55,10 @@ def fits(scene: Scene, **values: Any) -> str:
     return "".join(names_of(scene, table, find_candidates(table, query)))
 
 
+def letter_of(uuid: str) -> str:
+    return next(name for name in NAMES if uuid_of(name) == uuid)
+
+
 def test_all_candidates_of_plain_providers_are_one_batch() -> None:
     """One template, and an array of rows."""
     (batch,) = ask(
@@ -127,6 +131,8 @@ def test_each_provider_is_counted_at_the_first_rule_it_fails() -> None:
         Rejection("forbidden_trait", "CUSTOM_BAD", 2),
         Rejection("resource", "VCPU", 1, asked=6, best=4),
     ]
+    samples = [[*map(letter_of, entry.providers or ())] for entry in found.ruled_out]
+    assert samples == [["f"], ["e"], ["a", "d"], ["b"]]
 
 
 @pytest.mark.parametrize(

@@ -506,13 +506,15 @@ def test_the_trace_adds_up_to_the_fleet() -> None:
     driver = a_driver(hosts, fleet=a_fleet(hosts[:4]), placement=ArrayPlacement(hosts))
     trace = select(driver).trace
     assert trace.hosts_total == 5
-    assert [(rule["name"], rule["count"]) for rule in trace.ruled_out] == [("MEMORY_MB", 1)]
+    shown = [(rule["name"], rule["count"], rule["hosts"]) for rule in trace.ruled_out]
+    assert shown == [("MEMORY_MB", 1, ["small"])]
     assert (trace.candidates, trace.unknown) == (4, 1)
     assert trace.filters[0] == {
         "name": "ComputeFilter",
         "before": 3,
         "removed": 1,
         "reasons": [{"reason": "its service is disabled", "count": 1}],
+        "hosts": ["host1"],
     }
     assert [entry["before"] for entry in trace.filters] == [3, *[2] * 7]
 

@@ -245,8 +245,8 @@ def test_choices_and_conflicts_are_bounded() -> None:
 def test_a_failed_trace_is_ready_for_the_wire() -> None:
     """As an argument of an error it must be plain."""
     builder = a_builder()
-    builder.filtered("AFilter", 2, 2, [("is blue", 2)])
+    builder.filtered("AFilter", 2, 2, [("is blue", 2)], ["host1"])
     trace = builder.failed(reason="There is none.").to_plain()
     assert trace["sentence"] == "There is none."
     assert trace["created_at"] == "2030-01-31T12:00:00Z"
-    assert trace["filters"] == [removed("AFilter", 2, ("is blue", 2))]
+    assert trace["filters"] == [{**removed("AFilter", 2, ("is blue", 2)), "hosts": ["host1"]}]

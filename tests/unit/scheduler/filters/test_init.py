@@ -69,8 +69,8 @@ def test_a_host_has_to_pass_all_filters() -> None:
     assert run(FirstFilter(), SecondFilter()) == (
         ["host3"],
         [
-            ("FirstFilter", 3, 1, [("is this host", 1)]),
-            ("SecondFilter", 2, 1, [("is this host", 1)]),
+            ("FirstFilter", 3, 1, [("is this host", 1)], ["host1"]),
+            ("SecondFilter", 2, 1, [("is this host", 1)], ["host2"]),
         ],
     )
 
@@ -87,7 +87,7 @@ def test_filters_stop_when_no_host_is_left() -> None:
     last = FirstFilter()
     hosts, reports = run(NoneFilter(), last)
     assert hosts == []
-    assert reports == [("NoneFilter", 3, 3, [("is this host", 3)])]
+    assert reports == [("NoneFilter", 3, 3, [("is this host", 3)], ["host1", "host2", "host3"])]
     assert last.asked == []
 
 
@@ -309,7 +309,8 @@ def test_what_removes_hosts_is_reported() -> None:
     reports: list[Any] = []
     spec = a_request_spec(force_hosts=["alpha"], ignore_hosts=["nobody"])
     preselect(HostLedger(a_table(HOSTS)), spec, lambda *report: reports.append(report))
-    assert reports == [("force_hosts", 3, 2, [("another host is forced", 2)])]
+    reason = ("another host is forced", 2)
+    assert reports == [("force_hosts", 3, 2, [reason], ["Beta", "gamma"])]
 
 
 class EvenFilter(filters.BaseHostFilter):

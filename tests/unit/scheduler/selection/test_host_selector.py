@@ -208,7 +208,9 @@ def test_what_took_the_hosts_away_adds_up() -> None:
     assert chosen == [0, 1, 2]
     selector.refuse(2, uuids[2])
     assert not selector.choose(a_uuid())
-    assert list(selector.why_none()) == [
+    found = list(selector.why_none())
+    assert [hosts for *_entry, hosts in found] == [["host3"], ["host1"], ["host2"]]
+    assert [tuple(entry) for *entry, _hosts in found] == [
         ("claim", 3, 1, [("claimed by other requests in the meantime", 1)]),
         ("room", 2, 1, [("no room for another instance: MEMORY_MB: 2 asked, 1 free at most", 1)]),
         ("NumInstancesFilter", 1, 1, [("its number of instances is 1, the limit is 1", 1)]),

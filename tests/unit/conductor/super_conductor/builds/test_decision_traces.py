@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from conductor.super_conductor.builds import decision_traces
+from objects.selection import Selection
 from objects.traces.decision_trace import DecisionTrace
 
 DOWN: dict[str, Any] = {"reason": "its service is down", "count": 2}
@@ -20,9 +21,12 @@ def a_trace(**values: Any) -> DecisionTrace:
     }  # fmt: skip
     defaults = {
         "hosts_total": 9, "choices": [choice, {**choice, "instance_uuid": "i2"}],
-        "filters": [{"name": "ComputeFilter", "before": 9, "removed": 2, "reasons": [DOWN]}],
+        "filters": [
+            {"name": "F", "before": 9, "removed": 2, "reasons": [DOWN], "hosts": ["h5", "h6"]}
+        ],
         "nearest": [{"suffix": "", "host": "h4", "lacks": []}],
-        "ruled_out": [{"kind": "trait", "name": "HW", "count": 3}], "sentence": "all is well",
+        "ruled_out": [{"kind": "trait", "name": "HW", "count": 3, "hosts": ["h7"]}],
+        "sentence": "all is well",
     }  # fmt: skip
     return DecisionTrace.from_values({**defaults, **values})
 
@@ -43,6 +47,24 @@ def test_a_large_trace_keeps_what_matters() -> None:
     assert shared["ruled_out"] != []
 
 
+def test_a_large_trace_loses_the_names_behind_its_steps_first() -> None:
+    """How many hosts each step removed stays."""
+    plain = a_trace().to_plain()
+    whole = len(json.dumps(decision_traces.split(a_trace(), size_max=10_000).shared))
+    shared = decision_traces.split(a_trace(), size_max=whole - 1).shared
+    assert "h5" not in json.dumps(shared)
+    assert shared["filters"][0]["removed"] == plain["filters"][0]["removed"]
+
+
+def test_a_stored_choice_names_its_alternates() -> None:
+    """In their order; the others of the request keep theirs."""
+    selections = [Selection.from_values(service_host=name) for name in ("h1", "h8", "h9")]
+    split = decision_traces.split(a_trace(), size_max=10_000, selections={"i1": selections})
+    assert split.choices["i1"]["alternates"] == ["h8", "h9"]
+    shown = decision_traces.without_hosts({"choices": [split.choices["i1"]]})
+    assert shown["choices"][0]["alternates"] == [None, None]
+
+
 def test_a_large_choice_loses_its_runners_up() -> None:
     """Where it went stays."""
     choice = {"instance_uuid": "i1", "host": "h1", "runners_up": [{"host": "h" * 5000}]}
@@ -54,7 +76,7 @@ def test_no_host_is_named_to_users() -> None:
     """Numbers, weights, reasons of filters and the sentence are."""
     plain = a_trace().to_plain()
     shown = json.dumps(decision_traces.without_hosts(plain))
-    assert not [host for host in ("h1", "h2", "h3", "h4", "n1") if f'"{host}' in shown]
+    assert not [host for host in ("h1", "h2", "h3", "h4", "h5", "h7", "n1") if f'"{host}' in shown]
     assert "h3 is full" not in shown
     assert "all is well" in shown
     assert DOWN["reason"] in shown

@@ -15,7 +15,7 @@ const ZONE_OUTCOMES = {
   offline: "not asked: it has sent no summary", disabled: "not asked: it is disabled", cycle: "asked already, through another zone",
 };
 
-export function Decision({ trace, server, hostLink, hostName, result }) {
+export function Decision({ trace, server, hostLink, hostName }) {
   const { choices } = trace;
   const own = Math.max(0, choices.findIndex((choice) => choice.instance_uuid === server));
   const [shown, setShown] = useState(own);
@@ -25,7 +25,7 @@ export function Decision({ trace, server, hostLink, hostName, result }) {
     <div class="columns">
       <section class="card ${choice ? "half" : "two-thirds"}" aria-labelledby="funnel-title">
         <h2 id="funnel-title">From ${format.count(trace.hosts_total, "host")} to ${choice ? "one" : "none"}</h2>
-        <${Funnel} trace=${trace} hostLink=${hostLink} result=${result} />
+        <${Funnel} trace=${trace} hostLink=${hostLink} hostName=${hostName} />
       </section>
       <div class="stack ${choice ? "half" : "third"}">
         ${choice && html`<section class="card stack" aria-labelledby="weights-title">
@@ -34,6 +34,7 @@ export function Decision({ trace, server, hostLink, hostName, result }) {
               options=${choices.map((each, index) => [String(index), `Server ${index + 1} of ${choices.length}${each.host ? `: ${each.host}` : ""}`])} /></span>`}</div>
           <${Weights} choice=${choice} hostName=${hostName} />
           <${Conflicts} conflicts=${choice.conflicts} hostName=${hostName} />
+          <${Alternates} alternates=${choice.alternates ?? []} hostName=${hostName} />
         </section>`}
         ${trace.timings_ms.total > 0 && html`<section class="card" aria-labelledby="times-title"><h2 id="times-title">Time of each stage</h2><${Stages} timings=${trace.timings_ms} /></section>`}
       </div>
@@ -47,6 +48,14 @@ function Conflicts({ conflicts, hostName }) {
   return html`<div><h3>Refused claims</h3>
     <p class="hint">Another decision was faster; the next host was taken.</p>
     <ul>${conflicts.map((each) => html`<li>${hostName(each.host)}: ${each.reason ?? "no reason given"}</li>`)}</ul></div>`;
+}
+
+/** The hosts that a failed build goes on to, in this order; without names it says how many there are. */
+function Alternates({ alternates, hostName }) {
+  if (!alternates.length) return null;
+  const isNamed = alternates.every(Boolean);
+  return html`<div><h3>Alternates, if the build fails</h3>
+    <p>${isNamed ? alternates.map((name, at) => html`${at > 0 && ", "}${hostName(name)}`) : format.count(alternates.length, "host")}</p></div>`;
 }
 
 function Stages({ timings }) {

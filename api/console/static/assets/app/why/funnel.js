@@ -4,15 +4,15 @@ import { html, useState } from "../dom.js";
 import { Fill } from "../parts.js";
 import { stepsOf } from "./trace.js";
 
-/** `hostLink` makes the link to hosts from a query of the fleet view; without it there are no links. */
-export function Funnel({ trace, hostLink, result }) {
+/** `hostLink` makes the link to hosts from a query of the fleet view; without it there are none. `hostName` shows a host. */
+export function Funnel({ trace, hostLink, hostName = (name) => name }) {
   const { total, candidates, steps, weighed } = stepsOf(trace);
   const hasChoice = trace.choices.length > 0;
   return html`<ol class="funnel" aria-label="Steps from all hosts to those that were weighed">
     <${Stage} label="All hosts" left=${total} total=${total} />
-    ${steps.map((step) => html`<${Step} step=${step} total=${total} hostLink=${hostLink} />`)}
+    ${steps.map((step) => html`<${Step} step=${step} total=${total} hostLink=${hostLink} hostName=${hostName} />`)}
     <${Stage} label=${hasChoice ? "Weighed" : weighed ? "Left" : "None left"} left=${weighed} total=${total} tone=${weighed ? "end" : "none"}
-      detail=${result ?? (hasChoice ? `the best one was selected` : "")} />
+      detail=${hasChoice ? "the best one was selected" : ""} />
     ${candidates > 0 && steps.length === 0 && html`<li class="hint">No rule and no filter removed a host.</li>`}
   </ol>`;
 }
@@ -26,11 +26,11 @@ function Stage({ label, left, total, tone = "start", detail }) {
   </li>`;
 }
 
-function Step({ step, total, hostLink }) {
+function Step({ step, total, hostLink, hostName }) {
   const [isOpen, setOpen] = useState(false);
-  const hosts = step.reasons.flatMap((each) => each.hosts ?? []);
-  const hasMore = step.reasons.length > 1 || hosts.length > 0 || (step.hosts && hostLink && step.removed > 0);
-  const label = html`<b>${step.label}</b>${step.removed > 0 && step.detail && html`<span class="detail">${step.detail}</span>`}`;
+  const link = step.now && step.removed > 0 && hostLink?.(step.now);
+  const hasMore = step.reasons.length > 1 || step.hosts.length > 0 || link;
+  const label = html`<b>${breakable(step.label)}</b>${step.removed > 0 && step.detail && html`<span class="detail">${step.detail}</span>`}`;
   return html`<li class="step ${step.removed ? "" : "idle"}">
     ${hasMore
       ? html`<button type="button" class="label" aria-expanded=${String(isOpen)} onClick=${() => setOpen(!isOpen)}>${label}</button>`
@@ -42,12 +42,19 @@ function Step({ step, total, hostLink }) {
     <span class="removed">${step.removed ? html`<span class="only-read">removes </span>−${format.whole(step.removed)}` : html`<span aria-hidden="true">·</span><span class="only-read">removes none</span>`}</span>
     <span class="left"><span class="only-read">leaves </span>${format.whole(step.after)}</span>
     ${isOpen && html`<div class="more">
-      ${step.reasons.length > 0 && html`<ul>${step.reasons.map((each) => html`<li><b>${format.whole(each.count)}</b> ${each.reason}${each.hosts?.length > 0 && html` <${Hosts} names=${each.hosts} of=${each.count} hostLink=${hostLink} />`}</li>`)}</ul>`}
-      ${step.hosts && hostLink && html`<a href=${hostLink(step.hosts)}>Show the hosts of which this is true now</a>`}
+      ${step.reasons.length > 0 && html`<ul>${step.reasons.map((each) => html`<li><b>${format.whole(each.count)}</b> ${each.reason}</li>`)}</ul>`}
+      ${step.hosts.length > 0 && html`<${Hosts} names=${step.hosts} of=${step.removed} hostName=${hostName} />`}
+      ${link && html`<a href=${link}>Show all hosts of which this is true now</a>`}
     </div>`}
   </li>`;
 }
 
-function Hosts({ names, of }) {
-  return html`<span class="soft">${names.join(", ")}${of > names.length ? " …" : ""}</span>`;
+/** Let the name of a filter break between its words where there is little room. */
+const breakable = (name) => name.split(/(?<=[a-z])(?=[A-Z])/).map((part, at) => html`${at > 0 && html`<wbr />`}${part}`);
+
+/** The hosts behind a step: all, or a sample that is spread over all of them. */
+function Hosts({ names, of, hostName }) {
+  const others = of - names.length;
+  return html`<p class="hosts"><span class="soft">${others > 0 ? "Such as" : format.count(of, "host") + ":"}</span>
+    ${" "}${names.map((name, at) => html`${at > 0 && ", "}${hostName(name)}`)}${others > 0 && html`<span class="soft"> and ${format.count(others, "other")}</span>`}</p>`;
 }

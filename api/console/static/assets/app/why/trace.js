@@ -5,23 +5,27 @@ const ROOM = "room"; // the scheduler's name for hosts filled by instances selec
 
 /**
  * Return the steps from all hosts to those that were weighed. Each has `label`, `detail`, `before`, `removed`,
- * `after`, `reasons` ({reason, count}) and `hosts`: a query of the fleet view that finds such hosts now.
+ * `after`, `reasons` ({reason, count}), `hosts`: names of some of those that were removed, and `now`: a query of
+ * the fleet view that finds such hosts now.
  */
 export function stepsOf(trace) {
   const steps = [];
   let left = trace.hosts_total;
   const add = (label, removed, more = {}) => {
-    steps.push({ label, detail: "", reasons: [], hosts: null, ...more, before: left, removed, after: left - removed });
+    steps.push({ label, detail: "", reasons: [], hosts: [], now: null, ...more, before: left, removed, after: left - removed });
     left -= removed;
   };
-  for (const rule of trace.ruled_out) add(...ruleStep(rule));
+  for (const rule of trace.ruled_out) {
+    const [label, count, more] = ruleStep(rule);
+    add(label, count, { ...more, hosts: rule.hosts ?? [] });
+  }
   const cut = left - trace.candidates;
   if (cut > 0) add("Limit of candidates", cut, { detail: "cut off by max_placement_results" });
   if (trace.unknown) add("Known to the scheduler", trace.unknown, { detail: "not known to this scheduler (yet)" });
   for (const entry of trace.filters) {
     left = entry.before;
     const label = entry.name === ROOM ? "Room beside the servers before" : entry.name;
-    add(label, entry.removed, { kind: "filter", reasons: entry.reasons, detail: mainReason(entry) });
+    add(label, entry.removed, { kind: "filter", reasons: entry.reasons, detail: mainReason(entry), hosts: entry.hosts ?? [] });
   }
   return { total: trace.hosts_total, candidates: trace.candidates, steps, weighed: Math.max(left, 0) };
 }
@@ -40,10 +44,10 @@ function ruleStep(rule) {
         return [format.className(name), count, { kind, detail: `${asked} asked; limit of one request (${rule.rule}): ${format.amount(name, rule.best)}` }];
       }
       const free = format.amount(name, Math.max(rule.best, 0));
-      return [format.className(name), count, { kind, detail: `${asked} asked, at most ${free} free on ${count === 1 ? "it" : "any of them"}`, hosts: { lack: `${name}:${rule.asked}` } }];
+      return [format.className(name), count, { kind, detail: `${asked} asked, at most ${free} free on ${count === 1 ? "it" : "any of them"}`, now: { lack: `${name}:${rule.asked}` } }];
     }
     case "trait":
-      return [name, count, { kind, detail: "trait missing", hosts: { without: name } }];
+      return [name, count, { kind, detail: "trait missing", now: { without: name } }];
     case "member_of":
       return ["Aggregate", count, { kind, detail: `not in ${anyOf(name)}` }];
     case "forbidden_aggregate":
@@ -53,7 +57,7 @@ function ruleStep(rule) {
     case "disabled":
       return disabled(count);
     case "forbidden_trait":
-      return name === "COMPUTE_STATUS_DISABLED" ? disabled(count) : [`Without ${name}`, count, { kind, detail: "forbidden trait", hosts: { trait: name } }];
+      return name === "COMPUTE_STATUS_DISABLED" ? disabled(count) : [`Without ${name}`, count, { kind, detail: "forbidden trait", now: { trait: name } }];
     case "forbidden_resource":
       return [format.className(name), count, { kind, detail: "too little of it, or not as requested" }];
     case "combination":
@@ -75,7 +79,7 @@ function anyOf(names) {
 }
 
 function disabled(count) {
-  return ["Enabled", count, { kind: "disabled", detail: count === 1 ? "is disabled" : "are disabled", hosts: { state: "disabled" } }];
+  return ["Enabled", count, { kind: "disabled", detail: count === 1 ? "is disabled" : "are disabled", now: { state: "disabled" } }];
 }
 
 /** Return the weighers with an effect on any of these hosts, the strongest first, and the others. */

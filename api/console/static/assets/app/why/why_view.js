@@ -39,15 +39,18 @@ function Explanation({ explanation }) {
       ${trace
         ? html`<${Decision} key=${trace.request_id} trace=${trace} server=${server.id} hostLink=${hostLink} hostName=${hostName} />`
         : html`<div class="card"><${Empty} title="The decision is not recorded, or no longer">Traces are kept for a limited time.<//></div>`}
-      <${Attempts} server=${server} attempts=${attempts} faults=${faults} hostName=${hostName} />
+      <${Attempts} server=${server} attempts=${isOfCreate(decision) ? attempts : []} faults=${faults} hostName=${hostName} />
     </div>`;
 }
+
+/** Attempts are those of the build; a move has its steps in the life of the server. */
+const isOfCreate = (decision) => !decision || decision.operation === "create";
 
 /** What `armillary explain` says first. */
 function Sentence({ explanation }) {
   const { server, decision, trace, attempts, faults } = explanation;
   const on = server.host ? ` on ${server.host}` : "";
-  const attempt = server.attempt ? `, attempt ${server.attempt} of ${Math.max(attempts.length, server.attempt)}` : "";
+  const attempt = server.attempt && isOfCreate(decision) ? `, attempt ${server.attempt} of ${Math.max(attempts.length, server.attempt)}` : "";
   const said = server.status === "ERROR"
     ? `${server.name} is in ERROR${faults.length ? `: ${faults.at(-1).message}` : "."}`
     : server.status === "BUILD" ? `${server.name} is being built${on}${attempt}.` : `${server.name} is ${server.status}${on}${attempt}.`;
@@ -67,7 +70,7 @@ function Decisions({ server, decisions, shown }) {
       <tbody>${decisions.map((each) => html`<tr>
         <td class="nowrap"><${Time} at=${each.decided_at} /></td>
         <th scope="row">${each.request_id === shown ? html`<b>${each.operation}</b> (shown)` : html`<a href=${address(`/why/${server}`, { request_id: each.request_id })}>${each.operation}</a>`}</th>
-        <td>${each.sentence ? "no host was found" : each.host ?? "a host"}</td><td><code>${each.request_id ?? "–"}</code></td>
+        <td class="nowrap">${each.sentence ? "no host was found" : each.host ?? "a host"}</td><td class="nowrap"><code>${each.request_id ?? "–"}</code></td>
       </tr>`)}</tbody></table></div></nav>`;
 }
 
@@ -77,7 +80,7 @@ function Attempts({ server, attempts, faults, hostName }) {
   // The last fault of a server in ERROR is the sentence on top.
   const others = faults.filter((fault) => !shown.has(fault.attempt) && !(server.status === "ERROR" && fault === faults.at(-1)));
   if (!attempts.length && !others.length) return null;
-  return html`<section class="card" aria-labelledby="attempts-title"><h2 id="attempts-title">Attempts</h2>
+  return html`<section class="card" aria-labelledby="attempts-title"><h2 id="attempts-title">${attempts.length ? "Attempts" : "Faults"}</h2>
     <ol class="timeline">
       ${attempts.map((each) => html`<li class=${each.result === "Success" ? "good" : each.result ? "bad" : "busy"}>
         <span class="what">Attempt ${each.attempt} on ${hostName(each.host)}</span>
