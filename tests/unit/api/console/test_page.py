@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import http.client
+import re
+from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -103,3 +106,27 @@ def test_a_link_out_of_the_directory_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "secret.txt").write_text("secret")
     (static / "assets" / "secret.txt").symlink_to(tmp_path / "secret.txt")
     assert of_directory(static).simulate_get("/ui/assets/secret.txt").status_code == 404
+
+
+def imports_of(module: Path, seen: set[Path]) -> Iterator[Path]:
+    """Yield all modules that one imports before it runs, each once."""
+    for name in re.findall(r' from "(\.[^"]+)"', module.read_text(encoding="utf-8")):
+        found = (module.parent / name).resolve()
+        if found not in seen:
+            seen.add(found)
+            yield found
+            yield from imports_of(found, seen)
+
+
+def test_all_modules_of_the_first_view_are_fetched_at_once() -> None:
+    """One that the page does not name is fetched when the one before it has been read."""
+    main = STATIC / "assets" / "app" / "main.js"
+    needed = {f"/ui/{path.relative_to(STATIC)}" for path in imports_of(main, set())}
+    page = (STATIC / INDEX).read_text(encoding="utf-8")
+    assert set(re.findall(r'"modulepreload" href="([^"]+)"', page)) == needed
+
+
+def test_the_whole_page_weighs_at_most_300_kb() -> None:
+    """Compressed, with the views that are fetched when they are opened."""
+    files = [path for path in STATIC.rglob("*") if path.is_file()]
+    assert sum(len(gzip.compress(path.read_bytes())) for path in files) <= 300_000

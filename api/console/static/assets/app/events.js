@@ -1,8 +1,10 @@
 // The live event stream: server-sent events read with fetch, so that it works with the session's rules.
 import * as api from "./api.js";
+import { useEffect, useRef } from "./dom.js";
 
 const RETRY_MS_MIN = 1_000;
 const RETRY_MS_MAX = 30_000;
+const CHANGE_MS = 500; // events within this time are one change
 const SILENCE_MS_MAX = 35_000; // the service says something every 10 seconds
 
 /**
@@ -46,6 +48,27 @@ export function follow(query, { onEvent, onState, onGap }) {
     clearTimeout(timer);
     controller.abort();
   };
+}
+
+/** Call `onChange` soon after events that match a query, so that a view need not ask often. */
+export function useChanges(query, isAllowed, onChange) {
+  const latest = useRef(onChange);
+  latest.current = onChange;
+  useEffect(() => {
+    if (!isAllowed) return undefined;
+    let timer = null;
+    const soon = () => {
+      timer ??= setTimeout(() => {
+        timer = null;
+        latest.current();
+      }, CHANGE_MS);
+    };
+    const stop = follow(query, { onEvent: soon, onState: () => {}, onGap: soon });
+    return () => {
+      clearTimeout(timer);
+      stop();
+    };
+  }, [JSON.stringify(query), isAllowed]);
 }
 
 /** Read a stream of server-sent events; every piece counts as a sign of life. */

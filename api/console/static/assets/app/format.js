@@ -73,7 +73,9 @@ export const zoneName = () => ZONE;
 /** Return how long ago a time was, in its largest unit. */
 export function ago(text, now = Date.now()) {
   const date = dateOf(text);
-  return date ? `${duration(Math.max(0, (now - date) / 1000))} ago` : "never";
+  if (!date) return "never";
+  const seconds = Math.max(0, (now - date) / 1000);
+  return seconds < 1 ? "just now" : `${duration(seconds)} ago`;
 }
 
 /** Return seconds as a duration in at most two units. */

@@ -10,9 +10,12 @@ export function address(path, query = {}) {
   return `${ROOT}${path}${pairs.length ? `?${new URLSearchParams(pairs)}` : ""}`;
 }
 
-/** Go to a view; `replace` keeps the way back as it is, as for a filter that is being typed. */
-export function go(path, query, { replace = false } = {}) {
-  history[replace ? "replaceState" : "pushState"](null, "", address(path, query));
+/**
+ * Go to a view; `replace` keeps the way back as it is, as for a filter that is being typed. `state` is kept with
+ * the entry of the history, and not in the address.
+ */
+export function go(path, query, { replace = false, state = null } = {}) {
+  history[replace ? "replaceState" : "pushState"](state, "", address(path, query));
   dispatchEvent(new Event(CHANGED));
 }
 

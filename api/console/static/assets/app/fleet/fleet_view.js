@@ -25,7 +25,7 @@ function Shown({ hosts, query }) {
   const filter = FILTERS.map((name) => query[name] ?? "");
   const rows = useMemo(() => matching(hosts, query), [hosts, ...filter]);
   const groups = useMemo(() => grouped(hosts, rows, by), [rows, by]);
-  const change = (more) => go("/fleet", { ...query, ...more }, { replace: true });
+  const change = (more) => go("/fleet", { ...query, page: null, ...more }, { replace: true });
   const openHost = (row) => go(`/hosts/${encodeURIComponent(hosts.name[row])}`);
   const isTable = query.as === "table";
   return html`
@@ -37,7 +37,7 @@ function Shown({ hosts, query }) {
       ? html`<div class="card"><${Empty} title=${hosts.count ? "No host matches" : "There are no hosts yet"}>
           ${hosts.count ? html`<p>None of ${format.count(hosts.count, "host")} fits the filters. <button class="button quiet" onClick=${() => go("/fleet", { by: query.by, class: query.class })}>Clear the filters</button></p>` : "A compute agent that starts shows up here."}<//></div>`
       : isTable
-        ? html`<${HostTable} hosts=${hosts} rows=${rows} resourceClass=${resourceClass} />`
+        ? html`<${HostTable} hosts=${hosts} rows=${rows} resourceClass=${resourceClass} query=${query} change=${change} />`
         : html`<section class="fleet card flush" aria-label="Heat map of the hosts">
             <${HeatMap} hosts=${hosts} groups=${groups} resourceClass=${resourceClass} onOpen=${openHost}
               describe=${(row) => html`<${HostTip} hosts=${hosts} row=${row} resourceClass=${resourceClass} />`}

@@ -1,6 +1,6 @@
 // The hosts as a table: the same rows as the map, sorted, a page at a time.
 import * as format from "../format.js";
-import { html, useMemo, useState } from "../dom.js";
+import { html, useMemo } from "../dom.js";
 import { Badge, Fill, SortHead } from "../parts.js";
 import { address } from "../router.js";
 import { stateOf, useOf } from "./hosts.js";
@@ -8,17 +8,17 @@ import { stateOf, useOf } from "./hosts.js";
 const PAGE = 100;
 const TONES = { full: "warn" };
 
-export function HostTable({ hosts, rows, resourceClass }) {
-  const [sort, setSort] = useState({ key: "name", down: false });
-  const [page, setPage] = useState(0);
+/** Order and page are in the address: `query` has them, and `change` changes it. */
+export function HostTable({ hosts, rows, resourceClass, query, change }) {
+  const sort = { key: query.sort_key ?? "name", down: query.sort_dir === "desc" };
   const classes = [resourceClass, ...hosts.classes.filter((name) => name !== resourceClass)].slice(0, 3);
-  const sorted = useMemo(() => sortedRows(hosts, rows, sort), [hosts, rows, sort]);
+  const sorted = useMemo(() => sortedRows(hosts, rows, sort), [hosts, rows, sort.key, sort.down]);
   const pages = Math.max(1, Math.ceil(sorted.length / PAGE));
-  const at = Math.min(page, pages - 1);
+  const at = Math.min(Math.max(Math.floor(Number(query.page) || 1), 1), pages) - 1;
   const columns = [["name", "Host"], ["state", "State"], ["zone", "Zone"], ["servers", "Servers", true], ...classes.map((name) => [name, format.className(name), true])];
   return html`<section class="card flush" aria-label="Hosts">
     <div class="scroll" tabIndex="0" role="region" aria-label="Table of hosts"><table>
-      <thead><tr>${columns.map(([key, text, isNumber]) => html`<${SortHead} key=${key} name=${key} text=${text} isNumber=${isNumber} isDownFirst=${isNumber} sort=${sort} onSort=${setSort} />`)}</tr></thead>
+      <thead><tr>${columns.map(([key, text, isNumber]) => html`<${SortHead} key=${key} name=${key} text=${text} isNumber=${isNumber} isDownFirst=${isNumber} sort=${sort} onSort=${({ key, down }) => change({ sort_key: key, sort_dir: down ? "desc" : null })} />`)}</tr></thead>
       <tbody>${sorted.slice(at * PAGE, (at + 1) * PAGE).map((row) => html`<tr key=${hosts.uuid[row]}>
         <th scope="row"><a href=${address(`/hosts/${encodeURIComponent(hosts.name[row])}`)}>${hosts.name[row]}</a></th>
         <td><${Badge} state=${stateOf(hosts, row)} tone=${TONES[stateOf(hosts, row)]} /></td>
@@ -28,8 +28,8 @@ export function HostTable({ hosts, rows, resourceClass }) {
       </tr>`)}</tbody>
     </table></div>
     <div class="pager"><span>${format.whole(at * PAGE + 1)}–${format.whole(Math.min((at + 1) * PAGE, sorted.length))} of ${format.count(sorted.length, "host")}</span><span class="gap"></span>
-      <button class="button small" disabled=${at === 0} onClick=${() => setPage(at - 1)}>Previous</button>
-      <button class="button small" disabled=${at + 1 >= pages} onClick=${() => setPage(at + 1)}>Next</button></div>
+      <button class="button small" disabled=${at === 0} onClick=${() => change({ page: at })}>Previous</button>
+      <button class="button small" disabled=${at + 1 >= pages} onClick=${() => change({ page: at + 2 })}>Next</button></div>
   </section>`;
 }
 

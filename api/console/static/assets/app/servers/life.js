@@ -34,8 +34,11 @@ function isUnderWay(action, steps, server) {
   return action.updated_at === action.start_time && Boolean(server["OS-EXT-STS:task_state"] || server.status === "BUILD");
 }
 
+const BUILD = "compute_build_instance";
+
+/** A build is told by its attempt, another step by what an agent was asked to do. */
 function stepText(step) {
-  const attempt = step["armillary:attempt"] ? `attempt ${step["armillary:attempt"]}` : step.event.replaceAll("_", " ");
+  const attempt = step.event === BUILD && step["armillary:attempt"] ? `attempt ${step["armillary:attempt"]}` : step.event.replace(/^compute_/, "");
   const where = step.host ? ` on ${step.host}` : "";
   const outcome = step.result === "Error" ? `failed${step.details ? `: ${step.details}` : ""}` : step.finish_time ? "succeeded" : "is under way";
   return `${capitalised(attempt)}${where} ${outcome}`;

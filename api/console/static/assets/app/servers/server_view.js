@@ -2,6 +2,7 @@
 import * as api from "../api.js";
 import * as format from "../format.js";
 import { html } from "../dom.js";
+import { useChanges } from "../events.js";
 import { Ago, Badge, Empty, Loaded, Note, Time, useLoaded } from "../parts.js";
 import { address, go } from "../router.js";
 import { useAllowed, useSession } from "../session.js";
@@ -11,11 +12,13 @@ import { lifeOf } from "./life.js";
 
 const REFRESH_MS = 2500;
 const ACTIONS_SHOWN = 30;
+const EVENTS = "os_compute_api:armillary:events";
 
 export function Server({ id }) {
   const say = useToasts();
   const isAllowed = useAllowed();
   const loaded = useLoaded((signal) => load(id, isAllowed, signal), [id], { every: REFRESH_MS });
+  useChanges({ server: id }, isAllowed(EVENTS), loaded.reload);
   const done = (text) => {
     say(text, "good");
     if (text.startsWith("Delete")) go("/servers");

@@ -98,8 +98,8 @@ function Table({ data, query, columns, sort, order, seesAll, reload }) {
     </table></div>
     <div class="pager"><span>${query.marker ? "" : "First page, "}${format.count(servers.length, "server")}</span><span class="gap"></span>
       ${query.marker && html`<button class="button small" onClick=${() => go("/servers", { ...query, marker: null })}>First page</button>
-        <button class="button small" onClick=${() => history.back()}>Previous</button>`}
-      <button class="button small" disabled=${!next} onClick=${() => go("/servers", { ...query, marker: nextMarker })}>Next</button></div>`;
+        ${history.state?.isNext && html`<button class="button small" onClick=${() => history.back()}>Previous</button>`}`}
+      <button class="button small" disabled=${!next} onClick=${() => go("/servers", { ...query, marker: nextMarker }, { state: { isNext: true } })}>Next</button></div>`;
 }
 
 function Row({ server, isAdmin, seesAll, onDone }) {

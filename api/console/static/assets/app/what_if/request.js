@@ -2,7 +2,7 @@
 
 export const FREE_CLASSES = [["VCPU", "vCPU"], ["MEMORY_MB", "Memory (MiB)"], ["DISK_GB", "Disk (GiB)"]];
 
-const listed = (text) => text.split(",").map((each) => each.trim()).filter(Boolean);
+const listed = (text) => (text ?? "").split(",").map((each) => each.trim()).filter(Boolean);
 
 /** Return {name: value} of "name=value, name=value"; a name that comes twice has a list. */
 export function hintsOf(text) {
@@ -35,18 +35,27 @@ function serverOf(asked, more) {
   };
 }
 
-/** Free amounts are a flavor that exists only in this request. */
-function specOf(asked) {
-  const traits = [
+/** Return the body that makes a flavor of free amounts, and its extra specs. */
+export function flavorOf(asked, name) {
+  const flavor = { name, vcpus: Number(asked.VCPU) || 0, ram: Number(asked.MEMORY_MB) || 0, disk: Number(asked.DISK_GB) || 0 };
+  return { flavor, extraSpecs: traitsOf(asked) };
+}
+
+function traitsOf(asked) {
+  return Object.fromEntries([
     ...listed(asked.required).map((name) => [`trait:${name}`, "required"]),
     ...listed(asked.forbidden).map((name) => [`trait:${name}`, "forbidden"]),
-  ];
+  ]);
+}
+
+/** Free amounts are a flavor that exists only in this request. */
+function specOf(asked) {
   return {
     request_spec: {
       num_instances: Number(asked.count) || 1,
       flavor: {
         vcpus: Number(asked.VCPU) || 0, memory_mb: Number(asked.MEMORY_MB) || 0, root_gb: Number(asked.DISK_GB) || 0,
-        extra_specs: Object.fromEntries(traits),
+        extra_specs: traitsOf(asked),
       },
       ...(asked.zone ? { availability_zone: asked.zone } : {}),
       scheduler_hints: hintsOf(asked.hints),

@@ -1,15 +1,16 @@
 // What if: a dry run as a form, with the same funnel as a decision that was taken, and "create it" from there.
 import * as api from "../api.js";
 import * as format from "../format.js";
-import { html, useEffect, useState } from "../dom.js";
+import { html, useEffect, useRef, useState } from "../dom.js";
 import { Confirm, Failure, Field, Loaded, Loading, Note, Segments, Select, useLoaded } from "../parts.js";
 import { address, go } from "../router.js";
 import { useAllowed, useSession } from "../session.js";
 import { Head, useToasts } from "../shell.js";
 import { Decision } from "../why/decision.js";
-import { bodyOf, FREE_CLASSES } from "./request.js";
+import { bodyOf, flavorOf, FREE_CLASSES } from "./request.js";
 
 const CREATE = "os_compute_api:servers:create";
+const CREATE_FLAVOR = ["os_compute_api:os-flavor-manage:create", "os_compute_api:os-flavor-extra-specs:create"];
 const COUNT_MAX = 1000;
 
 export function WhatIf({ query }) {
@@ -113,24 +114,40 @@ function Places({ hosts, hostName }) {
     ${hosts.length > PLACES_MAX && html`<p class="pager">and ${format.whole(hosts.length - PLACES_MAX)} more</p>`}</section>`;
 }
 
-/** Build what the dry run asked for; free amounts have no flavor to build from. */
+/** Build what the dry run asked for; for free amounts, make the flavor first. */
 function Create({ outcome, data }) {
   const isAllowed = useAllowed();
   const say = useToasts();
   const [isOpen, setOpen] = useState(false);
   const [name, setName] = useState("");
+  const [image, setImage] = useState(outcome.asked.image);
+  const [flavorName, setFlavorName] = useState("");
+  const made = useRef(null);
   const { asked } = outcome;
+  const isFree = asked.amounts === "free";
   if (!isAllowed(CREATE)) return null;
-  if (asked.amounts === "free") return html`<span class="hint">To build it, make a flavor with these amounts.</span>`;
+  if (isFree && !CREATE_FLAVOR.every(isAllowed)) return html`<span class="hint">To build it, ask for a flavor with these amounts.</span>`;
   const flavor = data.flavors.find((each) => each.id === asked.flavor);
   const count = Number(asked.count);
   const create = async () => {
-    const { server } = await api.post("/servers", bodyOf(asked, { name: name.trim() }));
+    made.current ??= isFree ? await makeFlavor(asked, flavorName.trim()) : asked.flavor; // once, also when the server is refused
+    const wanted = { ...asked, amounts: "flavor", flavor: made.current, image, host: isFree ? "" : asked.host };
+    const { server } = await api.post("/servers", bodyOf(wanted, { name: name.trim() }));
     say(`Accepted: ${name.trim()}`, "good");
     go(count > 1 ? "/servers" : `/servers/${server.id}`, count > 1 ? { name: name.trim() } : {});
   };
   return html`<button class="button primary" onClick=${() => setOpen(true)}>Create it…</button>
     ${isOpen && html`<${Confirm} title=${count > 1 ? `Create ${format.count(count, "server")}?` : "Create the server?"} action="Create" onClose=${() => setOpen(false)} onConfirm=${create}>
-      <div class="stack"><p>Flavor ${flavor?.name}${asked.zone && `, zone ${asked.zone}`}. The scheduler decides again, with what is free then.</p>
+      <div class="stack"><p>${isFree ? "A new flavor with these amounts" : `Flavor ${flavor?.name}`}${asked.zone && `, zone ${asked.zone}`}. The scheduler decides again, with what is free then.</p>
+      ${isFree && html`<${Field} label="Name of the new flavor"><input required maxLength="255" value=${flavorName} disabled=${Boolean(made.current)} onInput=${(event) => setFlavorName(event.target.value)} /><//>
+        <${Field} label="Image"><${Select} value=${image} onChange=${setImage} options=${data.images.map((each) => [each.id, each.name])} /><//>`}
       <${Field} label="Name"><input required maxLength="255" value=${name} onInput=${(event) => setName(event.target.value)} /><//></div><//>`}`;
+}
+
+/** Make the flavor of free amounts with its traits, and return its id. */
+async function makeFlavor(asked, name) {
+  const { flavor, extraSpecs } = flavorOf(asked, name);
+  const made = await api.post("/flavors", { flavor });
+  if (Object.keys(extraSpecs).length) await api.post(`/flavors/${made.flavor.id}/os-extra_specs`, { extra_specs: extraSpecs });
+  return made.flavor.id;
 }
