@@ -1,4 +1,7 @@
-"""Addresses of servers: without a network service a workload is reached at its host's address."""
+"""Addresses of servers: those that their hosts found, else those of their hosts.
+
+Without a network service, a workload without a network of its own is reached at its host's address.
+"""
 
 from __future__ import annotations
 
@@ -18,17 +21,23 @@ SUBNET_ID = str(uuid.uuid5(uuid.NAMESPACE_URL, "armillary:subnet"))
 
 def of(server: Instance) -> dict[str, list[Document]]:
     """Return the addresses of a server by network; none while it is on no host."""
+    if server.host is None:
+        return {}
     try:
-        found = ipaddress.ip_address(server.host_ip or "")
+        found = [ipaddress.ip_address(each) for each in server.addresses or [server.host_ip or ""]]
     except ValueError:
-        return {}  # not on a host, or on one that reported none
-    address = {
-        "version": found.version,
-        "addr": str(found),
-        "OS-EXT-IPS:type": "fixed",
-        "OS-EXT-IPS-MAC:mac_addr": mac_address(server.uuid),
+        return {}  # its host reported none
+    return {
+        NETWORK: [
+            {
+                "version": address.version,
+                "addr": str(address),
+                "OS-EXT-IPS:type": "fixed",
+                "OS-EXT-IPS-MAC:mac_addr": mac_address(server.uuid),
+            }
+            for address in found
+        ]
     }
-    return {NETWORK: [address]}
 
 
 def brief(server: Instance) -> dict[str, list[dict[str, Any]]]:

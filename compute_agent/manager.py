@@ -26,6 +26,7 @@ from compute_agent.journal.held_guests import HeldGuests
 from compute_agent.journal.journal import Journal, Kind, Report
 from compute_agent.journal.run_log import RunLog
 from compute_agent.monitors import HostMonitors, load_plugins
+from compute_agent.reporting.address_reports import AddressReports
 from compute_agent.reporting.admission import Admission, AdmittedServer
 from compute_agent.reporting.outbox import SENDERS, Outbox
 from compute_agent.reporting.reconcile import Reconciler
@@ -53,6 +54,7 @@ LOG = logging.getLogger(__name__)
 
 RESUME_INTERVAL_SECONDS = 10.0
 RESUME_GUESTS_SECONDS = 1.0
+ADDRESSES_SECONDS = 10.0
 PRUNE_INTERVAL_SECONDS = 3600.0
 NAMED_MAX = 10
 """Maximum number of instances listed in a warning."""
@@ -165,6 +167,13 @@ class ComputeManager:
             outbox=self._outbox,
             is_admitted=self._admission.is_admitted,
         )
+        self._addresses = AddressReports(
+            journal=self._journal,
+            drivers=self._drivers,
+            conductor=self._conductor,
+            agent=agent,
+            is_admitted=self._admission.is_admitted,
+        )
         self._guest_lease = GuestLease(
             conf,
             agent=agent,
@@ -220,9 +229,10 @@ class ComputeManager:
                 initial_delay_seconds=0.0,
             ),
             PeriodicTask(
-                "report_stopped_guests", self._conf.compute.guest_poll_interval_seconds,
-                self._work.report_stopped_guests,
+                "report_power_states", self._conf.compute.guest_poll_interval_seconds,
+                self._work.report_power_states,
             ),
+            PeriodicTask("report_addresses", ADDRESSES_SECONDS, self._addresses.run),
             PeriodicTask("resume_work", RESUME_INTERVAL_SECONDS, self._resume),
             PeriodicTask("resume_guests", RESUME_GUESTS_SECONDS, self._guest_resume.run),
             PeriodicTask("prune_journal", PRUNE_INTERVAL_SECONDS, self._journal.prune),

@@ -22,6 +22,7 @@ class Instance(base.ArmillaryObject):
     ``attempt`` counts builds (1 is the first host); reports about earlier attempts are stale and
     ignored. ``exit_code`` is that of an ended process. ``locked``: only administrators may change
     the instance; ``locked_by`` is "owner" or "admin". ``operations_total`` numbers operations.
+    ``addresses`` are those of a guest with a network of its own, as its host last found them.
     ``host_ip`` is the address of its host; like ``zone`` it is never stored.
     ``zone`` is the path to the instance's zone ("eu/eu-1") relative to the zone that was asked;
     null if it is in that zone. ``settings`` None means that none was given.
@@ -44,6 +45,7 @@ class Instance(base.ArmillaryObject):
     availability_zone: str | None = fields.StringField(nullable=True)
     host: str | None = fields.HostNameField(nullable=True)
     node: str | None = fields.HostNameField(nullable=True)
+    addresses: list[str] = fields.ListOfStringsField(default=[])
     host_ip: str | None = fields.StringField(nullable=True)
     cell_uuid: str | None = fields.UUIDField(nullable=True)
     vm_state: str = fields.VmStateField(default="building")

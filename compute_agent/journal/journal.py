@@ -18,6 +18,7 @@ from compute_agent.journal.journal_entries import Result as Result
 from compute_agent.journal.journal_entries import Snapshot as Snapshot
 from compute_agent.journal.journal_entries import State as State
 from compute_agent.journal.journal_rows import JournalRows, place_text
+from compute_agent.virt.driver import RUNNING
 from objects.instance import Instance
 from objects.instance_fault import InstanceFault
 from objects.request_spec import RequestSpec
@@ -166,8 +167,10 @@ class Journal(JournalRows):
             )  # fmt: skip
             self.touch_in(cursor, instance.uuid, seen=instance.attempt)
 
-    def end(self, host: str, uuid: str, attempt: int, exit_code: int | None) -> bool:
-        """Record and report that a running guest stopped by itself.
+    def end(
+        self, host: str, uuid: str, attempt: int, exit_code: int | None, reason: str | None = None
+    ) -> bool:
+        """Record and report that a running guest stopped by itself, and why if that is known.
 
         False if it was not running, or if a pending command is the reason.
         """
@@ -181,26 +184,31 @@ class Journal(JournalRows):
             )
             if not cursor.rowcount:
                 return False
-            self.report_ended_in(cursor, host, uuid, attempt, exit_code)
+            self.report_ended_in(cursor, host, uuid, attempt, exit_code, reason)
             self.touch_in(cursor, uuid)
             return True
 
-    def note_started(self, host: str, uuid: str, attempt: int) -> bool:
-        """Record and report that a guest runs that the record says is stopped.
+    def note_power(
+        self, host: str, uuid: str, attempt: int, power_state: str, reason: str | None
+    ) -> bool:
+        """Record and report that a guest runs, or stands still, and why if that is known.
 
-        False if the attempt is another, or a command is pending that may be the reason.
+        False if the attempt is another, or if a pending command or the agent's own hold may be the
+        reason.
         """
         with self.transaction() as cursor:
             cursor.execute(
                 "UPDATE instances SET state = 'running', exit_code = NULL"
                 " WHERE host = ? AND uuid = ? AND attempt = ? AND state IN ('running', 'ended')"
                 " AND NOT EXISTS (SELECT 1 FROM commands WHERE commands.host = instances.host"
-                " AND commands.uuid = instances.uuid AND NOT is_done)",
+                " AND commands.uuid = instances.uuid AND NOT is_done)"
+                " AND NOT EXISTS (SELECT 1 FROM held WHERE held.host = instances.host"
+                " AND held.uuid = instances.uuid)",
                 (host, uuid, attempt),
             )
             if not cursor.rowcount:
                 return False
-            self.report_started_in(cursor, host, uuid, attempt)
+            self.report_power_in(cursor, host, uuid, attempt, power_state, reason)
             self.touch_in(cursor, uuid)
             return True
 
@@ -268,8 +276,8 @@ class Journal(JournalRows):
                 )
             if Kind.INSTANCE_ENDED in reports:
                 self.report_ended_in(cursor, host, uuid, attempt, exit_code)
-            if Kind.INSTANCE_STARTED in reports:
-                self.report_started_in(cursor, host, uuid, attempt)
+            if Kind.POWER_CHANGED in reports:
+                self.report_power_in(cursor, host, uuid, attempt, RUNNING)
             self.touch_in(cursor, uuid, seen=attempt)
 
     def renew(

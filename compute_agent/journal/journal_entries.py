@@ -44,7 +44,7 @@ class Kind(enum.StrEnum):
     BUILD_FAILED = "build_failed"
     INSTANCE_DELETED = "instance_deleted"
     INSTANCE_ENDED = "instance_ended"
-    INSTANCE_STARTED = "instance_started"
+    POWER_CHANGED = "power_changed"
     COMMAND_ANSWERED = "command_answered"
     """The report holds the command's sequence number instead of the attempt."""
 
@@ -105,18 +105,22 @@ class Entry:
         return sizes != (self.flavor_id, self.vcpus, self.memory_mb, self.disk_gb)
 
 
+_PLAIN = ("power_state", "reason", "exit_code", "retry")
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Result:
     """What a report tells, beside its instance and attempt; each kind sets its own fields."""
 
     power_state: str = ""
+    reason: str | None = None
     exit_code: int | None = None
     retry: bool = False
     fault: InstanceFault | None = None
     answer: CommandAnswer = NO_ANSWER
 
     def to_text(self) -> str:
-        plain = {"power_state": self.power_state, "exit_code": self.exit_code, "retry": self.retry}
+        plain = {name: getattr(self, name) for name in _PLAIN}
         fault = None if self.fault is None else self.fault.obj_to_primitive()
         return json.dumps({**plain, "fault": fault, "answer": dataclasses.asdict(self.answer)})
 

@@ -134,20 +134,36 @@ class JournalRows(JournalFile):
         self.report_in(cursor, Kind.BUILD_SUCCEEDED, host, uuid, attempt, result)
 
     def report_ended_in(
-        self, cursor: sqlite3.Cursor, host: str, uuid: str, attempt: int, exit_code: int | None
+        self,
+        cursor: sqlite3.Cursor,
+        host: str,
+        uuid: str,
+        attempt: int,
+        exit_code: int | None,
+        reason: str | None = None,
     ) -> None:
-        result = Result(exit_code=exit_code)
-        self._drop_report_in(cursor, Kind.INSTANCE_STARTED, host, uuid)
+        self._drop_power_in(cursor, host, uuid)
+        result = Result(exit_code=exit_code, reason=reason)
         self.report_in(cursor, Kind.INSTANCE_ENDED, host, uuid, attempt, result)
 
-    def report_started_in(self, cursor: sqlite3.Cursor, host: str, uuid: str, attempt: int) -> None:
-        self._drop_report_in(cursor, Kind.INSTANCE_ENDED, host, uuid)
-        self.report_in(cursor, Kind.INSTANCE_STARTED, host, uuid, attempt, Result())
+    def report_power_in(
+        self,
+        cursor: sqlite3.Cursor,
+        host: str,
+        uuid: str,
+        attempt: int,
+        power_state: str,
+        reason: str | None = None,
+    ) -> None:
+        self._drop_power_in(cursor, host, uuid)
+        result = Result(power_state=power_state, reason=reason)
+        self.report_in(cursor, Kind.POWER_CHANGED, host, uuid, attempt, result)
 
-    def _drop_report_in(self, cursor: sqlite3.Cursor, kind: Kind, host: str, uuid: str) -> None:
-        """Remove a report of the opposite, which would be the last word otherwise."""
+    def _drop_power_in(self, cursor: sqlite3.Cursor, host: str, uuid: str) -> None:
+        """Remove earlier reports of its power state, which would be the last word otherwise."""
         cursor.execute(
-            "DELETE FROM outbox WHERE host = ? AND uuid = ? AND kind = ?", (host, uuid, kind)
+            "DELETE FROM outbox WHERE host = ? AND uuid = ? AND kind IN (?, ?)",
+            (host, uuid, Kind.INSTANCE_ENDED, Kind.POWER_CHANGED),
         )
 
     def report_in(

@@ -170,10 +170,14 @@ class Outbox:
                 return self._conductor.instance_deleted(context, *where)
             case Kind.INSTANCE_ENDED:
                 return self._conductor.instance_ended(
-                    context, *where, report.attempt, exit_code=result.exit_code
-                )
-            case Kind.INSTANCE_STARTED:
-                return self._conductor.instance_started(context, *where, report.attempt)
+                    context, *where, report.attempt,
+                    exit_code=result.exit_code, reason=result.reason,
+                )  # fmt: skip
+            case Kind.POWER_CHANGED:
+                return self._conductor.power_changed(
+                    context, *where, report.attempt,
+                    power_state=result.power_state, reason=result.reason,
+                )  # fmt: skip
             case Kind.COMMAND_ANSWERED:
                 return self._conductor.command_answered(
                     context,

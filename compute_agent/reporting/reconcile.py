@@ -241,9 +241,9 @@ class Reconciler:
                 LOG.info("%s: the conductor missed a report of %s", uuid, host)
                 self._journal.report_again(host, uuid, action.attempt)
                 self._outbox.wake()
-            case reconcile_plan.ReportStarted():
-                if self._journal.note_started(host, uuid, action.attempt):
-                    LOG.warning("%s: recorded as stopped, but it runs on %s", uuid, host)
+            case reconcile_plan.ReportPower(_key, attempt, power_state, reason):
+                if self._journal.note_power(host, uuid, attempt, power_state, reason):
+                    LOG.warning("%s: recorded otherwise, but %s on %s", uuid, power_state, host)
                     self._outbox.wake()
             case reconcile_plan.Settle():
                 LOG.info("%s: its move has ended, it stays on %s", uuid, host)

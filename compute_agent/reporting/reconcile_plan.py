@@ -5,12 +5,14 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from compute_agent.host.instance_topology import InstancePlacement
 from compute_agent.journal.journal import Entry, Kind, Snapshot, State
-from compute_agent.virt.driver import RUNNING, GuestInfo
+from compute_agent.virt.driver import PAUSED, RUNNING, SUSPENDED, GuestInfo
 from objects.instance import Instance
 
 Key = tuple[str, str]
 """Host and instance UUID."""
 
+_POWERS = {"active": RUNNING, "paused": PAUSED, "suspended": SUSPENDED}
+"""Power state of the guest by the state of its instance."""
 _TASKS_OF_BUILDS = (None, "scheduling", "spawning")
 
 
@@ -62,11 +64,13 @@ class Settle:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class ReportStarted:
-    """Report a guest that runs though the record, or the journal, says that it is off."""
+class ReportPower:
+    """Report a guest that runs, or stands still, though the record or the journal differs."""
 
     key: Key
     attempt: int
+    power_state: str
+    reason: str | None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -83,7 +87,7 @@ class Renew:
         return str(self.instance.host), self.instance.uuid
 
 
-Action = Destroy | Delete | ReportAgain | Adopt | Settle | ReportStarted | Renew
+Action = Destroy | Delete | ReportAgain | Adopt | Settle | ReportPower | Renew
 
 
 def plan(
@@ -167,8 +171,8 @@ def _decide(
         yield Settle(key, is_off, guest.exit_code if guest is not None else None)
     elif instance.attempt != entry.attempt:
         return
-    elif _runs_unnoticed(instance, entry, guest):
-        yield ReportStarted(key, entry.attempt)
+    elif guest is not None and _is_unnoticed(instance, entry, guest):
+        yield ReportPower(key, entry.attempt, guest.power_state, guest.reason)
     elif _is_behind(instance, entry):
         yield ReportAgain(key, entry.attempt)
 
@@ -193,13 +197,13 @@ def _is_deleting(entry: Entry) -> bool:
     return entry.state is State.DELETING and not entry.is_silent
 
 
-def _runs_unnoticed(instance: Instance, entry: Entry, guest: GuestInfo | None) -> bool:
-    """Return whether a guest runs that the record or the journal has as stopped."""
-    if guest is None or guest.power_state != RUNNING or guest.is_moving:
+def _is_unnoticed(instance: Instance, entry: Entry, guest: GuestInfo) -> bool:
+    """Return whether a guest runs, or stands still, and record or journal say something else."""
+    if guest.is_off or guest.is_moving or instance.task_state is not None:
         return False
-    if instance.task_state is not None or instance.vm_state not in ("active", "stopped"):
-        return False
-    return instance.vm_state == "stopped" or entry.state is State.ENDED
+    if instance.vm_state == "stopped" or entry.state is State.ENDED:
+        return instance.vm_state in ("stopped", *_POWERS)
+    return _POWERS.get(instance.vm_state, guest.power_state) != guest.power_state
 
 
 def _is_behind(instance: Instance, entry: Entry) -> bool:
@@ -223,7 +227,7 @@ def _adopt(guest: GuestInfo | None, instance: Instance) -> Iterator[Action]:
         reports.append(Kind.INSTANCE_ENDED)
     is_on = guest is not None and guest.power_state == RUNNING and not guest.is_moving
     if is_on and instance.vm_state == "stopped" and instance.task_state is None:
-        reports.append(Kind.INSTANCE_STARTED)
+        reports.append(Kind.POWER_CHANGED)
     exit_code = guest.exit_code if guest is not None else None
     place = guest.place if guest is not None else None
     yield Adopt(instance, has_ended, exit_code, tuple(reports), place)

@@ -32,7 +32,8 @@ class GuestInfo:
     ``exit_code`` is that of a stopped guest, and ``place`` the placement passed to ``spawn``, if
     the driver stores them. ``is_moving``: the guest does not run here because of an unfinished move
     (detached, prepared for a live migration, or migrated away). It did not stop by itself, and the
-    operation decides what happens to it. ``reason`` says why it is paused, if the driver knows.
+    operation decides what happens to it. ``reason`` says why it is paused, or that it is off
+    because it crashed, if the driver knows.
     """
 
     instance_uuid: str
@@ -192,6 +193,13 @@ class ComputeDriver(abc.ABC):
     @abc.abstractmethod
     def list_guests(self) -> list[GuestInfo]:
         """Return every guest on this host that this driver created."""
+
+    def list_addresses(self) -> Mapping[str, Sequence[str]]:
+        """Return the IP addresses of running guests by UUID, of those with a network of their own.
+
+        A guest whose addresses are not known is left out.
+        """
+        return {}
 
     @property
     def features(self) -> frozenset[Feature]:

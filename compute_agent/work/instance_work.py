@@ -16,7 +16,7 @@ from compute_agent.host.claims import Claims
 from compute_agent.journal.journal import Acceptance, Entry, Journal, Kind, Report, State
 from compute_agent.reporting.outbox import Outbox
 from compute_agent.reporting.staleness_check import OUT_OF_REACH, StalenessCheck
-from compute_agent.virt.driver import RUNNING, ComputeDriver, GuestInfo
+from compute_agent.virt.driver import ComputeDriver, GuestInfo
 from compute_agent.work.work_queue import WorkQueue
 from objects.instance import Instance
 from objects.instance_fault import InstanceFault
@@ -64,6 +64,7 @@ class InstanceWork:
         self._on_change = on_change
         self._on_doubt = on_doubt
         self._doubted: set[tuple[str, str]] = set()
+        self._powers: dict[tuple[str, str], str] = {}
         self._unknown_hosts: set[str] = set()
 
     # Commands -------------------------------------------------------------------------------------
@@ -291,13 +292,17 @@ class InstanceWork:
         LOG.info("%s: deleted from %s", uuid, host)
         self._changed(host)
 
-    def report_stopped_guests(self) -> None:
-        """Find guests that stopped by themselves and report them; doubt those that run again."""
+    def report_power_states(self) -> None:
+        """Report guests that stopped, stand still or go on by themselves; doubt those back on."""
         ended = self._journal.list_ended()
         self._doubted &= ended.keys()
         for host in {host for host, _uuid in ended} & self._drivers.keys():
             self._doubt_running(host, ended)
-        for host, attempts in self._journal.list_running().items():
+        running = self._journal.list_running()
+        if len(self._powers) > sum(map(len, running.values())):
+            here = {(host, uuid) for host, attempts in running.items() for uuid in attempts}
+            self._powers = {key: power for key, power in self._powers.items() if key in here}
+        for host, attempts in running.items():
             driver = self._drivers.get(host)
             if driver is None:
                 continue
@@ -308,7 +313,9 @@ class InstanceWork:
                 continue
             for uuid, attempt in attempts.items():
                 guest = guests.get(uuid)
-                if (guest is None or guest.is_off) and not self._is_starting(host, uuid):
+                if guest is not None and not guest.is_off:
+                    self._note_power(host, attempt, guest)
+                elif not self._is_starting(host, uuid):
                     self._note_end(host, uuid, attempt, guest)
 
     def _doubt_running(self, host: str, ended: Mapping[tuple[str, str], int]) -> None:
@@ -320,16 +327,33 @@ class InstanceWork:
             return
         for guest in guests:
             key = (host, guest.instance_uuid)
-            if guest.power_state != RUNNING or guest.is_moving or key in self._doubted:
+            if guest.is_off or guest.is_moving or key in self._doubted:
                 continue
             if key in ended and not self._queue.is_in_hand(key):
                 self._doubted.add(key)
                 self._on_doubt(*key)
 
+    def _note_power(self, host: str, attempt: int, guest: GuestInfo) -> None:
+        """Report a guest that stands still, or goes on, since the last look.
+
+        The first look after the start is the reconciliation's, which knows the records.
+        """
+        key = (host, guest.instance_uuid)
+        former = self._powers.setdefault(key, guest.power_state)
+        if former == guest.power_state or guest.is_moving:
+            return
+        if self._journal.note_power(*key, attempt, guest.power_state, guest.reason):
+            LOG.info("%s: %s on %s (%s)", key[1], guest.power_state, host, guest.reason)
+            self._powers[key] = guest.power_state
+            self._outbox.wake()
+
     def _note_end(self, host: str, uuid: str, attempt: int, guest: GuestInfo | None) -> None:
         exit_code = guest.exit_code if guest is not None else None
-        if self._journal.end(host, uuid, attempt, exit_code):
-            LOG.info("%s: stopped by itself on %s, exit code %s", uuid, host, exit_code)
+        reason = guest.reason if guest is not None else None
+        self._powers.pop((host, uuid), None)
+        if self._journal.end(host, uuid, attempt, exit_code, reason):
+            LOG.info("%s: stopped by itself on %s, exit code %s (%s)",
+                     uuid, host, exit_code, reason)  # fmt: skip
             self._changed(host)
 
     def _note_success(self, entry: Entry, guest: GuestInfo) -> None:

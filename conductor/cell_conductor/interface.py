@@ -15,6 +15,7 @@ from objects.instance import Instance
 from objects.instance_fault import InstanceFault
 from objects.instances.build_request import BuildRequest
 from objects.instances.diagnostics import Diagnostics
+from objects.instances.guest_addresses import GuestAddresses
 from objects.instances.instance_action import InstanceAction
 from objects.instances.instance_command import (
     BuiltReport,
@@ -439,20 +440,36 @@ class CellConductorAPI(Interface):
         attempt: int,
         *,
         exit_code: int | None,
+        reason: str | None = None,
     ) -> str:
         """Report that the workload has ended by itself: the instance becomes stopped.
 
-        Returns "accepted" or "stale".
+        With a ``reason`` it crashed. Returns "accepted" or "stale".
         """
 
     @call(AGENT_ITSELF, timeout_seconds=REPORT_TIMEOUT_SECONDS)
-    def instance_started(
-        self, context: RequestContext, agent: str, host: str, instance_uuid: str, attempt: int
+    def power_changed(
+        self,
+        context: RequestContext,
+        agent: str,
+        host: str,
+        instance_uuid: str,
+        attempt: int,
+        *,
+        power_state: str,
+        reason: str | None,
     ) -> str:
-        """Report that the workload runs: a stopped instance without an operation becomes active.
+        """Report that the workload runs, or stands still, other than by request.
 
-        Returns "accepted" or "stale".
+        Without an operation the instance becomes active, paused or suspended. Returns "accepted"
+        or "stale".
         """
+
+    @call(AGENT_ITSELF, timeout_seconds=REPORT_TIMEOUT_SECONDS)
+    def report_addresses(
+        self, context: RequestContext, agent: str, found: Sequence[GuestAddresses]
+    ) -> None:
+        """Store the addresses of guests; those of earlier attempts are ignored. Raises Invalid."""
 
     @call(AGENT_ITSELF, timeout_seconds=REPORT_TIMEOUT_SECONDS)
     def command_answered(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from api import addresses
 from api.call import Call
 from api.handlers.servers import server
@@ -32,16 +34,17 @@ def show_addresses(call: Call) -> Answer:
 def list_interfaces(call: Call) -> Answer:
     """List the ports of a server: one while it is on a host."""
     found = addresses.of(call.subject).get(addresses.NETWORK, [])
-    return Answer({"interfaceAttachments": [_port(call, each["addr"]) for each in found]})
+    listed = [each["addr"] for each in found]
+    return Answer({"interfaceAttachments": [_port(call, listed)] if listed else []})
 
 
-def _port(call: Call, address: str) -> Document:
+def _port(call: Call, listed: Sequence[str]) -> Document:
     return {
         "port_id": addresses.port_id(call.subject),
         "net_id": addresses.NETWORK_ID,
         "mac_addr": mac_address(call.subject.uuid),
         "port_state": "ACTIVE",
-        "fixed_ips": [{"ip_address": address, "subnet_id": addresses.SUBNET_ID}],
+        "fixed_ips": [{"ip_address": each, "subnet_id": addresses.SUBNET_ID} for each in listed],
         "tag": None,
     }
 

@@ -11,6 +11,7 @@ from armillary.http.call import Document
 from objects.flavor import Flavor
 from objects.hosts.service import Service
 from objects.instance import UNKNOWN, Instance
+from objects.instance_fault import UNASKED, InstanceFault
 from objects.instances.guest_names import hostname_of
 from objects.instances.power_states import NO_POWER_STATE, number_of
 from objects.instances.server_changes import ServerChanges
@@ -262,9 +263,21 @@ def _volumes(settings: ServerSettings) -> list[Document]:
     return [{"id": volume, "delete_on_termination": False}] if volume else []
 
 
+def _is_unasked(server: Instance, fault: InstanceFault) -> bool:
+    """Return whether a fault says why the server is as it is now."""
+    changed_at, happened_at = server.updated_at, fault.created_at
+    is_last = changed_at is None or happened_at is None or happened_at >= changed_at
+    return fault.code == UNASKED and is_last
+
+
 def _fault(call: Call, server: Instance) -> Document:
-    """Return why a server is in ERROR; a failed attempt of a running server is not its fault."""
-    if server.fault is None or status_of(server) not in ("ERROR", "DELETED"):
+    """Return why a server is in ERROR, or stands still or is off without a request.
+
+    A failed attempt of a running server is not its fault, nor is what a later change has ended.
+    """
+    if server.fault is None or not (
+        status_of(server) in ("ERROR", "DELETED") or _is_unasked(server, server.fault)
+    ):
         return {}
     fault = {
         "code": server.fault.code,

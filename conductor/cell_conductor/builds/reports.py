@@ -7,6 +7,7 @@ the report that its guest is gone is accepted: "stale" tells the agent to destro
 
 from __future__ import annotations
 
+import ipaddress
 import logging
 from collections.abc import Collection, Sequence
 from datetime import datetime
@@ -33,8 +34,10 @@ from conductor.common.cell_db.builds import Stage
 from conductor.common.clock import Clock, moment
 from conductor.common.leases import Lease
 from objects.instance import Instance
-from objects.instance_fault import InstanceFault
+from objects.instance_fault import UNASKED, InstanceFault
+from objects.instances.guest_addresses import ADDRESSES_MAX, GuestAddresses
 from objects.instances.instance_command import BuiltReport
+from objects.instances.power_states import STATES_BY_POWER
 
 LOG = logging.getLogger(__name__)
 
@@ -46,7 +49,8 @@ _ON = frozenset({"active", "paused", "suspended"})
 _BUILT = frozenset({"resized", "shelved", "soft-delete", "rescued"})
 """Further states of an instance that has a guest, running or not."""
 
-POWER_STATES = ("running", "shutdown")
+SHUTDOWN, CRASHED = "shutdown", "crashed"
+POWER_STATES = ("running", SHUTDOWN)
 
 
 class Reports:
@@ -144,9 +148,20 @@ class Reports:
         return self._log_answer("build_failed", instance_uuid, host, attempt, answer), leases
 
     def instance_ended(
-        self, agent: str, host: str, instance_uuid: str, attempt: int, *, exit_code: int | None
+        self,
+        agent: str,
+        host: str,
+        instance_uuid: str,
+        attempt: int,
+        *,
+        exit_code: int | None,
+        reason: str | None = None,
     ) -> str:
-        """Make the instance stopped; for a build not reported yet, this is its success."""
+        """Make the instance stopped; for a build not reported yet, this is its success.
+
+        With a ``reason`` its guest crashed.
+        """
+        power_state = SHUTDOWN if reason is None else CRASHED
 
         def judge(session: Session) -> str:
             instance = _find_current(session, agent, host, instance_uuid, attempt)
@@ -155,41 +170,89 @@ class Reports:
             if instance.vm_state == "stopped":
                 return ACCEPTED
             if instance.vm_state in _BUILT or instance.vm_state == "error":
-                instance.power_state, instance.exit_code = "shutdown", exit_code
-                instance.updated_at = self._now
+                instance.power_state, instance.exit_code = power_state, exit_code
+                self._note_unasked(session, instance, reason)
                 return ACCEPTED
             if instance.vm_state not in _ON:
                 build = _find_building(session, instance)
                 if build is None:
                     return STALE
-                attempts.succeed(session, [(instance, build, "shutdown")], now=self._now)
+                attempts.succeed(session, [(instance, build, SHUTDOWN)], now=self._now)
             if instance.task_state is None:  # else the running operation decides the state
                 instance.vm_state = "stopped"
-            instance.power_state = "shutdown"
+            instance.power_state = power_state
             instance.exit_code = exit_code
-            instance.updated_at = self._now
+            self._note_unasked(session, instance, reason)
             return ACCEPTED
 
         return self._log_answer(
             "instance_ended", instance_uuid, host, attempt, self._database.run_in_writer(judge)
         )
 
-    def instance_started(self, agent: str, host: str, instance_uuid: str, attempt: int) -> str:
-        """Make a stopped instance active whose guest runs; a running operation decides itself."""
+    def power_changed(
+        self,
+        agent: str,
+        host: str,
+        instance_uuid: str,
+        attempt: int,
+        *,
+        power_state: str,
+        reason: str | None,
+    ) -> str:
+        """Give an instance the state of its guest; a running operation decides itself.
+
+        Raises Invalid for an unknown power state.
+        """
+        if power_state not in STATES_BY_POWER:
+            raise exception.Invalid(reason=f"power_state {power_state!r} is unknown")
 
         def judge(session: Session) -> str:
             instance = _find_current(session, agent, host, instance_uuid, attempt)
             if instance is None:
                 return STALE
-            if instance.vm_state == "stopped" and instance.task_state is None:
-                instance.vm_state, instance.power_state = "active", "running"
-                instance.exit_code = None
-                instance.updated_at = self._now
+            is_same = instance.power_state == power_state
+            is_built = instance.vm_state in {"stopped", *_ON, *_BUILT}
+            if instance.task_state is not None or not is_built:
+                return ACCEPTED
+            if instance.vm_state not in _BUILT:
+                wanted = STATES_BY_POWER[power_state]
+                is_same = is_same and instance.vm_state == wanted
+                instance.vm_state = wanted
+            if not is_same:
+                instance.power_state, instance.exit_code = power_state, None
+                self._note_unasked(session, instance, reason)
             return ACCEPTED
 
         return self._log_answer(
-            "instance_started", instance_uuid, host, attempt, self._database.run_in_writer(judge)
+            "power_changed", instance_uuid, host, attempt, self._database.run_in_writer(judge)
         )
+
+    def _note_unasked(
+        self, session: Session, instance: models.Instance, reason: str | None
+    ) -> None:
+        """Record a change of a guest that no request asked for, and why if that is known."""
+        instance.updated_at = self._now
+        if reason is None:
+            return
+        fault = InstanceFault.from_values(
+            instance_uuid=instance.uuid, host=instance.host, code=UNASKED,
+            message=f"{reason[:1].upper()}{reason[1:]}.",
+        )  # fmt: skip
+        faults.replace(session, fault, now=self._now)
+
+    def addresses_found(self, agent: str, found: Sequence[GuestAddresses]) -> None:
+        """Store the addresses of guests. Raises Invalid for what is not an address."""
+        wanted = {one.instance_uuid: (one, _checked_addresses(one)) for one in found}
+
+        def store(session: Session) -> None:
+            known = services.find_by_hosts(session, {one.host for one in found})
+            for uuid, row in instances.lock_all(session, list(wanted)).items():
+                one, addresses = wanted[uuid]
+                is_theirs = one.host in known and known[one.host].agent == agent
+                if is_theirs and _is_at(row, one.host, one.attempt):
+                    row.addresses = addresses
+
+        self._database.run_in_writer(store)
 
     def instance_deleted(
         self, agent: str, host: str, instance_uuid: str
@@ -292,6 +355,16 @@ class Reports:
     ) -> str:
         LOG.info("%s: %s of attempt %s on %s: %s", instance_uuid, report, attempt, host, answer)
         return answer
+
+
+def _checked_addresses(found: GuestAddresses) -> list[str]:
+    try:
+        addresses = [str(ipaddress.ip_address(each)) for each in found.addresses]
+    except ValueError as error:
+        raise exception.Invalid(reason=str(error)) from error
+    if len(addresses) > ADDRESSES_MAX:
+        raise exception.Invalid(reason=f"a guest has at most {ADDRESSES_MAX} addresses")
+    return addresses
 
 
 def _find_current(

@@ -20,6 +20,7 @@ from objects.hosts.compute_node import ComputeNode
 from objects.hosts.host_answers import NodeReportResult
 from objects.instance import Instance
 from objects.instance_fault import InstanceFault
+from objects.instances.guest_addresses import GuestAddresses
 from objects.instances.instance_command import BuiltReport, CommandAnswer, CommandId
 
 
@@ -145,15 +146,30 @@ class AgentEndpoints(BackgroundTasks):
         instance_uuid: str,
         attempt: int,
         exit_code: int | None,
+        reason: str | None = None,
     ) -> str:
         return self._reports.instance_ended(
-            agent, host, instance_uuid, attempt, exit_code=exit_code
+            agent, host, instance_uuid, attempt, exit_code=exit_code, reason=reason
         )
 
-    def instance_started(
-        self, context: RequestContext, agent: str, host: str, instance_uuid: str, attempt: int
+    def power_changed(
+        self,
+        context: RequestContext,
+        agent: str,
+        host: str,
+        instance_uuid: str,
+        attempt: int,
+        power_state: str,
+        reason: str | None,
     ) -> str:
-        return self._reports.instance_started(agent, host, instance_uuid, attempt)
+        return self._reports.power_changed(
+            agent, host, instance_uuid, attempt, power_state=power_state, reason=reason
+        )
+
+    def report_addresses(
+        self, context: RequestContext, agent: str, found: Sequence[GuestAddresses]
+    ) -> None:
+        self._reports.addresses_found(agent, found)
 
     def list_host_instances(
         self, context: RequestContext, agent: str, hosts: Sequence[str]

@@ -19,10 +19,10 @@ from conductor.common.cell_db.flow_states import FlowState, Reboot, Rebuild, Res
 from conductor.common.cell_db.stored_object import StoredObject
 from objects.instances.instance_command import CommandAnswer, Verb
 from objects.instances.operation_arguments import CellOperation
+from objects.instances.power_states import STATES_BY_POWER
 
 RUNNING = "running"
 SHUTDOWN = "shutdown"
-_STATES_BY_POWER = {RUNNING: "active", "paused": "paused", "suspended": "suspended"}
 _HARD_REBOOTED = ("active", "stopped", "paused", "suspended", "error")
 
 
@@ -35,7 +35,7 @@ def take_power_state(rows: Rows, answer: CommandAnswer) -> None:
 def set_state_by_power(rows: Rows) -> None:
     """Set the state of the instance that the power state of its guest means."""
     power_state = rows.instance.power_state or SHUTDOWN
-    rows.instance.vm_state = _STATES_BY_POWER.get(power_state, "stopped")
+    rows.instance.vm_state = STATES_BY_POWER.get(power_state, "stopped")
 
 
 def restore_state(rows: Rows) -> None:

@@ -67,7 +67,7 @@ def _end(work: OwnWork, stored: StoredImage | None) -> bool:
 def _restore(rows: Rows) -> None:
     """Leave the state as it is, which the guest's end may have changed meanwhile."""
     was_on = FlowState.of(rows.operation).was == "active"
-    if was_on and rows.instance.power_state == "shutdown":
+    if was_on and rows.instance.power_state in ("shutdown", "crashed"):
         rows.instance.vm_state = "stopped"
     else:
         restore_state(rows)

@@ -44,6 +44,17 @@ def add(session: Session, faults: Sequence[InstanceFault], *, now: datetime) -> 
             notify.failed(session, fault)
 
 
+def replace(session: Session, fault: InstanceFault, *, now: datetime) -> None:
+    """Store a fault in place of earlier ones of the instance with its code."""
+    session.execute(
+        sa.delete(models.InstanceFault).where(
+            models.InstanceFault.instance_uuid == fault.instance_uuid,
+            models.InstanceFault.code == fault.code,
+        )
+    )
+    add(session, [fault], now=now)
+
+
 def exists(session: Session, instance_uuid: str, attempt: int, *, host: str | None = None) -> bool:
     """Return whether this attempt (on this host) failed."""
     query = sa.select(models.InstanceFault.id).where(

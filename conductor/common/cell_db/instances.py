@@ -64,7 +64,7 @@ It stays on its host until its user requests the offload again.
 _NOT_COLUMNS = frozenset(
     {
         "flavor", "image", "metadata", "settings", "cell_uuid", "fault", "zone", "host_ip",
-        "pinned_availability_zone", "scheduler_hints",
+        "addresses", "pinned_availability_zone", "scheduler_hints",
     }
 )  # fmt: skip
 """Fields of the object that have no column, or are stored in another form."""
@@ -320,6 +320,7 @@ def to_object(
         settings=None if row.settings is None else row.settings.load(),
         cell_uuid=cell_uuid,
         fault=fault,
+        addresses=row.addresses or [],
         host_ip=host_ip,
     )
 
@@ -327,7 +328,7 @@ def to_object(
 def _to_objects(
     session: Session, rows: Sequence[models.Instance], cell_uuid: str | None
 ) -> list[Instance]:
-    latest = faults.latest(session, [row.uuid for row in rows if row.vm_state == "error"])
+    latest = faults.latest(session, [row.uuid for row in rows if _may_show_fault(row)])
     found = compute_nodes.host_ips(session, {row.host for row in rows if row.host is not None})
     return [
         to_object(
@@ -338,6 +339,10 @@ def _to_objects(
         )
         for row in rows
     ]
+
+
+def _may_show_fault(row: models.Instance) -> bool:
+    return row.vm_state == "error" or row.power_state in ("paused", "suspended", "crashed")
 
 
 def values_of(instance: Instance, now: datetime) -> dict[str, Any]:
@@ -395,7 +400,9 @@ def _conditions(filters: ServerFilters) -> list[sa.ColumnElement[bool]]:
     for address, separator in ((filters.ip, "."), (filters.ip6, ":")):
         if address is not None:
             hosts = compute_nodes.with_address(address, separator)
-            conditions.append(sa.tuple_(row.host, row.node).in_(hosts))
+            known = sa.cast(row.addresses, sa.String)
+            own = sa.and_(known.contains(separator), name_search.matches(known, address))
+            conditions.append(sa.or_(own, sa.tuple_(row.host, row.node).in_(hosts)))
     if filters.status in STATUS_TO_TASK_STATES:
         conditions.append(row.task_state.in_(STATUS_TO_TASK_STATES[filters.status]))
     elif filters.status is not None:

@@ -201,6 +201,7 @@ class Instance(Base):
     vm_state: Mapped[str] = mapped_column(sa.String(WORD_LENGTH))
     task_state: Mapped[str | None] = mapped_column(sa.String(WORD_LENGTH))
     power_state: Mapped[str | None] = mapped_column(sa.String(WORD_LENGTH))
+    addresses: Mapped[list[str] | None] = mapped_column(sa.JSON(none_as_null=True))
     attempt: Mapped[int]
     exit_code: Mapped[int | None]
     locked: Mapped[bool] = mapped_column(default=False)

@@ -15,7 +15,7 @@ STATUSES = (
     "ACTIVE", "BUILD", "ERROR", "PAUSED", "RESCUE", "SHELVED", "SHELVED_OFFLOADED", "SHUTOFF",
     "SOFT_DELETED", "SUSPENDED", "VERIFY_RESIZE",
 )  # fmt: skip
-POWER_STATES = {0: None, 1: "running", 3: "paused", 4: "shutdown"}
+POWER_STATES = {0: None, 1: "running", 3: "paused", 4: "shutdown", 6: "crashed"}
 
 HOST = "OS-EXT-SRV-ATTR:host"
 NODE = "OS-EXT-SRV-ATTR:hypervisor_hostname"

@@ -36,7 +36,7 @@ FINGERPRINTS = {
     "HostMapping": "1.0-5144e46c5ccd0bc0cd153df785bd0911",
     "HostStateBatch": "1.0-6c35950715e21c7b7f347eec491419c6",
     "ImageMeta": "1.0-20fb0dcb06a088c3268aba177b28cdef",
-    "Instance": "1.0-e63a38558ff46d7a9caf25f656849b05",
+    "Instance": "1.0-f4012ea992ef61090206268d5a50a24a",
     "InstanceAction": "1.0-58ce0b70c81b813183e7518f3b4c0852",
     "InstanceActionEvent": "1.0-a3dd3fb214c2d57aeeda05cc88baa6a6",
     "InstanceCommand": "1.0-ad0ca64b8e77e3e3c429c853d6aeffde",

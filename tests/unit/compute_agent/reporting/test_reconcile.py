@@ -66,7 +66,7 @@ def test_a_guest_that_runs_is_not_left_as_stopped(agent: Agent, knows: str) -> N
         agent.conductor.reports.clear()
     reconcile_all(agent)
     reconcile_all(agent)
-    assert agent.conductor.reports == [("instance_started", HOST, instance.uuid, 1)]
+    assert agent.conductor.reports == [("power_changed", HOST, instance.uuid, 1, "running")]
     assert agent.states() == {(HOST, instance.uuid): State.RUNNING}
     assert agent.conductor.instances[instance.uuid].vm_state == "active"
 

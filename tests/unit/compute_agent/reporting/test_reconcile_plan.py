@@ -14,7 +14,7 @@ from compute_agent.reporting.reconcile_plan import (
     Destroy,
     Renew,
     ReportAgain,
-    ReportStarted,
+    ReportPower,
     plan,
 )
 from compute_agent.virt.driver import GuestInfo
@@ -27,7 +27,7 @@ KEY = (HOST, UUID)
 NOTHING = "nothing"
 DELETE = Delete(KEY)
 AGAIN = ReportAgain(KEY, 1)
-STARTED = ReportStarted(KEY, 1)
+STARTED = ReportPower(KEY, 1, "running", None)
 BUILT, ENDED = Kind.BUILD_SUCCEEDED, Kind.INSTANCE_ENDED
 
 
@@ -82,7 +82,7 @@ MATRIX: dict[tuple[str | None, str | None], tuple[Any, Any, Any]] = {
     (None, None): (NOTHING, Destroy(KEY, 0), Destroy(KEY, 0)),
     (None, "building"): (NOTHING, (False, [BUILT]), (True, [BUILT, ENDED])),
     (None, "active"): ((True, [ENDED]), (False, []), (True, [ENDED])),
-    (None, "stopped"): ((True, []), (False, [Kind.INSTANCE_STARTED]), (True, [])),
+    (None, "stopped"): ((True, []), (False, [Kind.POWER_CHANGED]), (True, [])),
     (None, "error"): (NOTHING, Destroy(KEY, 1), Destroy(KEY, 1)),
     (None, "deleting"): (DELETE, DELETE, DELETE),
     # A build under way goes on and is reported; the conductor judges the report.
@@ -139,6 +139,21 @@ def test_each_combination_has_its_action(
         assert actions == [Adopt(instance, has_ended, exit_code, tuple(reports))]
     else:
         assert actions == [expected]
+
+
+@pytest.mark.parametrize(
+    ("known", "found"),
+    [("active", "paused"), ("active", "suspended"), ("paused", "running"), ("suspended", "paused"),
+     ("stopped", "paused")],
+    ids=lambda each: each,
+)  # fmt: skip
+def test_a_guest_that_stands_still_or_goes_on_unnoticed_is_reported(known: str, found: str) -> None:
+    """Unless an operation is under way, or the record says the same."""
+    report = ReportPower(KEY, 1, found, None)
+    assert planned(entry("running"), guest(found), listed(known)) == [report]
+    assert planned(entry("running"), guest(found), listed(known, "rebooting")) == []
+    same = {"running": "active"}.get(found, found)
+    assert planned(entry("running"), guest(found), listed(same)) == []
 
 
 def test_a_guest_whose_record_an_administrator_set_to_error_is_kept() -> None:

@@ -145,7 +145,7 @@ def delete(agent: Agent, uuid: str) -> None:
 def lose_guest(agent: Agent, uuid: str) -> None:
     if agent.states().get((HOST, uuid)) == "running":
         agent.drivers[HOST].destroy(uuid)
-    agent.work.report_stopped_guests()
+    agent.work.report_power_states()
     agent.settle()
 
 

@@ -292,11 +292,11 @@ def test_a_guest_that_ends_while_a_command_is_open_has_not_ended_by_itself(agent
     instance, spec = built(agent)
     agent.command_work.take(admin_context(), command(instance, spec, Told(Verb.REBOOT, HERE), 1))
     agent.drivers[HERE].power_off(instance.uuid, grace_seconds=0.0)
-    agent.work.report_stopped_guests()
+    agent.work.report_power_states()
     assert state(agent) == {HERE: "running"}
     agent.settle()
     agent.drivers[HERE].power_off(instance.uuid, grace_seconds=0.0)
-    agent.work.report_stopped_guests()
+    agent.work.report_power_states()
     agent.settle()
     assert len(agent.conductor.reported("instance_ended")) == 1
 

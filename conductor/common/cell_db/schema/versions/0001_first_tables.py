@@ -155,6 +155,7 @@ def _instance_columns(*, locked: Any, totals: Any) -> list[sa.Column[Any]]:
         _column("vm_state", _WORD),
         _column("task_state", _WORD, null=True),
         _column("power_state", _WORD, null=True),
+        _column("addresses", _JSON, null=True),
         _column("attempt", sa.Integer()),
         _column("exit_code", sa.Integer(), null=True),
         _column("locked", sa.Boolean(), server_default=locked),

@@ -145,6 +145,20 @@ def test_other_services_attach_nothing(api: Api, conductor: SuperConductor) -> N
     assert api.delete(f"/v2.1{server}/os-server-password").status_code == 204
 
 
+def test_a_server_has_the_addresses_that_its_host_found(
+    api: Api, conductor: SuperConductor
+) -> None:
+    """Both on its only port, in place of its host's."""
+    server = conductor.servers[0]
+    server.host_ip, server.addresses = "192.0.2.1", ["10.1.2.3", "2001:db8::3"]
+    (listed,) = ask(api, f"/servers/{server.uuid}").json["server"]["addresses"].values()
+    assert [(each["version"], each["addr"]) for each in listed] == [
+        (4, "10.1.2.3"), (6, "2001:db8::3"),
+    ]  # fmt: skip
+    (port,) = ask(api, f"/servers/{server.uuid}/os-interface").json["interfaceAttachments"]
+    assert [each["ip_address"] for each in port["fixed_ips"]] == ["10.1.2.3", "2001:db8::3"]
+
+
 def test_a_server_has_the_address_of_its_host(api: Api, conductor: SuperConductor) -> None:
     """Its only port has it, too."""
     conductor.servers[0].host_ip = "2001:db8::7"

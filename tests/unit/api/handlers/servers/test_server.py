@@ -13,6 +13,7 @@ from armillary.http.microversion import HEADER
 from objects.hosts.host_answers import AvailabilityZone
 from objects.instance import UNKNOWN as UNKNOWN_STATE
 from objects.instance import Instance
+from objects.instance_fault import UNASKED
 from tests import builders
 from tests.fixtures.http_api import MEMBER, Api, message
 from tests.fixtures.super_conductor import SuperConductor, SuperConductorClient
@@ -476,6 +477,17 @@ def test_a_failed_server_shows_its_fault(api: Api, conductor: SuperConductor) ->
     path = f"{PATH}/{server.uuid}"
     assert api.get(path, token=MEMBER).json["server"]["fault"] == fault
     assert api.get(path).json["server"]["fault"] == {**fault, **details}
+
+
+def test_a_server_that_stands_still_unasked_shows_why(api: Api, conductor: SuperConductor) -> None:
+    """Until something else has changed it."""
+    server = builders.an_instance(vm_state="paused", power_state="paused")
+    server.fault = builders.a_fault(server.uuid, code=UNASKED, created_at=builders.A_TIME)
+    server.updated_at = builders.A_TIME
+    conductor.servers = [server]
+    assert api.get(f"{PATH}/{server.uuid}").json["server"]["fault"]["code"] == UNASKED
+    server.updated_at = builders.A_TIME + timedelta(seconds=1)
+    assert "fault" not in api.get(f"{PATH}/{server.uuid}").json["server"]
 
 
 def test_a_failed_attempt_of_a_running_server_is_not_a_fault(

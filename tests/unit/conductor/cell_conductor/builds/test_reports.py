@@ -7,9 +7,12 @@ import pytest
 from armillary import exception
 from armillary.context import admin_context
 from conductor.cell_conductor.builds.reports import ACCEPTED, STALE
-from conductor.common.cell_db import models
+from conductor.common.cell_db import instances, models
+from objects.instance_fault import UNASKED
 from objects.instances.build_request import BuildRequest
+from objects.instances.guest_addresses import GuestAddresses
 from objects.instances.instance_command import BuiltReport
+from objects.instances.server_filters import ServerFilters
 from objects.instances.server_settings import ServerSettings
 from tests.fixtures.cell import Cell, a_build_request, node_uuid
 
@@ -49,6 +52,37 @@ def deleted(cell: Cell, uuid: str, host: str = "a", agent: str = "") -> str:
     answer, leases = cell.reports.instance_deleted(agent or host, host, uuid)
     cell.delete.run(admin_context(), leases)
     return answer
+
+
+# Addresses
+
+
+def test_addresses_of_a_guest_are_stored_and_found(cell: Cell, building: BuildRequest) -> None:
+    """Only by its host's agent, about its current attempt; the list of servers can ask for them."""
+    uuid = building.instance_uuid
+    succeeded(cell, uuid)
+    cell.reports.addresses_found("a", [GuestAddresses("a", uuid, 1, ["192.0.2.9", "2001:DB8::9"])])
+    for agent, host, attempt in (("b", "b", 1), ("a", "a", 2), ("b", "a", 1)):
+        cell.reports.addresses_found(agent, [GuestAddresses(host, uuid, attempt, ["192.0.2.1"])])
+    assert cell.get(uuid).addresses == ["192.0.2.9", "2001:db8::9"]
+    with cell.database.reader() as session:
+        for filters, expected in (
+            (ServerFilters(ip="192.0.2.9"), [uuid]),
+            (ServerFilters(ip6="2001:db8"), [uuid]),
+            (ServerFilters(ip="192.0.2.1"), []),
+        ):
+            listed = instances.list_page(session, filters=filters, limit=9, cell_uuid=None)
+            assert [one.uuid for one in listed] == expected
+
+
+@pytest.mark.parametrize("addresses", [["here"], ["192.0.2.1"] * 17], ids=["no address", "many"])
+def test_what_is_not_an_address_is_refused(
+    cell: Cell, building: BuildRequest, addresses: list[str]
+) -> None:
+    """So is a number of addresses that no guest has."""
+    found = [GuestAddresses("a", building.instance_uuid, 1, addresses)]
+    with pytest.raises(exception.Invalid):
+        cell.reports.addresses_found("a", found)
 
 
 # build_succeeded
@@ -276,12 +310,63 @@ def test_a_workload_that_runs_makes_a_stopped_instance_active(
     uuid = building.instance_uuid
     succeeded(cell, uuid)
     ended(cell, uuid, 3)
-    assert cell.reports.instance_started("a", "a", uuid, 2) == STALE
+    assert told_power(cell, uuid, "running", attempt=2) == STALE
     assert cell.get(uuid).vm_state == "stopped"
     for _ in range(2):
-        assert cell.reports.instance_started("a", "a", uuid, 1) == ACCEPTED
+        assert told_power(cell, uuid, "running") == ACCEPTED
     made = cell.get(uuid)
     assert (made.vm_state, made.power_state, made.exit_code) == ("active", "running", None)
+
+
+def told_power(
+    cell: Cell, uuid: str, power_state: str, reason: str | None = None, *, attempt: int = 1
+) -> str:
+    return cell.reports.power_changed(
+        "a", "a", uuid, attempt, power_state=power_state, reason=reason
+    )
+
+
+def test_a_guest_that_stands_still_is_paused_and_says_why(
+    cell: Cell, building: BuildRequest
+) -> None:
+    """A second time, too, in one fault; once it goes on, the server is active."""
+    uuid = building.instance_uuid
+    succeeded(cell, uuid)
+    for _ in range(2):
+        assert told_power(cell, uuid, "paused", "its disk is full") == ACCEPTED
+        made = cell.get(uuid)
+        assert (made.vm_state, made.power_state) == ("paused", "paused")
+        told_power(cell, uuid, "running")
+        assert cell.get(uuid).vm_state == "active"
+    faults = [(each.code, each.message) for each in cell.rows(models.InstanceFault)]
+    assert faults == [(UNASKED, "Its disk is full.")]
+
+
+def test_a_guest_that_crashed_is_off_and_says_so(cell: Cell, building: BuildRequest) -> None:
+    """Its power state is that of a crash."""
+    uuid = building.instance_uuid
+    succeeded(cell, uuid)
+    cell.reports.instance_ended("a", "a", uuid, 1, exit_code=None, reason="it crashed")
+    made = cell.get(uuid)
+    assert (made.vm_state, made.power_state) == ("stopped", "crashed")
+    assert [each.message for each in cell.rows(models.InstanceFault)] == ["It crashed."]
+
+
+def begin_operation(cell: Cell, uuid: str) -> None:
+    with cell.database.writer() as session:
+        row = instances.lock(session, uuid)
+        assert row is not None
+        row.task_state = "rebooting"
+
+
+def test_a_pause_during_an_operation_is_left_to_it(cell: Cell, building: BuildRequest) -> None:
+    """An unknown power state is refused."""
+    succeeded(cell, building.instance_uuid)
+    begin_operation(cell, building.instance_uuid)
+    assert told_power(cell, building.instance_uuid, "paused") == ACCEPTED
+    assert cell.get(building.instance_uuid).vm_state == "active"
+    with pytest.raises(exception.Invalid):
+        told_power(cell, building.instance_uuid, "asleep")
 
 
 def test_an_end_that_overtakes_the_success_counts_as_both(
