@@ -11,7 +11,7 @@ NUMBER_USED = 409
 GUEST_LOST = 410
 """Code of a fault that does not pass: the guest is no longer on its host."""
 UNASKED = 503
-"""Code of a fault of a guest that stands still, or has crashed, without a request."""
+"""Code of a fault of a guest that is paused, or has crashed, without a request."""
 
 
 @base.ArmillaryObjectRegistry.register

@@ -205,7 +205,7 @@ Seconds that a workload has to shut down when it is stopped, rebooted or moved, 
         ),
         cfg.FloatOpt(
             "guest_poll_interval_seconds", default=1.0, min=0.1, max=3600.0,
-            help="Seconds between two checks for workloads that ended or stand still unasked.",
+            help="Seconds between two checks for workloads that ended or were paused unasked.",
         ),
         cfg.IntOpt(
             "reconcile_interval_seconds", default=300, min=1, max=86400,

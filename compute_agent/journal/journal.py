@@ -191,7 +191,7 @@ class Journal(JournalRows):
     def note_power(
         self, host: str, uuid: str, attempt: int, power_state: str, reason: str | None
     ) -> bool:
-        """Record and report that a guest runs, or stands still, and why if that is known.
+        """Record and report that a guest runs, or is paused, and why if that is known.
 
         False if the attempt is another, or if a pending command or the agent's own hold may be the
         reason.

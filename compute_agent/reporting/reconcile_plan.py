@@ -65,7 +65,7 @@ class Settle:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ReportPower:
-    """Report a guest that runs, or stands still, though the record or the journal differs."""
+    """Report a guest that runs, or is paused, though the record or the journal differs."""
 
     key: Key
     attempt: int
@@ -198,7 +198,7 @@ def _is_deleting(entry: Entry) -> bool:
 
 
 def _is_unnoticed(instance: Instance, entry: Entry, guest: GuestInfo) -> bool:
-    """Return whether a guest runs, or stands still, and record or journal say something else."""
+    """Return whether a guest runs, or is paused, and record or journal say something else."""
     if guest.is_off or guest.is_moving or instance.task_state is not None:
         return False
     if instance.vm_state == "stopped" or entry.state is State.ENDED:

@@ -293,7 +293,7 @@ class InstanceWork:
         self._changed(host)
 
     def report_power_states(self) -> None:
-        """Report guests that stopped, stand still or go on by themselves; doubt those back on."""
+        """Report guests that stopped, are paused or go on by themselves; doubt those back on."""
         ended = self._journal.list_ended()
         self._doubted &= ended.keys()
         for host in {host for host, _uuid in ended} & self._drivers.keys():
@@ -334,7 +334,7 @@ class InstanceWork:
                 self._on_doubt(*key)
 
     def _note_power(self, host: str, attempt: int, guest: GuestInfo) -> None:
-        """Report a guest that stands still, or goes on, since the last look.
+        """Report a guest that is paused, or goes on, since the last look.
 
         The first look after the start is the reconciliation's, which knows the records.
         """

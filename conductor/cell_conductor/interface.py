@@ -459,7 +459,7 @@ class CellConductorAPI(Interface):
         power_state: str,
         reason: str | None,
     ) -> str:
-        """Report that the workload runs, or stands still, other than by request.
+        """Report that the workload runs, or is paused, other than by request.
 
         Without an operation the instance becomes active, paused or suspended. Returns "accepted"
         or "stale".

@@ -271,7 +271,7 @@ def _is_unasked(server: Instance, fault: InstanceFault) -> bool:
 
 
 def _fault(call: Call, server: Instance) -> Document:
-    """Return why a server is in ERROR, or stands still or is off without a request.
+    """Return why a server is in ERROR, or is paused or is off without a request.
 
     A failed attempt of a running server is not its fault, nor is what a later change has ended.
     """

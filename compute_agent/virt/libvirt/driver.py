@@ -25,7 +25,7 @@ from compute_agent.virt.driver import (
     Readings,
     SerialStream,
 )
-from compute_agent.virt.libvirt import connection, diagnostics
+from compute_agent.virt.libvirt import connection, diagnostics, guest_addresses
 from compute_agent.virt.libvirt.capabilities import cpu_info
 from compute_agent.virt.libvirt.disks import (
     config_disks,
@@ -212,6 +212,15 @@ class LibvirtDriver(ComputeDriver):
 
     def list_guests(self) -> list[GuestInfo]:
         return list(self._guests.list())
+
+    def list_addresses(self) -> Mapping[str, Sequence[str]]:
+        found = {}
+        for domain in self._guests.running():
+            try:
+                found[domain.UUIDString()] = guest_addresses.find(self._library, domain)
+            except self._library.libvirtError as error:  # it has ended meanwhile
+                LOG.debug("Cannot find the addresses of a guest: %s", error)
+        return found
 
     def power_off(self, instance_uuid: str, *, grace_seconds: float) -> GuestInfo:
         with self._operating(instance_uuid, "Stop"):

@@ -4,7 +4,7 @@ import dataclasses
 import logging
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +45,7 @@ DEFAULT_BUS = "virtio"
 
 _PAUSES = {
     "VIR_DOMAIN_PAUSED_UNKNOWN": "the hypervisor paused it",
-    "VIR_DOMAIN_PAUSED_USER": "it was paused",
+    "VIR_DOMAIN_PAUSED_USER": "it was paused on its host",
     "VIR_DOMAIN_PAUSED_IOERROR": "an error of its disk paused it; the file system may be full",
     "VIR_DOMAIN_PAUSED_WATCHDOG": "its watchdog paused it",
     "VIR_DOMAIN_PAUSED_CRASHED": "it was paused because it crashed",
@@ -53,6 +53,11 @@ _PAUSES = {
     "VIR_DOMAIN_PAUSED_API_ERROR": "libvirt paused it after an error",
 }
 """Why a guest is paused until it is resumed; in other pauses it goes on by itself."""
+_ENDS = {
+    "VIR_DOMAIN_SHUTOFF_CRASHED": "it crashed, or its hypervisor was killed",
+    "VIR_DOMAIN_SHUTOFF_FAILED": "its hypervisor could not start it",
+}
+"""Why a guest is off that neither shut down nor was ended by request."""
 
 
 class Guests:
@@ -112,6 +117,18 @@ class Guests:
                 return None
             raise
 
+    def running(self) -> Iterator[Any]:
+        """Yield the domains of our guests that run, or are paused."""
+        for domain in self.connection.get().listAllDomains(
+            self.library.VIR_CONNECT_LIST_DOMAINS_ACTIVE
+        ):
+            try:
+                if self.record(domain) is not None:
+                    yield domain
+            except self.library.libvirtError as error:
+                if not self._is(error, "VIR_ERR_NO_DOMAIN"):  # it ended meanwhile
+                    raise
+
     def is_undefined(self, uuid: str) -> bool:
         """Return whether only the definition of a guest of this host is missing.
 
@@ -169,7 +186,7 @@ class Guests:
             uuid,
             power_state,
             place=None if record.place.is_anywhere else record.place,
-            reason=self._pause_reason(domain) if power_state == PAUSED else None,
+            reason=self._reason(domain, power_state),
             is_moving=is_off and self.files(uuid).read_note().is_moving,
         )
 
@@ -186,6 +203,11 @@ class Guests:
             return SUSPENDED if domain.hasManagedSaveImage(0) else SHUTDOWN
         return PAUSED if self._pause_reason(domain) is not None else RUNNING
 
+    def _reason(self, domain: Any, power_state: str) -> str | None:
+        if power_state == PAUSED:
+            return self._pause_reason(domain)
+        return self._among(_ENDS, domain.state(0)[1]) if power_state == SHUTDOWN else None
+
     def _pause_reason(self, domain: Any) -> str | None:
         """Return why a guest is paused; None if it runs, or continues by itself."""
         library = self.library
@@ -194,7 +216,12 @@ class Guests:
             return "it sleeps, by its own power management"
         if state != library.VIR_DOMAIN_PAUSED:
             return None
-        return _PAUSES.get(next((n for n in _PAUSES if getattr(library, n, -1) == reason), ""))
+        return self._among(_PAUSES, reason)
+
+    def _among(self, reasons: Mapping[str, str], found: int) -> str | None:
+        """Return the text of a reason by libvirt's number; None if it is not among these."""
+        names = (name for name in reasons if getattr(self.library, name, None) == found)
+        return reasons.get(next(names, ""))
 
     # Changing -------------------------------------------------------------------------------------
 
