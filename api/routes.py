@@ -17,6 +17,7 @@ from api.handlers.servers import (
     instance_action,
     key_pair,
     migration,
+    network_proxy,
     remote_console,
     server,
     server_action_routes,
@@ -34,7 +35,7 @@ _NOUNS = (
     hypervisor, host, service, aggregate, availability_zone, server_group, quota_set, limit,
     key_pair, extension, explanation, dry_run, allocation, zone, health, event,
     usage, usage_audit, diagnostics, remote_console, external_event, claim, pool,
-    server_topology, console_link, fleet, fleet_host, now,
+    server_topology, network_proxy, console_link, fleet, fleet_host, now,
 )  # fmt: skip
 
 ROUTES: Routes[Call] = {path: methods for noun in _NOUNS for path, methods in noun.ROUTES.items()}

@@ -18,6 +18,7 @@ from api.policies.servers import (
     instance_action,
     key_pair,
     migration,
+    network_proxy,
     remote_console,
     server,
     server_action,
@@ -34,7 +35,7 @@ _NOUNS = (
     limit, explanation, dry_run, allocation, zone, health, event, identity, extension, host,
     key_pair, server_attachment, image_service,
     image_metadata, usage, usage_audit, diagnostics, remote_console, external_event, claim, pool,
-    server_topology, console_link, fleet,
+    server_topology, network_proxy, console_link, fleet,
 )  # fmt: skip
 
 

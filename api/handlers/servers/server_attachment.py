@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from api import addresses
 from api.call import Call
-from api.handlers.servers import server
+from api.handlers.servers import network_proxy, server
 from api.policies.servers import server_attachment as policies
 from api.schemas.servers import server_attachment as schemas
 from armillary import exception
@@ -51,7 +51,7 @@ def _port(call: Call, listed: Sequence[str]) -> Document:
 
 def list_security_groups(call: Call) -> Answer:
     """List the security groups of a server's ports."""
-    return Answer({"security_groups": []})
+    return Answer({"security_groups": [network_proxy.group_of(call.subject.project_id)]})
 
 
 def show_password(call: Call) -> Answer:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from api.schemas.base import BOOLEAN, NUMBER, STRING, STRING_OR_NULL, every, listed, since, until
-
-_NONE = {"type": "array", "maxItems": 0}
+from api.schemas.servers import network_proxy
 
 NETWORK_ANSWER = {
     "type": "object",
@@ -23,7 +22,7 @@ _PORT = every(
 )
 INTERFACES_ANSWER = every({"interfaceAttachments": listed(_PORT)})
 PASSWORD_ANSWER = every({"password": STRING})
-SECURITY_GROUPS_ANSWER = every({"security_groups": _NONE})
+SECURITY_GROUPS_ANSWER = network_proxy.SECURITY_GROUPS_ANSWER
 _ATTACHMENT = every(
     {
         "id": until(2, 88, STRING),

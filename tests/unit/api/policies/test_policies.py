@@ -171,6 +171,10 @@ ALLOWED = {
     "server_attachment-list_interfaces": READERS,
     "server_attachment-list_security_groups": READERS,
     "server_attachment-list_volumes": READERS,
+    "network_proxy-list_networks": EVERYBODY,
+    "network_proxy-show_network": EVERYBODY,
+    "network_proxy-list_security_groups": EVERYBODY,
+    "network_proxy-show_security_group": EVERYBODY,
     "service-index": ADMINS,
     "service-update": ADMINS,
     "service-enable": ADMINS,
@@ -281,7 +285,8 @@ def test_an_action_is_for_some_and_not_for_others(
         server_id=SERVER, server_group_id=GROUP, flavor_id="x", image_id="x", hypervisor_id="x",
         service_id=builders.a_uuid(), aggregate_id="1", project_id="p1", key="x", request_id="x",
         migration_id="x", tag="x", host="x", keypair="x", alias="x", network="x", quota_class="x",
-        zone_name="x", host_name="x", before="2030-01-01", power_action="reboot", claim_id=CLAIM,
+        zone_name="x", host_name="x", network_id="x", group_id="x",
+        before="2030-01-01", power_action="reboot", claim_id=CLAIM,
     )  # fmt: skip
     body: dict[str, Any] = {} if choice is None else {"json": {choice: {}}}
     last = to_text(LAST[operation] or MICROVERSIONS.maximum)

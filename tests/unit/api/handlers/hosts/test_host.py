@@ -137,7 +137,7 @@ def test_other_services_attach_nothing(api: Api, conductor: SuperConductor) -> N
     """Lists of it are empty, also of a host that did not say a valid address."""
     conductor.servers[0].host_ip = "none"
     server = f"/servers/{conductor.servers[0].uuid}"
-    for name in ("os-interface", "os-security-groups", "os-volume_attachments", "ips"):
+    for name in ("os-interface", "os-volume_attachments", "ips"):
         (empty,) = ask(api, f"{server}/{name}").json.values()
         assert not empty
     assert ask(api, f"{server}/ips/private").status_code == 404
@@ -157,6 +157,24 @@ def test_a_server_has_the_addresses_that_its_host_found(
     ]  # fmt: skip
     (port,) = ask(api, f"/servers/{server.uuid}/os-interface").json["interfaceAttachments"]
     assert [each["ip_address"] for each in port["fixed_ips"]] == ["10.1.2.3", "2001:db8::3"]
+
+
+def test_clients_without_a_network_service_find_the_default_security_group(
+    api: Api, conductor: SuperConductor
+) -> None:
+    """By its name or id, until 2.35, and for a server in every version; networks there are none."""
+    group = ask(api, "/os-security-groups").json["security_groups"][0]
+    assert (group["name"], group["rules"]) == ("default", [])
+    assert ask(api, f"/os-security-groups/{group['id']}").json == {"security_group": group}
+    assert ask(api, "/os-security-groups/default").status_code == 404
+    server = f"/servers/{conductor.servers[0].uuid}"
+    of_server = ask(api, f"{server}/os-security-groups").json["security_groups"]
+    assert [each["name"] for each in of_server] == ["default"]
+    assert ask(api, "/os-networks").json == {"networks": []}
+    assert ask(api, "/os-networks/private").status_code == 404
+    headers = {"OpenStack-API-Version": "compute 2.36"}
+    for path in ("/os-security-groups", "/os-networks"):
+        assert api.send("GET", f"/v2.1{path}", headers=headers).status_code == 404
 
 
 def test_a_server_has_the_address_of_its_host(api: Api, conductor: SuperConductor) -> None:
