@@ -17,7 +17,7 @@ from api.empty_ids import EmptyIds
 from api.event_hub import EventHub
 from api.host_ids import HostIds
 from api.idempotency import IdempotencyRecords
-from api.image.store import ImageStore
+from api.image_source import NO_LIMIT, make_image_source
 from api.project_in_path import ProjectInPath
 from api.readiness import Readiness
 from api.routes import ROUTES
@@ -70,13 +70,15 @@ def make_app(
         max_limit=conf.api.max_limit,
         link_prefix=_without_slash(conf.api.compute_link_prefix),
         host_ids=HostIds(conductor),
-        image_store=ImageStore(conf),
+        images=make_image_source(conf, conductor),
         document=functools.cache(openapi.document),
         events=events,
         serial_consoles=SerialConsoleLinks.of(conf),
         readiness=readiness or Readiness(conductor),
         console_links=ConsoleLinks.from_conf(conf) if conf.console.enabled else None,
-        images_per_project_max=conf.image.images_per_project_max,
+        images_per_project_max=(
+            NO_LIMIT if conf.glance.auth_type else conf.image.images_per_project_max
+        ),
     )
     return make_application(
         ROUTES,

@@ -11,7 +11,7 @@ import falcon
 from api.console.links import ConsoleLinks
 from api.event_hub import EventHub
 from api.host_ids import HostIds
-from api.image.store import ImageStore
+from api.image_source import ImageSource
 from api.links import Links
 from api.readiness import Readiness
 from api.serial_consoles import SerialConsoleLinks
@@ -31,7 +31,7 @@ class AppState(call.Site):
     max_limit: int
     link_prefix: str | None
     host_ids: HostIds
-    image_store: ImageStore
+    images: ImageSource
     images_per_project_max: int
     readiness: Readiness
     events: EventHub | None = None

@@ -32,7 +32,9 @@ def make_front(
     """Return the application for all paths. Raises ``ConfigurationError``."""
     access = Access.from_conf(conf)
     guard = LoginGuard(time.monotonic)
-    mounted: dict[str, WsgiApp] = {"/image": image.make_app(conf, access, conductor)}
+    mounted: dict[str, WsgiApp] = {}
+    if conf.glance.auth_type is None:
+        mounted["/image"] = image.make_app(conf, access, conductor)
     shared: dict[str, WsgiApp] = {}
     if access.identity is not None:
         mounted["/identity"] = shared["/v3"] = identity.make_app(

@@ -59,7 +59,7 @@ class Catalog:
         urls: dict[str, str] = {
             "identity": f"{origin}/identity/v3",
             "compute": f"{origin}/v2.1",
-            "image": f"{origin}/image",
+            "image": self._conf.glance.endpoint_override or f"{origin}/image",
             "placement": f"{parts.scheme}://{host}:{PLACEMENT_PORT}",
             **self._conf.identity.endpoints,
         }

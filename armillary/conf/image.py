@@ -1,4 +1,4 @@
-"""Options of [image]: the image service in the process of the HTTP API."""
+"""Options of [image], the image service in the process of the HTTP API, and of [glance] instead."""
 
 from __future__ import annotations
 
@@ -57,5 +57,55 @@ Maximum number of uploads and downloads of one project at the same time in one p
 answered with status 503. Keep it below ``transfers_max``, so that no project keeps the others out.
 """,
         ),
-    ]
+    ],
+    "glance": [
+        cfg.StrOpt(
+            "auth_type",
+            choices=[
+                ("password", "By username, password and project_name."),
+                ("v3applicationcredential", "By an application credential."),
+                ("none", "Without any login, at endpoint_override."),
+            ],
+            help="""
+How to log in to Keystone for requests to Glance. Unset: images are kept by the HTTP API itself, as
+[image] says. The account must see all projects' images, and change them to store snapshots.
+""",
+        ),
+        cfg.StrOpt("auth_url", help="Address of Keystone, such as ``https://host:5000/v3``."),
+        cfg.StrOpt("username", help="Name of the account."),
+        cfg.StrOpt("password", secret=True, help="Password of the account."),
+        cfg.StrOpt("project_name", help="Name of the account's project."),
+        cfg.StrOpt(
+            "user_domain_name", default="Default", help="Name of the domain of the account."
+        ),
+        cfg.StrOpt(
+            "project_domain_name", default="Default", help="Name of the domain of its project."
+        ),
+        cfg.StrOpt("application_credential_id", help="Id of the application credential."),
+        cfg.StrOpt(
+            "application_credential_secret",
+            secret=True,
+            help="Secret of the application credential.",
+        ),
+        cfg.StrOpt(
+            "endpoint_override",
+            help="Address of Glance, such as ``https://host:9292``. Unset: that of the catalogue.",
+        ),
+        cfg.ListOpt(
+            "valid_interfaces",
+            default=["internal", "public"],
+            help="Interfaces of the catalogue's endpoint, in order of preference.",
+        ),
+        cfg.StrOpt("region_name", help="Region of the catalogue's endpoint."),
+        cfg.StrOpt(
+            "cafile", help="File with the certificate authorities of Keystone and Glance, as PEM."
+        ),
+        cfg.IntOpt(
+            "request_timeout_seconds",
+            default=30,
+            min=1,
+            max=3600,
+            help="How long a request may wait for an answer, or for the next piece of data.",
+        ),
+    ],
 }

@@ -27,6 +27,7 @@ GROUPS: dict[str, Readers] = {
     "console": (API,),
     "identity": (API,),
     "image": (API,),
+    "glance": (API, COMPUTE),
     "scheduler": (SCHEDULER,),
     "filter_scheduler": (SCHEDULER,),
     "zones": (CONDUCTOR, SCHEDULER),

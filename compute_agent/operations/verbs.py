@@ -10,7 +10,7 @@ from compute_agent.journal.command_log import Change
 from compute_agent.journal.journal import State
 from compute_agent.operations.step import Outcome, Step, Superseded
 from compute_agent.virt.driver import GuestInfo
-from compute_agent.virt.snapshot_store import SnapshotStore
+from compute_agent.virt.snapshot_store import snapshot_store
 from objects.image_meta import ImageMeta
 from objects.instance import Instance
 from objects.instances.instance_command import CommandAnswer, Verb
@@ -73,12 +73,12 @@ def rescue(step: Step) -> Outcome:
 def snapshot(step: Step) -> Outcome:
     """Store the guest's data as the data of an image."""
     image = ImageMeta.obj_from_primitive(step.arguments["image"])
-    store = SnapshotStore(step.conf)
+    store = snapshot_store(step.conf)
     try:
         store.check()
         with store.draft() as draft:
             step.driver.snapshot(step.uuid, image, draft)
-            stored = store.publish(draft, image.id)
+            stored = store.publish(draft, image, step.instance.project_id)
     except OSError as error:
         raise step.fail(os.strerror(error.errno) if error.errno else str(error)) from error
     return Outcome(answer=CommandAnswer(stored_image=dataclasses.asdict(stored)))

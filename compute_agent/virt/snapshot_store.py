@@ -1,4 +1,4 @@
-"""Data of snapshots in the image service's directory, which this host shares with it."""
+"""Data of snapshots: in the image service's directory, which this host shares, or in a Glance."""
 
 import contextlib
 import hashlib
@@ -9,8 +9,12 @@ from pathlib import Path
 
 from oslo_config import cfg
 
+from armillary import exception, private_files
+from armillary.glance import Glance
 from armillary.identifiers import checked_uuid
-from objects.image_record import DRAFT_PREFIX, StoredImage, deletion_mark
+from objects import glance_documents
+from objects.image_meta import ImageMeta
+from objects.image_record import DRAFT_PREFIX, PRIVATE, ImageRecord, StoredImage, deletion_mark
 
 PIECE_BYTES = 1024**2
 
@@ -19,6 +23,7 @@ class SnapshotStore:
     """Files below ``[image] store_path``, one an image; complete ones have the image's name."""
 
     def __init__(self, conf: cfg.ConfigOpts) -> None:
+        self._conf = conf
         self._directory = Path(conf.image.store_path)
         self._limits = conf.image
 
@@ -45,8 +50,10 @@ class SnapshotStore:
         finally:
             path.unlink(missing_ok=True)
 
-    def publish(self, draft: Path, image_id: str) -> StoredImage:
+    def publish(self, draft: Path, image: ImageMeta, owner: str) -> StoredImage:
         """Give complete data its image's name; return its size and digests.
+
+        ``owner`` is the project whose image it is.
 
         Raises OSError, also for data larger than the maximum or than the room that is left, and if
         the image was deleted meanwhile.
@@ -58,9 +65,9 @@ class SnapshotStore:
             raise OSError("the images would exceed [image] store_bytes_max")
         draft.chmod(0o600)
         if os.geteuid() == 0:  # the image service is another account of the machine
-            owner = self._directory.stat()
-            os.chown(draft, owner.st_uid, owner.st_gid)
-        path = self.path(image_id)
+            service = self._directory.stat()
+            os.chown(draft, service.st_uid, service.st_gid)
+        path = self.path(image.id)
         draft.replace(path)
         if (self._directory / deletion_mark(path.name)).exists():
             path.unlink(missing_ok=True)
@@ -74,6 +81,33 @@ class SnapshotStore:
             with contextlib.suppress(FileNotFoundError):  # it was renamed or removed meanwhile
                 used += entry.stat(follow_symlinks=False).st_size
         return used
+
+
+class GlanceSnapshotStore(SnapshotStore):
+    """Data of snapshots in a Glance; this host's directory has drafts, and what was fetched."""
+
+    def check(self) -> None:
+        private_files.make_directory(self._directory)
+
+    def publish(self, draft: Path, image: ImageMeta, owner: str) -> StoredImage:
+        """Store the data; the image may not exist yet. Raises OSError."""
+        stored = _digest(draft)
+        record = ImageRecord(image, owner=owner, visibility=PRIVATE)
+        try:
+            glance = Glance(self._conf)
+            glance.create(glance_documents.new_document(record))
+            with draft.open("rb") as data:
+                glance.upload(image.id, data)
+        except exception.NotFound as error:
+            raise OSError("the image was deleted") from error
+        except exception.ArmillaryError as error:
+            raise OSError(error.message) from error
+        return stored
+
+
+def snapshot_store(conf: cfg.ConfigOpts) -> SnapshotStore:
+    """Return where the data of snapshots goes."""
+    return SnapshotStore(conf) if conf.glance.auth_type is None else GlanceSnapshotStore(conf)
 
 
 def _digest(path: Path) -> StoredImage:

@@ -49,6 +49,7 @@ UNREAD = {
     "api.token_file": "read with auth_strategy = token_file",
     "identity.*": "read with auth_strategy = token_file",
     "image.*": "read by uploads and new images",
+    "glance.*": "read where images are a Glance's: tests/unit/api/image/test_image_source.py",
     "api.allow_network_without_authentication": "read without authentication, beyond loopback",
     "libvirt.*": "read by the driver libvirt",
     "serial_console.*": "read where it is enabled: tests/unit/compute_agent/consoles",

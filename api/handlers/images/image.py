@@ -40,7 +40,7 @@ def detail(call: Call) -> Answer:
 
 def show(call: Call) -> Answer:
     """Show an image."""
-    image = call.conductor.get_image(call.context, call.path["image_id"])
+    image = call.site.images.get(call.context, call.path["image_id"])
     return Answer({"image": _show(call, image)})
 
 
@@ -59,23 +59,20 @@ def create(call: Call) -> Answer:
         size_bytes=wanted.get("size", 0),
         properties=properties,
     )
-    made = call.conductor.create_image(call.context, image)
+    made = call.site.images.create(call.context, image)
     return Answer({"image": _show(call, made)})
 
 
 def delete(call: Call) -> Answer:
     """Delete an image and its data; existing servers keep their copy of the record."""
     found: image_metadata.OwnedImage = call.subject
-    call.conductor.delete_image(call.context, found.record.image.id)
-    call.site.image_store.remove(found.record)
+    call.site.images.delete(call.context, found.record)
     return Answer()
 
 
 def _page(call: Call) -> tuple[list[ImageMeta], Document]:
     images = [
-        image
-        for image in call.conductor.list_images(call.context)
-        if _is_asked_for(call.query, image)
+        image for image in call.site.images.list(call.context) if _is_asked_for(call.query, image)
     ]
     cut, marker = page(images, lambda image: image.id, call.page_size, call.query.get("marker"))
     return cut, {} if marker is None else {"images_links": call.links.next_page(marker)}

@@ -34,7 +34,8 @@ class OwnedImage:
 
 def load(call: Call) -> OwnedImage:
     """Return the image of the path. Raises ImageNotFound."""
-    record = call.conductor.get_image_record(call.context, call.path["image_id"])
+    image = call.site.images.lookup(call.context, call.path["image_id"])
+    record = call.conductor.get_image_record(call.context, image)
     return OwnedImage(record, record.owner)
 
 
@@ -90,7 +91,7 @@ def _changed(call: Call, properties: Mapping[str, str]) -> Mapping[str, str]:
     if any(present.get(name) != properties.get(name) for name in PROGRAM_PROPERTIES):
         call.authorize(image_service.SET_PROGRAM, {"project_id": image.project_id})
     meta = image.record.image.with_values(properties=dict(properties))
-    changed = call.conductor.update_image_record(call.context, replace(image.record, image=meta))
+    changed = call.site.images.change(call.context, replace(image.record, image=meta))
     stored: Mapping[str, str] = changed.image.properties
     return stored
 

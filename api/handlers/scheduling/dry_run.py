@@ -28,6 +28,8 @@ def create(call: Call) -> Answer:
     """Show where servers would be placed now, and why; nothing is claimed."""
     request = _request(call)
     try:
+        if request.servers is not None:
+            request = DryRunRequest(servers=server_request.with_image(call, request.servers))
         found = call.conductor.dry_run(
             call.context, request, with_hosts=call.allows(policies.SHOW_HOSTS)
         )

@@ -13,6 +13,7 @@ from api.handlers.servers.server_request import (
     request_of,
     settings_in,
     unknown_reference,
+    with_image,
 )
 from api.handlers.servers.server_view import (
     COLLECTION,
@@ -82,7 +83,7 @@ def create(call: Call) -> Answer:
     given, password = guest_settings(call, "server", wanted)
     request = request_of(call.body, given)
     try:
-        accepted = call.conductor.create_servers(call.context, request)
+        accepted = call.conductor.create_servers(call.context, with_image(call, request))
     except tuple(REFERENCES) as error:
         raise unknown_reference(error, call.body) from error
     if wanted.get("return_reservation_id", False):

@@ -111,7 +111,8 @@ def rebuild(call: Call) -> Answer:
         files=files_in(wanted) if "personality" in wanted else None,
     )
     try:
-        _operate(call, "rebuild", image=last_part(reference), changes=changes)
+        image = call.site.images.lookup(call.context, last_part(reference))
+        _operate(call, "rebuild", image=image, changes=changes)
     except exception.ImageNotFound as error:
         raise invalid("rebuild.imageRef", reference, error.message) from error
     server = load_for_display(call)
@@ -125,7 +126,8 @@ def rescue(call: Call) -> Answer:
     wanted = call.body["rescue"] or {}
     reference = wanted.get("rescue_image_ref")
     try:
-        _operate(call, "rescue", image=last_part(reference) if reference else None)
+        image = call.site.images.lookup(call.context, last_part(reference)) if reference else None
+        _operate(call, "rescue", image=image)
     except exception.ImageNotFound as error:
         raise invalid("rescue.rescue_image_ref", reference, error.message) from error
     return Answer({"adminPass": wanted.get("adminPass") or new_password()})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from api.call import Call
@@ -80,6 +81,13 @@ def request_of(body: Mapping[str, Any], given: Mapping[str, Any] | None = None) 
         node=wanted.get("hypervisor_hostname"),
         settings=_settings(wanted, given or {}),
     )
+
+
+def with_image(call: Call, request: NewServers) -> NewServers:
+    """Return a request whose image the conductor finds as it is now. Raises ImageNotFound."""
+    if request.image is None:
+        return request
+    return replace(request, image=call.site.images.lookup(call.context, request.image))
 
 
 def settings_in(wanted: Mapping[str, Any]) -> dict[str, Any]:

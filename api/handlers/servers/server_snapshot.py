@@ -37,8 +37,7 @@ def create_backup(call: Call) -> Answer:
     made = _snapshot(call, wanted, {IMAGE_TYPE: BACKUP, BACKUP_TYPE: kind})
     for old in _backups(call, kind)[rotation:]:
         with contextlib.suppress(exception.ImageProtected, exception.ImageNotFound):
-            call.conductor.delete_image(call.context, old.image.id)
-            call.site.image_store.remove(old)
+            call.site.images.delete(call.context, old)
     return Answer() if rotation == 0 else _created(call, made)
 
 
@@ -51,16 +50,20 @@ def _snapshot(call: Call, wanted: dict[str, Any], more: dict[str, str]) -> Image
     if not metadata.keys().isdisjoint(PROGRAM_PROPERTIES):
         call.authorize(image_service.SET_PROGRAM)
     snapshot = NewSnapshot(wanted["name"], {**metadata, **more}, call.site.images_per_project_max)
-    return call.conductor.create_snapshot(call.context, call.path["server_id"], snapshot)
+    made = call.conductor.create_snapshot(call.context, call.path["server_id"], snapshot)
+    call.site.images.announce(made)
+    return made
 
 
 def _backups(call: Call, kind: str) -> list[ImageRecord]:
     """Return the backups of the server, newest first."""
     server_id = call.path["server_id"]
+    existing = {image.id for image in call.site.images.list(call.context)}
     found = [
         record
         for record in call.conductor.list_image_records(call.context)
-        if record.image.properties.get(INSTANCE_UUID) == server_id
+        if record.image.id in existing
+        and record.image.properties.get(INSTANCE_UUID) == server_id
         and record.image.properties.get(IMAGE_TYPE) == BACKUP
         and record.image.properties.get(BACKUP_TYPE) == kind
     ]

@@ -10,8 +10,10 @@ from typing import Any
 
 from oslo_config import cfg
 
+from armillary import exception
 from compute_agent.host.instance_topology import ANYWHERE, InstancePlacement
 from compute_agent.virt.driver import PAUSED, RUNNING, SHUTDOWN, SUSPENDED, GuestInfo
+from compute_agent.virt.image_cache import ImageCache
 from compute_agent.virt.instance_directories import InstanceDirectories
 from compute_agent.virt.libvirt import ownership
 from compute_agent.virt.libvirt.connection import Connection
@@ -83,6 +85,7 @@ class Guests:
         self._sleep = sleep
         self._clock = clock
         self._directories = InstanceDirectories(Path(conf.libvirt.instances_path))
+        self._images = ImageCache(conf, Path(conf.libvirt.images_path))
 
     @property
     def library(self) -> Any:
@@ -294,6 +297,7 @@ class Guests:
     def _make_files(self, instance: Instance) -> None:
         options = self._conf.libvirt
         guest_hardware.check(instance)
+        self.fetch_image(instance)
         image = images.file_of(instance.image, Path(options.images_path))
         image_formats.check(image)
         _check_size(image, instance)
@@ -304,11 +308,22 @@ class Guests:
             raise DiskError(f"{files.directory} belongs to the host {note.owner}")
         files.write_note(Ownership(owner=self.host))
         files.create_root(image, instance.flavor)
+        if image.is_temporary and instance.image is not None:
+            self._images.drop(instance.image)
         files.create_extra(instance.flavor)
         if config_disks.is_wanted(instance, self._conf):
             files.create_config_drive(
                 lambda: config_disks.content(files.directory, instance, self._conf)
             )
+
+    def fetch_image(self, instance: Instance) -> None:
+        """Have the data of a server's image on this host. Raises BadImage, Unavailable, OSError."""
+        image = instance.image
+        if image is not None and images.FILE_PROPERTY not in image.properties:
+            try:
+                self._images.fetch(image)
+            except (exception.NotFound, exception.Invalid, exception.Forbidden) as error:
+                raise BadImage(error.message) from error
 
     def start(self, domain: Any) -> None:
         """Start a guest; a running one keeps running. Raises OSError."""

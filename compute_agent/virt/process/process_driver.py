@@ -21,6 +21,7 @@ from armillary import exception, private_files
 from compute_agent.host.instance_topology import ANYWHERE, InstancePlacement
 from compute_agent.host.pci_devices import PciDevice
 from compute_agent.virt.driver import RUNNING, Feature, GuestInfo, HostResources, Readings
+from compute_agent.virt.image_cache import ImageCache
 from compute_agent.virt.instance_directories import InstanceDirectories
 from compute_agent.virt.machine import machine, machine_numa, machine_pci
 from compute_agent.virt.machine.cpu_split import CpuSplit
@@ -195,6 +196,11 @@ class ProcessDriver(ProcessOperations):
         if image is None or INSTANCE_UUID not in image.properties:
             return ()
         path = SnapshotStore(self._conf).path(image.id)
+        try:
+            ImageCache(self._conf, path.parent).fetch(image)
+        except (exception.NotFound, exception.Invalid, exception.Forbidden) as error:
+            reason = error.message
+            raise exception.BuildAborted(instance_uuid=instance.uuid, reason=reason) from error
         if not path.exists():
             reason = f"this host does not have the data of image {image.id} in {path.parent}"
             raise exception.BuildFailed(instance_uuid=instance.uuid, host=self.host, reason=reason)

@@ -44,7 +44,7 @@ DROPPED: Mapping[Name, str] = {
 DROPPED_GROUPS: Mapping[str, str] = {
     **dict.fromkeys(("neutron", "cinder", "barbican", "ironic", "cyborg", "key_manager", "manila"),
                     "Armillary does not use this service"),
-    "glance": "images are kept by the API itself",
+    "glance": "images are kept by the API itself; for a Glance, set [glance] auth_type and a login",
     **dict.fromkeys(("vnc", "spice", "rdp", "serial_console", "mks", "console"),
                     "there are no graphical consoles"),
     **dict.fromkeys(("keystone", "service_user"), "our services do not call Keystone themselves"),

@@ -10,7 +10,7 @@ from oslo_config import cfg
 
 from api.call import AppState, Call
 from api.host_ids import HostIds
-from api.image.store import ImageStore
+from api.image_source import make_image_source
 from api.links import Links
 from api.readiness import Readiness
 from armillary import exception
@@ -36,7 +36,7 @@ def site(conf: cfg.ConfigOpts) -> AppState:
         link_prefix=None,
         document=dict,
         host_ids=HostIds(client),
-        image_store=ImageStore(conf),
+        images=make_image_source(conf, client),
         images_per_project_max=1,
         readiness=Readiness(client),
     )

@@ -62,6 +62,8 @@ class ColdMoves:
                 self._fetch_files(files, sent)
             files.write_note(note.taken_by(self._guests.host))
         elif note.owner != self._guests.host or note.is_moving:
+            if sent.base is not None and instance.image and sent.base.name == instance.image.id:
+                self._guests.fetch_image(instance)
             self._fetch(files, sent)
             files.remove_extra_but(instance.flavor)  # the source keeps its own
         files.fit(instance.flavor)

@@ -79,7 +79,7 @@ def test_a_snapshot_deleted_meanwhile_leaves_no_data(
         draft.write_bytes(DATA)
         assert images.send("DELETE", f"/v2/images/{image['id']}").status_code == 204
         with pytest.raises(OSError, match="deleted"):
-            host.publish(draft, image["id"])
+            host.publish(draft, record.image, "stars")
     (mark,) = files(store)
     os.utime(mark, (0, 0))
     images.upload(images.create()["id"])

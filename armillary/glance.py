@@ -1,0 +1,174 @@
+"""Client of an external image service: Glance's version 2, with an account of our own."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from typing import IO, TYPE_CHECKING, Any
+from urllib.parse import urlencode
+
+from oslo_config import cfg
+
+from armillary import exception
+
+if TYPE_CHECKING:
+    import requests
+
+PAGE_SIZE = 200
+IMAGES_MAX = 50_000
+"""Maximum number of images in a list."""
+PIECE_BYTES = 1024**2
+_IMAGES = "/v2/images"
+_PATCH = "application/openstack-images-v2.1-json-patch"
+_DATA = "application/octet-stream"
+
+_LOGINS: Mapping[str, tuple[str, ...]] = {
+    "password": (
+        "auth_url", "username", "password", "project_name", "user_domain_name",
+        "project_domain_name",
+    ),
+    "v3applicationcredential": (
+        "auth_url", "application_credential_id", "application_credential_secret",
+    ),
+    "none": (),
+}  # fmt: skip
+"""Type of login -> the options that it needs."""
+
+Document = dict[str, Any]
+
+
+class Glance:
+    """The image service of ``[glance]``. Thread-safe.
+
+    Every method raises Unavailable if the service cannot be reached, or refuses our account.
+    """
+
+    def __init__(self, conf: cfg.ConfigOpts) -> None:
+        # on demand: most deployments have no Glance
+        from keystoneauth1 import adapter, loading, session
+
+        options = conf.glance
+        loader: Any = loading.get_plugin_loader(options.auth_type)
+        try:
+            auth = loader.load_from_options(
+                **{name: options[name] for name in _LOGINS[options.auth_type]}
+            )
+        except Exception as error:  # of the library, which names the missing options
+            raise exception.ConfigurationError(f"[glance] {error}") from error
+        self._adapter = adapter.Adapter(
+            session.Session(
+                auth=auth, verify=options.cafile or True, timeout=options.request_timeout_seconds
+            ),
+            service_type="image",
+            interface=options.valid_interfaces,
+            region_name=options.region_name,
+            endpoint_override=options.endpoint_override,
+            connect_retries=1,
+        )
+
+    @classmethod
+    def from_conf(cls, conf: cfg.ConfigOpts) -> Glance | None:
+        """Return the client; None if images are kept by our own API.
+
+        Raises ConfigurationError for an incomplete account.
+        """
+        return None if conf.glance.auth_type is None else cls(conf)
+
+    def get(self, image_id: str) -> Document:
+        """Return an image. Raises ImageNotFound."""
+        return self._document("GET", f"{_IMAGES}/{image_id}", image_id)
+
+    def list(self, **filters: str) -> Iterator[Document]:
+        """Yield the images of all projects, hidden ones left out, at most ``IMAGES_MAX``."""
+        query = {"limit": str(PAGE_SIZE), "sort": "name:asc,id:asc", **filters}
+        path: str | None = f"{_IMAGES}?{urlencode(query)}"
+        for _page in range(IMAGES_MAX // PAGE_SIZE):
+            answer = self._document("GET", path or "", None)
+            yield from answer["images"]
+            path = answer.get("next")
+            if path is None:
+                return
+
+    def members(self, image_id: str) -> dict[str, str]:
+        """Return the projects that an image is shared with, and whether they accepted it."""
+        found = self._document("GET", f"{_IMAGES}/{image_id}/members", image_id)
+        return {each["member_id"]: each["status"] for each in found["members"]}
+
+    def create(self, values: Document) -> None:
+        """Create an image under its own id; an existing one is left as it is."""
+        with contextlib.suppress(exception.ImageExists):
+            self._request("POST", _IMAGES, values["id"], json=values)
+
+    def change(self, image_id: str, before: Mapping[str, str], after: Mapping[str, str]) -> None:
+        """Replace properties of an image. Raises ImageNotFound."""
+        changes = [
+            {"op": "remove", "path": _pointer(name)} for name in before if name not in after
+        ] + [
+            {"op": "replace" if name in before else "add", "path": _pointer(name), "value": value}
+            for name, value in after.items()
+            if before.get(name) != value
+        ]
+        if changes:
+            headers = {"Content-Type": _PATCH}
+            self._request("PATCH", f"{_IMAGES}/{image_id}", image_id, json=changes, headers=headers)
+
+    def delete(self, image_id: str) -> None:
+        """Delete an image. Raises ImageNotFound, ImageProtected."""
+        try:
+            self._request("DELETE", f"{_IMAGES}/{image_id}", image_id)
+        except exception.Forbidden as error:
+            raise exception.ImageProtected(image=image_id) from error
+
+    def upload(self, image_id: str, data: IO[bytes]) -> None:
+        """Store the data of an image, which is active from then on. Raises ImageNotFound."""
+        headers = {"Content-Type": _DATA}
+        path = f"{_IMAGES}/{image_id}/file"
+        self._request("PUT", path, image_id, data=data, headers=headers)
+
+    def download(self, image_id: str) -> Iterator[bytes]:
+        """Yield the data of an image, piece by piece. Raises ImageNotFound, also without data."""
+        import requests
+
+        path = f"{_IMAGES}/{image_id}/file"
+        answer = self._request("GET", path, image_id, stream=True, headers={"Accept": _DATA})
+        if answer.status_code == 204:
+            raise exception.ImageNotFound(image=image_id)
+        with contextlib.closing(answer):
+            try:
+                yield from answer.iter_content(PIECE_BYTES)
+            except requests.RequestException as error:
+                raise _unavailable(error) from error
+
+    def _document(self, method: str, path: str, image_id: str | None) -> Document:
+        answer = self._request(method, path, image_id)
+        try:
+            found: Document = answer.json()
+        except ValueError as error:
+            raise _unavailable(error) from error
+        return found
+
+    def _request(
+        self, method: str, path: str, image_id: str | None, **more: Any
+    ) -> requests.Response:
+        from keystoneauth1 import exceptions
+
+        try:
+            return self._adapter.request(path, method, **more)
+        except exceptions.NotFound as error:
+            raise exception.ImageNotFound(image=image_id) from error
+        except exceptions.BadRequest as error:
+            raise exception.Invalid(reason=f"Glance: {error.message}") from error
+        except exceptions.Conflict as error:
+            raise exception.ImageExists(image=image_id) from error
+        except exceptions.Forbidden as error:
+            raise exception.Forbidden(reason="Glance refuses it") from error
+        except exceptions.ClientException as error:
+            raise _unavailable(error) from error
+
+
+def _pointer(name: str) -> str:
+    return "/" + name.replace("~", "~0").replace("/", "~1")
+
+
+def _unavailable(error: Exception) -> exception.Unavailable:
+    return exception.Unavailable(reason=f"Glance: {type(error).__name__}")
