@@ -1,4 +1,4 @@
-"""Options of [conductor] and [cell]: role, leases, retries, batches and intervals of conductors."""
+"""Options of [conductor], [cell] and [servicegroup]: role, leases, intervals and heartbeats."""
 
 from oslo_config import cfg
 
@@ -329,15 +329,15 @@ operator enables them.
         "servicegroup_driver", default="db",
         help="""
 Where the heartbeats of a cell's hosts are kept: ``db``, a transaction each in the cell's database;
-``mc``, in memcached ([cache] memcache_servers), from where the database gets them in batches; or a
-driver that a plugin installs under ``armillary.servicegroup.drivers``. Which hosts are up, and
+``mc``, in memcached ([servicegroup] memcache_servers), from where the database gets them in
+batches; or a driver that a plugin installs under ``armillary.servicegroup.drivers``. Which hosts are up, and
 which agents may act, is decided by the database in any case. All conductors of a cell need the same
 driver.
 """,
     ),
 ]
 
-_CACHE: list[cfg.Opt] = [
+_SERVICEGROUP: list[cfg.Opt] = [
     cfg.ListOpt(
         "memcache_servers", default=["127.0.0.1:11211"],
         help="""
@@ -357,7 +357,7 @@ memcached is tried again 5 seconds later.
 
 OPTIONS: dict[str, list[cfg.Opt]] = {
     "DEFAULT": _ZONES + _SERVICES + _OPERATIONS,
-    "cache": _CACHE,
+    "servicegroup": _SERVICEGROUP,
     "conductor": _CONDUCTOR,
     "cell": _CELL,
 }

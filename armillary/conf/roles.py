@@ -36,7 +36,7 @@ GROUPS: dict[str, Readers] = {
     "accelerators": (SCHEDULER,),
     "workarounds": (SCHEDULER,),
     "conductor": (CONDUCTOR,),
-    "cache": (CONDUCTOR,),
+    "servicegroup": (CONDUCTOR,),
     "cell": (CONDUCTOR,),
     "compute": (COMPUTE,),
     "pci": (COMPUTE,),

@@ -15,6 +15,7 @@ from conductor.super_conductor.interface import SuperConductorAPI
 from objects.allocation import ClaimStatus
 from objects.hosts.host_states import HostStateBatch
 from objects.image_record import StoredImage
+from objects.instances.guest_addresses import GuestAddresses
 from objects.instances.instance_command import NO_ANSWER, BuiltReport, CommandId, InstanceCommand
 from objects.instances.server_record import ServerRecord
 from placement.interface import PlacementAPI
@@ -93,9 +94,17 @@ OF_AGENTS: dict[str, Attack] = {
         ),
         "stale",
     ),
-    "instance_started": Attack(
-        lambda api, victim: api.instance_started(CONTEXT, THIEF, HOST, victim.server, 1),
+    "power_changed": Attack(
+        lambda api, victim: api.power_changed(
+            CONTEXT, THIEF, HOST, victim.server, 1, power_state="paused", reason=None
+        ),
         "stale",
+    ),
+    "report_addresses": Attack(
+        lambda api, victim: api.report_addresses(
+            CONTEXT, THIEF, [GuestAddresses(HOST, victim.server, 1, ["192.0.2.66"])]
+        ),
+        None,
     ),
     "command_answered": Attack(
         lambda api, victim: api.command_answered(

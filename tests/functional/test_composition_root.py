@@ -68,7 +68,7 @@ UNREAD = {
     "trusted_computing.*": "read by the TrustedFilter",
     "audit.*": "read by programs without an API if messages are signed",
     "zones.*": "read with zone_scheduler: tests/integration/test_zones.py",
-    "cache.*": "read with the service group driver mc, which is not configured here",
+    "servicegroup.*": "read with the service group driver mc, which is not configured here",
     "cell.fencing_timeout_seconds": "bounds a fencing command, which is not configured here",
     "placement.allocation_conflict_retry_count": "accepted for compatibility, without effect",
 }

@@ -114,6 +114,7 @@ def assert_unharmed(system: SignedSystem, victim: Victim) -> None:
     shown = system.get(f"/servers/{victim.server}")["server"]
     assert (shown["status"], shown["OS-EXT-STS:task_state"]) == ("ACTIVE", None)
     assert shown["OS-EXT-SRV-ATTR:host"] == HOST
+    assert "192.0.2.66" not in str(shown["addresses"])
     assert list(system.allocations()[victim.server]) == [victim.provider]
     (service,) = system.get("/os-services", binary="armillary-compute")["services"]
     assert [service[name] for name in ("host", "state", "status")] == [HOST, "up", "enabled"]

@@ -26,7 +26,7 @@ CELLS = {"cell1": {"agent-1": [f"name=h{{1..2}}:{SIZE}"], "agent-2": [f"name=h3:
 OPTIONS = """
 [DEFAULT]
 servicegroup_driver = mc
-[cache]
+[servicegroup]
 memcache_servers = {server}
 """
 TOLD = "servicegroup_driver) is unavailable"

@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 class MemcachedDriver(ServiceGroupDriver):
-    """Heartbeats go to the servers of ``[cache] memcache_servers``, each host's to one of them.
+    """Heartbeats go to the servers of ``[servicegroup] memcache_servers``, each host's to one of them.
 
     The database gets them in batches. While a server is unreachable, all heartbeats go to the
     database. Needs the package pymemcache (``pip install armillary[memcached]``).
@@ -29,10 +29,12 @@ class MemcachedDriver(ServiceGroupDriver):
 
     def __init__(self, conf: cfg.ConfigOpts) -> None:
         super().__init__(conf)
-        servers = sorted(set(conf.cache.memcache_servers))
+        servers = sorted(set(conf.servicegroup.memcache_servers))
         if not servers:
-            raise exception.ConfigurationError(reason=f"{OPTION} mc needs [cache] memcache_servers")
-        timeout_seconds = conf.cache.memcache_socket_timeout
+            raise exception.ConfigurationError(
+                reason=f"{OPTION} mc needs [servicegroup] memcache_servers"
+            )
+        timeout_seconds = conf.servicegroup.memcache_socket_timeout
         self._clients = [
             PooledClient(
                 server, connect_timeout=timeout_seconds, timeout=timeout_seconds, no_delay=True,

@@ -209,7 +209,9 @@ def test_guests_and_reports_survive_a_restart(cell: Cell) -> None:
     cell.wait_for_reports("instance_deleted", 1)
 
 
-def test_an_agent_acts_only_while_it_is_the_one_of_its_name(cell: Cell) -> None:
+def test_an_agent_acts_only_while_it_is_the_one_of_its_name(
+    cell: Cell, caplog: pytest.LogCaptureFixture
+) -> None:
     """It takes no command, resumes nothing and reports nothing until its run is admitted."""
     first = cell.build("sim-1")
     cell.wait_for_reports("build_succeeded", 1)
@@ -227,7 +229,8 @@ def test_an_agent_acts_only_while_it_is_the_one_of_its_name(cell: Cell) -> None:
     cell.conductor.not_admitted = None
     cell.wait_for_reports("build_succeeded", 2)
     cell.conductor.not_admitted = "another agent of this name is alive"
-    asked = len(cell.conductor.runs)
+    cell.conductor.wait_for(lambda: caplog.text.count("is not admitted") == 2)
+    asked = len(cell.conductor.runs)  # the agent asks again after it has closed its server
     cell.conductor.wait_for(lambda: len(cell.conductor.runs) >= asked + 2)
     cell.compute.delete_instance(admin_context(), AGENT, first.uuid, "sim-1")
     asked = len(cell.conductor.runs)

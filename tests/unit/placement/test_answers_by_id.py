@@ -88,8 +88,12 @@ def hosts_of(found: AllocationCandidates) -> dict[str, Any]:
 
 
 def rest_of(found: AllocationCandidates) -> list[Any]:
-    rest = ("resource_classes", "providers_total", "ruled_out", "templates")
-    return [found.amounts.tolist(), *(getattr(found, name) for name in rest)]
+    """Return what is said of all hosts together; those that a rule refused come in any order."""
+    rest = ("resource_classes", "providers_total", "templates")
+    refused = [
+        {**each, "providers": sorted(each.get("providers") or [])} for each in found.ruled_out
+    ]
+    return [found.amounts.tolist(), refused, *(getattr(found, name) for name in rest)]
 
 
 @settings(

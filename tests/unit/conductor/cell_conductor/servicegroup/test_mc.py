@@ -44,7 +44,7 @@ def load(conf: cfg.ConfigOpts) -> Iterator[Load]:
 def conf(pair: list[Memcached]) -> cfg.ConfigOpts:
     conf = a_conf()
     conf.set_override("servicegroup_driver", "mc")
-    conf.set_override("memcache_servers", [each.server for each in pair], group="cache")
+    conf.set_override("memcache_servers", [each.server for each in pair], group="servicegroup")
     for each in pair:
         each.flush()
     return conf
@@ -84,8 +84,10 @@ def test_a_server_that_was_killed_is_used_again_when_it_is_back(
 
 def test_a_driver_without_servers_is_refused(conf: cfg.ConfigOpts) -> None:
     """At the start, with the option's name."""
-    conf.set_override("memcache_servers", [], group="cache")
-    with pytest.raises(exception.ConfigurationError, match=r"needs \[cache\] memcache_servers"):
+    conf.set_override("memcache_servers", [], group="servicegroup")
+    with pytest.raises(
+        exception.ConfigurationError, match=r"needs \[servicegroup\] memcache_servers"
+    ):
         servicegroup.load(conf)
 
 
