@@ -330,9 +330,9 @@ operator enables them.
         help="""
 Where the heartbeats of a cell's hosts are kept: ``db``, a transaction each in the cell's database;
 ``mc``, in memcached ([servicegroup] memcache_servers), from where the database gets them in
-batches; or a driver that a plugin installs under ``armillary.servicegroup.drivers``. Which hosts are up, and
-which agents may act, is decided by the database in any case. All conductors of a cell need the same
-driver.
+batches; or a driver that a plugin installs under ``armillary.servicegroup.drivers``. Which hosts
+are up, and which agents may act, is decided by the database in any case. All conductors of a cell
+need the same driver.
 """,
     ),
 ]

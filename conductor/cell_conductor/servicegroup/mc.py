@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 class MemcachedDriver(ServiceGroupDriver):
-    """Heartbeats go to the servers of ``[servicegroup] memcache_servers``, each host's to one of them.
+    """Heartbeats go to ``[servicegroup] memcache_servers``, each host's to one of them.
 
     The database gets them in batches. While a server is unreachable, all heartbeats go to the
     database. Needs the package pymemcache (``pip install armillary[memcached]``).

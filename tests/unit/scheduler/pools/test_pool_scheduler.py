@@ -67,7 +67,7 @@ def test_a_named_pool_or_none(claims: ClaimPlane) -> None:
     """It is the only one that is considered; an unknown one is named in the fault."""
     assert placed(claims, 1, 1, pool="two") == ["two", "two"]
     refused = claims.claim(pool="three")
-    assert refused.fault == "No pool fits. No pool of the kind 'storage' is called 'three'."
+    assert refused.fault == "No pool fits. There is no pool 'three' of the kind 'storage'."
 
 
 @pytest.mark.usefixtures("two")

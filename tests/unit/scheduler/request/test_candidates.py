@@ -220,9 +220,10 @@ def test_a_request_for_one_host_asks_of_that_host_alone(
     assert found.provider_uuids == [uuids[1]]
     (query,) = placement.queries
     assert (query.groups[0].in_tree, query.limit) == (uuids[1], None)
-    assert found.ruled_out == [
-        {"kind": "in_tree", "name": "the host that was asked for", "count": 2}
-    ]
+    (rule,) = found.ruled_out
+    assert (rule["kind"], rule["name"]) == ("in_tree", "the host that was asked for")
+    assert rule["count"] == 2
+    assert {*rule["providers"]} == {uuids[0], uuids[2]}
 
 
 def test_a_host_of_several_nodes_is_asked_for_among_all(placement: Placement) -> None:
@@ -265,6 +266,7 @@ def test_a_full_host_is_refused_by_its_own_figures(placement: Placement) -> None
     assert found.provider_uuids == []
     assert found.ruled_out[-1] == {
         "kind": "resource", "name": "MEMORY_MB", "asked": 512, "best": 100, "count": 1,
+        "providers": [hosts[0].uuid],
     }  # fmt: skip
     assert len(placement.queries) == 1
 

@@ -49,7 +49,7 @@ def test_no_changed_byte_is_taken(path: Path) -> None:
 
 def test_another_header_is_refused(path: Path) -> None:
     """Another version, deployment or zone is named in the reason."""
-    with pytest.raises(SnapshotUnusable, match="it is of zone 'eu', not 'us'"):
+    with pytest.raises(SnapshotUnusable, match="its zone is 'eu', not 'us'"):
         snapshot_file.read(path, {**HEADER, "zone": "us"})
     with pytest.raises(SnapshotUnusable, match="there is none"):
         snapshot_file.read(path.with_name("missing"), HEADER)
