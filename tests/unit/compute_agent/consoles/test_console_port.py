@@ -27,6 +27,7 @@ from compute_agent.consoles.console_port import REFUSED, ConsolePort
 from objects.instances.serial_console import SerialConsole
 from tests.fixtures.serial_consoles import port_conf, running_port, running_proxy
 from tests.fixtures.slow_clients import leave_at_once
+from tests.fixtures.waiting import seconds
 
 UUID = "c0ffee00-0000-4000-8000-000000000001"
 SECONDS_MAX = 30
@@ -181,7 +182,7 @@ def test_clients_that_leave_at_once_or_say_nothing_end_no_proxy(
             leave_at_once(address)
         for _ in range(3):
             silent.enter_context(socket.create_connection(address, SECONDS_MAX))
-        with connect(url, ssl=trusted) as user:
+        with connect(url, ssl=trusted, open_timeout=seconds(SECONDS_MAX)) as user:
             user.send("root\r")
             assert user.recv(SECONDS_MAX) == b"ROOT\r"
 
