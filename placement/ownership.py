@@ -52,3 +52,11 @@ class ConsumerCells:
 
     home: str | None = None
     other: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerOwner:
+    """The project and user that a consumer counts for, or did when it last had allocations."""
+
+    project_id: str
+    user_id: str

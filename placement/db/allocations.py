@@ -19,7 +19,7 @@ from placement.db.ledger_rows import Changes
 from placement.db.providers import owners_by_name
 from placement.ledger.group_places import GroupPlaces, place_from
 from placement.ledger.ledger import Account, Holding, Ledger, Provider
-from placement.ownership import ConsumerCells
+from placement.ownership import ConsumerCells, ConsumerOwner
 from placement.providers import names as known
 from placement.providers.inventory import Inventory
 from placement.providers.sharing import SHARING_TRAIT
@@ -51,6 +51,7 @@ def open_ledger(
         holdings=holdings,
         fences={row[0]: row[1] for row in found.fences},
         cells={row[0]: ConsumerCells(row[2], row[3]) for row in found.fences},
+        former_owners={row[0]: ConsumerOwner(row[4], row[5]) for row in found.fences if row[4]},
         providers=providers_found,
         classes=_known_classes(session, classes, providers_found.values()),
         sharing=_sharing(session, providers_found) if is_by_cell else frozenset(),
@@ -73,13 +74,15 @@ def store(session: Session, ledger: Ledger, epoch: int, now: dt.datetime) -> Non
 
 
 def _fence_row(ledger: Ledger, uuid: str, now: dt.datetime) -> dict[str, Any]:
-    cells = ledger.cells.get(uuid, ConsumerCells())
+    cells, owner = ledger.cells.get(uuid, ConsumerCells()), ledger.owner_of(uuid)
     return {
         "consumer_uuid": uuid,
         "fence": ledger.fences[uuid],
         "updated_at": now,
         "cell_uuid": cells.home,
         "other_cell_uuid": cells.other,
+        "project_id": owner.project_id if owner else None,
+        "user_id": owner.user_id if owner else None,
     }
 
 

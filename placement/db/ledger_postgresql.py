@@ -27,7 +27,7 @@ PREPARE armillary_lock AS
 PREPARE armillary_read (varchar[], varchar[], varchar[]) AS SELECT
     (SELECT epoch FROM placement_epoch WHERE id = 1),
     (SELECT json_agg(json_build_array(
-        consumer_uuid, fence, cell_uuid, other_cell_uuid))
+        consumer_uuid, fence, cell_uuid, other_cell_uuid, project_id, user_id))
      FROM consumer_fences WHERE consumer_uuid = ANY($1))::text,
     (SELECT json_agg(json_build_array(
         c.uuid, c.generation, c.consumer_type, c.project_id, c.user_id,
@@ -93,12 +93,15 @@ PREPARE armillary_rise (bigint[], bigint[], timestamp) AS
     UPDATE resource_providers SET generation = generation + r.steps, updated_at = $3
     FROM unnest($1, $2) AS r (id, steps) WHERE resource_providers.id = r.id;
 
-PREPARE armillary_fences (varchar[], bigint[], timestamp[], varchar[], varchar[]) AS
-    INSERT INTO consumer_fences (consumer_uuid, fence, updated_at, cell_uuid, other_cell_uuid)
-    SELECT * FROM unnest($1, $2, $3, $4, $5)
+PREPARE armillary_fences
+    (varchar[], bigint[], timestamp[], varchar[], varchar[], varchar[], varchar[]) AS
+    INSERT INTO consumer_fences
+        (consumer_uuid, fence, updated_at, cell_uuid, other_cell_uuid, project_id, user_id)
+    SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7)
     ON CONFLICT (consumer_uuid) DO UPDATE SET
         fence = excluded.fence, updated_at = excluded.updated_at,
-        cell_uuid = excluded.cell_uuid, other_cell_uuid = excluded.other_cell_uuid;
+        cell_uuid = excluded.cell_uuid, other_cell_uuid = excluded.other_cell_uuid,
+        project_id = excluded.project_id, user_id = excluded.user_id;
 """
 _LOCK_AND_READ = (
     f"{_PLANNING} EXECUTE armillary_lock; "
@@ -110,7 +113,10 @@ _CONSUMER = (
 )
 _ALLOCATION = ("consumer_uuid", "resource_provider_id", "resource_class_id", "amount")
 _USAGE = ("resource_provider_id", "resource_class_id", "used", "epoch")
-_FENCE = ("consumer_uuid", "fence", "updated_at", "cell_uuid", "other_cell_uuid")
+_FENCE = (
+    *("consumer_uuid", "fence", "updated_at", "cell_uuid", "other_cell_uuid"),
+    *("project_id", "user_id"),
+)
 
 
 def lock_and_read(

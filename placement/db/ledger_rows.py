@@ -70,6 +70,8 @@ _FENCES = select(
     ConsumerFence.fence,
     ConsumerFence.cell_uuid,
     ConsumerFence.other_cell_uuid,
+    ConsumerFence.project_id,
+    ConsumerFence.user_id,
 ).where(ConsumerFence.consumer_uuid.in_(any_of()))
 _GROUPS = select(Consumer.uuid, Consumer.group_uuid, Consumer.group_place).where(
     Consumer.group_uuid.in_(any_of())
@@ -90,11 +92,11 @@ _RISE = (
 class Found:
     """Stored rows, as tuples.
 
-    ``fences``: consumer, fence, its cell and the other one. ``held``: consumer, generation, type,
-    project, user, group, place in it, provider, class, amount. ``groups``: consumer, group, place,
-    of all members of the groups. ``accounts``: provider, its id, name, generation and
-    cell, class, its id, usage, the six values of the inventory; the class is None for a provider
-    without inventories.
+    ``fences``: consumer, fence, its cell and the other one, project, user. ``held``: consumer,
+    generation, type, project, user, group, place in it, provider, class, amount. ``groups``:
+    consumer, group, place, of all members of the groups. ``accounts``: provider, its id, name,
+    generation and cell, class, its id, usage, the six values of the inventory; the class is None
+    for a provider without inventories.
     """
 
     epoch: int

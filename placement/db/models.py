@@ -206,7 +206,8 @@ class ResourceProviderAggregate(Base):
 class ConsumerFence(Base):
     """The highest fence seen for a consumer, with or without allocations.
 
-    The cells are those of ``placement.ownership.ConsumerCells``.
+    The cells are those of ``placement.ownership.ConsumerCells``, project and user the last that the
+    consumer had allocations for: those of ``placement.ownership.ConsumerOwner``.
     """
 
     __tablename__ = "consumer_fences"
@@ -216,6 +217,8 @@ class ConsumerFence(Base):
     updated_at: Mapped[dt.datetime] = mapped_column(DateTime, index=True)
     cell_uuid: Mapped[str | None] = mapped_column(String(UUID_LENGTH))
     other_cell_uuid: Mapped[str | None] = mapped_column(String(UUID_LENGTH))
+    project_id: Mapped[str | None] = mapped_column(String(NAME_LENGTH))
+    user_id: Mapped[str | None] = mapped_column(String(NAME_LENGTH))
 
 
 class ProviderTombstone(Base):

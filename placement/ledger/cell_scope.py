@@ -3,8 +3,9 @@
 A consumer is in the cell that owns the providers it has allocations on. While it has none, it is
 in the one it was in before. Providers without an owner that share their inventories, such as a
 storage pool of several cells, may be used together with those of the cell. A consumer keeps its
-server group, project and user; its host in the group is one of the cell, or one that no provider
-is named after: the driver of a host may give its node another name. Pure.
+server group and, also while it has no allocations, its project and user. Its host in the group is
+one of the cell, or one that no provider is named after: the driver of a host may give its node
+another name. Claims on pools belong to the super conductor. Pure.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ from collections.abc import Iterable
 
 from armillary import exception
 from objects.packed.claim_batch import AnyClaim
+from objects.request_spec import CLAIM, INSTANCE
 from placement.ledger.ledger import Ledger
-from placement.ownership import CellWriter, ConsumerCells
+from placement.ownership import CellWriter, ConsumerCells, ConsumerOwner
 
 
 class CellScope:
@@ -54,17 +56,39 @@ class CellScope:
         return None
 
     def _owner_refusal(self, claim: AnyClaim) -> str | None:
-        """Return why a claim may not count for this project and user, or None."""
-        holding = self._ledger.holdings[claim.consumer_uuid]
-        if holding is None:
-            return None
-        held, claimed = (holding.project_id, holding.user_id), (claim.project_id, claim.user_id)
-        if held == claimed:
+        """Return why a claim may not count for this project and user, or as this type, or None."""
+        consumer = claim.consumer_uuid
+        if claim.consumer_type != INSTANCE:
+            return f"consumer {consumer}: cells claim for instances, not for {claim.consumer_type}"
+        owner = self._ledger.owner_of(consumer)
+        if owner is None:
+            if self._writer.may_adopt:
+                return None
+            return f"consumer {consumer}: no project is known that it had allocations for"
+        if owner == ConsumerOwner(claim.project_id, claim.user_id):
             return None
         return (
-            f"consumer {claim.consumer_uuid} is of project {held[0]} and user {held[1]}, not of "
-            f"{claimed[0]} and {claimed[1]}"
+            f"consumer {consumer} is of project {owner.project_id} and user {owner.user_id}, not "
+            f"of {claim.project_id} and {claim.user_id}"
         )
+
+    def check_move(self, source: str, target: str, consumer_type: str | None) -> None:
+        """Raise NotItsOwn unless both are in the writer's cell, and of the same project and user.
+
+        A new type has to be one that counts as its project's servers do.
+        """
+        for consumer in (source, target):
+            self.check(consumer)
+        owners = {self._ledger.owner_of(consumer) for consumer in (source, target)}
+        if len(owners) > 1 and not (self._writer.may_adopt and None in owners):
+            raise exception.NotItsOwn(
+                reason=f"consumers {source} and {target} are not of the same project and user"
+            )
+        if consumer_type not in (None, INSTANCE):
+            raise exception.NotItsOwn(
+                reason=f"consumer {target}: cells move allocations of instances, not of "
+                f"{consumer_type}"
+            )
 
     def check(self, consumer: str) -> None:
         """Raise NotItsOwn unless a consumer is in the writer's cell."""
@@ -76,6 +100,8 @@ class CellScope:
                     f"{self._writer.cell_uuid} before"
                 )
             return
+        if holding.consumer_type == CLAIM:
+            raise exception.NotItsOwn(reason=f"consumer {consumer} is a claim on a pool")
         foreign = self._foreign(consumer, holding.amounts)
         if foreign is not None:
             raise self._refused(consumer, foreign)

@@ -43,7 +43,7 @@ class ClaimWriter:
 
         A claim for a consumer that is not the writer's, or on a provider that is not, is refused
         with ``FOREIGN``; so is one that puts its consumer into a server group, names another
-        cell's host, or changes the project or user.
+        cell's host, or changes the type, project or user, also of one without allocations.
         """
         self._commit.check_size("claims", len(claims))
         for claim in claims:
@@ -135,7 +135,7 @@ class ClaimWriter:
         """Move all allocations of one consumer to another, atomically.
 
         Raises ``NotItsOwn`` if one of them is in another cell than the writer's, or only one is in
-        any.
+        any, or if they are not of the same project and user.
         """
         _check_consumer(source, fence)
         _check_consumer(target, fence)
@@ -147,9 +147,7 @@ class ClaimWriter:
         def apply(ledger: Ledger) -> None:
             both = (source, target)
             if writer is not None and any(ledger.holdings[one] is not None for one in both):
-                scope = CellScope(writer, ledger)
-                for one in both:
-                    scope.check(one)
+                CellScope(writer, ledger).check_move(source, target, consumer_type)
             ledger.move(
                 source, target, fence, is_replacing=is_replacing, consumer_type=consumer_type
             )

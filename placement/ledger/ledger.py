@@ -12,7 +12,7 @@ from armillary import exception
 from objects.allocation import ALREADY_HELD, ClaimStatus
 from objects.packed.claim_batch import AnyClaim, Claimed
 from placement.ledger.group_places import GroupPlace, GroupPlaces, place_of
-from placement.ownership import ConsumerCells
+from placement.ownership import ConsumerCells, ConsumerOwner
 from placement.providers.inventory import Inventory
 
 Amounts = dict[str, dict[str, int]]
@@ -85,7 +85,8 @@ class Ledger:
 
     It must contain everything that the work names: each consumer, and each existing provider that
     is claimed or has allocations of these consumers. ``classes`` are the existing custom resource
-    classes that the work names, ``cells`` those of the consumers with a fence, and ``sharing`` the
+    classes that the work names, ``cells`` those of the consumers with a fence, ``former_owners``
+    whom these counted for when they last had allocations, and ``sharing`` the
     providers without an owner that share their inventories. ``owners_by_name`` are the cells of the
     providers whose names the work gives as hosts, for work by cells. ``groups`` are the server
     groups that the work names, and those of the consumers; ``epoch`` is that of this write.
@@ -96,6 +97,7 @@ class Ledger:
     providers: dict[str, Provider]
     classes: frozenset[str] = frozenset()
     cells: dict[str, ConsumerCells] = field(default_factory=dict)
+    former_owners: dict[str, ConsumerOwner] = field(default_factory=dict)
     sharing: frozenset[str] = frozenset()
     owners_by_name: Mapping[str, str | None] = field(default_factory=dict)
     groups: GroupPlaces = field(default_factory=GroupPlaces)
@@ -180,6 +182,13 @@ class Ledger:
             self.cells[consumer] = cells
             self._set_fence(consumer, self.fences.get(consumer, 0))
 
+    def owner_of(self, consumer: str) -> ConsumerOwner | None:
+        """Return whom a consumer counts for, or did before; None if it is not known."""
+        holding = self.holdings[consumer]
+        if holding is None:
+            return self.former_owners.get(consumer)
+        return ConsumerOwner(holding.project_id, holding.user_id)
+
     def increment_generation(self, providers: Iterable[str]) -> None:
         """Increment the generations of providers: once per transaction."""
         for uuid in providers:
@@ -263,6 +272,8 @@ class Ledger:
         if holding is not None:
             holding = replace(holding, generation=holding.generation + 1)
         self._note_cell(consumer, holding or self.holdings[consumer])
+        if holding is None:
+            self._note_owner(consumer)
         self.holdings[consumer] = holding
         self.groups.put(consumer, holding.place if holding else None)
         self.changed_consumers.add(consumer)
@@ -275,6 +286,20 @@ class Ledger:
         owners = {self.providers[uuid].cell_uuid for uuid in holding.amounts} - {None}
         if len(owners) == 1:
             self.cells[consumer] = ConsumerCells(owners.pop())
+            self._restate_fence(consumer, is_changed=self.cells[consumer] != known)
+
+    def _note_owner(self, consumer: str) -> None:
+        """Keep in mind whom a consumer counts for that is about to have no allocations."""
+        owner = self.owner_of(consumer)
+        if owner is not None:
+            is_changed = self.former_owners.get(consumer) != owner
+            self.former_owners[consumer] = owner
+            self._restate_fence(consumer, is_changed=is_changed)
+
+    def _restate_fence(self, consumer: str, *, is_changed: bool) -> None:
+        """Have what is remembered with a consumer's fence stored, if it has one."""
+        if is_changed and consumer in self.fences:
+            self.changed_fences.add(consumer)
 
     def _book(self, amounts: Amounts, *, sign: int) -> None:
         for provider, resources in amounts.items():

@@ -18,7 +18,9 @@ from armillary.db import Database
 from objects.allocation import AllocationClaim, ClaimStatus
 from objects.instances.group_claim import GroupClaim, GroupRule
 from objects.packed.claim_batch import Claim
+from objects.request_spec import CLAIM
 from placement.interface import PlacementAPI
+from placement.ledger.allocation_transaction import ConsumerWrite
 from placement.manager import PlacementManager
 from placement.providers.sharing import SHARING_TRAIT
 from rpc.transport import Bus
@@ -314,7 +316,11 @@ def release(api: PlacementAPI, consumer: str, own: str) -> Any:
 
 
 def release_unchanged(api: PlacementAPI, consumer: str, own: str) -> Any:
-    return api.release_unchanged(CONTEXT, {consumer: 1})
+    return release_unchanged_at(api, consumer, 1)
+
+
+def release_unchanged_at(api: PlacementAPI, consumer: str, generation: int) -> Any:
+    return api.release_unchanged(CONTEXT, {consumer: generation})
 
 
 def move_away(api: PlacementAPI, consumer: str, own: str) -> Any:
@@ -448,6 +454,78 @@ def test_a_stolen_cell_key_books_nothing_on_another_project(
     here = GroupClaim(f"provider-{other}")
     status = member_claim(signed.thief, mine, other, here, project=project, user=user)
     assert status == ClaimStatus.FOREIGN
+
+
+@pytest.mark.parametrize("owner", [("q", "u"), ("p", "v")], ids=["project", "user"])
+@pytest.mark.parametrize("release", [release, release_unchanged])
+def test_a_stolen_cell_key_books_nothing_released_on_another_project(
+    signed: SignedPlacement,
+    own: str,
+    owner: tuple[str, str],
+    release: Callable[[PlacementAPI, str, str], Any],
+) -> None:
+    """Though the consumer has no allocations then; its own project and user it may."""
+    mine, (project, user), here = a_uuid(), owner, GroupClaim(f"provider-{own}")
+    claim(signed.scheduler, mine, own)
+    release(signed.thief, mine, own)
+    assert held(signed, mine) == set()
+    fence = FENCE_HIGHEST
+    booked = member_claim(signed.thief, mine, own, here, fence=fence, project=project, user=user)
+    assert booked == ClaimStatus.FOREIGN
+    assert member_claim(signed.thief, mine, own, here, fence=fence) == ClaimStatus.CLAIMED
+
+
+def test_a_stolen_cell_key_books_nothing_on_a_former_project(
+    signed: SignedPlacement, own: str
+) -> None:
+    """Of a consumer that an operator gave to another one over the Placement API."""
+    mine = a_uuid()
+    claim(signed.scheduler, mine, own)
+    given = ConsumerWrite(mine, {own: {"VCPU": 1}}, "q", "v")
+    signed.manager.engine.consumer_writes.put([given])
+    release_unchanged_at(signed.thief, mine, 2)
+    assert claim(signed.thief, mine, own, fence=2)[0] == ClaimStatus.FOREIGN
+
+
+def test_a_stolen_cell_key_moves_nothing_to_another_project(
+    signed: SignedPlacement, own: str, unharmed: Callable[[], None]
+) -> None:
+    """By which a server would count for the project of the other one."""
+    mine, other, here = a_uuid(), a_uuid(), GroupClaim(f"provider-{own}")
+    claim(signed.scheduler, mine, own)
+    member_claim(signed.scheduler, other, own, here, project="q", user="u")
+    unharmed()
+    with pytest.raises(exception.NotItsOwn, match="not of the same project"):
+        signed.thief.move_allocations(CONTEXT, mine, other, fence=9, replace=True)
+
+
+@pytest.mark.parametrize("attack", ["claim", "move"])
+def test_a_stolen_cell_key_takes_nothing_out_of_a_projects_usage(
+    signed: SignedPlacement, own: str, attack: str
+) -> None:
+    """As a claim on a pool, which does not count against the quota for servers."""
+    mine, migration, other = a_uuid(), a_uuid(), register(signed.thief)
+    claim(signed.scheduler, mine, own)
+    signed.api("conductor").move_allocations(CONTEXT, mine, migration, fence=2)
+    if attack == "claim":
+        amounts = {other: {"resources": {"VCPU": 1}}}
+        wanted = Claim(migration, "p", "u", amounts, 3, consumer_type=CLAIM, replace=True)
+        assert signed.thief.claim(CONTEXT, [wanted])[0].status == ClaimStatus.FOREIGN
+    else:
+        with pytest.raises(exception.NotItsOwn, match="not of CLAIM"):
+            signed.thief.move_allocations(CONTEXT, migration, mine, fence=3, consumer_type=CLAIM)
+
+
+def test_a_stolen_cell_key_ends_no_claim_on_a_pool(
+    signed: SignedPlacement, own: str, unharmed: Callable[[], None]
+) -> None:
+    """Though the pool is of its cell: claims are the super conductor's."""
+    mine = a_uuid()
+    wanted = Claim(mine, "p", "u", {own: {"resources": {"VCPU": 1}}}, 1, consumer_type=CLAIM)
+    assert signed.scheduler.claim(CONTEXT, [wanted])[0].status == ClaimStatus.CLAIMED
+    unharmed()
+    with pytest.raises(exception.NotItsOwn, match="a claim on a pool"):
+        signed.thief.release(CONTEXT, {mine: FENCE_HIGHEST})
 
 
 def test_a_cell_writes_its_own_consumers(signed: SignedPlacement, own: str) -> None:

@@ -136,6 +136,8 @@ def _create_consumers() -> None:
         sa.Column("updated_at", sa.DateTime, nullable=False, index=True),
         sa.Column("cell_uuid", sa.String(36)),
         sa.Column("other_cell_uuid", sa.String(36)),
+        sa.Column("project_id", sa.String(255)),
+        sa.Column("user_id", sa.String(255)),
     )
 
 

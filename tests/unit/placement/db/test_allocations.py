@@ -18,6 +18,7 @@ from placement.db.models import Base
 from placement.engine import PlacementEngine
 from placement.ledger.allocation_transaction import AllocationTransaction, ConsumerWrite, Shape
 from placement.ledger.ledger import Account, Holding, Ledger
+from placement.ownership import ConsumerOwner
 from placement.providers.inventory import RATIO_MAX, Inventory
 from tests.builders import a_provider, a_uuid
 from tests.fixtures.databases import NewTables
@@ -89,7 +90,7 @@ def test_what_is_given_back_is_gone(database: Database, pair: tuple[str, str]) -
     provider, _ = pair
     me, you, her = (a_uuid() for _ in range(3))
     epoch, ledger = opened(database, [me, you, her], [provider])
-    AllocationTransaction(ledger, [ConsumerWrite(me, {provider: {"VCPU": 3}}, "p1", "u1")]).settle()
+    AllocationTransaction(ledger, [ConsumerWrite(me, {provider: {"VCPU": 3}}, ODD, "u1")]).settle()
     stored(database, ledger, epoch)
     epoch, ledger = opened(database, [me, you, her], [])
     ledger.move(me, you, 1)
@@ -99,8 +100,9 @@ def test_what_is_given_back_is_gone(database: Database, pair: tuple[str, str]) -
     assert (ledger.holdings[me], ledger.providers[provider].generation) == (None, 3)
     ledger.release(you, 2)
     stored(database, ledger, epoch)
-    _, ledger = opened(database, [you], [provider])
-    assert ledger.holdings == {you: None}
+    _, ledger = opened(database, [you, her], [provider])
+    assert ledger.holdings == {you: None, her: None}
+    assert ledger.former_owners == {you: ConsumerOwner(ODD, "u1")}
     assert ledger.providers[provider].accounts["VCPU"] == Account(
         ledger.providers[provider].accounts["VCPU"].resource_class_id,
         Inventory(8, 0, 1, 8, 1, 1.0),
