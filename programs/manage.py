@@ -57,6 +57,7 @@ _PLACES = {
     "key create": "key_commands:KeyCreate",
     "key show": "key_commands:KeyShow",
     "key trust": "key_commands:KeyTrust",
+    "key hosts": "key_commands:KeyHosts",
     "key list": "key_commands:KeyList",
     "key rotate": "key_commands:KeyRotate",
     "key revoke": "key_commands:KeyRevoke",

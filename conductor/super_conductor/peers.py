@@ -61,8 +61,12 @@ def make_peers(
             conf,
             database,
             make_bus,
-            enrolments=CellEnrolments(
-                top_bus.message_signer.trusted if top_bus.message_signer is not None else ()
+            enrolments=(
+                CellEnrolments()
+                if top_bus.message_signer is None
+                else CellEnrolments(
+                    top_bus.message_signer.trusted, is_required=top_bus.message_signer.is_required
+                )
             ),
         ),
         cell0=Cell0(cell0_database, env.now),

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from armillary import exception
 from armillary.context import admin_context
-from conductor.super_conductor.db import cells
+from conductor.super_conductor.db import cells, host_mappings
 from objects.cell_mapping import CELL0_UUID, CellMapping
 from programs.operator.transport_records import (
     CreateRecord,
@@ -96,10 +97,15 @@ class AskCells(RecordCommand):
     def open_cells(self) -> Iterator[Cells]:
         """Return a client of the cells' conductors."""
         # Not at module level: most commands need no broker, and start sooner without its client.
+        from conductor.super_conductor.hosts.cell_enrolments import CellEnrolments
         from conductor.super_conductor.hosts.cells import Cells
         from programs.bus_factory import bus_maker
+        from rpc.signing.setup import REQUIRED, trust_files
 
-        found = Cells(self.app.conf, self.database, bus_maker(self.app.conf, "armillary-manage"))
+        conf = self.app.conf
+        enrolments = CellEnrolments(trust_files(conf), is_required=conf.signing.mode == REQUIRED)
+        make_bus = bus_maker(conf, "armillary-manage")
+        found = Cells(conf, self.database, make_bus, enrolments=enrolments)
         try:
             yield found
         finally:
@@ -155,29 +161,31 @@ class CellMapInstances(AskCells):
 
 
 class CellHostRequests(AskCells, Lister):
-    """List the hosts that agents asked for and were refused until an operator approves them."""
+    """List the hosts that agents or the cell were refused until an operator approves them."""
 
     def add_options(self, parser: ArgumentParser) -> None:
         parser.add_argument("cell", help="UUID or name")
 
     def take_action(self, parsed_args: Namespace) -> tuple[Any, Any]:
+        from conductor.super_conductor.hosts.discovery import find_refused_hosts
+
+        cell_uuid = self.find_uuid(parsed_args.cell)
         with self.open_cells() as links:
-            found = links.call(
-                self.find_uuid(parsed_args.cell),
-                lambda cell: cell.list_host_requests(admin_context()),
-            )
+            found = links.call(cell_uuid, lambda cell: cell.list_host_requests(admin_context()))
+            refused = find_refused_hosts(self.database, links, cell_uuid)
         rows = [
             (one.host, one.agent, one.present_agent or "-", one.requested_at.isoformat())
             for one in found
         ]
+        rows += [(host, "the cell: not enrolled for the name", "-", "-") for host in refused]
         return ("Host", "Agent that asked", "Agent that has it", "Since"), rows
 
 
 class CellApproveHost(AskCells):
-    """Give a host to an agent: a new host, or one of another agent.
+    """Give a host to a cell and an agent: a new host, or one of another agent.
 
-    Stop the other agent first. Only needed where agents sign, for hosts that the enrolment of the
-    agent's key does not name.
+    Stop the other agent first. Only needed where messages are signed, for hosts that the enrolment
+    of the agent's key or of the cell's does not name.
     """
 
     def add_options(self, parser: ArgumentParser) -> None:
@@ -187,12 +195,22 @@ class CellApproveHost(AskCells):
 
     def take_action(self, parsed_args: Namespace) -> None:
         host, agent = parsed_args.host, parsed_args.agent or parsed_args.host
+        cell_uuid = self.find_uuid(parsed_args.cell)
+        self._map(host, cell_uuid)
         with self.open_cells() as links:
-            links.call(
-                self.find_uuid(parsed_args.cell),
-                lambda cell: cell.approve_host(admin_context(), host, agent),
-            )
+            links.call(cell_uuid, lambda cell: cell.approve_host(admin_context(), host, agent))
         self.app.stdout.write(f"Host {host} belongs to agent {agent}\n")
+
+    def _map(self, host: str, cell_uuid: str) -> None:
+        """Map a host to the cell, which it need not have yet. Raises Conflict."""
+        with self.database.writer() as session:
+            host_mappings.map_hosts(session, cell_uuid, {host: []})
+            mapping = host_mappings.find_host_mapping(session, host)
+        if mapping is not None and mapping.cell_uuid != cell_uuid:
+            raise exception.Conflict(
+                reason=f"host {host} is mapped to cell {mapping.cell_uuid}; armillary-manage cell "
+                "delete-host ends that"
+            )
 
 
 class CellReleaseHost(AskCells):

@@ -110,6 +110,20 @@ class KeyTrust(_ListCommand):
         return enrolment.trusted(current, identity)
 
 
+class KeyHosts(_ListCommand):
+    """Replace the patterns of hosts that an agent, or a cell, is enrolled for."""
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        parser.add_argument(
+            "--host", action="append", default=[], dest="hosts", metavar="PATTERN",
+            help="pattern such as 'rack1-*'; may be repeated; default: none",
+        )  # fmt: skip
+
+    def changed(self, parsed_args: argparse.Namespace, current: TrustList) -> TrustList:
+        return enrolment.with_hosts(current, parsed_args.name, tuple(parsed_args.hosts))
+
+
 class KeyRotate(_ListCommand):
     """Give an identity a new key; its old keys stay valid during an overlap."""
 

@@ -56,11 +56,20 @@ def trusted(current: TrustList, identity: Identity) -> TrustList:
         )
     if identity.role not in trust.SCOPED and identity.scope:
         raise exception.Invalid(reason=f"the role {identity.role} has no scope")
-    if identity.hosts and identity.role not in trust.HAVE_HOSTS:
-        raise exception.Invalid(reason=f"the role {identity.role} has no hosts")
+    _check_hosts(identity.role, identity.hosts)
     for key in identity.keys:
         _refuse_known(current, key.public)
     return current.changed({identity.name: identity})
+
+
+def with_hosts(current: TrustList, name: str, hosts: tuple[str, ...]) -> TrustList:
+    """Return the list with other patterns of hosts for an identity.
+
+    Raises NotFound, and Invalid for a role that has no hosts.
+    """
+    identity = _known(current, name)
+    _check_hosts(identity.role, hosts)
+    return current.changed({name: dataclasses.replace(identity, hosts=hosts)})
 
 
 def rotated(
@@ -91,6 +100,11 @@ def revoked(current: TrustList, name: str, key_id: str | None) -> TrustList:
     if len(left) == len(identity.keys):
         raise exception.NotFound(what=f"The key {key_id} of {name}")
     return current.changed({name: dataclasses.replace(identity, keys=left)})
+
+
+def _check_hosts(role: str, hosts: tuple[str, ...]) -> None:
+    if hosts and role not in trust.HAVE_HOSTS:
+        raise exception.Invalid(reason=f"the role {role} has no hosts")
 
 
 def _known(current: TrustList, name: str) -> Identity:

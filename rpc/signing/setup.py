@@ -28,6 +28,23 @@ def make_signer(
     options = conf.signing
     if options.mode == OFF:
         return None
+    return MessageSigner(
+        key=keys.KeyFile(Path(options.key_file)).current,
+        trusted=trust_files(conf),
+        is_required=options.mode == REQUIRED,
+        accepts_unbound=options.accept_unbound or options.mode != REQUIRED,
+        window_seconds=options.window_seconds,
+        nonce_directory=Path(conf.state_path, "nonces"),
+        slot=claim_process_name(f"nonces-{process_name}", lock_directory),
+        trail=AuditTrail.from_conf(conf, process_name),
+    )
+
+
+def trust_files(conf: cfg.ConfigOpts) -> list[TrustFile]:
+    """Return the configured trust lists; none if signing is off. Raises ConfigurationError."""
+    options = conf.signing
+    if options.mode == OFF:
+        return []
     roots = [_root(text) for text in options.root_keys]
     if not roots:
         raise exception.ConfigurationError(
@@ -37,16 +54,7 @@ def make_signer(
     trusted = [TrustFile(Path(options.trust_file), SERVICES, roots)]
     if options.compute_trust_file:
         trusted.append(TrustFile(Path(options.compute_trust_file), AGENTS, roots))
-    return MessageSigner(
-        key=keys.KeyFile(Path(options.key_file)).current,
-        trusted=trusted,
-        is_required=options.mode == REQUIRED,
-        accepts_unbound=options.accept_unbound or options.mode != REQUIRED,
-        window_seconds=options.window_seconds,
-        nonce_directory=Path(conf.state_path, "nonces"),
-        slot=claim_process_name(f"nonces-{process_name}", lock_directory),
-        trail=AuditTrail.from_conf(conf, process_name),
-    )
+    return trusted
 
 
 def _root(text: str) -> PublicKey:

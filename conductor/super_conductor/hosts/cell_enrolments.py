@@ -2,7 +2,9 @@
 
 A host is mapped to the cell that names it first. The key of a cell's conductor could therefore take
 the names of hosts that another cell will have. An operator prevents that by enrolling cells for
-patterns of host names (``armillary-manage key trust --host``).
+patterns of host names (``armillary-manage key trust --host``). Where signatures are required, a
+cell gets other hosts only after an operator has approved them (``cell approve-host``), which maps
+them to the cell.
 """
 
 from collections.abc import Sequence
@@ -13,16 +15,21 @@ CELL_CONDUCTOR = "cell_conductor"
 
 
 class CellEnrolments:
-    """The enrolments in this process's trust lists; without lists every cell may have any host."""
+    """The enrolments in this process's trust lists; without lists every cell may have any host.
 
-    def __init__(self, trusted: Sequence[TrustFile] = ()) -> None:
+    ``is_required`` if every message has to be signed.
+    """
+
+    def __init__(self, trusted: Sequence[TrustFile] = (), *, is_required: bool = False) -> None:
         self._trusted = trusted
+        self._is_required = is_required
 
     def may_have(self, cell_uuid: str, host: str) -> bool:
         """Return whether an unmapped host may be mapped to a cell.
 
         A cell that is enrolled for patterns may have hosts that fit one of them, and no other cell
-        may have those.
+        may have those. One that is not may have no host while signatures are required, else those
+        that no other cell is enrolled for.
         """
         enrolled = [
             identity
@@ -31,5 +38,7 @@ class CellEnrolments:
             if identity.role == CELL_CONDUCTOR and identity.hosts
         ]
         own = [identity for identity in enrolled if identity.scope == cell_uuid]
+        if self._is_required and not own:
+            return False
         is_fitting = any(one.as_signer().is_enrolled_for(host) for one in own or enrolled)
         return is_fitting if own else not is_fitting

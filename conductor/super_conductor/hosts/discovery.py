@@ -54,10 +54,12 @@ class ForeignHosts:
             LOG.warning(
                 "Host %s of cell %s is mapped to another cell, or its name is one that the cell's "
                 "key is not enrolled for; it is left out. Give the host another name, remove its "
-                "old service and mapping, or enrol the cell for it (armillary-manage key trust "
-                "--host)",
+                "old service and mapping, approve it (armillary-manage cell approve-host %s %s), "
+                "or enrol the cell for it (armillary-manage key hosts)",
                 host,
                 cell.name,
+                cell.name,
+                host,
             )
         self._logged[cell.uuid] = found
 
@@ -89,6 +91,18 @@ def discover_hosts(
             found.new_hosts[cell.name] = new
         found.changed_hosts.extend(changed)
     return found
+
+
+def find_refused_hosts(database: Database, cells: Cells, cell_uuid: str) -> list[str]:
+    """Return the hosts of a cell that its key is not enrolled for, and that are mapped nowhere.
+
+    Raises CellNotFound, CellUnavailable.
+    """
+    hosts = cells.call(cell_uuid, _hosts_of)
+    with database.reader() as session:
+        mapped = host_mappings.cells_of_hosts(session)
+    new = sorted(hosts.keys() - mapped.keys())
+    return [host for host in new if not cells.enrolments.may_have(cell_uuid, host)]
 
 
 def map_instances(database: Database, cells: Cells, cell_uuid: str) -> int:

@@ -307,6 +307,11 @@ class DeployAddCell(_AddCommand):
         super().add_options(parser)
         parser.add_argument("cell", type=_cell, help="name of the cell")
         parser.add_argument(
+            "--node", action="append", dest="cell_nodes", metavar="PATTERN",
+            help="host that the cell may have besides those of add-host, such as 'rack1-*'; may be "
+            "repeated; remembered",
+        )  # fmt: skip
+        parser.add_argument(
             "--bundles", type=Path, metavar="DIR",
             help="directory for CELL.yaml, the file for the machine of its conductor; default: "
             "this machine runs it",
@@ -328,6 +333,8 @@ class DeployAddCell(_AddCommand):
                 reason=f"the conductor of {parsed_args.cell} runs "
                 f"{'on another machine' if is_here else 'on this machine'}"
             )
+        if parsed_args.cell_nodes is not None:
+            wanted.cells[parsed_args.cell].patterns = parsed_args.cell_nodes
         made = self.deploy(parsed_args, layout, wanted)
         if not is_here:
             self.write_bundle(made, parsed_args.cell, parsed_args.bundles)

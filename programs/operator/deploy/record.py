@@ -42,10 +42,14 @@ class Settings:
 
 @dataclasses.dataclass
 class CellRecord:
-    """A cell; ``is_here`` if its conductor runs on this machine."""
+    """A cell; ``is_here`` if its conductor runs on this machine.
+
+    ``patterns`` are of hosts that it may have besides those of the agents of this deployment.
+    """
 
     uuid: str
     is_here: bool
+    patterns: list[str] = dataclasses.field(default_factory=list)
 
 
 @dataclasses.dataclass
@@ -69,6 +73,16 @@ class Record:
     def secret(self, name: str) -> str:
         """Return a secret, made when it is asked for first."""
         return self.secrets.setdefault(name, secrets.token_urlsafe(_SECRET_BYTES))
+
+    def hosts_of(self, cell: str) -> tuple[str, ...]:
+        """Return the patterns of the hosts that a cell may have: of its agents, and its own."""
+        found = list(self.cells[cell].patterns)
+        if self.settings.host and cell == next(iter(self.cells)):
+            found += [self.settings.host, *self.settings.nodes]
+        for host, agent in self.hosts.items():
+            if agent.cell == cell:
+                found += [host, *agent.patterns]
+        return tuple(dict.fromkeys(found))
 
     def add_cell(self, name: str, *, is_here: bool) -> CellRecord:
         """Return the record of a cell, made with a new UUID if it is missing."""

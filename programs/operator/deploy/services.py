@@ -34,7 +34,7 @@ class Service:
     options: Options
     scope: str | None = None
     hosts: tuple[str, ...] = ()
-    """Patterns of further hosts of an agent."""
+    """Patterns of further hosts of an agent, or of all of a cell."""
     port: str = ""
     """Address of its HTTP port, if it has one."""
 
@@ -142,7 +142,7 @@ class Services:
         }
         return Service(
             f"cell-{cell}", "armillary-conductor", f"armillary-cell-conductor@{cell}.service",
-            "cell_conductor", options, scope=uuid,
+            "cell_conductor", options, scope=uuid, hosts=self.record.hosts_of(cell),
         )  # fmt: skip
 
     def agent(self, host: str, cell: str, driver: str, patterns: tuple[str, ...] = ()) -> Service:

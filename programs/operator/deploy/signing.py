@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from armillary import exception
@@ -54,14 +54,12 @@ class Signing:
         local = list(services)
         files = {each: each.key(self.layout) for each in local}
         files |= {each: self.key_elsewhere(each) for each in elsewhere}
-        wanted = [
-            identity_of(each, keys.load(path).public)
-            for each, path in files.items()
-            if path.exists()
-        ]
+        known = {
+            each: keys.load(path).public if path.exists() else None for each, path in files.items()
+        }
         lacking = [each for each in local if not each.key(self.layout).exists()]
         for kind in (SERVICES, AGENTS):
-            of_kind = [each for each in wanted if trust.kind_of(each.role) == kind]
+            of_kind = {each: known[each] for each in known if trust.kind_of(each.role) == kind}
             lacks = any(trust.kind_of(each.role) == kind for each in lacking)
             self._update(kind, of_kind, lacks=lacks)
             for service in local:
@@ -83,11 +81,16 @@ class Signing:
 
         self.steps.do("create", f"key {path}", make, is_done=path.exists())
 
-    def _update(self, kind: str, wanted: list[Identity], *, lacks: bool) -> None:
+    def _update(
+        self, kind: str, services: Mapping[Service, PublicKey | None], *, lacks: bool
+    ) -> None:
         path = self._file(kind)
         root = keys.load(self.root_file) if self.root_file.exists() else None
         current = enrolment.read(path, kind, root) if root else trust.TrustList(kind, 0, [])
-        changes = {each.name: each for each in wanted if not _is_trusted(current, each)}
+        wanted = [_wanted(current, each, key) for each, key in services.items()]
+        changes = {
+            each.name: each for each in wanted if each and each != current.identities.get(each.name)
+        }
 
         def write() -> None:
             assert root is not None, "made before"
@@ -124,14 +127,21 @@ def identity_name(service: Service) -> str:
     return f"compute-{service.scope}" if service.is_agent else service.name
 
 
-def _is_trusted(current: trust.TrustList, wanted: Identity) -> bool:
-    """Return whether a list has an identity; a key that ``key rotate`` added is as good."""
-    found = current.identities.get(wanted.name)
-    if found is None:
-        return False
-    own = {key.public.key_id for key in found.keys}
-    same = (found.role, found.scope, found.hosts) == (wanted.role, wanted.scope, wanted.hosts)
-    return same and all(key.public.key_id in own for key in wanted.keys)
+def _wanted(current: trust.TrustList, service: Service, key: PublicKey | None) -> Identity | None:
+    """Return what a list has to say of a service, None if its key is neither here nor there.
+
+    Keys that ``key rotate`` added stay, also of a service whose key is not here any more.
+    """
+    found = current.identities.get(identity_name(service))
+    if found is not None and (key is None or key.key_id in _ids(found)):
+        return dataclasses.replace(
+            found, role=service.role, scope=service.scope, hosts=service.hosts
+        )
+    return None if key is None else identity_of(service, key)
+
+
+def _ids(identity: Identity) -> set[str]:
+    return {key.public.key_id for key in identity.keys}
 
 
 def serial_of(document: str, root: PublicKey) -> int:

@@ -106,15 +106,21 @@ def check_signing_keys(of: Inspected) -> Result | None:
 
 
 def _not_limited(identities: Iterable[Identity]) -> Iterator[str]:
-    """Yield a warning for each of several cells whose key may name any new host."""
+    """Yield a warning for each cell that gets no new hosts, or may name any beside others."""
     cells = [one for one in identities if one.role == "cell_conductor"]
-    if len({one.scope for one in cells}) > 1:
-        for one in cells:
-            if not one.hosts:
-                yield (
-                    f"{one.name} is enrolled for no names of hosts, so that a thief of its key "
-                    "could take those of other cells' new hosts (key trust --host)"
-                )
+    has_several = len({one.scope for one in cells}) > 1
+    for one in cells:
+        if not one.hosts:
+            yield (
+                f"{one.name} is enrolled for no names of hosts: while signatures are required, its "
+                "cell gets no new host until an operator approves it (key hosts); else a thief of "
+                "its key could take those of other cells' new hosts"
+            )
+        elif has_several and "*" in one.hosts:
+            yield (
+                f"{one.name} is enrolled for every name of a host, so that a thief of its key "
+                "could take those of other cells' new hosts (key hosts)"
+            )
 
 
 def check_tokens(of: Inspected) -> Result | None:

@@ -227,5 +227,18 @@ def test_a_host_is_approved_and_released(run_manage: Run, cell_conductor: CellCo
     assert cell_conductor.owners == {"a": "a", "b": "rack1"}
     assert run_manage("cell", "release-host", "cell1", "a").code == 0
     assert cell_conductor.owners["a"] is None
+    hosts = run_manage("cell", "list-hosts", "--cell", "cell1", "-f", "json").json
+    assert [row["Host"] for row in hosts] == ["a", "b"]  # the cell may have them from now on
     ended = run_manage("cell", "release-host", "cell1", "nowhere")
     assert (ended.code, ended.err.count("\n")) == (1, 1)
+
+
+def test_a_host_of_another_cell_is_not_approved(
+    run_manage: Run, cell_conductor: CellConductor, api_database: Database
+) -> None:
+    """It has to be forgotten there first."""
+    register(api_database, "cell2")
+    map_host(api_database)
+    ended = run_manage("cell", "approve-host", "cell2", "host1")
+    assert (ended.code, "delete-host" in ended.err) == (1, True)
+    assert cell_conductor.owners == {}

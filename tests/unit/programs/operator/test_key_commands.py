@@ -174,3 +174,17 @@ def test_a_root_key_is_replaced(change, run_manage: Run, root: Path, path: Path,
     assert run_manage(*words, str(root)).code == 1
     assert [row["Name"] for row in run_manage(*words, str(fresh), "-f", "json").json] == ["sched-1"]
     change("revoke", "sched-1", code=1)
+
+
+def test_the_hosts_of_an_identity_are_replaced(change, path: Path, root: Path, tmp_path) -> None:
+    """Its key stays; other roles than agents and cells have none."""
+    scope = "5f3a4b1e-0000-4000-8000-000000000001"
+    key = public(tmp_path, "cell1")
+    change("trust", "cell1", "--role", "cell_conductor", "--scope", scope, "--public", key)
+    change("trust", "api", "--role", "api", "--public", public(tmp_path, "api"))
+    change("hosts", "cell1", "--host", "rack1-*", "--host", "rack2-*")
+    found = listed(path, root).identities["cell1"]
+    assert (found.hosts, found.keys[0].public.text) == (("rack1-*", "rack2-*"), key)
+    assert "has no hosts" in change("hosts", "api", "--host", "a", code=1).err
+    change("hosts", "cell1")
+    assert listed(path, root).identities["cell1"].hosts == ()

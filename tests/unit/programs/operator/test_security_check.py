@@ -388,8 +388,8 @@ def test_a_service_without_a_key_soon_is_told_in_time(check: Check, folder: Path
     assert "Failure" in str(run_with(None, roots=key))
 
 
-def test_cells_that_may_name_any_host_are_told(check: Check, folder: Path) -> None:
-    """One cell alone may: it takes the names of no other."""
+def test_cells_that_may_name_any_host_or_none_are_told(check: Check, folder: Path) -> None:
+    """One cell alone may name any: it takes the names of no other."""
     root, key = create(folder / "root.key"), create(folder / "own.key")
 
     def run_with(**hosts: tuple[str, ...]) -> tuple[str, str]:
@@ -406,7 +406,10 @@ def test_cells_that_may_name_any_host_are_told(check: Check, folder: Path) -> No
         )
         return result_of(check(text), "Signing keys") or ("", "")
 
-    assert run_with(cell1=()) == ("Success", "")
+    assert run_with(cell1=("*",)) == ("Success", "")
+    assert run_with(cell1=())[0] == "Warning"
+    result, details = run_with(cell1=("rack1-*",), cell2=("*",))
+    assert (result, "cell2 is enrolled for every name" in details) == ("Warning", True)
     assert run_with(cell1=("rack1-*",), cell2=("rack2-*",)) == ("Success", "")
     result, details = run_with(cell1=("rack1-*",), cell2=())
     assert (result, "cell2 is enrolled for no names" in details) == ("Warning", True)

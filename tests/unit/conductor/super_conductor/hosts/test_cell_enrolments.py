@@ -14,14 +14,14 @@ from tests import builders
 ONE, TWO, THREE = builders.a_uuid(), builders.a_uuid(), builders.a_uuid()
 
 
-def enrolments(**patterns: tuple[str, list[str]]) -> CellEnrolments:
+def enrolments(*, is_required: bool = False, **patterns: tuple[str, list[str]]) -> CellEnrolments:
     """Return those of cell conductors' keys: name -> cell, patterns of hosts."""
     identities = [
         Identity(name, "cell_conductor", scope=cell, hosts=tuple(hosts))
         for name, (cell, hosts) in patterns.items()
     ]
     listed: Any = SimpleNamespace(current=lambda: TrustList(SERVICES, 1, identities))
-    return CellEnrolments([listed])
+    return CellEnrolments([listed], is_required=is_required)
 
 
 @pytest.mark.parametrize(
@@ -49,3 +49,14 @@ def test_without_enrolments_a_cell_has_any_name() -> None:
     """As without signatures."""
     assert CellEnrolments().may_have(ONE, "rack1-7")
     assert enrolments(a=(ONE, [])).may_have(TWO, "rack1-7")
+
+
+@pytest.mark.parametrize(
+    ("cell", "host", "expected"),
+    [(ONE, "rack1-7", True), (ONE, "other", False), (TWO, "other", False), (TWO, "rack1-7", False)],
+)
+def test_where_signatures_are_required_a_cell_has_enrolled_names_alone(
+    cell: str, host: str, expected: bool
+) -> None:
+    """One that is enrolled for none has none, whether there are other cells or not."""
+    assert enrolments(is_required=True, a=(ONE, ["rack1-*"])).may_have(cell, host) is expected

@@ -14,7 +14,11 @@ from conductor.super_conductor.db import cell_changes, host_mappings, instance_m
 from conductor.super_conductor.delete.retention import Reclaimer
 from conductor.super_conductor.hosts.cell_enrolments import CellEnrolments
 from conductor.super_conductor.hosts.cluster_metadata import MetadataPublisher
-from conductor.super_conductor.hosts.discovery import ForeignHosts, discover_hosts
+from conductor.super_conductor.hosts.discovery import (
+    ForeignHosts,
+    discover_hosts,
+    find_refused_hosts,
+)
 from conductor.super_conductor.hosts.host_views import Hosts
 from conductor.super_conductor.move.cell_relay import CellRelay
 from objects.hosts.compute_node import ComputeNode
@@ -102,6 +106,30 @@ def test_a_stolen_cell_key_takes_no_name_that_another_cell_is_enrolled_for(
     victim.add_host("rack1-7")
     discover_hosts(plane.database, plane.links, ForeignHosts())
     assert "rack1-7" in mapped(plane, victim)
+
+
+def test_a_stolen_cell_key_names_no_host_that_it_is_not_enrolled_for(
+    plane: ControlPlane, thief: CellConductor, victim: CellConductor
+) -> None:
+    """Where signatures are required, until an operator has approved it; those it had stay."""
+    assert plane.links is not None
+    identity = Identity("thief", "cell_conductor", scope=thief.uuid, hosts=("rack2-*",))
+    listed: Any = SimpleNamespace(current=lambda: TrustList(SERVICES, 1, [identity]))
+    plane.links.enrolments = CellEnrolments([listed], is_required=True)
+    before = mapped(plane, thief).keys()
+    for cell, host in ((thief, "next"), (thief, "rack2-1"), (victim, "other")):
+        cell.add_host(host)
+    for _ in range(2):
+        discover_hosts(plane.database, plane.links, ForeignHosts())
+        assert mapped(plane, thief).keys() == before | {"rack2-1"}
+        assert "other" not in mapped(plane, victim)
+    assert find_refused_hosts(plane.database, plane.links, thief.uuid) == ["next"]
+    with plane.database.writer() as session:
+        host_mappings.map_hosts(session, victim.uuid, {"other": []})  # as cell approve-host
+    discover_hosts(plane.database, plane.links, ForeignHosts())
+    (node,) = (one.uuid for one in victim.nodes if one.host == "other")
+    assert mapped(plane, victim)["other"] == [node]
+    assert find_refused_hosts(plane.database, plane.links, victim.uuid) == []
 
 
 def test_a_cell_has_no_host_of_another_forgotten(
