@@ -53,13 +53,13 @@ def make_app(
     project_in_path = ProjectInPath(ROUTES)
     middleware = [
         RequestId("x-compute-request-id"),
-        Traces(),
         Audit(AuditTrail.from_conf(conf, "compute"), "compute"),
         Microversion(MICROVERSIONS),
         EmptyIds(),
         Bounds(max_body_bytes=conf.api.max_body_bytes),
         project_in_path,
         RouteAuthentication(access.authenticate, is_admin=access.is_admin),
+        Traces(conf),
         project_in_path.check,
         Body(),
         Idempotency(partial(IdempotencyRecords, conductor), lambda req: req.context.body),

@@ -8,6 +8,7 @@ which is stored with the work that a request caused.
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
@@ -75,14 +76,16 @@ def is_on() -> bool:
 
 
 def span(
-    name: str, kind: str, parent: str | None = None, **attributes: str
+    name: str, kind: str, parent: str | None = None, *, seconds_ago: float = 0, **attributes: str
 ) -> AbstractContextManager[Any]:
     """Return a span that is current within its block; ``attributes`` have ``_`` for dots.
 
-    It belongs to the current span of this thread, else to ``parent``, a ``traceparent``. An error
-    that leaves the block is noted by its class.
+    It belongs to the current span of this thread, else to ``parent``, a ``traceparent``. It began
+    ``seconds_ago``. An error that leaves the block is noted by its class.
     """
-    return _OFF if _provider is None else _span(_provider, name, kind, parent, attributes)
+    if _provider is None:
+        return _OFF
+    return _span(_provider, name, kind, parent, seconds_ago, attributes)
 
 
 def traceparent() -> str | None:
@@ -98,7 +101,12 @@ def traceparent() -> str | None:
 
 @contextlib.contextmanager
 def _span(
-    provider: TracerProvider, name: str, kind: str, parent: str | None, attributes: dict[str, str]
+    provider: TracerProvider,
+    name: str,
+    kind: str,
+    parent: str | None,
+    seconds_ago: float,
+    attributes: dict[str, str],
 ) -> Iterator[Any]:
     from opentelemetry import trace
     from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
@@ -110,6 +118,7 @@ def _span(
         name,
         context=given,
         kind=trace.SpanKind[kind],
+        start_time=time.time_ns() - int(seconds_ago * 1e9),
         attributes={key.replace("_", "."): value for key, value in attributes.items()},
         record_exception=False,
         set_status_on_exception=False,

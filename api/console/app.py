@@ -62,11 +62,11 @@ def make_app(conf: cfg.ConfigOpts, access: Access, *, sessions: Sessions, guard:
     """Return the application for the paths below ``/ui``."""
     middleware = [
         RequestId(),
-        Traces(),
         SecurityHeaders(),
         Audit(AuditTrail.from_conf(conf, "console"), "console", logins=LOGINS),
         OneVersion(),
         Bounds(max_body_bytes=MAX_BODY_BYTES, max_query_bytes=MAX_QUERY_BYTES),
+        Traces(conf),
         Body(),
     ]
     site = AppState(

@@ -35,11 +35,11 @@ def make_app(
     """
     middleware = [
         RequestId(),
-        Traces(),
         Audit(AuditTrail.from_conf(conf, "identity"), "identity", logins=LOGINS),
         OneVersion(),
         Bounds(max_body_bytes=MAX_BODY_BYTES),
         RouteAuthentication(access.authenticate, is_admin=access.is_admin),
+        Traces(conf),
         Body(),
     ]
     site = AppState(

@@ -29,11 +29,11 @@ def make_app(conf: cfg.ConfigOpts, access: Access, conductor: SuperConductorAPI)
     """Return the application, whose records are the conductor's and whose data is in files."""
     middleware = [
         RequestId(),
-        Traces(),
         Audit(AuditTrail.from_conf(conf, "image"), "image"),
         OneVersion(),
         _Bounds(max_body_bytes=conf.api.max_body_bytes),
         RouteAuthentication(access.authenticate, is_admin=access.is_admin),
+        Traces(conf),
     ]
     prefix = conf.api.compute_link_prefix
     site = AppState(

@@ -18,7 +18,19 @@ environment variable ``OTEL_EXPORTER_OTLP_HEADERS``.
             "sample_ratio", default=1.0, min=0.0, max=1.0,
             help="""
 Fraction of requests that are traced. The service that a request reaches first decides for all
-others; one that comes with a ``traceparent`` header follows that.
+others; one that comes with a ``traceparent`` header of a client that may have it follows that.
+""",
+        ),
+        cfg.StrOpt(
+            "continue_traces_of", default="authenticated",
+            choices=[
+                ("authenticated", "clients whose token was checked: not with noauth"),
+                ("all", "any client that reaches the API"),
+                ("none", "no client: each request begins a trace of its own"),
+            ],
+            help="""
+Clients whose ``traceparent`` header counts: they decide which trace their requests belong to, and
+whether they are sampled, whatever ``sample_ratio`` is.
 """,
         ),
     ],

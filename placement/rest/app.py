@@ -130,7 +130,6 @@ def make_app(conf: cfg.ConfigOpts, engine: PlacementEngine) -> wsgi_middleware.W
     app = App(
         middleware=[
             RequestId(),
-            Traces(),
             Audit(AuditTrail.from_conf(conf, "placement"), "placement"),
             Microversion(MICROVERSIONS),
             Bounds(
@@ -141,6 +140,7 @@ def make_app(conf: cfg.ConfigOpts, engine: PlacementEngine) -> wsgi_middleware.W
                 make_authenticate(conf),
                 public_paths=[path for path, methods in ROUTES.items() if is_public(methods)],
             ),
+            Traces(conf),
             ExactPaths(),
             Idempotency(
                 lambda caller: engine.idempotency, lambda req: _read(req).decode("latin-1")

@@ -30,7 +30,11 @@ def system(tmp_path_factory):
         "name=bad:vcpus=64:memory_mb=131072:disk_gb=1000",
     ]
     with embedded_system(
-        folder, hosts=4, simulated__hosts=hosts, simulated__failing_hosts=["bad"]
+        folder,
+        hosts=4,
+        simulated__hosts=hosts,
+        simulated__failing_hosts=["bad"],
+        tracing__continue_traces_of="all",
     ) as api:
         yield api
 
