@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 
 from armillary.context import RequestContext
+from objects.hosts.image_fetches import ImageFetches
+from objects.image_meta import ImageMeta
 from objects.instance import Instance
 from objects.instances.diagnostics import Diagnostics
 from objects.instances.instance_command import InstanceCommand
@@ -82,6 +84,16 @@ class ComputeAPI(Interface):
         """Complete a running live migration at once, with the guest paused meanwhile.
 
         A message that gets lost has no effect; the user may send the request again.
+        """
+
+    @call(CELL_HERE)
+    def cache_images(
+        self, context: RequestContext, agent: str, host: str, images: Sequence[ImageMeta]
+    ) -> ImageFetches:
+        """Begin to fetch images on a host, before servers are built from them.
+
+        The same request again returns how far the host is. Raises HostNotFound,
+        OperationUnsupported, Unavailable.
         """
 
     @call(CELL_HERE)

@@ -36,10 +36,13 @@ from compute_agent.virt.driver import ComputeDriver, Feature, SerialStream
 from compute_agent.work.command_execution import CommandExecution
 from compute_agent.work.guest_lease import GuestLease
 from compute_agent.work.guest_resume import GuestResume
+from compute_agent.work.image_fetches import ImageFetcher
 from compute_agent.work.instance_work import InstanceWork
 from compute_agent.work.work_queue import WorkQueue
 from conductor.cell_conductor.interface import CellConductorAPI
 from objects.hosts.agent_run import AgentRun
+from objects.hosts.image_fetches import ImageFetches
+from objects.image_meta import ImageMeta
 from objects.instance import Instance
 from objects.instances.diagnostics import Diagnostics
 from objects.instances.instance_command import InstanceCommand
@@ -56,6 +59,8 @@ RESUME_INTERVAL_SECONDS = 10.0
 RESUME_GUESTS_SECONDS = 1.0
 ADDRESSES_SECONDS = 10.0
 PRUNE_INTERVAL_SECONDS = 3600.0
+IMAGE_CACHE_SECONDS = 2400
+"""``[image_cache] manager_interval`` of 0."""
 NAMED_MAX = 10
 """Maximum number of instances listed in a warning."""
 TALK_STOP_SECONDS_MAX = 2.0
@@ -185,6 +190,7 @@ class ComputeManager:
             request_settlement=self._reconciler.request,
             on_settled=self._note_settled,
         )
+        self._images = ImageFetcher(agent, self._drivers, self._touch)
         self._reporter: Reporter | None = None
         self._consoles: ConsolePort | None = None
 
@@ -236,7 +242,12 @@ class ComputeManager:
             PeriodicTask("resume_work", RESUME_INTERVAL_SECONDS, self._resume),
             PeriodicTask("resume_guests", RESUME_GUESTS_SECONDS, self._guest_resume.run),
             PeriodicTask("prune_journal", PRUNE_INTERVAL_SECONDS, self._journal.prune),
+            *self._image_tasks(),
         ]  # fmt: skip
+
+    def _image_tasks(self) -> list[PeriodicTask]:
+        seconds = self._conf.image_cache.manager_interval or IMAGE_CACHE_SECONDS
+        return [] if seconds < 0 else [PeriodicTask("expire_images", seconds, self._expire_images)]
 
     def stop(self, grace_seconds: float) -> None:
         """Stop the agent's threads. Unfinished work resumes at the next start; guests stay."""
@@ -251,6 +262,7 @@ class ComputeManager:
         if self._consoles is not None:
             self._consoles.stop()
         self._guest_lease.stop(soon())
+        self._images.stop(0.0)
         self._reconciler.stop(soon())
         if not self._queue.shutdown(remaining()):
             LOG.info("Agent %s resumes unfinished work at its next start", self._agent)
@@ -303,6 +315,11 @@ class ComputeManager:
         self, context: RequestContext, instance_uuid: str, host: str, sequence: int
     ) -> None:
         self._command_work.force(checked_uuid("instance_uuid", instance_uuid), host, sequence)
+
+    def cache_images(
+        self, context: RequestContext, host: str, images: Sequence[ImageMeta]
+    ) -> ImageFetches:
+        return self._images.ask(context, host, images)
 
     def get_console_output(
         self, context: RequestContext, instance_uuid: str, host: str, lines: int | None
@@ -399,6 +416,14 @@ class ComputeManager:
             return
         self._work.resume()
         self._command_work.resume()
+
+    def _expire_images(self) -> None:
+        for host, driver in self._drivers.items():
+            try:
+                driver.expire_images()
+            except OSError as error:
+                LOG.warning("Old images stay on host %s: %s", host, error)
+            self._touch(host)
 
     def _touch(self, host: str) -> None:
         if self._reporter is not None:

@@ -57,6 +57,22 @@ class AggregatePayload(NotificationPayload):
 
 
 @register
+class AggregateCachePayload(NotificationPayload):
+    """Hosts of an aggregate fetch images; ``host`` has ended, as number ``index`` of ``total``."""
+
+    id = fields.IntegerField(nullable=True)
+    uuid = fields.UUIDField()
+    name = fields.StringField()
+    hosts = fields.ListOfStringsField()
+    image_ids = fields.ListOfStringsField()
+    host = fields.StringField(nullable=True)
+    images_cached = fields.ListOfStringsField()
+    images_failed = fields.ListOfStringsField()
+    index = fields.IntegerField(nullable=True)
+    total = fields.IntegerField(nullable=True)
+
+
+@register
 class ServerGroupPayload(NotificationPayload):
     """A server group was created or removed, or got a member."""
 

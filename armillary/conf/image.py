@@ -1,4 +1,7 @@
-"""Options of [image], the image service in the process of the HTTP API, and of [glance] instead."""
+"""Options of [image], the image service in the process of the HTTP API, and of [glance] instead.
+
+[image_cache] is about what hosts fetch of a Glance.
+"""
 
 from __future__ import annotations
 
@@ -106,6 +109,74 @@ How to log in to Keystone for requests to Glance. Unset: images are kept by the 
             min=1,
             max=3600,
             help="How long a request may wait for an answer, or for the next piece of data.",
+        ),
+    ],
+    "image_cache": [
+        cfg.IntOpt(
+            "size_mb_max",
+            default=0,
+            min=0,
+            mutable=True,
+            help="""
+Maximum size of the images that a host has fetched, in MiB. Images that no guest uses are removed to
+make room, those used least recently first; if that is not enough, a build goes to the next host.
+0: no limit but the file system's.
+""",
+        ),
+        cfg.BoolOpt(
+            "remove_unused_base_images",
+            default=True,
+            mutable=True,
+            help="Whether a host removes fetched images that no guest uses when they are old.",
+        ),
+        cfg.IntOpt(
+            "remove_unused_original_minimum_age_seconds",
+            default=24 * 3600,
+            min=0,
+            mutable=True,
+            help="""
+Seconds since an image was last used after which a host may remove it, if no disk of a guest refers
+to it.
+""",
+        ),
+        cfg.IntOpt(
+            "manager_interval",
+            default=2400,
+            min=-1,
+            max=7 * 24 * 3600,
+            help="Seconds between two searches for old images. 0: the default; -1: never.",
+        ),
+        cfg.IntOpt(
+            "report_images_max",
+            default=64,
+            min=0,
+            max=1000,
+            mutable=True,
+            help="""
+Maximum number of images that a host reports to the schedulers as present, for ImageCacheWeigher:
+those used last. 0: none.
+""",
+        ),
+        cfg.IntOpt(
+            "precache_concurrency",
+            default=1,
+            min=1,
+            max=1000,
+            help="""
+Maximum number of hosts that fetch images in advance (``openstack aggregate cache image``) at the
+same time, for each conductor.
+""",
+        ),
+        cfg.IntOpt(
+            "precache_timeout_seconds",
+            default=3600,
+            min=1,
+            max=7 * 24 * 3600,
+            mutable=True,
+            help="""
+How long a conductor waits until a host has fetched what it was asked to, before it turns to the
+next host. The host continues.
+""",
         ),
     ],
 }

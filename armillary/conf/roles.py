@@ -28,6 +28,7 @@ GROUPS: dict[str, Readers] = {
     "identity": (API,),
     "image": (API,),
     "glance": (API, COMPUTE),
+    "image_cache": (COMPUTE,),
     "scheduler": (SCHEDULER,),
     "filter_scheduler": (SCHEDULER,),
     "zones": (CONDUCTOR, SCHEDULER),
@@ -106,6 +107,8 @@ OPTIONS: dict[tuple[str, str], Readers] = {
     ("compute", "packing_host_numa_cells_allocation_strategy"): (COMPUTE, SCHEDULER),
     ("cell", "uuid"): (COMPUTE, CONDUCTOR),
     ("pci", "alias"): (CONDUCTOR,),
+    ("image_cache", "precache_concurrency"): (CONDUCTOR,),
+    ("image_cache", "precache_timeout_seconds"): (CONDUCTOR,),
     **{
         ("image", name): (API, COMPUTE)
         for name in ("store_path", "size_bytes_max", "store_bytes_max")

@@ -1,6 +1,6 @@
 """Errors of compute hosts: failed builds and operations, the journal of an agent."""
 
-from armillary.exception.families import ArmillaryError, Conflict, Invalid
+from armillary.exception.families import ArmillaryError, Conflict, Invalid, Unavailable
 from armillary.exception.services import ConfigurationError
 
 
@@ -46,6 +46,15 @@ class OperationFailed(Conflict):
     """A host tried the operation and failed; the guest is in its previous state."""
 
     template = "%(operation)s of instance %(instance_uuid)s failed on host %(host)s: %(reason)s"
+
+
+class ImageCacheFull(Unavailable):
+    """A host has no room for an image: guests use those that it has fetched."""
+
+    template = (
+        "Image %(image)s does not fit on host %(host)s: %(missing_mb)s MiB more than "
+        "[image_cache] size_mb_max, and guests use the other images"
+    )
 
 
 class GuestLost(OperationFailed):

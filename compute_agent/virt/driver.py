@@ -88,6 +88,7 @@ class Feature(enum.StrEnum):
     RESIZE = "give a server another flavor"
     LIVE_MOVE = "move a running server"
     DIAGNOSTICS = "measure a server"
+    IMAGE_CACHE = "fetch images"
     ADMIN_PASS = "set the password of a server's administrator"  # noqa: S105 - a description
 
 
@@ -205,6 +206,17 @@ class ComputeDriver(abc.ABC):
     def features(self) -> frozenset[Feature]:
         """Supported features; methods of other features raise OperationUnsupported."""
         return frozenset()
+
+    def cache_image(self, image: ImageMeta) -> None:
+        """Have an image's data on this host, before a guest is built from it. Idempotent.
+
+        Raises OperationUnsupported, ImageNotFound, Invalid, Forbidden, Unavailable (ImageCacheFull
+        is one) and OSError.
+        """
+        raise self._unsupported(Feature.IMAGE_CACHE)
+
+    def expire_images(self) -> None:  # noqa: B027 - optional
+        """Remove images from this host that are old and that no guest uses. Raises OSError."""
 
     # Guests on this host. Methods block until they are done and return the guest's new state.
 

@@ -1,56 +1,120 @@
-"""Data of a Glance's images on this host: fetched once, kept in a directory of images."""
+"""Data of a Glance's images on this host: fetched once, kept in a directory of images.
+
+Several hosts may share the directory, and it may have files of others. So a host removes only what
+a host has fetched (``.fetched-ID``), and nothing that another host still notes a use of
+(``.used-ID.HOST``, whose time is that of the last use).
+"""
 
 from __future__ import annotations
 
+import collections
+import contextlib
+import dataclasses
 import fcntl
 import hashlib
 import logging
 import os
-from collections.abc import Iterator
+import threading
+import time
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 
 from oslo_config import cfg
 
 from armillary import exception, private_files
 from armillary.glance import Glance
-from armillary.identifiers import checked_uuid
+from armillary.identifiers import checked_uuid, is_uuid
 from objects.image_meta import ImageMeta
 from objects.image_record import DRAFT_PREFIX
 
 LOG = logging.getLogger(__name__)
 
+MIB = 1024**2
+_FETCHED, _USED, _LOCK = ".fetched-", ".used-", ".cache-lock"
+_DRAFT_SECONDS_MAX = 24 * 3600
+"""Age at which the draft of an image that no one fetches any more is removed."""
+
+
+def no_bases() -> Collection[Path]:
+    """Return no files: guests of the driver refer to none."""
+    return ()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Cached:
+    """A fetched image: its size, and when this host used it last."""
+
+    image_id: str
+    size_bytes: int
+    used_at: float
+
 
 class ImageCache:
-    """Files of a directory, one an image, named after it; nothing happens without a Glance.
+    """Files of a directory, one an image, named after it; nothing is fetched without a Glance.
 
-    Raises ConfigurationError for an incomplete login.
+    ``find_bases`` returns the files that disks of guests refer to; it may raise OSError. Raises
+    ConfigurationError for an incomplete login.
     """
 
-    def __init__(self, conf: cfg.ConfigOpts, directory: Path) -> None:
+    def __init__(
+        self,
+        conf: cfg.ConfigOpts,
+        directory: Path,
+        host: str,
+        find_bases: Callable[[], Collection[Path]] = no_bases,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._conf = conf
         self._glance = Glance.from_conf(conf)
         self._directory = directory
-        self._bytes_max = conf.image.size_bytes_max
+        self._host = host
+        self._find_bases = find_bases
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._held: collections.Counter[str] = collections.Counter()
+        self._coming: dict[str, int] = {}  # image id -> bytes that are being fetched
+
+    @property
+    def fetches(self) -> bool:
+        """Whether there is a Glance to fetch from."""
+        return self._glance is not None
+
+    @contextlib.contextmanager
+    def held(self, image: ImageMeta) -> Iterator[None]:
+        """Fetch an image, and keep it while a guest is built from it. Raises as ``fetch``."""
+        with self._lock:
+            self._held[image.id] += 1
+        try:
+            self.fetch(image)
+            yield
+        finally:
+            with self._lock:
+                self._held[image.id] -= 1
 
     def fetch(self, image: ImageMeta) -> None:
         """Store an image's data, unless it is there.
 
         Raises ImageNotFound, Forbidden, Invalid for other data than its record says, Unavailable,
-        and OSError.
+        ImageCacheFull, and OSError.
         """
         if self._glance is None:
             return
-        path = self._path(image)
-        if path.exists():
-            return
+        path = self._path(image.id)
         private_files.make_directory(self._directory)
+        if self._use(image.id):
+            return
         draft = self._directory / f"{DRAFT_PREFIX}{path.name}"
         with open(draft, "ab", opener=private_files.opener) as file:
             fcntl.flock(file, fcntl.LOCK_EX)  # one fetches, for all builds that need it
-            if path.exists():
+            if self._use(image.id):
                 return
             try:
-                self._download(self._glance.download(image.id), image, file.fileno())
-                draft.replace(path)
+                with self._room_for(image):
+                    self._download(self._glance.download(image.id), image, file.fileno())
+                    with self._exclusive():
+                        draft.replace(path)
+                        self._mark(f"{_FETCHED}{image.id}")
+                        self._mark(self._use_of(image.id))
             except BaseException:
                 os.ftruncate(file.fileno(), 0)
                 raise
@@ -59,14 +123,168 @@ class ImageCache:
     def drop(self, image: ImageMeta) -> None:
         """Remove the data of an image that is not needed again. Raises OSError."""
         if self._glance is not None:
-            self._path(image).unlink(missing_ok=True)
+            with self._exclusive():
+                if self._is_fetched(image.id):
+                    self._remove(image.id)
 
-    def _path(self, image: ImageMeta) -> Path:
-        return self._directory / checked_uuid("image", image.id)
+    def list_ids(self, count_max: int) -> list[str]:
+        """Return the ids of the images that are here, those used last, sorted."""
+        found = []
+        with contextlib.suppress(FileNotFoundError), os.scandir(self._directory) as entries:
+            for entry in entries:
+                if is_uuid(entry.name):
+                    with contextlib.suppress(FileNotFoundError):  # it was removed meanwhile
+                        found.append((self._used_at(entry.name), entry.name))
+        return sorted(image_id for _, image_id in sorted(found, reverse=True)[:count_max])
+
+    def expire(self) -> None:
+        """Remove images that no guest uses and that are old, or too large together.
+
+        Raises OSError, also if it cannot be seen which images guests use: then nothing is removed.
+        """
+        if self._glance is None or not self._directory.is_dir():
+            return
+        self._sweep_drafts()
+        options = self._conf.image_cache
+        with self._exclusive():
+            unused = self._unused(self._note_bases())
+            if options.remove_unused_base_images:
+                until = self._clock() - options.remove_unused_original_minimum_age_seconds
+                for cached in [each for each in unused if each.used_at <= until]:
+                    self._release(cached)
+                    unused.remove(cached)
+            self._shrink(unused, 0)
+
+    # Room -----------------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def _room_for(self, image: ImageMeta) -> Iterator[None]:
+        """Reserve room for an image. Raises ImageCacheFull, OSError."""
+        if not self._conf.image_cache.size_mb_max:
+            yield
+            return
+        with self._exclusive():
+            left = self._shrink(self._unused(self._note_bases()), image.size_bytes)
+            if left < 0:
+                raise exception.ImageCacheFull(
+                    image=image.id, host=self._host, missing_mb=-(left // MIB)
+                )
+            with self._lock:
+                self._coming[image.id] = image.size_bytes
+        try:
+            yield
+        finally:
+            with self._lock:
+                del self._coming[image.id]
+
+    def _shrink(self, unused: list[_Cached], more_bytes: int) -> int:
+        """Remove unused images until others fit; return the bytes that are left, or missing."""
+        bytes_max = self._conf.image_cache.size_mb_max * MIB
+        if not bytes_max:
+            return 0
+        with self._lock:
+            left = bytes_max - more_bytes - sum(self._coming.values())
+        left -= sum(cached.size_bytes for cached in self._fetched())
+        for cached in unused:
+            if left >= 0:
+                break
+            if self._release(cached):
+                left += cached.size_bytes
+        return left
+
+    def _unused(self, bases: Collection[Path]) -> list[_Cached]:
+        """Return fetched images that no guest or build of this host uses, oldest use first."""
+        with self._lock:
+            held = {image_id for image_id, count in self._held.items() if count > 0}
+        found = [
+            cached
+            for cached in self._fetched()
+            if cached.image_id not in held and self._path(cached.image_id).resolve() not in bases
+        ]
+        return sorted(found, key=lambda cached: cached.used_at)
+
+    def _fetched(self) -> list[_Cached]:
+        found = []
+        for mark in self._directory.glob(f"{_FETCHED}*"):
+            image_id = mark.name.removeprefix(_FETCHED)
+            with contextlib.suppress(FileNotFoundError):  # another host removed it
+                size = self._path(image_id).stat().st_size
+                found.append(_Cached(image_id, size, self._used_at(image_id)))
+        return found
+
+    def _note_bases(self) -> set[Path]:
+        """Return the files that guests' disks refer to, and note that these are in use."""
+        bases = {path.resolve() for path in self._find_bases()}
+        for path in bases:
+            if path.parent == self._directory.resolve() and self._is_fetched(path.name):
+                self._mark(self._use_of(path.name))
+        return bases
+
+    def _release(self, cached: _Cached) -> bool:
+        """Remove an image, or only this host's use of it; return whether the image is gone."""
+        (self._directory / self._use_of(cached.image_id)).unlink(missing_ok=True)
+        others = [mark.name for mark in self._directory.glob(f"{_USED}{cached.image_id}.*")]
+        if others:
+            return False
+        self._remove(cached.image_id)
+        LOG.info(
+            "Removed image %s (%d bytes), which no guest uses", cached.image_id, cached.size_bytes
+        )
+        return True
+
+    def _sweep_drafts(self) -> None:
+        """Remove drafts that an agent left when it died."""
+        for draft in self._directory.glob(f"{DRAFT_PREFIX}*"):
+            with contextlib.suppress(FileNotFoundError):
+                is_old = draft.stat().st_mtime < self._clock() - _DRAFT_SECONDS_MAX
+                if is_old and is_uuid(draft.name.removeprefix(DRAFT_PREFIX)):
+                    draft.unlink()
+
+    # Files ----------------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def _exclusive(self) -> Iterator[None]:
+        """Keep all agents from removing and noting uses. Raises OSError."""
+        with open(self._directory / _LOCK, "ab", opener=private_files.opener) as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
+    def _use(self, image_id: str) -> bool:
+        """Note a use of an image; return whether it is here."""
+        with self._exclusive():
+            is_here = self._path(image_id).exists()
+            if is_here and self._is_fetched(image_id):
+                self._mark(self._use_of(image_id))
+        return is_here
+
+    def _mark(self, name: str) -> None:
+        path = self._directory / name
+        open(path, "ab", opener=private_files.opener).close()
+        os.utime(path, times=(self._clock(), self._clock()))
+
+    def _use_of(self, image_id: str) -> str:
+        return f"{_USED}{image_id}.{self._host}"
+
+    def _used_at(self, image_id: str) -> float:
+        """Return when this host used an image last, or when it came. Raises FileNotFoundError."""
+        try:
+            return (self._directory / self._use_of(image_id)).stat().st_mtime
+        except FileNotFoundError:
+            return self._path(image_id).stat().st_mtime
+
+    def _is_fetched(self, image_id: str) -> bool:
+        return (self._directory / f"{_FETCHED}{image_id}").exists()
+
+    def _remove(self, image_id: str) -> None:
+        for name in (image_id, f"{_FETCHED}{image_id}", self._use_of(image_id)):
+            (self._directory / name).unlink(missing_ok=True)
+
+    def _path(self, image_id: str) -> Path:
+        return self._directory / checked_uuid("image", image_id)
 
     def _download(self, pieces: Iterator[bytes], image: ImageMeta, file: int) -> None:
         size, digest = 0, hashlib.sha512()
-        bytes_max = image.size_bytes or self._bytes_max
+        bytes_max = image.size_bytes or self._conf.image.size_bytes_max
         os.ftruncate(file, 0)
         for piece in pieces:
             size += len(piece)

@@ -19,6 +19,7 @@ from conductor.cell_conductor.hosts.agent_versions import AgentVersions
 from conductor.cell_conductor.hosts.host_nodes import HostNodes
 from conductor.cell_conductor.hosts.host_services import HostServices
 from conductor.cell_conductor.hosts.host_updates import HostUpdates
+from conductor.cell_conductor.hosts.image_caching import ImageCaching
 from conductor.cell_conductor.hosts.instance_updates import InstanceUpdates
 from conductor.cell_conductor.hosts.providers import Providers
 from conductor.cell_conductor.operations.engine import Operations
@@ -172,6 +173,7 @@ class Hosts:
         self._conf = conf
         self._providers = Providers(conf, database=database, placement=clients.placement, now=now)
         self.nodes = HostNodes(database=database, providers=self._providers, now=now)
+        self.images = ImageCaching(database, clients.compute)
         self._driver = servicegroup.load(conf)
         self.services = HostServices(
             conf, database=database, providers=self._providers, build=build, now=now,

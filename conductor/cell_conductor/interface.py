@@ -10,7 +10,9 @@ from objects.hosts.compute_node import ComputeNode
 from objects.hosts.host_answers import HostRequest, NodeReportResult, ServiceChanges, ZoneUse
 from objects.hosts.host_details import HostRecords
 from objects.hosts.host_states import HostStateBatch
+from objects.hosts.image_fetches import ImageFetches
 from objects.hosts.service import Service
+from objects.image_meta import ImageMeta
 from objects.instance import Instance
 from objects.instance_fault import InstanceFault
 from objects.instances.build_request import BuildRequest
@@ -297,6 +299,15 @@ class CellConductorAPI(Interface):
     @call(CONDUCTOR)
     def get_host_records(self, context: RequestContext, host: str) -> HostRecords:
         """Return the compute service and the nodes of a host. Raises HostNotFound."""
+
+    @call(CONDUCTOR)
+    def cache_images(
+        self, context: RequestContext, host: str, images: Sequence[ImageMeta]
+    ) -> ImageFetches:
+        """Have a host fetch images; the same request again returns how far it is.
+
+        Raises HostNotFound, Unavailable for a host that is down, OperationUnsupported.
+        """
 
     @call(CONDUCTOR)
     def get_oldest_services(self, context: RequestContext) -> dict[str, int]:

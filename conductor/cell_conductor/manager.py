@@ -96,6 +96,7 @@ class CellConductorManager(SuperConductorEndpoints, AgentEndpoints):
             on_version=self._versions.of_agents.forget,
         )  # fmt: skip
         self._nodes, self._services = self._hosts.nodes, self._hosts.services
+        self._images = self._hosts.images
         service_metrics.SERVERS.watch(self, lambda manager: manager.servers_by_state())
         self._trust = TrustPush(cell_bus, CELL_TOPICS, period_seconds=conf.signing.push_seconds)
 

@@ -93,6 +93,7 @@ def make_endpoints(
         AggregatesEndpoint(
             database, metadata, ZoneGuard(conf, database, cells), now, notifier
         ),
+        workflows.image_caching,
         ServerGroupsEndpoint(conf, database, now, notifier),
         Hosts(conf, database, cells, placement, metadata, own_records=records),
         HostDetailsEndpoint(

@@ -1,4 +1,7 @@
-"""The workflows of a super conductor: builds, moves, claims and deletes, with their leases."""
+"""The workflows of a super conductor: builds, moves, claims and deletes, with their leases.
+
+Images that hosts fetch in advance have none.
+"""
 
 import logging
 import os
@@ -16,6 +19,7 @@ from conductor.super_conductor.builds.build_workers import WALK_POLL_SECONDS, Bu
 from conductor.super_conductor.claims.claim_task import Claims
 from conductor.super_conductor.db import models
 from conductor.super_conductor.delete.delete_task import Deletes
+from conductor.super_conductor.hosts.image_caching import ImageCaching
 from conductor.super_conductor.move.move_task import Moves
 from conductor.super_conductor.peers import Environment, Peers
 from conductor.super_conductor.servers.deferred_operations import DeferredOperations
@@ -45,6 +49,7 @@ class Workflows:
         self.moves = Moves(env, peers, moves, workers, watch)
         claims = self._leases(models.Claim, models.Claim.uuid)
         self.claims = Claims(env, peers, claims, workers, watch)
+        self.image_caching = ImageCaching(env.conf, env.database, peers.cells, env.notifier)
 
     def periodic_tasks(self) -> list[PeriodicTask]:
         """Return the tasks that renew leases and resume work without one."""
@@ -64,6 +69,7 @@ class Workflows:
 
     def stop(self, grace_seconds: float) -> None:
         """Finish running work; release the leases of unfinished work for other conductors."""
+        self.image_caching.stop()
         if self._workers.shutdown(grace_seconds):
             return
         try:

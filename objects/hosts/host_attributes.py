@@ -97,6 +97,7 @@ HOST_ATTRIBUTES = _declare(
     ("instance_flavors", Kind.JSON, "dict of counts", Collector.TRACKER, Rollup.NONE, None),
     ("instance_image_properties", Kind.JSON, "dict of counts", Collector.TRACKER, Rollup.NONE,
      None),
+    ("cached_images", Kind.JSON, "list of image id", Collector.DRIVER, Rollup.NONE, None),
     ("booted_at", Kind.INT, "s since the epoch", Collector.TRACKER, Rollup.NONE, 0),
     ("metrics", Kind.JSON, "list of dict", Collector.MONITOR, Rollup.NONE, ()),
 )  # fmt: skip

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from armillary.conf.notifications import VM_AND_TASK_STATE, VM_STATE
 from armillary.context import RequestContext
 from objects.notifications import (
+    AggregateCachePayload,
     AggregatePayload,
     ComputeTaskPayload,
     ExceptionPayload,
@@ -189,6 +190,27 @@ class Notifier:
             told = _read(aggregate, _AGGREGATE)
             told["hosts"], told["metadata"] = list(aggregate.hosts), dict(aggregate.metadata)
             self._tell(context, f"aggregate.{action}.{phase}", AggregatePayload, told)
+
+    def cache_images(
+        self,
+        context: RequestContext | None,
+        aggregate: Any,
+        image_ids: Sequence[str],
+        phase: str,
+        *,
+        host: str | None = None,
+        cached: Sequence[str] = (),
+        failed: Sequence[str] = (),
+        index: int | None = None,
+        total: int | None = None,
+    ) -> None:
+        """Notify that hosts of an aggregate fetch images: start, end, or progress of one host."""
+        if self._outbox is not None:
+            told = _read(aggregate, _AGGREGATE)
+            told["hosts"], told["image_ids"] = list(aggregate.hosts), list(image_ids)
+            told["host"], told["index"], told["total"] = host, index, total
+            told["images_cached"], told["images_failed"] = list(cached), list(failed)
+            self._tell(context, f"aggregate.cache_images.{phase}", AggregateCachePayload, told)
 
     def server_group(self, context: RequestContext | None, action: str, group: Any) -> None:
         """Notify of create, delete, add_member."""

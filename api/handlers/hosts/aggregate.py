@@ -73,13 +73,16 @@ def set_metadata(call: Call) -> Answer:
 
 
 def cache_images(call: Call) -> Answer:
-    """Have images cached on the hosts of an aggregate: drivers read them where they are."""
+    """Have the hosts of an aggregate fetch images; notifications and the log say how it went."""
     call.conductor.get_aggregate(call.context, call.path["aggregate_id"])
+    image_ids = []
     for number, image in enumerate(call.body["cache"]):
         try:
-            call.conductor.get_image(call.context, image["id"])
+            found = call.site.images.get(call.context, image["id"])
         except exception.ImageNotFound as error:
             raise invalid(f"cache.{number}.id", image["id"], error.message) from error
+        image_ids.append(found.id)
+    call.conductor.cache_images(call.context, call.path["aggregate_id"], image_ids)
     return Answer()
 
 

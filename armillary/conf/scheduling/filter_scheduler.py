@@ -52,7 +52,7 @@ first.
                 "PCIWeigher", "HypervisorVersionWeigher", "ServerGroupSoftAffinityWeigher",
                 "ServerGroupSoftAntiAffinityWeigher", "TopologySpreadWeigher",
                 "ProjectSpreadWeigher", "BuildFailureWeigher", "CrossCellWeigher",
-                "MetricsWeigher", "ImagePropertiesWeigher",
+                "MetricsWeigher", "ImagePropertiesWeigher", "ImageCacheWeigher",
             ],
             help="""
 Weighers whose normalised and multiplied weights add up to the weight of a host: entry points of
@@ -235,6 +235,14 @@ Above 0, hosts that run instances of images with the same properties are preferr
 below 0, such hosts are avoided. 0, the default, turns the weigher off, even for aggregates with the
 metadata ``image_props_weight_multiplier``. Otherwise that metadata overrides it for the aggregate's
 hosts; with several values, the lowest applies.
+""",
+        ),
+        cfg.FloatOpt(
+            "image_cache_weight_multiplier", default=0.0, mutable=True,
+            help="""
+Above 0, hosts that have the image of a new server already are preferred; below 0, they are avoided.
+0, the default, turns the weigher off, but for the hosts of aggregates with the metadata
+``image_cache_weight_multiplier``, which overrides it; with several values, the lowest applies.
 """,
         ),
         cfg.ListOpt(

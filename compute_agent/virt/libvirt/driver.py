@@ -168,6 +168,9 @@ class LibvirtDriver(ComputeDriver):
             "host_ip": self._conf.my_ip or machine.own_address(),
             "cpu_info": cpu_info(facts.cpu),
             "supported_instances": [[one.arch, facts.virt_type, one.mode] for one in facts.kinds],
+            "cached_images": self._guests.image_cache.list_ids(
+                self._conf.image_cache.report_images_max
+            ),
         }
 
     def get_traits(self) -> frozenset[str]:
@@ -191,6 +194,12 @@ class LibvirtDriver(ComputeDriver):
     def _facts(self) -> HostFacts:
         assert self._facts_found is not None  # set by init_host
         return self._facts_found
+
+    def cache_image(self, image: ImageMeta) -> None:
+        self._guests.cache_image(image)
+
+    def expire_images(self) -> None:
+        self._guests.image_cache.expire()
 
     # Guests ---------------------------------------------------------------------------------------
 

@@ -1,5 +1,6 @@
 """Guests of one host: find, define, start, stop and remove them."""
 
+import contextlib
 import dataclasses
 import logging
 import math
@@ -12,13 +13,14 @@ from oslo_config import cfg
 
 from armillary import exception
 from compute_agent.host.instance_topology import ANYWHERE, InstancePlacement
-from compute_agent.virt.driver import PAUSED, RUNNING, SHUTDOWN, SUSPENDED, GuestInfo
+from compute_agent.virt.driver import PAUSED, RUNNING, SHUTDOWN, SUSPENDED, Feature, GuestInfo
 from compute_agent.virt.image_cache import ImageCache
 from compute_agent.virt.instance_directories import InstanceDirectories
 from compute_agent.virt.libvirt import ownership
 from compute_agent.virt.libvirt.connection import Connection
 from compute_agent.virt.libvirt.disks import (
     config_disks,
+    file_storage,
     hypervisor_access,
     image_formats,
     images,
@@ -38,6 +40,7 @@ from compute_agent.virt.libvirt.domain.pins import Pins
 from compute_agent.virt.libvirt.host_properties import HostFacts
 from compute_agent.virt.libvirt.ownership import Ownership
 from compute_agent.virt.libvirt.record import NAMESPACE, PREFIX, GuestRecord
+from objects.image_meta import ImageMeta
 from objects.instance import Instance
 
 LOG = logging.getLogger(__name__)
@@ -85,7 +88,8 @@ class Guests:
         self._sleep = sleep
         self._clock = clock
         self._directories = InstanceDirectories(Path(conf.libvirt.instances_path))
-        self._images = ImageCache(conf, Path(conf.libvirt.images_path))
+        self._image_directory = Path(conf.libvirt.images_path)
+        self.image_cache = ImageCache(conf, self._image_directory, host, self._bases)
 
     @property
     def library(self) -> Any:
@@ -295,35 +299,60 @@ class Guests:
         return domain
 
     def _make_files(self, instance: Instance) -> None:
-        options = self._conf.libvirt
         guest_hardware.check(instance)
-        self.fetch_image(instance)
-        image = images.file_of(instance.image, Path(options.images_path))
-        image_formats.check(image)
-        _check_size(image, instance)
         files = self.files(instance.uuid)
-        files.make()
-        note = files.read_note()
-        if not note.is_of(self.host):
-            raise DiskError(f"{files.directory} belongs to the host {note.owner}")
-        files.write_note(Ownership(owner=self.host))
-        files.create_root(image, instance.flavor)
+        with self.held_image(instance):
+            image = images.file_of(instance.image, self._image_directory)
+            image_formats.check(image)
+            _check_size(image, instance)
+            files.make()
+            note = files.read_note()
+            if not note.is_of(self.host):
+                raise DiskError(f"{files.directory} belongs to the host {note.owner}")
+            files.write_note(Ownership(owner=self.host))
+            files.create_root(image, instance.flavor)
         if image.is_temporary and instance.image is not None:
-            self._images.drop(instance.image)
+            self.image_cache.drop(instance.image)
         files.create_extra(instance.flavor)
         if config_disks.is_wanted(instance, self._conf):
             files.create_config_drive(
                 lambda: config_disks.content(files.directory, instance, self._conf)
             )
 
-    def fetch_image(self, instance: Instance) -> None:
-        """Have the data of a server's image on this host. Raises BadImage, Unavailable, OSError."""
+    @contextlib.contextmanager
+    def held_image(self, instance: Instance) -> Iterator[None]:
+        """Have the data of a server's image on this host, at least until a disk refers to it.
+
+        Raises BadImage, Unavailable, OSError.
+        """
         image = instance.image
-        if image is not None and images.FILE_PROPERTY not in image.properties:
-            try:
-                self._images.fetch(image)
-            except (exception.NotFound, exception.Invalid, exception.Forbidden) as error:
-                raise BadImage(error.message) from error
+        with contextlib.ExitStack() as stack:
+            if image is not None and images.FILE_PROPERTY not in image.properties:
+                try:
+                    stack.enter_context(self.image_cache.held(image))
+                except (exception.NotFound, exception.Invalid, exception.Forbidden) as error:
+                    raise BadImage(error.message) from error
+            yield
+
+    def cache_image(self, image: ImageMeta) -> None:
+        """Have an image's data on this host. Raises as ``ComputeDriver.cache_image``."""
+        if images.FILE_PROPERTY not in image.properties and self.image_cache.fetches:
+            self.image_cache.fetch(image)
+            return
+        try:
+            is_here = images.file_of(image, self._image_directory).path.is_file()
+        except (BadImage, DiskError) as error:
+            raise exception.Invalid(reason=str(error)) from error
+        if not is_here:
+            raise exception.OperationUnsupported(
+                host=self.host, operation=Feature.IMAGE_CACHE.value,
+                reason=f"image {image.id} is not in {self._image_directory}, and is in no Glance",
+            )  # fmt: skip
+
+    def _bases(self) -> set[Path]:
+        """Return the files that guests' disks refer to. Raises OSError."""
+        directories = self._directories.list()
+        return {base for each in directories for base in file_storage.bases_in(each)}
 
     def start(self, domain: Any) -> None:
         """Start a guest; a running one keeps running. Raises OSError."""

@@ -38,6 +38,7 @@ from compute_agent.virt.process.process_operations import ProcessOperations
 from compute_agent.virt.process.process_specs import Command, SpecMaker, list_guests
 from compute_agent.virt.process.process_strays import Strays
 from compute_agent.virt.snapshot_store import SnapshotStore
+from objects.image_meta import ImageMeta
 from objects.image_record import INSTANCE_UUID
 from objects.instance import Instance
 from objects.numa import HostCell
@@ -54,6 +55,7 @@ class ProcessDriver(ProcessOperations):
     def __init__(self, conf: cfg.ConfigOpts, host: str, directory: Path) -> None:
         super().__init__(conf, host)
         self._directory = directory
+        self._images = ImageCache(conf, Path(conf.image.store_path), host)
         self._cgroups: cgroups.Cgroups | None = None
         self._isolation: Isolation | None = None
         self._processor = machine.processor()
@@ -107,6 +109,9 @@ class ProcessDriver(ProcessOperations):
         for uuid in unconfirmed.difference(instance_uuids):
             self._workloads.get(uuid).confirm()
             unconfirmed.discard(uuid)
+
+    def expire_images(self) -> None:
+        self._images.expire()
 
     def close(self) -> None:
         self._lease.close()
@@ -172,7 +177,7 @@ class ProcessDriver(ProcessOperations):
     @property
     def features(self) -> frozenset[Feature]:
         return frozenset(Feature) - {
-            Feature.LIVE_MOVE, Feature.ADMIN_PASS, Feature.SERIAL_CONSOLE,
+            Feature.LIVE_MOVE, Feature.ADMIN_PASS, Feature.SERIAL_CONSOLE, Feature.IMAGE_CACHE,
         }  # fmt: skip
 
     def _build(
@@ -197,10 +202,13 @@ class ProcessDriver(ProcessOperations):
             return ()
         path = SnapshotStore(self._conf).path(image.id)
         try:
-            ImageCache(self._conf, path.parent).fetch(image)
+            with self._images.held(image):
+                return self._read_image(instance, image, path)
         except (exception.NotFound, exception.Invalid, exception.Forbidden) as error:
             reason = error.message
             raise exception.BuildAborted(instance_uuid=instance.uuid, reason=reason) from error
+
+    def _read_image(self, instance: Instance, image: ImageMeta, path: Path) -> Sequence[File]:
         if not path.exists():
             reason = f"this host does not have the data of image {image.id} in {path.parent}"
             raise exception.BuildFailed(instance_uuid=instance.uuid, host=self.host, reason=reason)

@@ -151,7 +151,7 @@ class SimulatedDriver(ComputeDriver):
 
     @property
     def features(self) -> frozenset[Feature]:
-        return frozenset(Feature) - {Feature.SERIAL_CONSOLE}
+        return frozenset(Feature) - {Feature.SERIAL_CONSOLE, Feature.IMAGE_CACHE}
 
     # Guests on this host --------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ from conductor.cell_conductor.builds.delete_task import Delete
 from conductor.cell_conductor.endpoints.background_tasks import BackgroundTasks
 from conductor.cell_conductor.hosts import hosts_in_use
 from conductor.cell_conductor.hosts.host_services import HostServices
+from conductor.cell_conductor.hosts.image_caching import ImageCaching
 from conductor.cell_conductor.operations.engine import Operations
 from conductor.cell_conductor.operations.locks_and_consoles import LocksAndConsoles
 from conductor.common.cell_db import actions, compute_nodes, faults, instances, migrations, services
@@ -20,7 +21,9 @@ from objects.hosts.activity import CellActivity
 from objects.hosts.compute_node import ComputeNode
 from objects.hosts.host_answers import HostRequest, ServiceChanges, ZoneUse
 from objects.hosts.host_details import HostRecords
+from objects.hosts.image_fetches import ImageFetches
 from objects.hosts.service import Service
+from objects.image_meta import ImageMeta
 from objects.instance import Instance
 from objects.instance_fault import InstanceFault
 from objects.instances.build_request import BuildRequest
@@ -50,6 +53,7 @@ class SuperConductorEndpoints(BackgroundTasks):
     _operations: Operations
     _records: ServiceRecords
     _services: HostServices
+    _images: ImageCaching
 
     def build_instances(
         self, context: RequestContext, build_requests: Sequence[BuildRequest]
@@ -118,6 +122,11 @@ class SuperConductorEndpoints(BackgroundTasks):
 
     def get_host_records(self, context: RequestContext, host: str) -> HostRecords:
         return self._services.records_of(host)
+
+    def cache_images(
+        self, context: RequestContext, host: str, images: Sequence[ImageMeta]
+    ) -> ImageFetches:
+        return self._images.cache(context, host, images)
 
     def get_oldest_services(self, context: RequestContext) -> dict[str, int]:
         return self._records.oldest_cached()

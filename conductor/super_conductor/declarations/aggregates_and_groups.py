@@ -1,5 +1,7 @@
 """Aggregates, availability zones and server groups."""
 
+from collections.abc import Sequence
+
 from armillary.context import RequestContext
 from objects.aggregate import Aggregate, AggregateChanges
 from objects.hosts.host_answers import AvailabilityZone
@@ -52,6 +54,16 @@ class AggregatesAndGroupsAPI(Interface):
         self, context: RequestContext, aggregate: str, host: str
     ) -> Aggregate:
         """Remove a host from an aggregate. Raises AggregateNotFound, AggregateHostNotFound."""
+
+    @call(API)
+    def cache_images(
+        self, context: RequestContext, aggregate: str, image_ids: Sequence[str]
+    ) -> None:
+        """Have the hosts of an aggregate fetch images, after the answer.
+
+        What became of it is logged, and notified for each host. Raises AggregateNotFound,
+        ImageNotFound, Invalid for an image without data, Unavailable with too many requests.
+        """
 
     @call(API)
     def list_availability_zones(self, context: RequestContext) -> list[AvailabilityZone]:

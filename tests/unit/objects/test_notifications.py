@@ -9,6 +9,7 @@ from oslo_versionedobjects import fixture
 from objects.notifications import InstanceActionPayload, NotificationPayload
 
 FINGERPRINTS = {
+    "AggregateCachePayload": "1.0-a3da01f88add05140012699a4ecb2d8b",
     "AggregatePayload": "1.0-2c6741627c672a7d0e2b8b6f28aa6dec",
     "ComputeTaskPayload": "1.0-3af0c9bacec4ebd5d1b6c5d6c31cbd0d",
     "ExceptionPayload": "1.0-276e8ee22743242d41b86872a9967261",

@@ -1,9 +1,10 @@
 """Disks as files in their guests' directories."""
 
+import contextlib
 import errno
 import os
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from armillary import private_files
@@ -19,7 +20,9 @@ _BEGUN = ".begun"
 _CHUNK_BYTES = 64 * MIB
 _BLOCK_BYTES = 512  # of what stat counts
 _MAGIC_OF_QCOW2 = b"QFI\xfb"
+_BASE_OF_QCOW2 = slice(8, 16), slice(16, 20)  # where the backing file's name is, and its length
 _SIZE_OF_QCOW2 = slice(24, 32)  # bytes of the header with the disk's size
+_NAME_BYTES_MAX = 1023  # of a backing file, says the format
 
 
 class FileStorage(DiskStorage):
@@ -93,6 +96,18 @@ class FileStorage(DiskStorage):
         """Return how far the files may grow; unreadable ones count as complete."""
         paths = [_path(directory, Role.ROOT, QCOW2), *(_path(directory, r, RAW) for r in Role)]
         return sum(map(_growth_bytes, paths))
+
+
+def bases_in(directory: Path) -> Iterator[Path]:
+    """Yield the backing files of a guest's root disk, and of its draft. Raises OSError."""
+    path = _path(directory, Role.ROOT, QCOW2)
+    for each in (path, _draft(path)):
+        with contextlib.suppress(FileNotFoundError), open_own(each) as file:
+            header = file.read(_SIZE_OF_QCOW2.stop)
+            start, length = (int.from_bytes(header[part]) for part in _BASE_OF_QCOW2)
+            if header.startswith(_MAGIC_OF_QCOW2) and start:
+                file.seek(start)
+                yield directory / os.fsdecode(file.read(min(length, _NAME_BYTES_MAX)))
 
 
 def _path(directory: Path, role: Role, disk_format: str) -> Path:

@@ -1,5 +1,6 @@
 """Cold migration of guests: payload from the source, takeover at the destination."""
 
+import contextlib
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
@@ -62,11 +63,18 @@ class ColdMoves:
                 self._fetch_files(files, sent)
             files.write_note(note.taken_by(self._guests.host))
         elif note.owner != self._guests.host or note.is_moving:
-            if sent.base is not None and instance.image and sent.base.name == instance.image.id:
-                self._guests.fetch_image(instance)
-            self._fetch(files, sent)
+            with self._base_held(instance, sent):
+                self._fetch(files, sent)
             files.remove_extra_but(instance.flavor)  # the source keeps its own
         files.fit(instance.flavor)
+
+    def _base_held(
+        self, instance: Instance, sent: ColdPayload
+    ) -> contextlib.AbstractContextManager[None]:
+        """Have the image here that the disk refers to, if it can be fetched."""
+        if sent.base is None or not instance.image or sent.base.name != instance.image.id:
+            return contextlib.nullcontext()
+        return self._guests.held_image(instance)
 
     def _fetch(self, files: InstanceFiles, sent: ColdPayload) -> None:
         if sent.storage != files.storage.name:

@@ -76,7 +76,7 @@ class Our:
         """Return the data of an image as a host has it."""
         context = a_user("stars")
         record = self.conductor.get_image_record(context, self.source.lookup(context, image_id))
-        ImageCache(self.conf, self.cache).fetch(record.image)
+        ImageCache(self.conf, self.cache, "h1").fetch(record.image)
         return (self.cache / image_id).read_bytes()
 
 

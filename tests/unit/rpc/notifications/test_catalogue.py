@@ -61,6 +61,12 @@ OF_OTHERS = {
     "aggregate.create": ("conductor.super_conductor.endpoints.aggregates", '"create"'),
     "aggregate.delete": ("conductor.super_conductor.endpoints.aggregates", '"delete"'),
     "aggregate.add_host": ("conductor.super_conductor.endpoints.aggregates", '"add_host"'),
+    "aggregate.cache_images.start": ("conductor.super_conductor.hosts.image_caching", '"start"'),
+    "aggregate.cache_images.progress": (
+        "conductor.super_conductor.hosts.image_caching",
+        '"progress"',
+    ),
+    "aggregate.cache_images.end": ("conductor.super_conductor.hosts.image_caching", '"end"'),
     "aggregate.remove_host": ("conductor.super_conductor.endpoints.aggregates", '"remove_host"'),
     "aggregate.update_metadata": (
         "conductor.super_conductor.endpoints.aggregates",
@@ -76,7 +82,6 @@ OF_OTHERS = {
 }
 """Event -> the module that tells it, and what is written there."""
 NOT_TOLD = {
-    "aggregate.cache_images": "images are not files that hosts fetch: they name what is on them",
     "instance.live_migration_rollback": "the guest never left its source; the destination tells",
     "instance.live_migration_force_complete": "there is no such operation",
 }

@@ -93,6 +93,7 @@ hosts = st.fixed_dictionaries(
         "stats": STATS,
         "instance_flavors": FLAVORS,
         "instance_image_properties": IMAGES,
+        "cached_images": st.sampled_from([None, [], [IMAGE], [IMAGE, INSTANCES[0]]]),
         "metrics": METRICS,
         "host_ip": st.sampled_from(["", "10.0.0.1", "10.0.1.1", "no address"]),
     }
@@ -281,6 +282,7 @@ CONF = scheduling_conf(
     filter_scheduler__isolated_hosts=["host1"],
     filter_scheduler__isolated_images=[IMAGE],
     filter_scheduler__image_props_weight_multiplier=1.0,
+    filter_scheduler__image_cache_weight_multiplier=1.0,
     filter_scheduler__num_instances_weight_multiplier=1.0,
     filter_scheduler__project_spread_weight_multiplier=1.0,
     metrics__weight_setting=["cpu.percent=2"],

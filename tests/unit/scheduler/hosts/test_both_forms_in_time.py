@@ -20,6 +20,7 @@ from scheduler.filters.pci_passthrough_filter import PciPassthroughFilter
 from scheduler.hosts.host_ledger import HostLedger
 from scheduler.hosts.host_table import HostTable
 from scheduler.weights import BaseHostWeigher
+from scheduler.weights.image_cache_weigher import ImageCacheWeigher
 from scheduler.weights.image_properties_weigher import _PROPERTIES_MAX, ImagePropertiesWeigher
 from scheduler.weights.metrics_weigher import MetricsWeigher
 from scheduler.weights.pci_weigher import PCIWeigher
@@ -39,6 +40,7 @@ PLUGINS = [
     PciPassthroughFilter,
     MetricsWeigher,
     ImagePropertiesWeigher,
+    ImageCacheWeigher,
     PCIWeigher,
 ]
 SPECS = [
@@ -62,6 +64,7 @@ def values(number: int) -> dict[str, Any]:
         "instance_flavors": {f"id-{'small' if number % 2 else 'x'}": number % 3},
         "instance_image_properties": {"hw_vm_mode=hvm": number, "os_type=linux": number % 2},
         "numa_topology": a_host_topology(a_host_cell(pinned=pinned, cpus_used=number)).to_plain(),
+        "cached_images": [SPECS[0].image.id] if number % 3 else None,
         "pci_stats": [a_pool(count=number)] if number % 4 else [],
     }
 

@@ -18,6 +18,7 @@ TABLE = [
     ("CrossCellWeigher", None, 1000000.0, "cross_cell_move_weight_multiplier"),
     ("DiskWeigher", 0.0, 1.0, "disk_weight_multiplier"),
     ("HypervisorVersionWeigher", None, 1.0, "hypervisor_version_weight_multiplier"),
+    ("ImageCacheWeigher", None, 0.0, "image_cache_weight_multiplier"),
     ("ImagePropertiesWeigher", None, 0.0, "image_props_weight_multiplier"),
     ("IoOpsWeigher", 0.0, -1.0, "io_ops_weight_multiplier"),
     ("MetricsWeigher", None, 1.0, "metrics_weight_multiplier"),

@@ -124,13 +124,17 @@ def test_a_change_must_change_something(one: str, api: Api) -> None:
     assert api.put(one, {"aggregate": {}}).status_code == 400
 
 
-def test_images_may_be_cached_on_hosts(one: str, api: Api, conductor: SuperConductor) -> None:
-    """There is nothing to do for it; one that is not there is refused with its place."""
+def test_hosts_of_an_aggregate_fetch_images(one: str, api: Api, conductor: SuperConductor) -> None:
+    """One that is not there is refused with its place, and none is fetched then."""
     conductor.images = [builders.an_image("loop")]
     known = {"id": conductor.images[0].id}
     assert api.post(f"{one}/images", {"cache": [known]}).status_code == 202
+    assert conductor.images_to_cache == [("ssd", [known["id"]])]
     answer = api.post(f"{one}/images", {"cache": [known, {"id": builders.a_uuid()}]})
     assert (answer.status_code, "cache.1.id" in message(answer)) == (400, True)
     older = {"OpenStack-API-Version": "compute 2.80"}
     refused = api.send("POST", f"{one}/images", headers=older, json={"cache": [known]})
     assert refused.status_code == 404
+    assert len(conductor.images_to_cache) == 1
+    elsewhere = api.post("/v2.1/os-aggregates/99/images", {"cache": [known]})
+    assert elsewhere.status_code == 404

@@ -22,6 +22,7 @@ from tests.fleets import scheduling_conf
         ("hypervisor_version_weight_multiplier", 1.0),
         ("cross_cell_move_weight_multiplier", 1000000.0),
         ("image_props_weight_multiplier", 0.0),
+        ("image_cache_weight_multiplier", 0.0),
         ("image_props_weight_setting", []),
         ("max_io_ops_per_host", 8),
         ("track_instance_changes", True),

@@ -68,7 +68,7 @@ def memory_limit_mb(processes: Processes, instance: Instance) -> float:
 def test_what_it_cannot_do_is_refused(processes: Processes) -> None:
     """And says so."""
     assert frozenset(Feature) - processes.driver.features == {
-        Feature.LIVE_MOVE, Feature.ADMIN_PASS, Feature.SERIAL_CONSOLE,
+        Feature.LIVE_MOVE, Feature.ADMIN_PASS, Feature.SERIAL_CONSOLE, Feature.IMAGE_CACHE,
     }  # fmt: skip
     with pytest.raises(exception.OperationUnsupported):
         processes.driver.describe_live("any")

@@ -1,0 +1,231 @@
+"""Images of a Glance on a host: kept as long as guests need them, within a bound."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import os
+from collections.abc import Collection, Iterator
+from pathlib import Path
+
+import pytest
+from oslo_config import cfg
+
+from armillary import exception
+from armillary.conf import base, image, register
+from armillary.glance import Glance
+from compute_agent.virt.image_cache import ImageCache
+from objects.image_meta import ImageMeta
+from objects.image_record import DRAFT_PREFIX
+from tests import builders
+from tests.fixtures.cell import Clock
+
+MIB = 1024**2
+DAY = 24 * 3600
+
+
+@dataclasses.dataclass
+class Store:
+    """A Glance, and hosts with a directory of images."""
+
+    conf: cfg.ConfigOpts
+    directory: Path
+    clock: Clock
+    data: dict[str, bytes] = dataclasses.field(default_factory=dict)
+    downloads: list[str] = dataclasses.field(default_factory=list)
+    bases: set[Path] = dataclasses.field(default_factory=set)
+
+    def host(self, name: str = "h1", *, knows_bases: bool = True) -> ImageCache:
+        """Return the cache of a host as its agent has it after a start."""
+        find_bases = (lambda: self.bases) if knows_bases else tuple[Path]
+        return ImageCache(self.conf, self.directory, name, find_bases, self.clock)
+
+    def image(self, mib: int = 1) -> ImageMeta:
+        made = builders.an_image(size_bytes=mib * MIB)
+        self.data[made.id] = os.urandom(mib * MIB)
+        return made.with_values(sha512=hashlib.sha512(self.data[made.id]).hexdigest())
+
+    def download(self, image_id: str) -> Iterator[bytes]:
+        self.downloads.append(image_id)
+        yield self.data[image_id]
+
+    def path(self, made: ImageMeta) -> Path:
+        return self.directory / made.id
+
+    def have(self, *images: ImageMeta) -> list[bool]:
+        return [self.path(each).is_file() for each in images]
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
+    conf = cfg.ConfigOpts()
+    conf([], default_config_files=[], default_config_dirs=[])
+    register(conf, base, image)
+    conf.set_override("auth_type", "none", group="glance")
+    conf.set_override("endpoint_override", "http://127.0.0.1:9", group="glance")
+    made = Store(conf, tmp_path / "images", Clock())
+    monkeypatch.setattr(Glance, "download", lambda _self, image_id: made.download(image_id))
+    return made
+
+
+def test_an_image_is_fetched_once_and_kept_while_it_is_used(store: Store) -> None:
+    """A restarted agent knows when it was used last."""
+    made, host = store.image(), store.host()
+    host.fetch(made)
+    store.clock.advance(DAY - 1)
+    host.expire()
+    store.host().fetch(made)
+    store.clock.advance(DAY - 1)
+    store.host().expire()
+    assert (store.path(made).read_bytes(), store.downloads) == (store.data[made.id], [made.id])
+    store.clock.advance(1)
+    store.host().expire()
+    assert list(store.directory.iterdir()) == [store.directory / ".cache-lock"]
+
+
+def test_an_old_image_that_a_disk_refers_to_stays(store: Store) -> None:
+    """Its age counts from when no disk does any more."""
+    made, host = store.image(), store.host()
+    host.fetch(made)
+    store.bases.add(store.path(made))
+    store.clock.advance(2 * DAY)
+    host.expire()
+    store.bases.clear()
+    host.expire()
+    assert store.have(made) == [True]
+    store.clock.advance(DAY)
+    host.expire()
+    assert store.have(made) == [False]
+
+
+def test_an_image_that_a_guest_is_built_from_stays(store: Store) -> None:
+    """Until its disk refers to it."""
+    made, host = store.image(), store.host()
+    store.conf.set_override("size_mb_max", 1, group="image_cache")
+    with host.held(made):
+        store.clock.advance(2 * DAY)
+        host.expire()
+        with pytest.raises(exception.ImageCacheFull, match="1 MiB more than"):
+            host.fetch(store.image())
+        assert store.have(made) == [True]
+    host.expire()
+    assert store.have(made) == [False]
+
+
+def test_nothing_is_removed_when_it_cannot_be_seen_what_is_used(store: Store) -> None:
+    def unreadable() -> Collection[Path]:
+        raise PermissionError("a disk")
+
+    made = store.image()
+    host = ImageCache(store.conf, store.directory, "h1", unreadable, store.clock)
+    host.fetch(made)
+    store.clock.advance(2 * DAY)
+    with pytest.raises(PermissionError):
+        host.expire()
+    assert store.have(made) == [True]
+
+
+def test_images_make_room_for_others(store: Store) -> None:
+    """Those used least recently, unless a disk refers to them; then there is no room."""
+    store.conf.set_override("size_mb_max", 4, group="image_cache")
+    first, second, third, large = (store.image(mib) for mib in (1, 1, 1, 3))
+    host = store.host()
+    for each in (first, second, third, first):
+        store.clock.advance(1)
+        host.fetch(each)
+    store.bases.add(store.path(third))
+    host.fetch(large)
+    assert store.have(first, second, third, large) == [False, False, True, True]
+    store.bases.add(store.path(large))
+    with pytest.raises(exception.ImageCacheFull):
+        host.fetch(first)
+    assert store.have(first, second, third, large) == [False, False, True, True]
+
+
+def test_a_lower_bound_counts_for_what_is_there(store: Store) -> None:
+    images, host = [store.image(), store.image()], store.host()
+    for each in images:
+        store.clock.advance(1)
+        host.fetch(each)
+    store.conf.set_override("size_mb_max", 1, group="image_cache")
+    host.expire()
+    assert store.have(*images) == [False, True]
+
+
+def test_what_another_host_uses_stays(store: Store) -> None:
+    """Whatever this host sees of the other one's guests; the last one to use it removes it."""
+    made, one, other = store.image(), store.host("h1"), store.host("h2", knows_bases=False)
+    one.fetch(made)
+    store.bases.add(store.path(made))
+    other.fetch(made)
+    store.clock.advance(2 * DAY)
+    other.expire()
+    assert store.have(made) == [True]
+    store.bases.clear()
+    one.expire()
+    assert store.have(made) == [False]
+
+
+def test_files_of_others_stay(store: Store) -> None:
+    """Such as those of an image service that has the same directory."""
+    made, host = store.image(), store.host()
+    store.directory.mkdir()
+    store.path(made).write_bytes(b"x")
+    host.fetch(made)
+    store.conf.set_override("size_mb_max", 1, group="image_cache")
+    store.clock.advance(2 * DAY)
+    host.expire()
+    host.drop(made)
+    assert (store.path(made).read_bytes(), store.downloads) == (b"x", [])
+
+
+def test_removal_can_be_turned_off(store: Store) -> None:
+    store.conf.set_override("remove_unused_base_images", False, group="image_cache")
+    made, host = store.image(), store.host()
+    host.fetch(made)
+    store.clock.advance(99 * DAY)
+    host.expire()
+    assert store.have(made) == [True]
+
+
+def test_an_image_that_is_not_needed_again_goes_at_once(store: Store) -> None:
+    made, host = store.image(), store.host()
+    host.fetch(made)
+    host.drop(made)
+    assert store.have(made) == [False]
+
+
+def test_other_data_than_the_record_says_is_refused(store: Store) -> None:
+    """And does not stay."""
+    made, host = store.image(), store.host()
+    store.data[made.id] = bytes(MIB)
+    with pytest.raises(exception.Invalid, match="another SHA-512 digest"):
+        host.fetch(made)
+    assert (store.have(made), host.list_ids(9)) == ([False], [])
+
+
+def test_a_host_tells_the_images_that_it_used_last(store: Store) -> None:
+    """Those of others, too; sorted, so that the same ones are the same report."""
+    images, host = [store.image() for _ in range(3)], store.host()
+    for each in images:
+        store.clock.advance(1)
+        host.fetch(each)
+    store.clock.advance(1)
+    host.fetch(images[0])
+    assert host.list_ids(9) == sorted(each.id for each in images)
+    assert host.list_ids(2) == sorted([images[0].id, images[2].id])
+    assert host.list_ids(0) == []
+
+
+def test_a_draft_that_was_left_goes_when_it_is_old(store: Store) -> None:
+    """Those of an image service in the same directory are not named after an image."""
+    host = store.host()
+    store.directory.mkdir()
+    names = [f"{DRAFT_PREFIX}{builders.a_uuid()}", f"{DRAFT_PREFIX}0123456789abcdef"]
+    for name in names:
+        (store.directory / name).touch()
+        os.utime(store.directory / name, times=(store.clock(), store.clock()))
+    host.expire()
+    store.clock.advance(DAY + 1)
+    host.expire()
+    assert sorted(store.directory.glob(f"{DRAFT_PREFIX}*")) == [store.directory / names[1]]
