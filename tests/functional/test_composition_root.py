@@ -49,6 +49,9 @@ UNREAD = {
     "api.token_file": "read with auth_strategy = token_file",
     "identity.*": "read with auth_strategy = token_file",
     "image.*": "read by uploads and new images",
+    **dict.fromkeys(
+        ("image_cache.*_max", "image_cache.remove_*"), "read by drivers that keep images"
+    ),
     "glance.*": "read where images are a Glance's: tests/unit/api/image/test_image_source.py",
     "api.allow_network_without_authentication": "read without authentication, beyond loopback",
     "libvirt.*": "read by the driver libvirt",

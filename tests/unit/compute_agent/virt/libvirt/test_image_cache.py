@@ -1,4 +1,4 @@
-"""Images that a host of virtual machines fetches: before a guest is built, and as long as needed."""
+"""Images that a host of virtual machines fetches: in advance, and as long as they are needed."""
 
 from __future__ import annotations
 
