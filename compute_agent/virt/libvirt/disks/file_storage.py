@@ -11,7 +11,7 @@ from armillary import private_files
 from compute_agent.virt.instance_directories import open_own
 from compute_agent.virt.libvirt.disks import qemu_img
 from compute_agent.virt.libvirt.disks.images import ImageFile
-from compute_agent.virt.libvirt.disks.storage import MIB, DiskStorage, Role, Room
+from compute_agent.virt.libvirt.disks.storage import MIB, CopiedStorage, Role, Room
 from compute_agent.virt.libvirt.domain.guest_disks import GuestDisk
 
 QCOW2, RAW = "qcow2", "raw"
@@ -25,7 +25,7 @@ _SIZE_OF_QCOW2 = slice(24, 32)  # bytes of the header with the disk's size
 _NAME_BYTES_MAX = 1023  # of a backing file, says the format
 
 
-class FileStorage(DiskStorage):
+class FileStorage(CopiedStorage):
     """Files ``ROLE.FORMAT``; ``root_format`` is that of new root disks, all others are raw.
 
     A root disk of the format qcow2 is an overlay on its image's file. ``cache`` is libvirt's cache

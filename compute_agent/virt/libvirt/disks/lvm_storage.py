@@ -8,7 +8,7 @@ from pathlib import Path
 from compute_agent.virt.libvirt.disks import block_devices, programs, qemu_img
 from compute_agent.virt.libvirt.disks.images import ImageFile
 from compute_agent.virt.libvirt.disks.qemu_img import DiskError
-from compute_agent.virt.libvirt.disks.storage import DiskStorage, Role, Room
+from compute_agent.virt.libvirt.disks.storage import CopiedStorage, Role, Room
 from compute_agent.virt.libvirt.domain.guest_disks import DiskKind, GuestDisk
 
 DEVICES = Path("/dev")
@@ -18,7 +18,7 @@ _DEVICE_SECONDS_MAX = 30
 _POLL_SECONDS = 0.05
 
 
-class LvmStorage(DiskStorage):
+class LvmStorage(CopiedStorage):
     """Volumes ``UUID_ROLE``, which take all their room at once.
 
     A volume may have been another guest's before, so each new one is overwritten with zeros.

@@ -19,16 +19,15 @@ _COPY_SECONDS_MAX = 3600
 
 
 class RbdStorage(DiskStorage):
-    """Images ``UUID_ROLE``, and objects ``UUID_owner`` with the notes of their owners."""
+    """Images ``UUID_ROLE``, and objects ``UUID_owner`` with the notes of their owners.
+
+    Its disks are never copied: a guest moves between hosts that reach the same pool.
+    """
 
     def __init__(self, pool: str, ceph: CephAccess) -> None:
         self._pool = pool
         self._ceph = ceph
         self.name = f"the pool {pool} of Ceph"
-
-    @property
-    def is_copied(self) -> bool:
-        return False
 
     def check(self) -> None:
         try:
@@ -64,9 +63,6 @@ class RbdStorage(DiskStorage):
         finally:
             local.unlink(missing_ok=True)
         self._publish(draft, directory, role)
-
-    def make_empty(self, directory: Path, role: Role, disk_format: str, size: int) -> None:
-        raise NotImplementedError  # its disks are never copied
 
     def grow(self, disk: GuestDisk, size: int) -> None:
         self._resize(disk.path, size)

@@ -45,11 +45,6 @@ class DiskStorage(abc.ABC):
     is_in_directory = False
     """Whether the disks are files in their guest's directory, and shared exactly if that is."""
 
-    @property
-    def is_copied(self) -> bool:
-        """Whether a guest that moves may take its disks along as copies."""
-        return True
-
     def check(self) -> None:  # noqa: B027 - optional
         """Raise DiskError with a remedy if this host cannot use the storage."""
 
@@ -85,10 +80,6 @@ class DiskStorage(abc.ABC):
     def room(self, instances: Path) -> Room:
         """Return size and free space; ``instances`` is the directory of all guests."""
 
-    @abc.abstractmethod
-    def make_empty(self, directory: Path, role: Role, disk_format: str, size: int) -> None:
-        """Make a disk that a live migration fills."""
-
     def url(self, disk: GuestDisk) -> str:
         """Return a disk as QEMU's programs name it."""
         return disk.path
@@ -113,3 +104,11 @@ class DiskStorage(abc.ABC):
     def growth_bytes(self, directory: Path) -> int:
         """Return how many bytes the disks of a guest may still take of what is free."""
         return 0
+
+
+class CopiedStorage(DiskStorage):
+    """Storage whose disks a guest may take along to another host as copies."""
+
+    @abc.abstractmethod
+    def make_empty(self, directory: Path, role: Role, disk_format: str, size: int) -> None:
+        """Make a disk that a live migration fills."""

@@ -10,6 +10,7 @@ from compute_agent.virt.libvirt.disks import images, qemu_img
 from compute_agent.virt.libvirt.disks.file_storage import QCOW2
 from compute_agent.virt.libvirt.disks.instance_files import CONSOLES, InstanceFiles
 from compute_agent.virt.libvirt.disks.qemu_img import DiskError
+from compute_agent.virt.libvirt.disks.storage import CopiedStorage
 from compute_agent.virt.libvirt.guests import Guests
 from compute_agent.virt.libvirt.moves import remote_files, remote_uris
 from compute_agent.virt.libvirt.moves.payloads import ColdPayload, DiskFile, disk_name, role_of
@@ -82,7 +83,7 @@ class ColdMoves:
                 f"its disks are in the storage {sent.storage}, this host's are in "
                 f"{files.storage.name}"
             )
-        if not files.storage.is_copied:
+        if not isinstance(files.storage, CopiedStorage):
             raise DiskError(f"this host and its source do not reach the same {sent.storage}")
         base_path = None if sent.base is None else self._checked_base(sent.base)
         _check_directory(files, sent)

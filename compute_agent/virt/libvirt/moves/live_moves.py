@@ -13,6 +13,7 @@ from compute_agent.host.instance_topology import InstancePlacement
 from compute_agent.virt.driver import LiveWatch
 from compute_agent.virt.libvirt import earlier_consoles
 from compute_agent.virt.libvirt.disks.instance_files import InstanceFiles
+from compute_agent.virt.libvirt.disks.storage import CopiedStorage
 from compute_agent.virt.libvirt.domain import live_xml
 from compute_agent.virt.libvirt.domain.pins import Pins
 from compute_agent.virt.libvirt.guests import Guests
@@ -202,15 +203,18 @@ class LiveMoves:
 
     def _make_room(self, files: InstanceFiles, source: LiveSource, *, is_shared: bool) -> None:
         """Make the directory of a guest that is to arrive, and the disks that are copied."""
-        if is_shared and files.storage.is_in_directory:
-            return
-        if not (is_shared or files.storage.is_copied):
-            raise CannotMove(f"this host and its source do not reach the same {source.storage}")
-        files.make()
-        if not is_shared:
+        storage = files.storage
+        if is_shared:
+            if storage.is_in_directory:
+                return
+            files.make()
+        elif isinstance(storage, CopiedStorage):
+            files.make()
             files.write_note(Ownership(owner=self._guests.host, is_moving=True))
             for disk in source.disks:
-                _make_empty(files, disk)
+                _make_empty(files, storage, disk)
+        else:
+            raise CannotMove(f"this host and its source do not reach the same {source.storage}")
         earlier_consoles.note_source(files, source)
 
     def complete(self, uuid: str) -> None:
@@ -366,7 +370,7 @@ class _Move:
             return False
 
 
-def _make_empty(files: InstanceFiles, disk: DiskFile) -> None:
+def _make_empty(files: InstanceFiles, storage: CopiedStorage, disk: DiskFile) -> None:
     """Make a disk for the other daemon to fill."""
     if disk.name == files.nvram.name:
         with open(files.nvram, "wb", opener=private_files.opener) as file:
@@ -376,4 +380,4 @@ def _make_empty(files: InstanceFiles, disk: DiskFile) -> None:
         role = role_of(disk)
     except ValueError as error:
         raise CannotMove(f"the source has a disk with the invalid name {disk.name}") from error
-    files.storage.make_empty(files.directory, role, disk.format, disk.bytes)
+    storage.make_empty(files.directory, role, disk.format, disk.bytes)

@@ -43,8 +43,9 @@ PLUGINS = [
     ImageCacheWeigher,
     PCIWeigher,
 ]
+IMAGE = an_image(properties={"hw_vm_mode": "hvm"})
 SPECS = [
-    a_request_spec(flavor=a_flavor("small"), image=an_image(properties={"hw_vm_mode": "hvm"})),
+    a_request_spec(flavor=a_flavor("small"), image=IMAGE),
     a_request_spec(flavor=a_flavor("x"), pci_requests=[a_pci_request().to_plain()]),
     a_request_spec(
         numa_topology=a_guest(pinned=4).to_plain(), image=an_image(properties={"os_type": "linux"})
@@ -64,7 +65,7 @@ def values(number: int) -> dict[str, Any]:
         "instance_flavors": {f"id-{'small' if number % 2 else 'x'}": number % 3},
         "instance_image_properties": {"hw_vm_mode=hvm": number, "os_type=linux": number % 2},
         "numa_topology": a_host_topology(a_host_cell(pinned=pinned, cpus_used=number)).to_plain(),
-        "cached_images": [SPECS[0].image.id] if number % 3 else None,
+        "cached_images": [IMAGE.id] if number % 3 else None,
         "pci_stats": [a_pool(count=number)] if number % 4 else [],
     }
 
