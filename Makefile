@@ -7,6 +7,8 @@ TIMED  := $(PYTEST) --durations=15 --durations-min=0.5
 GROUPS := $(VENV)/groups
 SHORT   = $(PYTEST) -m 'not long' --left-out-log $(VENV)/left-out --closing-lines $(GROUPS)/$(@:test-%=%) \
 	--failed-folder $(VENV)/failed/$(@:test-%=%)
+# Of the unit tests that take most of the processors' time, a share with each commit.
+UNITS   = $(SHORT) --one-costly-test-in 5
 PIP    := $(VENV)/bin/python -m pip -qq --disable-pip-version-check
 
 # Of the unit tests, one for each of two cores.
@@ -61,7 +63,7 @@ up: $(TEST) ## Keep a whole control plane running in one process, until Ctrl-C
 
 ##### Testing it
 
-.PHONY: test check wheel deb unit functional integration console long guests libvirt conformance conformance-serve-cmd differential fuzz faults clients tempest mutants simulation zone-simulation bench bench-builds bench-placement bench-scheduling
+.PHONY: test check wheel deb unit functional integration console long costs guests libvirt conformance conformance-serve-cmd differential fuzz faults clients tempest mutants simulation zone-simulation bench bench-builds bench-placement bench-scheduling
 test: $(TEST) $(LIBVIRT) $(BROWSER) $(HARNESS) $(TEMPEST) $(REFERENCE) ## Run all tests; the closing lines say what was left out for a missing service
 	@rm -rf $(VENV)/left-out $(GROUPS)
 	@$(MAKE) --no-print-directory -j 9 --output-sync=line test-deployments test-deployments-zones \
@@ -93,16 +95,16 @@ test-functional:
 .PHONY: test-units test-units-agent test-units-conductor test-units-services
 SERVICES := tests/unit/placement tests/unit/programs tests/unit/rpc tests/unit/scheduler tests/unit/simulator
 test-units:
-	nice -n 2 $(SHORT) $(addprefix --ignore ,tests/unit/compute_agent tests/unit/conductor $(SERVICES)) tests/unit
+	nice -n 2 $(UNITS) $(addprefix --ignore ,tests/unit/compute_agent tests/unit/conductor $(SERVICES)) tests/unit
 
 test-units-agent:
-	nice -n 1 $(SHORT) tests/unit/compute_agent
+	nice -n 1 $(UNITS) tests/unit/compute_agent
 
 test-units-conductor:
-	nice -n 2 $(SHORT) tests/unit/conductor
+	nice -n 2 $(UNITS) tests/unit/conductor
 
 test-units-services:
-	nice -n 2 $(SHORT) $(SERVICES)
+	nice -n 2 $(UNITS) $(SERVICES)
 
 check: format lint $(LIBVIRT) ## Before each commit, in 3 minutes: format, lint, the unit tests of what changed, others while there is time
 	$(TIMED) -n $(WORKERS) --budget-seconds $(SECONDS_LEFT) tests/unit
@@ -135,6 +137,9 @@ long: $(TEST) $(LIBVIRT) $(BROWSER) $(HARNESS) $(REFERENCE) ## Run what `make te
 		tests/faults tests/integration/placement tests/conformance tests/simulation
 	$(TIMED) tests/integration/libvirt
 	$(TIMED) -n $(WORKERS) tests/unit
+
+costs: $(TEST) $(LIBVIRT) ## Measure which unit tests are costly: `make test` runs a share of them with each commit
+	$(PYTEST) --measure-costs --run-minutes-max 60 -m 'not long' tests/unit
 
 guests: $(TEST) $(LIBVIRT) ## Run a few virtual machines under emulation: they boot, stop, move and are removed
 	$(TIMED) -m 'not long' tests/integration/libvirt

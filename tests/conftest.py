@@ -15,6 +15,7 @@ pytest_plugins = [
     "tests.fixtures.compiled_statements",
     "tests.fixtures.mariadb_connections",
     "tests.fixtures.sampling",
+    "tests.fixtures.costs",
     "tests.fixtures.databases",
     "tests.fixtures.cell",
     "tests.fixtures.control_plane",

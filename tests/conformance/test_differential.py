@@ -20,6 +20,8 @@ from tests.conformance.stories import LATEST, Story
 from tests.fixtures import sampling
 from tests.fixtures.placement_fuzz_world import EmptyWorld
 
+pytestmark = pytest.mark.sampled_file(every=3)
+
 IS_LONG = sampling.TAKES_ALL
 SEED = int(os.environ.get("ARMILLARY_DIFFERENTIAL_SEED", "1"))
 STORIES = int(os.environ.get("ARMILLARY_DIFFERENTIAL_STORIES", "2"))

@@ -27,6 +27,8 @@ from tests.conformance.placement_fuzz import LABELS, Variant, cases, routes_of, 
 from tests.fixtures import sampling
 from tests.fixtures.placement_fuzz_world import World
 
+pytestmark = pytest.mark.sampled_file(every=3)
+
 CASES = int(os.environ.get("ARMILLARY_FUZZ_CASES", "400" if sampling.TAKES_ALL else "200"))
 SEED = int(os.environ.get("ARMILLARY_FUZZ_SEED", zlib.crc32(sampling.seed().encode())))
 CHECKS = [not_a_server_error, status_code_conformance]

@@ -12,6 +12,8 @@ from tests.console.browser import COLOURS, Tab, violations
 from tests.console.deployment import HOSTS_TOTAL, MORTAL, Deployment
 from tests.fixtures.asking import wait_for
 
+pytestmark = pytest.mark.sampled_tests(every=2)
+
 OpenTab = Callable[..., Tab]
 
 ALIKE = ("table", "server", "refused")

@@ -16,7 +16,7 @@ from tests.fixtures.deployment import LEASE_SECONDS, SERVICE_DOWN_SECONDS, two_c
 from tests.fixtures.ledger import assert_all_active, assert_nothing_is_lost, delete_everything
 from tests.fixtures.services import POSTGRESQL
 
-pytestmark = [pytest.mark.rabbitmq, pytest.mark.postgresql]
+pytestmark = [pytest.mark.rabbitmq, pytest.mark.postgresql, pytest.mark.sampled_file(every=2)]
 
 
 INSTANCES = 100 if sampling.TAKES_ALL else 40

@@ -11,6 +11,8 @@ from tests.faults.world import SMALL, world
 from tests.fixtures.sampling import TAKES_ALL
 from tests.fixtures.services import leave_out
 
+pytestmark = pytest.mark.sampled_file(every=2)
+
 SEED = 1
 FAULTS, OPERATIONS = (5, 40) if TAKES_ALL else (4, 24)
 

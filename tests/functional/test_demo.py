@@ -15,7 +15,7 @@ import pytest
 
 from tests.fixtures import waiting
 
-pytestmark = pytest.mark.sampled_file(every=2)
+pytestmark = pytest.mark.sampled_file(every=3)
 
 SECONDS_MAX = 100
 

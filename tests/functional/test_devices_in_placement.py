@@ -8,7 +8,7 @@ from tests.fixtures.asking import wait_for
 from tests.fixtures.embedded import embedded_system
 from tests.fixtures.ledger import delete_everything
 
-pytestmark = pytest.mark.sampled_file(every=2)
+pytestmark = pytest.mark.sampled_file(every=3)
 
 HOSTS = "name=sim-{1..2}:vcpus=8:memory_mb=16384:disk_gb=100:numa=2:pci=8086/10ed@2"
 DEVICE = "CUSTOM_PCI_8086_10ED"

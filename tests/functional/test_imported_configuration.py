@@ -9,6 +9,8 @@ import pytest
 from programs.demo.control_plane import ControlPlane
 from programs.operator.nova import translation
 
+pytestmark = pytest.mark.sampled_file(every=3)
+
 FILES = sorted((Path(__file__).parents[1] / "fixtures" / "nova_confs").glob("*.conf"))
 SITE = """
 [DEFAULT]

@@ -7,7 +7,7 @@ import pytest
 from tests.fixtures.asking import wait_for
 from tests.fixtures.embedded import embedded_system
 
-pytestmark = pytest.mark.sampled_file(every=2)
+pytestmark = pytest.mark.sampled_file(every=3)
 
 HOSTS = [
     "name=sim-{1..2}:vcpus=8:memory_mb=16384:disk_gb=100",

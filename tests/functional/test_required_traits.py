@@ -8,7 +8,7 @@ from tests.fixtures.asking import wait_for
 from tests.fixtures.embedded import embedded_system
 from tests.fixtures.ledger import delete_everything
 
-pytestmark = pytest.mark.sampled_file(every=2)
+pytestmark = pytest.mark.sampled_file(every=3)
 
 TRAITS = (
     "COMPUTE_ACCELERATORS", "COMPUTE_NET_VIRTIO_PACKED", "COMPUTE_REMOTE_MANAGED_PORTS",

@@ -11,6 +11,8 @@ from tests.fixtures.deployment import free_port
 from tests.fixtures.embedded import embedded_system
 from tests.fixtures.slow_clients import SlowClients, many_files
 
+pytestmark = pytest.mark.sampled_file(every=3)
+
 __all__ = ["many_files"]
 
 SECONDS_MAX = 60.0

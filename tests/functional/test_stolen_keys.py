@@ -24,7 +24,7 @@ from tests.functional.signed_system import (
     signed_system,
 )
 
-pytestmark = pytest.mark.sampled_file(every=2)
+pytestmark = pytest.mark.sampled_file(every=3)
 
 KEYS = {name: role for name, (role, _scope) in (PROGRAMS | STOLEN).items()}
 SERVED = {topic: interface for topic, interface in BY_TOPIC.items() if topic != "zone_summaries"}

@@ -17,7 +17,7 @@ from programs.commands.app import URL_VARIABLE, ClientApp
 from programs.demo.control_plane import LOG_FILE, ControlPlane
 from tests.fixtures.deployment import error_lines
 
-pytestmark = pytest.mark.sampled_file(every=2)
+pytestmark = pytest.mark.sampled_file(every=3)
 
 IMAGE: dict[str, Any] = {"image": {"name": "evil", "properties": {"process_command": "id"}}}
 

@@ -34,7 +34,7 @@ from tests.fixtures.ledger import assert_all_active, assert_nothing_is_lost, del
 from tests.fixtures.services import RABBITMQ
 from tests.integration.deployed_by_command import CommandDeployment, two_cells_by_command
 
-pytestmark = [pytest.mark.rabbitmq, pytest.mark.postgresql, pytest.mark.sampled_file(every=2)]
+pytestmark = [pytest.mark.rabbitmq, pytest.mark.postgresql, pytest.mark.sampled_file(every=3)]
 
 THIEF, OTHER = "cell2-agent-1", "cell2-agent-2"
 ACCESS_REFUSED = 403

@@ -15,7 +15,7 @@ from tests.fixtures.deployment import Cell, Deployment, deployed
 from tests.fixtures.ledger import assert_all_active, delete_everything
 from tests.fixtures.services import POSTGRESQL
 
-pytestmark = [pytest.mark.rabbitmq, pytest.mark.postgresql]
+pytestmark = [pytest.mark.rabbitmq, pytest.mark.postgresql, pytest.mark.sampled_file(every=3)]
 
 PATIENCE_SECONDS = 60.0
 SIZE = "vcpus=64:memory_mb=65536:disk_gb=500"

@@ -12,6 +12,8 @@ import jsonschema
 import pytest
 import yaml
 
+pytestmark = pytest.mark.sampled_file(every=3)
+
 COMPOSE = Path(__file__).parents[2] / "etc" / "compose"
 SPECIFICATION = "docker-compose==1.29.2"  # carries the specification's schema
 

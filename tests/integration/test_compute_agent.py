@@ -24,7 +24,11 @@ from tests.fixtures.python_programs import Program, StartProgram, start_program
 
 __all__ = ["start_program"]
 
-pytestmark = [pytest.mark.rabbitmq, pytest.mark.sampled(every=2)]  # of the backends
+pytestmark = [
+    pytest.mark.rabbitmq,
+    pytest.mark.sampled(every=2),
+    pytest.mark.sampled_file(every=3),
+]  # of the backends
 
 HOST = "machine-1"
 START_SECONDS_MAX = 60.0

@@ -25,7 +25,7 @@ from tests.fixtures.services import POSTGRESQL, administrator
 from tests.integration.trusted_zones import AccountsZone, SignedZone, introduce
 from tests.integration.zone_deployment import ZoneDeployment, tree
 
-pytestmark = [pytest.mark.rabbitmq, pytest.mark.postgresql, pytest.mark.sampled_file(every=2)]
+pytestmark = [pytest.mark.rabbitmq, pytest.mark.postgresql, pytest.mark.sampled_file(every=3)]
 
 PATIENCE_SECONDS = 90.0
 OPTIONS = """

@@ -12,6 +12,8 @@ from tests.fixtures.brokers import fresh_vhost
 from tests.fixtures.databases import fresh_database
 from tests.fixtures.services import MARIADB, POSTGRESQL, Service
 
+pytestmark = pytest.mark.sampled_file(every=3)
+
 BOTH = [
     pytest.param(POSTGRESQL, marks=pytest.mark.postgresql, id="postgresql"),
     pytest.param(MARIADB, marks=pytest.mark.mariadb, id="mariadb"),

@@ -18,7 +18,7 @@ from tests.fixtures.ledger import delete_everything
 from tests.fixtures.placement import engines
 from tests.fixtures.placement_examiner import Examiner
 
-pytestmark = [pytest.mark.rabbitmq, pytest.mark.postgresql, pytest.mark.sampled_file(every=2)]
+pytestmark = [pytest.mark.rabbitmq, pytest.mark.postgresql, pytest.mark.sampled_file(every=3)]
 
 PATIENCE_SECONDS = 60.0
 SLOT = "CUSTOM_SLOT"

@@ -35,7 +35,7 @@ from tests.fixtures.services import POSTGRESQL
 from tests.fixtures.waiting import seconds
 from tests.integration.signed_deployment import SignedDeployment
 
-pytestmark = [pytest.mark.rabbitmq, pytest.mark.postgresql, pytest.mark.sampled_file(every=2)]
+pytestmark = [pytest.mark.rabbitmq, pytest.mark.postgresql, pytest.mark.sampled_file(every=3)]
 
 THIEF = "cell2-agent-1"
 CONTEXT = admin_context()

@@ -35,7 +35,7 @@ from tests.fixtures.interfaces import part_of
 from tests.fixtures.ledger import assert_all_active, assert_nothing_is_lost, delete_everything
 from tests.integration.tls_stores import TlsBroker, TlsDatabases, tls_mariadb, tls_stores
 
-pytestmark = pytest.mark.sampled_file(every=2)
+pytestmark = pytest.mark.sampled_file(every=3)
 
 TOP, CELL = "top", "cell1"
 DATABASES = ("api", "cell0", "placement", CELL)

@@ -13,7 +13,7 @@ from tests.fixtures.deployment import Deployment, deployed
 from tests.fixtures.ledger import delete_everything
 from tests.integration import newer_release
 
-pytestmark = [pytest.mark.rabbitmq, pytest.mark.postgresql, pytest.mark.sampled_file(every=2)]
+pytestmark = [pytest.mark.rabbitmq, pytest.mark.postgresql, pytest.mark.sampled_file(every=3)]
 
 OLD, NEW = "cell1-old", "cell1-new"
 OLD_HOST, NEW_HOST = "old-1", "new-1"

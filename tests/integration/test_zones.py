@@ -12,7 +12,7 @@ from tests.fixtures.asking import wait_for
 from tests.fixtures.services import POSTGRESQL
 from tests.integration.zone_deployment import ZoneDeployment, tree
 
-pytestmark = [pytest.mark.rabbitmq, pytest.mark.postgresql]
+pytestmark = [pytest.mark.rabbitmq, pytest.mark.postgresql, pytest.mark.sampled_file(every=3)]
 
 PATIENCE_SECONDS = 150.0
 ANSWER_SECONDS = 2.0

@@ -16,6 +16,8 @@ import pytest
 
 from tests.fixtures import sampling
 
+pytestmark = pytest.mark.sampled_tests(every=2)
+
 EVERY = 1 if sampling.TAKES_ALL else 100
 SEEDS = list(sampling.sample(range(1, 201), EVERY, "simulation"))
 """Others with each commit; `make simulation` tells all of these stories."""

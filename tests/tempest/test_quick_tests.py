@@ -16,6 +16,8 @@ from tests.fixtures.services import leave_out
 from tests.tempest import deployment, outcome, settings
 from tests.tempest.network_stand_in import NetworkStandIn
 
+pytestmark = pytest.mark.sampled_file(every=3)
+
 TESTS = (Path(__file__).parent / "quick_tests.txt").read_text().split()
 READER = Path(__file__).parent / "read_subunit.py"
 VENV_VARIABLE = "ARMILLARY_TEMPEST"

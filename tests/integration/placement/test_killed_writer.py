@@ -21,6 +21,8 @@ from tests.integration.placement.placement_processes import (
     write_on_and_on,
 )
 
+pytestmark = pytest.mark.sampled_file(every=3)
+
 FIRST_CHANGE, COMMIT = 1, 1_000_000
 KILLS = 4
 

@@ -16,6 +16,8 @@ from tests.fixtures.placement import SCHEMA, engines
 from tests.fixtures.placement_law import LAW_PHASES, PlacementLaw
 from tests.fixtures.sampling import TAKES_ALL
 
+pytestmark = pytest.mark.sampled_file(every=3)
+
 EXAMPLES = 8 if TAKES_ALL else 4
 
 

@@ -146,7 +146,7 @@ class OneDatabase:
             return list(connection.execute(text(statement), values).scalars())
 
 
-pytestmark = pytest.mark.postgresql
+pytestmark = [pytest.mark.postgresql, pytest.mark.sampled_file(every=3)]
 
 ROUNDS = 8
 CONSUMERS = 300

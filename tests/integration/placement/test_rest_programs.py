@@ -18,6 +18,8 @@ from armillary.db import Database
 from tests.fixtures.asking import wait_for
 from tests.fixtures.deployment import free_port
 
+pytestmark = pytest.mark.sampled_file(every=3)
+
 PROGRAMS = Path(sys.executable).parent
 SECONDS_MAX = 30
 TOKEN = {"X-Auth-Token": "admin"}
