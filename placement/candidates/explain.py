@@ -114,7 +114,7 @@ class _Examination:
         """Return the explanation of a group, independent of the other groups."""
         table, asked = self._table, list(conditions.of_single_provider(self._table, group))
         base = table.is_live if group.resources else table.is_there
-        by_host = [self._reach.trees_with(base & each.passes) for each in asked]
+        by_host = self._by_host(asked, base)
         parts = [
             each.rejecting(
                 self.count_without(hosts), None if each.columns is None else each.offered
@@ -129,6 +129,30 @@ class _Examination:
             if group.suffix
             else self._nearest(asked, by_host, self._hosts, by_host=True),
         )
+
+    def _by_host(self, asked: Sequence[Condition], base: Mask) -> list[Mask]:
+        """Return for each condition the hosts of which a provider passes it.
+
+        One provider has to pass all parts of the rule for an amount. Those without the class don't
+        count, and a host of which no provider passes all parts fails at one at least.
+        """
+        found: list[Mask] = []
+        whole: dict[str, Mask] = {}  # per class: the providers, and then the hosts, that pass all
+        parts: dict[str, Mask] = {}
+        for each in asked:
+            if each.columns is None:
+                found.append(self._reach.trees_with(base & each.passes))
+                continue
+            whole[each.name] = whole.get(each.name, base) & each.passes
+            if each.rule is None:  # free capacity, which is last
+                fits = self._reach.trees_with(whole[each.name])
+                found.append(fits | ~parts[each.name])
+                continue
+            offers = base & (each.columns.max_unit > 0)
+            passing = self._reach.trees_with(offers & each.passes) | ~self._reach.trees_with(offers)
+            parts[each.name] = parts.get(each.name, passing) & passing
+            found.append(passing)
+        return found
 
     def _nearest(
         self, asked: Sequence[Condition], passes: Sequence[Mask], among: Mask, *, by_host: bool

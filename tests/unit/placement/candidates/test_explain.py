@@ -69,6 +69,30 @@ def test_an_amount_that_is_not_a_multiple_names_the_rule() -> None:
     assert [(part.rule, part.count) for part in parts] == [("step_size", 1), (None, 0)]
 
 
+def test_a_child_without_the_class_does_not_hide_the_rule() -> None:
+    """It passes every rule but that of free capacity, which its host passes."""
+    builder = TableBuilder()
+    host = builder.add({"VCPU": 8})
+    builder.add({"VGPU": 1}, parent=host)
+    table = builder.table()
+    table.columns_of("VCPU").step_size[host] = 4
+    (group,) = explain(table, Query((Group({"VCPU": 6}),))).groups
+    assert [(part.rule, part.count) for part in group.parts] == [("step_size", 1), (None, 0)]
+    lack = Lack("resource", "VCPU", asked=6, free=4, rule="step_size")
+    assert [miss.lacks for miss in group.nearest] == [[lack]]
+
+
+def test_of_two_providers_that_pass_one_rule_each_none_serves() -> None:
+    """Their host then lacks free capacity."""
+    builder = TableBuilder()
+    host = builder.add({"DISK_GB": 8}, used={"DISK_GB": 8})
+    child = builder.add({"DISK_GB": 8}, parent=host)
+    table = builder.table()
+    table.columns_of("DISK_GB").step_size[child] = 4
+    (group,) = explain(table, Query((Group({"DISK_GB": 6}),))).groups
+    assert [(part.rule, part.count) for part in group.parts] == [(None, 1)]
+
+
 def test_a_tree_counts_as_one_and_has_what_its_children_have() -> None:
     """The group without suffix is served by a tree, one with a suffix by one provider of it."""
     builder = TableBuilder()

@@ -239,7 +239,8 @@ def test_an_explanation_adds_up_and_its_change_helps(fleet: list[Planned], asked
 def _names_all(trace: DecisionTrace) -> bool:
     """Return whether the only rule is all that the nearest host lacks."""
     kinds = [rule["kind"] for rule in trace.ruled_out]
-    return len(kinds) == 1 and kinds[0] in ("trait", "member_of", "disabled")
+    lacks = [lack for miss in trace.nearest for lack in miss["lacks"]]
+    return len(kinds) == 1 and kinds[0] in ("trait", "member_of", "disabled") and len(lacks) < 2
 
 
 def _total_of(sentence: str) -> int:

@@ -108,7 +108,7 @@ def test_a_host_of_two_cells_is_logged_once(
     def warnings_of_a_round() -> int:
         caplog.clear()
         discover_hosts(plane.database, links, foreign)
-        return caplog.text.count("cell1-host1")
+        return caplog.text.count("Host cell1-host1 of cell")
 
     assert [warnings_of_a_round() for _ in range(3)] == [1, 0, 0]
     plane.bus_of(other).fail("list_known_hosts", TIMEOUT)
