@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import dataclasses
 import fnmatch
 from collections.abc import Iterator
@@ -33,9 +34,13 @@ class RequestContext(oslo_context.RequestContext):
     ``signer`` is of the message that brought it here, None if that was not signed. A handler that
     does only a part of its work says in ``refused_parts`` what is another's than the signer's.
     Neither is sent. ``traceparent`` is the span of a trace that caused the request, if any.
+    ``parent_zone`` is the parent zone that a request came from, as its signature proves it; it is
+    sent as ``asked_by``, what the sender says, which only the border of a zone reads.
     """
 
-    FROM_DICT_EXTRA_KEYS = ["instance_uuid", "traceparent"]  # noqa: RUF012 - a list in the base class
+    FROM_DICT_EXTRA_KEYS = [  # noqa: RUF012 - a list in the base class
+        "instance_uuid", "traceparent", "asked_by",
+    ]  # fmt: skip
 
     _is_made = False
 
@@ -44,12 +49,15 @@ class RequestContext(oslo_context.RequestContext):
         *args: Any,
         instance_uuid: str | None = None,
         traceparent: str | None = None,
+        asked_by: str | None = None,
         **kwargs: Any,
     ) -> None:
         enters = kwargs.get("overwrite", False)
         super().__init__(*args, **{**kwargs, "overwrite": False})
         self.instance_uuid = instance_uuid
         self.traceparent = traceparent
+        self.asked_by = asked_by
+        self.parent_zone: str | None = None
         self.signer: Signer | None = None
         self.refused_parts: list[str] = []
         self._is_made = True
@@ -66,7 +74,15 @@ class RequestContext(oslo_context.RequestContext):
 
     def to_dict(self) -> dict[str, object]:
         own = {"instance_uuid": self.instance_uuid, "traceparent": self.traceparent}
+        if self.parent_zone is not None:
+            own["asked_by"] = self.parent_zone
         return {**super().to_dict(), **own}
+
+    def with_parent_zone(self, name: str | None) -> RequestContext:
+        """Return a copy of a request that came from this parent zone."""
+        made = copy.copy(self)
+        made.parent_zone = name
+        return made
 
     def for_instance(self, instance_uuid: str) -> RequestContext:
         """Return a copy whose log lines carry the instance's UUID."""

@@ -24,7 +24,7 @@ class NewClaim:
 
     ``pool`` is the name of the only acceptable pool. A claim with a ``server_uuid`` is on a pool
     that shares an aggregate with the server's host, and ends with the server. ``is_delegated``: a
-    parent zone asks, which counts the claim against its quota.
+    parent zone asks, ``parent_zone``, which counts the claim against its quota.
     """
 
     uuid: str
@@ -37,6 +37,7 @@ class NewClaim:
     server_uuid: str | None = None
     ends_at: datetime | None = None
     is_delegated: bool = False
+    parent_zone: str = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -42,7 +42,7 @@ def answering_repeats(
     """
 
     def handle(context: RequestContext, **arguments: Any) -> Any:
-        key = digest(context.request_id, topic, method, arguments)
+        key = digest(context.request_id, topic, method, _sender(context), arguments)
         record = _begun(records, key, context)
         if not record.is_new:
             return _again(method, topic, record)
@@ -58,6 +58,12 @@ def answering_repeats(
         return answer
 
     return handle
+
+
+def _sender(context: RequestContext) -> list[str | None]:
+    """Return what another process that repeats a call signs as, too."""
+    signer = context.signer
+    return [] if signer is None else [signer.role, signer.scope]
 
 
 def _begun(records: Records, key: str, context: RequestContext) -> IdempotencyRecord:

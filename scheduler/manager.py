@@ -285,6 +285,8 @@ class SchedulerManager:
                 f"or [scheduler] driver = {self._conf.scheduler.driver} does not weigh hosts"
             )
         zones = self._zones
+        # What this zone's super conductor says of who asked it: children tell parents apart.
+        context = context.with_parent_zone(context.parent_zone or context.asked_by)
         self._wait_until_ready()
         try:
             answer: ZoneAnswer = self._watch.run(context, lambda: zones.answer(context, query))

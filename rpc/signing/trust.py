@@ -31,6 +31,7 @@ SCOPED = {
     "compute": "the agent's host name",
     "cell_conductor": "the UUID of its cell",
     "child_zone": "the name of the zone",
+    "parent_zone": "the name of the zone",
 }
 """Role -> meaning of its scope, for roles that act for a part of the deployment only."""
 

@@ -12,23 +12,29 @@ from armillary import exception
 from armillary.context import admin_context
 from conductor.cell_conductor.interface import CellConductorAPI
 from conductor.super_conductor.interface import SuperConductorAPI
+from conductor.super_conductor.zones.forwarded import request_for
+from conductor.super_conductor.zones.interface import ZoneAPI
 from objects.allocation import ClaimStatus
 from objects.hosts.host_states import HostStateBatch
 from objects.image_record import StoredImage
 from objects.instances.guest_addresses import GuestAddresses
 from objects.instances.instance_command import NO_ANSWER, BuiltReport, CommandId, InstanceCommand
+from objects.instances.operation_arguments import OperationArguments
 from objects.instances.server_record import ServerRecord
+from objects.zones.zone_attempt import AttemptState
+from objects.zones.zone_query import ZoneOrder
 from placement.interface import PlacementAPI
 from rpc.interface import Interface
 from scheduler.interface import SchedulerAPI
 from tests.builders import a_claim, a_fault, a_migration, a_provider, a_uuid, an_image, an_instance
 from tests.fixtures.cell import a_node
-from tests.fleets import a_batch, a_host
+from tests.fleets import a_batch, a_host, a_request_spec
 from tests.functional.signed_system import CELL, HOST, OTHER_CELL
 from tests.functional.signed_system import OTHER_HOST as THIEF
 
 CONTEXT = admin_context()
 HIGH_FENCE = 2**61
+SECONDS = 20.0
 
 
 class Victim(NamedTuple):
@@ -280,11 +286,56 @@ OF_CELLS_IN_SCHEDULERS: dict[str, Attack] = {
 }
 """Sent to one scheduler, which answers."""
 
+
+def order_of(victim: Victim) -> ZoneOrder:
+    """Return an order of a server of the victim's UUID, as if it were of the zone itself."""
+    return ZoneOrder.from_values(
+        origin="", request_spec=a_request_spec(), attempts=[1], host_ids=[victim.provider],
+        instances=[an_instance(uuid=victim.server).obj_to_primitive()],
+    )  # fmt: skip
+
+
+def _forwarded(method: str, asked: str, **arguments: Any) -> Attack:
+    return Attack(
+        lambda api, victim: getattr(api, method)(
+            CONTEXT, [], request_for(asked, victim.server, **arguments),
+            timeout_seconds=SECONDS,
+        ),
+        exception.InstanceNotFound,
+    )  # fmt: skip
+
+
+OF_PARENT_ZONES: dict[str, Attack] = {
+    "create": Attack(
+        lambda api, victim: api.create(CONTEXT, [], order_of(victim), timeout_seconds=SECONDS),
+        exception.Invalid,
+    ),
+    "get_attempts": Attack(
+        lambda api, victim: api.get_attempts(CONTEXT, [], [victim.server], timeout_seconds=SECONDS),
+        {},
+    ),
+    "cancel": Attack(
+        lambda api, victim: [
+            attempt.state
+            for attempt in api.cancel(
+                CONTEXT, [], {victim.server: 1}, timeout_seconds=SECONDS
+            ).values()
+        ],
+        [AttemptState.GONE],
+    ),
+    "forward": _forwarded("forward", "get_server"),
+    "forward_change": _forwarded(
+        "forward_change", "operate_server", operation="stop", arguments=OperationArguments()
+    ),
+}
+"""What a parent zone says of a server that it did not send here."""
+
 ATTACKS: dict[tuple[str, type[Interface]], dict[str, Attack]] = {
     ("compute", CellConductorAPI): OF_AGENTS,
     ("cell_conductor", SuperConductorAPI): OF_CELLS_AT_THE_TOP,
     ("cell_conductor", PlacementAPI): OF_CELLS_IN_PLACEMENT,
     ("cell_conductor", SchedulerAPI): OF_CELLS_IN_SCHEDULERS,
+    ("parent_zone", ZoneAPI): OF_PARENT_ZONES,
 }
-HARMLESS = {"object_backport_versions"}
-"""Works on what it is sent, only."""
+HARMLESS = {"object_backport_versions", "select_hosts", "refresh"}
+"""Work on what they are sent, only, or name hosts and claim nothing, or push a summary."""

@@ -20,6 +20,7 @@ from conductor.cell_conductor.interface import CellConductorAPI
 from programs import up, wiring
 from programs.bus_factory import bus_maker
 from rpc.interface import Interface
+from rpc.signing.message_signer import MessageSigner
 from rpc.signing.place import TOP, zone_scope
 from rpc.signing.trust import AGENTS, SERVICES
 from rpc.transport import Bus
@@ -45,7 +46,7 @@ STOLEN = {
     "operator": ("operator", None),
     "other-cell": ("cell_conductor", OTHER_CELL),
     "other-agent": ("compute", OTHER_HOST),
-    "parent": ("parent_zone", None),
+    "parent": ("parent_zone", "world"),
     "child": ("child_zone", "asia"),
 }
 """Further identities, of which no process runs."""
@@ -59,6 +60,9 @@ class SignedSystem(Api):
         self.authority = Authority(folder / "authority")
         for name, (role, scope) in (PROGRAMS | STOLEN).items():
             self.authority.enrol(role, name=name, scope=scope)
+        self.world = Authority(folder / "world")
+        """That of the parent zone, which knows this zone's super conductor as a child's."""
+        self.world.vouch_for(self.authority, "super-conductor", "child_zone", ZONE)
         made = uuid.uuid4()
         self.top_url, self.cell_url = (f"kombu+memory:////{each}-{made}" for each in ("t", "c"))
         self._folder = folder
@@ -86,13 +90,18 @@ class SignedSystem(Api):
 
     def bus(self, interface: type[Interface], name: str | None) -> Bus:
         """Return a bus on an interface's broker that signs with a key of that name, or not."""
-        signer = None if name is None else self.authority.signer(name, nonces="stolen-nonces")
+        signer = None if name is None else self._signer(name, interface)
         is_on_top = interface is not CellConductorAPI and interface.TOPIC != "compute"
         url, scope = (self.top_url, TOP) if is_on_top else (self.cell_url, CELL)
         if interface.TOPIC == "zone":
             scope = zone_scope(ZONE)
         self._buses.append(Bus(messaging_conf(), url, message_signer=signer, scope=scope))
         return self._buses[-1]
+
+    def _signer(self, name: str, interface: type[Interface]) -> MessageSigner:
+        authority = self.world if (name, interface.TOPIC) == ("parent", "zone") else self.authority
+        key = self.authority.private[name]
+        return authority.signer(name, key=key, nonces="stolen-nonces")
 
     def close(self) -> None:
         for bus in self._buses:

@@ -32,7 +32,7 @@ SERVED = {topic: interface for topic, interface in BY_TOPIC.items() if topic != 
 HEARS_AGENTS = {"cell_conductor", "conductor", "host_states", "zone"}
 SERVERS = {"compute": HOST, "host_states": CELL}
 SECONDS_MAX = 30.0
-OTHERS = {"cell_conductor": "other-cell", "compute": "other-agent"}
+OTHERS = {"cell_conductor": "other-cell", "compute": "other-agent", "parent_zone": "parent"}
 
 
 @pytest.fixture(scope="module")

@@ -186,7 +186,7 @@ def introduce(parent: ZoneDeployment, child: ZoneDeployment) -> None:
     assert isinstance(child, SignedZone)
     child.let_in(parent)
     for name in parent.at_the_border():
-        child.authority.vouch_for(parent.authority, name, "parent_zone")
+        child.authority.vouch_for(parent.authority, name, "parent_zone", parent.name)
     for name in child.at_the_border():
         parent.authority.vouch_for(child.authority, name, "child_zone", child.name)
     parent.hand_out()

@@ -37,7 +37,7 @@ class DelegatedClaims:
         """Carry out a request of a parent zone; return its answer in wire form."""
         given = decode_arguments(request)
         if request.operation == "create_claim":
-            claim = self._with_own_server(given["claim"], request.instance_uuid)
+            claim = self._with_own_server(context, given["claim"], request.instance_uuid)
             answer: Any = self._endpoint.create_delegated(context, claim)
         else:
             answer = self._served[request.operation](context, **given)
@@ -57,12 +57,16 @@ class DelegatedClaims:
             return dataclasses.replace(answer, pool_name=answer.pool_uuid, alternates=[])
         return answer
 
-    def _with_own_server(self, claim: NewClaim, server_uuid: str | None) -> NewClaim:
+    def _with_own_server(
+        self, context: RequestContext, claim: NewClaim, server_uuid: str | None
+    ) -> NewClaim:
         """Return a claim with this zone's UUID of its server. Raises InstanceNotFound."""
         if server_uuid is None:
             return claim
         with self._database.reader() as session:
-            guest = zone_attempts.find_living(session, server_uuid)
+            guest = zone_attempts.find_living(
+                session, server_uuid, context.parent_zone or zone_attempts.OWN
+            )
         if guest is None or guest.local_uuid is None:
             raise exception.InstanceNotFound(instance_uuid=server_uuid)
         return dataclasses.replace(claim, server_uuid=guest.local_uuid)

@@ -13,7 +13,7 @@ from conductor.super_conductor.builds import decision_traces
 from conductor.super_conductor.claims import claim_quotas
 from conductor.super_conductor.claims.claim_task import LATE_SECONDS_MAX, Claims
 from conductor.super_conductor.claims.remote_claims import RemoteClaims
-from conductor.super_conductor.db import aggregates, instance_mappings
+from conductor.super_conductor.db import aggregates, instance_mappings, zone_attempts
 from conductor.super_conductor.db import claims as queries
 from conductor.super_conductor.db import quotas as quotas_db
 from conductor.super_conductor.peers import Environment, Peers
@@ -65,8 +65,10 @@ class ClaimsEndpoint:
         known = self._find_delegated(context, claim.uuid)
         if known is not None:
             return known
+        parent = context.parent_zone or zone_attempts.OWN
+        own = dataclasses.replace(claim, is_delegated=True, parent_zone=parent)
         try:
-            return self.create_claim(context, dataclasses.replace(claim, is_delegated=True))
+            return self.create_claim(context, own)
         except db_exception.DBDuplicateEntry:  # another conductor has just accepted it
             return self.get_delegated(context, claim.uuid)
 
@@ -91,9 +93,11 @@ class ClaimsEndpoint:
         self._claims.end(claim_uuid)
 
     def get_delegated(self, context: RequestContext, claim_uuid: str) -> ResourceClaim:
-        """Return a claim of a parent zone. Raises ClaimNotFound, also for others of this zone."""
+        """Return a claim of the parent zone that asks. Raises ClaimNotFound, also for others."""
         found = self.get_claim(context, claim_uuid)
-        if not found.asked.is_delegated:
+        parent = context.parent_zone or zone_attempts.OWN
+        is_own = zone_attempts.is_same_parent(found.asked.parent_zone, parent)
+        if not (found.asked.is_delegated and is_own):
             raise exception.ClaimNotFound(claim=claim_uuid)
         return found
 

@@ -65,7 +65,10 @@ def add_ended(
     session.add(
         models.Claim(
             uuid=uuid, project_id=context.project_id or "", user_id=context.user_id or "",
-            kind=_ENDED, asked={"resources": {}, "is_delegated": True}, state=ClaimState.DELETING,
+            kind=_ENDED, state=ClaimState.DELETING,
+            asked={
+                "resources": {}, "is_delegated": True, "parent_zone": context.parent_zone or "",
+            },
             alternates=[], context=context, takes=0, created_at=now, lease_expires_at=free_at,
         )
     )  # fmt: skip

@@ -574,7 +574,8 @@ class ZoneAttempt(Base):
     """Another zone's attempt to build an instance here, since it arrived or was refused.
 
     ``local_uuid`` is the instance's UUID here: the same as at its origin, unless an earlier attempt
-    uses that. Null if it was cancelled before it arrived.
+    uses that. Null if it was cancelled before it arrived. ``parent`` is the parent zone that sent
+    it: see ``conductor.super_conductor.zones.parents``.
     """
 
     __tablename__ = "zone_guests"
@@ -582,6 +583,7 @@ class ZoneAttempt(Base):
 
     instance_uuid: Mapped[str] = mapped_column(sa.String(UUID_LENGTH), primary_key=True)
     attempt: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    parent: Mapped[str] = mapped_column(sa.String(ZONE_PATH_LENGTH), primary_key=True)
     local_uuid: Mapped[str | None] = mapped_column(sa.String(UUID_LENGTH), unique=True)
     origin: Mapped[str] = mapped_column(sa.String(ZONE_NAME_LENGTH))
     is_cancelled: Mapped[bool]

@@ -11,7 +11,11 @@ from conductor.super_conductor.db import models
 from conductor.super_conductor.db.statements import delete, from_row, insert, insert_missing, update
 
 OWN = ""
-"""Origin of attempts that this zone makes in itself, as one among several zones."""
+"""Origin, and parent, of attempts that this zone makes in itself, as one among several zones."""
+UNNAMED = "?"
+"""A parent whose messages are not signed. It counts as any: signatures are not required then, and
+what it has sent stays its own when it begins to sign."""
+PARENT_LENGTH_MAX = models.ZONE_PATH_LENGTH
 
 
 Row = models.ZoneAttempt
@@ -19,7 +23,10 @@ Row = models.ZoneAttempt
 
 @dataclasses.dataclass(frozen=True)
 class Guest:
-    """An attempt of another zone; see ``models.ZoneAttempt``."""
+    """An attempt of another zone; see ``models.ZoneAttempt``.
+
+    ``parent`` is the parent zone that sent it: see ``conductor.super_conductor.zones.parents``.
+    """
 
     instance_uuid: str
     attempt: int
@@ -27,6 +34,16 @@ class Guest:
     origin: str
     is_cancelled: bool
     created_at: datetime
+    parent: str = OWN
+
+
+def is_same_parent(one: str, other: str) -> bool:
+    """Return whether two names are of the same parent, or both of none."""
+    ours, theirs = one.split("/"), other.split("/")
+    return len(ours) == len(theirs) and all(
+        own == their or (UNNAMED in (own, their) and OWN not in (own, their))
+        for own, their in zip(ours, theirs, strict=True)
+    )
 
 
 def add_guests(session: Session, guests: Sequence[Guest]) -> None:
@@ -34,43 +51,59 @@ def add_guests(session: Session, guests: Sequence[Guest]) -> None:
     insert(session, Row, guests)
 
 
-def cancel(session: Session, attempts: dict[str, int], *, origin: str, now: datetime) -> None:
-    """Cancel these attempts (instance -> number) and all earlier ones, arrived or not."""
+def cancel(session: Session, attempts: dict[str, int], *, parent: str, now: datetime) -> None:
+    """Cancel a parent's attempts (instance -> number) and all earlier ones, arrived or not."""
+    known = list_guests(session, attempts, parent)
     for instance_uuid, attempt in sorted(attempts.items()):
         update(
             session,
             Row,
             Row.instance_uuid == instance_uuid,
             Row.attempt <= attempt,
+            Row.parent.in_({parent, *(guest.parent for guest in known.get(instance_uuid, ()))}),
             is_cancelled=True,
         )
     insert_missing(
         session,
         Row,
         [
-            Guest(uuid, attempt, None, origin, is_cancelled=True, created_at=now)
+            Guest(uuid, attempt, None, OWN, is_cancelled=True, created_at=now, parent=parent)
             for uuid, attempt in sorted(attempts.items())
+            if attempt not in {guest.attempt for guest in known.get(uuid, ())}
         ],
     )
 
 
-def list_guests(session: Session, instance_uuids: Collection[str]) -> dict[str, list[Guest]]:
-    """Return instance -> its attempts, oldest first."""
+def list_guests(
+    session: Session, instance_uuids: Collection[str], parent: str
+) -> dict[str, list[Guest]]:
+    """Return instance -> a parent's attempts at it, oldest first."""
+    found: dict[str, list[Guest]] = {}
+    for guest in _guests(session, instance_uuids):
+        if is_same_parent(guest.parent, parent):
+            found.setdefault(guest.instance_uuid, []).append(guest)
+    return found
+
+
+def of_others(session: Session, instance_uuids: Collection[str], parent: str) -> set[str]:
+    """Return those of these instances that only other parents have sent."""
+    sent = {guest.instance_uuid for guest in _guests(session, instance_uuids)}
+    return sent - list_guests(session, instance_uuids, parent).keys()
+
+
+def _guests(session: Session, instance_uuids: Collection[str]) -> list[Guest]:
     query = (
         sa.select(Row)
         .where(Row.instance_uuid.in_(instance_uuids))
         .order_by(Row.instance_uuid, Row.attempt)
         .execution_options(populate_existing=True)
     )
-    found: dict[str, list[Guest]] = {}
-    for each in session.scalars(query):
-        found.setdefault(each.instance_uuid, []).append(from_row(Guest, each))
-    return found
+    return [from_row(Guest, each) for each in session.scalars(query)]
 
 
-def find_living(session: Session, instance_uuid: str) -> Guest | None:
-    """Return the attempt that is not cancelled, None if there is none."""
-    guests = list_guests(session, [instance_uuid]).get(instance_uuid, [])
+def find_living(session: Session, instance_uuid: str, parent: str) -> Guest | None:
+    """Return a parent's attempt that is not cancelled, None if there is none."""
+    guests = list_guests(session, [instance_uuid], parent).get(instance_uuid, [])
     return next((guest for guest in reversed(guests) if not guest.is_cancelled), None)
 
 
@@ -113,7 +146,7 @@ def delete_old(session: Session, *, before: datetime, limit: int) -> int:
     """Delete at most ``limit`` old cancelled attempts; return how many were deleted."""
     mapping = models.InstanceMapping
     keys = session.execute(
-        sa.select(Row.instance_uuid, Row.attempt)
+        sa.select(Row.instance_uuid, Row.attempt, Row.parent)
         .where(
             Row.is_cancelled.is_(True),
             Row.created_at <= before,
@@ -122,6 +155,12 @@ def delete_old(session: Session, *, before: datetime, limit: int) -> int:
         .order_by(Row.created_at)
         .limit(limit)
     ).all()
-    for instance_uuid, attempt in keys:
-        delete(session, Row, Row.instance_uuid == instance_uuid, Row.attempt == attempt)
+    for instance_uuid, attempt, parent in keys:
+        delete(
+            session,
+            Row,
+            Row.instance_uuid == instance_uuid,
+            Row.attempt == attempt,
+            Row.parent == parent,
+        )
     return len(keys)

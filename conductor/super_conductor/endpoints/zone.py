@@ -7,6 +7,7 @@ from armillary.context import RequestContext
 from armillary.db import Database
 from conductor.super_conductor.builds import group_members
 from conductor.super_conductor.peers import Peers
+from conductor.super_conductor.zones import parents
 from objects.zones.zone_answer import ZoneAnswer
 from objects.zones.zone_attempt import Attempts
 from objects.zones.zone_query import ZoneOrder, ZoneQuery
@@ -37,8 +38,10 @@ class ZoneEndpoint:
                 reason=f"the time limit of a query must be above 0 and at most "
                 f"{_TIME_LIMIT_SECONDS_MAX} s"
             )
+        context = parents.with_parent(context)
         group = query.request_spec.instance_group
         if group is not None:
+            parents.check_group(self._database, context, group)
             group_members.refresh(
                 group, self._database, self._peers.cells, request_id=context.request_id
             )
@@ -47,23 +50,27 @@ class ZoneEndpoint:
         )
 
     def create(self, context: RequestContext, path: list[str], order: ZoneOrder) -> None:
+        context = parents.with_parent(context)
         self._zones.create(context, path, order).wait()
 
     def get_attempts(
         self, context: RequestContext, path: list[str], instance_uuids: list[str]
     ) -> Attempts:
+        context = parents.with_parent(context)
         return self._zones.get_attempts(context, path, instance_uuids).wait()
 
     def cancel(
         self, context: RequestContext, path: list[str], attempts: dict[str, int]
     ) -> Attempts:
+        context = parents.with_parent(context)
         return self._zones.cancel(context, path, attempts).wait()
 
     def forward(self, context: RequestContext, path: list[str], request: ZoneRequest) -> Any:
+        context = parents.with_parent(context)
         return self._zones.forward(context, path, request).wait()
 
     def forward_change(self, context: RequestContext, path: list[str], request: ZoneRequest) -> Any:
-        return self._zones.forward(context, path, request).wait()
+        return self.forward(context, path, request)
 
     def refresh(self, context: RequestContext) -> None:
         """Have the schedulers push this zone's summary. Raises ZoneUnavailable if there is none."""

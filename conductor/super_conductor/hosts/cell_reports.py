@@ -1,7 +1,8 @@
 """Reports of cells, reduced to what each cell may speak of: its own hosts and instances.
 
 A host belongs to the cell that it was discovered in first, an instance to the one that it is mapped
-to. What a cell says of another's is left out; discovery logs foreign hosts.
+to. What a cell says of another's is left out; discovery logs foreign hosts. Whose an instance is,
+project and user, its mapping says.
 """
 
 import logging
@@ -15,6 +16,7 @@ from conductor.super_conductor.db import cell_changes, host_mappings, instance_m
 from objects.hosts.compute_node import ComputeNode
 from objects.hosts.service import Service
 from objects.instance import Instance
+from objects.instances.instance_mapping import InstanceMapping
 from objects.instances.migration import Migration
 
 LOG = logging.getLogger(__name__)
@@ -50,13 +52,13 @@ def own_nodes(
 def own_instances(
     session: Session, cell_uuid: str, instances: Sequence[Instance]
 ) -> list[Instance]:
-    """Return those of a cell's instances that are mapped to it."""
+    """Return those of a cell's instances that are mapped to it, with their project and user."""
     mappings = instance_mappings.find_mappings(session, [one.uuid for one in instances])
     own = {uuid for uuid, mapping in mappings.items() if mapping.cell_uuid == cell_uuid}
     for one in instances:
         if one.uuid not in own:
             LOG.debug("%s: reported by cell %s, which it is not mapped to", one.uuid, cell_uuid)
-    return [one for one in instances if one.uuid in own]
+    return [with_owner(one, mappings[one.uuid]) for one in instances if one.uuid in own]
 
 
 def own_migrations(session: Session, by_cell: Mapping[str, Sequence[Migration]]) -> list[Migration]:
@@ -82,6 +84,12 @@ def own_migrations(session: Session, by_cell: Mapping[str, Sequence[Migration]])
             and change.has(cell)
         )
     ]
+
+
+def with_owner(instance: Instance, mapping: InstanceMapping) -> Instance:
+    """Set the project and user that an instance has by its mapping, and return it."""
+    instance.project_id, instance.user_id = mapping.project_id, mapping.user_id
+    return instance
 
 
 def asked_for(instance: Instance, instance_uuid: str) -> Instance:

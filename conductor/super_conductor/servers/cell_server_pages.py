@@ -6,6 +6,7 @@ from armillary import exception
 from armillary.context import RequestContext
 from armillary.db import Database
 from conductor.super_conductor.db import instance_mappings
+from conductor.super_conductor.hosts import cell_reports
 from conductor.super_conductor.hosts.cells import Cells
 from objects.cell_mapping import CellMapping
 from objects.instance import Instance
@@ -68,7 +69,7 @@ class CellServers:
             mapping = mappings.get(one.uuid)
             is_here = mapping is not None and mapping.cell_uuid == cell.uuid
             if mapping is not None and is_here and not mapping.queued_for_delete:
-                kept.append(one)
+                kept.append(cell_reports.with_owner(one, mapping))
         return kept
 
 

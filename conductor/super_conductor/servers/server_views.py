@@ -176,8 +176,8 @@ class ServerReader:
         for _ in range(_ROUNDS_MAX):
             page = dataclasses.replace(page, limit=limit - len(found))
             copies = self._round(context, page, down_cells, asks_zones=asks_zones)
-            visible = self._visible(copies)
-            found += visible if asks_zones else self._delegated_among(visible)
+            visible = self._visible(copies, page.filters.project_id)
+            found += visible if asks_zones else self._delegated_among(context, visible)
             if len(copies) < page.limit or len(found) >= limit:
                 break
             page = dataclasses.replace(page, after=_marker(copies[-1].instance, page.filters.sort))
@@ -324,14 +324,19 @@ class ServerReader:
             )  # fmt: skip
         return [(one.cell_uuid or remote_servers.zone_place(str(one.zone)), [one]) for one in found]
 
-    def _delegated_among(self, instances: Sequence[Instance]) -> list[Instance]:
-        """Return those built for other zones: a parent zone may see no others."""
+    def _delegated_among(
+        self, context: RequestContext, instances: Sequence[Instance]
+    ) -> list[Instance]:
+        """Return those built for the parent zone that asks: it may see no others."""
+        parent = context.parent_zone or zone_attempts.OWN
         with self._database.reader() as session:
             guests = zone_attempts.by_local_uuid(session, [one.uuid for one in instances])
         return [
             one
             for one in instances
-            if one.uuid in guests and guests[one.uuid].origin != zone_attempts.OWN
+            if one.uuid in guests
+            and guests[one.uuid].origin != zone_attempts.OWN
+            and zone_attempts.is_same_parent(guests[one.uuid].parent, parent)
         ]
 
     def _with_own_names(
@@ -349,8 +354,8 @@ class ServerReader:
         others = [(place, [one for one in seen if one.uuid not in own]) for place, seen in listed]
         return [*others, (remote_servers.zone_place(""), renamed)]
 
-    def _visible(self, copies: Sequence[_ServerCopies]) -> list[Instance]:
-        """Return each instance as stored in the place that it is mapped to.
+    def _visible(self, copies: Sequence[_ServerCopies], project_id: str | None) -> list[Instance]:
+        """Return each instance of the project, or of all, as stored where it is mapped to.
 
         An instance that was deleted before its cell knew of it may still be in a cell: it is left
         out. An instance that has left the build requests or its cell since they were read is
@@ -363,7 +368,7 @@ class ServerReader:
         found = []
         for one in copies:
             mapping = mappings.get(one.instance.uuid)
-            if mapping is None:
+            if mapping is None or project_id not in (None, mapping.project_id):
                 continue
             place = remote_servers.place_of(mapping)
             shown = one.by_place.get(place, one.in_another(place))
@@ -448,7 +453,8 @@ def _scoped(context: RequestContext, filters: ServerFilters) -> ServerFilters:
 
 
 def _as_mapped(instance: Instance, mapping: InstanceMapping) -> Instance:
-    """Show an accepted delete, even before its cell knows of it."""
+    """Show an accepted delete, even before its cell knows of it, and whose the instance is."""
+    cell_reports.with_owner(instance, mapping)
     if mapping.zone_path is not None and mapping.cell_uuid is None:
         return remote_servers.as_mapped(instance, mapping)
     if mapping.queued_for_delete and instance.vm_state != "deleted":

@@ -35,6 +35,7 @@ from conductor.super_conductor.db.request_specs import NewSpec
 from conductor.super_conductor.db.reservations import NewReservation
 from conductor.super_conductor.db.zone_attempts import Guest
 from conductor.super_conductor.peers import Environment, Peers
+from conductor.super_conductor.zones import parents
 from conductor.super_conductor.zones.uuid_translation import UuidTranslation
 from objects.base import ArmillaryObject
 from objects.cell_mapping import CELL0_UUID
@@ -90,6 +91,12 @@ class DelegatedBuilds:
     def create(self, context: RequestContext, order: ZoneOrder) -> None:
         """Store the instances to build, then return. See ``ZoneAPI.create``."""
         _check(order)
+        parent = _parent(context)
+        if (parent == zone_attempts.OWN) != (order.origin == zone_attempts.OWN):
+            raise exception.Invalid(reason=f"{order.origin!r:.80} is not the zone that asks")
+        group = order.request_spec.instance_group
+        if group is not None and parent != zone_attempts.OWN:
+            parents.check_group(self._env.database, context, group)
         stored = self._env.database.insert_in_writer(
             lambda session: self._store(session, context, order)
         )
@@ -99,22 +106,23 @@ class DelegatedBuilds:
     def get_attempts(self, context: RequestContext, instance_uuids: Sequence[str]) -> Attempts:
         """Return the state of the newest attempts. See ``ZoneAPI.get_attempts``."""
         with self._env.database.reader() as session:
-            guests = zone_attempts.list_guests(session, instance_uuids)
+            guests = zone_attempts.list_guests(session, instance_uuids, _parent(context))
         return self._states(context, [attempts[-1] for attempts in guests.values()])
 
     def cancel(self, context: RequestContext, attempts: Mapping[str, int]) -> Attempts:
         """Cancel attempts, and refuse those that have not arrived yet. See ``ZoneAPI.cancel``."""
+        parent = _parent(context)
 
         def write(session: Session) -> list[str]:
             now = moment(self._env.now())
-            zone_attempts.cancel(session, dict(attempts), origin=zone_attempts.OWN, now=now)
-            found = zone_attempts.list_guests(session, attempts)
+            zone_attempts.cancel(session, dict(attempts), parent=parent, now=now)
+            found = zone_attempts.list_guests(session, attempts, parent)
             return _to_delete(session, [guest for each in found.values() for guest in each])
 
         for local_uuid in self._env.database.run_in_writer(write):
             self._delete(context, local_uuid)
         with self._env.database.reader() as session:
-            guests = zone_attempts.list_guests(session, attempts)
+            guests = zone_attempts.list_guests(session, attempts, parent)
         return {
             instance_uuid: self._answer_of_all(context, tried)
             for instance_uuid, tried in guests.items()
@@ -123,7 +131,8 @@ class DelegatedBuilds:
     # Accepting orders
 
     def _store(self, session: Session, context: RequestContext, order: ZoneOrder) -> list[Lease]:
-        new = _new_ones(session, order)
+        parent = _parent(context)
+        new = _new_ones(session, order, parent)
         leases = [self._leases.held(_reservation_id()) for _one in new]
         now = moment(self._env.now())
         leased = list(zip(new, leases, strict=True))
@@ -145,7 +154,7 @@ class DelegatedBuilds:
         instance_mappings.add_mappings(
             session, [NewMapping.of(one.instance, lease.key, now=now) for one, lease in leased]
         )
-        zone_attempts.add_guests(session, [_guest(one, order.origin, now) for one in new])
+        zone_attempts.add_guests(session, [_guest(one, order.origin, parent, now) for one in new])
         for one in new:
             LOG.info(
                 "%s: accepted attempt %d of zone %s as instance %s",
@@ -230,6 +239,10 @@ class DelegatedBuilds:
         return _or_none(lambda: self._peers.cell0.get_instance(uuid))
 
 
+def _parent(context: RequestContext) -> str:
+    return context.parent_zone or zone_attempts.OWN
+
+
 def _or_none(get: Callable[[], Instance]) -> Instance | None:
     try:
         return get()
@@ -304,10 +317,10 @@ def _check(order: ZoneOrder) -> None:
         raise exception.Invalid(reason="attempt numbers start at 1")
 
 
-def _new_ones(session: Session, order: ZoneOrder) -> list[_OrderedInstance]:
+def _new_ones(session: Session, order: ZoneOrder, parent: str) -> list[_OrderedInstance]:
     """Return the instances that are new here. Raises StaleZoneAttempt for an outdated attempt."""
     instances = [_instance(primitive) for primitive in order.instances]
-    known = zone_attempts.list_guests(session, [one.uuid for one in instances])
+    known = zone_attempts.list_guests(session, [one.uuid for one in instances], parent)
     taken = zone_attempts.used_local_uuids(session, [one.uuid for one in instances])
     new = []
     for instance, host_id, attempt in zip(instances, order.host_ids, order.attempts, strict=True):
@@ -317,7 +330,7 @@ def _new_ones(session: Session, order: ZoneOrder) -> list[_OrderedInstance]:
         _refuse_late(instance.uuid, attempt, guests)
         local_uuid = instance.uuid
         if local_uuid in taken:
-            local_uuid = _other_name(instance.uuid, attempt)
+            local_uuid = _other_name(instance.uuid, attempt, parent)
         new.append(
             _OrderedInstance(
                 instance.uuid,
@@ -330,9 +343,9 @@ def _new_ones(session: Session, order: ZoneOrder) -> list[_OrderedInstance]:
     return new
 
 
-def _other_name(instance_uuid: str, attempt: int) -> str:
+def _other_name(instance_uuid: str, attempt: int, parent: str) -> str:
     """Return a derived UUID with the same prefix, so that both sort together."""
-    digits = uuid.uuid5(uuid.UUID(instance_uuid), str(attempt)).hex[-12:]
+    digits = uuid.uuid5(uuid.UUID(instance_uuid), f"{attempt} {parent}").hex[-12:]
     return f"{instance_uuid[:24]}{digits}"
 
 
@@ -385,10 +398,11 @@ def _build_request(one: _OrderedInstance, lease: Lease, now: datetime) -> NewBui
     )
 
 
-def _guest(one: _OrderedInstance, origin: str, now: datetime) -> Guest:
+def _guest(one: _OrderedInstance, origin: str, parent: str, now: datetime) -> Guest:
     return Guest(
-        one.instance_uuid, one.attempt, one.local_uuid, origin, is_cancelled=False, created_at=now
-    )
+        one.instance_uuid, one.attempt, one.local_uuid, origin,
+        is_cancelled=False, created_at=now, parent=parent,
+    )  # fmt: skip
 
 
 def _reservation_id() -> str:

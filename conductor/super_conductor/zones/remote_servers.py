@@ -9,6 +9,7 @@ from armillary.context import RequestContext
 from armillary.db import Database
 from conductor.super_conductor.builds import decision_traces
 from conductor.super_conductor.db import instance_mappings, traces
+from conductor.super_conductor.hosts import cell_reports
 from conductor.super_conductor.zones import paths, uuid_translation, walk_explanations
 from conductor.super_conductor.zones.forwarded import LIST_SERVERS, decode_answer, request_for
 from conductor.super_conductor.zones.routes import Routes
@@ -228,7 +229,8 @@ def _place(mapping: InstanceMapping | None) -> tuple[str | None, str | None] | N
 
 
 def as_mapped(instance: Instance, mapping: InstanceMapping) -> Instance:
-    """Return a server as this zone shows it: with its zone's path and its pending delete."""
+    """Return a server as this zone shows it: with its path, pending delete, project and user."""
+    cell_reports.with_owner(instance, mapping)
     instance.zone = mapping.zone_path or None
     if instance.zone is not None:
         instance.cell_uuid = None

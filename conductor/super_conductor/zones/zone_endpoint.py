@@ -82,7 +82,8 @@ class LocalZone:
         """Call a method on an instance of another zone; the caller uses the origin's UUID for it.
 
         Raises Invalid for a method that zones do not offer, InstanceNotFound when this zone has no
-        such instance, and what the method raises. Answers and errors name the origin's UUID, too.
+        such instance of the zone that asks, and what the method raises. Answers and errors name the
+        origin's UUID, too.
         """
         method = request.operation
         if method == LIST_SERVERS:
@@ -98,7 +99,9 @@ class LocalZone:
         given = decode_arguments(request)
         name = request.instance_uuid or ""
         with self._database.reader() as session:
-            guest = zone_attempts.find_living(session, name)
+            guest = zone_attempts.find_living(
+                session, name, context.parent_zone or zone_attempts.OWN
+            )
         if guest is None or guest.local_uuid is None:
             raise exception.InstanceNotFound(instance_uuid=name)
         names = UuidTranslation([guest])

@@ -102,6 +102,11 @@ def check_signing_keys(of: Inspected) -> Result | None:
             what = f"the last key of {one.name} in {path}"
             _judge_expiry(of, what, max(ends, default=float("inf")), failures, warnings)
         warnings += _not_limited(identities)
+        warnings += [
+            f"{one.name} names no parent zone as its scope, and may act for every parent"
+            for one in identities
+            if one.role == "parent_zone" and not one.scope
+        ]
     return judged(failures, warnings)
 
 

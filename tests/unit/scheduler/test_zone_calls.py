@@ -78,10 +78,12 @@ class Child:
     def __init__(self, zone: Zone) -> None:
         self.zone = zone
         self.pushes = True
+        self.asked_by: list[str | None] = []
         self.url = f"kombu+memory:////{uuid.uuid4()}"
         self.bus = Bus(zone.conf, self.url)
 
     def select_hosts(self, context: Any, query: ZoneQuery) -> Any:
+        self.asked_by.append(context.asked_by)
         return self.zone.search.answer(context, query)
 
     def refresh(self, context: Any) -> None:
@@ -284,6 +286,9 @@ def test_the_first_request_after_a_start_asks_the_children(
     assert sum(entry["path"] == ["leaf"] for entry in found.zone_entries) == 2
     (told,) = (zone for zone in found.trace.zones if zone["path"] == ["leaf"] and zone["reason"])
     assert "has not pushed a summary since this scheduler's start" in told["reason"]
+    context = admin_context().with_parent_zone("world")
+    root.api.select_for_zone(context, root.query(visited=["world"]))
+    assert child.asked_by == [None, "world"]  # it tells the servers of parents apart
 
 
 def test_a_child_that_cannot_be_asked_after_a_start_is_waited_for(deploy: MakeDeployment) -> None:

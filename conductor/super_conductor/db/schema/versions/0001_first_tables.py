@@ -405,6 +405,7 @@ def _zones() -> None:
         "zone_guests",
         _column("instance_uuid", _UUID, primary_key=True),
         _column("attempt", sa.Integer(), primary_key=True, autoincrement=False),
+        _column("parent", _ZONE_PATH, primary_key=True),
         _column("local_uuid", _UUID, null=True),
         _column("origin", _ZONE_NAME),
         _column("is_cancelled", sa.Boolean()),

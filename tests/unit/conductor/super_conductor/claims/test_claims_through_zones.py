@@ -12,6 +12,7 @@ import oslo_messaging
 import pytest
 
 from armillary import exception
+from armillary.context import Signer
 from conductor.common.clock import moment
 from conductor.super_conductor.claims.claim_task import LATE_SECONDS_MAX
 from conductor.super_conductor.db import aggregates
@@ -336,3 +337,25 @@ def test_a_parent_zone_reaches_no_claim_that_it_did_not_make(
         )
     tree.settle()
     assert eu.get(own.uuid).state == ClaimState.ACTIVE
+
+
+@pytest.mark.parametrize("method", ["get_claim", "explain_claim", "delete_claim", "create_claim"])
+def test_a_parent_zone_reaches_no_claim_of_another_parent(tree: Tree, method: str) -> None:
+    """Neither its own answer of it, nor its end; nor in the zone below, through this one."""
+    tree.add_pool("eu", 500)
+    tree.add_pool("eu-1", 500)
+    made = [tree.claim(10, pool=f"{zone}-array") for zone in ("eu", "eu-1")]
+    border = tree.root.bus_to(tree.zones["eu"])
+    border.signer = Signer("thief-ctl", "parent_zone", "thief")
+    for claim, path in zip(made, ([], ["eu-1"]), strict=True):
+        given: dict[str, Any] = {"claim_uuid": claim.uuid}
+        if method == "create_claim":
+            given = {"claim": claim.asked}
+        with pytest.raises(exception.ClaimNotFound):
+            ZoneAPI(border).forward(
+                an_admin(), path, request_for(method, **given), timeout_seconds=10
+            )
+    border.signer = Signer("root-ctl", "parent_zone", "root")
+    tree.settle()
+    assert [tree.claims.get(one.uuid).state for one in made] == [ClaimState.ACTIVE] * 2
+    assert [tree.holders(one.uuid) for one in made] == [["eu"], ["eu-1"]]
