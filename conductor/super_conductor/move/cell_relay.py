@@ -52,6 +52,7 @@ class CellRelay:
     ) -> str | None:
         migration_uuid = record.migration.uuid
         change = self._find(migration_uuid, record.instance.uuid)
+        self._check_owner(record)
         if change.target_cell_uuid is None:
             if cell_uuid != change.source_cell_uuid:
                 raise _foreign(cell_uuid, change)
@@ -98,6 +99,7 @@ class CellRelay:
     ) -> None:
         migration_uuid, instance_uuid = record.migration.uuid, record.instance.uuid
         other = self._other(migration_uuid, instance_uuid, cell_uuid)
+        self._check_owner(record)
         self._cells.call(other, lambda cell: cell.take_over_instance(context, record))
         self._database.run_in_writer(lambda session: self._map(session, record, other))
         LOG.info("%s: handed over to cell %s", instance_uuid, other)
@@ -166,6 +168,19 @@ class CellRelay:
         if change is None or change.instance_uuid != instance_uuid:
             raise _not_moving(instance_uuid, migration_uuid)
         return change
+
+    def _check_owner(self, record: ServerRecord) -> None:
+        """Raise NotItsOwn unless an instance is passed on as its project's and user's."""
+        said = record.instance
+        with self._database.reader() as session:
+            mapping = instance_mappings.find_mapping(session, said.uuid)
+        if mapping is not None and (mapping.project_id, mapping.user_id) != (
+            said.project_id, said.user_id,
+        ):  # fmt: skip
+            raise exception.NotItsOwn(
+                reason=f"instance {said.uuid} is not of project {said.project_id} and user "
+                f"{said.user_id}"
+            )
 
     def _other(self, migration_uuid: str, instance_uuid: str, cell_uuid: str) -> str:
         change = self._find(migration_uuid, instance_uuid)

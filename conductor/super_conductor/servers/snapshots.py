@@ -34,6 +34,8 @@ from objects.instance import Instance
 from objects.instances.operation_arguments import OperationArguments
 
 DISK_FORMAT, CONTAINER_FORMAT = "raw", "bare"
+_NEVER_KEPT = OF_OTHER_DATA | PRIVATE_PROPERTIES
+"""What no image of a cell's has: a file of hosts, secrets."""
 
 
 class SnapshotsEndpoint:
@@ -87,8 +89,11 @@ class SnapshotsEndpoint:
             found = images.find_record(session, image.id)
             if found is not None:
                 return found.image.properties.get(INSTANCE_UUID) == instance_uuid
+            known = {
+                name: value for name, value in image.properties.items() if name not in _NEVER_KEPT
+            }
             record = ImageRecord(
-                image.with_values(status=SAVING),
+                image.with_values(status=SAVING, properties=known),
                 owner=mapping.project_id,
                 visibility=PRIVATE,
                 container_format=CONTAINER_FORMAT,

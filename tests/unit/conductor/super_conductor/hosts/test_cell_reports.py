@@ -12,6 +12,7 @@ from armillary.context import RequestContext
 from conductor.common.clock import moment
 from conductor.super_conductor.db import cell_changes, host_mappings, instance_mappings
 from conductor.super_conductor.delete.retention import Reclaimer
+from conductor.super_conductor.hosts import cell_reports
 from conductor.super_conductor.hosts.cell_enrolments import CellEnrolments
 from conductor.super_conductor.hosts.cluster_metadata import MetadataPublisher
 from conductor.super_conductor.hosts.discovery import (
@@ -21,10 +22,11 @@ from conductor.super_conductor.hosts.discovery import (
 )
 from conductor.super_conductor.hosts.host_views import Hosts
 from conductor.super_conductor.move.cell_relay import CellRelay
+from conductor.super_conductor.servers.cell_server_pages import CellServers
 from objects.hosts.compute_node import ComputeNode
 from objects.instance import Instance
 from objects.instances.instance_command import InstanceCommand
-from objects.instances.server_filters import MigrationFilters
+from objects.instances.server_filters import MigrationFilters, ServerFilters
 from objects.instances.server_record import ServerRecord
 from rpc.signing.trust import SERVICES, Identity, TrustList
 from tests import builders
@@ -207,6 +209,24 @@ def test_a_cell_tells_of_no_migration_of_anothers_instance(
     assert shown() == [(true.uuid, "error", thief.uuid)]
 
 
+def test_a_cell_gives_no_server_to_another_project(
+    plane: ControlPlane, victim: CellConductor, thief: CellConductor
+) -> None:
+    """Whose list would show it, whose image its snapshot would be, and whose usage would grow."""
+    assert plane.links is not None
+    (uuid,) = plane.build()
+    victim.instances[uuid] = victim.instances[uuid].with_values(project_id="p2", user_id="u2")
+    thief.instances[uuid] = victim.instances[uuid]
+    shown = plane.endpoint.get_server(an_admin(), uuid)
+    listed = plane.endpoint.list_servers(a_user(project_id="p2"), ServerFilters(), 10, None)
+    pages = CellServers(plane.database, plane.links).pages(an_admin(), limit=10)
+    with plane.database.reader() as session:
+        own = cell_reports.own_instances(session, victim.uuid, [victim.instances[uuid]])
+    found = [shown, *own, *(one for page in pages for one in page.instances)]
+    assert [(one.project_id, one.user_id) for one in found] == [("p1", "u1")] * 3
+    assert listed.instances == []
+
+
 # Moves between cells
 
 
@@ -225,6 +245,27 @@ def record(plane: ControlPlane, victim: CellConductor) -> ServerRecord:
     return ServerRecord.from_values(
         instance=victim.instances[uuid], migration=migration, flow_state={}, commands_total=0
     )
+
+
+def test_a_cell_passes_on_no_server_as_another_project_s(
+    plane: ControlPlane,
+    victim: CellConductor,
+    thief: CellConductor,
+    relay: CellRelay,
+    record: ServerRecord,
+) -> None:
+    """The other cell would book it there."""
+    command = InstanceCommand.from_values(instance_uuid=record.instance.uuid, verb="x", sequence=1)
+    record.instance = record.instance.with_values(project_id="p2")
+    context = an_admin()
+    with plane.database.writer() as session:
+        cell_changes.set_target(session, record.migration.uuid, thief.uuid)
+    for attack in (
+        lambda: relay.execute_in_other_cell(context, victim.uuid, thief.uuid, record, command),
+        lambda: relay.hand_over_instance(context, victim.uuid, record),
+    ):
+        with pytest.raises(exception.NotItsOwn, match="not of project p2"):
+            attack()
 
 
 def test_a_third_cell_joins_no_move(

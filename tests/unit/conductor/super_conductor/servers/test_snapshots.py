@@ -118,3 +118,18 @@ def test_the_image_of_a_shelved_server_is_its_projects_until_it_is_unshelved(
     for _ in range(2):
         assert not snapshots.end(image.id, None)
     assert snapshots.status(image.id) == "pending_delete"
+
+
+def test_a_cell_makes_no_image_of_a_file_of_hosts(snapshots: Snapshots) -> None:
+    """Which the host of another cell would give to a guest; nor one with secrets."""
+    properties = {
+        "image_type": "shelved", "instance_uuid": snapshots.uuid, "process_command": "sleep 1",
+        "libvirt_disk_file": "of-another.qcow2", "process_environment": "{}",
+    }  # fmt: skip
+    image = builders.an_image("web-shelved", properties=properties)
+    here = next(iter(snapshots.plane.cells))
+    assert snapshots.endpoint.create_shelved_image(admin_context(), here, snapshots.uuid, image)
+    with snapshots.plane.database.reader() as session:
+        record = images.find_record(session, image.id)
+    assert record is not None
+    assert record.image.properties.keys() == {"image_type", "instance_uuid", "process_command"}
