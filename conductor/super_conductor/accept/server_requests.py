@@ -14,6 +14,7 @@ from conductor.super_conductor.db import (
     flavors,
     host_mappings,
     images,
+    instance_mappings,
     models,
     server_groups,
 )
@@ -27,6 +28,8 @@ from objects.pci import pci
 from objects.request_spec import Destination, RequestSpec
 
 GROUP_HINT = "group"
+SERVER_HINTS = ("same_host", "different_host")
+UNKNOWN_SERVER = "00000000-0000-0000-0000-000000000000"
 CONFIG_DRIVE_PROPERTY = "img_config_drive"
 MANDATORY = "mandatory"
 """The value of an image's property that asks for a config drive."""
@@ -121,7 +124,7 @@ def resolve(
         group=_group(session, context, servers.hints),
         networks=servers.networks,
         local_resources=local_resources_of(flavor, image, pci.parse_aliases(conf.pci.alias)),
-        hints=servers.hints,
+        hints=_own_hints(session, context, servers.hints),
         metadata=servers.metadata,
         settings=_settings(servers, image),
     )
@@ -229,6 +232,26 @@ def _check_host(session: Session, host: str) -> None:
     if mapping is None:
         raise exception.HostNotFound(host=host)
     cells.check_enabled(session, mapping)
+
+
+def _own_hints(
+    session: Session, context: RequestContext, hints: dict[str, list[str]]
+) -> dict[str, list[str]]:
+    """Return hints in which the servers of other projects are unknown ones.
+
+    A user could else be put beside another project's server, or learn which hosts have none.
+    """
+    named = {uuid for hint in SERVER_HINTS for uuid in hints.get(hint, ())}
+    if not named or context.is_admin:
+        return hints
+    found = instance_mappings.find_mappings(session, named)
+    foreign = {uuid for uuid, one in found.items() if one.project_id != context.project_id}
+    return {
+        hint: [UNKNOWN_SERVER if uuid in foreign else uuid for uuid in values]
+        if hint in SERVER_HINTS
+        else values
+        for hint, values in hints.items()
+    }
 
 
 def _group(

@@ -642,3 +642,15 @@ def test_one_that_breaks_the_transaction_harms_no_other(
     monkeypatch.setattr(server_requests, "resolve", break_for_one)
     found = Together(plane).ask({}, {"name": "bad"}, {})
     assert [type(each).__name__ for each in found] == ["Accepted", "RuntimeError", "Accepted"]
+
+
+@pytest.mark.parametrize("hint", server_requests.SERVER_HINTS)
+def test_a_hint_tells_nothing_of_another_project_s_server(
+    plane: ControlPlane, accept: Accept, hint: str
+) -> None:
+    """No server is put beside it, nor kept from its host; administrators may ask for that."""
+    own, foreign = (accept(a_user(project_id=project)).instances[0] for project in ("p1", "p2"))
+    hints = {hint: [own.uuid, foreign.uuid, UNKNOWN]}
+    asked = spec_of(plane, accept(hints=hints))
+    assert asked.scheduler_hints == {hint: [own.uuid, server_requests.UNKNOWN_SERVER, UNKNOWN]}
+    assert spec_of(plane, accept(an_admin(), hints=hints)).scheduler_hints == hints
