@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import ipaddress
 import logging
 import signal
 import ssl
@@ -49,6 +50,12 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--cert-file", help="certificate for users (PEM): wss:// instead of ws://")
     parser.add_argument("--tls-key-file", help="private key of --cert-file, if not in it")
     parser.add_argument("--agent-ca-file", help="authorities of the agents' certificates: use TLS")
+    parser.add_argument(
+        "--agent-network", action="append", default=[], type=ipaddress.ip_network, metavar="CIDR",
+        dest="agent_networks",
+        help="network that agents are in, such as 10.0.0.0/8; may be repeated; default: any, "
+        "so that the key of an agent makes the proxy connect to any address",
+    )  # fmt: skip
     parser.add_argument("--agent-cert-file", help="certificate to show to agents, with its key")
     return parser.parse_args(argv)
 
@@ -67,6 +74,7 @@ def _run(arguments: argparse.Namespace) -> int:
             connections_max=max(1, arguments.connections_max),
             users_tls=None if users is None else users.context(),
             agents_tls=_agents_tls(arguments),
+            agent_networks=arguments.agent_networks,
         )
     )
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -3,16 +3,23 @@
 After ``ok`` both sides send bytes of the terminal. Any other answer is why there will be none.
 """
 
+import re
 import socket
 
 GREETING = b"armillary-console/1 "
 ACCEPTED = b"ok\n"
 LINE_BYTES_MAX = 256
 HANDSHAKE_SECONDS_MAX = 10.0
+_TOKEN = re.compile(r"[0-9A-Za-z]{1,128}")
 
 
 def send_token(connection: socket.socket, token: str) -> str | None:
-    """Present a token; return None if it is accepted, else why not. Raises OSError."""
+    """Present a token; return None if it is accepted, else why not. Raises OSError.
+
+    Only letters and digits are sent: an agent may name the address of another service with it.
+    """
+    if not _TOKEN.fullmatch(token):
+        return "the agent's token is not one"
     connection.settimeout(HANDSHAKE_SECONDS_MAX)
     connection.sendall(GREETING + token.encode("ascii") + b"\n")
     answer = read_line(connection)

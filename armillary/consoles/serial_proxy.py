@@ -7,6 +7,7 @@ and the agent accepts the token in it once.
 import contextlib
 import dataclasses
 import http
+import ipaddress
 import logging
 import socket
 import ssl
@@ -37,6 +38,7 @@ _BINARY = Subprotocol("binary")
 _PLACES_FACTOR = 2
 """Connections for each console that may be open: others have not yet shown a link."""
 
+IPNetwork = ipaddress.IPv4Network | ipaddress.IPv6Network
 Handler = Callable[[socket.socket, Any], None]
 
 
@@ -50,6 +52,8 @@ class ProxyOptions:
     connections_max: int
     users_tls: ssl.SSLContext | None = None
     agents_tls: ssl.SSLContext | None = None
+    agent_networks: Sequence[IPNetwork] = ()
+    """The networks that agents are in; none: any address that an agent names is connected to."""
 
 
 class SerialProxy:
@@ -148,7 +152,8 @@ class SerialProxy:
             LOG.info("%s: the user has left its serial console", link.instance_uuid)
 
     def _agent(self, link: ConsoleLink) -> socket.socket:
-        plain = socket.create_connection((link.address, link.port), CONNECT_SECONDS_MAX)
+        address = self._agents_address(link)
+        plain = socket.create_connection((address, link.port), CONNECT_SECONDS_MAX)
         if self._options.agents_tls is None:
             return plain
         try:
@@ -156,6 +161,18 @@ class SerialProxy:
         except OSError:
             plain.close()
             raise
+
+    def _agents_address(self, link: ConsoleLink) -> str:
+        """Return the address to connect to. Raises OSError if no agent may have it."""
+        networks = self._options.agent_networks
+        if not networks:
+            return link.address
+        found = socket.getaddrinfo(link.address, link.port, type=socket.SOCK_STREAM)
+        for *_, (text, *_rest) in found:
+            address = ipaddress.ip_address(str(text).partition("%")[0])
+            if any(address in network for network in networks):
+                return str(text)
+        raise OSError(f"{link.address} is in none of the --agent-network")
 
 
 def _present(agent: socket.socket, link: ConsoleLink) -> str | None:

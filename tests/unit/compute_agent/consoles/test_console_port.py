@@ -192,3 +192,52 @@ def test_an_address_in_use_is_named() -> None:
         port = ConsolePort(port_conf(bind_port=taken.getsockname()[1]), open_terminal)
         with pytest.raises(exception.ConfigurationError, match=r"cannot listen on 127\.0\.0\.1"):
             port.start()
+
+
+class OtherService:
+    """Another service of the machine, such as a database, that notes what it is sent."""
+
+    def __init__(self) -> None:
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self._listener.getsockname()[1]
+        self.heard = b""
+        self._thread = threading.Thread(target=self._serve)
+        self._thread.start()
+
+    def _serve(self) -> None:
+        with contextlib.suppress(OSError):
+            connection, _ = self._listener.accept()
+            with connection:
+                self.heard = connection.recv(1024) or b"(a connection)"
+
+    def close(self) -> bytes:
+        with contextlib.suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        self._thread.join(seconds(SECONDS_MAX))
+        return self.heard
+
+
+@pytest.mark.parametrize(
+    ("token", "networks", "heard"),
+    [
+        ("x\r\nFLUSHALL\r\n", [], b"(a connection)"),
+        ("c0ffee", ["192.0.2.0/24"], b""),
+        ("c0ffee", ["192.0.2.0/24", "127.0.0.0/8"], b"armillary-console/1 c0ffee\n"),
+    ],
+    ids=["odd-token", "foreign-address", "agents-address"],
+)
+def test_an_agent_makes_the_proxy_say_nothing_to_another_service(
+    token: str, networks: list[str], heard: bytes
+) -> None:
+    """By the address and the token that it names."""
+    service = OtherService()
+    known = [ipaddress.ip_network(each) for each in networks]
+    with running_proxy(agent_networks=known) as links:
+        url = links.url(UUID, SerialConsole("127.0.0.1", service.port, token, 60))
+        with (
+            connect(url, subprotocols=[Subprotocol("binary")]) as user,
+            contextlib.suppress(ConnectionClosed),
+        ):
+            user.recv(timeout=seconds(SECONDS_MAX))
+    assert service.close() == heard
