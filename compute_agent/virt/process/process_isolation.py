@@ -40,6 +40,7 @@ _KEYS = (
     ("signing", "key_file"), ("oslo_messaging_rabbit", "ssl_key_file"), ("api", "key_file"),
     ("api", "token_file"), ("placement", "rest_key_file"), ("compute", "journal"),
 )  # fmt: skip
+_NO_PIDS = "there are no cgroups v2 with the controller pids"
 _PROBE_SECONDS_MAX = 20.0
 
 
@@ -200,16 +201,17 @@ def _outcome(name: str, wanted: str, refused: str | None) -> str:
 
 
 def _pids(count: int, by_cgroup: bool, is_alone: bool, limits_user: bool) -> str:
+    """Return the limit of a workload's processes, and by what; log what is less than asked for."""
     if by_cgroup:
         return f"{count} (cgroup)"
     if is_alone:
-        return f"{count} (rlimit)"
+        LOG.info("Workloads have a limit of processes by their users: %s", _NO_PIDS)
+        return f"{count} (rlimit), as {_NO_PIDS}"
     if limits_user:
-        return f"{count} (rlimit) of all workloads together"
-    LOG.warning(
-        "Workloads have no limit of processes: there are no cgroups with the controller pids"
-    )
-    return "unlimited, as there are no cgroups with the controller pids"
+        LOG.warning("All workloads together have one limit of processes: %s", _NO_PIDS)
+        return f"{count} (rlimit) of all workloads together, as {_NO_PIDS}"
+    LOG.warning("Workloads have no limit of processes: %s", _NO_PIDS)
+    return f"unlimited, as {_NO_PIDS}"
 
 
 def _hidden(conf: cfg.ConfigOpts, directory: Path, *, as_other: bool) -> list[str]:

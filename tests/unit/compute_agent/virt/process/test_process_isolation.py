@@ -138,7 +138,7 @@ def test_a_workload_reaches_nothing_on_the_loopback_address(isolated: Processes)
 
 def test_a_fork_bomb_is_stopped(isolated: Processes) -> None:
     """At the workload's own limit, and other workloads start as before."""
-    if "rlimit" not in described(isolated)["pids"] and "cgroup" not in described(isolated)["pids"]:
+    if described(isolated)["pids"].startswith("unlimited"):
         leave_out("Limits of processes", described(isolated)["pids"])
     isolated.set_options(pids_max=12)
     bomb = (
@@ -153,6 +153,35 @@ def test_a_fork_bomb_is_stopped(isolated: Processes) -> None:
     assert "stopped after 11 11" in isolated.console(attacker)
     _, output = isolated.output_of("sh -c 'echo fine'")
     assert output == "fine\n"
+
+
+@pytest.mark.parametrize(
+    ("limits_pids", "user", "expected"),
+    [
+        (True, None, "12 (cgroup)"),
+        (False, "nobody", "12 (rlimit) of all workloads together, as there are no cgroups"),
+        (False, "root", "unlimited, as there are no cgroups"),
+    ],
+)
+def test_what_limits_the_processes_of_workloads_is_told(
+    isolated: Processes,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    *,
+    limits_pids: bool,
+    user: str | None,
+    expected: str,
+) -> None:
+    """In the log, and by the host; what is less than pids.max with the reason."""
+    need_root()
+    isolated.set_options(pids_max=12, workload_user=user)
+    caplog.clear()
+    caplog.set_level("INFO", logger=process_isolation.__name__)
+    made = Isolation.decide(isolated.conf, tmp_path, limits_pids=limits_pids)
+    assert made.described["pids"].startswith(expected)
+    warned = [one for one in caplog.records if one.levelname == "WARNING" and "limit" in one.msg]
+    assert bool(warned) is not limits_pids
+    assert f"pids: {expected}" in caplog.text
 
 
 def test_processes_of_others_are_hidden(isolated: Processes) -> None:
