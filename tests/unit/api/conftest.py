@@ -16,6 +16,7 @@ from armillary.conf import console as console_conf
 from armillary.conf import identity as identity_conf
 from armillary.conf import image as image_conf
 from armillary.conf import register, serial_console
+from armillary.conf import tracing as tracing_conf
 from conductor.super_conductor.interface import SuperConductorAPI
 from tests.fixtures.http_api import Api
 from tests.fixtures.stand_in import StandIn
@@ -25,7 +26,16 @@ from tests.fixtures.super_conductor import SuperConductor, SuperConductorClient
 def make_conf(folder: Path) -> cfg.ConfigOpts:
     """Return the configuration of an API without authentication, whose policy is in a folder."""
     conf = cfg.ConfigOpts()
-    register(conf, base_conf, api_conf, console_conf, identity_conf, image_conf, serial_console)
+    register(
+        conf,
+        base_conf,
+        api_conf,
+        console_conf,
+        identity_conf,
+        image_conf,
+        serial_console,
+        tracing_conf,
+    )
     conf.set_default("state_path", str(folder))
     path = folder / "api.conf"
     path.write_text(f"[oslo_policy]\npolicy_file = {folder}/policy.yaml\n")

@@ -18,6 +18,7 @@ from armillary.conf import base as base_conf
 from armillary.conf import console as console_conf
 from armillary.conf import image as image_conf
 from armillary.conf import serial_console
+from armillary.conf import tracing as tracing_conf
 from armillary.http.dispatch import actions_of
 from armillary.http.microversion import HEADER, to_text
 from conductor.super_conductor.interface import SuperConductorAPI
@@ -170,7 +171,7 @@ def an_api() -> Api:
 
 @functools.cache
 def _lasting_api() -> tuple[Api, StandIn]:
-    conf = parsed_conf(base_conf, api_conf, console_conf, image_conf, serial_console)
+    conf = parsed_conf(base_conf, api_conf, console_conf, image_conf, serial_console, tracing_conf)
     stand_in = StandIn()
     return Api(make_app(conf, conductor=cast("SuperConductorAPI", stand_in))), stand_in
 

@@ -17,6 +17,7 @@ from armillary.conf import base as base_conf
 from armillary.conf import console as console_conf
 from armillary.conf import image as image_conf
 from armillary.conf import register, serial_console
+from armillary.conf import tracing as tracing_conf
 from armillary.context import RequestContext
 from conductor.super_conductor.interface import SuperConductorAPI
 from objects.instance import Instance
@@ -118,7 +119,7 @@ def rpc(conductor: BuildingSuperConductor) -> SuperConductorClient:
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[StandIn, str]]:
     """Lend the address of one API for all tests, and the client that it asks with."""
     conf = cfg.ConfigOpts()
-    register(conf, base_conf, api_conf, console_conf, image_conf, serial_console)
+    register(conf, base_conf, api_conf, console_conf, image_conf, serial_console, tracing_conf)
     folder = tmp_path_factory.mktemp("api")
     path = folder / "api.conf"
     path.write_text(

@@ -19,6 +19,7 @@ from armillary.conf import base as base_conf
 from armillary.conf import console as console_conf
 from armillary.conf import image as image_conf
 from armillary.conf import register, serial_console
+from armillary.conf import tracing as tracing_conf
 from conductor.super_conductor.endpoints.flavors_and_images import ImagesEndpoint
 from conductor.super_conductor.interface import SuperConductorAPI
 from programs.commands.app import TOKEN_VARIABLE, URL_VARIABLE, ClientApp
@@ -39,7 +40,7 @@ def store(tmp_path: Path) -> Path:
 def run(tmp_path: Path, store: Path, api_database: Any) -> Iterator[Run]:  # noqa: F811
     """Return a function that runs a command; it returns the exit code and what was printed."""
     conf = cfg.ConfigOpts()
-    register(conf, base_conf, api_conf, console_conf, image_conf, serial_console)
+    register(conf, base_conf, api_conf, console_conf, image_conf, serial_console, tracing_conf)
     path = tmp_path / "api.conf"
     path.write_text(
         f"[oslo_policy]\npolicy_file = {tmp_path}/policy.yaml\n"
