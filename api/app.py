@@ -87,6 +87,7 @@ def make_app(
         Call.of,
         shows_own=lambda call: call.shows_own,
         ignores_unknown_until=UNKNOWN_QUERIES_UNTIL,
+        names_other_versions=True,
     )
 
 

@@ -12,7 +12,7 @@ import falcon
 
 from armillary.context import RequestContext
 from armillary.http.call import Answer, CallT, Handler, Site
-from armillary.http.microversion import BEGINNING, Version, entry_for
+from armillary.http.microversion import BEGINNING, Version, entry_for, to_text
 from armillary.http.ranges import projection
 from armillary.http.validation import NOTHING, Schema, Versioned, by_version, invalid
 
@@ -120,7 +120,8 @@ class Dialect(Generic[CallT]):
     whether the client wants the product's extensions of responses. Query parameters that an action
     does not know are ignored until version ``ignores_unknown_until``, and of an action without any
     if it ``ignores_queries``. Unless it ``answers_options``, a path refuses OPTIONS as any other
-    method that it does not have.
+    method that it does not have. With ``names_other_versions`` a refusal of what only other
+    versions have says which.
     """
 
     site: Site
@@ -135,6 +136,7 @@ class Dialect(Generic[CallT]):
     ignores_unknown_until: Version | None = None
     ignores_queries: bool = False
     answers_options: bool = True
+    names_other_versions: bool = False
 
 
 class Endpoint(Generic[CallT]):
@@ -242,12 +244,23 @@ class _ReadyAction(Generic[CallT]):
     def _require_version(self, version: Version) -> None:
         action = self._action
         if action.until is not None and version > action.until:
-            raise falcon.HTTPNotFound
+            raise falcon.HTTPNotFound(
+                description=self._other_versions(version, "until", action.until)
+            )
         if version >= action.since:
             return
-        if self._action.too_old_status == 405:
+        if action.too_old_status == 405:
             raise falcon.HTTPMethodNotAllowed(self._others)
-        raise falcon.HTTPError(self._action.too_old_status)
+        raise falcon.HTTPError(
+            action.too_old_status, description=self._other_versions(version, "since", action.since)
+        )
+
+    def _other_versions(self, asked: Version, when: str, other: Version) -> str | None:
+        """Return in which versions there is what the requested one does not have."""
+        if not self._dialect.names_other_versions:
+            return None
+        has_not = f"Version {to_text(asked)} of this API does not have this"
+        return f"{has_not}: it is there {when} {to_text(other)}."
 
     def _authorize(self, call: CallT) -> None:
         action = self._action

@@ -59,7 +59,7 @@ def make_endpoints(
     servers = ServerReader(database, cells, peers.cell0, remote_servers)
     operations = ServerOperations(
         conf, database, cells,
-        servers=servers, deletes=deletes, moves=workflows.moves, now=now,
+        cell0=peers.cell0, servers=servers, deletes=deletes, moves=workflows.moves, now=now,
         placed_usage=placed_usage,
         resize_ends=housekeeping.resize_usage.poll_soon,
         rebuild_check=RebuildChecks(database, scheduler, conf.pci.alias, notifier).check,

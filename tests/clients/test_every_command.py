@@ -19,7 +19,10 @@ flavor show every-large
 flavor list --all --long
 server create --flavor every-tiny --image every-empty --nic none --wait --tag t every
 server show every
+server show --topology every
+server add security group every default
 server list --long
+server list --changes-since 2020-01-01T00:00:00Z --availability-zone nova --flavor every-tiny
 server list --ip 127 --name every --status ACTIVE --tags t
 server list --sort-column Name --limit 1
 --os-compute-api-version 2.73 server list --locked
@@ -75,6 +78,7 @@ hypervisor list --long
 hypervisor show sim-1
 --os-compute-api-version 2.87 hypervisor stats show
 quota set --cores 60 admin
+quota show --usage
 usage list
 usage show
 limits show --absolute

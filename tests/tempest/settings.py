@@ -18,6 +18,8 @@ FILTERS = (
     "ComputeFilter,ComputeCapabilitiesFilter,ImagePropertiesFilter,ServerGroupAntiAffinityFilter,"
     "ServerGroupAffinityFilter,SameHostFilter,DifferentHostFilter"
 )
+CORES_MAX, RAM_MB_MAX = 80, 327680
+"""Quotas of a project, all that the hosts have: some tests exceed them."""
 NETWORK_NAME = "public"
 """The network that all servers have addresses in."""
 
@@ -27,7 +29,7 @@ FEATURES_ON = (
     "rescue", "stable_rescue", "interface_attach", "snapshot", "personality", "config_drive",
     "enable_instance_password", "metadata_service", "resize", "live_migration", "cold_migration",
     "shelve", "shelve_migrate", "live_migrate_back_and_forth", "console_output", "disk_config",
-    "hostname_fqdn_sanitization",
+    "hostname_fqdn_sanitization", "block_migration_for_live_migration",
 )  # fmt: skip
 
 # user, project, roles; Tempest takes the first free account that has the roles that it wants.
@@ -72,6 +74,9 @@ shelved_offload_time = 0
 token_file = {token_file}
 [identity]
 endpoints = network:{network_url}
+[quota]
+cores = {CORES_MAX}
+ram = {RAM_MB_MAX}
 [filter_scheduler]
 enabled_filters = {FILTERS}
 """

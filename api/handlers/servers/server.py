@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from api.call import Call
 from api.handlers.servers import server_list
+from api.handlers.servers.block_devices import check_devices
 from api.handlers.servers.guest_settings import guest_settings
+from api.handlers.servers.once_scheduled import once_scheduled
 from api.handlers.servers.server_request import (
-    DEFAULT_SECURITY_GROUP,
     REFERENCES,
     authorize_targets,
     check_networks,
+    check_node,
     request_of,
     settings_in,
     unknown_reference,
@@ -18,6 +20,7 @@ from api.handlers.servers.server_request import (
 from api.handlers.servers.server_view import (
     COLLECTION,
     NO_SETTINGS,
+    SECURITY_GROUPS,
     brief,
     changed,
     shows_unknown,
@@ -35,8 +38,6 @@ from objects.instance import UNKNOWN, Instance
 from objects.instances.operation_arguments import OperationArguments
 from objects.instances.server_answers import CreatedServers
 from objects.instances.server_changes import ServerChanges
-
-DEFAULT_SECURITY_GROUPS = [{"name": DEFAULT_SECURITY_GROUP}]
 
 
 def load(call: Call) -> Instance:
@@ -83,6 +84,8 @@ def create(call: Call) -> Answer:
     given, password = guest_settings(call, "server", wanted)
     request = request_of(call.body, given)
     try:
+        check_node(call, wanted)
+        check_devices(call, wanted)
         accepted = call.conductor.create_servers(call.context, with_image(call, request))
     except tuple(REFERENCES) as error:
         raise unknown_reference(error, call.body) from error
@@ -113,11 +116,14 @@ def update(call: Call) -> Answer:
 def change(call: Call, changes: ServerChanges) -> Instance:
     """Change the server of the path, and return it.
 
-    An ``UNKNOWN`` one is changed later; of that, return what was asked for.
+    One that is being scheduled is changed once a cell has it. An ``UNKNOWN`` one is changed later;
+    of that, return what was asked for.
     """
     server_id = call.path["server_id"]
     arguments = OperationArguments(changes=changes)
-    call.conductor.operate_server(call.context, server_id, "update", arguments)
+    once_scheduled(
+        lambda: call.conductor.operate_server(call.context, server_id, "update", arguments)
+    )
     if call.subject.vm_state == UNKNOWN:
         return unknown_with(call.subject, changes)
     return load_for_display(call)
@@ -140,7 +146,7 @@ def _created(call: Call, accepted: CreatedServers, password: str) -> Answer:
         "links": links,
         "OS-DCF:diskConfig": wanted.get("OS-DCF:diskConfig", NO_SETTINGS.disk_config),
         "adminPass": password,
-        "security_groups": wanted.get("security_groups", DEFAULT_SECURITY_GROUPS),
+        "security_groups": wanted.get("security_groups", SECURITY_GROUPS),
     }
     return Answer({"server": made, **body}, headers={"Location": links[0]["href"]})
 

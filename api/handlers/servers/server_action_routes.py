@@ -6,7 +6,13 @@ from dataclasses import replace
 from typing import Any
 
 from api.call import Call
-from api.handlers.servers import remote_console, server, server_action, server_snapshot
+from api.handlers.servers import (
+    remote_console,
+    server,
+    server_action,
+    server_security_group,
+    server_snapshot,
+)
 from api.policies.servers import server_action as policies
 from api.schemas.servers import server as server_schemas
 from api.schemas.servers import server_action as schemas
@@ -126,6 +132,7 @@ ACTIONS = ActionByBody(
             server_action.reset_network, policies.RESET_NETWORK, schemas.nothing("resetNetwork")
         ),
         **remote_console.ACTIONS,
+        **server_security_group.ACTIONS,
         "os-getConsoleOutput": Action(
             server_action.console_output,
             policies.CONSOLE_OUTPUT,

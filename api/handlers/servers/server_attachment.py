@@ -33,9 +33,47 @@ def show_addresses(call: Call) -> Answer:
 
 def list_interfaces(call: Call) -> Answer:
     """List the ports of a server: one while it is on a host."""
+    return Answer({"interfaceAttachments": _ports(call)})
+
+
+def show_interface(call: Call) -> Answer:
+    """Show the port of a server."""
+    for port in _ports(call):
+        if port["port_id"] == call.path["port_id"]:
+            return Answer({"interfaceAttachment": port})
+    raise exception.NotFound(what=f"Port {call.path['port_id']} of this server")
+
+
+def attach_interface(call: Call) -> Answer:
+    """Refuse to attach an interface: no network service has ports."""
+    raise _interface_refused(call)
+
+
+def detach_interface(call: Call) -> Answer:
+    """Refuse to detach the interface."""
+    raise _interface_refused(call)
+
+
+def attach_volume(call: Call) -> Answer:
+    """Refuse to attach a volume: no volume service connects it."""
+    raise exception.Invalid(
+        f"No volume can be attached to server {call.subject.uuid}: without a volume service a "
+        "server has the volume that it was created to boot from, or none."
+    )
+
+
+def _interface_refused(call: Call) -> exception.Invalid:
+    return exception.Invalid(
+        f"The interface of server {call.subject.uuid} cannot be changed: without a network service "
+        "each server has one, in the network of its host."
+    )
+
+
+def _ports(call: Call) -> list[Document]:
+    """Return the ports of a server: one while it is on a host."""
     found = addresses.of(call.subject).get(addresses.NETWORK, [])
     listed = [each["addr"] for each in found]
-    return Answer({"interfaceAttachments": [_port(call, listed)] if listed else []})
+    return [_port(call, listed)] if listed else []
 
 
 def _port(call: Call, listed: Sequence[str]) -> Document:
@@ -93,7 +131,16 @@ ROUTES: Routes[Call] = {
     "/v2.1/servers/{server_id}/os-interface": {
         "GET": Action(
             list_interfaces, policies.INTERFACES, schemas.INTERFACES_ANSWER, subject=server.load
-        )
+        ),
+        "POST": Action(
+            attach_interface, policies.ATTACH_INTERFACE, body=schemas.OTHERS, subject=server.load
+        ),
+    },
+    "/v2.1/servers/{server_id}/os-interface/{port_id}": {
+        "GET": Action(
+            show_interface, policies.INTERFACE, schemas.INTERFACE_ANSWER, subject=server.load
+        ),
+        "DELETE": Action(detach_interface, policies.DETACH_INTERFACE, subject=server.load),
     },
     "/v2.1/servers/{server_id}/os-security-groups": {
         "GET": Action(
@@ -110,6 +157,9 @@ ROUTES: Routes[Call] = {
         "DELETE": Action(clear_password, policies.CLEAR_PASSWORD, status=204, subject=server.load),
     },
     "/v2.1/servers/{server_id}/os-volume_attachments": {
-        "GET": Action(list_volumes, policies.VOLUMES, schemas.VOLUMES_ANSWER, subject=server.load)
+        "GET": Action(list_volumes, policies.VOLUMES, schemas.VOLUMES_ANSWER, subject=server.load),
+        "POST": Action(
+            attach_volume, policies.ATTACH_VOLUME, body=schemas.OTHERS, subject=server.load
+        ),
     },
 }

@@ -50,6 +50,23 @@ def authorize_targets(call: Call, wanted: Mapping[str, Any]) -> None:
         call.authorize(policies.CREATE_REQUESTED_DESTINATION)
 
 
+def check_node(call: Call, wanted: Mapping[str, Any]) -> None:
+    """Raise ComputeNodeNotFound for a node that does not exist, Invalid for one of another host.
+
+    A cell that is silent may have it: CellUnavailable.
+    """
+    _name, host, node = [*wanted.get("availability_zone", "").split(":"), "", ""][:3]
+    host, node = wanted.get("host", host), wanted.get("hypervisor_hostname", node)
+    if not node:
+        return
+    found = call.conductor.get_compute_node(call.context, node).node
+    if found.node != node:
+        raise exception.ComputeNodeNotFound(node=node)
+    if host and found.host != host:
+        field = "hypervisor_hostname" if "hypervisor_hostname" in wanted else "availability_zone"
+        raise invalid(f"server.{field}", wanted[field], f"{node} is a node of host {found.host}")
+
+
 def check_networks(call: Call) -> None:
     """Raise Invalid where the version wants the networks to be named.
 
@@ -131,7 +148,12 @@ def _counts(wanted: Mapping[str, Any]) -> tuple[int, int]:
 
 def _boot_source(wanted: Mapping[str, Any]) -> tuple[str | None, str | None]:
     """Return the reference to the image, or the volume: each may be the device to boot from."""
-    device = (wanted.get("block_device_mapping_v2") or [{}])[0]
+    devices = wanted.get("block_device_mapping_v2") or []
+    bootable = [each for each in devices if each["source_type"] != schemas.BLANK]
+    if len(bootable) > 1:
+        rule = "A server boots from one device; no other can be attached"
+        raise invalid("server.block_device_mapping_v2", devices, rule)
+    device = bootable[0] if bootable else {}
     image: str | None = wanted.get("imageRef")
     if device.get("source_type") != VOLUME:
         return image or device.get("uuid"), None

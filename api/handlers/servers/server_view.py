@@ -47,6 +47,8 @@ STATUSES_OF_TASKS = {
 """Tasks that are shown as a status of their own."""
 PROGRESS = {"BUILD": 0, "ACTIVE": 0, "REBUILD": 0, "RESIZE": 0, "VERIFY_RESIZE": 0, "MIGRATING": 0}
 """Progress by status, in percent: it is not measured, other statuses show none."""
+SECURITY_GROUPS = [{"name": "default"}]
+"""Security groups of every server: no network service makes others."""
 COMPUTE_BINARY = "armillary-compute"
 NO_SETTINGS = ServerSettings.from_values()
 FLAVOR_SHOWN_SINCE = (2, 47)
@@ -180,6 +182,7 @@ def _show(call: Call, server: Instance) -> Document:
         "config_drive": "True" if settings.config_drive else "",
         "key_name": settings.key_name,
         "os-extended-volumes:volumes_attached": _volumes(settings),
+        "security_groups": SECURITY_GROUPS,
         "trusted_image_certificates": None,
         **({HOSTNAME: hostname_of(server)} if call.version >= HOSTNAME_SHOWN_SINCE else {}),
         **_asked_for(server),

@@ -7,10 +7,16 @@ from api.policies.base import MEMBER, READER, rule
 ADDRESSES = "os_compute_api:ips:index"
 NETWORK = "os_compute_api:ips:show"
 INTERFACES = "os_compute_api:os-attach-interfaces:list"
+INTERFACE = "os_compute_api:os-attach-interfaces:show"
+ATTACH_INTERFACE = "os_compute_api:os-attach-interfaces:create"
+DETACH_INTERFACE = "os_compute_api:os-attach-interfaces:delete"
 SECURITY_GROUPS = "os_compute_api:os-security-groups:list"
 PASSWORD = "os_compute_api:os-server-password:show"  # noqa: S105 - names of rules
 CLEAR_PASSWORD = "os_compute_api:os-server-password:clear"  # noqa: S105
+ADD_SECURITY_GROUP = "os_compute_api:os-security-groups:add"
+REMOVE_SECURITY_GROUP = "os_compute_api:os-security-groups:remove"
 VOLUMES = "os_compute_api:os-volumes-attachments:index"
+ATTACH_VOLUME = "os_compute_api:os-volumes-attachments:create"
 
 _SERVER = "/v2.1/servers/{server_id}"
 
@@ -36,6 +42,36 @@ RULES = [
     ),
     rule(INTERFACES, READER, "List the ports of a server.", [("GET", f"{_SERVER}/os-interface")]),
     rule(
+        INTERFACE,
+        READER,
+        "Show a port of a server.",
+        [("GET", f"{_SERVER}/os-interface/{{port_id}}")],
+    ),
+    rule(
+        ATTACH_INTERFACE,
+        MEMBER,
+        "Attach an interface to a server.",
+        [("POST", f"{_SERVER}/os-interface")],
+    ),
+    rule(
+        DETACH_INTERFACE,
+        MEMBER,
+        "Detach an interface from a server.",
+        [("DELETE", f"{_SERVER}/os-interface/{{port_id}}")],
+    ),
+    rule(
+        ADD_SECURITY_GROUP,
+        MEMBER,
+        "Add a security group to a server.",
+        [("POST", f"{_SERVER}/action")],
+    ),
+    rule(
+        REMOVE_SECURITY_GROUP,
+        MEMBER,
+        "Remove a security group from a server.",
+        [("POST", f"{_SERVER}/action")],
+    ),
+    rule(
         SECURITY_GROUPS,
         READER,
         "List the security groups of a server.",
@@ -46,5 +82,11 @@ RULES = [
         READER,
         "List the volumes of a server.",
         [("GET", f"{_SERVER}/os-volume_attachments")],
+    ),
+    rule(
+        ATTACH_VOLUME,
+        MEMBER,
+        "Attach a volume to a server.",
+        [("POST", f"{_SERVER}/os-volume_attachments")],
     ),
 ]

@@ -159,15 +159,32 @@ _VOLUME_DEVICE = fields(
     },
     required=["uuid", "source_type", "boot_index"],
 )
+SWAP = "swap"
+BLANK = "blank"
+_FLAVOR_DISK = fields(
+    {
+        "boot_index": {"enum": [-1, "-1", None]},
+        "source_type": {"const": BLANK},
+        "destination_type": {"const": "local"},
+        "delete_on_termination": {"enum": [True, "True", "true"]},
+        "guest_format": {"enum": [SWAP, "ext4", None]},
+        "volume_size": {
+            "type": ["integer", "string", "null"],
+            "minimum": 0,
+            "pattern": r"^\d{1,9}$",
+        },
+    },
+    required=["source_type", "destination_type"],
+)
 _DEVICES_RULE = (
     "Volumes are not made by this service: allowed is one device to boot from, either the image on "
-    "the local disk or a volume that exists"
+    "the local disk or a volume that exists, and the ephemeral and the swap disk of the flavor"
 )
 _BLOCK_DEVICES = ruled(
     {
         "type": "array",
-        "maxItems": 1,
-        "items": ruled({"oneOf": [_IMAGE_DEVICE, _VOLUME_DEVICE]}, _DEVICES_RULE),
+        "maxItems": 3,
+        "items": ruled({"oneOf": [_IMAGE_DEVICE, _VOLUME_DEVICE, _FLAVOR_DISK]}, _DEVICES_RULE),
     },
     _DEVICES_RULE,
 )
@@ -354,6 +371,7 @@ _SHOWN: dict[str, Part] = {
     "config_drive": STRING,
     "key_name": STRING_OR_NULL,
     "os-extended-volumes:volumes_attached": listed(_VOLUME),
+    "security_groups": listed(every({"name": STRING})),
     "trusted_image_certificates": since(2, 63, {"type": ["array", "null"]}),
     "pinned_availability_zone": since(2, 96, STRING_OR_NULL),
     "armillary:scheduler_hints": {"type": "object", "additionalProperties": STRINGS},

@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from api.schemas.base import BOOLEAN, NUMBER, STRING, STRING_OR_NULL, every, listed, since, until
+from api.schemas.base import (
+    BOOLEAN,
+    NUMBER,
+    OBJECT,
+    STRING,
+    STRING_OR_NULL,
+    every,
+    listed,
+    name,
+    since,
+    until,
+)
 from api.schemas.servers import network_proxy
 
 NETWORK_ANSWER = {
@@ -21,7 +32,12 @@ _PORT = every(
     }
 )
 INTERFACES_ANSWER = every({"interfaceAttachments": listed(_PORT)})
+INTERFACE_ANSWER = every({"interfaceAttachment": _PORT})
+OTHERS = OBJECT
+"""Bodies about what other services make."""
 PASSWORD_ANSWER = every({"password": STRING})
+ADD_SECURITY_GROUP = every({"addSecurityGroup": every({"name": name()})})
+REMOVE_SECURITY_GROUP = every({"removeSecurityGroup": every({"name": name()})})
 SECURITY_GROUPS_ANSWER = network_proxy.SECURITY_GROUPS_ANSWER
 _ATTACHMENT = every(
     {

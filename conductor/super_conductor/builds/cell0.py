@@ -3,15 +3,19 @@
 from collections.abc import Sequence
 from datetime import timedelta
 
+from sqlalchemy.orm import Session
+
+from armillary import exception
 from armillary.context import RequestContext
 from armillary.db import Database
-from conductor.common.cell_db import actions, faults, instances
+from conductor.common.cell_db import actions, faults, instance_changes, instances
 from conductor.common.clock import Clock, moment
 from objects.cell_mapping import CELL0_UUID
 from objects.instance import Instance
 from objects.instance_fault import InstanceFault
 from objects.instances.instance_action import InstanceAction
 from objects.instances.server_answers import InstanceMarker
+from objects.instances.server_changes import ServerChanges
 from objects.instances.server_filters import ServerFilters
 
 _BATCH_SIZE = 200
@@ -44,6 +48,20 @@ class Cell0:
             return instances.list_page(
                 session, filters=filters, limit=limit, marker=marker, cell_uuid=CELL0_UUID
             )
+
+    def update_instance(self, instance_uuid: str, changes: ServerChanges) -> None:
+        """Change name, metadata, tags and settings. Idempotent.
+
+        Raises InstanceNotFound, Invalid (too many tags), QuotaExceeded (metadata).
+        """
+
+        def write(session: Session) -> None:
+            row = instances.lock(session, instance_uuid)
+            if row is None or row.deleted_at is not None:
+                raise exception.InstanceNotFound(instance_uuid=instance_uuid)
+            instance_changes.apply(row, changes, now=moment(self._now()))
+
+        self._database.run_in_writer(write)
 
     def delete_instances(self, instance_uuids: Sequence[str]) -> None:
         """Delete instances; unknown and deleted ones are ignored."""

@@ -16,6 +16,7 @@ from conductor.common.cell_db.services import COMPUTE
 from conductor.common.clock import Clock, moment
 from conductor.super_conductor.accept import quotas
 from conductor.super_conductor.accept.placed_usage import PlacedUsageReader
+from conductor.super_conductor.builds.cell0 import Cell0
 from conductor.super_conductor.db import (
     cell_changes,
     cells,
@@ -59,6 +60,10 @@ CHANGES_CELL = frozenset({"resize", "migrate"})
 """Moves that may go to another cell, if the caller may request that."""
 ENDS_OF_RESIZES = frozenset({"confirm_resize", "revert_resize"})
 UNLOCKED = frozenset({"lock", "unlock"})
+UNSCHEDULED = frozenset({"force_delete"})
+"""Operations on servers that no cell has yet."""
+WITHOUT_HOST = frozenset({"force_delete", "update"})
+"""Operations on servers in cell0."""
 
 RebuildCheck = Callable[[RequestContext, Instance, ImageMeta], None]
 """Raises NoValidHost if an instance's host cannot run an image."""
@@ -87,6 +92,7 @@ class ServerOperations:
         database: Database,
         cells: Cells,
         *,
+        cell0: Cell0,
         servers: ServerReader,
         deletes: Deletes,
         moves: Moves,
@@ -99,6 +105,7 @@ class ServerOperations:
         self._conf = conf
         self._database = database
         self._cells = cells
+        self._cell0 = cell0
         self._servers = servers
         self._deletes = deletes
         self._moves = moves
@@ -146,11 +153,11 @@ class ServerOperations:
         instance = self._servers.get_server(context, instance_uuid)
         if instance.locked and not context.is_admin and operation not in UNLOCKED:
             raise exception.InstanceLocked(instance_uuid=instance_uuid)
-        if instance.cell_uuid in (None, CELL0_UUID) and operation != "force_delete":
+        if instance.cell_uuid is None and operation not in UNSCHEDULED:
+            raise exception.InstanceBeingScheduled(instance_uuid=instance_uuid, operation=operation)
+        if instance.cell_uuid == CELL0_UUID and operation not in WITHOUT_HOST:
             raise exception.InstanceInvalidState(
-                instance_uuid=instance_uuid,
-                operation=operation,
-                reason="it has no host" if instance.cell_uuid else "it is being scheduled",
+                instance_uuid=instance_uuid, operation=operation, reason="it has no host"
             )
         handler(
             _Asked(context, instance, instance.cell_uuid or "", operation, arguments, is_delegated)
@@ -338,6 +345,9 @@ class ServerOperations:
     def _update(self, asked: _Asked) -> None:
         """Change name, metadata, tags and settings."""
         changes = self._limited(asked) or ServerChanges()
+        if asked.cell_uuid == CELL0_UUID:
+            self._cell0.update_instance(asked.instance.uuid, changes)
+            return
         self._in_its_cell(
             asked,
             lambda cell: cell.update_instance(asked.context, asked.instance.uuid, changes=changes),

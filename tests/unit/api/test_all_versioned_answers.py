@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from api.addresses import port_id
 from api.routes import ROUTES
 from api.versions import MICROVERSIONS
 from armillary.http.dispatch import Action, actions_of
@@ -23,6 +24,7 @@ __all__ = ["stock"]
 OTHER_PATHS = (
     f"{SERVER}/diagnostics",
     f"{SERVER}/os-interface",
+    f"{SERVER}/os-interface/{{port}}",
     f"{SERVER}/migrations/{{migration}}",
     f"{SERVER}/os-volume_attachments",
     "/os-aggregates/1",
@@ -102,13 +104,14 @@ def test_each_version_has_its_schema(
     (server,) = conductor.servers
     settings = ServerSettings.from_values(root_volume=builders.a_uuid())
     if method == "GET":
-        conductor.servers = [server.with_values(settings=settings)]
+        conductor.servers = [server.with_values(settings=settings, host_ip="192.0.2.1")]
     for number, version in enumerate(versions_of(action)):
         members = ["host1"] if "remove_host" in (body or ()) else []
         conductor.aggregates = [builders.an_aggregate(hosts=members)]
         names = {
             "{image}": conductor.images[0].id, "{new}": f"new-{number}",
             "{service}": conductor.services[0].uuid, "{migration}": conductor.migrations[0].uuid,
+            "{port}": port_id(server),
         }  # fmt: skip
         headers = {"OpenStack-API-Version": "compute {}.{}".format(*version)}
         sent = filled(body, names)

@@ -37,6 +37,7 @@ GROUP = builders.a_uuid()
 SERVER = builders.a_uuid()
 MIGRATION = builders.a_uuid()
 CLAIM = builders.a_uuid()
+PORT = builders.a_uuid()
 
 # What is right, to be spoilt in one place.
 RIGHT: dict[tuple[str, str], Any] = {
@@ -115,7 +116,7 @@ NAMES = {
     "zone_name": "eu", "tag": "a", "host": "host1", "alias": "os-hosts", "network": "private",
     "quota_class": "default", "before": "2030-01-01",
     "power_action": "reboot", "keypair": "key", "claim_id": CLAIM, "host_name": "host1",
-    "group_id": GROUP, "network_id": "private",
+    "group_id": GROUP, "network_id": "private", "port_id": PORT,
 }  # fmt: skip
 
 

@@ -6,7 +6,9 @@ import pytest
 
 from armillary import exception
 from armillary.http import errors
-from tests.fixtures.http_api import Api
+from armillary.http.microversion import HEADER
+from tests import builders
+from tests.fixtures.http_api import Api, message
 from tests.fixtures.super_conductor import SuperConductor
 
 FAMILIES = [
@@ -92,6 +94,26 @@ def test_an_unknown_path_is_404(api: Api) -> None:
     """In the shape of all errors."""
     answer = api.get("/v2.1/nothing")
     assert answer.json["itemNotFound"]["message"] == "There is nothing at this path."
+
+
+@pytest.mark.parametrize(
+    ("path", "version", "when"),
+    [("os-networks", "2.36", "it is there until 2.35"), ("os-hosts", "2.43", "until 2.42")],
+)
+def test_a_path_of_other_versions_is_404_and_says_which(
+    api: Api, path: str, version: str, when: str
+) -> None:
+    """Its user has to ask for one of them."""
+    answer = api.send("GET", f"/v2.1/{path}", headers={HEADER: f"compute {version}"})
+    assert answer.status_code == 404
+    assert when in message(answer)
+
+
+def test_a_path_of_later_versions_says_since_when(api: Api) -> None:
+    """Clients ask for the oldest version, if nothing else is said."""
+    path = f"/v2.1/servers/{builders.a_uuid()}/topology"
+    answer = api.send("GET", path, headers={HEADER: "compute 2.77"})
+    assert message(answer) == "Version 2.77 of this API does not have this: it is there since 2.78."
 
 
 def test_a_method_that_a_path_lacks_is_405(api: Api) -> None:

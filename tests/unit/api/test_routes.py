@@ -14,8 +14,12 @@ from tests.fixtures.super_conductor import SuperConductor
 EXCEPTIONS = {
     "server_action-rebuild", "server_snapshot-create_backup", "server_snapshot-create_image",
     "server_tag-update", "aggregate-cache_images",
+    "server_attachment-attach_interface", "server_attachment-attach_volume",
 }  # fmt: skip
-"""All but the last two are accepted and show something; these do something and show nothing."""
+"""The first three are accepted and show something; the next two do something and show nothing.
+
+The others are always refused.
+"""
 
 ALL = [
     (path, name, action)

@@ -169,6 +169,12 @@ ALLOWED = {
     "server_attachment-list_addresses": READERS,
     "server_attachment-show_addresses": READERS,
     "server_attachment-list_interfaces": READERS,
+    "server_attachment-show_interface": READERS,
+    "server_attachment-attach_interface": MEMBERS,
+    "server_attachment-detach_interface": MEMBERS,
+    "server_attachment-attach_volume": MEMBERS,
+    "server_security_group-add": MEMBERS,
+    "server_security_group-remove": MEMBERS,
     "server_attachment-list_security_groups": READERS,
     "server_attachment-list_volumes": READERS,
     "network_proxy-list_networks": EVERYBODY,
@@ -286,7 +292,7 @@ def test_an_action_is_for_some_and_not_for_others(
         service_id=builders.a_uuid(), aggregate_id="1", project_id="p1", key="x", request_id="x",
         migration_id="x", tag="x", host="x", keypair="x", alias="x", network="x", quota_class="x",
         zone_name="x", host_name="x", network_id="x", group_id="x",
-        before="2030-01-01", power_action="reboot", claim_id=CLAIM,
+        before="2030-01-01", power_action="reboot", claim_id=CLAIM, port_id="x",
     )  # fmt: skip
     body: dict[str, Any] = {} if choice is None else {"json": {choice: {}}}
     last = to_text(LAST[operation] or MICROVERSIONS.maximum)

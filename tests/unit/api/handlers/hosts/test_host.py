@@ -177,6 +177,45 @@ def test_clients_without_a_network_service_find_the_default_security_group(
         assert api.send("GET", f"/v2.1{path}", headers=headers).status_code == 404
 
 
+def test_the_default_security_group_of_a_server_is_there_for_good(
+    api: Api, conductor: SuperConductor
+) -> None:
+    """It may be added once more; others there are none."""
+    path = f"/v2.1/servers/{conductor.servers[0].uuid}"
+    assert api.get(path).json["server"]["security_groups"] == [{"name": "default"}]
+    (group,) = api.get(f"{path}/os-security-groups").json["security_groups"]
+    for name in ("default", group["id"]):
+        assert api.post(f"{path}/action", {"addSecurityGroup": {"name": name}}).status_code == 202
+    for action in ("addSecurityGroup", "removeSecurityGroup"):
+        unknown = api.post(f"{path}/action", {action: {"name": "web"}})
+        assert unknown.status_code == 404
+        assert "there is 'default' only" in message(unknown)
+    refused = api.post(f"{path}/action", {"removeSecurityGroup": {"name": "default"}})
+    assert refused.status_code == 400
+    assert "without a network service" in message(refused)
+
+
+def test_what_needs_another_service_is_refused_with_the_reason(
+    api: Api, conductor: SuperConductor
+) -> None:
+    """Ports and volumes of a server are as they are; its only port is shown."""
+    server = conductor.servers[0]
+    server.host_ip = "192.0.2.1"
+    path = f"/v2.1/servers/{server.uuid}"
+    (port,) = api.get(f"{path}/os-interface").json["interfaceAttachments"]
+    shown = api.get(f"{path}/os-interface/{port['port_id']}")
+    assert shown.json == {"interfaceAttachment": port}
+    assert api.get(f"{path}/os-interface/{server.uuid}").status_code == 404
+    body = {"interfaceAttachment": {"net_id": port["net_id"]}}
+    for refused in (
+        api.post(f"{path}/os-interface", body),
+        api.delete(f"{path}/os-interface/{port['port_id']}"),
+        api.post(f"{path}/os-volume_attachments", {"volumeAttachment": {"volumeId": server.uuid}}),
+    ):
+        assert refused.status_code == 400
+        assert "without a" in message(refused)
+
+
 def test_a_server_has_the_address_of_its_host(api: Api, conductor: SuperConductor) -> None:
     """Its only port has it, too."""
     conductor.servers[0].host_ip = "2001:db8::7"

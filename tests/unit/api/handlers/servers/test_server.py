@@ -28,6 +28,7 @@ def stock(conductor: SuperConductor) -> None:
     conductor.images = [builders.an_image("loop")]
     conductor.zones = [AvailabilityZone("north", {})]
     conductor.services = [builders.a_service("host1")]
+    conductor.nodes = [builders.a_compute_node("host1", node="node1")]
     conductor.groups = [builders.an_instance_group()]
 
 
@@ -349,6 +350,42 @@ def test_only_administrators_choose_hosts(
     assert ask(api, token=None, **wanted).status_code == 202
 
 
+@pytest.mark.parametrize(
+    ("wanted", "field"),
+    [
+        ({"hypervisor_hostname": "node2"}, "server.hypervisor_hostname"),
+        ({"hypervisor_hostname": "node1", "host": "host2"}, "server.hypervisor_hostname"),
+        ({"hypervisor_hostname": builders.a_uuid_of("node1")}, "server.hypervisor_hostname"),
+        ({"availability_zone": "north::node2"}, "server.availability_zone"),
+        ({"availability_zone": "north:host2:node1"}, "server.availability_zone"),
+    ],
+    ids=str,
+)
+def test_a_node_that_is_not_there_is_refused_at_once(
+    wanted: dict[str, str], field: str, api: Api, conductor: SuperConductor
+) -> None:
+    """Not by a server in ERROR."""
+    conductor.nodes[0].uuid = builders.a_uuid_of("node1")
+    refused = ask(api, token=None, **wanted)
+    assert refused.status_code == 400
+    assert field in message(refused)
+    assert conductor.servers == []
+
+
+# Changing
+
+
+def test_a_server_that_is_being_scheduled_is_changed_a_moment_later(
+    api: Api, conductor: SuperConductor
+) -> None:
+    """As soon as a cell has it."""
+    ask(api)
+    (server,) = conductor.servers
+    conductor.unscheduled[server.uuid] = 2
+    changed = api.put(f"{PATH}/{server.uuid}", {"server": {"name": "new"}}, token=MEMBER)
+    assert (changed.status_code, changed.json["server"]["name"]) == (200, "new")
+
+
 # Showing
 
 
@@ -381,6 +418,7 @@ def test_a_server_is_shown_with_all_that_is_known(api: Api, conductor: SuperCond
         "OS-EXT-SRV-ATTR:root_device_name": None,
         "OS-EXT-SRV-ATTR:user_data": None,
         "os-extended-volumes:volumes_attached": [],
+        "security_groups": [{"name": "default"}],
     }
     assert shown == given | {
         "id": server.uuid,

@@ -75,8 +75,10 @@ DEVICES = {
         "boot_index": 0, "uuid": UUID, "source_type": "image", "destination_type": "volume",
         "volume_size": 10,
     },
-    "blank": {"boot_index": -1, "source_type": "blank", "destination_type": "local",
-              "guest_format": "swap", "volume_size": 1},
+    "blank volume": {"boot_index": -1, "source_type": "blank", "destination_type": "volume",
+                     "volume_size": 1},
+    "other format": {"boot_index": -1, "source_type": "blank", "destination_type": "local",
+                     "guest_format": "ntfs", "volume_size": 1},
     "snapshot": {"boot_index": 0, "uuid": UUID, "source_type": "snapshot",
                  "destination_type": "volume"},
 }  # fmt: skip
@@ -92,6 +94,57 @@ def test_devices_that_do_not_exist_yet_are_refused(
     answer = api.post("/v2.1/servers", {"server": wanted})
     assert answer.status_code == 400
     assert "Volumes are not made by this service" in message(answer)
+
+
+IMAGE = {"boot_index": 0, "uuid": UUID, "source_type": "image", "destination_type": "local"}
+EPHEMERAL = {"boot_index": -1, "source_type": "blank", "destination_type": "local",
+             "delete_on_termination": True}  # fmt: skip
+SWAP = {**EPHEMERAL, "guest_format": "swap"}
+ALLOWED_DISKS = [
+    [IMAGE, EPHEMERAL, SWAP],
+    [{**SWAP, "volume_size": 64}, IMAGE],
+    [{**EPHEMERAL, "volume_size": "2", "guest_format": "ext4"}],
+]
+REFUSED_DISKS = [
+    ([IMAGE, {**EPHEMERAL, "volume_size": 1}], "has an ephemeral disk of 2 GiB"),
+    ([IMAGE, {**SWAP, "volume_size": 65}], "has a swap disk of 64 MiB"),
+    ([EPHEMERAL, EPHEMERAL], "one ephemeral and one swap disk at most"),
+    ([IMAGE, IMAGE], "A server boots from one device"),
+]
+
+
+def of_disks(api: Api, devices: list[dict[str, Any]]) -> Any:
+    wanted = {"name": "web", "flavorRef": "small", "imageRef": UUID}
+    return api.post("/v2.1/servers", {"server": {**wanted, "block_device_mapping_v2": devices}})
+
+
+@pytest.mark.parametrize("devices", ALLOWED_DISKS, ids=["all", "sized", "ephemeral"])
+def test_disks_of_the_flavor_may_be_named(
+    devices: list[dict[str, Any]], api: Api, conductor: SuperConductor
+) -> None:
+    """The server has them in any case."""
+    conductor.flavors = [builders.a_flavor("small", ephemeral_gb=2, swap_mb=64)]
+    conductor.images = [builders.an_image("loop", id=UUID)]
+    assert of_disks(api, devices).status_code == 202
+
+
+@pytest.mark.parametrize(("devices", "why"), REFUSED_DISKS)
+def test_other_disks_than_those_of_the_flavor_are_refused(
+    devices: list[dict[str, Any]], why: str, api: Api, conductor: SuperConductor
+) -> None:
+    """Rather than made otherwise than asked for."""
+    conductor.flavors = [builders.a_flavor("small", ephemeral_gb=2, swap_mb=64)]
+    conductor.images = [builders.an_image("loop", id=UUID)]
+    refused = of_disks(api, devices)
+    assert refused.status_code == 400
+    assert why in message(refused)
+    assert conductor.servers == []
+
+
+def test_a_disk_that_the_flavor_lacks_is_refused(api: Api, conductor: SuperConductor) -> None:
+    """Its flavor decides."""
+    conductor.flavors = [builders.a_flavor("small", ephemeral_gb=0, swap_mb=0)]
+    assert "Flavor small has no swap disk" in message(of_disks(api, [SWAP]))
 
 
 def test_a_failed_check_before_a_live_migration_is_an_error_until_2_33(

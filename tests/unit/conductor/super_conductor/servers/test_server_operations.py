@@ -91,16 +91,28 @@ def test_a_server_of_another_project_is_not_there(
     assert cell.begun == []
 
 
-@pytest.mark.parametrize("operation", ["stop", "resize", "migrate", "unshelve", "lock"])
+@pytest.mark.parametrize("operation", ["stop", "resize", "migrate", "unshelve", "lock", "update"])
 def test_a_server_that_is_being_scheduled_has_to_wait(
     plane: ControlPlane, cell: CellConductor, operation: str
 ) -> None:
     """It is in no cell yet."""
     (uuid,) = plane.create()
-    with pytest.raises(exception.InstanceInvalidState, match="it is being scheduled"):
+    with pytest.raises(exception.InstanceBeingScheduled, match="it is being scheduled"):
         plane.operate(uuid, operation, flavor="large")
     plane.workers.work()
     plane.check(uuid)
+
+
+def test_a_server_in_cell0_can_be_renamed(plane: ControlPlane, cell: CellConductor) -> None:
+    """Its user tells it from others by that."""
+    plane.scheduler.error = exception.NoValidHost(reason="none")
+    (uuid,) = plane.build()
+    plane.operate(uuid, "update", changes=ServerChanges(name="failed"))
+    assert plane.servers.get_server(a_user(), uuid).name == "failed"
+    plane.operate(uuid, "force_delete")
+    plane.settle()
+    with pytest.raises(exception.InstanceNotFound):
+        plane.peers.cell0.update_instance(uuid, ServerChanges(name="late"))
 
 
 def test_a_server_in_cell0_can_only_be_deleted(plane: ControlPlane, cell: CellConductor) -> None:
