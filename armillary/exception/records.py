@@ -23,12 +23,6 @@ class InstanceInvalidState(Conflict):
     template = "Server %(instance_uuid)s cannot %(operation)s: %(reason)s."
 
 
-class InstanceBeingScheduled(InstanceInvalidState):
-    """No cell has the instance yet; it has a moment later."""
-
-    template = "Server %(instance_uuid)s cannot %(operation)s: it is being scheduled."
-
-
 class HostIsUp(Invalid):
     """The operation is for servers of hosts that are down."""
 

@@ -5,29 +5,28 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from armillary import exception
+from api.call import Call
 from armillary.backoff import Backoff
+from objects.instance import Instance
 
 WAIT_SECONDS_MAX = 10.0
 """How long scheduling may take; the change is then refused."""
 _INTERVALS = Backoff(0.05, 0.5)
 
 
-def once_scheduled(
-    change: Callable[[], None],
+def wait_until_scheduled(
+    call: Call,
+    server: Instance,
     *,
     sleep: Callable[[float], None] = time.sleep,
     clock: Callable[[], float] = time.monotonic,
 ) -> None:
-    """Make a change, once the server is scheduled. Raises InstanceBeingScheduled if it is not."""
+    """Wait until a server is scheduled, or too long. Raises InstanceNotFound if it is deleted.
+
+    The change itself cannot be tried again: a refusal is the answer to its request for good.
+    """
     end, tries = clock() + WAIT_SECONDS_MAX, 0
-    while True:
-        try:
-            change()
-        except exception.InstanceBeingScheduled:
-            if clock() >= end:
-                raise
-        else:
-            return
+    while server.vm_state == "building" and server.host is None and clock() < end:
         sleep(_INTERVALS.seconds(tries))
         tries += 1
+        server = call.conductor.get_server(call.context, server.uuid)

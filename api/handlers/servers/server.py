@@ -6,7 +6,7 @@ from api.call import Call
 from api.handlers.servers import server_list
 from api.handlers.servers.block_devices import check_devices
 from api.handlers.servers.guest_settings import guest_settings
-from api.handlers.servers.once_scheduled import once_scheduled
+from api.handlers.servers.once_scheduled import wait_until_scheduled
 from api.handlers.servers.server_request import (
     REFERENCES,
     authorize_targets,
@@ -121,9 +121,8 @@ def change(call: Call, changes: ServerChanges) -> Instance:
     """
     server_id = call.path["server_id"]
     arguments = OperationArguments(changes=changes)
-    once_scheduled(
-        lambda: call.conductor.operate_server(call.context, server_id, "update", arguments)
-    )
+    wait_until_scheduled(call, call.subject)
+    call.conductor.operate_server(call.context, server_id, "update", arguments)
     if call.subject.vm_state == UNKNOWN:
         return unknown_with(call.subject, changes)
     return load_for_display(call)

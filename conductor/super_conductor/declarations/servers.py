@@ -82,9 +82,9 @@ class ServersAPI(Interface):
         What needs nothing but the server is accepted while its cell or zone does not answer; it is
         done, or refused with the reason in the actions, when that is back.
 
-        Raises InstanceNotFound; InstanceInvalidState (InstanceBeingScheduled if no cell has the
-        server yet), HostIsUp, InstanceLocked; FlavorNotFound, ImageNotFound, HostNotFound,
-        QuotaExceeded; NoValidHost if that is known at once; Invalid; CellUnavailable.
+        Raises InstanceNotFound; InstanceInvalidState, HostIsUp, InstanceLocked; FlavorNotFound,
+        ImageNotFound, HostNotFound, QuotaExceeded; NoValidHost if that is known at once; Invalid;
+        CellUnavailable.
         """
 
     @call(API, idempotent=Idempotent.BY_RECORD)

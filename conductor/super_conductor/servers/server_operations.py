@@ -154,7 +154,9 @@ class ServerOperations:
         if instance.locked and not context.is_admin and operation not in UNLOCKED:
             raise exception.InstanceLocked(instance_uuid=instance_uuid)
         if instance.cell_uuid is None and operation not in UNSCHEDULED:
-            raise exception.InstanceBeingScheduled(instance_uuid=instance_uuid, operation=operation)
+            raise exception.InstanceInvalidState(
+                instance_uuid=instance_uuid, operation=operation, reason="it is being scheduled"
+            )
         if instance.cell_uuid == CELL0_UUID and operation not in WITHOUT_HOST:
             raise exception.InstanceInvalidState(
                 instance_uuid=instance_uuid, operation=operation, reason="it has no host"

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from api.handlers.servers import once_scheduled
 from armillary import exception
 from armillary.http.microversion import HEADER
 from objects.hosts.host_answers import AvailabilityZone
@@ -381,9 +382,22 @@ def test_a_server_that_is_being_scheduled_is_changed_a_moment_later(
     """As soon as a cell has it."""
     ask(api)
     (server,) = conductor.servers
-    conductor.unscheduled[server.uuid] = 2
+    conductor.unscheduled[server.uuid] = 3
     changed = api.put(f"{PATH}/{server.uuid}", {"server": {"name": "new"}}, token=MEMBER)
     assert (changed.status_code, changed.json["server"]["name"]) == (200, "new")
+
+
+def test_a_change_is_refused_when_scheduling_takes_too_long(
+    api: Api, conductor: SuperConductor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the reason."""
+    ask(api)
+    (server,) = conductor.servers
+    conductor.unscheduled[server.uuid] = 3
+    monkeypatch.setattr(once_scheduled, "WAIT_SECONDS_MAX", 0.0)
+    refused = api.put(f"{PATH}/{server.uuid}", {"server": {"name": "new"}}, token=MEMBER)
+    assert refused.status_code == 409
+    assert "it is being scheduled" in message(refused)
 
 
 # Showing

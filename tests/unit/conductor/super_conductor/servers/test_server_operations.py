@@ -97,7 +97,7 @@ def test_a_server_that_is_being_scheduled_has_to_wait(
 ) -> None:
     """It is in no cell yet."""
     (uuid,) = plane.create()
-    with pytest.raises(exception.InstanceBeingScheduled, match="it is being scheduled"):
+    with pytest.raises(exception.InstanceInvalidState, match="it is being scheduled"):
         plane.operate(uuid, operation, flavor="large")
     plane.workers.work()
     plane.check(uuid)
