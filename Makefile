@@ -66,19 +66,16 @@ up: $(TEST) ## Keep a whole control plane running in one process, until Ctrl-C
 .PHONY: test check wheel deb unit functional integration console long costs guests libvirt conformance conformance-serve-cmd differential fuzz faults clients tempest mutants simulation zone-simulation bench bench-builds bench-placement bench-scheduling
 test: $(TEST) $(LIBVIRT) $(BROWSER) $(HARNESS) $(TEMPEST) $(REFERENCE) ## Run all tests; the closing lines say what was left out for a missing service
 	@rm -rf $(VENV)/left-out $(GROUPS)
-	@$(MAKE) --no-print-directory -j 9 --output-sync=line test-deployments test-deployments-zones \
+	@$(MAKE) --no-print-directory -j 9 --output-sync=line test-deployments test-placement \
 		test-console test-faults test-functional test-units test-units-agent test-units-conductor \
 		test-units-services; outcome=$$?; \
 		head -qn -1 $(GROUPS)/*; tail -qn 1 $(GROUPS)/*; exit $$outcome
 
 # Services of many processes mostly wait, unit tests compute: side by side they take little longer than the longest. What
 # waits has deadlines, so it goes first, and few at a time; by a little only, or a busy machine would starve the unit tests.
-.PHONY: test-deployments test-deployments-zones test-console test-faults test-functional
+.PHONY: test-deployments test-console test-faults test-functional test-placement
 test-deployments:
-	$(SHORT) $(wildcard tests/integration/test_[a-l]*.py)
-
-test-deployments-zones: # and all others
-	$(SHORT) $(filter-out $(wildcard tests/integration/test_[a-l]*.py),$(wildcard tests/integration/test_*.py))
+	$(SHORT) $(wildcard tests/integration/test_*.py)
 
 test-console:
 	nice -n 1 $(SHORT) tests/console
@@ -87,8 +84,11 @@ test-faults:
 	nice -n 1 $(SHORT) tests/faults tests/simulation
 
 test-functional:
+	nice -n 1 $(SHORT) tests/functional
+
+test-placement: # and the API's public test-suites
 	ARMILLARY_CONFORMANCE=$(CONFORMANCE) ARMILLARY_TEMPEST=$(VENV)/tempest nice -n 1 $(SHORT) \
-		tests/functional tests/integration/placement tests/conformance tests/tempest
+		tests/integration/placement tests/conformance tests/tempest
 
 # Four parts that each collect their own tests: workers of pytest-xdist would each collect all. Those of the agent start
 # processes and wait for them.
