@@ -19,19 +19,28 @@ def placement_url(deployment: Deployment) -> str:
     return f"http://127.0.0.1:{found[1]}"
 
 
-def add_pool(deployment: Deployment, name: str) -> None:
-    """Make a pool of storage of 1,000 GB."""
+def placement_answers(deployment: Deployment) -> bool:
+    try:
+        return requests.get(placement_url(deployment), timeout=5).ok
+    except requests.RequestException:
+        return False
+
+
+def add_pool(deployment: Deployment, name: str) -> str:
+    """Make a pool of storage of 1,000 GB; return its UUID."""
     url, headers = placement_url(deployment), {"OpenStack-API-Version": "placement 1.39"}
     requests.put(f"{url}/traits/{TRAIT}", headers=headers, timeout=30).raise_for_status()
     path = f"{url}/resource_providers"
     made = requests.post(path, json={"name": name}, headers=headers, timeout=30)
     made.raise_for_status()
-    path = f"{path}/{made.json()['uuid']}"
+    pool_uuid = str(made.json()["uuid"])
+    path = f"{path}/{pool_uuid}"
     parts: dict[str, Any] = {"traits": [TRAIT], "inventories": {"DISK_GB": {"total": 1000}}}
     for generation, (what, value) in enumerate(parts.items()):
         body = {what: value, "resource_provider_generation": generation}
         sent = requests.put(f"{path}/{what}", json=body, headers=headers, timeout=30)
         sent.raise_for_status()
+    return pool_uuid
 
 
 def used_gb(deployment: Deployment, name: str) -> int:

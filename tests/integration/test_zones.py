@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.fixtures.asking import wait_for
 from tests.fixtures.services import POSTGRESQL
+from tests.integration.pools import add_pool, placement_answers, used_gb
 from tests.integration.zone_deployment import ZoneDeployment, tree
 
 pytestmark = [pytest.mark.rabbitmq, pytest.mark.postgresql, pytest.mark.sampled_file(every=3)]
 
 PATIENCE_SECONDS = 150.0
 ANSWER_SECONDS = 2.0
+RESTARTS = 10
+MOMENT_SECONDS = 0.15
 LIVING = "SELECT count(*) FROM instances WHERE deleted_at IS NULL"
 OPTIONS = """
 [simulated]
@@ -176,6 +181,137 @@ def active_instances(zones: dict[str, ZoneDeployment]) -> int:
 def consumers(zones: dict[str, ZoneDeployment]) -> int:
     """Return who holds something in placement, in all zones."""
     return sum(zone.count("placement", "SELECT count(*) FROM consumers") for zone in zones.values())
+
+
+@pytest.mark.long
+def test_creates_wait_for_a_zone_that_restarts(
+    zones: dict[str, ZoneDeployment], root: ZoneDeployment, small: str
+) -> None:
+    """Kill -9 of its super conductor at various moments, and of the one between: none fails.
+
+    One in three of them fits in that zone alone.
+    """
+    large = root.create_flavor("large", vcpus=45, ram=512, disk=1)  # but for hosts that fail
+    for number in range(RESTARTS):
+        restarted = zones["eu-1" if number % 2 else "eu"]
+        uuids = root.create_servers(large, 1) + root.create_servers(small, 2)
+        time.sleep(number * MOMENT_SECONDS)
+        restarted.kill("super")
+        uuids += root.create_servers(large, 1)
+        time.sleep(number % 3)
+        restarted.start("super")
+        servers = [ended(root, uuid) for uuid in uuids]
+        assert [one["status"] for one in servers] == ["ACTIVE"] * 4, servers
+        root.delete_servers(*uuids)
+    wait_for(lambda: consumers(zones) == 0, "nothing is held", PATIENCE_SECONDS)
+
+
+CLAIMS = "/armillary/claims"
+POOLS = {"root": "root-array", "us": "us-array", "eu-1": "eu-1-array"}
+
+
+@pytest.fixture(scope="module")
+def pools(zones: dict[str, ZoneDeployment], root: ZoneDeployment) -> dict[str, str]:
+    """Add a pool in zones of each level; return their UUIDs when the root can claim of each."""
+    made = {name: add_pool(zones[zone], name) for zone, name in POOLS.items()}
+    for name in made:
+        wait_for(partial(can_claim_of, root, name), f"{name} is known", PATIENCE_SECONDS, 0.3)
+    return made
+
+
+def can_claim_of(root: ZoneDeployment, pool: str) -> bool:
+    """Claim of a pool, and end that; return whether it succeeded."""
+    made = claimed(root, claim(root, 1, pool=pool))
+    end_claim(root, made["id"])
+    return bool(made["status"] == "ACTIVE")
+
+
+def claim(root: ZoneDeployment, amount_gb: int, **more: Any) -> str:
+    body = {"claim": {"kind": "storage", "resources": {"DISK_GB": amount_gb}, **more}}
+    return str(root.post(CLAIMS, body)["claim"]["id"])
+
+
+def claimed(root: ZoneDeployment, claim_id: str) -> dict[str, Any]:
+    """Wait for the outcome of a claim, and return it."""
+
+    def is_over() -> dict[str, Any] | None:
+        found: dict[str, Any] = root.get(f"{CLAIMS}/{claim_id}")["claim"]
+        return found if found["status"] != "PENDING" else None
+
+    answer: dict[str, Any] = wait_for(is_over, f"{claim_id} is decided", PATIENCE_SECONDS)
+    return answer
+
+
+def end_claim(root: ZoneDeployment, claim_id: str) -> None:
+    """End a claim, and wait until nothing is left of it at the root."""
+    root.request("DELETE", f"{CLAIMS}/{claim_id}").raise_for_status()
+    path = f"{CLAIMS}/{claim_id}"
+    wait_for(lambda: root.request("GET", path).status_code == 404, "it is gone", PATIENCE_SECONDS)
+
+
+def held_gb(zones: dict[str, ZoneDeployment]) -> dict[str, int]:
+    """Return what is used of each pool, as the placement of its zone says."""
+    return {zone: used_gb(zones[zone], name) for zone, name in POOLS.items()}
+
+
+@pytest.mark.long
+def test_claims_are_on_the_best_pool_of_all_zones(
+    zones: dict[str, ZoneDeployment], root: ZoneDeployment, pools: dict[str, str]
+) -> None:
+    """L11: made at the root, held where most is free, explained; its end leaves nothing."""
+    before = [claimed(root, claim(root, 300, pool=pool)) for pool in ("root-array", "us-array")]
+    assert [made["zone"] for made in before] == [None, "us"]
+    more = claimed(root, claim(root, 200, pool="us-array"))
+    made = claimed(root, claim(root, 100))
+    assert (made["status"], made["zone"], made["pool"]) == ("ACTIVE", "eu/eu-1", "eu-1-array")
+    assert made["alternates"] == ["root-array", f"us:{pools['us-array']}"]
+    assert held_gb(zones) == {"root": 300, "us": 500, "eu-1": 100}
+    trace = root.get(f"{CLAIMS}/{made['id']}/explain")["explanation"]["trace"]
+    (choice,) = trace["choices"]
+    assert (choice["host"], len(choice["runners_up"])) == ("eu-1-array", 2)
+    assert {"/".join(zone["path"]) for zone in trace["zones"]} == {"", "eu", "eu/eu-1", "us"}
+    for each in (*before, more, made):
+        end_claim(root, each["id"])
+    assert held_gb(zones) == {"root": 0, "us": 0, "eu-1": 0}
+    ledger = [zone.count("api", "SELECT count(*) FROM claims") for zone in zones.values()]
+    assert ledger == [0, 0, 0, 0]
+
+
+@pytest.mark.long
+def test_a_claim_outlives_its_zone(
+    zones: dict[str, ZoneDeployment], root: ZoneDeployment, pools: dict[str, str]
+) -> None:
+    """The zone is killed once it was asked: the claim is made there and nowhere else, once.
+
+    Its end is accepted while the zone is dead again, and done when it is back.
+    """
+    others = [claimed(root, claim(root, 300, pool=name)) for name in ("root-array", "us-array")]
+    owner = zones["eu-1"]
+    wanted = claim(root, 100)
+    wait_for(
+        lambda: owner.count("api", f"SELECT count(*) FROM claims WHERE uuid = '{wanted}'") == 1,
+        "the zone was asked", PATIENCE_SECONDS, 0.02,
+    )  # fmt: skip
+    owner.kill("super")
+    owner.kill("placement")
+    assert held_gb_elsewhere(zones) == {"root": 300, "us": 300}
+    owner.start("super", "placement")
+    made = claimed(root, wanted)
+    assert (made["status"], made["zone"]) == ("ACTIVE", "eu/eu-1")
+    wait_for(lambda: placement_answers(owner), "placement is back", PATIENCE_SECONDS)
+    assert held_gb(zones) == {"root": 300, "us": 300, "eu-1": 100}
+    owner.kill("super")
+    root.request("DELETE", f"{CLAIMS}/{wanted}").raise_for_status()
+    assert root.get(f"{CLAIMS}/{wanted}")["claim"]["status"] == "DELETING"
+    owner.start("super")
+    end_claim(root, wanted)
+    for each in others:
+        end_claim(root, each["id"])
+    assert held_gb(zones) == {"root": 0, "us": 0, "eu-1": 0}
+
+
+def held_gb_elsewhere(zones: dict[str, ZoneDeployment]) -> dict[str, int]:
+    return {zone: used_gb(zones[zone], name) for zone, name in POOLS.items() if zone != "eu-1"}
 
 
 def test_with_a_dead_zone_creates_go_on_and_lists_are_partial(
