@@ -13,6 +13,8 @@ import base64
 import hashlib
 import json
 import logging
+import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -20,8 +22,10 @@ import falcon
 from cryptography.fernet import Fernet
 
 from armillary import exception
+from armillary.backoff import Backoff
+from armillary.concurrency import WorkerPool, WorkerPoolFull
 from armillary.context import RequestContext
-from armillary.idempotency import IdempotencyRecord, Records, digest
+from armillary.idempotency import HANDLED_SECONDS_MAX, IdempotencyRecord, Records, digest
 
 LOG = logging.getLogger(__name__)
 
@@ -34,6 +38,10 @@ RETRY_AFTER_SECONDS = 1
 SECRET_KEY_CHARACTERS_MIN = 20
 """A shorter key could be guessed from its stored digest; a UUID has 32 characters or more."""
 _HIDDEN_FIELD = "adminPass"
+_LATER_CHANGES_MAX = 1000
+_LATER_BACKOFF = Backoff(0.2, 2.0)
+
+_NOT_STORED = "The answer cannot be stored for repeats of its request"
 
 _STORED_HEADERS = ("content-type", "location")
 
@@ -50,6 +58,7 @@ class Idempotency:
     def __init__(self, records_of: RecordsOf, read_body: Callable[[falcon.Request], Any]) -> None:
         self._records_of = records_of
         self._read_body = read_body
+        self._later = _LaterChanges()
 
     def process_resource(
         self, req: falcon.Request, resp: falcon.Response, resource: object, params: dict[str, Any]
@@ -62,12 +71,16 @@ class Idempotency:
         owner = (caller.project_id, caller.user_id)
         record_key, fingerprint = digest("http", *owner, key), self._fingerprint(req)
         records = self._records_of(caller)
-        record = records.begin(
-            record_key,
-            fingerprint=fingerprint,
-            request_id=req.context.request_id,
-            owner=caller.project_id or caller.user_id or "",
-        )
+        try:
+            record = records.begin(
+                record_key,
+                fingerprint=fingerprint,
+                request_id=req.context.request_id,
+                owner=caller.project_id or caller.user_id or "",
+            )
+        except exception.Unavailable:  # it may have begun, and it is not handled now
+            self._later.add(lambda: records.abandon(record_key))
+            raise
         if record.fingerprint != fingerprint:
             raise falcon.HTTPUnprocessableEntity(
                 description=f"The {HEADER} was used for another request. "
@@ -80,7 +93,9 @@ class Idempotency:
         # A request that was abandoned goes on under its first ID, by which the services know it.
         req.context.request_id = caller.request_id = record.request_id
         is_secret = len(key) >= SECRET_KEY_CHARACTERS_MIN
-        req.context.answer_once = _AnswerOnce(records, record_key, cipher, is_secret=is_secret)
+        req.context.answer_once = _AnswerOnce(
+            records, record_key, cipher, self._later, is_secret=is_secret
+        )
 
     def process_response(
         self, req: falcon.Request, resp: falcon.Response, resource: object, req_succeeded: bool
@@ -95,30 +110,85 @@ class Idempotency:
         )
 
 
+class _LaterChanges:
+    """Changes of records that failed, tried again in the background while that is of use.
+
+    Without them a repeat would be refused, as still being handled, until its record counts as
+    abandoned by itself, although the part that was unreachable is back.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._pool: WorkerPool | None = None
+
+    def add(self, change: Callable[[], None]) -> None:
+        """Try a change until it succeeds, for ``HANDLED_SECONDS_MAX``."""
+        ends_at = time.monotonic() + HANDLED_SECONDS_MAX
+        try:
+            self._worker().submit(self._try, change, ends_at)
+        except WorkerPoolFull as error:
+            LOG.warning("%s: %s", _NOT_STORED, error)
+
+    def _worker(self) -> WorkerPool:
+        """Return the pool, made at the first use: a process may be forked before."""
+        with self._lock:
+            if self._pool is None:
+                self._pool = WorkerPool(1, "idempotency", _LATER_CHANGES_MAX)
+            return self._pool
+
+    def _try(self, change: Callable[[], None], ends_at: float) -> None:
+        retries = 0
+        while time.monotonic() < ends_at:
+            try:
+                change()
+            except exception.Unavailable:
+                time.sleep(_LATER_BACKOFF.seconds(retries))
+                retries += 1
+            except exception.ArmillaryError as error:
+                LOG.warning("%s: %s", _NOT_STORED, error)
+                return
+            else:
+                return
+
+
 class _AnswerOnce:
     """The record of a request that is being handled."""
 
     def __init__(
-        self, records: Records, record_key: str, cipher: Fernet, *, is_secret: bool
+        self,
+        records: Records,
+        record_key: str,
+        cipher: Fernet,
+        later: _LaterChanges,
+        *,
+        is_secret: bool,
     ) -> None:
         self._is_secret = is_secret
+        self._later = later
         self._records = records
         self._record_key = record_key
         self._cipher = cipher
 
     def answered(self, resp: falcon.Response) -> None:
         """Store an answer to what was carried out; what was refused changed nothing."""
-        body = None if resp.stream is not None else resp.render_body() or b""
+        change = self._change_for(resp)
         try:
-            if resp.status_code >= 500 or body is None or len(body) > ANSWER_BYTES_MAX:
-                self._records.abandon(self._record_key)
-                return
-            if resp.status_code >= 400:
-                self._records.forget(self._record_key)
-                return
-            self._records.keep(self._record_key, self._encrypted(resp, body))
+            change()
+        except exception.Unavailable as error:
+            LOG.info("The answer cannot be stored for repeats of its request yet: %s", error)
+            self._later.add(change)
         except exception.ArmillaryError as error:
-            LOG.warning("The answer cannot be stored for repeats of its request: %s", error)
+            LOG.warning("%s: %s", _NOT_STORED, error)
+
+    def _change_for(self, resp: falcon.Response) -> Callable[[], None]:
+        records, record_key = self._records, self._record_key
+        body = None if resp.stream is not None else resp.render_body() or b""
+        if resp.status_code >= 500 or body is None or len(body) > ANSWER_BYTES_MAX:
+            return lambda: records.abandon(record_key)
+        if resp.status_code >= 400:
+            return lambda: records.forget(record_key)
+        answer = self._encrypted(resp, body)
+        return lambda: records.keep(record_key, answer)
 
     def _encrypted(self, resp: falcon.Response, body: bytes) -> str:
         headers = {name: resp.get_header(name) for name in _STORED_HEADERS}

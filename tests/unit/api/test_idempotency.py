@@ -9,6 +9,7 @@ from falcon import testing
 
 from armillary import exception
 from tests import builders
+from tests.fixtures.asking import wait_for
 from tests.fixtures.http_api import NEWEST, Api
 from tests.fixtures.super_conductor import SuperConductor
 
@@ -105,6 +106,39 @@ def test_a_repeat_of_what_is_being_handled_is_refused(
     (answer,) = answers
     assert answer.status_code == 409
     assert answer.headers["retry-after"] == "1"
+
+
+@pytest.mark.parametrize(
+    ("lost", "statuses"), [("begin", [503, 200]), ("abandon", [504, 200]), ("keep", [200, 200])]
+)
+def test_a_record_that_could_not_be_changed_is_changed_soon(
+    api: Api, conductor: SuperConductor, monkeypatch: pytest.MonkeyPatch, lost: str,
+    statuses: list[int],
+) -> None:  # fmt: skip
+    """A repeat is not refused until the record counts as abandoned: a minute after an outage."""
+    away = exception.RpcTimeout(method="create", topic="conductor", timeout_seconds=1)
+    if lost == "abandon":
+        fail_once(monkeypatch, conductor, "create_server_group", away)
+    fail_once(monkeypatch, conductor.idempotency, lost, exception.RpcUnavailable(reason="away"))
+    first = post(api)
+    wait_for(lambda: post(api).status_code != 409, "it is handled again", 10, 0.02)
+    again = post(api)
+    assert [first.status_code, again.status_code] == statuses
+    assert len(conductor.groups) == 1
+
+
+def fail_once(monkeypatch: pytest.MonkeyPatch, target: Any, name: str, error: Exception) -> None:
+    """Let the first call fail, and that of ``begin`` do its work all the same."""
+    method, calls = getattr(target, name), []
+
+    def lost(*args: Any, **kwargs: Any) -> Any:
+        calls.append(args)
+        answer = method(*args, **kwargs) if len(calls) > 1 or name == "begin" else None
+        if len(calls) == 1:
+            raise error
+        return answer
+
+    monkeypatch.setattr(target, name, lost)
 
 
 @pytest.mark.parametrize("key", ["", '""', "k" * 256, "caf\xe9", "a\tb"])
