@@ -48,6 +48,7 @@ from compute_agent.virt.libvirt.moves.live_moves import CannotMove, LiveMoves, M
 from compute_agent.virt.libvirt.moves.payloads import ColdPayload, LiveDestination, LiveSource
 from compute_agent.virt.libvirt.moves.remote_uris import UnknownPeer
 from compute_agent.virt.libvirt.record import GuestRecord
+from compute_agent.virt.libvirt.rescue import Rescue
 from compute_agent.virt.libvirt.serial_stream import LibvirtSerialStream
 from compute_agent.virt.machine import machine
 from compute_agent.virt.machine.machine_metrics import MachineMeters
@@ -130,6 +131,7 @@ class LibvirtDriver(ComputeDriver):
         self._guests = Guests(self._conf, self.host, self._connection, self._facts, storage)
         self._cold = ColdMoves(self._conf, self._guests)
         self._live = LiveMoves(self._conf, self._guests)
+        self._rescue = Rescue(self._guests, self._start_redefined)
         self._end_copies()
 
     def _open_ways(self) -> None:
@@ -138,7 +140,16 @@ class LibvirtDriver(ComputeDriver):
         user = self._facts.hypervisor_user
         instances, images = Path(options.instances_path), Path(options.images_path)
         hypervisor_access.open_way(instances, user, own, "[libvirt] instances_path")
-        if options.images_type == "qcow2" and images.is_dir():  # guests' disks refer to them
+        if options.images_type != "qcow2":  # guests' disks do not refer to them
+            return
+        if self._conf.glance.auth_type is not None:  # the agent fetches images to there
+            try:
+                hypervisor_access.make_directory(images)
+            except OSError as error:
+                raise exception.ConfigurationError(
+                    reason=f"[libvirt] images_path: {images}: {error.strerror}"
+                ) from error
+        if images.is_dir():
             hypervisor_access.open_way(images, user, own, "[libvirt] images_path")
 
     def close(self) -> None:
@@ -187,7 +198,7 @@ class LibvirtDriver(ComputeDriver):
 
     @property
     def features(self) -> frozenset[Feature]:
-        can = frozenset(Feature) - {Feature.LIVE_MOVE, Feature.RESCUE, Feature.ADMIN_PASS}
+        can = frozenset(Feature) - {Feature.LIVE_MOVE, Feature.ADMIN_PASS}
         return can | {Feature.LIVE_MOVE} if self._facts.capabilities.migrates_live else can
 
     @property
@@ -285,6 +296,17 @@ class LibvirtDriver(ComputeDriver):
             if self._info(domain).power_state == SUSPENDED:
                 self._guests.start(domain)  # restores its memory
             return self._info(domain)
+
+    def rescue(
+        self, instance: Instance, place: InstancePlacement, image: ImageMeta, *,
+        grace_seconds: float,
+    ) -> GuestInfo:  # fmt: skip
+        with self._operating(instance.uuid, "Rescue"):
+            return self._info(self._rescue.begin(instance, place, image, grace_seconds))
+
+    def unrescue(self, instance: Instance, place: InstancePlacement) -> GuestInfo:
+        with self._operating(instance.uuid, "Unrescue"):
+            return self._info(self._rescue.end(instance, place))
 
     def snapshot(self, instance_uuid: str, image: ImageMeta, path: Path) -> None:
         """Copy the root disk; a running guest continues where its hypervisor can copy meanwhile."""

@@ -47,6 +47,8 @@ LOG = logging.getLogger(__name__)
 
 POLL_SECONDS = 0.25
 DEFAULT_BUS = "virtio"
+_RESCUE_DEVICE = ("hw_rescue_device", "hw_rescue_bus")
+"""Image properties that ask for a rescue disk behind the others."""
 
 _PAUSES = {
     "VIR_DOMAIN_PAUSED_UNKNOWN": "the hypervisor paused it",
@@ -301,7 +303,7 @@ class Guests:
     def _make_files(self, instance: Instance) -> None:
         guest_hardware.check(instance)
         files = self.files(instance.uuid)
-        with self.held_image(instance):
+        with self.held_image(instance.image):
             image = images.file_of(instance.image, self._image_directory)
             image_formats.check(image)
             _check_size(image, instance)
@@ -320,12 +322,11 @@ class Guests:
             )
 
     @contextlib.contextmanager
-    def held_image(self, instance: Instance) -> Iterator[None]:
-        """Have the data of a server's image on this host, at least until a disk refers to it.
+    def held_image(self, image: ImageMeta | None) -> Iterator[None]:
+        """Have an image's data on this host, at least until a disk refers to it.
 
         Raises BadImage, Unavailable, OSError.
         """
-        image = instance.image
         with contextlib.ExitStack() as stack:
             if image is not None and images.FILE_PROPERTY not in image.properties:
                 try:
@@ -333,6 +334,19 @@ class Guests:
                 except (exception.NotFound, exception.Invalid, exception.Forbidden) as error:
                     raise BadImage(error.message) from error
             yield
+
+    def make_rescue_disk(self, uuid: str, image: ImageMeta) -> None:
+        """Make the disk that a guest is rescued from. Raises as ``held_image``, and DiskError."""
+        asked = [name for name in _RESCUE_DEVICE if name in image.properties]
+        if asked:
+            raise BadImage(
+                f"{' and '.join(asked)} cannot be obeyed: the rescue disk is the first disk, on "
+                "the bus of the guest's disks; use an image without"
+            )
+        with self.held_image(image):
+            found = images.file_of(image, self._image_directory)
+            image_formats.check(found)
+            self.files(uuid).create_rescue(found)
 
     def cache_image(self, image: ImageMeta) -> None:
         """Have an image's data on this host. Raises as ``ComputeDriver.cache_image``."""

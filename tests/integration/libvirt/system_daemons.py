@@ -52,12 +52,19 @@ class SystemDaemons:
         self._drivers: list[LibvirtDriver] = []
         guest_image.write_image(directory / "images")
 
-    def host(self, name: str, **options: Any) -> LibvirtDriver:
-        """Return a driver of one of them; it reaches the other by its name."""
+    def host(self, name: str, *, glance: str | None = None, **options: Any) -> LibvirtDriver:
+        """Return a driver of one of them; it reaches the other by its name.
+
+        ``glance`` is the address of where it fetches images.
+        """
         for path in (self.state_path(name), self.state_path(name) / "instances"):
             path.mkdir(exist_ok=True)
             path.chmod(0o711)
-        driver = make_host(self.conf(name, **options))
+        conf = self.conf(name, **options)
+        if glance is not None:
+            conf.set_override("auth_type", "none", group="glance")
+            conf.set_override("endpoint_override", glance, group="glance")
+        driver = make_host(conf)
         self._drivers.append(driver)
         return driver
 

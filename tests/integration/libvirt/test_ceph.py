@@ -93,6 +93,22 @@ def test_a_guest_has_all_its_disks_in_the_pool(hosts: Hosts, system_daemons: Sys
         host.power_off(guest.uuid, grace_seconds=0)
 
 
+def test_a_guest_is_rescued_from_the_pool(hosts: Hosts) -> None:
+    """Its own disk is the second one meanwhile, and stays the same."""
+    host = hosts.source
+    guest = booted(host)
+    assert guest.image is not None
+    before = hosts.cluster.image_id(f"{guest.uuid}_disk")
+    host.rescue(guest, ANYWHERE, guest.image, grace_seconds=0)
+    wait_for_boots(host, guest, 2)
+    assert hosts.disks(guest) == {"disk", "rescue"}
+    assert host._guests.find(guest.uuid).blockInfo("vdb")[0] == 1024**3
+    host.unrescue(guest, ANYWHERE)
+    wait_for_boots(host, guest, 3)
+    assert hosts.disks(guest) == {"disk"}
+    assert hosts.cluster.image_id(f"{guest.uuid}_disk") == before
+
+
 @pytest.mark.parametrize("is_running", [False, True], ids=["off", "running"])
 def test_a_guest_moves_and_its_disks_stay_where_they_are(hosts: Hosts, is_running: bool) -> None:
     """The source lets go of them; what the guest wrote there on its console comes along."""

@@ -79,7 +79,7 @@ def booted(host: LibvirtDriver) -> Instance:
 def test_a_guest_boots_goes_off_and_boots_again(daemons: Daemons) -> None:
     """It knows of no power button, so it is ended when the grace is over."""
     host = daemons.host("a", images_type="qcow2", cpu_mode="host-model")
-    assert host.features == frozenset(Feature) - {Feature.RESCUE, Feature.ADMIN_PASS}
+    assert host.features == frozenset(Feature) - {Feature.ADMIN_PASS}
     guest = booted(host)
     assert host.power_off(guest.uuid, grace_seconds=0.5).power_state == "shutdown"
     assert host.power_on(guest).power_state == "running"

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import hashlib
+import http.server
 import json
 import pwd
+import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -268,3 +271,78 @@ def watching(look: Callable[[], None]) -> Iterator[None]:
     finally:
         ended.set()
         thread.join()
+
+
+@contextlib.contextmanager
+def a_glance(data: Path) -> Iterator[str]:
+    """Serve the data of each image, and yield the address."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Length", str(data.stat().st_size))
+            self.end_headers()
+            with data.open("rb") as file:
+                shutil.copyfileobj(file, self.wfile)
+
+        def log_message(self, *_arguments: object) -> None: ...
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+@pytest.mark.long
+def test_a_guest_boots_from_an_image_that_its_host_has_fetched(
+    system_daemons: SystemDaemons,
+) -> None:
+    """Which the hypervisor's user can read; it stays as long as the guest needs it."""
+    data = system_daemons.directory / "images" / guest_image.NAME
+    with data.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha512").hexdigest()
+    image = builders.an_image(disk_format="raw", size_bytes=data.stat().st_size, sha512=digest)
+    images = system_daemons.state_path("a") / "fetched"
+    guest = builders.an_instance(
+        image=image, flavor=builders.a_flavor(memory_mb=MEMORY_MB, root_gb=0)
+    )
+    with a_glance(data) as address:
+        host = system_daemons.host(
+            "a", glance=address, images_type="qcow2", images_path=str(images)
+        )
+        host.cache_image(image)
+    host.spawn(guest)
+    wait_until_up(host, guest)
+    host._conf.set_override("remove_unused_original_minimum_age_seconds", 0, group="image_cache")
+    host.expire_images()
+    host.reboot(guest, ANYWHERE, is_hard=True, grace_seconds=0)
+    wait_until_up(host, guest, 2)
+    host.destroy(guest.uuid)
+    host.expire_images()
+    assert host.get_attributes()["cached_images"] == []
+
+
+@pytest.mark.long
+def test_a_guest_is_rescued_and_is_itself_again(system_daemons: SystemDaemons) -> None:
+    """The rescue counts its boots on a disk of its own; the guest's is the second one meanwhile."""
+    host = system_daemons.host("a", images_type="qcow2")
+    guest = a_linux_guest()
+    assert guest.image is not None
+    host.spawn(guest)
+    assert last_boot(host, guest, 1) == (1, ["vda fat"])
+    host.rescue(guest, ANYWHERE, guest.image, grace_seconds=0)
+    assert last_boot(host, guest, 2) == (1, ["vda fat", "vdb fat"])
+    host = system_daemons.host("a", images_type="qcow2")  # as after a restart of the agent
+    host.reboot(guest, ANYWHERE, is_hard=True, grace_seconds=0)
+    assert last_boot(host, guest, 3) == (2, ["vda fat", "vdb fat"])
+    host.unrescue(guest, ANYWHERE)
+    assert last_boot(host, guest, 4) == (2, ["vda fat"])
+
+
+def last_boot(host: LibvirtDriver, guest: Instance, boots: int) -> tuple[int, list[str]]:
+    """Return which boot the last one was for the disk it was from, and the disks that it saw."""
+    front, disk = "guest: boot ", "guest: disk "
+    lines = wait_until_up(host, guest, boots).rpartition(front)[2].splitlines()
+    return int(lines[0]), [each.removeprefix(disk) for each in lines if each.startswith(disk)]

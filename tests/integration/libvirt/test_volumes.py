@@ -102,6 +102,21 @@ def test_a_new_disk_has_nothing_of_the_one_before(hosts: Hosts) -> None:
     assert hosts.volumes("a") == {"disk": 2048}
 
 
+def test_a_guest_is_rescued_from_a_volume(hosts: Hosts) -> None:
+    """Which is gone afterwards; what the guest had on its own is still there."""
+    host = hosts.source
+    guest = booted(host)
+    assert guest.image is not None
+    write(hosts.root("a", guest), GIB - MIB, MARK)
+    host.rescue(guest, ANYWHERE, guest.image, grace_seconds=0)
+    wait_for_boots(host, guest, 2)
+    assert hosts.volumes("a").keys() == {"disk", "rescue"}
+    host.unrescue(guest, ANYWHERE)
+    wait_for_boots(host, guest, 3)
+    assert hosts.volumes("a") == {"disk": 1024}
+    assert read(hosts.root("a", guest), GIB - MIB) == MARK
+
+
 def test_a_snapshot_of_a_volume_boots(hosts: Hosts, system_daemons: SystemDaemons) -> None:
     """Made while the guest goes on, and from one that is off."""
     host = hosts.source

@@ -46,10 +46,11 @@ class FileStorage(CopiedStorage):
                 return GuestDisk(str(path), disk_format, cache=self._cache)
         return None
 
-    def make_root(self, directory: Path, image: ImageFile, size: int) -> None:
-        path = _path(directory, Role.ROOT, self._root_format)
+    def make_bootable(self, directory: Path, role: Role, image: ImageFile, size: int) -> None:
+        disk_format = self._root_format if role is Role.ROOT else RAW
+        path = _path(directory, role, disk_format)
         begun = _new(path)
-        if self._root_format == RAW:
+        if disk_format == RAW:
             _copy_raw(image, begun)
             qemu_img.resize(begun, RAW, size)
         elif image.is_temporary:

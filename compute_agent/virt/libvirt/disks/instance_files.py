@@ -57,12 +57,21 @@ class InstanceFiles:
         """Return how many bytes the disks may still take of what is free."""
         return self.storage.growth_bytes(self.directory)
 
+    @property
+    def rescue(self) -> GuestDisk | None:
+        """The disk that a guest boots from while it is rescued, if it exists."""
+        return self.storage.find(self.directory, Role.RESCUE)
+
     def disks(self, flavor: Flavor) -> tuple[GuestDisk, ...]:
-        """Return the disks of a guest with a flavor, root disk first. Raises DiskError."""
+        """Return the disks of a guest with a flavor, the one that it boots from first.
+
+        That is its root disk, which comes second behind a rescue disk. Raises DiskError.
+        """
         root = self.root
         if root is None:
             raise DiskError("its root disk is missing")
-        found = [root]
+        rescue = self.rescue
+        found = [root] if rescue is None else [rescue, root]
         for role, _ in _extra_disks(flavor):
             disk = self.storage.find(self.directory, role)
             if disk is None:
@@ -102,7 +111,24 @@ class InstanceFiles:
             return
         size = qemu_img.virtual_size(image.path, image.format)
         with _converted():
-            self.storage.make_root(self.directory, image, max(size, flavor.root_gb * GIB))
+            self.storage.make_bootable(
+                self.directory, Role.ROOT, image, max(size, flavor.root_gb * GIB)
+            )
+
+    def create_rescue(self, image: ImageFile) -> None:
+        """Create the rescue disk, as large as its image; an existing one is kept.
+
+        Raises DiskError.
+        """
+        if self.rescue is not None:
+            return
+        size = qemu_img.virtual_size(image.path, image.format)
+        with _converted():
+            self.storage.make_bootable(self.directory, Role.RESCUE, image, size)
+
+    def remove_rescue(self) -> None:
+        """Remove the rescue disk; a missing one is ignored. Raises DiskError, OSError."""
+        self.storage.remove(self.directory, [Role.RESCUE])
 
     def create_extra(self, flavor: Flavor) -> None:
         """Create or grow the ephemeral and swap disks, of a guest that is off. Raises DiskError.

@@ -49,11 +49,11 @@ class LvmStorage(CopiedStorage):
             return None
         return GuestDisk(str(device), "raw", DiskKind.BLOCK, cache="none")
 
-    def make_root(self, directory: Path, image: ImageFile, size: int) -> None:
+    def make_bootable(self, directory: Path, role: Role, image: ImageFile, size: int) -> None:
         def fill(device: Path) -> None:
             qemu_img.write_to_device(image.path, image.format, device)
 
-        self.make(directory, Role.ROOT, size, fill)
+        self.make(directory, role, size, fill)
 
     def make(self, directory: Path, role: Role, size: int, fill: Callable[[Path], None]) -> None:
         name = self.volume_name(directory, role)

@@ -44,13 +44,13 @@ class RbdStorage(DiskStorage):
             return None
         return GuestDisk(name, "raw", DiskKind.NETWORK, ceph=self._ceph)
 
-    def make_root(self, directory: Path, image: ImageFile, size: int) -> None:
-        draft = self._new_draft(directory, Role.ROOT)
+    def make_bootable(self, directory: Path, role: Role, image: ImageFile, size: int) -> None:
+        draft = self._new_draft(directory, role)
         qemu_img.copy(image.path, image.format, self._url(draft), "raw")
         found = self._info(draft)
         if found is not None and found["size"] < size:
             self._resize(draft, size)
-        self._publish(draft, directory, Role.ROOT)
+        self._publish(draft, directory, role)
 
     def make(self, directory: Path, role: Role, size: int, fill: Callable[[Path], None]) -> None:
         draft = self._new_draft(directory, role)

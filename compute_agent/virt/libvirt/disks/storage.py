@@ -22,6 +22,7 @@ class Role(enum.StrEnum):
     EPHEMERAL = "ephemeral"
     SWAP = "swap"
     CONFIG_DRIVE = "config-drive"
+    RESCUE = "rescue"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -53,8 +54,8 @@ class DiskStorage(abc.ABC):
         """Return a complete disk, or None."""
 
     @abc.abstractmethod
-    def make_root(self, directory: Path, image: ImageFile, size: int) -> None:
-        """Make a root disk of ``size`` bytes from an image; an existing one is replaced."""
+    def make_bootable(self, directory: Path, role: Role, image: ImageFile, size: int) -> None:
+        """Make a root or rescue disk of ``size`` bytes from an image; it replaces the former."""
 
     @abc.abstractmethod
     def make(self, directory: Path, role: Role, size: int, fill: Callable[[Path], None]) -> None:
