@@ -63,6 +63,7 @@ _PLACES = {
     "aggregate delete": "aggregate:DeleteAggregates",
     "aggregate add host": "aggregate:AddAggregateHost",
     "aggregate remove host": "aggregate:RemoveAggregateHost",
+    "aggregate cache image": "aggregate:CacheImages",
     "availability zone list": "aggregate:ListAvailabilityZones",
     "zone list": "zone:ListZones",
     "zone show": "zone:ShowZone",

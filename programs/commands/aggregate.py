@@ -7,7 +7,7 @@ from typing import Any
 from armillary import exception
 from armillary.table_columns import cells
 from programs.commands import arguments, base
-from programs.commands.lookup import find_aggregate
+from programs.commands.lookup import find_aggregate, find_image
 from programs.http_client import ApiClient, Document
 
 AGGREGATES = "os-aggregates"
@@ -139,6 +139,20 @@ class RemoveAggregateHost(_ChangeHosts):
     """Remove a host from an aggregate."""
 
     ACTION = "remove_host"
+
+
+class CacheImages(base.ApiCommand):
+    """Have the hosts of an aggregate fetch images, a few hosts at a time."""
+
+    def add_options(self, parser: ArgumentParser) -> None:
+        parser.add_argument("aggregate", help="id or name")
+        parser.add_argument("images", nargs="+", metavar="image", help="id or name")
+
+    def take_action(self, parsed_args: Namespace) -> None:
+        aggregate = str(find_aggregate(self.api, parsed_args.aggregate)["id"])
+        ids = dict.fromkeys(find_image(self.api, image)["id"] for image in parsed_args.images)
+        body = {"cache": [{"id": image_id} for image_id in ids]}
+        self.api.post(AGGREGATES, aggregate, "images", body=body)
 
 
 class ListAvailabilityZones(base.ApiLister):

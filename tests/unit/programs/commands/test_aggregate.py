@@ -99,3 +99,14 @@ def test_administrators_see_the_hosts(armillary: Armillary) -> None:
     rows = armillary("availability", "zone", "list", "--long", "-f", "json").json
     assert rows[0]["Hosts"] == {"host1": "up", "host2": "not in use", "host3": "not in use"}
     assert rows[1]["Hosts"] == {}
+
+
+def test_hosts_of_an_aggregate_fetch_images(
+    armillary: Armillary, conductor: BuildingSuperConductor
+) -> None:
+    """By id or name, each once."""
+    conductor.images = [builders.an_image("one"), builders.an_image("two")]
+    one, two = (image.id for image in conductor.images)
+    assert armillary("aggregate", "cache", "image", "gpu", "two", one, two).code == 0
+    assert conductor.images_to_cache == [("gpu", [two, one])]
+    assert armillary("aggregate", "cache", "image", "gpu", "three").code != 0

@@ -14,6 +14,7 @@ from tests.unit.programs.conftest import Armillary, BuildingSuperConductor
 
 LINES = """
 aggregate add host rack1 host1
+aggregate cache image rack1 image1 image2
 aggregate create rack1 --zone east --property ssd=true
 aggregate list
 aggregate remove host rack1 host1
