@@ -423,7 +423,8 @@ class ComputeManager:
                 driver.expire_images()
             except OSError as error:
                 LOG.warning("Old images stay on host %s: %s", host, error)
-            self._touch(host)
+            if Feature.IMAGE_CACHE in driver.features:
+                self._touch(host)
 
     def _touch(self, host: str) -> None:
         if self._reporter is not None:
