@@ -32,7 +32,7 @@ class Hosts:
 
     def __init__(self, daemons: SystemDaemons, cluster: Cluster) -> None:
         self.cluster = cluster
-        options = {
+        options: dict[str, Any] = {
             "images_type": "rbd", "images_rbd_pool": POOL, "report_disk": False,
             "images_rbd_ceph_conf": str(cluster.conf),
         }  # fmt: skip
