@@ -124,7 +124,7 @@ def test_a_guest_goes_on_when_the_image_cannot_be_used(rescued: Rescued) -> None
     """It is looked at before anything is stopped."""
     domain = rescued.host._guests.find(rescued.guest.uuid)
     before = domain.ID()
-    with pytest.raises(FAILED, match="gone.raw: No such file"):
+    with pytest.raises(FAILED, match=r"gone\.raw: No such file"):
         rescued.rescue(rescued.an_image("gone.raw"))
     assert (rescued.disks, domain.ID()) == (["disk.raw"], before)
 
