@@ -1,7 +1,7 @@
 """Rescue of guests: they boot from a disk made of an image, with their own disks behind it.
 
-A guest is rescued as long as it has a rescue disk, whoever defines or starts it, so an agent or a
-daemon that ends meanwhile changes nothing.
+A guest is rescued as long as it has a rescue disk, also when it is defined or started again. So an
+agent or a daemon that ends meanwhile changes nothing.
 """
 
 from __future__ import annotations
