@@ -59,10 +59,10 @@ def test_a_server_is_built_from_such_an_image(cloud: Cloud) -> None:
         "server", "create", "--flavor", "tiny", "--image", "nothing", "--nic", "none", "--wait", "a"
     )
     assert made["status"] == "ACTIVE"
-    assert cloud.names("server", "list") == {"a"}
+    assert "a" in cloud.names("server", "list")
     assert cloud.show("server", "show", "a")["OS-EXT-SRV-ATTR:host"].startswith("sim-")
     cloud.run("server", "delete", "--wait", "a")
-    assert cloud.names("server", "list") == set()
+    assert "a" not in cloud.names("server", "list")
 
 
 def test_placement_is_in_the_catalogue(cloud: Cloud) -> None:
