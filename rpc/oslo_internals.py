@@ -156,8 +156,8 @@ MEMBERS = (
         "oslo.messaging",
         Consumer,
         "declare _declared_on queue queue_name queue_arguments exchange routing_key "
-        "next_stream_offset",
-        "declares the queue of a topic once for each channel",
+        "next_stream_offset _callback",
+        "declares the queue of a topic once for each channel, and a stream at a time of ours",
     ),
     Members(
         "oslo.messaging",

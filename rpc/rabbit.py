@@ -13,6 +13,7 @@ queue, because the connection is being re-established, for up to a minute.
 from __future__ import annotations
 
 import contextlib
+import datetime
 import functools
 import logging
 import socket
@@ -49,6 +50,9 @@ _CLASSIC = {"x-queue-type": "classic"}
 _ESTABLISHED = 1  # of TCP in Linux
 _RECONNECT_SECONDS_MAX = 5.0
 """How long the heartbeat's thread may keep a connection from its user to connect again."""
+_AT_THE_END = "last"
+_HEARD_AGAIN = datetime.timedelta(seconds=5)
+"""What a message may take to its consumer, and clocks may differ by."""
 _MUST_BE_ROUTED = TransportOptions(at_least_once=True)
 
 
@@ -69,7 +73,24 @@ class _TopicConsumer(oslo_internals.Consumer):  # type: ignore[misc]
 
 
 class _SharedFanoutConsumer(oslo_internals.Consumer):  # type: ignore[misc]
-    """Consumes a fanout's stream that others create; creates it only if it is missing."""
+    """Consumes a fanout's stream that others create; creates it only if it is missing.
+
+    On a new connection it continues at the time of the last message, not at its number: a broker
+    that lost its data counts from 0 again, and a consumer of a number beyond the end hears nothing
+    until the stream is as long as before. What it hears twice is idempotent, as all fanouts are.
+    """
+
+    _heard_at: datetime.datetime | None = None
+
+    def _callback(self, message: Any) -> None:
+        self._heard_at = datetime.datetime.now(datetime.UTC)
+        super()._callback(message)
+
+    def _offset(self) -> Any:
+        """Return where to begin: at the end, or a little before the last message."""
+        if self._heard_at is None or self.next_stream_offset == _AT_THE_END:
+            return _AT_THE_END
+        return self._heard_at - _HEARD_AGAIN
 
     def declare(self, conn: _Connection) -> None:
         if not declarations.is_queue(conn.channel, self.queue_name):
@@ -81,7 +102,7 @@ class _SharedFanoutConsumer(oslo_internals.Consumer):  # type: ignore[misc]
             durable=True,
             routing_key=self.routing_key,
             queue_arguments=self.queue_arguments,
-            consumer_arguments={"x-stream-offset": self.next_stream_offset},
+            consumer_arguments={"x-stream-offset": self._offset()},
         )
         self._declared_on = conn.channel
 

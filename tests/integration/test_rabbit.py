@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import queue
 import socket
@@ -19,7 +20,7 @@ from oslo_config import cfg
 
 from armillary import exception
 from armillary.context import RequestContext, admin_context
-from rpc.interface import Interface, call, cast
+from rpc.interface import Interface, call, cast, fanout
 from rpc.transport import Bus
 from tests.fixtures import waiting
 from tests.fixtures.asking import wait_for
@@ -30,6 +31,7 @@ from tests.fixtures.services import RABBITMQ, leave_out
 
 SECONDS_MAX = 30
 HEALED_SECONDS_MAX = 5
+BEFORE_LOSS, AFTER_LOSS = 200, 1_000
 CACHED_SECONDS_MAX = 2  # an idle channel of the broker forgets what it may do
 
 MakeBus = Callable[[str], Bus]
@@ -82,6 +84,14 @@ class CastAPI(Interface):
     SERVED_BY = "cell_conductor"
 
     @cast()
+    def tell(self, context: RequestContext, value: int) -> None: ...
+
+
+class ToAllAPI(Interface):
+    TOPIC = "compute"
+    SERVED_BY = "compute"
+
+    @fanout()
     def tell(self, context: RequestContext, value: int) -> None: ...
 
 
@@ -299,12 +309,51 @@ def test_calls_are_answered_again_after_the_broker_lost_its_data(
     wait_for(lambda: _is_answered(bus), "its services are back", HEALED_SECONDS_MAX, 0.1)
 
 
+def test_what_goes_to_all_is_heard_again_after_the_broker_lost_its_data(
+    make_bus: MakeBus, vhost: str, broker: Broker
+) -> None:
+    """Its messages are counted from 0 again, and more of them were heard before."""
+    endpoint = Heard()
+    server = make_bus("server").server(ToAllAPI, "one", [endpoint])
+    server.start()
+    caller = ToAllAPI(make_bus("client"), timeout_seconds=1)
+    for value in range(BEFORE_LOSS):
+        caller.tell(admin_context(), value)
+    assert [endpoint.values.get(timeout=SECONDS_MAX) for _ in range(BEFORE_LOSS)]
+    user = urlsplit(broker.url).username or ""
+    _permit(user, vhost, NO_NAME)
+    _close_connections(vhost)  # at once, as by a broker that dies: no consumer is told
+    evaluate(f'rabbit_vhost:delete(<<"{vhost}">>, <<"tests">>)')
+    evaluate(f'rabbit_vhost:add(<<"{vhost}">>, <<"tests">>)')
+    _permit(user, vhost, ANY_NAME)
+
+    def is_heard() -> bool:
+        with contextlib.suppress(exception.ArmillaryError):
+            caller.tell(admin_context(), AFTER_LOSS)
+        with contextlib.suppress(queue.Empty):
+            return endpoint.values.get(timeout=0.2) == AFTER_LOSS
+        return False
+
+    wait_for(is_heard, "it hears what all are told", HEALED_SECONDS_MAX, 0.1)
+    server.stop()
+    server.wait()
+
+
 def _is_answered(bus: Bus) -> bool:
     impatient = EchoAPI(bus, timeout_seconds=1)
     try:
         return impatient.echo(admin_context(), 1) == 1
     except (exception.RpcUnavailable, exception.RpcTimeout):
         return False
+
+
+def _close_connections(vhost: str) -> None:
+    evaluate(
+        "lists:foreach(fun(I) -> case proplists:get_value(vhost, I) of "
+        f'<<"{vhost}">> -> '
+        'rabbit_networking:close_connection(proplists:get_value(pid, I), "tests"); _ -> ok end '
+        "end, rabbit_networking:connection_info_all([pid, vhost]))"
+    )
 
 
 def _permit(user: str, vhost: str, names: str) -> None:
