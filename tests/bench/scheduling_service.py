@@ -212,7 +212,14 @@ class _Facts:
         return {"seq": 1, "cells": [cell], "aggregates": []}
 
     def report_service(
-        self, context: RequestContext, host: str, binary: str, service_version: int
+        self,
+        context: RequestContext,
+        host: str,
+        binary: str,
+        *,
+        service_version: int,
+        worker: int = 0,
+        figures: Any = None,
     ) -> dict[str, int]:
         return {}
 
