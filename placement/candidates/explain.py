@@ -137,8 +137,8 @@ class _Examination:
         count, and a host of which no provider passes all parts fails at one at least.
         """
         found: list[Mask] = []
-        whole: dict[str, Mask] = {}  # per class: the providers, and then the hosts, that pass all
-        parts: dict[str, Mask] = {}
+        whole: dict[str, Mask] = {}  # class -> the providers that pass all parts so far
+        parts: dict[str, Mask] = {}  # class -> the hosts of which a provider passes each part
         for each in asked:
             if each.columns is None:
                 found.append(self._reach.trees_with(base & each.passes))

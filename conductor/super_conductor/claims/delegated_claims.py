@@ -65,7 +65,7 @@ class DelegatedClaims:
             return claim
         with self._database.reader() as session:
             guest = zone_attempts.find_living(
-                session, server_uuid, context.parent_zone or zone_attempts.OWN
+                session, server_uuid, zone_attempts.parent_of(context)
             )
         if guest is None or guest.local_uuid is None:
             raise exception.InstanceNotFound(instance_uuid=server_uuid)

@@ -65,7 +65,7 @@ class ClaimsEndpoint:
         known = self._find_delegated(context, claim.uuid)
         if known is not None:
             return known
-        parent = context.parent_zone or zone_attempts.OWN
+        parent = zone_attempts.parent_of(context)
         own = dataclasses.replace(claim, is_delegated=True, parent_zone=parent)
         try:
             return self.create_claim(context, own)
@@ -95,7 +95,7 @@ class ClaimsEndpoint:
     def get_delegated(self, context: RequestContext, claim_uuid: str) -> ResourceClaim:
         """Return a claim of the parent zone that asks. Raises ClaimNotFound, also for others."""
         found = self.get_claim(context, claim_uuid)
-        parent = context.parent_zone or zone_attempts.OWN
+        parent = zone_attempts.parent_of(context)
         is_own = zone_attempts.is_same_parent(found.asked.parent_zone, parent)
         if not (found.asked.is_delegated and is_own):
             raise exception.ClaimNotFound(claim=claim_uuid)

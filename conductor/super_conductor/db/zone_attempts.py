@@ -7,6 +7,7 @@ from datetime import datetime
 import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
+from armillary.context import RequestContext
 from conductor.super_conductor.db import models
 from conductor.super_conductor.db.statements import delete, from_row, insert, insert_missing, update
 
@@ -35,6 +36,11 @@ class Guest:
     is_cancelled: bool
     created_at: datetime
     parent: str = OWN
+
+
+def parent_of(context: RequestContext) -> str:
+    """Return the parent zone that a request came from."""
+    return context.parent_zone or OWN
 
 
 def is_same_parent(one: str, other: str) -> bool:

@@ -328,7 +328,7 @@ class ServerReader:
         self, context: RequestContext, instances: Sequence[Instance]
     ) -> list[Instance]:
         """Return those built for the parent zone that asks: it may see no others."""
-        parent = context.parent_zone or zone_attempts.OWN
+        parent = zone_attempts.parent_of(context)
         with self._database.reader() as session:
             guests = zone_attempts.by_local_uuid(session, [one.uuid for one in instances])
         return [

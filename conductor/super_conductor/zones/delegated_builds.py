@@ -91,7 +91,7 @@ class DelegatedBuilds:
     def create(self, context: RequestContext, order: ZoneOrder) -> None:
         """Store the instances to build, then return. See ``ZoneAPI.create``."""
         _check(order)
-        parent = _parent(context)
+        parent = zone_attempts.parent_of(context)
         if (parent == zone_attempts.OWN) != (order.origin == zone_attempts.OWN):
             raise exception.Invalid(reason=f"{order.origin!r:.80} is not the zone that asks")
         group = order.request_spec.instance_group
@@ -106,12 +106,14 @@ class DelegatedBuilds:
     def get_attempts(self, context: RequestContext, instance_uuids: Sequence[str]) -> Attempts:
         """Return the state of the newest attempts. See ``ZoneAPI.get_attempts``."""
         with self._env.database.reader() as session:
-            guests = zone_attempts.list_guests(session, instance_uuids, _parent(context))
+            guests = zone_attempts.list_guests(
+                session, instance_uuids, zone_attempts.parent_of(context)
+            )
         return self._states(context, [attempts[-1] for attempts in guests.values()])
 
     def cancel(self, context: RequestContext, attempts: Mapping[str, int]) -> Attempts:
         """Cancel attempts, and refuse those that have not arrived yet. See ``ZoneAPI.cancel``."""
-        parent = _parent(context)
+        parent = zone_attempts.parent_of(context)
 
         def write(session: Session) -> list[str]:
             now = moment(self._env.now())
@@ -131,7 +133,7 @@ class DelegatedBuilds:
     # Accepting orders
 
     def _store(self, session: Session, context: RequestContext, order: ZoneOrder) -> list[Lease]:
-        parent = _parent(context)
+        parent = zone_attempts.parent_of(context)
         new = _new_ones(session, order, parent)
         leases = [self._leases.held(_reservation_id()) for _one in new]
         now = moment(self._env.now())
@@ -237,10 +239,6 @@ class DelegatedBuilds:
 
     def _find_in_cell0(self, uuid: str) -> Instance | None:
         return _or_none(lambda: self._peers.cell0.get_instance(uuid))
-
-
-def _parent(context: RequestContext) -> str:
-    return context.parent_zone or zone_attempts.OWN
 
 
 def _or_none(get: Callable[[], Instance]) -> Instance | None:

@@ -36,7 +36,7 @@ def check_group(database: Database, context: RequestContext, group: InstanceGrou
 
     They would tell where these are. Raises Invalid for a group of this zone itself.
     """
-    parent = context.parent_zone or zone_attempts.OWN
+    parent = zone_attempts.parent_of(context)
     with database.reader() as session:
         if server_groups.is_known(session, group.uuid):
             raise exception.Invalid(reason=f"server group {group.uuid} is not of the asking zone")

@@ -99,9 +99,7 @@ class LocalZone:
         given = decode_arguments(request)
         name = request.instance_uuid or ""
         with self._database.reader() as session:
-            guest = zone_attempts.find_living(
-                session, name, context.parent_zone or zone_attempts.OWN
-            )
+            guest = zone_attempts.find_living(session, name, zone_attempts.parent_of(context))
         if guest is None or guest.local_uuid is None:
             raise exception.InstanceNotFound(instance_uuid=name)
         names = UuidTranslation([guest])

@@ -45,7 +45,6 @@ class DatabaseServer(ABC):
 
     driver: str
     port: int
-    kept_from_public = False
 
     def __init__(self, admin: URL, address: str) -> None:
         self._admin = self._completed(admin.set(drivername=self.driver))
@@ -96,13 +95,7 @@ class DatabaseServer(ABC):
             lambda: self._create_database(connection, name, account),
             is_done=owner == account,
         )
-        if self.kept_from_public:
-            steps.do(
-                "restrict",
-                f"database {name} to its owner",
-                lambda: self._restrict(connection, name),
-                is_done=owner is not None and self._is_restricted(connection, name),
-            )
+        self._restrict(steps, connection, name, is_new=owner is None)
 
     def _set_password(
         self,
@@ -174,13 +167,11 @@ class DatabaseServer(ABC):
     @abstractmethod
     def _create_database(self, connection: sa.Connection, name: str, account: str) -> None: ...
 
-    def _is_restricted(self, connection: sa.Connection, name: str) -> bool:
-        """Return whether other accounts are kept out of a database."""
-        return True
-
-    def _restrict(self, connection: sa.Connection, name: str) -> None:
+    @abstractmethod
+    def _restrict(
+        self, steps: Steps, connection: sa.Connection, name: str, *, is_new: bool
+    ) -> None:
         """Keep other accounts out of a database, where the server would let them in."""
-        raise NotImplementedError
 
 
 class PostgreSQL(DatabaseServer):
@@ -188,7 +179,6 @@ class PostgreSQL(DatabaseServer):
 
     driver = "postgresql+psycopg2"
     port = 5432
-    kept_from_public = True
 
     def _completed(self, admin: URL) -> URL:
         url = admin.set(
@@ -229,12 +219,17 @@ class PostgreSQL(DatabaseServer):
     def _create_database(self, connection: sa.Connection, name: str, account: str) -> None:
         _execute(connection, f'CREATE DATABASE "{name}" OWNER "{account}"')
 
-    def _is_restricted(self, connection: sa.Connection, name: str) -> bool:
-        statement = "SELECT 1 WHERE NOT has_database_privilege('public', :name, 'CONNECT')"
-        return _exists(connection, statement, name=name)
-
-    def _restrict(self, connection: sa.Connection, name: str) -> None:
-        _execute(connection, f'REVOKE CONNECT, TEMPORARY ON DATABASE "{name}" FROM PUBLIC')
+    def _restrict(
+        self, steps: Steps, connection: sa.Connection, name: str, *, is_new: bool
+    ) -> None:
+        revoke = f'REVOKE CONNECT, TEMPORARY ON DATABASE "{name}" FROM PUBLIC'
+        is_restricted = "SELECT 1 WHERE NOT has_database_privilege('public', :name, 'CONNECT')"
+        steps.do(
+            "restrict",
+            f"database {name} to its owner",
+            lambda: _execute(connection, revoke),
+            is_done=not is_new and _exists(connection, is_restricted, name=name),
+        )
 
 
 class MariaDB(DatabaseServer):
@@ -257,6 +252,11 @@ class MariaDB(DatabaseServer):
 
     def _change_password(self, connection: sa.Connection, name: str, password: str) -> None:
         _execute(connection, f"ALTER USER '{name}'@'%' IDENTIFIED BY :password", password=password)
+
+    def _restrict(
+        self, steps: Steps, connection: sa.Connection, name: str, *, is_new: bool
+    ) -> None:
+        """Do nothing: only accounts with privileges on a database get in."""
 
     def _owner(self, connection: sa.Connection, database: str) -> str | None:
         """Return the account with privileges on a database; one without tables is free."""
