@@ -20,15 +20,15 @@ def microseconds(value: datetime | None) -> str | None:
 
 
 def asked(query: Mapping[str, Any], name: str) -> datetime | None:
-    """Return the time in a query parameter, if it was given. Raises Invalid."""
+    """Return the time in a query parameter in UTC, if it was given. Raises Invalid."""
     text = query.get(name)
     if text is None:
         return None
     try:
         found = datetime.fromisoformat(text)
-    except ValueError as error:
+        return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
+    except (ValueError, OverflowError) as error:  # in UTC it may be before year 1 or after 9999
         raise invalid(name, text, "It must be a time such as 2030-01-31T12:00:00Z") from error
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
 def _utc(value: datetime) -> datetime:

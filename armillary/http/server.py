@@ -36,6 +36,7 @@ _MALFORMED_LENGTH = next(iter(_WORDS))
 _SINGLE = frozenset(
     {b"Host", b"Origin", b"Authorization", b"X-Auth-Token", b"Content-Type", b"Idempotency-Key"}
 )
+_BREAK = re.compile(rb"[\r\0]")
 _HEADER_NAME = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 Refusal = Callable[[int, str], tuple[dict[str, str], bytes]]
@@ -63,6 +64,8 @@ class _HeadLines:
             raise ValueError("A header may not be folded into several lines.")
         if colon and not _HEADER_NAME.fullmatch(name):
             raise ValueError("A header has a malformed name.")
+        if _BREAK.search(line.removesuffix(b"\r\n")):
+            raise ValueError("A header contains a carriage return or a NUL.")
         return line
 
 

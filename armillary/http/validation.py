@@ -112,7 +112,13 @@ class CompiledSchema:
         """Return the most relevant error of a value, None if it is valid."""
         errors = itertools.islice(self._validator.iter_errors(value), ERRORS_MAX)
         found: ValidationError | None = best_match(errors)
-        return found
+        return found if found is None or found.validator != "anyOf" else _of_its_type(found)
+
+
+def _of_its_type(error: ValidationError) -> ValidationError:
+    """Return the error of the only alternative that takes values of this type, if there is one."""
+    apt = [each for each in error.context or () if each.validator != "type" or each.relative_path]
+    return apt[0] if len({each.schema_path[0] for each in apt}) == 1 else error
 
 
 def invalid(field: str, value: Any, rule: str) -> exception.Invalid:

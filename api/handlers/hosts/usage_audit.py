@@ -15,22 +15,26 @@ from armillary.http.validation import invalid
 
 def index(call: Call) -> Answer:
     """Show the audit of the last month: that no host has made one."""
-    return Answer({"instance_usage_audit_logs": _log(call, datetime.now(UTC))})
+    return Answer({"instance_usage_audit_logs": _log(call, *_month_before(datetime.now(UTC)))})
 
 
 def show(call: Call) -> Answer:
     """Show the audit of the month before a time."""
     text = call.path["before"]
     try:
-        before = datetime.fromisoformat(text)
-    except ValueError as error:
+        begin, end = _month_before(datetime.fromisoformat(text))
+    except (ValueError, OverflowError) as error:  # nothing is before the month 0001-01
         raise invalid("before", text, "It must be a time such as 2030-01-31 12:00:00") from error
-    return Answer({"instance_usage_audit_log": _log(call, before)})
+    return Answer({"instance_usage_audit_log": _log(call, begin, end)})
 
 
-def _log(call: Call, before: datetime) -> Document:
-    end = before.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
-    begin = (end - timedelta(days=1)).replace(day=1)
+def _month_before(moment: datetime) -> tuple[datetime, datetime]:
+    """Return begin and end of the last whole month before a time."""
+    end = moment.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+    return (end - timedelta(days=1)).replace(day=1), end
+
+
+def _log(call: Call, begin: datetime, end: datetime) -> Document:
     services = call.conductor.list_services(call.context).services
     hosts = sorted(each.host for each in services if each.binary == COMPUTE_BINARY)
     return {

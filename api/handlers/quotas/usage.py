@@ -21,6 +21,7 @@ from objects.instances.server_filters import ANY, ServerFilters
 
 PERIOD = timedelta(weeks=4)
 """Time before the end, if the request does not say its start."""
+EARLIEST = datetime.min.replace(tzinfo=UTC)
 PAGES_SINCE = (2, 40)
 """Since this version clients ask for pages of servers; in earlier ones a response has all."""
 
@@ -62,7 +63,7 @@ def show(call: Call) -> Answer:
 def _period(call: Call) -> _Period:
     now = datetime.now(UTC)
     stop = times.asked(call.query, "end") or now
-    start = times.asked(call.query, "start") or stop - PERIOD
+    start = times.asked(call.query, "start") or max(stop, EARLIEST + PERIOD) - PERIOD
     if start >= stop:
         raise invalid("start", call.query.get("start"), "It must be before the end")
     return _Period(start, stop, now)

@@ -225,6 +225,26 @@ def test_a_body_that_is_odd_in_one_place_is_answered(method: str, path: str) -> 
         assert answer.status_code < 500, (place, value, answer.text)
 
 
+@pytest.mark.parametrize("moment", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-23:59"])
+@pytest.mark.parametrize("parameter", [
+    "servers?changes-since", "servers/detail?changes-before", "servers?created_at",
+    "servers?launched_at", "images?changes-since", "os-simple-tenant-usage?start",
+    "os-simple-tenant-usage?end",
+])  # fmt: skip
+def test_a_time_that_utc_has_not_is_refused(parameter: str, moment: str) -> None:
+    """In UTC it is before year 1, or after 9999: no database compares it with its own."""
+    answer = an_api().send("GET", f"/v2.1/{parameter}={quoted(moment)}")
+    assert answer.status_code == 400
+    assert "It must be a time such as 2030-01-31T12:00:00Z" in answer.text
+
+
+@pytest.mark.parametrize("path", ["os-simple-tenant-usage?end=", "os-instance_usage_audit_log/"])
+def test_a_period_before_the_first_day_is_refused(path: str) -> None:
+    """It would begin before year 1."""
+    answer = an_api().send("GET", f"/v2.1/{path}0001-01-01")
+    assert answer.status_code == 400
+
+
 @pytest.mark.parametrize(("method", "path"), REQUESTS, ids=[" ".join(item) for item in REQUESTS])
 @pytest.mark.sampled(every=4)
 def test_a_path_with_an_odd_name_is_answered(method: str, path: str) -> None:

@@ -252,6 +252,8 @@ def test_a_length_that_is_none_is_a_bad_request(
         b"Host: a\r\nContent-Length : 0",
         b"Host: a\r\nX(Auth: admin",
         b"Host: a\r\n: admin",
+        b"Host: a\r\nX-Note: b\rX-Auth-Token: admin",
+        b"Host: a\r\nX-Auth-Token: admin\0, guest",
     ],
     ids=[
         "two-hosts",
@@ -264,6 +266,8 @@ def test_a_length_that_is_none_is_a_bad_request(
         "space",
         "sign",
         "nameless",
+        "bare-carriage-return",
+        "nul",
     ],
 )
 def test_a_head_that_a_proxy_may_read_in_another_way_is_refused(

@@ -86,6 +86,14 @@ def test_what_cannot_be_sorted_by_is_refused(query: str, api: Api) -> None:
     assert "sort_" in message(answer)
 
 
+@pytest.mark.parametrize("query", ["sort_key=name", "sort_key=uuid&sort_key=name"])
+def test_an_unknown_sort_key_is_answered_with_those_there_are(query: str, api: Api) -> None:
+    """Columns of clients have other names."""
+    answer = api.send("GET", PATH, query_string=query)
+    assert "'name' is not one of [" in message(answer)
+    assert "'display_name'" in message(answer)
+
+
 @pytest.mark.parametrize("query", ["sort_key=host", "node=n1", "sort_key=uuid&sort_key=node"])
 def test_hosts_are_for_administrators(query: str, api: Api) -> None:
     """Also as sort keys."""
