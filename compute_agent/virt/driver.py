@@ -365,23 +365,23 @@ class ComputeDriver(abc.ABC):
     def describe_live(self, instance_uuid: str) -> dict[str, object]:
         """At the source: return what a destination needs to know (CPU model, ...), as plain JSON.
 
-        Raises OperationFailed if the guest is not running, OperationUnsupported.
+        Raises OperationFailed if the guest neither runs nor is paused, OperationUnsupported.
         """
         raise self._unsupported(Feature.LIVE_MOVE)
 
     def live_migrate(
         self, instance: Instance, destination: Mapping[str, Any], watch: LiveWatch
     ) -> None:
-        """At the source: migrate the running guest to a prepared destination.
+        """At the source: migrate the guest to a prepared destination; a paused one stays paused.
 
         The guest has left this host on return; further calls return at once. Raises
-        LiveMigrationAborted or OperationFailed if the guest keeps running here, and
+        LiveMigrationAborted or OperationFailed if the guest stays here as it was, and
         OperationUnsupported.
         """
         raise self._unsupported(Feature.LIVE_MOVE)
 
     def complete_live(self, instance: Instance, place: InstancePlacement) -> GuestInfo:
-        """At the destination: finish the migration of a guest that arrived and runs.
+        """At the destination: finish the migration of a guest that arrived, running or paused.
 
         Raises OperationFailed if it did not arrive, OperationUnsupported.
         """

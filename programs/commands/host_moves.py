@@ -20,13 +20,14 @@ LOG = logging.getLogger(__name__)
 MOVE_TIMEOUT_SECONDS = 900.0
 AT_ONCE = wait.ASK_ONE_BY_ONE_MAX
 
-RUNS = "ACTIVE"
+RUNS, PAUSED = "ACTIVE", "PAUSED"
+LIVE = "os-migrateLive"
 TO_CONFIRM = "VERIFY_RESIZE"
 SHELVED, OFFLOAD = "SHELVED", "shelveOffload"
 EVACUATE = "evacuate"
 COLD = "migrate"
 CONFIRM = "confirmResize"
-MOVES = {RUNS: "os-migrateLive", "SHUTOFF": COLD, SHELVED: OFFLOAD}
+MOVES = {RUNS: LIVE, PAUSED: LIVE, "SHUTOFF": COLD, SHELVED: OFFLOAD}
 """Status -> the action that takes a server of this status off its host."""
 
 # Outcome for a server.
@@ -165,8 +166,8 @@ class EvacuateHost(_MoveServersOff):
 class DrainHost(_MoveServersOff):
     """Disable a host and move its servers away (administrators).
 
-    Running servers are live-migrated; stopped ones are migrated and confirmed, shelved ones
-    offloaded.
+    Running and paused servers are live-migrated; stopped ones are migrated and confirmed, shelved
+    ones offloaded.
     """
 
     def add_options(self, parser: ArgumentParser) -> None:

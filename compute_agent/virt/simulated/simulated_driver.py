@@ -294,8 +294,11 @@ class SimulatedDriver(ComputeDriver):
         return self._store.change(self.host, instance.uuid, make).info()
 
     def describe_live(self, instance_uuid: str) -> dict[str, object]:
-        guest = self._running("describe_live", instance_uuid, self._find(instance_uuid))
-        return {"driver": HYPERVISOR_TYPE, "host": self.host, "memory_mb": guest.memory_mb}
+        guest = self._movable("describe_live", instance_uuid, self._find(instance_uuid))
+        return {
+            "driver": HYPERVISOR_TYPE, "host": self.host, "memory_mb": guest.memory_mb,
+            "power_state": guest.power_state,
+        }  # fmt: skip
 
     def prepare_live(
         self, instance: Instance, place: InstancePlacement, source: Mapping[str, Any]
@@ -311,7 +314,8 @@ class SimulatedDriver(ComputeDriver):
                 if guest.role is Role.HERE and guest.source == came_from:
                     return guest  # it has arrived in the meantime
                 raise self._failed("prepare_live", uuid, "the host already has this guest")
-            new = SimulatedGuest(uuid, Role.ARRIVING, power_state=SHUTDOWN, source=came_from)
+            power_state = PAUSED if source.get("power_state") == PAUSED else SHUTDOWN
+            new = SimulatedGuest(uuid, Role.ARRIVING, power_state=power_state, source=came_from)
             return new.sized(instance)
 
         guest = self._find(uuid)
@@ -328,7 +332,7 @@ class SimulatedDriver(ComputeDriver):
         if guest is not None and guest.role is Role.LEFT:
             return
         self._check_kind("live_migrate", uuid, destination)
-        total_mb = self._running("live_migrate", uuid, guest).memory_mb
+        total_mb = self._movable("live_migrate", uuid, guest).memory_mb
         for left_mb in self._pace.copy(uuid, total_mb):
             watch.progress(total_mb=total_mb, remaining_mb=left_mb)
             if watch.is_aborted():
@@ -339,7 +343,7 @@ class SimulatedDriver(ComputeDriver):
             guest = self._find(uuid)
             if guest is not None and guest.role is Role.LEFT:
                 return  # a concurrent call has moved it
-            self._running("live_migrate", uuid, guest)
+            self._movable("live_migrate", uuid, guest)
         self._store.change(self.host, uuid, lambda guest: self._leave(uuid, guest))
 
     def complete_live(self, instance: Instance, place: InstancePlacement) -> GuestInfo:
@@ -351,7 +355,7 @@ class SimulatedDriver(ComputeDriver):
             if guest.role is Role.HERE:
                 return guest
             source = self._store.find(str(guest.source), uuid)
-            if source is not None and source.is_running:
+            if source is not None and source.is_movable_live:
                 reason = f"it did not arrive and still runs on {guest.source}"
                 raise self._failed("complete_live", uuid, reason)
             return guest.sized(instance).arrived(_now())
@@ -391,7 +395,7 @@ class SimulatedDriver(ComputeDriver):
         if guest is not None and guest.role is Role.LEFT:
             return guest
         return dataclasses.replace(
-            self._running("live_migrate", uuid, guest).moved(Role.LEFT), source=None
+            self._movable("live_migrate", uuid, guest).moved(Role.LEFT), source=None
         )
 
     def _ours(self, operation: str, uuid: str, guest: SimulatedGuest | None) -> SimulatedGuest:
@@ -404,6 +408,12 @@ class SimulatedDriver(ComputeDriver):
     def _running(self, operation: str, uuid: str, guest: SimulatedGuest | None) -> SimulatedGuest:
         if guest is None or not guest.is_running:
             raise self._failed(operation, uuid, "the guest is not running on the host")
+        return guest
+
+    def _movable(self, operation: str, uuid: str, guest: SimulatedGuest | None) -> SimulatedGuest:
+        if guest is None or not guest.is_movable_live:
+            reason = "the guest is not running on the host, and not paused"
+            raise self._failed(operation, uuid, reason)
         return guest
 
     def _check_kind(self, operation: str, uuid: str, told: Mapping[str, Any]) -> None:

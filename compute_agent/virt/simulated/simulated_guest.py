@@ -35,6 +35,7 @@ class Event(enum.StrEnum):
     BOOT = "boot"
     OFF = "off"
     ARRIVED = "arrived"
+    ARRIVED_PAUSED = "arrived-paused"
     RESIZED = "resized"
     PAUSED = "paused"
     SUSPENDED = "suspended"
@@ -50,7 +51,8 @@ HELD = {PAUSED: Event.PAUSED, SUSPENDED: Event.SUSPENDED}
 class SimulatedGuest:
     """One guest on one host; immutable. Sizes are those of its current flavor.
 
-    ``source`` is the source host of its live migration to this host.
+    ``source`` is the source host of its live migration to this host. The power state of a guest
+    that is arriving is paused if it will be paused here, and shutdown if it will run.
     """
 
     uuid: str
@@ -76,8 +78,14 @@ class SimulatedGuest:
     def is_off(self) -> bool:
         return self.power_state == SHUTDOWN
 
+    @property
+    def is_movable_live(self) -> bool:
+        """Whether its memory is on its host: it runs, or is paused."""
+        return self.power_state in (RUNNING, PAUSED)
+
     def info(self) -> GuestInfo:
-        return _info(self.uuid, self.power_state, self.role is not Role.HERE)
+        power_state = SHUTDOWN if self.role is Role.ARRIVING else self.power_state
+        return _info(self.uuid, power_state, self.role is not Role.HERE)
 
     def sized(self, instance: Instance) -> Self:
         flavor = instance.flavor
@@ -117,8 +125,11 @@ class SimulatedGuest:
         return new._noting(Event.RESIZED, now, role=Role.HERE)
 
     def arrived(self, now: datetime) -> Self:
-        """Return the guest running after its live migration to this host."""
-        return self._noting(Event.ARRIVED, now, role=Role.HERE, power_state=RUNNING)
+        """Return the guest after its live migration to this host; a paused one stays paused."""
+        event, power_state = Event.ARRIVED, RUNNING
+        if self.power_state == PAUSED:
+            event, power_state = Event.ARRIVED_PAUSED, PAUSED
+        return self._noting(event, now, role=Role.HERE, power_state=power_state)
 
     def moved(self, role: Role) -> Self:
         """Return the guest off, in a role in which it does not run here."""
@@ -151,6 +162,7 @@ _STEP_SECONDS_MAX = 1.5
 _SENTENCES = {
     Event.OFF: "shutting down; power off",
     Event.ARRIVED: "running on {host} after a live migration",
+    Event.ARRIVED_PAUSED: "paused on {host} after a live migration",
     Event.RESIZED: "now {size}",
     Event.PAUSED: "paused",
     Event.SUSPENDED: "suspended",

@@ -1,10 +1,10 @@
-"""Live migration: move a running guest to another host; abortable while memory is copied."""
+"""Live migration: move a running or paused guest; abortable while memory is copied."""
 
 import dataclasses
 
 from conductor.cell_conductor.operations import move_stages
 from conductor.cell_conductor.operations.flow import DONE, UNDONE, AgentStage, Arguments, Flow, Side
-from conductor.cell_conductor.operations.power import take_power_state
+from conductor.cell_conductor.operations.power import set_state_by_power, take_power_state
 from conductor.cell_conductor.operations.rows import Rows
 from conductor.common.cell_db import models
 from conductor.common.cell_db.flow_states import LiveMove
@@ -56,7 +56,7 @@ def _copied(rows: Rows, _answer: CommandAnswer) -> None:
 
 
 def _completed(rows: Rows) -> None:
-    rows.instance.vm_state = "active"
+    set_state_by_power(rows)
     rows.status(MigrationStatus.COMPLETED)
 
 
@@ -78,7 +78,7 @@ def _lose(rows: Rows) -> None:
 LIVE_MIGRATE = Flow(
     "live_migrate",
     task_state="migrating",
-    vm_states=("active",),
+    vm_states=("active", "paused"),
     first=move_stages.SCHEDULE,
     stages={
         move_stages.SCHEDULE: move_stages.schedule(then=DESCRIBE),

@@ -128,6 +128,21 @@ def test_a_running_guest_moves(daemons: Daemons, images_type: str) -> None:
 
 
 @pytest.mark.long
+def test_a_paused_guest_moves_and_stays_paused(daemons: Daemons) -> None:
+    """It goes on at its destination once it is told to."""
+    source, destination = (daemons.host(name) for name in "ab")
+    guest = booted(source)
+    source.pause(guest.uuid)
+    there = destination.prepare_live(guest, ANYWHERE, source.describe_live(guest.uuid))
+    source.live_migrate(guest, there, Watch())
+    assert destination.complete_live(guest, ANYWHERE).power_state == "paused"
+    assert (states(source), states(destination)) == ([("shutdown", True)], [("paused", False)])
+    source.destroy(guest.uuid)
+    assert destination.unpause(guest.uuid).power_state == "running"
+    wait_until_it_goes_on(destination, guest)
+
+
+@pytest.mark.long
 def test_a_running_guest_moves_over_a_shared_directory_without_a_copy(daemons: Daemons) -> None:
     """As on NFS: the same file is its disk before and after, and is gone with the guest."""
     shared = daemons.directory / "a/state/shared"

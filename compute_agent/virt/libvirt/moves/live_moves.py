@@ -78,7 +78,7 @@ class LiveMoves:
         )
 
     def hand_over(self, domain: Any, destination: LiveDestination, watch: LiveWatch) -> None:
-        """Migrate a running guest; return when it has left this host."""
+        """Migrate a running or paused guest; return when it has left this host."""
         uuid = domain.UUIDString()
         limit = CompletionLimit.of(self._conf, self._bytes_to_send(domain, uuid, destination))
         move = _Move(self._guests.library, domain, limit)
@@ -122,7 +122,10 @@ class LiveMoves:
         if options.live_migration_bandwidth:
             parameters[library.VIR_MIGRATE_PARAM_BANDWIDTH] = options.live_migration_bandwidth
         uri = remote_uris.daemon_uri(self._conf, destination.address)
-        move.run(uri, parameters, self._flags(destination), watch)
+        flags = self._flags(destination)
+        if domain.state(0)[0] == library.VIR_DOMAIN_PAUSED:
+            flags |= library.VIR_MIGRATE_PAUSED  # it stays paused at its destination
+        move.run(uri, parameters, flags, watch)
 
     def _flags(self, destination: LiveDestination) -> int:
         library = self._guests.library

@@ -157,6 +157,15 @@ def test_it_is_disabled_before_anything_moves(
     )  # fmt: skip
 
 
+def test_paused_ones_leave_as_running_ones_do(
+    armillary: Armillary, conductor: BuildingSuperConductor, a_server: MakeServer
+) -> None:
+    """Also when running ones may be off meanwhile: only a live migration keeps a pause."""
+    a_server("holds", vm_state="paused")
+    assert armillary("host", "drain", "host1", "--cold").code == 0
+    assert operations_of(conductor) == [("holds", "live_migrate")]
+
+
 def test_running_ones_may_be_off_meanwhile(
     armillary: Armillary, conductor: BuildingSuperConductor, a_server: MakeServer
 ) -> None:
@@ -179,7 +188,7 @@ def test_what_cannot_be_moved_is_left_and_named(
     conductor.refusals[refused.uuid] = refusing(refused)
     ended = armillary("host", "drain", "host1")
     assert ended.code == 1
-    assert f"{broken.uuid} (broken): its status is ERROR; only ACTIVE, SHUTOFF" in ended.err
+    assert f"{broken.uuid} (broken): its status is ERROR; only ACTIVE, PAUSED, SHUTOFF" in ended.err
     assert f"{failing.uuid} (failing): live-migration: No valid host was found." in ended.err
     assert f"{refused.uuid} (refused): Server {refused.uuid} cannot be moved" in ended.err
     assert "3 of 9 did not leave host host1 (3 left, 6 moved)" in ended.err

@@ -165,6 +165,33 @@ def test_a_running_guest_moves(two: Two) -> None:
     assert "after a live migration" in two.destination.get_console_output(instance.uuid, lines=1)
 
 
+def test_a_paused_guest_stays_paused(two: Two) -> None:
+    """At its destination, after a kill of both, until it is told to go on; every step twice."""
+    instance = spawned(two.source)
+    two.source.pause(instance.uuid)
+    for _ in range(2):
+        destination = two.prepare(instance)
+    assert two.powers(instance) == ("paused", "moving")
+    two.restart()
+    for _ in range(2):
+        two.source.live_migrate(instance, destination, Watch())
+    for _ in range(2):
+        arrived = two.destination.complete_live(instance, ANYWHERE)
+    assert arrived.power_state == "paused"
+    assert two.powers(instance) == ("moving", "paused")
+    console = two.destination.get_console_output(instance.uuid, lines=1)
+    assert "paused on b after a live migration" in console
+    assert two.destination.unpause(instance.uuid).power_state == "running"
+
+
+def test_a_guest_without_memory_on_its_host_is_not_moved_live(two: Two) -> None:
+    """A suspended one has it in a file."""
+    instance = spawned(two.source)
+    two.source.suspend(instance.uuid)
+    with pytest.raises(FAILED, match="not running on the host, and not paused"):
+        two.prepare(instance)
+
+
 def test_a_guest_comes_back(two: Two) -> None:
     """Also without a cleanup where it was before."""
     instance = spawned(two.source)
