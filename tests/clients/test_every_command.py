@@ -84,6 +84,7 @@ usage show
 limits show --absolute
 image list --long
 image delete every-image
+image delete every-backup
 server delete --wait every
 flavor delete every-large
 """

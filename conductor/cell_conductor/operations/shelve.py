@@ -1,7 +1,10 @@
 """Shelve, offload and unshelve: keep a server without its guest, and later without a host.
 
+A shelved server's disk is stored as an image, which its user sees until the server is unshelved.
+
 What a driver keeps of a guest is either complete, or refers to files of the host. Offloading would
-lose these, so their root disk is stored as an image first, and the guest is built from it again.
+lose these, so the guest is built again from that image. If it could not be stored, the server is
+shelved without it, and stays on its host.
 """
 
 from __future__ import annotations
@@ -50,6 +53,12 @@ def _detached(rows: Rows, answer: CommandAnswer) -> None:
     rows.instance.power_state = "shutdown"
 
 
+def _route_shelve(work: OwnWork) -> str:
+    settings = work.instance.settings
+    boots_from_volume = settings is not None and settings.load().root_volume is not None
+    return DONE if boots_from_volume else shelved_images.CREATE
+
+
 def _shelved(rows: Rows) -> None:
     rows.instance.vm_state = "shelved"
 
@@ -59,8 +68,12 @@ SHELVE = Flow(
     task_state="shelving",
     vm_states=("active", "stopped", "paused", "suspended"),
     first=DETACH,
-    stages={DETACH: AgentStage(Verb.DETACH, Side.HERE, then=DONE, undo=UNDONE, done=_detached)},
-    begin=ignore_arguments,
+    stages={
+        DETACH: AgentStage(Verb.DETACH, Side.HERE, then=ROUTE, undo=UNDONE, done=_detached),
+        ROUTE: OwnStage(_route_shelve, leads_to=(shelved_images.CREATE, DONE)),
+        **shelved_images.stages(stored=DONE, failed=DONE),
+    },
+    begin=shelved_images.choose_id,
     end=_shelved,
     undo=restore_state,
 )
@@ -84,8 +97,16 @@ def _freeing(step: FenceStep, following: str) -> OwnStage:
 
 
 def _route_offload(work: OwnWork) -> str:
+    """Store the disk, if only the host has it; an image that was deleted is made again."""
     payload = work.instance.migration_payload
-    return shelved_images.CREATE if shelved_images.is_needed(payload) else DROP
+    if not shelved_images.needs_source(payload) or shelved_images.is_there(work, payload):
+        return DROP
+    return shelved_images.CREATE
+
+
+def _note_route(rows: Rows, following: str) -> None:
+    if following == shelved_images.CREATE:
+        shelved_images.drop_missing(rows)
 
 
 def _offloaded(rows: Rows) -> None:
@@ -108,8 +129,8 @@ SHELVE_OFFLOAD = Flow(
     vm_states=("shelved",),
     first=ROUTE,
     stages={
-        ROUTE: OwnStage(_route_offload, leads_to=(shelved_images.CREATE, DROP)),
-        **shelved_images.stages(stored=DROP),
+        ROUTE: OwnStage(_route_offload, leads_to=(shelved_images.CREATE, DROP), done=_note_route),
+        **shelved_images.stages(stored=DROP, failed=UNDONE),
         DROP: AgentStage(Verb.DROP, Side.HERE, then=FREE, undo=UNDONE, down=FREE),
         FREE: _freeing(FenceStep.FREE, DONE),
     },
@@ -125,7 +146,8 @@ SHELVE_OFFLOAD = Flow(
 
 def _route_unshelve(work: OwnWork) -> str:
     payload = ColdMove.of(work.operation).migration_payload
-    return ATTACH if shelved_images.find(payload) is None else SPAWN
+    has_image = shelved_images.find(payload) is not None
+    return SPAWN if has_image and shelved_images.needs_source(payload) else ATTACH
 
 
 def _spawn_arguments(operation: models.InstanceOperation) -> Arguments:
@@ -135,7 +157,7 @@ def _spawn_arguments(operation: models.InstanceOperation) -> Arguments:
 
 def _forget(work: OwnWork) -> str:
     """Delete the image: the guest has its disk again."""
-    shelved_images.forget(work, ColdMove.of(work.operation).migration_payload)
+    shelved_images.forget(work, work.instance.migration_payload)
     return DONE
 
 
@@ -151,9 +173,10 @@ UNSHELVE_HERE = Flow(
     first=POWER_ON,
     stages={
         POWER_ON: AgentStage(
-            Verb.KEEP, Side.HERE, then=DONE, undo=UNDONE,
+            Verb.KEEP, Side.HERE, then=FORGET, undo=UNDONE,
             arguments=lambda _operation: Arguments(is_on=True), done=take_power_state,
-        )
+        ),
+        FORGET: OwnStage(_forget, leads_to=(DONE,)),
     },
     begin=ignore_arguments,
     end=_unshelved,
@@ -182,7 +205,8 @@ def _leave(rows: Rows) -> None:
 
 
 def _attach_arguments(operation: models.InstanceOperation) -> Arguments:
-    return Arguments(is_on=True, migration_payload=ColdMove.of(operation).migration_payload)
+    payload = ColdMove.of(operation).migration_payload
+    return Arguments(is_on=True, migration_payload=shelved_images.for_driver(payload))
 
 
 UNSHELVE = Flow(
@@ -199,7 +223,7 @@ UNSHELVE = Flow(
         ),
         ROUTE: OwnStage(_route_unshelve, leads_to=(ATTACH, SPAWN)),
         ATTACH: AgentStage(
-            Verb.ATTACH, Side.DESTINATION, then=DONE, undo=DROP_TRIED,
+            Verb.ATTACH, Side.DESTINATION, then=FORGET, undo=DROP_TRIED,
             arguments=_attach_arguments, on_enter=_arrive, done=take_power_state,
         ),
         SPAWN: AgentStage(

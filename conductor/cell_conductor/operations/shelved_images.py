@@ -1,4 +1,4 @@
-"""Images that keep the root disks of offloaded servers, whose hosts do not have them any more."""
+"""Images of shelved servers: once these are offloaded, some have their root disk nowhere else."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from conductor.cell_conductor.operations.flow import (
-    UNDONE,
     AgentStage,
     Arguments,
     OwnStage,
@@ -19,6 +18,7 @@ from conductor.cell_conductor.operations.flow import (
 from conductor.cell_conductor.operations.rows import Rows
 from conductor.common.cell_db import models
 from conductor.common.cell_db.flow_states import Snapshot
+from conductor.common.cell_db.instances import OFFLOAD_FAILED
 from conductor.common.cell_db.stored_object import StoredObject
 from objects.image_meta import PRIVATE_PROPERTIES, ImageMeta
 from objects.image_record import (
@@ -37,31 +37,62 @@ STORE = "store_image"
 PUBLISH = "publish_image"
 DISCARD = "discard_image"
 
+STORED = "shelved_image_data"
+"""Key of a payload: what was stored as the image's data (``StoredImage``)."""
+
 Payload = Mapping[str, Any] | None
 
 
-def is_needed(payload: Payload) -> bool:
-    """Return whether a guest cannot be taken over without its host, and no image has its disk.
+def needs_source(payload: Payload) -> bool:
+    """Return whether a guest cannot be taken over without its host, but for an image of its disk.
 
     A guest that an older release shelved names a directory of its host.
     """
     kept = payload or {}
-    return find(kept) is None and bool(kept.get(NEEDS_SOURCE, "directory" in kept))
+    return bool(kept.get(NEEDS_SOURCE, "directory" in kept))
+
+
+def is_needed(payload: Payload) -> bool:
+    """Return whether only the host has the disk of a guest, which no image has."""
+    return find(payload) is None and needs_source(payload)
+
+
+def is_there(work: OwnWork, payload: Payload) -> bool:
+    """Return whether the image of a shelved server exists: its user may have deleted it."""
+    image, stored = find(payload), (payload or {}).get(STORED)
+    if image is None:
+        return False
+    if stored is None:  # an older release stored it when the server was offloaded
+        return True
+    loaded: StoredObject[ImageMeta] = StoredObject(dict(image))
+    context = work.context.for_instance(work.instance.uuid)
+    return work.snapshots.end(context, work.instance.uuid, loaded.load().id, StoredImage(**stored))
 
 
 def find(payload: Payload) -> Mapping[str, Any] | None:
-    """Return the image (a versioned object) that has the disk of an offloaded server, or None."""
+    """Return the image (a versioned object) of a shelved server, or None."""
     found: Mapping[str, Any] | None = (payload or {}).get(SHELVED_IMAGE)
     return found
 
 
+def for_driver(payload: Payload) -> dict[str, Any]:
+    """Return a payload as the driver of the source gave it."""
+    ours = (SHELVED_IMAGE, STORED, OFFLOAD_FAILED)
+    return {name: value for name, value in (payload or {}).items() if name not in ours}
+
+
 def forget(work: OwnWork, payload: Payload) -> None:
-    """Delete the image of an offloaded server; a missing one is ignored."""
+    """Delete the image of a server that was shelved; a missing one is ignored."""
     image = find(payload)
     if image is not None:
         loaded: StoredObject[ImageMeta] = StoredObject(dict(image))
         context = work.context.for_instance(work.instance.uuid)
         work.snapshots.end(context, work.instance.uuid, loaded.load().id, None)
+
+
+def drop_missing(rows: Rows) -> None:
+    """Record that no image has the disk of a shelved server."""
+    rows.instance.migration_payload = for_driver(rows.instance.migration_payload)
 
 
 def choose_id(rows: Rows, _arguments: CellOperation) -> None:
@@ -70,19 +101,27 @@ def choose_id(rows: Rows, _arguments: CellOperation) -> None:
     dataclasses.replace(Snapshot.of(rows.operation), image=image).store(rows.operation)
 
 
-def stages(stored: str) -> dict[str, Stage]:
-    """Return the stages that store the disk as an image; ``stored`` follows them."""
+def stages(stored: str, *, failed: str) -> dict[str, Stage]:
+    """Return the stages that store the disk as an image; ``stored`` or ``failed`` follows them."""
+
+    def create(work: OwnWork) -> str:
+        return STORE if _is_created(work) else failed
+
+    def discard(work: OwnWork) -> str:
+        _end(work, is_stored=False)
+        return failed
+
     return {
-        CREATE: OwnStage(_create, leads_to=(STORE, UNDONE)),
+        CREATE: OwnStage(create, leads_to=(STORE, failed)),
         STORE: AgentStage(
             Verb.SNAPSHOT, Side.HERE, then=PUBLISH, undo=DISCARD, down=DISCARD,
             arguments=_image_arguments, done=_note_stored,
         ),
         PUBLISH: OwnStage(
-            lambda work: stored if _end(work, is_stored=True) else UNDONE,
-            leads_to=(stored, UNDONE), done=_note_published,
+            lambda work: stored if _end(work, is_stored=True) else DISCARD,
+            leads_to=(stored, DISCARD), done=_note_published,
         ),
-        DISCARD: OwnStage(_discard, leads_to=(UNDONE,)),
+        DISCARD: OwnStage(discard, leads_to=(failed,)),
     }  # fmt: skip
 
 
@@ -102,12 +141,11 @@ def _image_of(instance: models.Instance) -> ImageMeta:
     )
 
 
-def _create(work: OwnWork) -> str:
+def _is_created(work: OwnWork) -> bool:
     image = Snapshot.of(work.operation).image
     assert image is not None, "chosen at the begin"
     context = work.context.for_instance(work.instance.uuid)
-    is_made = work.snapshots.create(context, work.instance.uuid, image.load())
-    return STORE if is_made else UNDONE
+    return work.snapshots.create(context, work.instance.uuid, image.load())
 
 
 def _image_arguments(operation: models.InstanceOperation) -> Arguments:
@@ -121,16 +159,12 @@ def _note_stored(rows: Rows, answer: CommandAnswer) -> None:
 
 
 def _note_published(rows: Rows, following: str) -> None:
-    """Keep the image with the server: its guest is built from it again."""
-    image = Snapshot.of(rows.operation).image
-    if following != UNDONE and image is not None:
+    """Keep the image with the server: its guest may have to be built from it again."""
+    state = Snapshot.of(rows.operation)
+    if following != DISCARD and state.image is not None:
         payload = rows.instance.migration_payload or {}
-        rows.instance.migration_payload = {**payload, SHELVED_IMAGE: image.primitive}
-
-
-def _discard(work: OwnWork) -> str:
-    _end(work, is_stored=False)
-    return UNDONE
+        kept = {SHELVED_IMAGE: state.image.primitive, STORED: dict(state.stored_image or {})}
+        rows.instance.migration_payload = {**payload, **kept}
 
 
 def _end(work: OwnWork, *, is_stored: bool) -> bool:

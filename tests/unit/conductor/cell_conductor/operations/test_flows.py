@@ -30,8 +30,9 @@ ALIKE = {
     "backup", "backup-fails", "pause-fails", "reboot-paused", "snapshot-paused", "stop-fails",
     "start-fails", "rebuild-fails", "resize-stopped", "resize-next-host",
     "resize-no-claim", "resize-detach-fails", "resize-only-here-fails", "migrate",
-    "live-next-host", "live-no-describe", "evacuate-no-spawn", "evacuate-no-room", "shelve-fails",
-    "offload-fails", "unshelve-here-fails", "unshelve-next-host",
+    "live-paused", "live-paused-fails", "live-next-host", "live-no-describe", "evacuate-no-spawn",
+    "evacuate-no-room", "shelve-fails", "offload-fails", "unshelve-here-fails",
+    "unshelve-next-host",
 }  # fmt: skip
 """Stories whose stages are all in other stories, too: no process is killed in them."""
 

@@ -25,18 +25,44 @@ def test_an_image_is_needed_for_what_only_the_host_has(
     assert shelved_images.is_needed(payload) is is_needed
 
 
-def test_the_disk_is_stored_before_the_guest_is_dropped(stage: Stage) -> None:
-    """And is the server's until it runs again."""
-    cell = stage.play(STORIES["offload-files"])
-    assert [verb for verb, _host in cell.steps][-2:] == ["snapshot", "drop"]
+@pytest.mark.parametrize("name", ["shelve", "shelve-files", "offload-no-image"])
+def test_the_disk_of_a_shelved_server_is_an_image(stage: Stage, name: str) -> None:
+    """Stored when it is shelved; if that failed, before its guest is dropped."""
+    cell = stage.play(STORIES[name])
     (image_id,) = cell.top.shelved_images
     assert cell.top.ended_images == {image_id: 7}
-    assert list(stage.play(STORIES["unshelve-files"]).top.ended_images.values()) == [None]
+    verbs = [verb for verb, _host in cell.steps if verb in ("snapshot", "drop", "detach")]
+    assert verbs == (["snapshot", "drop"] if name == "offload-no-image" else ["detach", "snapshot"])
+
+
+@pytest.mark.parametrize("name", ["unshelve-here", "unshelve", "unshelve-files"])
+def test_the_image_goes_once_the_server_runs_again(stage: Stage, name: str) -> None:
+    cell = stage.play(STORIES[name])
+    assert list(cell.top.ended_images.values()) == [None]
+
+
+def test_a_server_without_its_image_is_shelved_all_the_same(stage: Stage) -> None:
+    """Its host has the disk."""
+    cell = stage.play(STORIES["shelve-no-image"])
+    assert cell.top.shelved_images == {}
+
+
+def test_an_image_that_its_user_deleted_is_made_again(stage: Stage) -> None:
+    """Before the host drops the disk, which would be lost."""
+    cell = stage.set(STORIES["shelve-files"])
+    cell.operate(cell.uuid, "shelve")
+    cell.settle()
+    cell.top.deleted_images = set(cell.top.shelved_images)
+    cell.operate(cell.uuid, "shelve_offload")
+    cell.settle()
+    assert [verb for verb, _host in cell.steps][-2:] == ["snapshot", "drop"]
+    assert set(cell.top.shelved_images) > cell.top.deleted_images
+    cell.top.deleted_images = set()
 
 
 def test_what_cannot_be_stored_stays_on_its_host(stage: Stage) -> None:
     """It is not tried again and again; its user may ask again."""
-    cell = stage.play(STORIES["offload-files-fails"])
+    cell = stage.play(STORIES["offload-no-image-fails"])
     assert ("drop", "a") not in cell.steps
     assert cell.bodies == {(cell.uuid, "a"): "shutdown"}
     cell.conf.set_override("shelved_offload_time", 0)
@@ -49,7 +75,7 @@ def test_what_cannot_be_stored_stays_on_its_host(stage: Stage) -> None:
 
 
 def test_an_image_that_cannot_be_made_leaves_the_server_shelved(stage: Stage) -> None:
-    cell = stage.set(STORIES["offload-files"])
+    cell = stage.set(STORIES["offload-no-image"])
     cell.top.refuses_images = True
     cell.operate(cell.uuid, "shelve_offload")
     cell.settle()
@@ -59,7 +85,7 @@ def test_an_image_that_cannot_be_made_leaves_the_server_shelved(stage: Stage) ->
 
 
 def test_a_deleted_servers_image_goes_with_it(stage: Stage) -> None:
-    cell = stage.play(STORIES["offload-files"])
+    cell = stage.play(STORIES["offload-no-image"])
     assert len(cell.top.shelved_images) == 1
     cell.ask_delete(cell.uuid)
     cell.settle()
