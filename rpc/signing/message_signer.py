@@ -16,6 +16,7 @@ import oslo_messaging
 
 from armillary import exception, service_metrics
 from armillary.audit import AuditTrail
+from armillary.outage_log import OutageLog
 from rpc import oslo_internals
 from rpc.signing import envelope
 from rpc.signing.envelope import REPEATED, Refused
@@ -87,6 +88,11 @@ class MessageSigner:
         self._servers = itertools.count()
         self._clock = clock
         self._logs: dict[str, NonceLog] = {}
+        self._outage = OutageLog(
+            LOG,
+            f"The memory of received messages in {nonce_directory} (without it, a message may be "
+            "accepted once more after a restart)",
+        )
         self._lock = threading.Lock()
 
     def take_over(self, kind: str, document: str) -> None:
@@ -250,7 +256,7 @@ class MessageSigner:
             log = self._logs.get(name)
             if log is None:
                 directory = self._nonce_directory / name.replace("/", "_")
-                log = self._logs[name] = NonceLog(directory, self._window_seconds)
+                log = self._logs[name] = NonceLog(directory, self._window_seconds, self._outage)
             return log
 
 

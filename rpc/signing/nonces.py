@@ -10,91 +10,113 @@ handled like any message that is delivered twice.
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import fcntl
-import logging
 import os
 import threading
 from pathlib import Path
 
 from armillary import private_files
-
-LOG = logging.getLogger(__name__)
+from armillary.outage_log import OutageLog
 
 NONCE_BYTES = 16
 
 
 class NonceLog:
-    """Nonces of one queue within a window of seconds."""
+    """Nonces of one queue within a window of seconds.
 
-    def __init__(self, directory: Path, window_seconds: float) -> None:
-        """Open the directory, creating it if missing. Raises OSError."""
-        private_files.make_directory(directory)
+    Without its directory, or on a full disk, it remembers nonces in memory alone: a service
+    continues, and ``outage`` says so.
+    """
+
+    def __init__(self, directory: Path, window_seconds: float, outage: OutageLog) -> None:
         self._directory = directory
         self._span = max(1.0, window_seconds)
+        self._outage = outage
         self._slots: dict[int, _Slot] = {}
         self._lock = threading.Lock()
 
     def is_new(self, nonce: bytes, sent_at: float) -> bool:
-        """Store a nonce (16 bytes); return False if it was stored before. Raises OSError."""
+        """Store a nonce (16 bytes); return False if it was stored before."""
         number = int(sent_at // self._span)
         with self._lock:
             slot = self._slots.get(number)
             if slot is None:
-                slot = self._open(number)
+                slot = self._add_slot(number)
             return slot.add(nonce)
 
-    def _open(self, number: int) -> _Slot:
+    def _add_slot(self, number: int) -> _Slot:
         self._drop_before(number - 2)
-        slot = self._slots[number] = _Slot(self._directory / f"{number}.nonces")
+        path = self._directory / f"{number}.nonces"
+        slot = self._slots[number] = _Slot(path, self._outage)
         return slot
 
     def _drop_before(self, oldest: int) -> None:
         """Delete files that are too old for any message to be accepted."""
-        for path in self._directory.glob("*.nonces"):
-            if path.stem.isdecimal() and int(path.stem) < oldest:
-                path.unlink(missing_ok=True)
         for number in [number for number in self._slots if number < oldest]:
             self._slots.pop(number).close()
+        with contextlib.suppress(OSError):  # the next slot has another try
+            for path in self._directory.glob("*.nonces"):
+                if path.stem.isdecimal() and int(path.stem) < oldest:
+                    path.unlink(missing_ok=True)
 
 
 class _Slot:
     """One file and its contents in memory."""
 
-    def __init__(self, path: Path) -> None:
-        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    def __init__(self, path: Path, outage: OutageLog) -> None:
+        self._path = path
+        self._outage = outage
+        self._file: int | None = None
         self._read_bytes = 0
         self._seen: set[bytes] = set()
 
     def add(self, nonce: bytes) -> bool:
+        """Store a nonce, in memory alone if the file cannot take it; return whether it is new."""
+        try:
+            is_new = self._add_to_file(nonce)
+        except OSError as error:
+            self._outage.failed(error.strerror)
+            is_new = nonce not in self._seen
+            self._seen.add(nonce)
+        else:
+            self._outage.succeeded()
+        return is_new
+
+    def _add_to_file(self, nonce: bytes) -> bool:
+        """Return whether a nonce is new, and append it if so. Raises OSError."""
+        if self._file is None:
+            self._file = self._open()
         fcntl.flock(self._file, fcntl.LOCK_EX)
         try:
-            self._catch_up()
+            self._catch_up(self._file)
             if nonce in self._seen:
                 return False
-            self._append(nonce)
+            self._append(self._file, nonce)
+            self._seen.add(nonce)
             return True
         finally:
             fcntl.flock(self._file, fcntl.LOCK_UN)
 
-    def _append(self, nonce: bytes) -> None:
-        """Store a nonce here and in the file; a full disk must not stop the service."""
-        self._seen.add(nonce)
-        try:
-            if os.write(self._file, nonce) == NONCE_BYTES:
-                self._read_bytes += NONCE_BYTES
-                return
-            os.ftruncate(self._file, self._read_bytes)  # remove the partial write
-        except OSError as error:
-            LOG.warning("Cannot store a nonce; it is lost on restart: %s", error.strerror)
+    def _open(self) -> int:
+        private_files.make_directory(self._path.parent)
+        return os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
 
-    def _catch_up(self) -> None:
+    def _append(self, file: int, nonce: bytes) -> None:
+        if os.write(file, nonce) != NONCE_BYTES:
+            os.ftruncate(file, self._read_bytes)  # remove the partial write
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        self._read_bytes += NONCE_BYTES
+
+    def _catch_up(self, file: int) -> None:
         """Read what other processes, or this one before its restart, appended."""
-        found = os.fstat(self._file).st_size
+        found = os.fstat(file).st_size
         size = found - found % NONCE_BYTES
         if size != found:  # partial write by a process that was killed
-            os.ftruncate(self._file, size)
+            os.ftruncate(file, size)
         while self._read_bytes < size:
-            chunk = os.pread(self._file, size - self._read_bytes, self._read_bytes)
+            chunk = os.pread(file, size - self._read_bytes, self._read_bytes)
             if not chunk:
                 return
             self._seen.update(
@@ -103,4 +125,5 @@ class _Slot:
             self._read_bytes += len(chunk)
 
     def close(self) -> None:
-        os.close(self._file)
+        if self._file is not None:
+            os.close(self._file)
