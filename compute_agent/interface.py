@@ -131,3 +131,12 @@ class ComputeAPI(Interface):
         self, context: RequestContext, agent: str, instance_uuid: str, host: str, *, password: str
     ) -> None:
         """Set the administrator's password in a running guest. Raises what the driver raises."""
+
+    @call(CELL_HERE)
+    def trigger_crash_dump(
+        self, context: RequestContext, agent: str, instance_uuid: str, host: str
+    ) -> None:
+        """Have a guest's kernel dump its memory, once for a request.
+
+        Raises what the driver raises.
+        """

@@ -34,6 +34,7 @@ from compute_agent.reporting.reporter import Reporter
 from compute_agent.reporting.staleness_check import ConductorLease, StalenessCheck
 from compute_agent.virt.driver import ComputeDriver, Feature, SerialStream
 from compute_agent.work.command_execution import CommandExecution
+from compute_agent.work.crash_dumps import CrashDumps
 from compute_agent.work.guest_lease import GuestLease
 from compute_agent.work.guest_resume import GuestResume
 from compute_agent.work.image_fetches import ImageFetcher
@@ -126,6 +127,7 @@ class ComputeManager:
             agent=agent,
             node_uuid=self._identity.node_uuid,
         )
+        self._crash_dumps = CrashDumps()
         self._contact = ConductorLease(conf)
         staleness_check = StalenessCheck(
             self._contact, self._conductor, agent, self._admission.is_admitted
@@ -364,6 +366,10 @@ class ComputeManager:
     ) -> None:
         uuid = checked_uuid("instance_uuid", instance_uuid)
         self._driver_of(host).set_admin_password(uuid, password)
+
+    def trigger_crash_dump(self, context: RequestContext, instance_uuid: str, host: str) -> None:
+        uuid = checked_uuid("instance_uuid", instance_uuid)
+        self._crash_dumps.trigger(self._driver_of(host), uuid, str(context.request_id))
 
     def _driver_of(self, host: str) -> ComputeDriver:
         driver = self._drivers.get(host)

@@ -90,6 +90,7 @@ class Feature(enum.StrEnum):
     DIAGNOSTICS = "measure a server"
     IMAGE_CACHE = "fetch images"
     ADMIN_PASS = "set the password of a server's administrator"  # noqa: S105 - a description
+    CRASH_DUMP = "trigger a crash dump in a server"
 
 
 class SerialStream(Protocol):
@@ -308,6 +309,13 @@ class ComputeDriver(abc.ABC):
         It is never logged. Raises OperationFailed, OperationUnsupported.
         """
         raise self._unsupported(Feature.ADMIN_PASS)
+
+    def trigger_crash_dump(self, instance_uuid: str) -> None:
+        """Tell the kernel of a running or paused guest to dump its memory where it keeps dumps.
+
+        Raises OperationFailed, OperationUnsupported.
+        """
+        raise self._unsupported(Feature.CRASH_DUMP)
 
     # Cold migration: a guest that is off moves from source to destination, perhaps the same host.
 

@@ -207,6 +207,10 @@ class CellConductorAPI(Interface):
     ) -> None:
         """Set the administrator's password in an active guest. Raises as ``get_console_output``."""
 
+    @call(CONDUCTOR, idempotent=Idempotent.BY_RECORD)
+    def trigger_crash_dump(self, context: RequestContext, instance_uuid: str) -> None:
+        """Have a guest's kernel dump its memory. Raises as ``get_console_output``."""
+
     @call(CONDUCTOR)
     def list_instance_actions(
         self, context: RequestContext, instance_uuid: str

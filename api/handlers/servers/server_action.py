@@ -148,6 +148,12 @@ def change_password(call: Call) -> Answer:
     return Answer()
 
 
+def trigger_crash_dump(call: Call) -> Answer:
+    """Have the server's kernel dump its memory where it keeps dumps, and usually reboot."""
+    call.conductor.trigger_crash_dump(call.context, call.path["server_id"])
+    return Answer()
+
+
 def inject_network_info(call: Call) -> Answer:
     """Leave the server's network as it is: it is its host's."""
     return Answer()

@@ -123,6 +123,14 @@ ACTIONS = ActionByBody(
         "changePassword": _action(
             server_action.change_password, policies.ADMIN_PASS, schemas.CHANGE_PASSWORD
         ),
+        "trigger_crash_dump": replace(
+            _action(
+                server_action.trigger_crash_dump,
+                policies.TRIGGER_CRASH_DUMP,
+                schemas.nothing("trigger_crash_dump"),
+            ),
+            since=(2, 17),
+        ),
         "injectNetworkInfo": _action(
             server_action.inject_network_info,
             policies.INJECT_NETWORK_INFO,

@@ -34,6 +34,7 @@ CREATE_IMAGE = "os_compute_api:servers:create_image"
 CREATE_BACKUP = "os_compute_api:os-create-backup"
 CONSOLE_OUTPUT = "os_compute_api:os-console-output"
 ADMIN_PASS = "os_compute_api:os-admin-password"  # noqa: S105 - the name of a rule
+TRIGGER_CRASH_DUMP = "os_compute_api:servers:trigger_crash_dump"
 INJECT_NETWORK_INFO = "os_compute_api:os-admin-actions:inject_network_info"
 RESET_NETWORK = "os_compute_api:os-admin-actions:reset_network"
 
@@ -74,6 +75,7 @@ RULES = [
     rule(CREATE_IMAGE, MEMBER, "Make an image of a server.", _ACTION),
     rule(CREATE_BACKUP, MEMBER, "Make a backup of a server, and delete older ones.", _ACTION),
     rule(ADMIN_PASS, MEMBER, "Set the password of a server's administrator.", _ACTION),
+    rule(TRIGGER_CRASH_DUMP, MEMBER, "Have a server's kernel dump its memory.", _ACTION),
     rule(INJECT_NETWORK_INFO, ADMIN, "Tell a server about its network; it has no effect.", _ACTION),
     rule(RESET_NETWORK, ADMIN, "Reset a server's network; it has no effect.", _ACTION),
     rule(CONSOLE_OUTPUT, MEMBER, "See the console output of a server.", _ACTION),

@@ -356,6 +356,28 @@ class LibvirtDriver(ComputeDriver):
             self._existing(instance_uuid)
             return self._guests.files(instance_uuid).last_console_lines(lines)
 
+    def trigger_crash_dump(self, instance_uuid: str) -> None:
+        """Inject a non-maskable interrupt, which the kernel has to be configured to dump at."""
+        with self._operating(instance_uuid, "Crash dump"):
+            domain = self._running(instance_uuid)
+            try:
+                domain.injectNMI(0)
+            except self._library.libvirtError as error:
+                if error.get_error_code() not in self._cannot:
+                    raise
+                raise exception.OperationUnsupported(
+                    host=self.host, operation=Feature.CRASH_DUMP.value, reason=_said(error)
+                ) from error
+
+    @property
+    def _cannot(self) -> tuple[int, ...]:
+        """Codes of what a hypervisor cannot do."""
+        library = self._library
+        return (
+            library.VIR_ERR_NO_SUPPORT, library.VIR_ERR_OPERATION_UNSUPPORTED,
+            library.VIR_ERR_ARGUMENT_UNSUPPORTED, library.VIR_ERR_CONFIG_UNSUPPORTED,
+        )  # fmt: skip
+
     def open_serial_console(self, instance_uuid: str) -> SerialStream:
         with self._operating(instance_uuid, "Serial console"):
             self._running(instance_uuid)

@@ -151,7 +151,9 @@ class SimulatedDriver(ComputeDriver):
 
     @property
     def features(self) -> frozenset[Feature]:
-        return frozenset(Feature) - {Feature.SERIAL_CONSOLE, Feature.IMAGE_CACHE}
+        return frozenset(Feature) - {
+            Feature.SERIAL_CONSOLE, Feature.IMAGE_CACHE, Feature.CRASH_DUMP,
+        }  # fmt: skip
 
     # Guests on this host --------------------------------------------------------------------------
 

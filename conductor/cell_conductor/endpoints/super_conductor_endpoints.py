@@ -236,6 +236,9 @@ class SuperConductorEndpoints(BackgroundTasks):
     ) -> None:
         self._locks_and_consoles.set_admin_password(context, instance_uuid, password)
 
+    def trigger_crash_dump(self, context: RequestContext, instance_uuid: str) -> None:
+        self._locks_and_consoles.trigger_crash_dump(context, instance_uuid)
+
     # From the super conductor, on behalf of another cell
 
     def execute_for_other_cell(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 
 from sqlalchemy.orm import Session
@@ -29,9 +30,25 @@ from objects.instances.server_changes import ServerChanges
 from objects.instances.server_topology import ServerTopology
 
 RESET_STATE = "reset its state"
-CHANGE_PASS = "change its password"  # noqa: S105 - a description
-PASS_ACTION = "change_password"  # noqa: S105 - the name of an action
 RESETTABLE = frozenset({"active", "stopped", "paused", "suspended", "rescued", "error"})
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Act:
+    """Something that an agent does to a guest at once: the action's name, and its states."""
+
+    action: str
+    operation: str
+    """Describes it in messages."""
+    vm_states: tuple[str, ...]
+
+
+_CHANGE_PASS = _Act("change_password", "change its password", ("active",))
+_CRASH_DUMP = _Act(
+    "trigger_crash_dump",
+    "trigger a crash dump",
+    ("active", "paused", "rescued", "resized", "error"),
+)
 
 
 class LocksAndConsoles:
@@ -139,32 +156,57 @@ class LocksAndConsoles:
 
         The record of the action says whether it was done, and not the password.
         """
+        self._act(
+            context, instance_uuid, _CHANGE_PASS,
+            lambda agent, host: self._compute.set_admin_password(
+                context, agent, instance_uuid, host, password=password
+            ),
+        )  # fmt: skip
+
+    def trigger_crash_dump(self, context: RequestContext, instance_uuid: str) -> None:
+        """Have a guest's kernel dump its memory. Raises as ``console``."""
+        self._act(
+            context, instance_uuid, _CRASH_DUMP,
+            lambda agent, host: self._compute.trigger_crash_dump(
+                context, agent, instance_uuid, host
+            ),
+        )  # fmt: skip
+
+    def _act(
+        self,
+        context: RequestContext,
+        instance_uuid: str,
+        act: _Act,
+        ask: Callable[[str, str], None],
+    ) -> None:
+        """Ask the agent and host of an instance for something done at once, and record it."""
         row = self._row(instance_uuid)
-        agent, host = self._agent_of(row, CHANGE_PASS)
-        if row.vm_state != "active" or row.task_state is not None:
-            state = row.task_state or row.vm_state
-            raise _refusal(row, CHANGE_PASS, f"it is {state}, and must be active")
-        self._record(lambda session: self._start_action(session, context, instance_uuid))
+        agent, host = self._agent_of(row, act.operation)
+        if row.vm_state not in act.vm_states or row.task_state is not None:
+            state, states = row.task_state or row.vm_state, " or ".join(act.vm_states)
+            raise _refusal(row, act.operation, f"it is {state}, and must be {states}")
+        self._record(lambda session: self._start_action(session, context, instance_uuid, act))
         message = None
         try:
-            self._compute.set_admin_password(context, agent, instance_uuid, host, password=password)
+            ask(agent, host)
         except Exception:
             message = actions.FAILED
             raise
         finally:
             self._record(
                 lambda session: actions.finish(
-                    session, instance_uuid, PASS_ACTION, message=message,
-                    now=moment(self._now()),
+                    session, instance_uuid, act.action, message=message, now=moment(self._now())
                 )
-            )  # fmt: skip
+            )
 
     def _record(self, write: Callable[[Session], object]) -> None:
         self._database.run_in_writer(write)
 
-    def _start_action(self, session: Session, context: RequestContext, uuid: str) -> None:
-        row = _changeable(session, uuid, CHANGE_PASS)
-        actions.start_for_row(session, context, PASS_ACTION, row, now=moment(self._now()))
+    def _start_action(
+        self, session: Session, context: RequestContext, uuid: str, act: _Act
+    ) -> None:
+        row = _changeable(session, uuid, act.operation)
+        actions.start_for_row(session, context, act.action, row, now=moment(self._now()))
 
     def _row(self, instance_uuid: str) -> models.Instance:
         with self._database.reader() as session:

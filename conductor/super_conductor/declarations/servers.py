@@ -131,6 +131,10 @@ class ServersAPI(Interface):
         Raises InstanceLocked, and as ``get_console_output``.
         """
 
+    @call(API, idempotent=Idempotent.BY_RECORD)
+    def trigger_crash_dump(self, context: RequestContext, instance_uuid: str) -> None:
+        """Have a server's kernel dump its memory. Raises as ``set_admin_password``."""
+
     @call(API)
     def list_migrations(
         self, context: RequestContext, *, filters: MigrationFilters, limit: int

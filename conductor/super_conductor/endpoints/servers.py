@@ -206,6 +206,10 @@ class ServersEndpoint:
             context, instance_uuid, "set_admin_password", here, password=password
         )
 
+    def trigger_crash_dump(self, context: RequestContext, instance_uuid: str) -> None:
+        here = partial(self._operations.trigger_crash_dump, context, instance_uuid)
+        self._remote_servers.ask(context, instance_uuid, "trigger_crash_dump", here)
+
     def list_migrations(
         self, context: RequestContext, filters: MigrationFilters, limit: int
     ) -> MigrationPage:

@@ -256,13 +256,24 @@ class ServerOperations:
         self, context: RequestContext, instance_uuid: str, *, password: str
     ) -> None:
         """Set the administrator's password in a server; see ``SuperConductorAPI``."""
-        cell_uuid = self._cell_of_guest(context, instance_uuid, "change its password")
-        if self._servers.get_server(context, instance_uuid).locked and not context.is_admin:
-            raise exception.InstanceLocked(instance_uuid=instance_uuid)
         self._cells.call(
-            cell_uuid,
+            self._cell_to_change(context, instance_uuid, "change its password"),
             lambda cell: cell.set_admin_password(context, instance_uuid, password=password),
         )
+
+    def trigger_crash_dump(self, context: RequestContext, instance_uuid: str) -> None:
+        """Have a server's kernel dump its memory; see ``SuperConductorAPI``."""
+        self._cells.call(
+            self._cell_to_change(context, instance_uuid, "trigger a crash dump"),
+            lambda cell: cell.trigger_crash_dump(context, instance_uuid),
+        )
+
+    def _cell_to_change(self, context: RequestContext, instance_uuid: str, operation: str) -> str:
+        """Return the cell of a server's guest. Raises InstanceInvalidState, InstanceLocked."""
+        cell_uuid = self._cell_of_guest(context, instance_uuid, operation)
+        if self._servers.get_server(context, instance_uuid).locked and not context.is_admin:
+            raise exception.InstanceLocked(instance_uuid=instance_uuid)
+        return cell_uuid
 
     def _cell_of_guest(self, context: RequestContext, instance_uuid: str, operation: str) -> str:
         """Return the cell of a server that may have a guest. Raises InstanceInvalidState."""

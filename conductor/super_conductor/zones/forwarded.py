@@ -22,6 +22,7 @@ CHANGES = frozenset(
         "operate_server",
         "soft_delete",
         "set_admin_password",
+        "trigger_crash_dump",
         "abort_migration",
         "force_migration",
         "record_refusal",

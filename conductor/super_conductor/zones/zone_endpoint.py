@@ -59,6 +59,7 @@ class LocalZone:
             "get_topology": operations.get_topology,
             "create_serial_console": operations.create_serial_console,
             "set_admin_password": operations.set_admin_password,
+            "trigger_crash_dump": operations.trigger_crash_dump,
             "list_migrations": self._list_migrations,
             "abort_migration": migrations.abort_migration,
             "force_migration": migrations.force_migration,

@@ -91,6 +91,18 @@ def test_a_guest_boots_goes_off_and_boots_again(daemons: Daemons) -> None:
 
 
 @pytest.mark.long
+def test_a_crash_dump_is_triggered(daemons: Daemons) -> None:
+    """By an interrupt, which this guest does not mind; not in one that is off."""
+    host = daemons.host("a")
+    guest = booted(host)
+    host.trigger_crash_dump(guest.uuid)
+    assert states(host) == [("running", False)]
+    host.power_off(guest.uuid, grace_seconds=0)
+    with pytest.raises(exception.OperationFailed, match="the guest is not running"):
+        host.trigger_crash_dump(guest.uuid)
+
+
+@pytest.mark.long
 def test_a_guest_has_its_place(daemons: Daemons) -> None:
     """The hypervisor's threads are where the topology says."""
     host = daemons.host("a")

@@ -74,6 +74,7 @@ ALLOWED = {
     "server_action-shelve": MEMBERS,
     "server_action-unshelve": MEMBERS,
     "server_action-lock": MEMBERS,
+    "server_action-trigger_crash_dump": MEMBERS,
     "server_action-unlock": MEMBERS,
     "server_action-restore": MEMBERS,
     "server_action-force_delete": MEMBERS,

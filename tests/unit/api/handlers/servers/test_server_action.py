@@ -11,6 +11,7 @@ import pytest
 from api.handlers.servers import server_view
 from api.schemas.servers import server as server_schemas
 from armillary import exception
+from armillary.http.microversion import HEADER
 from objects.instance import Instance
 from objects.instances.server_changes import ServerChanges
 from tests import builders
@@ -124,6 +125,21 @@ def test_the_administrators_password_is_set(
     assert conductor.passwords == {server.uuid: "new"}
     conductor.passwords_can_be_set = False
     assert act(api, server, body, token=MEMBER).status_code == 409
+
+
+def test_a_crash_dump_is_triggered(server: Instance, api: Api, conductor: SuperConductor) -> None:
+    """Since 2.17; 400 on a host whose driver cannot do it."""
+    body = {"trigger_crash_dump": None}
+    path = f"/v2.1/servers/{server.uuid}/action"
+    for version, status in (("2.16", 404), ("2.17", 202)):
+        headers = {HEADER: f"compute {version}"}
+        answer = api.send("POST", path, token=MEMBER, headers=headers, json=body)
+        assert answer.status_code == status
+    assert conductor.crash_dumps == [server.uuid]
+    conductor.crash_dumps_can_be_triggered = False
+    refused = act(api, server, body, token=MEMBER)
+    assert refused.status_code == 400
+    assert "cannot trigger a crash dump: its driver does not" in refused.text
 
 
 @pytest.mark.parametrize("action", ["injectNetworkInfo", "resetNetwork"])

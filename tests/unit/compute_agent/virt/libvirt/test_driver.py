@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 
@@ -279,6 +280,30 @@ def test_the_console_is_the_end_of_its_log(host: LibvirtDriver, tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
+    ("code", "refusal"),
+    [
+        ("VIR_ERR_NO_SUPPORT", exception.OperationUnsupported),
+        ("VIR_ERR_OPERATION_UNSUPPORTED", exception.OperationUnsupported),
+        ("VIR_ERR_INTERNAL_ERROR", FAILED),
+    ],
+)
+def test_a_refusal_says_whether_the_hypervisor_can_inject_interrupts(
+    host: LibvirtDriver, monkeypatch: pytest.MonkeyPatch, code: str, refusal: type[Exception]
+) -> None:
+    """The test driver can, and its guest does not mind."""
+    host.spawn(guest := a_guest())
+    host.trigger_crash_dump(guest.uuid)
+    libvirt = pytest.importorskip("libvirt")
+    error = libvirt.libvirtError("no interrupts")
+    error.err = (getattr(libvirt, code), 0, "no interrupts", 2, "", None, None, 0, 0)
+    refusing = mock.Mock(**{"injectNMI.side_effect": error})
+    monkeypatch.setattr(host._guests, "find", lambda _uuid: refusing)
+    monkeypatch.setattr(host._guests, "is_running", lambda _domain: True)
+    with pytest.raises(refusal, match="no interrupts"):
+        host.trigger_crash_dump(guest.uuid)
+
+
+@pytest.mark.parametrize(
     "operation",
     [
         lambda host, guest: host.power_off(guest.uuid, grace_seconds=0),
@@ -286,6 +311,7 @@ def test_the_console_is_the_end_of_its_log(host: LibvirtDriver, tmp_path: Path) 
         lambda host, guest: host.reboot(guest, ANYWHERE, is_hard=True, grace_seconds=0),
         lambda host, guest: host.get_console_output(guest.uuid, lines=1),
         lambda host, guest: host.get_diagnostics(guest.uuid),
+        lambda host, guest: host.trigger_crash_dump(guest.uuid),
         lambda host, guest: host.detach(guest.uuid, grace_seconds=0),
         lambda host, guest: host.resize(guest, ANYWHERE, is_on=True),
         lambda host, guest: host.describe_live(guest.uuid),
@@ -298,6 +324,7 @@ def test_the_console_is_the_end_of_its_log(host: LibvirtDriver, tmp_path: Path) 
         "reboot",
         "console",
         "diagnostics",
+        "dump",
         "detach",
         "resize",
         "describe",

@@ -68,7 +68,8 @@ def memory_limit_mb(processes: Processes, instance: Instance) -> float:
 def test_what_it_cannot_do_is_refused(processes: Processes) -> None:
     """And says so."""
     assert frozenset(Feature) - processes.driver.features == {
-        Feature.LIVE_MOVE, Feature.ADMIN_PASS, Feature.SERIAL_CONSOLE, Feature.IMAGE_CACHE,
+        Feature.LIVE_MOVE, Feature.ADMIN_PASS, Feature.CRASH_DUMP,
+        Feature.SERIAL_CONSOLE, Feature.IMAGE_CACHE,
     }  # fmt: skip
     with pytest.raises(exception.OperationUnsupported):
         processes.driver.describe_live("any")
@@ -347,6 +348,12 @@ def test_a_workload_has_no_administrator(processes: Processes) -> None:
     """Its password cannot be set."""
     with pytest.raises(exception.OperationUnsupported, match="password"):
         processes.driver.set_admin_password(builders.a_uuid(), "new")
+
+
+def test_a_workload_has_no_kernel_of_its_own(processes: Processes) -> None:
+    """None that could dump its memory."""
+    with pytest.raises(exception.OperationUnsupported, match="cannot trigger a crash dump"):
+        processes.driver.trigger_crash_dump(builders.a_uuid())
 
 
 # Paused, suspended, rescued -----------------------------------------------------------------------

@@ -74,8 +74,8 @@ from_either_state = pytest.mark.parametrize("before", [on, off], ids=["from_on",
 
 
 def test_it_can_do_everything(simulated: SimulatedHosts) -> None:
-    """Whatever there is to try; it has no data of images."""
-    without = {Feature.SERIAL_CONSOLE, Feature.IMAGE_CACHE}
+    """Whatever there is to try; it has no data of images, and no kernel."""
+    without = {Feature.SERIAL_CONSOLE, Feature.IMAGE_CACHE, Feature.CRASH_DUMP}
     assert simulated.agent()[0].features == frozenset(Feature) - without
 
 

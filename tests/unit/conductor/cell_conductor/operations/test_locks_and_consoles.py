@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import pytest
@@ -166,6 +167,26 @@ def test_a_password_is_set_in_an_active_guest_and_not_recorded(locks: Locks, cel
     locks.set(vm_state="stopped")
     with pytest.raises(exception.InstanceInvalidState):
         locks.at_rest.set_admin_password(a_user(), locks.uuid, "other")
+
+
+@pytest.mark.parametrize(
+    ("vm_state", "is_dumped"),
+    [("active", True), ("paused", True), ("rescued", True), ("resized", True), ("error", True),
+     ("stopped", False), ("suspended", False), ("shelved", False)],
+)  # fmt: skip
+def test_a_crash_dump_is_triggered_where_a_kernel_runs(
+    locks: Locks, cell: Cell, vm_state: str, is_dumped: bool
+) -> None:
+    """The action is recorded."""
+    locks.set(vm_state=vm_state)
+    with contextlib.ExitStack() as refused:
+        if not is_dumped:
+            refused.enter_context(pytest.raises(exception.InstanceInvalidState, match=vm_state))
+        locks.at_rest.trigger_crash_dump(a_user(), locks.uuid)
+    assert cell.agents["a"].dumped == [locks.uuid] * is_dumped
+    with cell.database.reader() as session:
+        names = [action.action for action in actions.list_of(session, locks.uuid)]
+    assert ("trigger_crash_dump" in names) is is_dumped
 
 
 def test_what_cannot_be_done_is_recorded_as_failed(locks: Locks, cell: Cell) -> None:

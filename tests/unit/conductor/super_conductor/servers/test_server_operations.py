@@ -504,6 +504,17 @@ def test_a_password_is_set_by_the_cell_unless_the_server_is_locked(
     plane.operations.set_admin_password(an_admin(), uuid, password="third")
 
 
+def test_a_crash_dump_is_triggered_by_the_cell_unless_the_server_is_locked(
+    plane: ControlPlane, cell: CellConductor, uuid: str
+) -> None:
+    """Administrators may."""
+    change(cell, uuid, locked=True)
+    with pytest.raises(exception.InstanceLocked):
+        plane.operations.trigger_crash_dump(a_user(), uuid)
+    plane.operations.trigger_crash_dump(an_admin(), uuid)
+    assert cell.begun[-1] == (uuid, "trigger_crash_dump", {})
+
+
 def test_migrations_of_all_cells_are_listed_newest_first(
     plane: ControlPlane, cell: CellConductor, uuid: str
 ) -> None:

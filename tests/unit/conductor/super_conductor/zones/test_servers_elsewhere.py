@@ -115,6 +115,8 @@ def test_its_console_and_actions_come_from_there(root: Zone, uuid: str) -> None:
     assert root.endpoint.list_server_actions(a_user(), uuid) == []
     assert root.endpoint.get_diagnostics(a_user(), uuid).driver == "simulated"
     root.endpoint.set_admin_password(a_user(), uuid, "new")
+    root.endpoint.trigger_crash_dump(a_user(), uuid)
+    assert (uuid, "trigger_crash_dump", {}) in child(root, "eu-1").cell().begun
 
 
 # Migrations
