@@ -6,7 +6,6 @@ like lines of our own. They are escaped; of an exception each line has the usual
 
 from __future__ import annotations
 
-import copy
 import logging
 
 from oslo_context import context as oslo_context
@@ -26,7 +25,8 @@ class OneLineFormatter(logging.Formatter):
         self._formatter = formatter
 
     def format(self, record: logging.LogRecord) -> str:
-        shown = copy.copy(record)
+        shown = object.__new__(type(record))  # a copy, without the cost of copy.copy
+        vars(shown).update(vars(record))
         _set_context(shown)
         text = self._formatter.format(shown)
         traceback = shown.exc_text or ""

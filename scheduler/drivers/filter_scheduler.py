@@ -184,10 +184,11 @@ class FilterScheduler(SchedulerDriver):
                 group = self._view_group(first, own)
                 ledger, request = self._find_hosts(first, view)
                 selector = self._weigh(first, self._filter(first, ledger), group)
+                limits_of = self._filters.limits_for(first.spec, selector.hosts)
             except BaseException:
                 self._assumed.end(view)
                 raise
-            batch = DecisionBatch(selector, functools.cache(request), view, decisions)
+            batch = DecisionBatch(selector, functools.cache(request), limits_of, view, decisions)
             for decision in decisions:
                 decision.batch = batch
                 if decision is not first:
@@ -309,7 +310,7 @@ class FilterScheduler(SchedulerDriver):
             return HostSelector(
                 ledger,
                 decision.spec,
-                repeated=() if decision.spec.is_forced else self._filters.repeated,
+                repeated=self._filters.repeated_for(decision.spec),
                 weighers=self._weighers,
                 subset_size=conf.host_subset_size,
                 shuffle_ties=conf.shuffle_best_same_weighed_hosts,
@@ -433,7 +434,7 @@ class FilterScheduler(SchedulerDriver):
             hosts,
             decision.offers,
             request=decision.batch.request,
-            limits_of=lambda position: self._filters.limits_of(hosts[position], decision.spec),
+            limits_of=decision.batch.limits_of,
             default_zone=self._conf.default_availability_zone,
             trace=decision.trace.finished(),
             known=decision.batch.selections,

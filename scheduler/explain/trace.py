@@ -53,7 +53,7 @@ class TraceBuilder:
         self._choices_max = choices_max
         self._choices: dict[str, _Choice] = {}
         self._found = _Found()
-        self._filters: list[_Filtered] = []
+        self._filters: list[dict[str, Any]] = []
         self._timings_ms: dict[str, float] = {}
         self.is_decision = True  # False if hosts are only offered to another zone
 
@@ -86,7 +86,7 @@ class TraceBuilder:
 
     def set_nearest_misses(self, nearest: Sequence[NearestMiss]) -> None:
         """Record the nearest misses."""
-        self._found.nearest = nearest
+        self._found.nearest = [dataclasses.asdict(each) for each in nearest]
 
     def set_notes(self, notes: list[str]) -> None:
         """Record what was asked for and has no effect."""
@@ -109,7 +109,7 @@ class TraceBuilder:
         self, name: str, before: int, removed: int, reasons: Reasons, hosts: list[str]
     ) -> None:
         """Record the effect of a filter or another rule; ``hosts`` are some of the removed ones."""
-        self._filters.append(_Filtered(name, before, removed, reasons, hosts))
+        self._filters.append(_filtered(name, before, removed, reasons, hosts))
 
     @property
     def filter_results(self) -> str:
@@ -118,13 +118,14 @@ class TraceBuilder:
         parts = [f"placement: {found.candidates:,} of {found.hosts_total:,}"]
         if found.unknown:
             parts.append(f"known: {found.candidates - found.unknown:,}")
-        parts += [f"{each.name}: {each.before - each.removed:,}" for each in self._filters]
+        parts += [f"{each['name']}: {each['before'] - each['removed']:,}" for each in self._filters]
         return ", ".join(parts)
 
     @property
     def summary(self) -> str:
         """The decision in numbers."""
-        left = self._found.candidates - self._found.unknown - sum(x.removed for x in self._filters)
+        removed = sum(each["removed"] for each in self._filters)
+        left = self._found.candidates - self._found.unknown - removed
         milliseconds = (self._clock() - self._started) * 1000
         return (
             f"{left:,} of {self._found.hosts_total:,} {self._noun}s passed placement "
@@ -162,10 +163,10 @@ class TraceBuilder:
             created_at=self._created_at,
             hosts_total=found.hosts_total,
             ruled_out=found.ruled_out,
-            nearest=[dataclasses.asdict(each) for each in found.nearest],
+            nearest=found.nearest,
             candidates=found.candidates,
             unknown=found.unknown,
-            filters=[each.to_plain() for each in self._filters],
+            filters=list(self._filters),
             choices=[choice.to_plain(uuid) for uuid, choice in self._choices.items()],
             timings_ms=self._timings_ms,
             sentence=None,
@@ -214,32 +215,28 @@ class _Stage:
 
 @dataclasses.dataclass(slots=True)
 class _Found:
-    """Results that several requests may share; see ``DecisionTrace``."""
+    """Results that several requests may share; see ``DecisionTrace``.
+
+    Traces of requests that were decided together hold the same lists and dicts: what is the same
+    object is sent once.
+    """
 
     hosts_total: int = 0
     ruled_out: list[dict[str, object]] = dataclasses.field(default_factory=list)
-    nearest: Sequence[NearestMiss] = ()
+    nearest: list[dict[str, Any]] = dataclasses.field(default_factory=list)
     candidates: int = 0
     unknown: int = 0
     notes: list[str] = dataclasses.field(default_factory=list)
     lacks: Sequence[Mapping[str, Any]] = ()
 
 
-class _Filtered(NamedTuple):
-    """The effect of one filter or rule."""
-
-    name: str
-    before: int
-    removed: int
-    reasons: Reasons
-    hosts: list[str]
-
-    def to_plain(self) -> dict[str, object]:
-        reasons = [{"reason": reason, "count": count} for reason, count in self.reasons]
-        plain = {
-            "name": self.name, "before": self.before, "removed": self.removed, "reasons": reasons,
-        }  # fmt: skip
-        return {**plain, "hosts": self.hosts} if self.hosts else plain
+def _filtered(
+    name: str, before: int, removed: int, reasons: Reasons, hosts: list[str]
+) -> dict[str, Any]:
+    """Return the effect of one filter or rule, as ``DecisionTrace.filters`` has it."""
+    shown = [{"reason": reason, "count": count} for reason, count in reasons]
+    plain = {"name": name, "before": before, "removed": removed, "reasons": shown}
+    return {**plain, "hosts": hosts} if hosts else plain
 
 
 def _named(

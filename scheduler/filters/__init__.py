@@ -36,6 +36,9 @@ T = TypeVar("T")
 Limit = int | Mapping[str, float] | None
 """A limit for the local claim: an amount, or the overcommit ratios of NUMA cells."""
 
+LimitsOf = Callable[[int], SchedulerLimits | None]
+"""Maps the position of a host to the limits for the claim there."""
+
 _Rule = tuple[str, str, Callable[[HostTable], Mask]]
 """Name, reason for exclusion, and predicate for the hosts to keep."""
 
@@ -71,6 +74,14 @@ class BaseHostFilter:
         """Keep the configuration, unless ``loading.construct`` has set it."""
         if conf is not None:
             self._conf = conf
+
+    def runs_once_for(self, spec: RequestSpec) -> bool:
+        """Return whether a request is answered the same on each host, whatever is placed there.
+
+        Then the filter does not run again for the request after each selection. By default this is
+        ``run_filter_once_per_request``.
+        """
+        return self.run_filter_once_per_request
 
     def is_host_local_for(self, spec: RequestSpec) -> bool:
         """Return whether, for a request, a selection changes the answer on its own host only."""
@@ -121,6 +132,10 @@ class BaseHostFilter:
         """
         return None
 
+    def sets_limits_for(self, spec: RequestSpec) -> bool:
+        """Return whether ``limits`` may return any for a request; default: yes."""
+        return True
+
     def limits(self, host_state: HostState, spec: RequestSpec) -> Mapping[str, Limit]:
         """Return the limits that the selected host's agent enforces when it claims; default: none.
 
@@ -137,7 +152,6 @@ class FilterChain:
     ) -> None:
         self.filters = filters
         self._explained_max = explained_max
-        self.repeated = [f for f in filters if not f.run_filter_once_per_request]
         self.names = [type(f).__name__ for f in filters]
         self._limiting = [f for f in filters if type(f).limits is not BaseHostFilter.limits]
 
@@ -165,6 +179,14 @@ class FilterChain:
             report(type(each).__name__, before, before - len(kept), reasons, names)
         return ledger
 
+    def repeated_for(self, spec: RequestSpec) -> list[BaseHostFilter]:
+        """Return the filters that run again after each selection for a request."""
+        if spec.is_forced:
+            return []
+        return [
+            each for each in self.filters if not plugin_calls.ask(each, each.runs_once_for, spec)
+        ]
+
     def for_rebuild(self) -> FilterChain:
         """Return a chain of only the filters that apply to a rebuild."""
         return FilterChain(
@@ -172,22 +194,20 @@ class FilterChain:
             explained_max=self._explained_max,
         )
 
-    def limits_of(self, host_state: HostState, spec: RequestSpec) -> SchedulerLimits | None:
-        """Return the limits that the filters set for a host; the lowest wins for each limit.
+    def limits_for(self, spec: RequestSpec, hosts: HostTable) -> LimitsOf:
+        """Return what maps the position of a host to the limits for a request's claim there.
 
-        None if no filter sets a limit, or if no filter ran because the host is forced. Raises
-        ``PluginFailed`` for invalid limits.
+        These are None if no filter sets a limit, or if no filter ran because the host is forced.
+        Asking for them raises ``PluginFailed`` for invalid limits.
         """
-        if spec.is_forced:
-            return None
-        found: dict[str, Limit] = {}
-        for each in self._limiting:
-            for name, limit in _limits_of(each, host_state, spec).items():
-                former = found.get(name)
-                has_less = isinstance(former, int) and isinstance(limit, int) and former < limit
-                if limit is not None and not has_less:
-                    found[name] = limit
-        return SchedulerLimits.from_values(found) if found else None
+        limiting = [
+            each
+            for each in self._limiting
+            if not spec.is_forced and plugin_calls.ask(each, each.sets_limits_for, spec)
+        ]
+        if not limiting:
+            return unlimited
+        return lambda position: _lowest_limits(limiting, hosts[position], spec)
 
 
 def load_filters(conf: cfg.ConfigOpts) -> FilterChain:
@@ -346,6 +366,25 @@ def _keeps_a_candidate(
         type(each).__name__,
         lambda allocations: bool(each.candidate_passes(host_state, allocations, spec)),
     )
+
+
+def unlimited(position: int) -> SchedulerLimits | None:
+    """Return no limits."""
+    return None
+
+
+def _lowest_limits(
+    limiting: Sequence[BaseHostFilter], host_state: HostState, spec: RequestSpec
+) -> SchedulerLimits | None:
+    """Return the limits of some filters for a host; the lowest wins for each limit."""
+    found: dict[str, Limit] = {}
+    for each in limiting:
+        for name, limit in _limits_of(each, host_state, spec).items():
+            former = found.get(name)
+            has_less = isinstance(former, int) and isinstance(limit, int) and former < limit
+            if limit is not None and not has_less:
+                found[name] = limit
+    return SchedulerLimits.from_values(found) if found else None
 
 
 def _limits_of(each: BaseHostFilter, host_state: HostState, spec: RequestSpec) -> dict[str, Limit]:

@@ -51,6 +51,9 @@ class NUMATopologyFilter(filters.BaseHostFilter):
         self._readings = NumaTopologyCache()
         self._host_store = NumaFit(self._readings)
 
+    def runs_once_for(self, spec: RequestSpec) -> bool:
+        return spec.numa_topology is None
+
     def host_passes(self, host_state: HostState, spec: RequestSpec) -> bool:
         if spec.numa_topology is None:
             return True
@@ -74,6 +77,9 @@ class NUMATopologyFilter(filters.BaseHostFilter):
             return True
         pools = offered(host_state.pci_stats, allocation_request)
         return pools is host_state.pci_stats or self._fits(host_state, pools, _Question(spec))
+
+    def sets_limits_for(self, spec: RequestSpec) -> bool:
+        return spec.numa_topology is not None
 
     def limits(self, host_state: HostState, spec: RequestSpec) -> dict[str, dict[str, float]]:
         if spec.numa_topology is None or self._readings.of(host_state.numa_topology) is None:

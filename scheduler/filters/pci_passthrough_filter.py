@@ -33,6 +33,9 @@ class PciPassthroughFilter(filters.BaseHostFilter):
         super().__init__(conf)
         self._pools = HostClasses("pci_stats", repr)
 
+    def runs_once_for(self, spec: RequestSpec) -> bool:
+        return not spec.pci_requests
+
     def host_passes(self, host_state: HostState, spec: RequestSpec) -> bool:
         return not spec.pci_requests or _has_all(host_state.pci_stats, wanted_devices(spec))
 

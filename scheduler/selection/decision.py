@@ -14,6 +14,7 @@ from objects.fence import Fence
 from objects.request_spec import RequestSpec
 from objects.selection import Selection
 from scheduler.explain.trace import TraceBuilder
+from scheduler.filters import LimitsOf
 from scheduler.hosts.cluster_metadata import ClusterMetadata
 from scheduler.request.scheduling_request import SchedulingRequest
 from scheduler.selection.assumed_placements import AssumedPlacement, AssumedPlacementsView
@@ -153,11 +154,13 @@ class DecisionBatch:
         self,
         selector: HostSelector,
         request: Requester,
+        limits_of: LimitsOf,
         view: AssumedPlacementsView,
         decisions: Sequence[Decision],
     ) -> None:
         self.selector = selector
         self.request = request
+        self.limits_of = limits_of
         self.view = view
         self.own = {uuid for each in decisions for uuid in each.request.instance_uuids}
         self.users = len(decisions)

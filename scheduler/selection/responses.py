@@ -1,7 +1,7 @@
 """Answers of scheduler drivers: selected hosts and alternates, or the reason for a failure."""
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from objects.packed import unchecked
 from objects.request_spec import SchedulerLimits
 from objects.selection import Selection
 from objects.traces.decision_trace import DecisionTrace
+from scheduler.filters import LimitsOf, unlimited
 from scheduler.hosts.host_table import HostTable
 from scheduler.selection.decision import Decision, Offer, Requester
 
@@ -20,20 +21,10 @@ LOG = logging.getLogger(__name__)
 
 NO_HOST_KNOWN = "No host is known to this scheduler."
 
-"""Maximum number of requests in one line of the log."""
-
-LimitsOf = Callable[[int], SchedulerLimits | None]
-"""Maps the position of a host to the limits for the claim there."""
-
 
 def no_request(candidate: int) -> AllocationRequest:
     """Return the empty allocation request of a driver that does not use placement."""
     return {}
-
-
-def unlimited(position: int) -> SchedulerLimits | None:
-    """Return no limits."""
-    return None
 
 
 def destinations(

@@ -96,6 +96,7 @@ transport_url = {transport_url}
 host = bench{number}
 state_path = {folder}
 [scheduler]
+workers = 1
 sync_interval_seconds = 1
 [filter_scheduler]
 {options}
@@ -143,6 +144,8 @@ def deployed(
     hosts: int, *, schedulers: int = 1, options: Sequence[str] = (), is_signed: bool = False
 ) -> Iterator[Deployment]:
     """Run all on so many equal hosts, and return when each scheduler knows all of them.
+
+    A scheduler is one process, whatever the number of processors.
 
     With ``is_signed`` each process has a key, and takes signed messages alone.
     """

@@ -20,6 +20,9 @@ class ServerGroupAffinityFilter(filters.BaseHostFilter):
 
     reason_columns = ()
 
+    def runs_once_for(self, spec: RequestSpec) -> bool:
+        return spec.instance_group is None or spec.instance_group.policy != POLICY
+
     def is_host_local_for(self, spec: RequestSpec) -> bool:
         """Return False for a group of this policy: its first member excludes all other hosts."""
         return spec.instance_group is None or spec.instance_group.policy != POLICY

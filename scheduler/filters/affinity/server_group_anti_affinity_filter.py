@@ -24,6 +24,9 @@ class ServerGroupAntiAffinityFilter(filters.BaseHostFilter):
 
     reason_columns = ()
 
+    def runs_once_for(self, spec: RequestSpec) -> bool:
+        return spec.instance_group is None or spec.instance_group.policy != POLICY
+
     def host_passes(self, host_state: HostState, spec: RequestSpec) -> bool:
         group = spec.instance_group
         if group is None or group.policy != POLICY:

@@ -29,6 +29,9 @@ class TopologySpreadFilter(filters.BaseHostFilter):
         super().__init__(conf)
         self._domains = TopologyDomains(conf.default_availability_zone)
 
+    def runs_once_for(self, spec: RequestSpec) -> bool:
+        return spec.instance_group is None or spec.instance_group.policy != SPREAD
+
     def is_host_local_for(self, spec: RequestSpec) -> bool:
         """Return False for a group of this policy: a member counts for all hosts of its domain."""
         return spec.instance_group is None or spec.instance_group.policy != SPREAD

@@ -18,6 +18,7 @@ from objects.allocation import ClaimResult
 from objects.destinations import Destinations
 from objects.instances.instance_group import InstanceGroup
 from objects.packed.claim_batch import AnyClaim
+from objects.packed.scheduling_batch import SchedulingAnswers
 from objects.request_spec import RequestSpec
 from objects.resource_query import ResourceQuery
 from objects.traces.decision_trace import DecisionTrace
@@ -78,6 +79,19 @@ def test_equal_requests_take_one_question_and_one_message_of_claims() -> None:
     assert len({name for outcome in found for name in hosts_of(outcome)}) == 4
     assert len(placement.queries) == 1
     assert [len(call) for call in placement.claim_calls] == [4]
+
+
+def test_what_placement_and_filters_said_about_equal_requests_is_sent_once() -> None:
+    """Otherwise the answer grows with each request, and with each filter."""
+    hosts = some_hosts(4)
+    found = a_driver(hosts, placement=ArrayPlacement(hosts)).select_many(
+        [a_request() for _ in range(3)]
+    )
+    answers = SchedulingAnswers.of(found)
+    assert len(answers.traces["found"]) == 1
+    traces = [each.trace for each in answers.unpacked() if isinstance(each, Destinations)]
+    assert [len(trace.filters) for trace in traces] == [len(traces[0].filters)] * 3
+    assert traces[0].filters
 
 
 def test_different_requests_share_the_message_of_claims_and_see_each_other() -> None:

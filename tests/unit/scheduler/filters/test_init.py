@@ -18,6 +18,7 @@ from scheduler.plugins.loading import PluginFailed
 from tests.fleets import (
     CELL,
     OTHER_CELL,
+    a_group,
     a_host,
     a_request_spec,
     a_table,
@@ -137,7 +138,19 @@ def test_the_default_filters_are_those_that_operators_know() -> None:
     ]
 
 
-def test_only_filters_that_look_at_instances_are_repeated() -> None:
+@pytest.mark.parametrize(
+    ("values", "of_group"),
+    [
+        ({}, []),
+        ({"instance_group": a_group("anti-affinity")}, ["ServerGroupAntiAffinityFilter"]),
+        ({"instance_group": a_group("affinity")}, ["ServerGroupAffinityFilter"]),
+        ({"instance_group": a_group("spread")}, ["TopologySpreadFilter"]),
+    ],
+    ids=["no group", "anti-affinity", "affinity", "spread"],
+)
+def test_only_filters_that_look_at_instances_are_repeated(
+    values: dict[str, Any], of_group: list[str]
+) -> None:
     """The others answer the same for each instance of a request."""
     conf = scheduling_conf(
         filter_scheduler__enabled_filters=[
@@ -148,13 +161,13 @@ def test_only_filters_that_look_at_instances_are_repeated() -> None:
             "NumInstancesFilter",
             "ServerGroupAntiAffinityFilter",
             "ServerGroupAffinityFilter",
+            "TopologySpreadFilter",
+            "NUMATopologyFilter",
+            "PciPassthroughFilter",
         ]
     )
-    assert [type(each).__name__ for each in filters.load_filters(conf).repeated] == [
-        "NumInstancesFilter",
-        "ServerGroupAntiAffinityFilter",
-        "ServerGroupAffinityFilter",
-    ]
+    repeated = filters.load_filters(conf).repeated_for(a_request_spec(**values))
+    assert [type(each).__name__ for each in repeated] == ["NumInstancesFilter", *of_group]
 
 
 def test_a_question_is_asked_once_about_each_distinct_value() -> None:
@@ -192,7 +205,7 @@ class RebuildFilter(FirstFilter):
 
 
 def limits_of(*chain: BaseHostFilter, **values: Any) -> Any:
-    return FilterChain(chain).limits_of(a_table(some_hosts(1))[0], a_request_spec(**values))
+    return FilterChain(chain).limits_for(a_request_spec(**values), a_table(some_hosts(1)))(0)
 
 
 def test_the_limits_of_all_filters_come_together() -> None:
