@@ -217,6 +217,10 @@ CANDIDATES = Histogram(
 CLAIM_CONFLICTS = Counter(
     "scheduler_claim_conflicts", "Claims refused because of a concurrent change."
 )
+HOSTS_REFUSED = Counter(
+    "scheduler_hosts_refused",
+    "Host states left out because the host is not that of the cell that reported it.",
+)
 ZONES_ASKED = Counter("zones_asked", "Requests to child zones for hosts.")
 ZONES_PRUNED = Counter(
     "zones_pruned", "Child zones not asked because nothing below them can serve the request."

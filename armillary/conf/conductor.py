@@ -161,7 +161,8 @@ effect of a cell that hangs.
         "discover_hosts_interval_seconds", default=10.0, max=86400.0,
         help="""
 Seconds between two searches of all cells for hosts without a host mapping. Zero or less turns them
-off; then run ``armillary-manage cell discover-hosts`` for each new host.
+off; then run ``armillary-manage cell discover-hosts`` for each new host. Schedulers use a host once
+it is mapped.
 """,
     ),
     cfg.FloatOpt(

@@ -22,6 +22,7 @@ from conductor.super_conductor.endpoints.zone_records import ZoneRecordsEndpoint
 from conductor.super_conductor.hosts.fleet_view import FleetView
 from conductor.super_conductor.hosts.host_details import HostDetailsEndpoint
 from conductor.super_conductor.hosts.host_id_key import HostIdKey
+from conductor.super_conductor.hosts.host_ownership import HostOwnershipEndpoint
 from conductor.super_conductor.hosts.host_views import Hosts
 from conductor.super_conductor.hosts.zone_guard import ZoneGuard
 from conductor.super_conductor.housekeeping import Housekeeping
@@ -96,6 +97,7 @@ def make_endpoints(
         workflows.image_caching,
         ServerGroupsEndpoint(conf, database, now, notifier),
         Hosts(conf, database, cells, placement, metadata, own_records=records),
+        HostOwnershipEndpoint(conf, database, cells.enrolments, metadata),
         HostDetailsEndpoint(
             conf, database, cell0_database, cells, placement, migrations, overview, now
         ),

@@ -26,6 +26,9 @@ LOG = logging.getLogger(__name__)
 InstancesOfHosts = Mapping[str, Collection[str]]
 """Host -> UUIDs of instances."""
 
+NodesOfHosts = Mapping[str, list[str]]
+"""Host -> UUIDs of its compute nodes."""
+
 _ROWS_MIN = 64
 _SHOWN = ("cell", "service_up", "num_instances", "num_io_ops", "in_flight")
 """Columns that a table changes: silent cells are down, and claimed instances count."""
@@ -144,7 +147,7 @@ class HostStore:
                 if batch.first_seq > cell.seq:
                     return Outcome.GAP
             if foreign := self._foreign_among(cell, batch.node_uuids):
-                batch = _without(batch, foreign)
+                batch = host_store_columns.without(batch, foreign)
                 values = self._reported.read(batch, nodes_known=len(self._row_of))
             if batch.full:
                 present = set(batch.node_uuids)
@@ -161,6 +164,64 @@ class HostStore:
         with self._lock:
             cell = self._cells.get(cell_uuid)
             return cell.seq if cell else 0
+
+    def note_heard(self, cell_uuid: str) -> None:
+        """Record that a known cell was heard from."""
+        with self._lock:
+            self._cell(cell_uuid).heard_at = self._clock()
+
+    def forget_seq(self, cell_uuid: str) -> None:
+        """Make the next fetch from a cell one of all its hosts."""
+        with self._lock:
+            if cell_uuid in self._cells:
+                self._cells[cell_uuid].seq = 0
+
+    # Which cell has a host ------------------------------------------------------------------------
+
+    def new_for_cell(self, batch: HostStateBatch) -> dict[str, list[str]]:
+        """Return the hosts of a batch, with the nodes that are not known as that cell's."""
+        with self._lock:
+            cell = self._cells.get(batch.cell_uuid)
+            own = cell.rows if cell else set()
+            names = self._columns["host"]
+            rows: list[Any] = list(map(self._row_of.get, batch.node_uuids))
+            if own.issuperset(rows) and [names[row] for row in rows] == batch.hosts:
+                return {}
+            new: dict[str, list[str]] = {}
+            for uuid, host, row in zip(batch.node_uuids, batch.hosts, rows, strict=False):
+                if row is None or row not in own or names[row] != host:
+                    new.setdefault(host, []).append(uuid)
+            return new
+
+    def nodes_by_cell(self) -> dict[str, dict[str, list[str]]]:
+        """Return all hosts and their nodes, by cell."""
+        with self._lock:
+            names = self._columns["host"]
+            found: dict[str, dict[str, list[str]]] = {}
+            for cell in self._cells.values():
+                hosts = found[cell.uuid] = {}
+                for row in cell.rows:
+                    hosts.setdefault(names[row], []).append(self._uuid_at(row))
+            return found
+
+    def evict(self, cell_uuid: str, hosts: NodesOfHosts) -> None:
+        """Remove these hosts and nodes, which are this cell's, from other cells."""
+        if not hosts:
+            return
+        nodes = {uuid for uuids in hosts.values() for uuid in uuids}
+        with self._lock:
+            names = self._columns["host"]
+            for cell in self._cells.values():
+                if cell.uuid != cell_uuid:
+                    rows = [row for row in cell.rows if names[row] in hosts]
+                    rows += [row for row in cell.rows if self._uuid_at(row) in nodes]
+                    self._remove(cell, [self._uuid_at(row) for row in rows])
+
+    def drop(self, cell_uuid: str, node_uuids: Collection[str]) -> None:
+        """Remove nodes of a cell."""
+        with self._lock:
+            if cell_uuid in self._cells:
+                self._remove(self._cells[cell_uuid], node_uuids)
 
     # Snapshots of an earlier process --------------------------------------------------------------
 
@@ -527,21 +588,6 @@ def _places(texts: list[str], text: str) -> Iterator[int]:
         while True:
             place = texts.index(text, place + 1)
             yield place
-
-
-def _without(batch: HostStateBatch, nodes: Collection[str]) -> HostStateBatch:
-    """Return a batch without the rows of these nodes."""
-    kept = [place for place, uuid in enumerate(batch.node_uuids) if uuid not in nodes]
-
-    def of(column: Sequence[Any]) -> list[Any]:
-        return [column[place] for place in kept]
-
-    return batch.with_values(
-        node_uuids=of(batch.node_uuids),
-        hosts=of(batch.hosts),
-        nodes=of(batch.nodes),
-        attributes={name: of(column) for name, column in batch.attributes.items()},
-    )
 
 
 def _with_claimed(

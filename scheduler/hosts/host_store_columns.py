@@ -1,6 +1,6 @@
 """Columns of the host store: which there are, and their values in a batch of host states."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -64,6 +64,33 @@ def batch_of(
     )
 
 
+def without(batch: HostStateBatch, nodes: Collection[str]) -> HostStateBatch:
+    """Return a batch without the rows of these nodes. Raises ``Invalid`` as ``check_lengths``."""
+    check_lengths(batch)
+    kept = [place for place, uuid in enumerate(batch.node_uuids) if uuid not in nodes]
+
+    def of(column: Sequence[Any]) -> list[Any]:
+        return [column[place] for place in kept]
+
+    return batch.with_values(
+        node_uuids=of(batch.node_uuids),
+        hosts=of(batch.hosts),
+        nodes=of(batch.nodes),
+        attributes={name: of(column) for name, column in batch.attributes.items()},
+    )
+
+
+def check_lengths(batch: HostStateBatch) -> None:
+    """Raise ``Invalid`` unless all columns of a batch have one value per node."""
+    count = len(batch.node_uuids)
+    for name, column in {"host": batch.hosts, "nodename": batch.nodes, **batch.attributes}.items():
+        if len(column) != count:
+            raise exception.Invalid(
+                reason=f"host states of cell {batch.cell_uuid}: {count} nodes, but "
+                f"{len(column)} values of {name}"
+            )
+
+
 def _taken(column: Column, rows: list[int]) -> list[Any]:
     """Return values as plain JSON values."""
     if isinstance(column, np.ndarray):
@@ -87,6 +114,7 @@ class ReportedColumns:
 
         Raises ``Invalid`` for columns of different lengths.
         """
+        check_lengths(batch)
         count = len(batch.node_uuids)
         values: dict[str, Column] = {
             "uuid": batch.node_uuids,
@@ -99,12 +127,6 @@ class ReportedColumns:
             values[attribute.name] = (
                 [attribute.default] * count if given is None else self._converted(attribute, given)
             )
-        for name, column in values.items():
-            if len(column) != count:
-                raise exception.Invalid(
-                    reason=f"host states of cell {batch.cell_uuid}: {count} nodes, but "
-                    f"{len(column)} values of {name}"
-                )
         return values
 
     def _converted(self, attribute: HostAttribute, values: list[Any]) -> Column:

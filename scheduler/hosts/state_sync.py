@@ -16,6 +16,7 @@ from conductor.super_conductor.interface import SuperConductorAPI
 from objects.aggregate import Aggregate
 from objects.hosts.host_states import HostStateBatch
 from scheduler.hosts.cluster_metadata import ClusterMetadata
+from scheduler.hosts.host_ownership import HostOwnership
 from scheduler.hosts.host_store import HostStore, Outcome
 
 LOG = logging.getLogger(__name__)
@@ -25,6 +26,11 @@ _QUEUE_SIZE_MAX = 10000
 _SILENT_SECONDS = 15.0  # a cell sends something every 5 s
 _STOP_SECONDS_MAX = 1.0  # the peer may have stopped before this process
 _FACTS = "facts"
+_HOSTS = "hosts"
+"""Whether each cell still has the hosts that are known as its own."""
+_REFUSED = "refused"
+"""Whether a cell may have hosts now that it was refused."""
+_FROM_SUPER_CONDUCTOR = {_FACTS, _HOSTS, _REFUSED}
 
 
 class StateSync:
@@ -46,9 +52,11 @@ class StateSync:
         self._host_store = host_store
         self._super_conductor = super_conductor
         self._host_states = host_states
+        self._ownership = HostOwnership(host_store=host_store, super_conductor=super_conductor)
         self._pool = WorkerPool(_WORKERS, "state-sync", _QUEUE_SIZE_MAX)
         self._lock = threading.Lock()
-        self._missing: set[str] = {_FACTS}  # _FACTS or cell UUIDs
+        self._applying = threading.Lock()  # a host is new for one cell at a time
+        self._missing: set[str] = {_FACTS}  # cell UUIDs, and what the super conductor is asked
         self._in_hand: set[str] = set()
         self._tried: set[str] = set()
         self._ready = threading.Event()
@@ -93,15 +101,26 @@ class StateSync:
     # Pushes ---------------------------------------------------------------------------------------
 
     def apply_batch(self, batch: HostStateBatch) -> None:
-        """Apply pushed host states; fetch from the cell if earlier ones are missing."""
-        if batch.cell_uuid not in self._host_store.facts.cell_names:
+        """Apply pushed host states; fetch from the cell if earlier ones are missing.
+
+        A push with hosts that are new for the cell is not applied: they are fetched and checked.
+        """
+        cell_uuid = batch.cell_uuid
+        if cell_uuid not in self._host_store.facts.cell_names:
             with self._lock:
                 self._missing.add(_FACTS)
-        elif self._host_store.apply(batch) is Outcome.GAP:
-            LOG.debug(
-                "Cell %s: host states before %d are missing", batch.cell_uuid, batch.first_seq
-            )
-            self._ask(batch.cell_uuid)
+            return
+        batch = self._ownership.without_refused(batch)
+        with self._applying:
+            if self._ownership.has_new(batch):
+                self._host_store.note_heard(cell_uuid)
+                found = "new hosts are to be checked"
+            elif self._host_store.apply(batch) is Outcome.GAP:
+                found = f"host states before {batch.first_seq} are missing"
+            else:
+                return
+        LOG.debug("Cell %s: %s", cell_uuid, found)
+        self._ask(cell_uuid)
 
     def take_facts(self, facts: Mapping[str, Any], *, is_newest: bool = False) -> None:
         """Apply metadata, unless it is older than the current one; ``is_newest`` always is."""
@@ -111,10 +130,12 @@ class StateSync:
                 return
             self._host_store.set_facts(made)
             self._tried = {_FACTS, *self._tried.intersection(made.enabled_cells)}
-            self._missing &= {_FACTS, *made.enabled_cells}
+            self._missing &= _FROM_SUPER_CONDUCTOR | made.enabled_cells
             news = made.enabled_cells - self._tried
         for cell_uuid in sorted(news):
             self._ask(cell_uuid)
+        if len(self._host_store):
+            self._ask(_HOSTS)
         self._note_ready()
 
     def take_aggregates(
@@ -150,6 +171,8 @@ class StateSync:
         """Fetch again what is still missing, and from cells that stopped pushing."""
         with self._lock:
             missing = set(self._missing)
+        if self._ownership.has_refused:
+            missing.add(_REFUSED)
         for what in sorted(missing.union(self._host_store.silent_cells(_SILENT_SECONDS))):
             self._ask(what)
 
@@ -170,7 +193,7 @@ class StateSync:
         with self._lock:
             self._missing.discard(what)  # a gap detected after this needs another fetch
         try:
-            self._fetch_facts() if what == _FACTS else self._fetch_cell(what)
+            self._fetch(what)
         except Exception as error:
             if not isinstance(error, exception.ArmillaryError):
                 LOG.exception("%s: the fetch failed", self._title(what))
@@ -183,7 +206,7 @@ class StateSync:
     def _done(self, what: str, *, succeeded: bool) -> None:
         with self._lock:
             self._in_hand.discard(what)
-            if what != _FACTS:
+            if what not in _FROM_SUPER_CONDUCTOR:
                 self._tried.add(what)
             is_wanted_again = succeeded and what in self._missing
             if not succeeded:
@@ -195,6 +218,16 @@ class StateSync:
     def _note_ready(self) -> None:
         if self.has_facts and self._host_store.facts.enabled_cells <= self._tried:
             self._ready.set()
+
+    def _fetch(self, what: str) -> None:
+        if what == _FACTS:
+            self._fetch_facts()
+        elif what == _HOSTS:
+            self._ownership.check_known()
+        elif what == _REFUSED:
+            self.ask_cells(self._ownership.cells_to_ask_again())
+        else:
+            self._fetch_cell(what)
 
     def _fetch_facts(self) -> None:
         seq = self._host_store.facts.seq
@@ -209,10 +242,13 @@ class StateSync:
             after_seq=self._host_store.seq_of(cell_uuid),
             timeout_seconds=self._conf.scheduler.sync_timeout_seconds,
         )
-        self._host_store.apply(batch)
+        batch, new = self._ownership.check(batch)
+        with self._applying:
+            self._host_store.evict(cell_uuid, new)
+            self._host_store.apply(batch)
 
     def _title(self, what: str) -> str:
-        if what == _FACTS:
+        if what in _FROM_SUPER_CONDUCTOR:
             return "The super conductor"
         name = self._host_store.facts.cell_names.get(what, what)
         return f"Cell {name}'s conductor"

@@ -10,7 +10,7 @@ import contextlib
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -213,6 +213,11 @@ class _Facts:
     def get_cluster_metadata(self, context: RequestContext) -> dict[str, Any]:
         cell = {"uuid": CELL, "name": "cell1", "disabled": False}
         return {"seq": 1, "cells": [cell], "aggregates": []}
+
+    def map_hosts(
+        self, context: RequestContext, cell_uuid: str, hosts: Mapping[str, Sequence[str]]
+    ) -> list[str]:
+        return []
 
     def report_service(
         self,

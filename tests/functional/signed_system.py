@@ -124,12 +124,23 @@ def signed_system(folder: Path) -> Iterator[SignedSystem]:
     with contextlib.ExitStack() as stack:
         stack.callback(system.close)
         for name in PROGRAMS:
-            group = _group(system, name, bound.append)
-            group.start()
-            stack.callback(group.stop, 5)
+            stack.enter_context(running_program(system, name, bound.append))
         system.api_url = f"http://{bound[0][0]}:{bound[0][1]}"
         wait_for(lambda: system.up_hosts() == 1, "the host is up", 30)
         yield system
+
+
+@contextlib.contextmanager
+def running_program(
+    system: SignedSystem, name: str, on_bound: Callable[[tuple[str, int]], None] = lambda _: None
+) -> Iterator[None]:
+    """Run a program of the deployment, or one more of its kind."""
+    group = _group(system, name, on_bound)
+    group.start()
+    try:
+        yield
+    finally:
+        group.stop(5)
 
 
 def _group(

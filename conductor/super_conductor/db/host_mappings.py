@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
-from conductor.super_conductor.db import models
+from conductor.super_conductor.db import metadata_seq, models
 from conductor.super_conductor.db.statements import insert_missing
 from objects.hosts.host_mapping import HostMapping
 
@@ -70,6 +70,16 @@ def nodes_by_host(session: Session, hosts: Collection[str]) -> dict[str, list[st
     return {name: found.get(name) for name in sorted(hosts)}
 
 
+def find_host_mappings(
+    session: Session, hosts: Collection[str]
+) -> dict[str, tuple[str, list[str]]]:
+    """Return host -> UUIDs of its cell and of its compute nodes, for those that are mapped."""
+    mapping = models.HostMapping
+    query = sa.select(mapping.host, mapping.cell_uuid, mapping.node_uuids)
+    found = session.execute(query.where(mapping.host.in_(hosts)))
+    return {row.host: (row.cell_uuid, row.node_uuids) for row in found}
+
+
 def map_hosts(session: Session, cell_uuid: str, hosts: Mapping[str, Collection[str]]) -> None:
     """Map hosts (host -> node UUIDs) that are not mapped yet; existing mappings are kept."""
     host = models.HostMapping.host
@@ -94,12 +104,16 @@ def set_node_uuids(
 
 
 def delete_host_mapping(session: Session, host: str) -> bool:
-    """Delete the mapping of a host; return whether it existed."""
+    """Delete the mapping of a host; return whether it existed.
+
+    The metadata gets another number, so that schedulers ask again which cell has which host.
+    """
     row = session.get(models.HostMapping, host)
     if row is None:
         return False
     session.delete(row)
     session.flush()
+    metadata_seq.increment_seq(session)
     return True
 
 

@@ -1,6 +1,6 @@
 """Hosts, their services, and the view of the fleet."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from armillary.context import RequestContext
 from objects.hosts.activity import Activity
@@ -57,6 +57,16 @@ class HostsAPI(Interface):
 
         Interfaces of the top broker, named as in ``[upgrade_levels]``; those without a living
         service record are left out.
+        """
+
+    @call(SCHEDULER)
+    def map_hosts(
+        self, context: RequestContext, cell_uuid: str, hosts: Mapping[str, Sequence[str]]
+    ) -> list[str]:
+        """Return those of these compute nodes that the cell does not have, by UUID.
+
+        ``hosts`` are those that the cell pushed: host -> UUIDs of nodes. A host or node that no
+        cell has is mapped to this one before, if it may have it. Raises CellNotFound.
         """
 
     @call(API, OPERATOR)

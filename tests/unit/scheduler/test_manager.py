@@ -71,6 +71,9 @@ class ConductorEndpoint:
         cells = [{"uuid": CELL, "name": "cell1", "disabled": False}]
         return {"seq": 1, "cells": cells, "aggregates": self.aggregates}
 
+    def map_hosts(self, context: object, cell_uuid: str, hosts: dict[str, list[str]]) -> list[str]:
+        return []
+
 
 class HostStatesEndpoint:
     def __init__(self, conductor: ConductorEndpoint) -> None:

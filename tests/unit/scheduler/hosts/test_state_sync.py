@@ -25,6 +25,9 @@ class Conductors:
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, int]] = []
+        self.checked: list[tuple[str, list[str]]] = []
+        self.owners: dict[str, str] = {}
+        """Host -> its cell; any other is that of the cell that names it."""
         self._waited_for = 0
         self.changed = threading.Condition()
         self.facts: dict[str, Any] = {
@@ -40,6 +43,17 @@ class Conductors:
     def get_cluster_metadata(self, context: object) -> dict[str, Any]:
         self._note("facts", 0)
         return self.facts
+
+    def map_hosts(self, context: object, cell_uuid: str, hosts: dict[str, list[str]]) -> list[str]:
+        self.checked.append((cell_uuid, sorted(hosts)))
+        if self.is_down:
+            raise exception.RpcTimeout(method="map_hosts", topic="conductor", timeout_seconds=1)
+        return [
+            node
+            for host, nodes in hosts.items()
+            for node in nodes
+            if self.owners.get(host, cell_uuid) != cell_uuid
+        ]
 
     def get_host_states(
         self, context: object, cell_uuid: str, *, after_seq: int, timeout_seconds: float
