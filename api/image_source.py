@@ -9,6 +9,7 @@ from typing import Protocol
 
 from oslo_config import cfg
 
+from api.image import unneeded
 from api.image.store import ImageStore
 from armillary import exception
 from armillary.context import RequestContext, admin_context
@@ -17,15 +18,7 @@ from armillary.identifiers import is_uuid
 from conductor.super_conductor.interface import SuperConductorAPI
 from objects import glance_documents
 from objects.image_meta import ImageMeta
-from objects.image_record import (
-    ACTIVE,
-    COMMUNITY,
-    PENDING_DELETE,
-    PUBLIC,
-    SAVING,
-    SHARED,
-    ImageRecord,
-)
+from objects.image_record import ACTIVE, COMMUNITY, PUBLIC, SAVING, SHARED, ImageRecord
 
 LOG = logging.getLogger(__name__)
 
@@ -59,6 +52,9 @@ class ImageSource(Protocol):
 
     def announce(self, record: ImageRecord) -> None:
         """Make the image of a snapshot known, whose data the server's host is storing."""
+
+    def delete_unneeded(self) -> None:
+        """Delete the images of servers that were unshelved or deleted; conductors have no data."""
 
 
 def make_image_source(conf: cfg.ConfigOpts, conductor: SuperConductorAPI) -> ImageSource:
@@ -98,6 +94,9 @@ class OwnImages:
     def announce(self, record: ImageRecord) -> None:
         """Nothing to do: the conductor has the record."""
 
+    def delete_unneeded(self) -> None:
+        unneeded.delete(self._conductor, self._store.remove)
+
 
 class GlanceImages:
     """Images of a Glance; the conductor has a copy of the record of each that was asked for.
@@ -120,7 +119,9 @@ class GlanceImages:
         return _with_times(self._conductor.get_image(context, document["id"]), document)
 
     def list(self, context: RequestContext) -> list[ImageMeta]:
-        known = self._without_pending()
+        self.delete_unneeded()
+        records = self._conductor.list_image_records(admin_context())
+        known = {record.image.id: record for record in records}
         found = []
         for document in self._glance.list():
             copy = known.get(document["id"])
@@ -147,10 +148,13 @@ class GlanceImages:
 
     def announce(self, record: ImageRecord) -> None:
         try:
-            self._without_pending()
+            self.delete_unneeded()
             self._glance.create(glance_documents.new_document(record))
         except exception.Unavailable as error:  # the host creates it together with its data
             LOG.warning("Image %s cannot be announced: %s", record.image.id, error.message)
+
+    def delete_unneeded(self) -> None:
+        unneeded.delete(self._conductor, self._delete_data)
 
     def _named(self, context: RequestContext, name: str) -> Document:
         """Return the only image with a name that is public or the project's own."""
@@ -184,16 +188,9 @@ class GlanceImages:
                     changed = replace(record, generation=found.generation)
                     self._conductor.update_image_record(context, changed)
 
-    def _without_pending(self) -> dict[str, ImageRecord]:
-        """Delete images of servers that were unshelved or deleted; return the other records."""
-        records = self._conductor.list_image_records(admin_context())
-        for record in records:
-            if record.image.status == PENDING_DELETE:
-                with contextlib.suppress(exception.NotFound, exception.ImageProtected):
-                    self._glance.delete(record.image.id)
-                with contextlib.suppress(exception.NotFound):
-                    self._conductor.delete_image(admin_context(), record.image.id)
-        return {each.image.id: each for each in records if each.image.status != PENDING_DELETE}
+    def _delete_data(self, record: ImageRecord) -> None:
+        with contextlib.suppress(exception.NotFound, exception.ImageProtected):
+            self._glance.delete(record.image.id)
 
 
 def _may_use(record: ImageRecord, context: RequestContext) -> bool:
@@ -206,11 +203,9 @@ def _may_use(record: ImageRecord, context: RequestContext) -> bool:
 def _is_newer(record: ImageRecord, found: ImageRecord) -> bool:
     """Return whether what Glance has is to replace a copy.
 
-    A snapshot that the conductor waits for is its own until Glance has the data, and one that it
-    wants deleted stays so.
+    A snapshot that the conductor waits for is its own until Glance has the data.
     """
-    status = found.image.status
-    if status == PENDING_DELETE or (status == SAVING and record.image.status != ACTIVE):
+    if found.image.status == SAVING and record.image.status != ACTIVE:
         return False
     return _facts(record) != _facts(found)
 

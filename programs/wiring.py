@@ -186,6 +186,7 @@ def make_api(
     """Return the HTTP API; ``on_bound`` is called with its address."""
     from api import errors
     from api.front import make_front
+    from api.image_source import make_image_source
     from api.interface import ApiAPI
     from api.readiness import Readiness
     from conductor.super_conductor.interface import SuperConductorAPI
@@ -230,7 +231,14 @@ def make_api(
     servers: list[Server] = [] if events is None else [events]
     if bus.message_signer is not None:  # only to receive new trust lists
         servers.append(bus.server(ApiAPI, conf.host, []))
-    manager = HttpManager([*servers, _AnnouncingServer(server, on_bound)])
+    clean = PeriodicTask(
+        name="delete unneeded images",
+        interval_seconds=conf.image.clean_interval_seconds,
+        jitter_seconds=conf.image.clean_interval_seconds / 10,
+        fn=make_image_source(conf, conductor).delete_unneeded,
+        is_waited_for=False,
+    )
+    manager = HttpManager([*servers, _AnnouncingServer(server, on_bound)], [clean])
     return HeartbeatSender(conf, manager, binary=service_history.API, bus=bus, oldest=oldest)
 
 
@@ -255,10 +263,11 @@ def _has_several_workers(conf: cfg.ConfigOpts, workers: int | None) -> bool:
 
 
 class HttpManager:
-    """A service with servers only; those listed first end first."""
+    """A service of servers and periodic tasks; servers listed first end first."""
 
-    def __init__(self, servers: Sequence[Server]) -> None:
+    def __init__(self, servers: Sequence[Server], tasks: Sequence[PeriodicTask]) -> None:
         self._servers = servers
+        self._tasks = tasks
 
     def start(self) -> None:
         """Nothing to prepare: the API is stateless."""
@@ -267,7 +276,7 @@ class HttpManager:
         return self._servers
 
     def periodic_tasks(self) -> Sequence[PeriodicTask]:
-        return []
+        return self._tasks
 
     def stop(self, grace_seconds: float) -> None:
         """Nothing to stop: it has no threads of its own."""

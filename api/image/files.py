@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 from dataclasses import replace
 
 import falcon
 
+from api.image import unneeded
 from api.image.call import Call
 from api.image.store import Stored
 from armillary import exception
-from armillary.context import admin_context
 from armillary.http.call import Answer
-from objects.image_record import ACTIVE, DEACTIVATED, PENDING_DELETE, SAVING, ImageRecord
+from objects.image_record import ACTIVE, DEACTIVATED, SAVING, ImageRecord
 
 DATA = "application/octet-stream"
 
@@ -31,7 +30,7 @@ def upload(call: Call) -> Answer:
         if value is None:
             raise exception.Invalid(f"Set {name} before data is uploaded.")
     image_id, store = call.image.image.id, call.site.store
-    _delete_pending(call)
+    unneeded.delete(call.conductor, store.remove)  # it may make the room that is needed
     stored = store.write(
         image_id, call.data, size_bytes=call.data_bytes, project_id=call.context.project_id
     )
@@ -65,19 +64,6 @@ def download(call: Call) -> Answer:
         ) from error
     headers = {"Content-MD5": record.checksum or "", "Content-Length": str(record.image.size_bytes)}
     return Answer(stream=pieces, headers=headers)
-
-
-def _delete_pending(call: Call) -> None:
-    """Delete the images that conductors do not need any more, with their data: they have no store.
-
-    They are those of servers that were unshelved or deleted.
-    """
-    context = admin_context()
-    for record in call.conductor.list_image_records(context):
-        if record.image.status == PENDING_DELETE:
-            call.site.store.remove(record)
-            with contextlib.suppress(exception.NotFound):  # another API process was first
-                call.conductor.delete_image(context, record.image.id)
 
 
 def _require_no_data(record: ImageRecord) -> None:

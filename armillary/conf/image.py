@@ -41,6 +41,16 @@ Maximum size of the data of all images, in bytes. An upload that would exceed it
             help="Maximum number of images that one project may create with the image service.",
         ),
         cfg.IntOpt(
+            "clean_interval_seconds",
+            default=60,
+            min=1,
+            max=86400,
+            help="""
+Seconds between two looks of an API process for images to delete with their data, here or in Glance:
+those of shelved servers that were unshelved or deleted. Users do not see them any more.
+""",
+        ),
+        cfg.IntOpt(
             "transfers_max",
             default=4,
             min=1,

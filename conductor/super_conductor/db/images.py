@@ -1,4 +1,7 @@
-"""Queries on images: create, get, list, change, delete; who sees which."""
+"""Queries on images: create, get, list, change, delete; who sees which.
+
+An image that is to be deleted with its data, which an API does, is shown to no user.
+"""
 
 from dataclasses import replace
 from datetime import datetime
@@ -11,7 +14,7 @@ from armillary.context import RequestContext
 from conductor.super_conductor.db import models
 from conductor.super_conductor.db.statements import raise_if_duplicate
 from objects.image_meta import PRIVATE_PROPERTIES, ImageMeta
-from objects.image_record import ACCEPTED, COMMUNITY, PUBLIC, SHARED, ImageRecord
+from objects.image_record import ACCEPTED, COMMUNITY, PENDING_DELETE, PUBLIC, SHARED, ImageRecord
 
 _COLUMNS = (
     "id", "name", "status", "disk_format", "min_ram_mb", "min_disk_gb", "size_bytes", "properties",
@@ -21,6 +24,8 @@ _RECORD_COLUMNS = (
     "owner", "visibility", "is_protected", "is_hidden", "container_format", "checksum", "sha512",
     "virtual_size_bytes", "tags", "members", "generation",
 )  # fmt: skip
+
+_IS_KEPT = models.Image.status != PENDING_DELETE
 
 
 def create_image(
@@ -82,8 +87,16 @@ def get_record(session: Session, image: str, context: RequestContext) -> ImageRe
 
 def list_records(session: Session, context: RequestContext) -> list[ImageRecord]:
     """Return the records that a user may use, ordered by name and id."""
-    rows = session.scalars(sa.select(models.Image).order_by(models.Image.name, models.Image.id))
+    rows = session.scalars(
+        sa.select(models.Image).where(_IS_KEPT).order_by(models.Image.name, models.Image.id)
+    )
     return [_shown(row, context) for row in rows if _may_use(row, context)]
+
+
+def list_pending_delete(session: Session) -> list[ImageRecord]:
+    """Return the images that are to be deleted with their data."""
+    rows = session.scalars(sa.select(models.Image).where(~_IS_KEPT).order_by(models.Image.id))
+    return [_to_record(row) for row in rows]
 
 
 def update_record(session: Session, record: ImageRecord, *, now: datetime) -> ImageRecord:
@@ -137,7 +150,7 @@ def delete_image(session: Session, image: str, context: RequestContext, *, now: 
 
     Raises ImageNotFound, Invalid, ImageProtected.
     """
-    row = _get_row(session, image, context)
+    row = _find_pending(session, image, context) or _get_row(session, image, context)
     if row.is_protected:
         raise exception.ImageProtected(image=row.id)
     session.delete(row)
@@ -147,9 +160,9 @@ def delete_image(session: Session, image: str, context: RequestContext, *, now: 
 
 def _get_row(session: Session, image: str, context: RequestContext) -> models.Image:
     by_id = session.get(models.Image, image)
-    if by_id is not None and _may_use(by_id, context):
+    if by_id is not None and by_id.status != PENDING_DELETE and _may_use(by_id, context):
         return by_id
-    named = session.scalars(sa.select(models.Image).where(models.Image.name == image))
+    named = session.scalars(sa.select(models.Image).where(models.Image.name == image, _IS_KEPT))
     by_name = [row for row in named if _is_trusted(row, context)]
     if not by_name:
         raise exception.ImageNotFound(image=image)
@@ -158,6 +171,12 @@ def _get_row(session: Session, image: str, context: RequestContext) -> models.Im
             reason=f"several images have the name {image}; use the id of one of them"
         )
     return by_name[0]
+
+
+def _find_pending(session: Session, image_id: str, context: RequestContext) -> models.Image | None:
+    """Return an image whose data an API has deleted, which does that as an administrator."""
+    row = session.get(models.Image, image_id) if context.is_admin else None
+    return row if row is not None and row.status == PENDING_DELETE else None
 
 
 def _may_use(row: models.Image, context: RequestContext) -> bool:

@@ -132,6 +132,13 @@ class FlavorsAndImagesAPI(Interface):
     def list_image_records(self, context: RequestContext) -> list[ImageRecord]:
         """Return all images that the user may use, sorted by name and ID."""
 
+    @call(API)
+    def list_images_to_delete(self, context: RequestContext) -> list[ImageRecord]:
+        """Return the images that are shown to no user, and are to be deleted with their data.
+
+        Their servers were unshelved or deleted. The API deletes the data, then the image.
+        """
+
     @call(API, idempotent=Idempotent.BY_RECORD)
     def update_image_record(self, context: RequestContext, record: ImageRecord) -> ImageRecord:
         """Replace an image that was read, if it is still of that generation.

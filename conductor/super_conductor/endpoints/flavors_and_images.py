@@ -113,6 +113,10 @@ class ImagesEndpoint:
         with self._database.reader() as session:
             return images.list_records(session, context)
 
+    def list_images_to_delete(self, context: RequestContext) -> list[ImageRecord]:
+        with self._database.reader() as session:
+            return images.list_pending_delete(session)
+
     def answer_image_sharing(
         self, context: RequestContext, image: str, member: str, status: str
     ) -> ImageRecord:

@@ -265,12 +265,15 @@ def test_a_refused_upload_is_not_read(address: tuple[str, int]) -> None:
 
 
 def test_what_conductors_do_not_need_goes_with_its_data(images: Images, store: Path) -> None:
-    """The image of a shelved server: the next upload of any image removes it."""
+    """The image of a shelved server: no user sees it, and the next upload of any removes it."""
     image = images.create()
     images.upload(image["id"])
     record = images.conductor.get_image_record(admin_context(), image["id"])
     ended = replace(record, image=record.image.with_values(status="pending_delete"))
     images.conductor.update_image_record(admin_context(), ended)
+    assert images.names() == set()
+    assert images.send("GET", f"/v2/images/{image['id']}").status_code == 404
+    assert [path.name for path in files(store)] == [image["id"]]
     other = images.create("other")
     assert images.upload(other["id"]) == 204
     assert images.names() == {"other"}
