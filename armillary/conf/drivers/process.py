@@ -24,9 +24,10 @@ as it has vCPUs (affinity); a malicious workload can evade these. Disk is counte
     cfg.StrOpt(
         "cgroup_parent",
         help="""
-Parent cgroup of the workloads' cgroups, as a path below the mount point of cgroups v2. Unset:
-``armillary`` below the root if the agent may create it, else next to the agent's own cgroup if that
-was delegated to it (systemd: Delegate=yes and DelegateSubgroup=agent).
+Cgroup below which the agent makes one for its host, and there those of its workloads, as a path
+below the mount point of cgroups v2. Unset: ``armillary`` below the root if the agent may create it,
+else next to the agent's own cgroup if that was delegated to it (systemd: Delegate=yes and
+DelegateSubgroup=agent).
 """,
     ),
     cfg.StrOpt(

@@ -31,10 +31,17 @@ class Cgroups:
 
     ``controllers`` are those enabled below the parent. Without ``memory`` and ``cpu``, a cgroup
     still groups a workload's processes, so that all of them can be killed.
+
+    The parent is this host's alone: an instance that moves between two agents of one machine has a
+    cgroup of each. Earlier releases made cgroups in ``shared``; of these only the one that a
+    workload was started in, ``started_in``, is touched.
     """
 
-    def __init__(self, parent: Path, controllers: frozenset[str]) -> None:
+    def __init__(
+        self, parent: Path, controllers: frozenset[str], shared: Path | None = None
+    ) -> None:
         self._directories = InstanceDirectories(parent)
+        self._shared = None if shared is None else InstanceDirectories(shared)
         self.controllers = controllers
 
     @property
@@ -81,16 +88,25 @@ class Cgroups:
                 _write(path / "cpuset.mems", format_cpus(cells))
         return path
 
-    def kill(self, uuid: str) -> None:
-        """Kill the processes of a cgroup and keep the cgroup; a missing one is ignored."""
-        self._kill(self._directories.of(uuid))
+    def kill(self, uuid: str, started_in: str | None = None) -> None:
+        """Kill the processes of a workload's cgroup and keep it; a missing one is ignored."""
+        for path in self._of(uuid, started_in):
+            self._kill(path)
 
-    def destroy(self, uuid: str) -> None:
-        """Kill the processes of a cgroup and remove it; a missing one is ignored.
+    def destroy(self, uuid: str, started_in: str | None = None) -> None:
+        """Kill the processes of a workload's cgroup and remove it; a missing one is ignored.
 
         Raises TimeoutError if the processes do not end.
         """
-        path = self._directories.of(uuid)
+        for path in self._of(uuid, started_in):
+            self._destroy(path)
+
+    def _of(self, uuid: str, started_in: str | None) -> Iterator[Path]:
+        yield self._directories.of(uuid)
+        if self._shared is not None and started_in == str(self._shared.of(uuid)):
+            yield Path(started_in)
+
+    def _destroy(self, path: Path) -> None:
         deadline = time.monotonic() + EMPTY_SECONDS_MAX
         while path.exists():
             self._kill(path)
@@ -115,8 +131,8 @@ class Cgroups:
                     os.kill(int(pid), signal.SIGKILL)
 
 
-def find(configured: str | None, proc: Path = Path("/proc/self")) -> Cgroups | None:
-    """Return the best location for cgroups that this process may use, or None.
+def find(configured: str | None, host: str, proc: Path = Path("/proc/self")) -> Cgroups | None:
+    """Return the best location for cgroups of a host that this process may use, or None.
 
     ``configured`` is a path below the mount point. Otherwise the root and the parent of our own
     cgroup are tried. A location with the required controllers is preferred to one without.
@@ -126,7 +142,7 @@ def find(configured: str | None, proc: Path = Path("/proc/self")) -> Cgroups | N
         return None
     best = None
     for place in _places(mount, configured, proc):
-        found = _prepare(place)
+        found = _prepare(place, host)
         if found is not None and found.can_limit:
             return found
         best = best or found
@@ -143,24 +159,26 @@ def _places(mount: Path, configured: str | None, proc: Path) -> Iterator[Path]:
         yield (mount / str(own).strip("/")).parent / PARENT_NAME
 
 
-def _prepare(parent: Path) -> Cgroups | None:
-    """Create a cgroup and enable the controllers for its children; None if not permitted."""
-    is_new = not parent.exists()
+def _prepare(shared: Path, host: str) -> Cgroups | None:
+    """Create a host's cgroup and enable the controllers below it; None if not permitted."""
+    parent = shared / host
+    missing = [each for each in (parent, shared) if not each.exists()]
     try:
-        _enable(parent.parent)
-        parent.mkdir(exist_ok=True)
-        _enable(parent)
+        _enable(shared.parent)
+        for path in (shared, parent):
+            path.mkdir(exist_ok=True)
+            _enable(path)
         trial = parent / f"trial-{os.getpid()}"
         trial.mkdir()
         trial.rmdir()
         controllers = (parent / "cgroup.subtree_control").read_text(encoding="ascii").split()
     except OSError as error:
         LOG.debug("No cgroups in %s: %s", parent, error)
-        if is_new:
-            with contextlib.suppress(OSError):
-                parent.rmdir()
+        with contextlib.suppress(OSError):
+            for path in missing:
+                path.rmdir()
         return None
-    return Cgroups(parent, frozenset(controllers))
+    return Cgroups(parent, frozenset(controllers), shared)
 
 
 def _enable(path: Path) -> None:

@@ -277,7 +277,7 @@ class ProcessDriver(ProcessOperations):
         if options.limits == "rlimit":
             LOG.info("Workload limits: resource limits and CPU affinity, as configured")
             return None
-        found = cgroups.find(options.cgroup_parent)
+        found = cgroups.find(options.cgroup_parent, self.host)
         if options.limits == "cgroup" and (found is None or not found.can_limit):
             raise exception.ConfigurationError(
                 reason="[process] limits = cgroup, but the agent may not create cgroups v2 with "

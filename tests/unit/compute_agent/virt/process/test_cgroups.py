@@ -19,6 +19,7 @@ from compute_agent.virt.process.cgroups import Cgroups
 from tests.fixtures.services import leave_out
 
 CONTROLLERS = "cpuset cpu io memory pids"
+HOST = "host1"
 UUID = str(uuid.uuid4())
 
 
@@ -89,22 +90,23 @@ def test_without_controllers_a_cgroup_only_holds_together(tmp_path: Path) -> Non
 
 def test_without_cgroups_none_are_found(tmp_path: Path) -> None:
     """Only version 1 is mounted, or nothing can be read."""
-    assert cgroups.find(None, tmp_path) is None
+    assert cgroups.find(None, HOST, tmp_path) is None
 
 
 def test_a_place_that_does_not_exist_is_none(kernel: Kernel) -> None:
     """The operator named a parent that is not there."""
-    assert cgroups.find("no/such/place", kernel.proc) is None
+    assert cgroups.find("no/such/place", HOST, kernel.proc) is None
 
 
 def test_controllers_are_asked_for_on_the_way_down(kernel: Kernel) -> None:
     """What is there and not yet passed on; nothing else is touched."""
     kernel.add(kernel.mount / "operators", CONTROLLERS)
     kernel.add(kernel.mount / "operators" / "choice", CONTROLLERS)
+    kernel.add(kernel.mount / "operators" / "choice" / HOST, CONTROLLERS)
     (kernel.mount / "operators" / "cgroup.subtree_control").write_text("cpu")
-    found = cgroups.find("/operators/choice", kernel.proc)
+    found = cgroups.find("/operators/choice", HOST, kernel.proc)
     assert found is not None
-    assert found.parent == kernel.mount / "operators" / "choice"
+    assert found.parent == kernel.mount / "operators" / "choice" / HOST
     control = kernel.mount / "operators" / "cgroup.subtree_control"
     assert control.read_text() == "+pids"  # the last one asked for
 
@@ -127,13 +129,14 @@ def test_the_first_place_with_controllers_wins(
     for parent, controllers in ((kernel.mount, at_root), (service, beside)):
         if controllers is None:
             continue
-        made = kernel.add(parent / "armillary", "")
+        kernel.add(parent / "armillary", "")
+        made = kernel.add(parent / "armillary" / HOST, "")
         (made / "cgroup.subtree_control").write_text(controllers)
     if at_root is None:
         monkeypatch.setattr(Path, "mkdir", _refusing(kernel.mount / "armillary", Path.mkdir))
-    found = cgroups.find(None, kernel.proc)
+    found = cgroups.find(None, HOST, kernel.proc)
     assert found is not None
-    assert found.parent == kernel.mount / expected
+    assert found.parent == kernel.mount / expected / HOST
 
 
 def _refusing(place: Path, mkdir: object) -> object:
@@ -152,12 +155,13 @@ def _refusing(place: Path, mkdir: object) -> object:
 def real() -> Iterator[Cgroups]:
     """Return cgroups of this machine, below one that is removed afterwards."""
     name = f"armillary-test-{uuid.uuid4().hex[:8]}"
-    found = cgroups.find(name)
+    found = cgroups.find(name, HOST)
     if found is None:
         leave_out("A cgroup of version 2", "this machine lets us make none")
     yield found
     with contextlib.suppress(OSError):
         found.parent.rmdir()
+        found.parent.parent.rmdir()
 
 
 def join(path: Path) -> None:
@@ -180,6 +184,16 @@ def test_all_processes_of_a_cgroup_end_with_it(real: Cgroups) -> None:
 def test_destroying_what_is_not_there_is_fine(real: Cgroups) -> None:
     """A second time, or a workload that never had one."""
     real.destroy(UUID)
+
+
+def test_a_cgroup_of_an_earlier_release_ends_with_the_workload_started_in_it(real: Cgroups) -> None:
+    """It may be the cgroup of another agent's workload otherwise."""
+    former = real.parent.parent / UUID
+    former.mkdir()
+    real.destroy(UUID, str(real.parent / UUID))
+    assert former.exists()
+    real.destroy(UUID, str(former))
+    assert not former.exists()
 
 
 def test_a_cgroup_may_be_made_twice(real: Cgroups) -> None:

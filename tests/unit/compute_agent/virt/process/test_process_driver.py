@@ -253,7 +253,7 @@ def test_devices_are_those_that_the_operator_names(processes: Processes) -> None
 def test_cgroups_hold_a_workload_where_they_can_be_made(processes: Processes) -> None:
     """With limits if the controllers are there; the cgroup goes with the workload."""
     name = f"armillary-test-{os.getpid()}"
-    if cgroups.find(name) is None:
+    if cgroups.find(name, AGENT) is None:
         leave_out("A cgroup of version 2", "this machine lets us make none")
     processes.set_options(limits="auto", cgroup_parent=name)
     processes.restart()
@@ -269,6 +269,32 @@ def test_cgroups_hold_a_workload_where_they_can_be_made(processes: Processes) ->
     processes.driver.destroy(instance.uuid)
     assert not cgroup.exists()
     found.parent.rmdir()
+    found.parent.parent.rmdir()
+
+
+def test_what_moved_to_another_agent_of_the_machine_runs_on(
+    processes: Processes, tmp_path: Path
+) -> None:
+    """The source forgets it when the move is confirmed, or when it comes back from the dead."""
+    name = f"armillary-test-{os.getpid()}"
+    if cgroups.find(name, AGENT) is None:
+        leave_out("A cgroup of version 2", "this machine lets us make none")
+    other = Processes(tmp_path / "other", host="agent2")
+    for each in (processes, other):
+        each.set_options(limits="auto", cgroup_parent=name)
+        each.restart()
+    instance = processes.spawn("sleep 300")
+    processes.driver.power_off(instance.uuid, grace_seconds=0)
+    other.driver.spawn(instance)
+    processes.driver.destroy(instance.uuid)
+    assert other.power(instance) == ("running", None)
+    other.clear()
+    assert other.of(instance) == []
+    for each in (processes, other):
+        assert each.driver._cgroups is not None
+        parent = each.driver._cgroups.parent
+        parent.rmdir()
+    parent.parent.rmdir()
 
 
 def test_cgroups_that_were_demanded_and_are_not_there_stop_the_agent(processes: Processes) -> None:
