@@ -3,7 +3,7 @@
 from argparse import ArgumentParser, Namespace
 from typing import Any
 
-from conductor.super_conductor.db import zones
+from conductor.super_conductor.db.zones import zone_records
 from programs.application import WithOptions
 from programs.operator.service_clients import peers
 from programs.operator.transport_records import (
@@ -17,11 +17,11 @@ from programs.operator.transport_records import (
 
 ZONES = RecordKind(
     "zone",
-    zones.list_zones,
-    zones.get_zone,
-    zones.create_zone,
-    zones.update_zone,
-    zones.delete_zone,
+    zone_records.list_zones,
+    zone_records.get_zone,
+    zone_records.create_zone,
+    zone_records.update_zone,
+    zone_records.delete_zone,
     # As for "cell delete": live servers in it, mappings of deleted ones.
     {"servers": 3, "leftovers": 4},
     {"Weight offset": "weight_offset", "Weight scale": "weight_scale"},

@@ -23,7 +23,7 @@ import requests
 from sqlalchemy.engine import make_url
 
 from armillary.db import Database
-from conductor.super_conductor.db import zones as zones_db
+from conductor.super_conductor.db.zones import zone_records
 from tests.faults.stores import Broker
 from tests.fixtures.asking import Api, wait_for
 
@@ -237,7 +237,7 @@ class Tree:
         zone.link = zone.link or self.links.open()
         url = make_url(zone.top_url).set(host="127.0.0.1", port=zone.link.port)
         with zone.parent.database.writer() as session:
-            zones_db.create_zone(
+            zone_records.create_zone(
                 session,
                 name=zone.name,
                 transport_url=url.render_as_string(hide_password=False),

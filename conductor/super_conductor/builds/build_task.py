@@ -26,17 +26,12 @@ from conductor.super_conductor.builds import (
 )
 from conductor.super_conductor.builds.cell_handover import BuildServices, Handover
 from conductor.super_conductor.builds.instance_mapping import HeldReservation
-from conductor.super_conductor.db import (
-    build_requests,
-    cleanups,
-    request_specs,
-    reservations,
-    zone_walks,
-)
+from conductor.super_conductor.db import build_requests, cleanups, request_specs, reservations
 from conductor.super_conductor.db import traces as traces_db
 from conductor.super_conductor.db.build_requests import NewSelections, Pending, list_build_requests
 from conductor.super_conductor.db.reservations import Reservation, Stage
-from conductor.super_conductor.db.zone_walks import Entry
+from conductor.super_conductor.db.zones import zone_walks
+from conductor.super_conductor.db.zones.zone_walks import Entry
 from conductor.super_conductor.hosts.zone_guard import check_zones
 from conductor.super_conductor.permanent_failure import REFUSED, PermanentFailure, no_valid_host
 from conductor.super_conductor.scheduling_task import SchedulingTask

@@ -9,14 +9,9 @@ from sqlalchemy.orm import Session
 from armillary.context import admin_context
 from armillary.db import Database
 from conductor.cell_conductor.interface import CellConductorAPI
-from conductor.super_conductor.db import (
-    build_requests,
-    instance_mappings,
-    server_groups,
-    zone_attempts,
-    zone_walks,
-)
-from conductor.super_conductor.db.zone_walks import WalkState
+from conductor.super_conductor.db import build_requests, instance_mappings, server_groups
+from conductor.super_conductor.db.zones import zone_attempts, zone_walks
+from conductor.super_conductor.db.zones.zone_walks import WalkState
 from conductor.super_conductor.hosts.cells import Cells
 from objects.cell_mapping import CELL0_UUID
 from objects.instances.instance_group import AFFINITY, InstanceGroup

@@ -11,7 +11,7 @@ from armillary.context import RequestContext
 from armillary.db import Database
 from conductor.super_conductor.builds import decision_traces
 from conductor.super_conductor.claims.endpoint import ClaimsEndpoint
-from conductor.super_conductor.db import zone_attempts
+from conductor.super_conductor.db.zones import zone_attempts
 from conductor.super_conductor.zones.forwarded import decode_arguments, encode_answer
 from objects.resource_claim import ClaimExplanation, NewClaim, ResourceClaim
 from objects.zones.zone_request import ZoneRequest

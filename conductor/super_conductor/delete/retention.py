@@ -12,13 +12,8 @@ from armillary import exception
 from armillary.context import RequestContext, admin_context, log_context
 from armillary.db import Database, idempotency
 from conductor.common.clock import Clock, moment
-from conductor.super_conductor.db import (
-    instance_mappings,
-    models,
-    request_specs,
-    traces,
-    zone_attempts,
-)
+from conductor.super_conductor.db import instance_mappings, models, request_specs, traces
+from conductor.super_conductor.db.zones import zone_attempts
 from conductor.super_conductor.hosts import cell_reports
 from conductor.super_conductor.hosts.cells import Cells
 from objects.instance import Instance

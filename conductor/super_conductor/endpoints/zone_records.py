@@ -10,7 +10,7 @@ from armillary import exception
 from armillary.context import RequestContext
 from armillary.db import Database
 from conductor.common.clock import moment
-from conductor.super_conductor.db import zones
+from conductor.super_conductor.db.zones import zone_records
 from objects.zones.child_zone import ChildZone
 from objects.zones.zone_record import ZoneRecord, ZoneSettings
 
@@ -33,7 +33,7 @@ class ZoneRecordsEndpoint:
             raise exception.Invalid(reason="a zone needs the transport_url of its broker")
         return _record(
             self._database.run_in_writer(
-                lambda session: zones.create_zone(
+                lambda session: zone_records.create_zone(
                     session, name=name, now=moment(self._now()), **values
                 )
             )
@@ -45,12 +45,16 @@ class ZoneRecordsEndpoint:
         values = self._checked(settings, verify=verify)
         return _record(
             self._database.run_in_writer(
-                lambda session: zones.update_zone(session, zone, values, now=moment(self._now()))
+                lambda session: zone_records.update_zone(
+                    session, zone, values, now=moment(self._now())
+                )
             )
         )
 
     def delete_zone(self, context: RequestContext, zone: str, force: bool) -> None:
-        self._database.run_in_writer(lambda session: zones.delete_zone(session, zone, force=force))
+        self._database.run_in_writer(
+            lambda session: zone_records.delete_zone(session, zone, force=force)
+        )
 
     def _checked(self, settings: ZoneSettings, *, verify: bool) -> dict[str, Any]:
         """Return the given values. Raises Invalid for a URL that leads to no broker."""

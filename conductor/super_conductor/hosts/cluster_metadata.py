@@ -7,7 +7,8 @@ from sqlalchemy.orm import Session
 
 from armillary.context import RequestContext, admin_context
 from armillary.db import Database
-from conductor.super_conductor.db import aggregates, cells, host_mappings, metadata_seq, zones
+from conductor.super_conductor.db import aggregates, cells, host_mappings, metadata_seq
+from conductor.super_conductor.db.zones import zone_records
 from objects.aggregate import Aggregate
 from objects.cluster_facts import ClusterFacts
 from placement.interface import PlacementAPI
@@ -124,6 +125,6 @@ class MetadataPublisher:
                     "weight_offset": zone.weight_offset,
                     "weight_scale": zone.weight_scale,
                 }
-                for zone in zones.list_zones(session)
+                for zone in zone_records.list_zones(session)
             ],
         }

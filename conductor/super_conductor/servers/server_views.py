@@ -22,8 +22,8 @@ from conductor.super_conductor.db import (
     deferred_operations,
     instance_mappings,
     request_specs,
-    zone_attempts,
 )
+from conductor.super_conductor.db.zones import zone_attempts
 from conductor.super_conductor.hosts import cell_reports
 from conductor.super_conductor.hosts.cells import Cells
 from conductor.super_conductor.servers import decisions, unknown_servers

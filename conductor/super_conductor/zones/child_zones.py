@@ -13,7 +13,7 @@ from oslo_config import cfg
 
 from armillary import exception
 from armillary.db import Database
-from conductor.super_conductor.db import zones as zones_db
+from conductor.super_conductor.db.zones import zone_records
 from conductor.super_conductor.peer_link import Asked, Link, Links
 from conductor.super_conductor.zones.interface import ZoneAPI
 from objects.zones.child_zone import ChildZone
@@ -61,7 +61,7 @@ class ZoneLinks:
         later.
         """
         with self._database.reader() as session:
-            zone = zones_db.get_zone(session, name)
+            zone = zone_records.get_zone(session, name)
         try:
             link = self._links.to(zone)
         except exception.ConfigurationError as error:

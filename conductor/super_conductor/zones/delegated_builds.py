@@ -27,13 +27,13 @@ from conductor.super_conductor.db import (
     instance_mappings,
     request_specs,
     reservations,
-    zone_attempts,
 )
 from conductor.super_conductor.db.build_requests import NewBuildRequest
 from conductor.super_conductor.db.instance_mappings import NewMapping, Size
 from conductor.super_conductor.db.request_specs import NewSpec
 from conductor.super_conductor.db.reservations import NewReservation
-from conductor.super_conductor.db.zone_attempts import Guest
+from conductor.super_conductor.db.zones import zone_attempts
+from conductor.super_conductor.db.zones.zone_attempts import Guest
 from conductor.super_conductor.peers import Environment, Peers
 from conductor.super_conductor.zones import parents
 from conductor.super_conductor.zones.uuid_translation import UuidTranslation

@@ -9,7 +9,7 @@ from oslo_config import cfg
 from armillary import exception
 from armillary.context import RequestContext
 from armillary.db import Database
-from conductor.super_conductor.db import zones as zones_db
+from conductor.super_conductor.db.zones import zone_records
 from objects.zones.child_zone import ChildZone
 from objects.zones.zone_status import ZoneList, ZoneStatus
 from objects.zones.zone_summary import ZoneSummary
@@ -38,7 +38,7 @@ class Overview:
     def list_zones(self, context: RequestContext) -> ZoneList:
         """See ``SuperConductorAPI``."""
         with self._database.reader() as session:
-            children = zones_db.list_zones(session)
+            children = zone_records.list_zones(session)
         name = str(self._conf.zones.name)
         try:
             heard = self._scheduler.get_zones(context)

@@ -10,7 +10,8 @@ from __future__ import annotations
 from armillary import exception
 from armillary.context import RequestContext
 from armillary.db import Database
-from conductor.super_conductor.db import server_groups, zone_attempts
+from conductor.super_conductor.db import server_groups
+from conductor.super_conductor.db.zones import zone_attempts
 from objects.instances.instance_group import InstanceGroup
 
 PARENT_ZONE = "parent_zone"

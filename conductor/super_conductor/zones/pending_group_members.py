@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 from conductor.common.clock import moment
 from conductor.super_conductor.db import models
 from conductor.super_conductor.db.reservations import Reservation
-from conductor.super_conductor.db.zone_walks import WalkState
+from conductor.super_conductor.db.zones.zone_walks import WalkState
 from conductor.super_conductor.peers import Environment
 from objects.instances.instance_group import AFFINITY, InstanceGroup
 from objects.request_spec import RequestSpec

@@ -14,8 +14,8 @@ from typing import Any, TypeVar
 from sqlalchemy.orm import Session
 
 from armillary import exception
-from conductor.super_conductor.db import zone_attempts
-from conductor.super_conductor.db.zone_attempts import Guest
+from conductor.super_conductor.db.zones import zone_attempts
+from conductor.super_conductor.db.zones.zone_attempts import Guest
 from rpc.serializer import ObjectSerializer
 
 T = TypeVar("T")

@@ -1,7 +1,7 @@
 """Cross-zone builds: try the hosts that zones offered until one has built the instance.
 
 Each candidate host is tried by an *attempt*, in these states
-(``conductor.super_conductor.db.zone_walks.WalkState``):
+(``conductor.super_conductor.db.zones.zone_walks.WalkState``):
 
 - next: check that the zone of the next candidate can be reached; store that it gets an order. A
   candidate whose zone is unreachable is passed over, and tried again for a time at the end of the
@@ -30,9 +30,10 @@ from sqlalchemy.orm import Session
 from armillary.context import RequestContext
 from conductor.common.leased_work import Step
 from conductor.common.leases import Lease, Leases
-from conductor.super_conductor.db import build_requests, instance_mappings, traces, zone_walks
+from conductor.super_conductor.db import build_requests, instance_mappings, traces
 from conductor.super_conductor.db.reservations import Reservation
-from conductor.super_conductor.db.zone_walks import Walk, WalkState
+from conductor.super_conductor.db.zones import zone_walks
+from conductor.super_conductor.db.zones.zone_walks import Walk, WalkState
 from conductor.super_conductor.peers import Environment, Peers
 from conductor.super_conductor.permanent_failure import NO_VALID_HOST, PermanentFailure
 from conductor.super_conductor.zones import walk_changes

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from conductor.super_conductor.db.zone_walks import Entry, Failure, Walk, WalkState
+from conductor.super_conductor.db.zones.zone_walks import Entry, Failure, Walk, WalkState
 from conductor.super_conductor.zones import paths
 from objects.zones.zone_attempt import AttemptState, ZoneAttempt
 

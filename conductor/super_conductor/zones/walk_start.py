@@ -17,9 +17,10 @@ from armillary import exception
 from armillary.context import RequestContext
 from conductor.super_conductor.builds import group_members
 from conductor.super_conductor.builds.group_members import Places
-from conductor.super_conductor.db import build_requests, request_specs, server_groups, zone_walks
-from conductor.super_conductor.db.zone_attempts import OWN as OWN_ORIGIN
-from conductor.super_conductor.db.zone_walks import Entry, Walk, WalkState
+from conductor.super_conductor.db import build_requests, request_specs, server_groups
+from conductor.super_conductor.db.zones import zone_walks
+from conductor.super_conductor.db.zones.zone_attempts import OWN as OWN_ORIGIN
+from conductor.super_conductor.db.zones.zone_walks import Entry, Walk, WalkState
 from conductor.super_conductor.peers import Environment, Peers
 from conductor.super_conductor.zones import paths, walk_changes
 from conductor.super_conductor.zones.paths import Path

@@ -11,10 +11,11 @@ from sqlalchemy.orm import Session
 from conductor.common.clock import moment
 from conductor.common.leased_work import LeaseLost
 from conductor.common.leases import Lease, Leases
-from conductor.super_conductor.db import build_requests, cleanups, zone_walks
+from conductor.super_conductor.db import build_requests, cleanups
 from conductor.super_conductor.db.cleanups import Cleanup, CleanupKind
 from conductor.super_conductor.db.reservations import Reservation
-from conductor.super_conductor.db.zone_walks import Entry, Walk
+from conductor.super_conductor.db.zones import zone_walks
+from conductor.super_conductor.db.zones.zone_walks import Entry, Walk
 from conductor.super_conductor.peers import Environment
 from conductor.super_conductor.zones import paths, walk_changes
 from conductor.super_conductor.zones.paths import Path

@@ -9,7 +9,7 @@ from armillary import exception
 from armillary.context import RequestContext
 from armillary.db import Database
 from conductor.super_conductor.claims.delegated_claims import DelegatedClaims
-from conductor.super_conductor.db import zone_attempts
+from conductor.super_conductor.db.zones import zone_attempts
 from conductor.super_conductor.servers.server_migrations import ServerMigrations
 from conductor.super_conductor.servers.server_operations import ServerOperations
 from conductor.super_conductor.servers.server_views import ServerReader

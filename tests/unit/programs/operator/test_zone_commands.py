@@ -10,7 +10,7 @@ from oslo_config import cfg
 
 from armillary.context import RequestContext
 from armillary.db import Database
-from conductor.super_conductor.db import zones
+from conductor.super_conductor.db.zones import zone_records
 from conductor.super_conductor.interface import SuperConductorAPI
 from programs.bus_factory import bus_maker
 from rpc.signing.place import TOP
@@ -51,7 +51,7 @@ def test_weights_of_a_zone_are_given_and_changed(run_manage: Run, api_database: 
     assert add(run_manage, "eu", "--weight-offset", "-5", "--weight-scale", "0.5").code == 0
     run_manage("zone", "update", "eu", "--weight-scale", "2")
     with api_database.reader() as session:
-        zone = zones.get_zone(session, "eu")
+        zone = zone_records.get_zone(session, "eu")
     assert (zone.weight_offset, zone.weight_scale) == (-5.0, 2.0)
     for bad in ("-1", "nan", "inf"):
         ended = run_manage("zone", "update", "eu", "--weight-scale", bad)
@@ -62,7 +62,7 @@ def test_the_password_itself_is_stored(run_manage: Run, api_database: Database) 
     """The parent's services need it."""
     add(run_manage)
     with api_database.reader() as session:
-        assert zones.get_zone(session, "eu").transport_url == URL
+        assert zone_records.get_zone(session, "eu").transport_url == URL
 
 
 @pytest.mark.usefixtures("api_database")

@@ -8,7 +8,7 @@ import pytest
 
 from armillary import exception
 from armillary.context import RequestContext, Signer
-from conductor.super_conductor.db import zone_attempts
+from conductor.super_conductor.db.zones import zone_attempts
 from conductor.super_conductor.zones import parents
 from conductor.super_conductor.zones.forwarded import LIST_SERVERS, decode_answer, request_for
 from conductor.super_conductor.zones.interface import ZoneAPI

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from armillary import exception
-from conductor.super_conductor.db.zone_attempts import Guest
+from conductor.super_conductor.db.zones.zone_attempts import Guest
 from conductor.super_conductor.hosts.cluster_metadata import MetadataPublisher
 from conductor.super_conductor.hosts.host_views import Hosts
 from conductor.super_conductor.zones.uuid_translation import UuidTranslation

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from conductor.super_conductor.db.zone_walks import Walk, WalkState
+from conductor.super_conductor.db.zones.zone_walks import Walk, WalkState
 from conductor.super_conductor.zones import walk_changes
 from objects.zones.zone_attempt import AttemptState, ZoneAttempt
 from tests.builders import a_uuid

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from armillary import exception
-from conductor.super_conductor.db import zones
+from conductor.super_conductor.db.zones import zone_records
 from conductor.super_conductor.endpoints.zone_records import ZoneRecordsEndpoint
 from objects.zones.zone_record import ZoneSettings
 from tests.fixtures.control_plane import an_admin
@@ -34,7 +34,7 @@ def test_a_zone_is_stored_and_told_without_its_url(
     changed = records.update_zone(an_admin(), "asia", ZoneSettings(disabled=True), verify=True)
     assert (changed.disabled, changed.weight_offset) == (True, 3.0)
     with root.database.reader() as session:
-        assert zones.get_zone(session, "asia").transport_url == URL
+        assert zone_records.get_zone(session, "asia").transport_url == URL
     records.delete_zone(an_admin(), "asia", force=False)
     with pytest.raises(exception.ZoneNotFound):
         records.update_zone(an_admin(), "asia", ZoneSettings(disabled=True), verify=True)

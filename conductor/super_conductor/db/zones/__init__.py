@@ -1,0 +1,1 @@
+"""Tables of zones in the API database: child zones, walks of requests, attempts of other zones."""
