@@ -54,6 +54,9 @@ T = TypeVar("T")
 _FRESH_SECONDS = 0.5
 """Seconds after a start for which requests wait for news, if a snapshot can answer them."""
 
+_DOUBT_SECONDS = 10.0
+"""Seconds for which requests wait for cells that were silent while this process was cut off."""
+
 _FIRST_SNAPSHOT_SECONDS = 5.0
 
 _SUMMARY_SECONDS = 5.0
@@ -341,6 +344,7 @@ class SchedulerManager:
             raise exception.Unavailable(
                 reason="the scheduler has just started and does not know cells and hosts yet"
             )
+        self._sync.wait_for_cells_in_doubt(_DOUBT_SECONDS)
         if self._zones is not None:
             self._zones.wait_ready(self._first_wait_seconds)
 

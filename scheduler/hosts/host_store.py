@@ -95,6 +95,7 @@ class HostStore:
         self._facts = ClusterMetadata()
         self._cells: dict[str, _Cell] = {}
         self._cell_uuids: list[str] = []
+        self._heard_any_at = self._cut_off_until = clock()
         self._row_of: dict[str, int] = {}
         self._version = 0  # of _row_of
         self._rows_by_id = RowsById()
@@ -139,7 +140,7 @@ class HostStore:
         values = self._reported.read(batch, nodes_known=len(self._row_of))
         with self._lock:
             cell = self._cell(batch.cell_uuid)
-            cell.heard_at = self._clock()
+            self._hear(cell)
             if not batch.full:
                 if batch.last_seq <= cell.seq:
                     cell.restored_as_of = None  # it has nothing newer
@@ -168,7 +169,7 @@ class HostStore:
     def note_heard(self, cell_uuid: str) -> None:
         """Record that a known cell was heard from."""
         with self._lock:
-            self._cell(cell_uuid).heard_at = self._clock()
+            self._hear(self._cell(cell_uuid))
 
     def forget_seq(self, cell_uuid: str) -> None:
         """Make the next fetch from a cell one of all its hosts."""
@@ -274,6 +275,25 @@ class HostStore:
                 for uuid in sorted(self._facts.enabled_cells)
                 if uuid not in self._cells or self._cells[uuid].heard_at < since
             ]
+
+    def cells_in_doubt(self) -> dict[str, float]:
+        """Return the enabled cells that count as down, but may not be: when each was last heard.
+
+        No cell was heard for so long that this process was probably cut off itself, and these have
+        not been heard since.
+        """
+        with self._lock:
+            now = self._clock()
+            silent_since = self._cut_off_until
+            if now - self._heard_any_at >= self._cut_off_seconds:
+                silent_since = now
+            return {
+                cell.uuid: cell.heard_at
+                for cell in self._cells.values()
+                if cell.heard_at < silent_since
+                and cell.uuid in self._facts.enabled_cells
+                and not self._is_heard(cell.uuid)
+            }
 
     # Queries and claims of decisions --------------------------------------------------------------
 
@@ -449,6 +469,21 @@ class HostStore:
                 self._cell_uuids.append(uuid)
             cell = self._cells[uuid] = _Cell(uuid, self._cell_uuids.index(uuid), self._clock())
         return cell
+
+    def _hear(self, cell: _Cell) -> None:
+        now = cell.heard_at = self._clock()
+        if now - self._heard_any_at >= self._cut_off_seconds:
+            self._cut_off_until = now
+        self._heard_any_at = now
+
+    @property
+    def _cut_off_seconds(self) -> float:
+        """Seconds without a word of any cell after which this process counts as cut off.
+
+        Less than a cell's, since another one may have been the last that was heard.
+        """
+        seconds: float = self._conf.service_down_time / 2
+        return seconds
 
     def _is_heard(self, uuid: str) -> bool:
         cell = self._cells.get(uuid)

@@ -1,7 +1,9 @@
 """Synchronisation of the host store: fetch missing metadata and host states."""
 
+import contextlib
 import logging
 import threading
+import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -60,6 +62,8 @@ class StateSync:
         self._in_hand: set[str] = set()
         self._tried: set[str] = set()
         self._ready = threading.Event()
+        self._heard = threading.Condition()
+        self._doubts: dict[str, tuple[float, float]] = {}  # cell -> last heard, end of the wait
         self._outages: dict[str, OutageLog] = {}
 
     def start(self, *, is_restored: bool = False) -> None:
@@ -81,6 +85,33 @@ class StateSync:
     def wait_ready(self, seconds: float) -> bool:
         """Wait for the metadata and a query of each enabled cell; return whether all happened."""
         return self._ready.wait(seconds)
+
+    def wait_for_cells_in_doubt(self, seconds: float) -> None:
+        """Wait for cells that may be silent only because this process was cut off.
+
+        Each is asked once, and waited for once: if it has not answered by then, it counts as down.
+        """
+        doubtful = self._host_store.cells_in_doubt()
+        if not doubtful:
+            return
+        with self._heard:
+            for cell_uuid, heard_at in doubtful.items():
+                if self._doubts.get(cell_uuid, (None,))[0] != heard_at:
+                    self._doubts[cell_uuid] = heard_at, time.monotonic() + seconds
+                    LOG.info("%s is asked: it was silent like all others", self._title(cell_uuid))
+                    self._ask_beside(cell_uuid)
+            while (remaining := self._doubt_ends_at() - time.monotonic()) > 0:
+                self._heard.wait(remaining)
+
+    def _doubt_ends_at(self) -> float:
+        """Return when the wait for the cells in doubt ends; 0 if there is none to wait for."""
+        doubtful = self._host_store.cells_in_doubt()
+        ends = [
+            ends_at
+            for cell_uuid, (heard_at, ends_at) in self._doubts.items()
+            if doubtful.get(cell_uuid) == heard_at
+        ]
+        return max(ends, default=0.0)
 
     @property
     def has_facts(self) -> bool:
@@ -118,9 +149,11 @@ class StateSync:
             elif self._host_store.apply(batch) is Outcome.GAP:
                 found = f"host states before {batch.first_seq} are missing"
             else:
-                return
-        LOG.debug("Cell %s: %s", cell_uuid, found)
-        self._ask(cell_uuid)
+                found = ""
+        self._end_doubt()
+        if found:
+            LOG.debug("Cell %s: %s", cell_uuid, found)
+            self._ask(cell_uuid)
 
     def take_facts(self, facts: Mapping[str, Any], *, is_newest: bool = False) -> None:
         """Apply metadata, unless it is older than the current one; ``is_newest`` always is."""
@@ -188,6 +221,17 @@ class StateSync:
             with self._lock:
                 self._in_hand.discard(what)
 
+    def _ask_beside(self, cell_uuid: str) -> None:
+        """Fetch from a cell, although an earlier fetch may wait for an answer that was lost."""
+        with contextlib.suppress(WorkerPoolFull, RuntimeError):
+            self._pool.submit(self._fetch_beside, cell_uuid)
+
+    def _fetch_beside(self, cell_uuid: str) -> None:
+        try:
+            self._fetch_cell(cell_uuid)
+        except exception.ArmillaryError as error:  # the fetches of ``fetch_missing`` say so
+            LOG.debug("%s did not answer: %s", self._title(cell_uuid), error)
+
     def _work(self, what: str) -> None:
         outage = self._outages.setdefault(what, OutageLog(LOG, self._title(what)))
         with self._lock:
@@ -246,6 +290,13 @@ class StateSync:
         with self._applying:
             self._host_store.evict(cell_uuid, new)
             self._host_store.apply(batch)
+        self._end_doubt()
+
+    def _end_doubt(self) -> None:
+        """Let the requests look again that wait for cells in doubt."""
+        if self._doubts:
+            with self._heard:
+                self._heard.notify_all()
 
     def _title(self, what: str) -> str:
         if what in _FROM_SUPER_CONDUCTOR:

@@ -234,6 +234,75 @@ def test_silent_cells_are_asked(conductors: Conductors) -> None:
     sync.stop(SECONDS_MAX)
 
 
+class CutOff:
+    """A scheduler that has not heard its one cell for longer than a cell may be silent."""
+
+    def __init__(self, conductors: Conductors) -> None:
+        self.seconds = 0.0
+        self.conductors = conductors
+        self.store = HostStore(scheduling_conf(), clock=lambda: self.seconds)
+        self.sync = StateSync(
+            scheduling_conf(),
+            host_store=self.store,
+            super_conductor=conductors,  # type: ignore[arg-type]
+            host_states=conductors,  # type: ignore[arg-type]
+        )
+        self.sync.start()
+        assert self.sync.wait_ready(SECONDS_MAX)
+        self.be_silent()
+
+    def be_silent(self) -> None:
+        self.seconds += 100.0
+
+    def is_up(self) -> bool:
+        return bool(self.store.view([self.conductors.host.uuid])[0].service_up[0])
+
+
+@pytest.fixture
+def cut_off(conductors: Conductors) -> Iterator[CutOff]:
+    made = CutOff(conductors)
+    yield made
+    made.sync.stop(SECONDS_MAX)
+
+
+def test_a_cell_that_was_silent_like_all_others_is_asked_before_it_is_down(
+    cut_off: CutOff, conductors: Conductors
+) -> None:
+    """The request that asked goes on once it has answered."""
+    assert not cut_off.is_up()
+    cut_off.sync.wait_for_cells_in_doubt(SECONDS_MAX)
+    assert cut_off.is_up()
+    assert conductors.asked[-1] == (CELL, 7)
+
+
+def test_a_request_goes_on_with_the_next_push_of_a_cell_in_doubt(
+    cut_off: CutOff, conductors: Conductors
+) -> None:
+    """Whether or not the cell answers what it is asked."""
+    conductors.is_down = True
+    waiting = threading.Thread(target=cut_off.sync.wait_for_cells_in_doubt, args=(SECONDS_MAX,))
+    waiting.start()
+    conductors.wait_for((CELL, 7))
+    cut_off.sync.apply_batch(a_batch([], first_seq=7, last_seq=7))
+    waiting.join(SECONDS_MAX / 2)
+    assert not waiting.is_alive()
+    assert cut_off.is_up()
+
+
+def test_a_cell_in_doubt_is_waited_for_once(cut_off: CutOff, conductors: Conductors) -> None:
+    """Then it counts as down, until it is heard and all are silent again."""
+    conductors.is_down = True
+    cut_off.sync.wait_for_cells_in_doubt(0.05)
+    asked = len(conductors.asked)
+    cut_off.sync.wait_for_cells_in_doubt(3600.0)
+    assert (len(conductors.asked), cut_off.is_up()) == (asked, False)
+    cut_off.sync.apply_batch(a_batch([], first_seq=7, last_seq=7))
+    cut_off.be_silent()
+    conductors.is_down = False
+    cut_off.sync.wait_for_cells_in_doubt(SECONDS_MAX)
+    assert cut_off.is_up()
+
+
 def test_older_facts_that_are_pushed_late_are_ignored(
     sync: StateSync, conductors: Conductors, fleet: HostStore
 ) -> None:
