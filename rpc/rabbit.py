@@ -365,6 +365,7 @@ class _Connection(oslo_internals.Connection):  # type: ignore[misc]
         send_limit.publishing()
         with self.outage.waiting():
             super()._publish(exchange, *message, **how)
+        self.outage.ended()  # confirmed: what other connections found is over
         if self._returned is not None:
             raise self._returned
 

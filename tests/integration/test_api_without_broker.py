@@ -23,6 +23,7 @@ LIMIT_SECONDS = 10.0
 SLACK_SECONDS = 5.0
 AT_ONCE = 20
 """More requests at a time than the API has threads."""
+WAVES = 5
 FLAVOR = {"flavor": {"name": "never", "vcpus": 1, "ram": 64, "disk": 0}}
 
 
@@ -92,5 +93,8 @@ def test_requests_are_503_while_the_broker_cannot_be_used(
         broker.go_on() if fault == "is stalled" else broker.start()
     wait_for(deployment.answers, "it is ready again", 60)
     wait_for(lambda: ask(deployment, "GET")[0] == 200, "it serves again", 60)
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        found = list(pool.map(lambda _: ask(deployment, "GET"), range(WAVES * AT_ONCE)))
+    assert {status for status, _ in found} == {200}, "other connections are found broken later"
     names = [each["name"] for each in deployment.get("/flavors")["flavors"]]
     assert FLAVOR["flavor"]["name"] not in names, "what is 503 was not done"
