@@ -6,8 +6,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, TextIO
 
-from armillary import concurrency
-from programs import asks_for_help
+from programs.operator.bootstrap import bootstrap
 
 if TYPE_CHECKING:
     from programs.operator.application import OperatorApp
@@ -23,8 +22,7 @@ COMMANDS = {
 
 def main(argv: Sequence[str] | None = None) -> int:
     argv = sys.argv[1:] if argv is None else argv
-    if not asks_for_help(argv):
-        concurrency.bootstrap(argv, PROGRAM)
+    bootstrap(argv, PROGRAM)
     return make_app().run(list(argv))
 
 

@@ -2,12 +2,28 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
+
+import pytest
 
 from tests.fixtures.databases import newest_version
 from tests.fixtures.python_programs import StartProgram
 
 MAIN = "import sys; from programs.manage import main; sys.exit(main())"
+
+
+@pytest.mark.parametrize("program", ["manage", "status"])
+def test_help_is_all_that_is_printed(program: str) -> None:
+    """No warning of a library stands before it."""
+    words = {"manage": ["cell", "list"], "status": ["security", "check"]}[program]
+    script = f"import sys; from programs.{program} import main; sys.exit(main())"
+    done = subprocess.run(
+        [sys.executable, "-c", script, *words, "--help"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.startswith("usage:")
+    assert done.stderr == ""
 
 
 def test_the_program_ends_with_the_code_of_its_command(
