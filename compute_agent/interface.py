@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from armillary.context import RequestContext
 from objects.hosts.image_fetches import ImageFetches
 from objects.image_meta import ImageMeta
+from objects.image_ticket import ImageTicket
 from objects.instance import Instance
 from objects.instances.diagnostics import Diagnostics
 from objects.instances.instance_command import InstanceCommand
@@ -88,11 +89,17 @@ class ComputeAPI(Interface):
 
     @call(CELL_HERE)
     def cache_images(
-        self, context: RequestContext, agent: str, host: str, images: Sequence[ImageMeta]
+        self,
+        context: RequestContext,
+        agent: str,
+        host: str,
+        images: Sequence[ImageMeta],
+        tickets: Sequence[ImageTicket],
     ) -> ImageFetches:
         """Begin to fetch images on a host, before servers are built from them.
 
-        The same request again returns how far the host is. Raises HostNotFound,
+        The same request again returns how far the host is, and brings new ``tickets`` for images of
+        our own image service. Raises HostNotFound,
         OperationUnsupported, Unavailable.
         """
 

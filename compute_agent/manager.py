@@ -33,17 +33,20 @@ from compute_agent.reporting.reconcile import Reconciler
 from compute_agent.reporting.reporter import Reporter
 from compute_agent.reporting.staleness_check import ConductorLease, StalenessCheck
 from compute_agent.virt.driver import ComputeDriver, Feature, SerialStream
+from compute_agent.virt.image_service import ImageService
 from compute_agent.work.command_execution import CommandExecution
 from compute_agent.work.crash_dumps import CrashDumps
 from compute_agent.work.guest_lease import GuestLease
 from compute_agent.work.guest_resume import GuestResume
 from compute_agent.work.image_fetches import ImageFetcher
+from compute_agent.work.image_tickets import ImageTickets
 from compute_agent.work.instance_work import InstanceWork
 from compute_agent.work.work_queue import WorkQueue
 from conductor.cell_conductor.interface import CellConductorAPI
 from objects.hosts.agent_run import AgentRun
 from objects.hosts.image_fetches import ImageFetches
 from objects.image_meta import ImageMeta
+from objects.image_ticket import ImageTicket
 from objects.instance import Instance
 from objects.instances.diagnostics import Diagnostics
 from objects.instances.instance_command import InstanceCommand
@@ -116,6 +119,10 @@ class ComputeManager:
             on_stale=self._note_stale,
             is_admitted=self._admission.is_admitted,
         )
+        tickets = ImageTickets(agent, self._conductor)
+        image_services = {host: ImageService(conf, tickets.of_host(host)) for host in self._drivers}
+        for host, driver in self._drivers.items():
+            driver.use_image_service(image_services[host])
         self._ratios = AllocationRatios(conf)
         self._monitor_plugins = load_plugins(conf)
         self._claims = Claims(
@@ -155,6 +162,7 @@ class ComputeManager:
             conf,
             journal=self._journal,
             drivers=self._drivers,
+            image_services=image_services,
             claims=self._claims,
             queue=self._queue,
             outbox=self._outbox,
@@ -192,7 +200,7 @@ class ComputeManager:
             request_settlement=self._reconciler.request,
             on_settled=self._note_settled,
         )
-        self._images = ImageFetcher(agent, self._drivers, self._touch)
+        self._images = ImageFetcher(agent, self._drivers, tickets, self._touch)
         self._reporter: Reporter | None = None
         self._consoles: ConsolePort | None = None
 
@@ -319,9 +327,13 @@ class ComputeManager:
         self._command_work.force(checked_uuid("instance_uuid", instance_uuid), host, sequence)
 
     def cache_images(
-        self, context: RequestContext, host: str, images: Sequence[ImageMeta]
+        self,
+        context: RequestContext,
+        host: str,
+        images: Sequence[ImageMeta],
+        tickets: Sequence[ImageTicket],
     ) -> ImageFetches:
-        return self._images.ask(context, host, images)
+        return self._images.ask(context, host, images, tickets)
 
     def get_console_output(
         self, context: RequestContext, instance_uuid: str, host: str, lines: int | None

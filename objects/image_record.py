@@ -26,6 +26,10 @@ DRAFT_PREFIX = ".upload-"
 """Files in the directory of images whose names begin so are removed when they are old."""
 
 
+STORE_LOCK = ".lock"
+"""Lock file of the image service in its directory: hosts that share the directory know it by it."""
+
+
 def deletion_mark(image_id: str) -> str:
     """Return the name of the file that says: this snapshot was deleted before it had its data."""
     return f"{DRAFT_PREFIX}deleted-{image_id}"

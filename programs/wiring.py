@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from oslo_config import cfg
 
-from armillary import exception, private_files, service_history
+from armillary import exception, service_history
 from armillary.http.server import HttpServer
 from armillary.http.tls import tls_files
 from armillary.http.trusted_hosts import guarded
@@ -186,6 +186,7 @@ def make_api(
     """Return the HTTP API; ``on_bound`` is called with its address."""
     from api import errors
     from api.front import make_front
+    from api.image.store import ImageStore
     from api.image_source import make_image_source
     from api.interface import ApiAPI
     from api.readiness import Readiness
@@ -193,8 +194,9 @@ def make_api(
     from programs.heartbeats import HeartbeatSender
     from rpc.version_caps import ConfiguredCap, OldestServices
 
-    with contextlib.suppress(OSError):  # an upload says what is wrong
-        private_files.make_directory(Path(conf.image.store_path))  # hosts that share it look for it
+    if conf.glance.auth_type is None:
+        with contextlib.suppress(OSError):  # an upload says what is wrong
+            ImageStore(conf).prepare()
     bus = make_bus(top_url, TOP)  # first: it registers the messaging options
     bus.fail_fast(waiting_max=max(1, conf.api.threads // 2))
     events = _event_hub(conf, top_url)

@@ -11,7 +11,7 @@ from api.access import Access
 from api.application import make_application
 from api.body import parse_any
 from api.image.call import AppState, Call
-from api.image.routes import ROUTES
+from api.image.routes import ROUTES, TRANSFERS
 from api.image.store import ImageStore
 from armillary.audit import AuditTrail
 from armillary.http.audit import Audit
@@ -52,7 +52,8 @@ class _Bounds(Bounds):
     """Size limits of all bodies except uploads, whose size the store limits while it reads."""
 
     def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
-        if req.method != "PUT" or not req.path.rstrip("/").endswith("/file"):
+        is_upload = req.path.rstrip("/").endswith("/file") or req.path.startswith(f"{TRANSFERS}/")
+        if req.method != "PUT" or not is_upload:
             super().process_request(req, resp)
 
 

@@ -34,13 +34,15 @@ class Call(call.Call[AppState]):
     """A request to the image service.
 
     ``root`` is the address of this API. ``data`` is the body of an upload, of ``data_bytes`` bytes;
-    None: of unknown length. ``record`` is the image of the path, once it is loaded.
+    None: of unknown length. ``header`` returns another header of the request. ``record`` is the
+    image of the path, once it is loaded.
     """
 
     root: str
     data: IO[bytes]
     data_bytes: int | None
     media_type: str
+    header: Callable[[str], str | None]
     record: ImageRecord | None = None
 
     @classmethod
@@ -53,6 +55,7 @@ class Call(call.Call[AppState]):
             root=f"{origin}{req.root_path}",
             data=req.stream if is_chunked else req.bounded_stream,  # type: ignore[arg-type]
             data_bytes=None if is_chunked else req.content_length,
+            header=req.get_header,
             media_type=(req.content_type or "").partition(";")[0].strip().lower(),
             **fields,
         )

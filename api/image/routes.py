@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from api.image import discovery, files, images, members, schemas
+from api.image import discovery, files, images, members, schemas, transfers
 from api.image.call import Call, load
 from api.policies.images import image_service as policies
 from armillary.http.dispatch import Action, Routes
 
 _IMAGE = "/v2/images/{image_id}"
+TRANSFERS = "/v2/transfers"
 
 _VERSIONS = Action(discovery.index, None, query=schemas.ANY_QUERY, status=300)
 
@@ -29,6 +30,10 @@ ROUTES: Routes[Call] = {
     f"{_IMAGE}/file": {
         "GET": Action(files.download, policies.DOWNLOAD, subject=load, media_type=files.DATA),
         "PUT": Action(files.upload, policies.UPLOAD, status=204, subject=load),
+    },
+    f"{TRANSFERS}/{{image_id}}": {  # of hosts: a ticket says what they may do
+        "GET": Action(transfers.read, None, media_type=files.DATA),
+        "PUT": Action(transfers.write, None, status=204),
     },
     f"{_IMAGE}/tags/{{tag}}": {
         "PUT": Action(images.add_tag, policies.MODIFY, status=204, subject=load),

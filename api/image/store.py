@@ -25,16 +25,17 @@ import falcon
 from oslo_config import cfg
 
 from armillary import exception, private_files
-from objects.image_record import DRAFT_PREFIX, SAVING, ImageRecord, deletion_mark
+from objects.image_record import DRAFT_PREFIX, SAVING, STORE_LOCK, ImageRecord, deletion_mark
 
 PIECE_BYTES = 262144
 DRAFT_SECONDS_MAX = 86400.0
 """An older upload is that of a process that died."""
-LOCK_FILE = ".lock"
 RESERVED_BYTES = 64 * 1024**2
 """Step in which an upload gets room."""
 RETRY_SECONDS = 5
 _MARK_CHARACTERS = 32
+HOSTS = "\0hosts"
+"""Stands for hosts, with their tickets, in place of a project; no project is called so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +55,19 @@ class ImageStore:
         self._lock = threading.Lock()
         self._transfers = Counter[str | None]()
 
+    def prepare(self) -> None:
+        """Make the directory, with the file that tells hosts which share it whose it is.
+
+        Raises OSError.
+        """
+        private_files.make_directory(self._directory)
+        with self._exclusive():
+            pass
+
     def write(
         self, image_id: str, source: IO[bytes], *, size_bytes: int | None, project_id: str | None
     ) -> Stored:
-        """Store what a project sends by ``source``, aside until ``publish``.
+        """Store what a project or a host sends by ``source``, aside until ``publish``.
 
         Raises OSError, Invalid if it does not have the announced size, and status 413 or 503 for
         what exceeds a maximum.
@@ -86,8 +96,21 @@ class ImageStore:
         """Remove data to which no record refers."""
         self._aside(image_id, stored.sha512).unlink(missing_ok=True)
 
-    def read(self, record: ImageRecord, *, project_id: str | None) -> Iterator[bytes]:
-        """Return the data for a project, piece by piece. Raises FileNotFoundError, status 503."""
+    def is_deletion_noted(self, image_id: str) -> bool:
+        """Return whether an image was deleted while its data was being stored."""
+        return (self._directory / deletion_mark(image_id)).exists()
+
+    def forget(self, image_id: str) -> None:
+        """Remove the data that ``publish`` gave an image's name."""
+        (self._directory / image_id).unlink(missing_ok=True)
+
+    def read(
+        self, record: ImageRecord, *, project_id: str | None, start: int = 0
+    ) -> Iterator[bytes]:
+        """Return the data for a project or a host, piece by piece, from a byte on.
+
+        Raises FileNotFoundError, status 503.
+        """
         image_id = record.image.id
         with contextlib.ExitStack() as stack:
             stack.enter_context(self._transfer(project_id))
@@ -96,6 +119,7 @@ class ImageStore:
             except FileNotFoundError:  # the process died before it was published
                 file = self._aside(image_id, record.sha512 or "").open("rb")
             stack.callback(file.close)
+            file.seek(start)
             return _Pieces(file, stack.pop_all())
 
     def remove(self, record: ImageRecord) -> None:
@@ -136,7 +160,7 @@ class ImageStore:
     @contextlib.contextmanager
     def _exclusive(self) -> Iterator[None]:
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-        lock = os.open(self._directory / LOCK_FILE, flags, private_files.FILE_MODE)
+        lock = os.open(self._directory / STORE_LOCK, flags, private_files.FILE_MODE)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
@@ -160,9 +184,8 @@ class ImageStore:
     @contextlib.contextmanager
     def _transfer(self, project_id: str | None) -> Iterator[None]:
         with self._lock:
-            is_full = self._transfers.total() >= self._conf.image.transfers_max
-            if is_full or self._transfers[project_id] >= self._conf.image.transfers_per_project_max:
-                whose = "" if is_full else " of this project"
+            whose = self._exhausted(project_id)
+            if whose is not None:
                 raise falcon.HTTPServiceUnavailable(
                     description=f"Too many uploads and downloads{whose} at the same time; "
                     "try again later.",
@@ -175,6 +198,16 @@ class ImageStore:
             with self._lock:
                 self._transfers[project_id] -= 1
                 self._transfers += Counter()  # forgets projects without any
+
+    def _exhausted(self, project_id: str | None) -> str | None:
+        """Return whose transfers are as many as they may be, None if there is room for another."""
+        options = self._conf.image
+        if project_id == HOSTS:
+            return " of hosts" if self._transfers[HOSTS] >= options.host_transfers_max else None
+        if self._transfers.total() - self._transfers[HOSTS] >= options.transfers_max:
+            return ""
+        is_full = self._transfers[project_id] >= options.transfers_per_project_max
+        return " of this project" if is_full else None
 
 
 class _Pieces:

@@ -1,6 +1,6 @@
 """Options of [image], the image service in the process of the HTTP API, and of [glance] instead.
 
-[image_cache] is about what hosts fetch of a Glance.
+[image_cache] is about what hosts fetch of either.
 """
 
 from __future__ import annotations
@@ -58,6 +58,64 @@ those of shelved servers that were unshelved or deleted. Users do not see them a
             help="""
 Maximum number of uploads and downloads at the same time in one process; others are answered with
 status 503. Keep it below ``[api] threads``: each occupies a thread.
+""",
+        ),
+        cfg.IntOpt(
+            "host_transfers_max",
+            default=4,
+            min=1,
+            max=500,
+            help="""
+Maximum number of images that one process sends to hosts or receives from them at the same time,
+besides ``transfers_max``; others are answered with status 503, and wait. Keep both together below
+``[api] threads``.
+""",
+        ),
+        cfg.StrOpt(
+            "endpoint",
+            help="""
+Address at which hosts reach the image service, such as ``https://api.example.org:8774/image``. They
+fetch images from there that they do not have, and send snapshots there. Unset: hosts need the
+directory ``store_path`` of the image service.
+""",
+        ),
+        cfg.IntOpt(
+            "ticket_lifetime_seconds",
+            default=300,
+            min=10,
+            max=24 * 3600,
+            mutable=True,
+            help="""
+How long a host may begin to transfer an image after it got leave to. It asks again for each
+attempt; the clocks of conductors that share a database must differ by less.
+""",
+        ),
+        cfg.StrOpt(
+            "cafile",
+            help="""
+File with the certificate authorities that hosts trust for ``endpoint``, as PEM. Unset: those of
+this machine.
+""",
+        ),
+        cfg.IntOpt(
+            "request_timeout_seconds",
+            default=60,
+            min=1,
+            max=3600,
+            help="""
+How long a host waits for an answer of the image service, or for the next piece of data, before it
+tries again.
+""",
+        ),
+        cfg.IntOpt(
+            "retry_seconds_max",
+            default=300,
+            min=0,
+            max=24 * 3600,
+            mutable=True,
+            help="""
+How long a host goes on with the transfer of an image that makes no progress, because the image
+service is unreachable or busy. Then a build goes to the next host, and a snapshot fails.
 """,
         ),
         cfg.IntOpt(

@@ -113,6 +113,11 @@ OPTIONS: dict[tuple[str, str], Readers] = {
         ("image", name): (API, COMPUTE)
         for name in ("store_path", "size_bytes_max", "store_bytes_max")
     },
+    **{("image", name): (CONDUCTOR,) for name in ("endpoint", "ticket_lifetime_seconds")},
+    **{
+        ("image", name): (COMPUTE,)
+        for name in ("cafile", "request_timeout_seconds", "retry_seconds_max")
+    },
     ("metrics", "port"): PROGRAMS,
     ("metrics", "listen"): PROGRAMS,
     ("notifications", "notification_format"): (API, *_NOTIFYING),

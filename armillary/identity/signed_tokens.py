@@ -4,16 +4,14 @@ A token holds who got it and until when; the roles are looked up when it is used
 revocations are files in one directory, shared by the processes of the deployment.
 """
 
-import base64
-import hashlib
-import hmac
-import json
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from armillary import signed_text
 from armillary.identity.revocations import Revocations
 from armillary.key_file import KeyFile
 
@@ -68,8 +66,7 @@ class SignedTokens:
             user_id, project_id, int(self._clock()), expires_at, audit_id, methods, mark
         )
         keys = self._keys.current_or_made()
-        payload = _encoded(json.dumps(_values(claims), separators=(",", ":")).encode())
-        return f"{PREFIX}.{payload}.{_mac(keys[0], payload)}", claims
+        return signed_text.seal(PREFIX, _values(claims), keys[0]), claims
 
     def verify(self, token: str) -> Claims | None:
         """Return what a token says; None if it is not ours, expired or revoked."""
@@ -85,14 +82,10 @@ class SignedTokens:
         self._revocations.add(claims.user_id, claims.audit_id, claims.expires_at)
 
     def _signed_claims(self, token: str) -> Claims | None:
-        prefix, _, rest = token.partition(".")
-        payload, _, mac = rest.partition(".")
-        if prefix != PREFIX or not token.isascii():
-            return None
         with suppress(OSError):
             # Any of the keys: an older one was in use before a rotation.
-            if any(hmac.compare_digest(_mac(key, payload), mac) for key in self._keys.current()):
-                return _claims(payload)
+            values = signed_text.open_sealed(PREFIX, token, self._keys.current())
+            return None if values is None else _claims(values)
         return None
 
 
@@ -103,17 +96,7 @@ def _values(claims: Claims) -> list[object]:
     ]  # fmt: skip
 
 
-def _claims(payload: str) -> Claims:
-    """Return what a payload says; its signature was verified, so its form is ours."""
-    user_id, project_id, issued_at, expires_at, audit_id, methods, mark = json.loads(
-        base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4))
-    )
+def _claims(values: Sequence[Any]) -> Claims:
+    """Return what a token says; its signature was verified, so its form is ours."""
+    user_id, project_id, issued_at, expires_at, audit_id, methods, mark = values
     return Claims(user_id, project_id, issued_at, expires_at, audit_id, tuple(methods), mark)
-
-
-def _mac(key: bytes, payload: str) -> str:
-    return _encoded(hmac.digest(key, f"{PREFIX}.{payload}".encode(), hashlib.sha256))
-
-
-def _encoded(data: bytes) -> str:
-    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()

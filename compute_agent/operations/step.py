@@ -13,6 +13,7 @@ from compute_agent.host.instance_topology import ANYWHERE, InstancePlacement
 from compute_agent.journal.command_log import NO_CHANGE, Change
 from compute_agent.journal.journal import Entry, State
 from compute_agent.virt.driver import ComputeDriver, GuestInfo, LiveWatch
+from compute_agent.virt.image_service import ImageService
 from objects.instance import Instance
 from objects.instances.instance_command import NO_ANSWER, CommandAnswer, InstanceCommand
 
@@ -32,6 +33,7 @@ class Step:
     driver: ComputeDriver
     claims: Claims
     watch: LiveWatch
+    image_service: ImageService
     write: Callable[[Change], bool]
 
     @property

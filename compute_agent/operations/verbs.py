@@ -73,9 +73,9 @@ def rescue(step: Step) -> Outcome:
 def snapshot(step: Step) -> Outcome:
     """Store the guest's data as the data of an image."""
     image = ImageMeta.obj_from_primitive(step.arguments["image"])
-    store = snapshot_store(step.conf)
+    store = snapshot_store(step.conf, step.image_service)
     try:
-        store.check()
+        store.check(image)
         with store.draft() as draft:
             step.driver.snapshot(step.uuid, image, draft)
             stored = store.publish(draft, image, step.instance.project_id)

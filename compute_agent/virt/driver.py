@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from armillary import exception
 from compute_agent.host.instance_topology import ANYWHERE, InstancePlacement
 from compute_agent.host.pci_devices import PciDevice
+from compute_agent.virt.image_service import ImageService
 from compute_agent.virt.metrics import Kind
 from objects.image_meta import ImageMeta
 from objects.instance import Instance
@@ -207,6 +208,9 @@ class ComputeDriver(abc.ABC):
     def features(self) -> frozenset[Feature]:
         """Supported features; methods of other features raise OperationUnsupported."""
         return frozenset()
+
+    def use_image_service(self, service: ImageService) -> None:  # noqa: B027 - optional
+        """Fetch images that are not on this host from there; called before ``init_host``."""
 
     def cache_image(self, image: ImageMeta) -> None:
         """Have an image's data on this host, before a guest is built from it. Idempotent.

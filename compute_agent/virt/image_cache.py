@@ -1,4 +1,6 @@
-"""Data of a Glance's images on this host: fetched once, kept in a directory of images.
+"""Data of images on this host: fetched once, kept in a directory of images.
+
+It comes from a Glance, or from our own image service if its directory is not this one.
 
 Several hosts may share the directory, and it may have files of others. So a host removes only what
 a host has fetched (``.fetched-ID``), and nothing that another host still notes a use of
@@ -11,6 +13,7 @@ import collections
 import contextlib
 import dataclasses
 import fcntl
+import functools
 import hashlib
 import logging
 import os
@@ -24,8 +27,10 @@ from oslo_config import cfg
 from armillary import exception, private_files
 from armillary.glance import Glance
 from armillary.identifiers import checked_uuid, is_uuid
+from compute_agent.virt.image_service import ImageService
 from objects.image_meta import ImageMeta
-from objects.image_record import DRAFT_PREFIX
+from objects.image_record import DRAFT_PREFIX, STORE_LOCK
+from objects.image_ticket import READ
 
 LOG = logging.getLogger(__name__)
 
@@ -41,6 +46,16 @@ def no_bases() -> Collection[Path]:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class _Remote:
+    """Data that can be fetched: where from, and what it must be."""
+
+    place: str
+    size_bytes: int
+    digests: frozenset[str]
+    pieces: Callable[[], Iterator[bytes]]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class _Cached:
     """A fetched image: its size, and when this host used it last."""
 
@@ -50,9 +65,10 @@ class _Cached:
 
 
 class ImageCache:
-    """Files of a directory, one an image, named after it; nothing is fetched without a Glance.
+    """Files of a directory, one an image, named after it.
 
-    ``find_bases`` returns the files that disks of guests refer to; it may raise OSError. Raises
+    ``service`` is our own image service; None: nothing is fetched without a Glance. ``find_bases``
+    returns the files that disks of guests refer to; it may raise OSError. Raises
     ConfigurationError for an incomplete login.
     """
 
@@ -63,8 +79,11 @@ class ImageCache:
         host: str,
         find_bases: Callable[[], Collection[Path]] = no_bases,
         clock: Callable[[], float] = time.time,
+        *,
+        service: ImageService | None = None,
     ) -> None:
         self._conf = conf
+        self._service = service
         self._glance = Glance.from_conf(conf)
         self._directory = directory
         self._host = host
@@ -75,42 +94,48 @@ class ImageCache:
         self._coming: dict[str, int] = {}  # image id -> bytes that are being fetched
 
     @property
-    def fetches(self) -> bool:
-        """Whether there is a Glance to fetch from."""
-        return self._glance is not None
+    def _fetches(self) -> bool:
+        """Whether data is fetched at all: not from the service whose directory this is."""
+        if self._glance is not None:
+            return True
+        return self._service is not None and not (self._directory / STORE_LOCK).exists()
 
     @contextlib.contextmanager
-    def held(self, image: ImageMeta) -> Iterator[None]:
+    def held(self, image: ImageMeta, instance_uuid: str) -> Iterator[None]:
         """Fetch an image, and keep it while a guest is built from it. Raises as ``fetch``."""
         with self._lock:
             self._held[image.id] += 1
         try:
-            self.fetch(image)
+            self.fetch(image, instance_uuid)
             yield
         finally:
             with self._lock:
                 self._held[image.id] -= 1
 
-    def fetch(self, image: ImageMeta) -> None:
-        """Store an image's data, unless it is there.
+    def fetch(self, image: ImageMeta, instance_uuid: str | None = None) -> bool:
+        """Store an image's data, unless it is there; False if it cannot be fetched from anywhere.
 
-        Raises ImageNotFound, Forbidden, Invalid for other data than its record says, Unavailable,
-        ImageCacheFull, and OSError.
+        ``instance_uuid`` is the instance that needs it, if one does. Raises ImageNotFound,
+        Forbidden, Invalid for other data than its record says, Unavailable, ImageCacheFull, and
+        OSError.
         """
-        if self._glance is None:
-            return
         path = self._path(image.id)
+        if not self._fetches:
+            return path.exists()
         private_files.make_directory(self._directory)
         if self._use(image.id):
-            return
+            return True
+        remote = self._find(image, instance_uuid)
+        if remote is None:
+            return False
         draft = self._directory / f"{DRAFT_PREFIX}{path.name}"
         with open(draft, "ab", opener=private_files.opener) as file:
             fcntl.flock(file, fcntl.LOCK_EX)  # one fetches, for all builds that need it
             if self._use(image.id):
-                return
+                return True
             try:
-                with self._room_for(image):
-                    self._download(self._glance.download(image.id), image, file.fileno())
+                with self._room_for(image.id, remote.size_bytes):
+                    self._download(remote, image.id, file.fileno())
                     with self._exclusive():
                         draft.replace(path)
                         self._mark(f"{_FETCHED}{image.id}")
@@ -118,11 +143,28 @@ class ImageCache:
             except BaseException:
                 os.ftruncate(file.fileno(), 0)
                 raise
-        LOG.info("Fetched image %s (%d bytes) from Glance", image.id, path.stat().st_size)
+        LOG.info("Fetched image %s (%d bytes) from %s", image.id, remote.size_bytes, remote.place)
+        return True
+
+    def _find(self, image: ImageMeta, instance_uuid: str | None) -> _Remote | None:
+        """Return where an image is fetched from. Raises what the image service raises."""
+        glance, service = self._glance, self._service
+        if glance is not None:
+            pieces = functools.partial(glance.download, image.id)
+            return _Remote("Glance", image.size_bytes, _digests(image.sha512), pieces)
+        ticket = None if service is None else service.get_ticket(image.id, READ, instance_uuid)
+        if service is None or ticket is None:
+            return None
+        return _Remote(
+            "the image service",
+            ticket.size_bytes,
+            _digests(image.sha512, ticket.sha512),
+            functools.partial(service.download, ticket, instance_uuid),
+        )
 
     def drop(self, image: ImageMeta) -> None:
         """Remove the data of an image that is not needed again. Raises OSError."""
-        if self._glance is not None:
+        if self._fetches and self._directory.is_dir():
             with self._exclusive():
                 if self._is_fetched(image.id):
                     self._remove(image.id)
@@ -142,7 +184,7 @@ class ImageCache:
 
         Raises OSError, also if it cannot be seen which images guests use: then nothing is removed.
         """
-        if self._glance is None or not self._directory.is_dir():
+        if not self._fetches or not self._directory.is_dir():
             return
         self._sweep_drafts()
         options = self._conf.image_cache
@@ -158,24 +200,24 @@ class ImageCache:
     # Room -----------------------------------------------------------------------------------------
 
     @contextlib.contextmanager
-    def _room_for(self, image: ImageMeta) -> Iterator[None]:
+    def _room_for(self, image_id: str, size_bytes: int) -> Iterator[None]:
         """Reserve room for an image. Raises ImageCacheFull, OSError."""
         if not self._conf.image_cache.size_mb_max:
             yield
             return
         with self._exclusive():
-            left = self._shrink(self._unused(self._note_bases()), image.size_bytes)
+            left = self._shrink(self._unused(self._note_bases()), size_bytes)
             if left < 0:
                 raise exception.ImageCacheFull(
-                    image=image.id, host=self._host, missing_mb=-(left // MIB)
+                    image=image_id, host=self._host, missing_mb=-(left // MIB)
                 )
             with self._lock:
-                self._coming[image.id] = image.size_bytes
+                self._coming[image_id] = size_bytes
         try:
             yield
         finally:
             with self._lock:
-                del self._coming[image.id]
+                del self._coming[image_id]
 
     def _shrink(self, unused: list[_Cached], more_bytes: int) -> int:
         """Remove unused images until others fit; return the bytes that are left, or missing."""
@@ -282,23 +324,27 @@ class ImageCache:
     def _path(self, image_id: str) -> Path:
         return self._directory / checked_uuid("image", image_id)
 
-    def _download(self, pieces: Iterator[bytes], image: ImageMeta, file: int) -> None:
+    def _download(self, remote: _Remote, image_id: str, file: int) -> None:
         size, digest = 0, hashlib.sha512()
-        bytes_max = image.size_bytes or self._conf.image.size_bytes_max
+        bytes_max = remote.size_bytes or self._conf.image.size_bytes_max
         os.ftruncate(file, 0)
-        for piece in pieces:
+        for piece in remote.pieces():
             size += len(piece)
             if size > bytes_max:
-                raise _other_data(image, f"more than {bytes_max} bytes")
+                raise _other_data(image_id, remote, f"more than {bytes_max} bytes")
             digest.update(piece)
             while piece:
                 piece = piece[os.write(file, piece) :]
-        if image.size_bytes and size != image.size_bytes:
-            raise _other_data(image, f"{size} bytes, not {image.size_bytes}")
-        if image.sha512 is not None and digest.hexdigest() != image.sha512:
-            raise _other_data(image, "another SHA-512 digest")
+        if remote.size_bytes and size != remote.size_bytes:
+            raise _other_data(image_id, remote, f"{size} bytes, not {remote.size_bytes}")
+        if remote.digests - {digest.hexdigest()}:
+            raise _other_data(image_id, remote, "another SHA-512 digest")
         os.fsync(file)
 
 
-def _other_data(image: ImageMeta, found: str) -> exception.Invalid:
-    return exception.Invalid(reason=f"the data of image {image.id} in Glance has {found}")
+def _digests(*known: str | None) -> frozenset[str]:
+    return frozenset(digest for digest in known if digest is not None)
+
+
+def _other_data(image_id: str, remote: _Remote, found: str) -> exception.Invalid:
+    return exception.Invalid(reason=f"the data of image {image_id} in {remote.place} has {found}")

@@ -1,4 +1,7 @@
-"""Data of snapshots: in the image service's directory, which this host shares, or in a Glance."""
+"""Data of snapshots: into our own image service or a Glance.
+
+A host that shares the directory of our image service writes there, others send the data over HTTP.
+"""
 
 import contextlib
 import hashlib
@@ -12,9 +15,19 @@ from oslo_config import cfg
 from armillary import exception, private_files
 from armillary.glance import Glance
 from armillary.identifiers import checked_uuid
+from compute_agent.virt.image_service import ImageService
 from objects import glance_documents
 from objects.image_meta import ImageMeta
-from objects.image_record import DRAFT_PREFIX, PRIVATE, ImageRecord, StoredImage, deletion_mark
+from objects.image_record import (
+    DRAFT_PREFIX,
+    INSTANCE_UUID,
+    PRIVATE,
+    STORE_LOCK,
+    ImageRecord,
+    StoredImage,
+    deletion_mark,
+)
+from objects.image_ticket import WRITE
 
 PIECE_BYTES = 1024**2
 
@@ -27,13 +40,8 @@ class SnapshotStore:
         self._directory = Path(conf.image.store_path)
         self._limits = conf.image
 
-    def check(self) -> None:
-        """Raise OSError if this host has no image service's directory, or that has no room."""
-        if not self._directory.is_dir():
-            raise OSError(
-                f"this host does not have the directory of images, [image] store_path = "
-                f"{self._directory}"
-            )
+    def check(self, image: ImageMeta) -> None:
+        """Raise OSError if the data of an image cannot be stored: there is no way, or no room."""
         if self._used_bytes() >= self._limits.store_bytes_max:
             raise OSError("the images have reached [image] store_bytes_max")
 
@@ -86,7 +94,7 @@ class SnapshotStore:
 class GlanceSnapshotStore(SnapshotStore):
     """Data of snapshots in a Glance; this host's directory has drafts, and what was fetched."""
 
-    def check(self) -> None:
+    def check(self, image: ImageMeta) -> None:
         private_files.make_directory(self._directory)
 
     def publish(self, draft: Path, image: ImageMeta, owner: str) -> StoredImage:
@@ -105,9 +113,45 @@ class GlanceSnapshotStore(SnapshotStore):
         return stored
 
 
-def snapshot_store(conf: cfg.ConfigOpts) -> SnapshotStore:
+class RemoteSnapshotStore(SnapshotStore):
+    """Data of snapshots that is sent to our image service; this host's directory has drafts."""
+
+    def __init__(self, conf: cfg.ConfigOpts, service: ImageService) -> None:
+        super().__init__(conf)
+        self._service = service
+
+    def check(self, image: ImageMeta) -> None:
+        try:
+            ticket = self._service.get_ticket(image.id, WRITE, image.properties[INSTANCE_UUID])
+        except exception.ArmillaryError as error:
+            raise OSError(error.message) from error
+        if ticket is None:
+            raise OSError(
+                f"this host does not share the directory of the image service ([image] store_path "
+                f"= {self._directory}), and [image] endpoint of the conductors is not set"
+            )
+        private_files.make_directory(self._directory)
+
+    def publish(self, draft: Path, image: ImageMeta, owner: str) -> StoredImage:
+        """Send the data. Raises OSError."""
+        stored = _digest(draft)
+        uuid = image.properties[INSTANCE_UUID]
+        try:
+            self._service.upload(image.id, draft, stored.sha512, uuid)
+        except exception.NotFound as error:
+            raise OSError("the image was deleted") from error
+        except exception.ArmillaryError as error:
+            raise OSError(error.message) from error
+        return stored
+
+
+def snapshot_store(conf: cfg.ConfigOpts, service: ImageService) -> SnapshotStore:
     """Return where the data of snapshots goes."""
-    return SnapshotStore(conf) if conf.glance.auth_type is None else GlanceSnapshotStore(conf)
+    if conf.glance.auth_type is not None:
+        return GlanceSnapshotStore(conf)
+    if (Path(conf.image.store_path) / STORE_LOCK).exists():
+        return SnapshotStore(conf)
+    return RemoteSnapshotStore(conf, service)
 
 
 def _digest(path: Path) -> StoredImage:

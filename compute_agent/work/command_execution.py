@@ -18,6 +18,7 @@ from compute_agent.operations.verbs import VERBS
 from compute_agent.reporting.outbox import Outbox
 from compute_agent.reporting.staleness_check import OUT_OF_REACH, StalenessCheck
 from compute_agent.virt.driver import ComputeDriver
+from compute_agent.virt.image_service import ImageService
 from compute_agent.work.work_queue import WorkQueue
 from conductor.cell_conductor.interface import CellConductorAPI
 from objects.instance_fault import FAILED, GUEST_LOST, InstanceFault
@@ -77,6 +78,7 @@ class CommandExecution:
         *,
         journal: Journal,
         drivers: Mapping[str, ComputeDriver],
+        image_services: Mapping[str, ImageService],
         claims: Claims,
         queue: WorkQueue,
         outbox: Outbox,
@@ -92,6 +94,7 @@ class CommandExecution:
         self._held = HeldGuests(journal)
         self._forced: dict[Key, int] = {}
         self._drivers = drivers
+        self._image_services = image_services
         self._claims = claims
         self._queue = queue
         self._outbox = outbox
@@ -201,6 +204,7 @@ class CommandExecution:
                 lambda total, left: self._tell(command, total, left),
                 self._forced,
             ),
+            image_service=self._image_services[command.host],
             write=lambda change: self._book.change(command, change),
         )
 

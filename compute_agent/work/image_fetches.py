@@ -11,8 +11,10 @@ from armillary import exception
 from armillary.concurrency import WorkerPool, WorkerPoolFull
 from armillary.context import RequestContext
 from compute_agent.virt.driver import ComputeDriver, Feature
+from compute_agent.work.image_tickets import ImageTickets
 from objects.hosts.image_fetches import ImageFetches
 from objects.image_meta import ImageMeta
+from objects.image_ticket import ImageTicket
 
 LOG = logging.getLogger(__name__)
 
@@ -28,9 +30,14 @@ class ImageFetcher:
     """
 
     def __init__(
-        self, agent: str, drivers: Mapping[str, ComputeDriver], on_fetched: Callable[[str], None]
+        self,
+        agent: str,
+        drivers: Mapping[str, ComputeDriver],
+        tickets: ImageTickets,
+        on_fetched: Callable[[str], None],
     ) -> None:
         self._drivers = drivers
+        self._tickets = tickets
         self._on_fetched = on_fetched
         self._pool = WorkerPool(1, f"{agent}-images", queue_size_max=REQUESTS_MAX)
         self._lock = threading.Lock()
@@ -38,8 +45,14 @@ class ImageFetcher:
             collections.OrderedDict()
         )
 
-    def ask(self, context: RequestContext, host: str, images: Sequence[ImageMeta]) -> ImageFetches:
-        """Begin to fetch images, or return how far a host is with them.
+    def ask(
+        self,
+        context: RequestContext,
+        host: str,
+        images: Sequence[ImageMeta],
+        tickets: Sequence[ImageTicket],
+    ) -> ImageFetches:
+        """Begin to fetch images, or return how far a host is with them; then tickets are renewed.
 
         Raises HostNotFound, OperationUnsupported, Unavailable with too many requests.
         """
@@ -56,12 +69,16 @@ class ImageFetcher:
             request = self._requests.get(key)
             if request is None:
                 request = _Request(images)
+                self._tickets.give(host, tickets)
                 try:
                     self._pool.submit(self._run, driver, request)
                 except (WorkerPoolFull, RuntimeError) as error:
                     raise exception.Unavailable(reason=str(error)) from error
                 self._requests[key] = request
                 self._forget_ended()
+            else:
+                waiting = set(request.waiting)
+                self._tickets.give(host, [each for each in tickets if each.image_id in waiting])
             return request.state()
 
     def stop(self, wait_seconds: float) -> None:
@@ -80,6 +97,7 @@ class ImageFetcher:
                 request.waiting.remove(image.id)
                 if reason is not None:
                     request.failed[image.id] = reason
+                self._tickets.withdraw(driver.host, image.id)
             self._on_fetched(driver.host)
 
     @staticmethod

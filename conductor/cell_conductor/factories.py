@@ -23,6 +23,7 @@ from conductor.cell_conductor.hosts.image_caching import ImageCaching
 from conductor.cell_conductor.hosts.instance_updates import InstanceUpdates
 from conductor.cell_conductor.hosts.providers import Providers
 from conductor.cell_conductor.operations.engine import Operations
+from conductor.cell_conductor.operations.image_tickets import ImageTickets
 from conductor.cell_conductor.operations.locks_and_consoles import LocksAndConsoles
 from conductor.cell_conductor.operations.orphaned_copies import OrphanedCopies
 from conductor.cell_conductor.operations.periodic import PeriodicOperations
@@ -121,6 +122,7 @@ class Work:
             database=database, build=self.build, delete=self.delete, cell_uuid=conf.cell.uuid,
             now=now,
         )  # fmt: skip
+        self.image_tickets = ImageTickets(env, clients.super_conductor)
         self.locks_and_consoles = LocksAndConsoles(database=database, compute=compute, now=now)
         self.recovery = Recovery(
             conf, database=database, works=[self.build, self.delete, self.operations]

@@ -13,6 +13,7 @@ from objects.hosts.host_states import HostStateBatch
 from objects.hosts.image_fetches import ImageFetches
 from objects.hosts.service import Service
 from objects.image_meta import ImageMeta
+from objects.image_ticket import ImageTicket
 from objects.instance import Instance
 from objects.instance_fault import InstanceFault
 from objects.instances.build_request import BuildRequest
@@ -306,9 +307,15 @@ class CellConductorAPI(Interface):
 
     @call(CONDUCTOR)
     def cache_images(
-        self, context: RequestContext, host: str, images: Sequence[ImageMeta]
+        self,
+        context: RequestContext,
+        host: str,
+        images: Sequence[ImageMeta],
+        tickets: Sequence[ImageTicket],
     ) -> ImageFetches:
         """Have a host fetch images; the same request again returns how far it is.
+
+        ``tickets`` are for those of our own image service.
 
         Raises HostNotFound, Unavailable for a host that is down, OperationUnsupported.
         """
@@ -546,6 +553,23 @@ class CellConductorAPI(Interface):
         self, context: RequestContext, agent: str, group_uuid: str
     ) -> dict[str, str]:
         """Return instance -> host of the group's living members here, for the late check."""
+
+    @call(AGENT_ITSELF, timeout_seconds=REPORT_TIMEOUT_SECONDS)
+    def get_image_ticket(
+        self,
+        context: RequestContext,
+        agent: str,
+        host: str,
+        instance_uuid: str,
+        image_id: str,
+        access: str,
+    ) -> ImageTicket | None:
+        """Return a ticket to ``read`` an image of an instance here, or to ``write`` its snapshot.
+
+        It expires soon; the agent asks for another one when it tries again. Returns None if hosts
+        find images by themselves. Raises Forbidden if the host does nothing with that image now,
+        and what ``issue_image_ticket`` of the super conductor raises.
+        """
 
     # Objects
 

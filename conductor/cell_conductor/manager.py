@@ -88,6 +88,7 @@ class CellConductorManager(SuperConductorEndpoints, AgentEndpoints):
         work = factories.Work(env, clients, self._instance_updates)
         self._build, self._delete, self._operations = work.build, work.delete, work.operations
         self._reports, self._locks_and_consoles = work.reports, work.locks_and_consoles
+        self._image_tickets = work.image_tickets
         self._recovery = work.recovery
         self._repair = factories.Repair(env, clients, begin=self._begin_by_itself)
         self._hosts = factories.Hosts(

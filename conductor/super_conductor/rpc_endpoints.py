@@ -88,6 +88,7 @@ def make_endpoints(
         DryRuns(conf, database, cells, scheduler),
         FlavorsEndpoint(database, now),
         ImagesEndpoint(database, now),
+        workflows.image_tickets,
         KeyPairsEndpoint(conf, database, now),
         claims,
         HostIdKey(database),

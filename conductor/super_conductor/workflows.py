@@ -23,6 +23,7 @@ from conductor.super_conductor.hosts.image_caching import ImageCaching
 from conductor.super_conductor.move.move_task import Moves
 from conductor.super_conductor.peers import Environment, Peers
 from conductor.super_conductor.servers.deferred_operations import DeferredOperations
+from conductor.super_conductor.servers.image_tickets import ImageTickets
 
 LOG = logging.getLogger(__name__)
 
@@ -49,7 +50,10 @@ class Workflows:
         self.moves = Moves(env, peers, moves, workers, watch)
         claims = self._leases(models.Claim, models.Claim.uuid)
         self.claims = Claims(env, peers, claims, workers, watch)
-        self.image_caching = ImageCaching(env.conf, env.database, peers.cells, env.notifier)
+        self.image_tickets = ImageTickets(env.conf, env.database, env.now)
+        self.image_caching = ImageCaching(
+            env.conf, env.database, peers.cells, env.notifier, tickets=self.image_tickets
+        )
 
     def periodic_tasks(self) -> list[PeriodicTask]:
         """Return the tasks that renew leases and resume work without one."""

@@ -17,6 +17,7 @@ from conductor.super_conductor.zones.interface import ZoneAPI
 from objects.allocation import ClaimStatus
 from objects.hosts.host_states import HostStateBatch
 from objects.image_record import StoredImage
+from objects.image_ticket import READ
 from objects.instances.guest_addresses import GuestAddresses
 from objects.instances.instance_command import NO_ANSWER, BuiltReport, CommandId, InstanceCommand
 from objects.instances.operation_arguments import OperationArguments
@@ -38,10 +39,11 @@ SECONDS = 20.0
 
 
 class Victim(NamedTuple):
-    """What is attacked: a server, and the provider that it is on."""
+    """What is attacked: a server, the provider that it is on, and its image."""
 
     server: str
     provider: str
+    image: str
 
 
 class Attack(NamedTuple):
@@ -144,6 +146,12 @@ OF_AGENTS: dict[str, Attack] = {
         lambda api, _: api.list_group_members(CONTEXT, THIEF, a_uuid()),
         exception.NotItsOwn,
     ),
+    "get_image_ticket": Attack(
+        lambda api, victim: api.get_image_ticket(
+            CONTEXT, THIEF, HOST, victim.server, victim.image, READ
+        ),
+        exception.Forbidden,
+    ),
 }  # fmt: skip
 """What another agent says or asks of a host and a server that are not its own."""
 
@@ -203,6 +211,12 @@ OF_CELLS_AT_THE_TOP: dict[str, Attack] = {
             CONTEXT, OTHER_CELL, victim.server, a_uuid(), StoredImage(1, "0" * 32, "0" * 128)
         ),
         False,
+    ),
+    "issue_image_ticket": Attack(
+        lambda api, victim: api.issue_image_ticket(
+            CONTEXT, OTHER_CELL, victim.server, victim.image, READ
+        ),
+        exception.InstanceNotFound,
     ),
     "list_cell_changes": Attack(lambda api, _: api.list_cell_changes(CONTEXT, [a_uuid()]), []),
     "list_deleted_instances": Attack(

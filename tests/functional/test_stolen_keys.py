@@ -43,10 +43,12 @@ def system(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SignedSystem]:
 
 @pytest.fixture(scope="module")
 def victim(system: SignedSystem) -> Victim:
-    (server,) = system.create_servers(system.create_flavor("small", vcpus=1, ram=512), 1)
+    image = system.create_image(b"data of another project")
+    flavor = system.create_flavor("small", vcpus=1, ram=512)
+    (server,) = system.create_servers(flavor, 1, imageRef=image)
     assert system.settled([server])[server]["status"] == "ACTIVE"
     (provider,) = system.allocations()[server]
-    return Victim(server, provider)
+    return Victim(server, provider, image)
 
 
 @pytest.mark.sampled(every=4)

@@ -25,6 +25,7 @@ from compute_agent.virt.driver import (
     Readings,
     SerialStream,
 )
+from compute_agent.virt.image_service import ImageService
 from compute_agent.virt.libvirt import connection, diagnostics, guest_addresses
 from compute_agent.virt.libvirt.capabilities import cpu_info
 from compute_agent.virt.libvirt.disks import (
@@ -89,6 +90,7 @@ class LibvirtDriver(ComputeDriver):
         self._meters = MachineMeters(Path(conf.libvirt.instances_path))
         self._devices: tuple[PciDevice, ...] = ()
         self._facts_found: HostFacts | None = None
+        self._image_service: ImageService | None = None
 
     @classmethod
     def make_hosts(cls, conf: cfg.ConfigOpts, state_path: Path) -> list[Self]:
@@ -128,7 +130,10 @@ class LibvirtDriver(ComputeDriver):
         self._open_ways()
         self._devices = self._facts.pci_devices()
         storage = storages.of(self._conf)
-        self._guests = Guests(self._conf, self.host, self._connection, self._facts, storage)
+        self._guests = Guests(
+            self._conf, self.host, self._connection, self._facts, storage,
+            image_service=self._image_service,
+        )  # fmt: skip
         self._cold = ColdMoves(self._conf, self._guests)
         self._live = LiveMoves(self._conf, self._guests)
         self._rescue = Rescue(self._guests, self._start_redefined)
@@ -205,6 +210,9 @@ class LibvirtDriver(ComputeDriver):
     def _facts(self) -> HostFacts:
         assert self._facts_found is not None  # set by init_host
         return self._facts_found
+
+    def use_image_service(self, service: ImageService) -> None:
+        self._image_service = service
 
     def cache_image(self, image: ImageMeta) -> None:
         self._guests.cache_image(image)

@@ -15,6 +15,7 @@ from armillary import exception
 from compute_agent.host.instance_topology import ANYWHERE, InstancePlacement
 from compute_agent.virt.driver import PAUSED, RUNNING, SHUTDOWN, SUSPENDED, Feature, GuestInfo
 from compute_agent.virt.image_cache import ImageCache
+from compute_agent.virt.image_service import ImageService
 from compute_agent.virt.instance_directories import InstanceDirectories
 from compute_agent.virt.libvirt import ownership
 from compute_agent.virt.libvirt.connection import Connection
@@ -78,6 +79,7 @@ class Guests:
         facts: HostFacts,
         storage: DiskStorage,
         *,
+        image_service: ImageService | None = None,
         sleep: Callable[[float], None] = time.sleep,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -91,7 +93,9 @@ class Guests:
         self._clock = clock
         self._directories = InstanceDirectories(Path(conf.libvirt.instances_path))
         self._image_directory = Path(conf.libvirt.images_path)
-        self.image_cache = ImageCache(conf, self._image_directory, host, self._bases)
+        self.image_cache = ImageCache(
+            conf, self._image_directory, host, self._bases, service=image_service
+        )
 
     @property
     def library(self) -> Any:
@@ -303,7 +307,7 @@ class Guests:
     def _make_files(self, instance: Instance) -> None:
         guest_hardware.check(instance)
         files = self.files(instance.uuid)
-        with self.held_image(instance.image):
+        with self.held_image(instance.image, instance.uuid):
             image = images.file_of(instance.image, self._image_directory)
             image_formats.check(image)
             _check_size(image, instance)
@@ -322,7 +326,7 @@ class Guests:
             )
 
     @contextlib.contextmanager
-    def held_image(self, image: ImageMeta | None) -> Iterator[None]:
+    def held_image(self, image: ImageMeta | None, instance_uuid: str) -> Iterator[None]:
         """Have an image's data on this host, at least until a disk refers to it.
 
         Raises BadImage, Unavailable, OSError.
@@ -330,7 +334,7 @@ class Guests:
         with contextlib.ExitStack() as stack:
             if image is not None and images.FILE_PROPERTY not in image.properties:
                 try:
-                    stack.enter_context(self.image_cache.held(image))
+                    stack.enter_context(self.image_cache.held(image, instance_uuid))
                 except (exception.NotFound, exception.Invalid, exception.Forbidden) as error:
                     raise BadImage(error.message) from error
             yield
@@ -343,15 +347,14 @@ class Guests:
                 f"{' and '.join(asked)} cannot be obeyed: the rescue disk is the first disk, on "
                 "the bus of the guest's disks; use an image without"
             )
-        with self.held_image(image):
+        with self.held_image(image, uuid):
             found = images.file_of(image, self._image_directory)
             image_formats.check(found)
             self.files(uuid).create_rescue(found)
 
     def cache_image(self, image: ImageMeta) -> None:
         """Have an image's data on this host. Raises as ``ComputeDriver.cache_image``."""
-        if images.FILE_PROPERTY not in image.properties and self.image_cache.fetches:
-            self.image_cache.fetch(image)
+        if images.FILE_PROPERTY not in image.properties and self.image_cache.fetch(image):
             return
         try:
             is_here = images.file_of(image, self._image_directory).path.is_file()
@@ -360,7 +363,7 @@ class Guests:
         if not is_here:
             raise exception.OperationUnsupported(
                 host=self.host, operation=Feature.IMAGE_CACHE.value,
-                reason=f"image {image.id} is not in {self._image_directory}, and is in no Glance",
+                reason=f"image {image.id} is not in {self._image_directory}, and cannot be fetched",
             )  # fmt: skip
 
     def _bases(self) -> set[Path]:

@@ -22,6 +22,7 @@ from compute_agent.host.instance_topology import ANYWHERE, InstancePlacement
 from compute_agent.host.pci_devices import PciDevice
 from compute_agent.virt.driver import RUNNING, Feature, GuestInfo, HostResources, Readings
 from compute_agent.virt.image_cache import ImageCache
+from compute_agent.virt.image_service import ImageService
 from compute_agent.virt.instance_directories import InstanceDirectories
 from compute_agent.virt.machine import machine, machine_numa, machine_pci
 from compute_agent.virt.machine.cpu_split import CpuSplit
@@ -55,7 +56,7 @@ class ProcessDriver(ProcessOperations):
     def __init__(self, conf: cfg.ConfigOpts, host: str, directory: Path) -> None:
         super().__init__(conf, host)
         self._directory = directory
-        self._images = ImageCache(conf, Path(conf.image.store_path), host)
+        self._images = self._image_cache()
         self._cgroups: cgroups.Cgroups | None = None
         self._isolation: Isolation | None = None
         self._processor = machine.processor()
@@ -109,6 +110,13 @@ class ProcessDriver(ProcessOperations):
         for uuid in unconfirmed.difference(instance_uuids):
             self._workloads.get(uuid).confirm()
             unconfirmed.discard(uuid)
+
+    def use_image_service(self, service: ImageService) -> None:
+        self._images = self._image_cache(service)
+
+    def _image_cache(self, service: ImageService | None = None) -> ImageCache:
+        directory = Path(self._conf.image.store_path)
+        return ImageCache(self._conf, directory, self.host, service=service)
 
     def expire_images(self) -> None:
         self._images.expire()
@@ -202,7 +210,7 @@ class ProcessDriver(ProcessOperations):
             return ()
         path = SnapshotStore(self._conf).path(image.id)
         try:
-            with self._images.held(image):
+            with self._images.held(image, instance.uuid):
                 return self._read_image(instance, image, path)
         except (exception.NotFound, exception.Invalid, exception.Forbidden) as error:
             reason = error.message

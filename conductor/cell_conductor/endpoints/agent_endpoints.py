@@ -13,11 +13,13 @@ from conductor.cell_conductor.hosts.host_nodes import HostNodes
 from conductor.cell_conductor.hosts.host_services import HostServices
 from conductor.cell_conductor.hosts.instance_updates import InstanceUpdates
 from conductor.cell_conductor.operations.engine import Operations
+from conductor.cell_conductor.operations.image_tickets import ImageTickets
 from conductor.common.service_records import ServiceRecords
 from objects.base import Primitive
 from objects.hosts.agent_run import AgentRun
 from objects.hosts.compute_node import ComputeNode
 from objects.hosts.host_answers import NodeReportResult
+from objects.image_ticket import ImageTicket
 from objects.instance import Instance
 from objects.instance_fault import InstanceFault
 from objects.instances.guest_addresses import GuestAddresses
@@ -29,6 +31,7 @@ class AgentEndpoints(BackgroundTasks):
 
     _build: Build
     _delete: Delete
+    _image_tickets: ImageTickets
     _instance_updates: InstanceUpdates
     _nodes: HostNodes
     _operations: Operations
@@ -180,6 +183,17 @@ class AgentEndpoints(BackgroundTasks):
         self, context: RequestContext, agent: str, group_uuid: str
     ) -> dict[str, str]:
         return self._reports.list_group_members(agent, group_uuid)
+
+    def get_image_ticket(
+        self,
+        context: RequestContext,
+        agent: str,
+        host: str,
+        instance_uuid: str,
+        image_id: str,
+        access: str,
+    ) -> ImageTicket | None:
+        return self._image_tickets.get(context, agent, host, instance_uuid, image_id, access)
 
     # Objects
 

@@ -24,6 +24,7 @@ from objects.hosts.host_details import HostRecords
 from objects.hosts.image_fetches import ImageFetches
 from objects.hosts.service import Service
 from objects.image_meta import ImageMeta
+from objects.image_ticket import ImageTicket
 from objects.instance import Instance
 from objects.instance_fault import InstanceFault
 from objects.instances.build_request import BuildRequest
@@ -124,9 +125,13 @@ class SuperConductorEndpoints(BackgroundTasks):
         return self._services.records_of(host)
 
     def cache_images(
-        self, context: RequestContext, host: str, images: Sequence[ImageMeta]
+        self,
+        context: RequestContext,
+        host: str,
+        images: Sequence[ImageMeta],
+        tickets: Sequence[ImageTicket],
     ) -> ImageFetches:
-        return self._images.cache(context, host, images)
+        return self._images.cache(context, host, images, tickets)
 
     def get_oldest_services(self, context: RequestContext) -> dict[str, int]:
         return self._records.oldest_cached()

@@ -11,6 +11,7 @@ from compute_agent.interface import ComputeAPI
 from conductor.common.cell_db import services
 from objects.hosts.image_fetches import ImageFetches
 from objects.image_meta import ImageMeta
+from objects.image_ticket import ImageTicket
 
 
 class ImageCaching:
@@ -21,7 +22,11 @@ class ImageCaching:
         self._compute = compute
 
     def cache(
-        self, context: RequestContext, host: str, images: Sequence[ImageMeta]
+        self,
+        context: RequestContext,
+        host: str,
+        images: Sequence[ImageMeta],
+        tickets: Sequence[ImageTicket],
     ) -> ImageFetches:
         """Have a host fetch images, or ask how far it is.
 
@@ -33,4 +38,4 @@ class ImageCaching:
             raise exception.HostNotFound(host=host)
         if not service.is_up:
             raise exception.Unavailable(reason=f"host {host} is down")
-        return self._compute.cache_images(context, service.agent, host, images)
+        return self._compute.cache_images(context, service.agent, host, images, tickets)

@@ -140,6 +140,13 @@ def find_record(session: Session, image_id: str) -> ImageRecord | None:
     return None if row is None else _to_record(row)
 
 
+def is_usable_by(record: ImageRecord, project_id: str) -> bool:
+    """Return whether ordinary users of a project may use an image."""
+    if record.visibility in (PUBLIC, COMMUNITY) or record.owner == project_id:
+        return True
+    return record.visibility == SHARED and project_id in record.members
+
+
 def delete_record(session: Session, image_id: str) -> None:
     """Delete an image without a check of its owner; a missing one is ignored."""
     session.execute(sa.delete(models.Image).where(models.Image.id == image_id))

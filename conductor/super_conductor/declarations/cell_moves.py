@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from armillary.context import RequestContext
 from objects.image_meta import ImageMeta
 from objects.image_record import StoredImage
+from objects.image_ticket import ImageTicket
 from objects.instance_fault import InstanceFault
 from objects.instances.instance_command import CommandAnswer, CommandId, InstanceCommand
 from objects.instances.server_record import ServerRecord
@@ -85,6 +86,22 @@ class CellMovesAPI(Interface):
         Without data, that of a shelved server is marked as pending deletion, even if it is active:
         the image service deletes it with its data. Idempotent. Returns False if the image is gone,
         or is not such a snapshot.
+        """
+
+    @call(CELL_ITSELF)
+    def issue_image_ticket(
+        self,
+        context: RequestContext,
+        cell_uuid: str,
+        instance_uuid: str,
+        image_id: str,
+        access: str,
+    ) -> ImageTicket | None:
+        """Let a host of this cell ``read`` an image for an instance, or ``write`` its snapshot.
+
+        Returns None if hosts find images by themselves: ``[image] endpoint`` is not set, or there
+        is no data. Raises InstanceNotFound for an instance of other cells, ImageNotFound for an
+        image that is not for it.
         """
 
     @call(CELL)

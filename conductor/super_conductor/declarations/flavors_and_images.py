@@ -154,3 +154,13 @@ class FlavorsAndImagesAPI(Interface):
 
         Raises ImageNotFound, also if it is not shared with that project, and ImageChanged.
         """
+
+    @call(API)
+    def redeem_image_ticket(
+        self, context: RequestContext, token: str, image_id: str, access: str
+    ) -> ImageRecord:
+        """Return the image whose data the holder of a ticket may ``read`` or ``write`` now.
+
+        Raises Unauthorized for a ticket that is forged, expired or for something else, and
+        ImageNotFound, also for a snapshot that is written no more.
+        """

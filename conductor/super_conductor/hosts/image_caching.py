@@ -20,10 +20,12 @@ from armillary.context import RequestContext
 from armillary.db import Database
 from conductor.super_conductor.db import aggregates, host_mappings, images
 from conductor.super_conductor.hosts.cells import Cells
+from conductor.super_conductor.servers.image_tickets import ImageTickets
 from objects.aggregate import Aggregate
 from objects.hosts.image_fetches import ImageFetches
 from objects.image_meta import PRIVATE_PROPERTIES, ImageMeta
-from objects.image_record import ACTIVE
+from objects.image_record import ACTIVE, ImageRecord
+from objects.image_ticket import ImageTicket
 from rpc.notifications import SILENT, Notifier
 
 LOG = logging.getLogger(__name__)
@@ -44,6 +46,7 @@ class ImageCaching:
         cells: Cells,
         notifier: Notifier = SILENT,
         *,
+        tickets: ImageTickets,
         clock: Callable[[], float] = time.monotonic,
         poll_seconds: float = POLL_SECONDS,
         workers: WorkerPool | None = None,
@@ -52,6 +55,7 @@ class ImageCaching:
         self._database = database
         self._cells = cells
         self._notifier = notifier
+        self._tickets = tickets
         self._clock = clock
         self._poll_seconds = poll_seconds
         self._stopping = threading.Event()
@@ -65,13 +69,13 @@ class ImageCaching:
     ) -> None:
         with self._database.reader() as session:
             found = aggregates.get_aggregate(session, aggregate)
-            wanted = [images.show_image(session, each, context) for each in image_ids]
+            wanted = [images.get_record(session, each, context) for each in image_ids]
             cells = host_mappings.cells_of_hosts(session)
-        for image in wanted:
+        for image in (record.image for record in wanted):
             if image.status != ACTIVE:
                 raise exception.Invalid(reason=f"image {image.id} is {image.status}, not {ACTIVE}")
         hosts = [(host, cells[host]) for host in found.hosts if host in cells]
-        request = _Request(context, found, [_as_hosts_see(image) for image in wanted], hosts)
+        request = _Request(context, found, wanted, hosts)
         try:
             for _ in range(min(self._pool.size, len(hosts))):
                 self._pool.submit(self._work_on, request)
@@ -109,8 +113,10 @@ class ImageCaching:
         context, wanted, unanswered = request.context, request.images, 0
         while True:
             try:
+                tickets = self._new_tickets(request)
                 found = self._cells.call(
-                    cell_uuid, lambda cell: cell.cache_images(context, host, wanted)
+                    cell_uuid,
+                    lambda cell: cell.cache_images(context, host, wanted, tickets),  # noqa: B023
                 )
             except exception.Unavailable as error:
                 unanswered += 1
@@ -126,6 +132,11 @@ class ImageCaching:
                     return _late(found)
             if self._stopping.wait(self._poll_seconds):
                 return request.failed("the conductor stops; the host may continue")
+
+    def _new_tickets(self, request: _Request) -> list[ImageTicket]:
+        """Return tickets for all images: a host that has waited long needs new ones."""
+        tickets = [self._tickets.ticket(record) for record in request.records]
+        return [ticket for ticket in tickets if ticket is not None]
 
     def _say(self, request: _Request, host: str, found: ImageFetches) -> None:
         """Log and notify what became of the images on one host."""
@@ -156,12 +167,13 @@ class _Request:
         self,
         context: RequestContext,
         aggregate: Aggregate,
-        images: Sequence[ImageMeta],
+        records: Sequence[ImageRecord],
         hosts: Sequence[tuple[str, str]],
     ) -> None:
         self.context = context
         self.aggregate = aggregate
-        self.images = list(images)
+        self.records = list(records)
+        self.images = [_as_hosts_see(record.image) for record in records]
         self.total = len(hosts)
         self._lock = threading.Lock()
         self._left = collections.deque(hosts)

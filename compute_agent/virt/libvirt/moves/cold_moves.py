@@ -75,7 +75,7 @@ class ColdMoves:
         """Have the image here that the disk refers to, if it can be fetched."""
         if sent.base is None or not instance.image or sent.base.name != instance.image.id:
             return contextlib.nullcontext()
-        return self._guests.held_image(instance.image)
+        return self._guests.held_image(instance.image, instance.uuid)
 
     def _fetch(self, files: InstanceFiles, sent: ColdPayload) -> None:
         if sent.storage != files.storage.name:

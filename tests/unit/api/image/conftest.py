@@ -14,11 +14,24 @@ from oslo_config import cfg
 from api.front import make_front
 from conductor.super_conductor.endpoints.flavors_and_images import ImagesEndpoint
 from conductor.super_conductor.interface import SuperConductorAPI
+from conductor.super_conductor.servers.image_tickets import ImageTickets
+from tests.fixtures.cell import Clock
 from tests.fixtures.control_plane import api_database  # noqa: F401 - a fixture
 from tests.fixtures.serving import serving
 
 DATA = bytes(range(256)) * 2000
 ALICE, BOB, ADMIN = "alice:stars", "bob:moons", "admin"
+
+
+class Records(ImagesEndpoint):
+    """The records of images, and tickets for their data; both tell the time by ``clock``."""
+
+    def __init__(self, conf: cfg.ConfigOpts, database: Any) -> None:
+        self.clock = Clock()
+        self.clock.seconds = datetime.now(UTC).timestamp()
+        super().__init__(database, self.clock)
+        self.tickets = ImageTickets(conf, database, self.clock)
+        self.redeem_image_ticket = self.tickets.redeem_image_ticket
 
 
 class Images:
@@ -72,8 +85,7 @@ class Images:
 @pytest.fixture
 def images(conf: cfg.ConfigOpts, api_database: Any) -> Images:  # noqa: F811
     """Return a client of a service without images."""
-    records = ImagesEndpoint(api_database, lambda: datetime.now(UTC).timestamp())
-    return Images(conf, cast("SuperConductorAPI", records))
+    return Images(conf, cast("SuperConductorAPI", Records(conf, api_database)))
 
 
 @pytest.fixture

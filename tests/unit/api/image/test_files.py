@@ -15,17 +15,17 @@ from pathlib import Path
 import pytest
 from oslo_config import cfg
 
-from api.image.store import LOCK_FILE, PIECE_BYTES
+from api.image.store import PIECE_BYTES
 from armillary.context import admin_context
 from compute_agent.virt.snapshot_store import SnapshotStore
-from objects.image_record import SAVING
+from objects.image_record import SAVING, STORE_LOCK
 from tests.fixtures.asking import wait_for
 from tests.fixtures.control_plane import a_user
 from tests.unit.api.image.conftest import ADMIN, ALICE, BOB, DATA, Images
 
 
 def files(store: Path) -> list[Path]:
-    return [path for path in store.glob("*") if path.name != LOCK_FILE]
+    return [path for path in store.glob("*") if path.name != STORE_LOCK]
 
 
 def test_data_comes_back_as_it_was_sent(images: Images, store: Path) -> None:

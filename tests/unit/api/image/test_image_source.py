@@ -22,6 +22,7 @@ from api.image_source import GlanceImages, make_image_source
 from armillary import exception
 from armillary.db import Database
 from compute_agent.virt.image_cache import ImageCache
+from compute_agent.virt.image_service import ImageService
 from compute_agent.virt.snapshot_store import snapshot_store
 from conductor.super_conductor.endpoints.flavors_and_images import ImagesEndpoint
 from conductor.super_conductor.interface import SuperConductorAPI
@@ -143,8 +144,8 @@ def test_a_snapshot_is_an_image_of_glance(images: Images, ours: Our) -> None:
     record = ImageRecord(image, owner="stars", visibility=PRIVATE)
     ours.source.announce(record)
     assert images.show(NEW_ID)["status"] == "queued"
-    host = snapshot_store(ours.conf)
-    host.check()
+    host = snapshot_store(ours.conf, ImageService(ours.conf, lambda *_: None))
+    host.check(image)
     with host.draft() as draft:
         draft.write_bytes(DATA)
         stored = host.publish(draft, image, "stars")

@@ -17,7 +17,7 @@ from compute_agent.work.work_queue import WorkQueue
 from conductor.cell_conductor.interface import CellConductorAPI
 from objects.instance import Instance
 from objects.instances.instance_command import InstanceCommand, Verb
-from tests.fixtures.agent import AGENT, HOSTS, Agent, a_build
+from tests.fixtures.agent import AGENT, HOSTS, Agent, a_build, image_services
 
 HOST = HOSTS[0]
 SECONDS_MAX = 10.0
@@ -117,7 +117,8 @@ def make_source(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> Iterator[Calla
             copies_per_host_max=lambda: agent.conf.max_concurrent_live_migrations,
         )  # fmt: skip
         work = CommandExecution(
-            agent.conf, journal=agent.journal, drivers=agent.drivers, claims=agent.claims,
+            agent.conf, journal=agent.journal, drivers=agent.drivers,
+            image_services=image_services(agent.conf, agent.hosts), claims=agent.claims,
             queue=queue, outbox=agent.outbox, conductor=CellConductorAPI(agent.bus), agent=AGENT,
             staleness_check=agent.staleness_check, on_change=agent.touched.append,
             on_unwanted=agent.reconciler.doubt,

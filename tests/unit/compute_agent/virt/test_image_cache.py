@@ -1,4 +1,4 @@
-"""Images of a Glance on a host: kept as long as guests need them, within a bound."""
+"""Images on a host, of a Glance or our own service: kept while guests need them, in a bound."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import hashlib
 import os
 from collections.abc import Collection, Iterator
 from pathlib import Path
+from typing import cast
 
 import pytest
 from oslo_config import cfg
@@ -15,8 +16,10 @@ from armillary import exception
 from armillary.conf import base, image, register
 from armillary.glance import Glance
 from compute_agent.virt.image_cache import ImageCache
+from compute_agent.virt.image_service import ImageService
 from objects.image_meta import ImageMeta
-from objects.image_record import DRAFT_PREFIX
+from objects.image_record import DRAFT_PREFIX, STORE_LOCK
+from objects.image_ticket import ImageTicket
 from tests import builders
 from tests.fixtures.cell import Clock
 
@@ -102,7 +105,7 @@ def test_an_image_that_a_guest_is_built_from_stays(store: Store) -> None:
     """Until its disk refers to it."""
     made, host = store.image(), store.host()
     store.conf.set_override("size_mb_max", 1, group="image_cache")
-    with host.held(made):
+    with host.held(made, builders.a_uuid()):
         store.clock.advance(2 * DAY)
         host.expire()
         with pytest.raises(exception.ImageCacheFull, match="1 MiB more than"):
@@ -229,3 +232,104 @@ def test_a_draft_that_was_left_goes_when_it_is_old(store: Store) -> None:
     store.clock.advance(DAY + 1)
     host.expire()
     assert sorted(store.directory.glob(f"{DRAFT_PREFIX}*")) == [store.directory / names[1]]
+
+
+# Our own image service ----------------------------------------------------------------------------
+
+
+class Service:
+    """Our own image service, with tickets for all that it has."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.asked: list[str | None] = []
+
+    def get_ticket(
+        self, image_id: str, access: str, instance_uuid: str | None
+    ) -> ImageTicket | None:
+        self.asked.append(instance_uuid)
+        data = self.store.data.get(image_id)
+        if data is None:
+            return None
+        sha512 = hashlib.sha512(data).hexdigest()
+        return ImageTicket(image_id, "http://127.0.0.1:9", "token", len(data), sha512)
+
+    def download(self, ticket: ImageTicket, instance_uuid: str | None) -> Iterator[bytes]:
+        return self.store.download(ticket.image_id)
+
+
+@pytest.fixture
+def service(store: Store) -> Service:
+    store.conf.clear_override("auth_type", group="glance")
+    return Service(store)
+
+
+def own_host(service: Service) -> ImageCache:
+    store = service.store
+    return ImageCache(
+        store.conf, store.directory, "h1", lambda: store.bases, store.clock,
+        service=cast("ImageService", service),
+    )  # fmt: skip
+
+
+def test_an_image_of_our_own_service_is_fetched_once(store: Store, service: Service) -> None:
+    """For the instance that needs it; it ages as those of a Glance do."""
+    made, host, uuid = store.image(), own_host(service), builders.a_uuid()
+    with host.held(made, uuid):
+        assert store.have(made) == [True]
+    assert host.fetch(made)
+    assert (service.asked, store.downloads) == ([uuid], [made.id])
+    store.clock.advance(DAY)
+    host.expire()
+    assert store.have(made) == [False]
+
+
+def test_other_data_than_the_service_says_is_refused(store: Store, service: Service) -> None:
+    """Also where the host knows no digest, as of a shelved server; nothing half-written stays."""
+    made, host = store.image(), own_host(service)
+    unknown = made.with_values(sha512=None, size_bytes=0)
+    store.download = lambda image_id: iter([bytes(MIB)])  # type: ignore[method-assign]
+    for each in (made, unknown):
+        with pytest.raises(exception.Invalid, match="in the image service has another SHA-512"):
+            host.fetch(each)
+    assert (store.have(made), host.list_ids(9)) == ([False], [])
+    drafts = [path.stat().st_size for path in store.directory.glob(f"{DRAFT_PREFIX}*")]
+    assert set(drafts) <= {0}
+
+
+def test_what_differs_from_the_servers_own_record_is_refused(
+    store: Store, service: Service
+) -> None:
+    made = store.image().with_values(sha512="0" * 128)
+    with pytest.raises(exception.Invalid, match="another SHA-512"):
+        own_host(service).fetch(made)
+
+
+def test_a_bound_counts_for_our_own_service(store: Store, service: Service) -> None:
+    """By the size that the service says."""
+    store.conf.set_override("size_mb_max", 2, group="image_cache")
+    made = store.image(3).with_values(size_bytes=0)
+    with pytest.raises(exception.ImageCacheFull):
+        own_host(service).fetch(made)
+    assert store.downloads == []
+
+
+def test_an_image_without_a_ticket_is_not_fetched(store: Store, service: Service) -> None:
+    """The host has to have it otherwise, or the build says that it does not."""
+    assert not own_host(service).fetch(builders.an_image())
+    assert store.downloads == []
+
+
+def test_nothing_is_fetched_into_the_services_own_directory(store: Store, service: Service) -> None:
+    """A host that shares it finds the image there, and removes nothing."""
+    made, other, host = store.image(), store.image(), own_host(service)
+    store.directory.mkdir()
+    (store.directory / STORE_LOCK).touch()
+    store.path(made).write_bytes(store.data[made.id])
+    assert (host.fetch(made), host.fetch(other)) == (True, False)
+    store.conf.set_override("size_mb_max", 1, group="image_cache")
+    store.clock.advance(2 * DAY)
+    host.expire()
+    host.drop(made)
+    assert (store.have(made), service.asked) == ([True], [])
+    assert {path.name for path in store.directory.iterdir()} == {STORE_LOCK, made.id}

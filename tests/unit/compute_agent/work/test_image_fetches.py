@@ -11,7 +11,10 @@ from armillary import exception
 from armillary.context import admin_context
 from compute_agent.virt.driver import ComputeDriver, Feature
 from compute_agent.work.image_fetches import ImageFetcher
+from compute_agent.work.image_tickets import ImageTickets
+from conductor.cell_conductor.interface import CellConductorAPI
 from objects.image_meta import ImageMeta
+from objects.image_ticket import READ, ImageTicket
 from tests import builders
 
 IMAGES = [builders.an_image(), builders.an_image(), builders.an_image()]
@@ -42,8 +45,9 @@ class Fetching:
         self.host = Host()
         self.told: list[str] = []
         self._is_told = threading.Semaphore(0)
+        self.tickets = ImageTickets("agent", cast("CellConductorAPI", None))
         drivers = {"h1": cast("ComputeDriver", self.host)}
-        self.fetcher = ImageFetcher("agent", drivers, self._tell)
+        self.fetcher = ImageFetcher("agent", drivers, self.tickets, self._tell)
         self.context = admin_context()
 
     def go_on(self, count: int) -> None:
@@ -57,7 +61,7 @@ class Fetching:
         self._is_told.release()
 
     def ask(self) -> tuple[list[str], list[str], dict[str, str]]:
-        found = self.fetcher.ask(self.context, "h1", IMAGES)
+        found = self.fetcher.ask(self.context, "h1", IMAGES, [])
         return found.cached, found.fetching, found.failed
 
 
@@ -104,4 +108,23 @@ def test_a_driver_without_images_says_so(fetching: Fetching) -> None:
     with pytest.raises(exception.OperationUnsupported, match="keeps no images"):
         fetching.ask()
     with pytest.raises(exception.HostNotFound):
-        fetching.fetcher.ask(fetching.context, "h2", IMAGES)
+        fetching.fetcher.ask(fetching.context, "h2", IMAGES, [])
+
+
+def test_tickets_are_kept_until_their_image_is_fetched(fetching: Fetching) -> None:
+    """The newest of each; none is kept for what has ended."""
+    (_first, second, _third) = IMAGES
+    get = fetching.tickets.of_host("h1")
+
+    def ask(token: str) -> list[str | None]:
+        tickets = [ImageTicket(image.id, "http://127.0.0.1:9", token) for image in IMAGES]
+        fetching.fetcher.ask(fetching.context, "h1", IMAGES, tickets)
+        kept = [get(image.id, READ, None) for image in IMAGES]
+        return [None if ticket is None else ticket.token for ticket in kept]
+
+    assert ask("1") == ["1", "1", "1"]
+    fetching.go_on(1)
+    assert ask("2") == [None, "2", "2"]
+    assert fetching.tickets.of_host("h2")(second.id, READ, None) is None
+    fetching.go_on(2)
+    assert ask("3") == [None, None, None]

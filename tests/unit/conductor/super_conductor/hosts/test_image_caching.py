@@ -9,8 +9,9 @@ import pytest
 
 from armillary import exception
 from conductor.common.clock import moment
-from conductor.super_conductor.db import aggregates
+from conductor.super_conductor.db import aggregates, models
 from conductor.super_conductor.hosts.image_caching import UNANSWERED_MAX, ImageCaching
+from conductor.super_conductor.servers.image_tickets import ImageTickets
 from objects.hosts.image_fetches import ImageFetches
 from objects.image_meta import ImageMeta
 from tests.fixtures.cell import Clock
@@ -39,6 +40,7 @@ class Caching:
         assert plane.links is not None
         self.endpoint = ImageCaching(
             plane.conf, plane.database, plane.links, self.told.notifier,
+            tickets=ImageTickets(plane.conf, plane.database, plane.clock),
             clock=self.clock, poll_seconds=0.0, workers=self.workers,
         )  # fmt: skip
 
@@ -125,6 +127,20 @@ def test_a_host_that_takes_too_long_is_left_alone(caching: Caching) -> None:
     assert [one[:3] for one in caching.progress()] == [
         (host, [first], [second]) for host in ("cell1-host1", "cell1-host2")
     ]
+
+
+def test_hosts_get_new_tickets_with_each_question(caching: Caching) -> None:
+    """A host may wait for long before it comes to an image; without data there is none."""
+    caching.plane.conf.set_override("endpoint", "http://127.0.0.1:9/image", group="image")
+    with caching.plane.database.writer() as session:
+        row = session.get_one(models.Image, caching.ids[0])
+        row.sha512, row.size_bytes = "0" * 128, 7
+    caching.cell.before_fetches = lambda: caching.plane.clock.advance(60)
+    done = ImageFetches(cached=caching.ids)
+    caching.run(ImageFetches(fetching=caching.ids), done, done)
+    given = [[ticket.image_id for ticket in tickets] for tickets in caching.cell.tickets_given]
+    assert given == [caching.ids[:1]] * 3
+    assert len({tickets[0].token for tickets in caching.cell.tickets_given}) == 3
 
 
 def test_hosts_get_no_passwords_of_images(caching: Caching) -> None:

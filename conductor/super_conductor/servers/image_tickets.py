@@ -1,0 +1,122 @@
+"""Tickets by which hosts read and write the data of images over HTTP.
+
+A ticket is for one image and expires soon; it is signed, not stored. The conductor of a cell asks
+for one when a host needs it, so a host without servers of a project gets none for its images.
+"""
+
+from __future__ import annotations
+
+from oslo_config import cfg
+from sqlalchemy.orm import Session
+
+from armillary import exception, signed_text
+from armillary.context import RequestContext
+from armillary.db import Database
+from conductor.common.clock import Clock
+from conductor.super_conductor.db import (
+    cell_changes,
+    deployment_secrets,
+    images,
+    instance_mappings,
+    request_specs,
+)
+from objects.image_record import INSTANCE_UUID, PENDING_DELETE, SAVING, STATUSES, ImageRecord
+from objects.image_ticket import READ, WRITE, ImageTicket
+from objects.instances.instance_mapping import InstanceMapping
+
+PREFIX = "img1"
+_SECRET = "image_ticket_key"  # noqa: S105 - its name
+
+
+class ImageTickets:
+    """Issues and redeems tickets. The key is a secret of the deployment."""
+
+    def __init__(self, conf: cfg.ConfigOpts, database: Database, now: Clock) -> None:
+        self._conf = conf
+        self._database = database
+        self._now = now
+        self._key = b""
+
+    def issue_image_ticket(
+        self,
+        context: RequestContext,
+        cell_uuid: str,
+        instance_uuid: str,
+        image_id: str,
+        access: str,
+    ) -> ImageTicket | None:
+        if not self._conf.image.endpoint:
+            return None
+        with self._database.reader() as session:
+            mapping = instance_mappings.find_mapping(session, instance_uuid)
+            record = images.find_record(session, image_id)
+            if mapping is None or not _is_in(session, mapping, cell_uuid):
+                raise exception.InstanceNotFound(instance_uuid=instance_uuid)
+            if record is None or record.image.status == PENDING_DELETE:
+                raise exception.ImageNotFound(image=image_id)
+            if not _is_for(session, mapping, record, access):
+                raise exception.ImageNotFound(image=image_id)
+        return self.ticket(record, access)
+
+    def ticket(self, record: ImageRecord, access: str = READ) -> ImageTicket | None:
+        """Return a new ticket; None if hosts have no way to the image service, or it has no data.
+
+        The caller has checked that the receiver may have it.
+        """
+        endpoint: str = self._conf.image.endpoint or ""
+        if not endpoint or (access == READ and record.sha512 is None):
+            return None
+        image_id = record.image.id
+        until = int(self._now()) + self._conf.image.ticket_lifetime_seconds
+        return ImageTicket(
+            image_id=image_id,
+            url=f"{endpoint.rstrip('/')}/v2/transfers/{image_id}",
+            token=signed_text.seal(PREFIX, [image_id, access, until], self._signing_key()),
+            size_bytes=record.image.size_bytes,
+            sha512=record.sha512,
+        )
+
+    def redeem_image_ticket(
+        self, context: RequestContext, token: str, image_id: str, access: str
+    ) -> ImageRecord:
+        found = signed_text.open_sealed(PREFIX, token, [self._signing_key()])
+        if found is None or found[:2] != [image_id, access] or found[2] <= self._now():
+            raise exception.Unauthorized(
+                "The ticket is not one, has expired, or is for another image or access; the host "
+                "has to ask its cell's conductor for a new one."
+            )
+        with self._database.reader() as session:
+            record = images.find_record(session, image_id)
+        gone = {PENDING_DELETE} if access == READ else set(STATUSES) - {SAVING}
+        if record is None or record.image.status in gone:
+            raise exception.ImageNotFound(image=image_id)
+        return record
+
+    def _signing_key(self) -> bytes:
+        if not self._key:
+            self._key = deployment_secrets.find_or_make(self._database, _SECRET).encode()
+        return self._key
+
+
+def _is_in(session: Session, mapping: InstanceMapping, cell_uuid: str) -> bool:
+    """Return whether an instance is in a cell, or in a move from or to it."""
+    if mapping.cell_uuid == cell_uuid:
+        return True
+    return any(move.has(cell_uuid) for move in cell_changes.list_of(session, mapping.instance_uuid))
+
+
+def _is_for(session: Session, mapping: InstanceMapping, record: ImageRecord, access: str) -> bool:
+    """Return whether the host of a server needs an image.
+
+    It writes the snapshots of the server, and reads what keeps its disk, what it was asked to be
+    built from, and all that its project may use: it may be rebuilt or rescued with any of these.
+    """
+    project_id = mapping.project_id
+    is_of_it = record.image.properties.get(INSTANCE_UUID) == mapping.instance_uuid
+    is_own = is_of_it and record.owner == project_id
+    if access == WRITE:
+        return is_own and record.image.status == SAVING
+    if is_own or images.is_usable_by(record, project_id):
+        return True
+    spec = request_specs.find_spec(session, [mapping.instance_uuid])
+    return spec is not None and spec.image is not None and spec.image.id == record.image.id

@@ -1,0 +1,24 @@
+"""ImageTicket: leave for one host to read or write the data of one image, for a short time."""
+
+from dataclasses import dataclass
+
+HEADER = "X-Image-Ticket"
+"""Header of HTTP requests with a ticket, instead of a user's token."""
+DIGEST_HEADER = "X-Image-Sha512"
+"""Header with the SHA-512 digest of data that is written, as hexadecimal digits."""
+
+READ, WRITE = "read", "write"
+
+
+@dataclass(frozen=True, slots=True)
+class ImageTicket:
+    """``url`` is where the data is read from or written to, with ``token`` in ``HEADER``.
+
+    ``size_bytes`` and ``sha512`` are those of the stored data; to write, there is none yet.
+    """
+
+    image_id: str
+    url: str
+    token: str
+    size_bytes: int = 0
+    sha512: str | None = None

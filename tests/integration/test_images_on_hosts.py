@@ -1,0 +1,174 @@
+"""Hosts that share no directory with the image service, as real processes: images go over HTTP.
+
+The agents have signing keys and state directories of their own. A workload's snapshot is sent to
+the image service, and servers are built from it on the other host.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from objects.image_record import DRAFT_PREFIX
+from tests.fixtures.asking import wait_for
+from tests.fixtures.deployment import deployed
+from tests.integration.signed_deployment import SignedDeployment
+
+pytestmark = [pytest.mark.rabbitmq, pytest.mark.postgresql, pytest.mark.sampled_file(every=3)]
+
+HOSTS = ("machine-1", "machine-2")
+SECONDS_MAX = 90
+OPTIONS = """
+[compute]
+driver = process
+[process]
+stop_grace_seconds = 1
+[image]
+endpoint = {endpoint}/image
+retry_seconds_max = 60
+[image_cache]
+manager_interval = -1
+"""
+
+
+class Machines(SignedDeployment):
+    """Two machines with workloads, and the control plane on a third."""
+
+    flavor = ""
+
+    def prepare(self) -> None:
+        self._options += OPTIONS.format(endpoint=self.api_url)
+        super().prepare()
+
+    def create(self, image: str, host: str, name: str = "server") -> str:
+        """Have a server built on a host; return its UUID."""
+        body = {
+            "name": name, "flavorRef": self.flavor, "imageRef": image, "networks": "none",
+            "availability_zone": f"nova:{host}",
+        }  # fmt: skip
+        return str(self.post("/servers", {"server": body})["server"]["id"])
+
+    def program(self, command: str) -> str:
+        """Return a new image that names a program."""
+        properties = {"process_command": command, "img_hv_type": "process"}
+        body = {"name": "program", **properties}
+        answer = self.session_post("/image/v2/images", body)
+        return str(answer["id"])
+
+    def session_post(self, path: str, body: dict[str, str]) -> dict[str, str]:
+        answer = self._session.post(f"{self.api_url}{path}", json=body, timeout=30)
+        assert answer.ok, answer.text
+        found: dict[str, str] = answer.json()
+        return found
+
+    def snapshot(self, server: str) -> str:
+        """Return the image of a new snapshot, which has its data."""
+        response = self.request(
+            "POST", f"/servers/{server}/action", json={"createImage": {"name": "snap"}}
+        )
+        assert response.ok, response.text
+        image = str(response.json()["image_id"])
+        wait_for(lambda: self.image(image)["status"] == "ACTIVE", "the snapshot", SECONDS_MAX)
+        return image
+
+    def image(self, image: str) -> dict[str, object]:
+        found: dict[str, object] = self.get(f"/images/{image}")["image"]
+        return found
+
+    def stored(self, service: str) -> list[str]:
+        """Return the files of images that a service has, other than marks and empty drafts."""
+        directory = self.folder / service / "images"
+        return sorted(
+            path.name
+            for path in directory.glob("*")
+            if not path.name.startswith(".") or (
+                path.name.startswith(DRAFT_PREFIX) and path.stat().st_size
+            )
+        )  # fmt: skip
+
+    def home(self, host: str, server: str) -> Path:
+        return self.folder / host / "processes" / server / "home"
+
+
+@pytest.fixture(scope="module")
+def machines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
+    cells = {"cell1": {host: [f"name={host}"] for host in HOSTS}}
+    folder = tmp_path_factory.mktemp("machines")
+    with deployed(folder, cells, kind=Machines, schedulers=1) as made:
+        made.flavor = made.create_flavor("tiny", vcpus=1, ram=64, disk=0)
+        yield made
+
+
+@pytest.fixture(scope="module")
+def image(machines: Machines) -> str:
+    """Return a snapshot of a workload that has made a file."""
+    program = machines.program("sh -c 'echo made here > made; exec sleep 600'")
+    server = machines.create(program, HOSTS[0])
+    machines.wait_for_status(server, "ACTIVE", "ERROR")
+    wait_for((machines.home(HOSTS[0], server) / "made").exists, "the file", SECONDS_MAX)
+    return machines.snapshot(server)
+
+
+def test_a_snapshot_goes_to_the_image_service(machines: Machines, image: str) -> None:
+    """Whole, and nothing of it stays on the host."""
+    data = (machines.folder / "api" / "images" / image).read_bytes()
+    assert machines.image(image)["OS-EXT-IMG-SIZE:size"] == len(data)
+    assert (machines.stored("api"), machines.stored(HOSTS[0])) == ([image], [])
+
+
+def test_a_server_is_built_from_it_on_another_machine(machines: Machines, image: str) -> None:
+    """Which fetches the data once, and has nothing else of the image service."""
+    servers = [machines.create(image, HOSTS[1]) for _ in range(2)]
+    for server in servers:
+        found = machines.wait_for_status(server, "ACTIVE", "ERROR")
+        assert found["status"] == "ACTIVE", machines.why(server)
+        assert (machines.home(HOSTS[1], server) / "made").read_text() == "made here\n"
+    assert machines.stored(HOSTS[1]) == [image]
+    fetched = (machines.folder / HOSTS[1] / "images" / image).read_bytes()
+    stored = (machines.folder / "api" / "images" / image).read_bytes()
+    assert hashlib.sha512(fetched).digest() == hashlib.sha512(stored).digest()
+    log = machines.processes[HOSTS[1]].log.read_text()
+    assert log.count(f"Fetched image {image}") == 1
+
+
+def test_a_transfer_that_was_killed_is_repeated(machines: Machines, image: str) -> None:
+    """The API is killed before it, the agent within its retries: the build goes on with both."""
+    agent, api = machines.processes[HOSTS[0]], machines.processes["api"]
+    agent.signal(signal.SIGSTOP)
+    server = machines.create(image, HOSTS[0])
+    api.kill()
+    agent.signal(signal.SIGCONT)
+    wait_for(
+        lambda: f"Image {image}: the transfer is tried again" in agent.log.read_text(),
+        "the agent tries again", SECONDS_MAX,
+    )  # fmt: skip
+    agent.kill()
+    assert machines.stored(HOSTS[0]) == []
+    machines.start(api.name, agent.name)
+    wait_for(machines.answers, "the API answers", SECONDS_MAX)
+    found = machines.wait_for_status(server, "ACTIVE", "ERROR")
+    assert found["status"] == "ACTIVE", machines.why(server)
+    assert machines.stored(HOSTS[0]) == [image]
+
+
+def test_data_that_changed_is_refused(machines: Machines) -> None:
+    """The server is in error, with the reason; the host keeps nothing of it."""
+    server = machines.create(machines.program("sleep 600"), HOSTS[0])
+    machines.wait_for_status(server, "ACTIVE")
+    image = machines.snapshot(server)
+    path = machines.folder / "api" / "images" / image
+    with path.open("r+b") as file:
+        file.seek(-1, os.SEEK_END)
+        last = file.read(1)
+        file.seek(-1, os.SEEK_END)
+        file.write(bytes([last[0] ^ 1]))
+    spoilt = machines.create(image, HOSTS[1])
+    found = machines.wait_for_status(spoilt, "ACTIVE", "ERROR")
+    assert found["status"] == "ERROR"
+    assert "SHA-512" in str(machines.why(spoilt)) + str(found["fault"])
+    assert image not in machines.stored(HOSTS[1])
