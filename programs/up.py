@@ -133,6 +133,7 @@ def _run(conf: cfg.ConfigOpts, *, quiet: bool) -> int:
         api_url = _url(bound[0], conf.api.cert_file)
         placement_url = _url(placement_bound[0], conf.placement.rest_cert_file)
         _add_endpoint(conf, "placement", placement_url)
+        conf.set_default("endpoint", f"{api_url}/image", group="image")
         private_files.write(url_file, api_url)
         clouds = clouds_yaml.write(conf, api_url, placement_url)
         if not quiet:

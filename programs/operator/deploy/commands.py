@@ -26,6 +26,7 @@ DRIVERS = ("process", "libvirt", "simulated")
 NO_HOST = "none"
 FIRST_CELL = "cell1"
 _ADDRESS = re.compile(r"(?:[\w.-]+|\[[0-9a-fA-F:.]+\]):\d{1,5}")
+_URL = re.compile(r"https?://[\w.:/\[\]-]+")
 _PREFIX = re.compile(r"[a-z][a-z0-9-]{0,15}")
 _CELL = re.compile(r"[a-z][a-z0-9_]{0,30}")
 
@@ -33,6 +34,12 @@ _CELL = re.compile(r"[a-z][a-z0-9_]{0,30}")
 def _address(text: str) -> str:
     if not _ADDRESS.fullmatch(text) or not 0 < int(text.rpartition(":")[2]) < 65536:
         raise ArgumentTypeError(f"{text!r} is not an address such as 127.0.0.1:5672")
+    return text
+
+
+def _url(text: str) -> str:
+    if not _URL.fullmatch(text):
+        raise ArgumentTypeError(f"{text!r} is not an address such as https://api.example.org:8774")
     return text
 
 
@@ -281,6 +288,12 @@ class DeployAddHost(_AddCommand):
             help="driver of the agent; default: %(default)s",
         )  # fmt: skip
 
+        parser.add_argument(
+            "--api", type=_url, metavar="URL", dest="outside_api",
+            help="address of the API for other machines, such as https://api.example.org:8774, "
+            "from which hosts fetch images; remembered; default: that of deploy single",
+        )  # fmt: skip
+
     def take_action(self, parsed_args: Namespace) -> None:
         layout = self.layout(parsed_args)
         wanted = self.existing(parsed_args, layout)
@@ -298,6 +311,12 @@ class DeployAddHost(_AddCommand):
         made = self.deploy(parsed_args, layout, wanted)
         for host in parsed_args.hosts:
             self.write_bundle(made, host, parsed_args.bundles)
+        if made.services.has_local_api:
+            self.app.stdout.write(
+                "Hosts on other machines cannot fetch images: they do not reach the API at "
+                f"{wanted.settings.api}. Give deploy single another --api, or say with add-host "
+                "--api where they reach it\n"
+            )
 
 
 class DeployAddCell(_AddCommand):

@@ -33,6 +33,8 @@ class Settings:
     outside_broker: str = ""
     """Address of RabbitMQ for other machines."""
     outside_database: str = ""
+    outside_api: str = ""
+    """URL of the API for other machines."""
     host: str = ""
     """Name of this machine's agent; empty: none."""
     driver: str = "process"

@@ -6,6 +6,8 @@ import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
 
+from armillary.http.server import is_loopback
+from programs import own_token
 from programs.operator.deploy.layout import Layout
 from programs.operator.deploy.record import Record
 from rpc.broker import broker_accounts
@@ -179,9 +181,26 @@ class Services:
         options = {
             "DEFAULT": self._default("conductor"),
             "conductor": {"role": "super"},
+            "image": {"endpoint": f"{self._api_url()}/image"},
             **self._databases("api", "cell0"),
         }
         return self._top("conductor", "armillary-conductor", options)
+
+    @property
+    def has_local_api(self) -> bool:
+        """Whether other machines do not reach the API."""
+        settings = self.record.settings
+        host = _split(settings.api)[0]
+        return not settings.outside_api and (host in own_token.EVERY_ADDRESS or is_loopback(host))
+
+    def _api_url(self) -> str:
+        """Return the address at which hosts reach the API."""
+        settings = self.record.settings
+        if settings.outside_api:
+            return settings.outside_api.rstrip("/")
+        host, port = _split(settings.api)
+        host = own_token.EVERY_ADDRESS.get(host, host)
+        return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
     def _scheduler(self) -> Service:
         options = {"DEFAULT": self._default("scheduler")}

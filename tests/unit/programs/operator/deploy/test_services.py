@@ -1,0 +1,42 @@
+"""Configuration that deploy writes: where hosts reach the image service."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from programs.operator.deploy.layout import Layout
+from programs.operator.deploy.record import Record, Settings
+from programs.operator.deploy.services import Services
+
+
+def services(**settings: Any) -> Services:
+    record = Record(Settings(**settings))
+    record.add_cell("cell1", is_here=True)
+    names = ("api", "cell0", "placement", "cell_cell1")
+    return Services(record, Layout(Path("/")), dict.fromkeys(names, "sqlite://"))
+
+
+@pytest.mark.parametrize(
+    ("settings", "endpoint", "is_local"),
+    [
+        ({}, "http://127.0.0.1:8774/image", True),
+        ({"api": "0.0.0.0:80"}, "http://127.0.0.1:80/image", True),
+        ({"api": "[::]:80"}, "http://[::1]:80/image", True),
+        ({"api": "10.0.0.1:8774"}, "http://10.0.0.1:8774/image", False),
+        ({"api": "[fd00::1]:8774"}, "http://[fd00::1]:8774/image", False),
+        ({"outside_api": "https://api.example.org/"}, "https://api.example.org/image", False),
+    ],
+    ids=["this machine", "all addresses", "all of IPv6", "an address", "IPv6", "a proxy"],
+)
+def test_hosts_are_told_where_the_image_service_is(
+    settings: dict[str, str], endpoint: str, is_local: bool
+) -> None:
+    """By the super conductor, with each ticket; no agent has an option for it."""
+    made = services(**settings)
+    found = {each.name: each.options.get("image") for each in made.here()}
+    assert found.pop("conductor") == {"endpoint": endpoint}
+    assert set(found.values()) == {None}
+    assert made.has_local_api is is_local
