@@ -38,6 +38,7 @@ def test_a_deployment_is_made_resumed_repeated_and_changed(command: Command) -> 
     code, printed = command.single("--dry-run")
     assert code == 0, printed
     planned = done(printed)
+    assert "WARNING" not in printed  # of databases that it would make
     assert not command.root.exists()
 
     code, printed = command.single(broker_admin=NOWHERE)

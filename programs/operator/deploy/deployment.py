@@ -188,8 +188,13 @@ class Deployment:
                     "migrate",
                     f"tables of {self._database_name(name)}",
                     functools.partial(database.sync, schema),
-                    is_done=self._is_current(database, schema),
+                    is_done=not self._is_planned(name) and self._is_current(database, schema),
                 )
+
+    def _is_planned(self, name: str) -> bool:
+        """Return whether this dry run would create a database, so that nothing can be in it."""
+        planned = f"database {self._database_name(name)} of "
+        return self.is_dry_run and any(step.startswith(planned) for step in self.steps.done)
 
     def _is_current(self, database: Database, schema: str) -> bool:
         try:
@@ -206,7 +211,8 @@ class Deployment:
                     "register",
                     f"cell {name} ({cell.uuid})",
                     functools.partial(_register, database, name, cell.uuid, url),
-                    is_done=self._find_cell(database, cell.uuid) == (name, url),
+                    is_done=not self._is_planned(API.name)
+                    and self._find_cell(database, cell.uuid) == (name, url),
                 )
 
     def _find_cell(self, database: Database, uuid: str) -> tuple[str, str] | None:
