@@ -1,4 +1,4 @@
-"""Readiness of this process: whether what it needs for requests answers."""
+"""Readiness of an API process: whether the services that it needs for requests answer."""
 
 from __future__ import annotations
 
@@ -20,9 +20,8 @@ SUPER_CONDUCTOR = "super conductor"
 class Readiness:
     """Asks the super conductor, in one thread at a time; the others get the former result.
 
-    It asks while the broker is unreachable, too: a process that is not ready gets no requests, so
-    nothing
-    else would find out that the broker is back.
+    It asks while the broker is unreachable, too: a process that is not ready gets no requests,
+    so nothing else would find out that the broker is back.
     """
 
     def __init__(

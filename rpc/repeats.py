@@ -1,4 +1,4 @@
-"""Repeated calls: how each method stays right when its message is delivered again, even late."""
+"""Repeated calls: how each method stays right when its message is redelivered, even late."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Version caps of clients: ``[upgrade_levels]``, and the versions of running services."""
+"""Version caps of RPC clients: versions pinned with ``[upgrade_levels]`` for rolling upgrades.
+
+With ``auto``, the caps follow the versions of the running services.
+"""
 
 from __future__ import annotations
 

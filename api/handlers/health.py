@@ -1,4 +1,4 @@
-"""Health: whether this process runs, whether it can serve requests, which services are up."""
+"""Health: liveness and readiness probes of this process, and which services are up."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from objects.hosts.service import Service
 
 
 def check_live(call: Call) -> Answer:
-    """Report that this process runs, without asking other services."""
+    """Liveness: report that this process runs, without asking other services."""
     return Answer({"status": "ok"})
 
 
 def check(call: Call) -> Answer:
-    """Report that this process can serve requests; the error says what is missing."""
+    """Readiness: report that this process can serve requests; the error says what is missing."""
     missing = call.site.readiness.missing()
     if missing is not None:
         raise falcon.HTTPServiceUnavailable(description=f"No answer from the {missing}.")

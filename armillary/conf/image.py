@@ -195,7 +195,10 @@ make room, those used least recently first; if that is not enough, a build goes 
             "remove_unused_base_images",
             default=True,
             mutable=True,
-            help="Whether a host removes fetched images that no guest uses when they are old.",
+            help="""
+Whether a host removes fetched images that no guest uses when they are old (image garbage
+collection).
+""",
         ),
         cfg.IntOpt(
             "remove_unused_original_minimum_age_seconds",

@@ -1,4 +1,7 @@
-"""Claims on the host before a build: limits, NUMA cells, devices and group policy."""
+"""Claims on the host before a build: limits, NUMA cells, devices and the late affinity check.
+
+The late check catches members of a server group that concurrent requests placed against its policy.
+"""
 
 import logging
 import time

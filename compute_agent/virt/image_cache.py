@@ -1,6 +1,7 @@
-"""Data of images on this host: fetched once, kept in a directory of images.
+"""Image cache of this host: data of images, fetched once and kept in a directory.
 
-It comes from a Glance, or from our own image service if its directory is not this one.
+It comes from a Glance, or from our own image service if its directory is not this one. Old images
+are removed (garbage collection) by age, and to keep within a maximum size.
 
 Several hosts may share the directory, and it may have files of others. So a host removes only what
 a host has fetched (``.fetched-ID``), and nothing that another host still notes a use of

@@ -1,5 +1,7 @@
 """Leases: which conductor works on a row and until when, so that exactly one does at a time.
 
+Leases replace leader election: no conductor leads. ``[conductor] lease_seconds`` is the duration.
+
 A table with leased rows has two columns from :class:`LeaseMixin`: ``lease_owner`` (text, null while
 the row is free) and ``lease_expires_at`` (seconds since 1970). A row is free when that time has
 passed. A lease is taken by one conditional UPDATE, so of several conductors exactly one gets it.

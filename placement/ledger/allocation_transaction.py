@@ -1,7 +1,8 @@
-"""Settlement: an atomic write of several consumers' allocations and providers' inventories.
+"""Allocation transaction: atomic write of consumers' allocations and providers' inventories.
 
-Pure, as the ledger is. It checks the final state: what one consumer gives up, another may take. A
-refused settlement leaves the ledger unchanged.
+Concurrency is optimistic: a write names the generations that it read, and is refused with a
+conflict if one has changed. Like the ledger, a transaction does no I/O. It checks the final state:
+what one consumer gives up, another may take. A refused transaction leaves the ledger unchanged.
 """
 
 import enum

@@ -1,4 +1,4 @@
-"""Changes of a trust list by an operator: add, rotate, revoke."""
+"""Enrolment: changes of a trust list by an operator, who adds, rotates and revokes keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Filter that matches flavor extra specs against attributes that hosts report."""
+"""Filter that matches flavor extra specs against attributes that hosts report.
+
+With it a flavor selects hosts by node attributes (required node affinity).
+"""
 
 import json
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""Synchronisation of the host store: fetch missing metadata and host states."""
+"""Resync of the host store: fetch metadata and host states that a push did not bring."""
 
 import contextlib
 import logging

@@ -1,1 +1,4 @@
-"""Plug-ins: how filters and weighers are loaded, called, and timed out."""
+"""Plugins: loading, calls and timeouts of what plugs into the scheduler's extension points.
+
+The extension points are filters, weighers and request filters; see ``armillary.plugins``.
+"""

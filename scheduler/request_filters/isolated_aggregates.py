@@ -1,4 +1,7 @@
-"""Request filter that reserves aggregates for requests with certain traits."""
+"""Request filter that reserves aggregates for requests with certain traits.
+
+It does what taints and tolerations do in Kubernetes.
+"""
 
 from objects.aggregate import Aggregate
 from objects.request_spec import RequestSpec

@@ -23,7 +23,10 @@ from scheduler.selection.group_view import GroupView, view_of
 from scheduler.weights import BaseHostWeigher, Ranked, Ranking
 
 CLAIM_ROUNDS_MAX = 30
-"""Maximum number of rounds in which claims of one request are refused for lack of room."""
+"""Maximum number of rounds in which claims of one request are refused for lack of room.
+
+Each but the last is followed by a retry on other hosts.
+"""
 
 GROUP_ROUNDS_MAX = 300
 """Maximum number of rounds of a request, those included that other group members cause."""

@@ -1,5 +1,8 @@
 """Weighers: score hosts. Base class and the ranking by weighted sum.
 
+The sign of a weigher's multiplier decides between spreading instances and packing them onto few
+hosts (bin packing); the multipliers are options of ``[filter_scheduler]``.
+
 A weigher's answer depends only on the host, the request and the configuration: no network,
 database, clock or random numbers. Within one request, selecting an instance may change the answer
 only on the selected host, unless the request belongs to a server group.

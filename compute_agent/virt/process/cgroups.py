@@ -1,4 +1,7 @@
-"""cgroups v2: one per workload, with the limits of its flavor."""
+"""cgroups v2: one per workload, with the CPU and memory limits of its flavor.
+
+A workload beyond its memory limit is killed as a whole (OOM kill), not only its largest process.
+"""
 
 import contextlib
 import errno

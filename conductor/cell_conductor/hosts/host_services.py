@@ -1,4 +1,7 @@
-"""Services of this cell: heartbeats, up and down states, changes by operators."""
+"""Services of this cell: heartbeats, up and down states (ready or not), changes by operators.
+
+A disabled service gets no new instances: its host is cordoned.
+"""
 
 from __future__ import annotations
 

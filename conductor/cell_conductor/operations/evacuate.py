@@ -1,5 +1,6 @@
 """Evacuate operation: rebuild an instance on another host while its own is down.
 
+There is no automatic failover: an operator, or a program such as Masakari, requests evacuations.
 The instance holds allocations at both ends (specification, workflow, section 7.3): the cell adds
 the destination to what the instance holds, and removes the source once that host is back and has
 destroyed the guest.

@@ -1,4 +1,4 @@
-"""Stage transitions of operations, each inside one transaction with its rows locked.
+"""State machine of operations: stage transitions, each in one transaction with its rows locked.
 
 Nothing here does I/O other than the database: the operation's stage says what to do next.
 """

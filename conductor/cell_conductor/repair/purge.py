@@ -1,4 +1,7 @@
-"""Purge of instances that were deleted long ago, of old removals of hosts, of old answers."""
+"""Purge of records past their retention: deleted instances, removals of hosts, stored answers.
+
+The faults, instance actions and migrations of an instance go with it.
+"""
 
 from datetime import timedelta
 

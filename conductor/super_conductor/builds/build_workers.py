@@ -1,5 +1,6 @@
-"""Worker pool for reservations: new ones, and those whose lease expired.
+"""Worker pool and queue of pending requests: new reservations, and those whose lease expired.
 
+Requests are taken in the order of acceptance, without priorities or fair shares of projects.
 New reservations that wait at the same time are processed together where possible.
 """
 

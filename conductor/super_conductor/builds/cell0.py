@@ -1,4 +1,7 @@
-"""cell0: the database of instances whose scheduling failed, owned by the super conductor."""
+"""cell0: the database of unschedulable instances, owned by the super conductor.
+
+They stay in ERROR with the reason, and are not queued again when capacity appears.
+"""
 
 from collections.abc import Sequence
 from datetime import timedelta

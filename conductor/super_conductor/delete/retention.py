@@ -1,4 +1,4 @@
-"""Removal with age: soft-deleted servers, old decision traces, records of deleted instances."""
+"""Retention: remove soft-deleted servers, old decision traces and records of deleted instances."""
 
 import logging
 from collections.abc import Callable

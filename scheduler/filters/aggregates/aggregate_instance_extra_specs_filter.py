@@ -1,4 +1,7 @@
-"""Filter that matches flavor extra specs against aggregate metadata."""
+"""Filter that matches flavor extra specs against aggregate metadata.
+
+It is the node selector of Kubernetes (required node affinity): aggregates carry the labels.
+"""
 
 from collections.abc import Iterable, Iterator
 

@@ -1,4 +1,4 @@
-"""Settlements: writes of several consumers, and of inventories with them, judged as one."""
+"""Allocation transactions: writes of several consumers and inventories, accepted as one."""
 
 from __future__ import annotations
 
