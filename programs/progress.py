@@ -73,7 +73,8 @@ class _Lines:
         self._last_at: float | None = clock() if is_rare else None
 
     def show(self, done: int, counts: Mapping[str, int]) -> None:
-        line = f"{self._title}: {done} of {self._total} ({counts_text(counts)})"
+        states = counts_text(counts)
+        line = f"{self._title}: {done} of {self._total}" + (f" ({states})" if states else "")
         if done == self._total or line == self._last or not self._is_due():
             return  # the caller reports the end
         self._last, self._last_at = line, self._clock()

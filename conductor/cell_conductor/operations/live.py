@@ -52,6 +52,8 @@ def _copy_arguments(operation: models.InstanceOperation) -> Arguments:
 
 def _copied(rows: Rows, _answer: CommandAnswer) -> None:
     rows.status(MigrationStatus.POST_MIGRATING)
+    if rows.migration is not None and rows.migration.memory_total_mb is not None:
+        rows.migration.memory_remaining_mb = 0  # a fast one ends before its next report
     move_stages.go_to(rows, Side.DESTINATION)
 
 

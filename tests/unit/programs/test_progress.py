@@ -40,7 +40,7 @@ def test_what_may_take_long_says_so_after_a_while() -> None:
         for second in range(25):
             now = float(second)
             show(second, {})
-    assert stream.getvalue().splitlines() == ["Simulated: 10 of 90 ()", "Simulated: 20 of 90 ()"]
+    assert stream.getvalue().splitlines() == ["Simulated: 10 of 90", "Simulated: 20 of 90"]
 
 
 def test_a_terminal_has_a_bar_that_ends_with_the_last_counts() -> None:

@@ -62,6 +62,16 @@ def test_it_is_queued_until_its_source_tells_of_progress(cell: Cell) -> None:
     assert status(cell) == MigrationStatus.RUNNING
 
 
+def test_all_is_copied_once_it_arrived(cell: Cell) -> None:
+    """Its last report was of a moment before."""
+    made = copying(cell)
+    progress(cell, made)
+    cell.settle()
+    [row] = cell.rows(models.Migration)
+    assert (row.status, row.memory_total_mb) == (MigrationStatus.COMPLETED, 512)
+    assert row.memory_remaining_mb == 0
+
+
 def test_a_copy_is_forced_to_complete_by_its_source(cell: Cell) -> None:
     """And nothing else is."""
     made = copying(cell)
