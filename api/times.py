@@ -31,6 +31,15 @@ def asked(query: Mapping[str, Any], name: str) -> datetime | None:
         raise invalid(name, text, "It must be a time such as 2030-01-31T12:00:00Z") from error
 
 
+def asked_changes(query: Mapping[str, Any]) -> tuple[datetime | None, datetime | None]:
+    """Return the times between which something has changed, as far as given. Raises Invalid."""
+    since, before = asked(query, "changes-since"), asked(query, "changes-before")
+    if since is not None and before is not None and since > before:
+        reason = "changes-since must be less than or equal to changes-before"
+        raise invalid("changes-since", query["changes-since"], reason)
+    return since, before
+
+
 def _utc(value: datetime) -> datetime:
     """Return the time in UTC; one without a zone is assumed to be UTC."""
     return value.astimezone(UTC) if value.tzinfo else value

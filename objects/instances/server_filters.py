@@ -65,7 +65,12 @@ class ServerFilters:
 
 @dataclass(frozen=True, slots=True)
 class MigrationFilters:
-    """Conditions that listed migrations meet; ``host`` is at either end."""
+    """Conditions that listed migrations meet; ``host`` is at either end.
+
+    ``changed_since`` and ``changed_before`` are about the last change, at first the creation; both
+    include their moment. ``marker`` is the UUID of the last migration of the page before, which
+    cells are given as its time and UUID: those after it are older.
+    """
 
     uuid: str | None = None
     instance_uuid: str | None = None
@@ -74,3 +79,10 @@ class MigrationFilters:
     source_host: str | None = None
     dest_host: str | None = None
     host: str | None = None
+    project_id: str | None = None
+    user_id: str | None = None
+    changed_since: datetime | None = None
+    changed_before: datetime | None = None
+    marker: str | None = None
+    after_created_at: datetime | None = None
+    after_uuid: str | None = None

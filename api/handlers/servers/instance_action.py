@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from api import times
+from datetime import datetime
+
+from api import links, times
 from api.call import Call
 from api.handlers.servers import server
 from api.policies.servers import instance_action as policies
@@ -48,7 +50,20 @@ def load(call: Call) -> Instance:
 
 def index(call: Call) -> Answer:
     """List the actions on a server, newest first."""
-    return Answer({"instanceActions": [_brief(action) for action in _list(call)]})
+    since, before = times.asked_changes(call.query)
+    found = [
+        action
+        for action in _list(call)
+        if (changed := _changed_at(action)) is None
+        or ((since is None or changed >= since) and (before is None or changed <= before))
+    ]
+    cut, marker = links.page(
+        found, lambda action: action.request_id, call.page_size, call.query.get("marker")
+    )
+    body: Document = {"instanceActions": [_brief(action) for action in cut]}
+    if marker is not None:
+        body["links"] = call.links.next_page(marker)
+    return Answer(body)
 
 
 def show(call: Call) -> Answer:
@@ -65,6 +80,10 @@ def _list(call: Call) -> list[InstanceAction]:
     return call.conductor.list_server_actions(call.context, call.path["server_id"])
 
 
+def _changed_at(action: InstanceAction) -> datetime | None:
+    return action.finish_time or action.start_time
+
+
 def _brief(action: InstanceAction) -> Document:
     return {
         "action": NOVA_NAMES.get(action.action, action.action),
@@ -73,7 +92,7 @@ def _brief(action: InstanceAction) -> Document:
         "project_id": action.project_id,
         "user_id": action.user_id,
         "start_time": times.microseconds(action.start_time),
-        "updated_at": times.microseconds(action.finish_time or action.start_time),
+        "updated_at": times.microseconds(_changed_at(action)),
         "message": action.message,
     }
 
@@ -104,7 +123,9 @@ def _event(
 
 ROUTES: Routes[Call] = {
     "/v2.1/servers/{server_id}/os-instance-actions": {
-        "GET": Action(index, policies.LIST, schemas.INDEX_ANSWER, subject=load)
+        "GET": Action(
+            index, policies.LIST, schemas.INDEX_ANSWER, query=schemas.INDEX_QUERY, subject=load
+        )
     },
     "/v2.1/servers/{server_id}/os-instance-actions/{request_id}": {
         "GET": Action(show, policies.SHOW, schemas.SHOW_ANSWER, subject=load)

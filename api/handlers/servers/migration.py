@@ -24,6 +24,9 @@ FILTERS = {
     "instance_uuid": "instance_uuid",
     "migration_type": "migration_type",
     "source_compute": "source_host",
+    "user_id": "user_id",
+    "project_id": "project_id",
+    "marker": "marker",
 }
 """Query parameter -> filter of the super conductor."""
 
@@ -31,7 +34,10 @@ FILTERS = {
 def index(call: Call) -> Answer:
     """List migrations of all servers, newest first."""
     filters = {FILTERS[name]: call.query[name] for name in FILTERS if name in call.query}
-    return _list(call, MigrationFilters(**filters))
+    since, before = times.asked_changes(call.query)
+    if call.query.get("hidden"):  # none is, once it is stored
+        return _answer([], [])
+    return _list(call, MigrationFilters(**filters, changed_since=since, changed_before=before))
 
 
 def index_of_server(call: Call) -> Answer:
@@ -77,7 +83,10 @@ def _is_live_and_running(move: Migration) -> bool:
 
 def _list(call: Call, filters: MigrationFilters) -> Answer:
     found = call.conductor.list_migrations(call.context, filters=filters, limit=call.page_size)
-    return _answer([_show_in_list(call, move) for move in found.migrations], found.down_cells)
+    answer = _answer([_show_in_list(call, move) for move in found.migrations], found.down_cells)
+    if found.migrations and len(found.migrations) == call.page_size:
+        answer.body["migrations_links"] = call.links.next_page(found.migrations[-1].uuid)
+    return answer
 
 
 def _answer(shown: list[Document], down_cells: list[str]) -> Answer:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from api.schemas.base import (
+    LINKS,
     NUMBER,
+    PAGE,
     STRING,
     STRING_OR_NULL,
     TIME_OR_NULL,
@@ -12,6 +14,7 @@ from api.schemas.base import (
     fields,
     listed,
     since,
+    text,
 )
 
 _ACTION: dict[str, Part] = {
@@ -39,7 +42,17 @@ _FOR_ADMINISTRATORS: dict[str, Part] = {
     "traceback": STRING_OR_NULL,
 }
 
-INDEX_ANSWER = every({"instanceActions": listed(every(_ACTION))})
+INDEX_QUERY = fields(
+    {
+        **{name: since(2, 58, part) for name, part in PAGE.items()},
+        "changes-since": since(2, 58, text()),
+        "changes-before": since(2, 66, text()),
+    }
+)
+INDEX_ANSWER = fields(
+    {"instanceActions": listed(every(_ACTION)), "links": since(2, 58, LINKS)},
+    required=["instanceActions"],
+)
 SHOW_ANSWER = every(
     {
         "instanceAction": every(

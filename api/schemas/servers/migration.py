@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from api.schemas.base import (
+    BOOLEAN,
     HOST,
     LINKS,
     NUMBER_OR_NULL,
@@ -19,6 +20,7 @@ from api.schemas.base import (
     name,
     own,
     since,
+    text,
 )
 from api.schemas.hosts.service import INTEGER_ID_MAX
 
@@ -29,7 +31,13 @@ INDEX_QUERY = fields(
         "status": name(),
         "migration_type": name(),
         "instance_uuid": UUID,
-        "limit": integer(minimum=1),
+        "hidden": BOOLEAN,
+        "limit": integer(),
+        "marker": since(2, 59, UUID),
+        "changes-since": since(2, 59, text()),
+        "changes-before": since(2, 66, text()),
+        "user_id": since(2, 80, name()),
+        "project_id": since(2, 80, name()),
     }
 )
 OF_SERVER_QUERY = fields({"limit": integer(minimum=1)})

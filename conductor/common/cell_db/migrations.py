@@ -82,10 +82,20 @@ def list_page(
         (row.migration_type, filters.migration_type),
         (row.source_host, filters.source_host),
         (row.dest_host, filters.dest_host),
+        (row.project_id, filters.project_id),
+        (row.user_id, filters.user_id),
     )
     query = sa.select(row).where(*(column == value for column, value in equal if value is not None))
     if filters.host is not None:
         query = query.where((row.source_host == filters.host) | (row.dest_host == filters.host))
+    changed_at = sa.func.coalesce(row.updated_at, row.created_at)
+    if filters.changed_since is not None:
+        query = query.where(changed_at >= filters.changed_since)
+    if filters.changed_before is not None:
+        query = query.where(changed_at <= filters.changed_before)
+    if (last := filters.after_created_at) is not None:
+        is_next = (row.created_at == last) & (row.uuid < str(filters.after_uuid))
+        query = query.where((row.created_at < last) | is_next)
     query = query.order_by(models.Migration.created_at.desc(), models.Migration.uuid.desc())
     return [to_object(row, cell_uuid=cell_uuid) for row in session.scalars(query.limit(limit))]
 

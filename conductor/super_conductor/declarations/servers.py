@@ -139,7 +139,7 @@ class ServersAPI(Interface):
     def list_migrations(
         self, context: RequestContext, *, filters: MigrationFilters, limit: int
     ) -> MigrationPage:
-        """Return a page of migrations, newest first."""
+        """Return a page of migrations, newest first. Raises Invalid for an unknown marker."""
 
     @call(API)
     def abort_migration(

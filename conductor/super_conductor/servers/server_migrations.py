@@ -1,5 +1,7 @@
 """Migrations of servers as users see, abort and force them: in the records of their cells."""
 
+import dataclasses
+
 from armillary import exception
 from armillary.context import RequestContext
 from armillary.db import Database
@@ -26,6 +28,8 @@ class ServerMigrations:
         """Return the newest migrations of all cells; see ``SuperConductorAPI``."""
         if filters.instance_uuid:
             self._servers.get_server(context, filters.instance_uuid)
+        if filters.marker is not None:
+            filters = self._after(context, filters, filters.marker)
         answers = self._cells.ask_all(
             lambda cell: cell.list_migrations(context, filters=filters, limit=limit)
         )
@@ -38,6 +42,18 @@ class ServerMigrations:
         found = list(by_uuid.values())
         found.sort(key=lambda move: (move.created_at, move.uuid), reverse=True)
         return MigrationPage(found[:limit], answers.down_cells)
+
+    def _after(
+        self, context: RequestContext, filters: MigrationFilters, marker: str
+    ) -> MigrationFilters:
+        """Return the filters of the page after a migration. Raises Invalid if there is none."""
+        found = self.list_migrations(context, filters=MigrationFilters(uuid=marker), limit=1)
+        if not found.migrations:
+            raise exception.Invalid(reason=f"there is no migration {marker}, the marker")
+        last = found.migrations[0]
+        return dataclasses.replace(
+            filters, marker=None, after_created_at=last.created_at, after_uuid=last.uuid
+        )
 
     def abort_migration(
         self, context: RequestContext, instance_uuid: str, migration_uuid: str

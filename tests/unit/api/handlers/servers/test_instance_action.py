@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 
 from tests import builders
@@ -32,6 +34,30 @@ def test_actions_are_listed(path: str, api: Api, conductor: SuperConductor) -> N
             "message": None,
         }
     ]
+
+
+def test_actions_are_listed_by_page_and_time(
+    path: str, api: Api, conductor: SuperConductor
+) -> None:
+    """Since 2.58 and 2.66; a page that is not the last one links to the next."""
+    (first,) = conductor.actions
+    later = builders.an_action(first.instance_uuid)
+    later.request_id = "req-later"
+    later.start_time = later.finish_time = datetime(2030, 2, 1, tzinfo=UTC)
+    conductor.actions = [later, first]
+
+    def listed(**query: str) -> list[str]:
+        answer = api.get(path, token=MEMBER, **query).json["instanceActions"]
+        return [action["request_id"] for action in answer]
+
+    page = api.get(path, token=MEMBER, limit="1").json
+    assert [action["request_id"] for action in page["instanceActions"]] == ["req-later"]
+    assert "marker=req-later" in page["links"][0]["href"]
+    assert listed(limit="1", marker="req-later") == [first.request_id]
+    assert listed(**{"changes-since": "2030-02-01T00:00:00Z"}) == ["req-later"]
+    assert listed(**{"changes-before": "2030-01-31T13:00:00"}) == [first.request_id]
+    for query in ({"marker": "req-x"}, {"changes-since": "now"}, {"limit": "-1"}):
+        assert api.get(path, token=MEMBER, **query).status_code == 400
 
 
 def test_actions_have_the_names_that_clients_know(

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 
 from armillary import exception
+from armillary.http.microversion import HEADER
 from objects.instance import Instance
 from objects.instances.migration import Migration
 from tests import builders
@@ -94,6 +97,12 @@ def test_a_resize_is_shown_with_both_flavors(move: Migration, api: Api) -> None:
         ({"host": "host2"}, [0]),
         ({"source_compute": "host1"}, [0]),
         ({"limit": "1"}, [0]),
+        ({"limit": "0"}, []),
+        ({"user_id": "u1", "project_id": "p1"}, [0, 1]),
+        ({"user_id": "u2"}, []),
+        ({"project_id": "p2"}, []),
+        ({"hidden": "true"}, []),
+        ({"hidden": "false"}, [0, 1]),
         ({"status": "error"}, []),
     ],
     ids=str,
@@ -104,6 +113,39 @@ def test_migrations_are_filtered(
     """By the conductor, whatever the filter is called here."""
     listed = api.get(ALL, **query).json["migrations"]
     assert [one["uuid"] for one in listed] == [conductor.migrations[each].uuid for each in found]
+
+
+def test_a_page_of_migrations_links_to_the_next(
+    move: Migration, api: Api, conductor: SuperConductor
+) -> None:
+    """The conductor is told where it ended, and between which times."""
+    times = {"changes-since": "2030-01-31", "changes-before": "2030-02-01T00:00:00Z"}
+    page = api.get(ALL, limit="1", **times).json
+    assert f"marker={move.uuid}" in page["migrations_links"][0]["href"]
+    since, before = (datetime(2030, *day, tzinfo=UTC) for day in ((1, 31), (2, 1)))
+    assert conductor.requests[-1]["filters"] == {"changed_since": since, "changed_before": before}
+    api.get(ALL, marker=move.uuid)
+    assert conductor.requests[-1]["filters"] == {"marker": move.uuid}
+    assert "migrations_links" not in api.get(ALL).json
+
+
+@pytest.mark.parametrize(
+    ("name", "version"),
+    [("marker", "2.59"), ("changes-since", "2.59"), ("changes-before", "2.66"),
+     ("user_id", "2.80"), ("project_id", "2.80")],
+)  # fmt: skip
+def test_a_filter_is_ignored_or_refused_before_its_version(
+    name: str, version: str, move: Migration, api: Api, conductor: SuperConductor
+) -> None:
+    """As all unknown ones: ignored until 2.74."""
+    minor = int(version.removeprefix("2."))
+    headers = {HEADER: f"compute 2.{minor - 1}"}
+    answer = api.send("GET", ALL, headers=headers, params={name: builders.a_uuid()})
+    if minor > 75:
+        assert answer.status_code == 400
+    else:
+        assert len(answer.json["migrations"]) == 2
+        assert conductor.requests[-1]["filters"] == {}
 
 
 def test_migrations_of_one_server_are_listed(move: Migration, api: Api) -> None:
@@ -136,7 +178,17 @@ def test_cells_that_do_not_answer_are_named(
 
 
 @pytest.mark.parametrize(
-    "query", [{"limit": "0"}, {"host": "a b"}, {"instance_uuid": "web"}, {"hots": "host1"}], ids=str
+    "query",
+    [
+        {"limit": "-1"},
+        {"host": "a b"},
+        {"instance_uuid": "web"},
+        {"hots": "host1"},
+        {"marker": "7"},
+        {"changes-since": "yesterday"},
+        {"changes-since": "2030-02-01", "changes-before": "2030-01-31"},
+    ],
+    ids=str,
 )
 def test_a_bad_filter_is_refused(query: dict[str, str], move: Migration, api: Api) -> None:
     """Rather than forgotten."""

@@ -129,7 +129,7 @@ def moved(root: Zone, uuid: str) -> Migration:
     return cell.migrations[0]
 
 
-def migrations(root: Zone, server: str, **filters: str) -> MigrationPage:
+def migrations(root: Zone, server: str, **filters: Any) -> MigrationPage:
     asked_for = MigrationFilters(instance_uuid=server, **filters)
     return root.endpoint.list_migrations(an_admin(), asked_for, 10)
 
