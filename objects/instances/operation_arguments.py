@@ -18,7 +18,8 @@ class OperationArguments:
     - rebuild: image (reference), changes; update: changes; rescue: image;
     - reset_state: vm_state ("active" or "error");
     - resize: flavor (reference, required), is_cross_cell (it may go to another cell);
-    - migrate: host, is_cross_cell; unshelve: host, availability_zone;
+    - migrate: host, is_cross_cell;
+    - unshelve: host, availability_zone (which it is pinned to from then on), or unpins_zone;
     - live_migrate: host; evacuate: host.
 
     For a server in another zone, ``new_flavor`` and ``new_image`` are what the references name in
@@ -35,6 +36,7 @@ class OperationArguments:
     host: str | None = None
     vm_state: str | None = None
     availability_zone: str | None = None
+    unpins_zone: bool = False
     new_flavor: Flavor | None = None
     new_image: ImageMeta | None = None
 

@@ -86,13 +86,18 @@ def evacuate(call: Call) -> Answer:
 
 
 def unshelve(call: Call) -> Answer:
-    """Unshelve the server, to a zone or host if it was offloaded."""
+    """Unshelve the server, to a zone or host if it was offloaded; no zone unpins it."""
     wanted = call.body["unshelve"] or {}
-    arguments = {name: wanted.get(name) for name in ("availability_zone", "host")}
+    zone, host = wanted.get("availability_zone"), wanted.get("host")
+    unpins_zone = zone is None and "availability_zone" in wanted
     try:
-        return _operate(call, "unshelve", **arguments)
+        return _operate(
+            call, "unshelve", availability_zone=zone, host=host, unpins_zone=unpins_zone
+        )
     except exception.HostNotFound as error:
-        raise invalid("unshelve.host", wanted.get("host"), error.message) from error
+        raise invalid("unshelve.host", host, error.message) from error
+    except exception.AvailabilityZoneNotFound as error:
+        raise invalid("unshelve.availability_zone", zone, error.message) from error
 
 
 def rebuild(call: Call) -> Answer:

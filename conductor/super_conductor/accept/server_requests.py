@@ -8,8 +8,8 @@ from sqlalchemy.orm import Session
 
 from armillary import exception
 from armillary.context import RequestContext
+from conductor.super_conductor.accept import pinned_zones
 from conductor.super_conductor.db import (
-    aggregates,
     cells,
     flavors,
     host_mappings,
@@ -197,9 +197,7 @@ def _zone(
         _check_host(session, asked.host)
     if asked.zone is None:
         return dataclasses.replace(asked, zone=conf.default_schedule_zone)
-    known = aggregates.zone_names(session) | {conf.default_availability_zone}
-    if asked.zone not in known:
-        raise exception.AvailabilityZoneNotFound(zone=asked.zone, known=", ".join(sorted(known)))
+    pinned_zones.check_known(session, conf, asked.zone)
     return asked
 
 

@@ -22,7 +22,6 @@ class MoveArguments:
     new_flavor: Any = None
     ignore_hosts: list[str] = dataclasses.field(default_factory=list)
     host: str | None = None
-    availability_zone: str | None = None
     is_cross_cell: bool = False
 
 

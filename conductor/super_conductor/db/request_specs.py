@@ -42,6 +42,15 @@ def get_spec(session: Session, instance_uuid: str) -> RequestSpec:
     return spec
 
 
+def replace_spec(session: Session, instance_uuid: str, spec: RequestSpec) -> None:
+    """Replace the spec of an instance."""
+    session.execute(
+        sa.update(models.RequestSpec)
+        .where(models.RequestSpec.instance_uuid == instance_uuid)
+        .values(spec=spec.obj_to_primitive())
+    )
+
+
 def find_spec(session: Session, instance_uuids: Sequence[str]) -> RequestSpec | None:
     """Return the spec of the instances of one request; None if there are none, or no spec."""
     for uuid in instance_uuids:

@@ -43,8 +43,6 @@ def make(
         cell_uuid=move.cell_uuid,
         allow_cross_cell_move=move.arguments.is_cross_cell,
     )
-    if move.arguments.availability_zone:
-        spec.availability_zone = move.arguments.availability_zone
     known = pci.parse_aliases(aliases)
     for name, value in local_resources_of(spec.flavor, spec.image, known).items():
         setattr(spec, name, value)

@@ -14,7 +14,7 @@ from armillary.db import Database
 from conductor.cell_conductor.interface import CellConductorAPI
 from conductor.common.cell_db.services import COMPUTE
 from conductor.common.clock import Clock, moment
-from conductor.super_conductor.accept import quotas
+from conductor.super_conductor.accept import pinned_zones, quotas
 from conductor.super_conductor.accept.placed_usage import PlacedUsageReader
 from conductor.super_conductor.builds.cell0 import Cell0
 from conductor.super_conductor.db import (
@@ -462,8 +462,10 @@ class ServerOperations:
 
     def _unshelve(self, asked: _Asked) -> None:
         """Power on a shelved server, or select a host if it was offloaded."""
+        given, uuid = asked.arguments, asked.instance.uuid
+        changes_zone = given.unpins_zone or given.availability_zone is not None
         if asked.instance.vm_state != "shelved_offloaded":
-            if asked.arguments.host or asked.arguments.availability_zone:
+            if given.host or changes_zone:
                 raise exception.InstanceInvalidState(
                     instance_uuid=asked.instance.uuid,
                     operation="unshelve to another place",
@@ -471,9 +473,26 @@ class ServerOperations:
                 )
             self._at_once(dataclasses.replace(asked, operation="unshelve_here"))
             return
-        zone = asked.arguments.availability_zone
-        arguments = MoveArguments(host=self._host_asked(asked), availability_zone=zone)
-        self._accept_move(asked, arguments)
+        host = self._host_asked(asked)
+        self._check_pinned_zone(asked, host)
+
+        def pin(session: Session) -> None:
+            if changes_zone:
+                pinned_zones.pin(session, uuid, given.availability_zone)
+
+        self._accept_move(asked, MoveArguments(host=host), pin)
+
+    def _check_pinned_zone(self, asked: _Asked, host: str | None) -> None:
+        """Raise AvailabilityZoneNotFound, or Invalid for a host outside the server's zone."""
+        given, uuid = asked.arguments, asked.instance.uuid
+        with self._database.reader() as session:
+            zone = given.availability_zone
+            if zone is not None:
+                pinned_zones.check_known(session, self._conf, zone)
+            elif not given.unpins_zone:
+                zone = pinned_zones.find(session, uuid)
+            if host is not None:
+                pinned_zones.check_host(session, self._conf, uuid, zone=zone, host=host)
 
     def _accept_move(
         self,

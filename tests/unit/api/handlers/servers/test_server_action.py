@@ -12,6 +12,7 @@ from api.handlers.servers import server_view
 from api.schemas.servers import server as server_schemas
 from armillary import exception
 from armillary.http.microversion import HEADER
+from objects.hosts.host_answers import AvailabilityZone
 from objects.instance import Instance
 from objects.instances.server_changes import ServerChanges
 from tests import builders
@@ -27,6 +28,7 @@ def server(conductor: SuperConductor) -> Instance:
     conductor.flavors = [builders.a_flavor("small"), builders.a_flavor("large", vcpus=4)]
     conductor.images = [builders.an_image("loop")]
     conductor.services = [builders.a_service("host1"), builders.a_service("host2")]
+    conductor.zones = [AvailabilityZone("north", {})]
     conductor.servers = [builders.an_instance()]
     return conductor.servers[0]
 
@@ -70,7 +72,9 @@ ACCEPTED: list[tuple[dict[str, Any], str, dict[str, Any]]] = [
     ({"shelveOffload": None}, "shelve_offload", {}),
     ({"unshelve": None}, "unshelve", {}),
     ({"unshelve": {"availability_zone": "north"}}, "unshelve", {"availability_zone": "north"}),
-    ({"unshelve": {"availability_zone": None, "host": "host2"}}, "unshelve", {"host": "host2"}),
+    ({"unshelve": {"availability_zone": None, "host": "host2"}}, "unshelve",
+     {"host": "host2", "unpins_zone": True}),
+    ({"unshelve": {"host": "host2"}}, "unshelve", {"host": "host2"}),
     ({"lock": None}, "lock", {}),
     ({"lock": {"locked_reason": "it burns"}}, "lock", {"reason": "it burns"}),
     ({"unlock": None}, "unlock", {"override": True}),
@@ -214,6 +218,7 @@ BAD: list[tuple[Any, str]] = [
     ({"os-migrateLive": {"host": "host7"}}, "os-migrateLive.host"),
     ({"evacuate": {"host": "host7"}}, "evacuate.host"),
     ({"unshelve": {"host": "host7"}}, "unshelve.host"),
+    ({"unshelve": {"availability_zone": "atlantis"}}, "unshelve.availability_zone"),
 ]
 
 

@@ -10,6 +10,7 @@ import pytest
 from api.call import Call
 from api.handlers.servers import live_checks
 from armillary import exception
+from objects.hosts.host_answers import AvailabilityZone
 from objects.instance import Instance
 from objects.instances.migration import MigrationStatus, MigrationType
 from objects.instances.server_topology import ServerTopology, TopologyCell
@@ -22,6 +23,7 @@ from tests.fixtures.super_conductor import SuperConductor
 def server(conductor: SuperConductor) -> Instance:
     """Return a server on a host, beside another host."""
     conductor.services = [builders.a_service("host1")]
+    conductor.zones = [AvailabilityZone("nova", {})]
     conductor.servers = [builders.an_instance()]
     return conductor.servers[0]
 

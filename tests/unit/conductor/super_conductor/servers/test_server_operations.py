@@ -9,7 +9,8 @@ import pytest
 
 from armillary import exception
 from conductor.common.clock import moment
-from conductor.super_conductor.db import cells, quotas
+from conductor.super_conductor.accept import pinned_zones
+from conductor.super_conductor.db import aggregates, cells, quotas
 from conductor.super_conductor.delete.retention import Reclaimer
 from objects.instances.server_changes import ServerChanges
 from objects.instances.server_filters import MigrationFilters
@@ -468,20 +469,66 @@ def test_what_was_not_offloaded_is_unshelved_where_it_is(
     change(cell, uuid, vm_state="shelved")
     with pytest.raises(exception.InstanceInvalidState, match="it is not offloaded"):
         plane.operate(uuid, "unshelve", availability_zone="nova")
+    with pytest.raises(exception.InstanceInvalidState, match="it is not offloaded"):
+        plane.operate(uuid, "unshelve", unpins_zone=True)
     plane.operate(uuid, "unshelve")
     assert cell.begun == [(uuid, "unshelve_here", {})]
 
 
-def test_what_was_offloaded_is_scheduled_to_the_zone_that_is_asked_for(
-    plane: ControlPlane, cell: CellConductor, uuid: str
-) -> None:
-    """The spec of its creation, another zone."""
+def offload(plane: ControlPlane, cell: CellConductor, uuid: str, *, zone: str | None) -> None:
+    """Have a server offloaded that is pinned to a zone, with cell1-host1 in the zone north."""
     change(cell, uuid, vm_state="shelved_offloaded", host=None)
     plane.placement.held.clear()
-    plane.operate(uuid, "unshelve", availability_zone="north")
+    with plane.database.writer() as session:
+        made = aggregates.create_aggregate(session, "north", "north", now=builders.A_TIME)
+        aggregates.add_host(session, str(made.id), "cell1-host1", now=builders.A_TIME)
+        pinned_zones.pin(session, uuid, zone)
+
+
+@pytest.mark.parametrize(
+    ("before", "asked", "after"),
+    [
+        (None, {}, None),
+        (None, {"availability_zone": "north"}, "north"),
+        ("nova", {"availability_zone": "north", "host": "cell1-host1"}, "north"),
+        ("nova", {}, "nova"),
+        ("nova", {"unpins_zone": True}, None),
+        ("nova", {"unpins_zone": True, "host": "cell1-host1"}, None),
+        ("north", {"host": "cell1-host1"}, "north"),
+    ],
+)
+def test_what_was_offloaded_is_scheduled_to_its_zone_or_to_the_one_asked_for(
+    plane: ControlPlane, cell: CellConductor, uuid: str,
+    before: str | None, asked: dict[str, Any], after: str | None,
+) -> None:  # fmt: skip
+    """It is pinned to that zone from then on."""
+    offload(plane, cell, uuid, zone=before)
+    plane.operate(uuid, "unshelve", **asked)
     plane.workers.work()
-    assert plane.scheduler.specs[-1].availability_zone == "north"
+    assert plane.scheduler.specs[-1].availability_zone == after
     assert cell.instances[uuid].vm_state == "active"
+    with plane.database.reader() as session:
+        assert pinned_zones.find(session, uuid) == after
+
+
+@pytest.mark.parametrize(
+    ("before", "asked", "refusal"),
+    [
+        (None, {"availability_zone": "atlantis"}, "atlantis is not available; known: north, nova"),
+        ("nova", {"host": "cell1-host1"}, "cell1-host1 is in the availability zone north"),
+        (None, {"availability_zone": "nova", "host": "cell1-host1"}, "pinned to nova"),
+    ],
+)
+def test_a_zone_that_cannot_be_is_refused_at_once(
+    plane: ControlPlane, cell: CellConductor, uuid: str,
+    before: str | None, asked: dict[str, Any], refusal: str,
+) -> None:  # fmt: skip
+    """And the server stays pinned as it was."""
+    offload(plane, cell, uuid, zone=before)
+    with pytest.raises(exception.Invalid, match=refusal):
+        plane.operate(uuid, "unshelve", **asked)
+    with plane.database.reader() as session:
+        assert pinned_zones.find(session, uuid) == before
 
 
 # Consoles and migrations
@@ -529,6 +576,12 @@ def test_migrations_of_all_cells_are_listed_newest_first(
     ]  # fmt: skip
     listed = plane.migrations.list_migrations(an_admin(), filters=MigrationFilters(), limit=1)
     assert len(listed.migrations) == 1
+    after = MigrationFilters(marker=other.migrations[0].uuid)
+    listed = plane.migrations.list_migrations(an_admin(), filters=after, limit=2)
+    assert [one.uuid for one in listed.migrations] == [cell.migrations[0].uuid]
+    unknown = MigrationFilters(marker=builders.a_uuid())
+    with pytest.raises(exception.Invalid, match="marker"):
+        plane.migrations.list_migrations(an_admin(), filters=unknown, limit=2)
 
 
 def test_a_cell_that_does_not_answer_is_named(plane: ControlPlane, cell: CellConductor) -> None:
