@@ -77,22 +77,26 @@ class ImageService:
         retries = self._retries(image_id)
         while True:
             try:
-                ticket = self._renewed(image_id, WRITE, instance_uuid)
-                with path.open("rb") as data, self._session() as session:
-                    answer = session.put(
-                        ticket.url,
-                        data=data,
-                        headers={
-                            HEADER: ticket.token, DIGEST_HEADER: sha512, "Content-Type": _DATA,
-                        },
-                        timeout=self._conf.image.request_timeout_seconds,
-                        allow_redirects=False,
-                    )  # fmt: skip
-                    _raise_for(answer, image_id)
+                self._send(self._renewed(image_id, WRITE, instance_uuid), path, sha512)
             except (requests.RequestException, exception.Unavailable, _TicketRefused) as error:
                 retries.wait(error)
             else:
                 return
+
+    def _send(self, ticket: ImageTicket, path: Path, sha512: str) -> None:
+        """Send a file."""
+        headers = {HEADER: ticket.token, DIGEST_HEADER: sha512, "Content-Type": _DATA}
+        with (
+            path.open("rb") as data,
+            self._session() as session,
+            contextlib.closing(
+                session.put(
+                    ticket.url, data=data, headers=headers, allow_redirects=False,
+                    timeout=self._conf.image.request_timeout_seconds,
+                )
+            ) as answer,
+        ):  # fmt: skip
+            _raise_for(answer, ticket.image_id)
 
     def _pieces(self, ticket: ImageTicket, start: int) -> Iterator[bytes]:
         """Yield data from a byte on."""

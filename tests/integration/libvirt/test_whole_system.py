@@ -22,9 +22,15 @@ from tests.fixtures.asking import Api, wait_for
 from tests.fixtures.brokers import fresh_vhost
 from tests.fixtures.deployment import BIN, Process
 from tests.fixtures.ledger import delete_everything, expected_allocations
-from tests.fixtures.libvirt_hosts import GREETING, IMAGE_NAME, libvirt_library
+from tests.fixtures.libvirt_hosts import BOOT_SECTOR, GREETING, IMAGE_NAME, libvirt_library
 from tests.integration.libvirt import control_plane_program
-from tests.integration.libvirt.libvirt_daemons import NAMES, NOBODY, Daemons, unprivileged
+from tests.integration.libvirt.libvirt_daemons import (
+    IMAGE_BYTES,
+    NAMES,
+    NOBODY,
+    Daemons,
+    unprivileged,
+)
 
 START_SECONDS_MAX = 90.0
 KEY_NAME = "serial-console.key"
@@ -130,6 +136,20 @@ class LibvirtSystem(Api):
         body = {"name": "hello", "disk_format": "raw", "properties": {FILE_PROPERTY: IMAGE_NAME}}
         image: str = self.post("/images", {"image": body})["image"]["id"]
         return image
+
+    def upload_image(self, data: bytes) -> str:
+        """Return a new image whose data only the image service has."""
+        url = f"{self.api_url}/image/v2/images"
+        body = {"name": "hello", "disk_format": "raw", "container_format": "bare"}
+        image: str = self._session.post(url, json=body, timeout=30).json()["id"]
+        headers = {"Content-Type": "application/octet-stream"}
+        stored = self._session.put(f"{url}/{image}/file", data=data, headers=headers, timeout=30)
+        assert stored.ok, stored.text
+        return image
+
+    def has_fetched(self, image: str) -> bool:
+        """Whether the hosts have an image, which they keep in a directory of their own."""
+        return (self._daemons.directory / "images" / f".fetched-{image}").exists()
 
     def server(self, uuid: str) -> dict[str, Any]:
         found: dict[str, Any] = self.get(f"/servers/{uuid}")["server"]
@@ -379,3 +399,32 @@ def test_a_user_sees_what_a_guest_writes_by_a_link_that_can_be_used_once(
         assert user.recv(SECONDS_MAX) in {b"." * count for count in range(1, 2000)}
     with connect(url) as user, pytest.raises(ConnectionClosed, match="was used before"):
         user.recv(SECONDS_MAX)
+
+
+def test_guests_boot_from_images_that_their_hosts_fetch(
+    system: LibvirtSystem, request_for: dict[str, Any]
+) -> None:
+    """And from a snapshot of such a guest, on the other host; no directory is shared with the API.
+
+    The images were fetched in advance, or for the guest.
+    """
+    image = system.upload_image(BOOT_SECTOR.ljust(IMAGE_BYTES, b"x"))
+    rack = system.post("/os-aggregates", {"aggregate": {"name": "rack"}})["aggregate"]["id"]
+    system.post(f"/os-aggregates/{rack}/action", {"add_host": {"host": "a"}})
+    asked = system.request("POST", f"/os-aggregates/{rack}/images", json={"cache": [{"id": image}]})
+    assert asked.status_code == 202, asked.text
+    wait_for(lambda: system.has_fetched(image), "it is fetched in advance", SECONDS_MAX)
+    small = request_for["flavor"]
+    (uuid,) = system.create_servers(small, 1, imageRef=image, availability_zone="nova:a")
+    assert system.settled([uuid])[uuid]["status"] == "ACTIVE", system.logs()
+    wait_for_boots(system, uuid, 1)
+    made = system.post(f"/servers/{uuid}/action", {"createImage": {"name": "snap"}})["image_id"]
+    wait_for(
+        lambda: system.get(f"/images/{made}")["image"]["status"] == "ACTIVE", "the snapshot",
+        SECONDS_MAX,
+    )  # fmt: skip
+    assert not system.has_fetched(made)
+    (copy,) = system.create_servers(small, 1, imageRef=made, availability_zone="nova:b")
+    assert system.settled([copy])[copy]["status"] == "ACTIVE", (system.why(copy), system.logs())
+    wait_for_boots(system, copy, 1)
+    assert system.has_fetched(made)

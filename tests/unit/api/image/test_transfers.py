@@ -18,10 +18,14 @@ from oslo_config import cfg
 
 from api.image.store import HOSTS, ImageStore
 from armillary import exception
+from armillary.http.tls import TlsFiles
 from compute_agent.virt.image_service import PIECE_BYTES, ImageService
 from objects.image_record import SAVING, STORE_LOCK, ImageRecord
 from objects.image_ticket import HEADER, READ, WRITE, ImageTicket
+from tests.fixtures.asking import wait_for
+from tests.fixtures.authority import CertificateAuthority
 from tests.fixtures.control_plane import a_user, an_admin
+from tests.fixtures.serving import serving
 from tests.unit.api.image.conftest import ALICE, DATA, Images, Records
 
 SERVER = "5f3a4b1e-0000-4000-8000-000000000001"
@@ -306,7 +310,7 @@ def test_a_broken_upload_is_sent_again(
     breaking(0, 0)
     host.service().upload(snapshot, path, hashlib.sha512(DATA[:30_000]).hexdigest(), SERVER)
     assert host.asked == [WRITE] * 3
-    assert files(store) == [snapshot]
+    wait_for(lambda: files(store) == [snapshot], "the API notices what was cut off")
 
 
 def test_other_data_than_announced_is_not_kept(
@@ -328,3 +332,20 @@ def test_only_what_waits_for_data_is_written(
     with pytest.raises(exception.ImageNotFound):
         host.service().upload(image_id, path, hashlib.sha512(b"other").hexdigest(), SERVER)
     assert (store / image_id).read_bytes() == DATA
+
+
+def test_a_host_trusts_the_authorities_that_it_is_told_alone(
+    images: Images, host: Host, image_id: str, tmp_path: Path
+) -> None:
+    """It asks a service with another certificate for nothing, and does not try again."""
+    authority = CertificateAuthority(tmp_path / "authority")
+    made = authority.issue("api")
+    files = TlsFiles(str(made.cert_file), str(made.key_file))
+    with serving(images.app, tls=files) as server:
+        endpoint = f"https://127.0.0.1:{server.address[1]}/image"
+        host.conf.set_override("endpoint", endpoint, group="image")
+        with pytest.raises(exception.Unavailable, match="certificate verify failed"):
+            host.fetch(image_id)
+        assert host.slept == []
+        host.conf.set_override("cafile", str(authority.ca_file), group="image")
+        assert host.fetch(image_id) == DATA
