@@ -43,7 +43,7 @@ class Cloud:
         return self._output("nova", *words, **self._variables())
 
     def refusal(self, *words: str) -> str:
-        """Return what ``nova`` says of a request that is refused."""
+        """Return what ``nova`` says about a request that is refused."""
         ended = self._run("nova", words, self._variables())
         assert ended.returncode != 0
         return ended.stderr

@@ -1,4 +1,4 @@
-"""Our Placement API answers as the reference implementation does, but for what we decided.
+"""Our Placement API answers as the reference implementation does, except for what we decided.
 
 `make test` plays a few short stories, always the same: others may find what is not decided yet.
 `make differential` plays many long ones, those of ``ARMILLARY_DIFFERENTIAL_SEED``, as many as

@@ -138,7 +138,7 @@ class Users:
                 self._stopped.wait(0.5)  # the API is down; what it has not answered is not asked
 
     def _look(self, session: requests.Session) -> None:
-        """Read the list of servers, when the last look is some time ago."""
+        """Read the list of servers, when the last check is some time ago."""
         with self._lock:
             if time.monotonic() - self._looked_at < LOOK_SECONDS:
                 return

@@ -18,7 +18,7 @@ from tests.fixtures.waiting import Deadline
 
 QUIET_SECONDS_MAX = 240
 REPAIR_SECONDS_MAX = 60
-"""What hosts compare, and cells look for, only now and then is put right within that."""
+"""Seconds within which the periodic checks of hosts and cells correct a difference."""
 
 Say = Callable[[str], None]
 
@@ -110,7 +110,7 @@ class Run:
 
 
 def _until_empty(look: Callable[[], list[str]], seconds: float) -> list[str]:
-    """Return what the last look found: nothing, or what was there for so long."""
+    """Return what the last check found: nothing, or what was there for so long."""
     deadline = Deadline(seconds)
     while (found := look()) and not deadline.has_passed:
         time.sleep(1.0)

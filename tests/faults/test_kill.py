@@ -1,6 +1,6 @@
 """Any process is killed with -9 in the middle of a large build: nothing is lost.
 
-Killed processes come back as systemd would bring them back, but for the agent that stays away.
+Killed processes come back as systemd would bring them back, except for the agent that stays away.
 """
 
 from __future__ import annotations

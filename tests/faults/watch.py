@@ -67,7 +67,7 @@ class Watch:
                 self._see_evacuation(row)
 
     def _see_evacuation(self, row: Row) -> None:
-        """Note who was given up, perhaps for a moment between two looks, and evacuated then."""
+        """Note who was given up, perhaps for a moment between two checks, and evacuated then."""
         is_new = row["uuid"] not in self._evacuations
         if row["migration_type"] == MigrationType.EVACUATION and is_new:
             self._evacuations.add(row["uuid"])

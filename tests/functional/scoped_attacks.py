@@ -342,7 +342,7 @@ OF_PARENT_ZONES: dict[str, Attack] = {
         "forward_change", "operate_server", operation="stop", arguments=OperationArguments()
     ),
 }
-"""What a parent zone says of a server that it did not send here."""
+"""What a parent zone says about a server that it did not send here."""
 
 ATTACKS: dict[tuple[str, type[Interface]], dict[str, Attack]] = {
     ("compute", CellConductorAPI): OF_AGENTS,

@@ -149,7 +149,7 @@ def test_a_program_reads_no_option_outside_its_sample(system: Composed, program:
 
 @pytest.mark.parametrize("program", roles.PROGRAMS)
 def test_a_program_reads_each_option_of_its_sample(system: Composed, program: str) -> None:
-    """But for those that need another deployment."""
+    """Except for those that need another deployment."""
 
     def unread() -> set[Option]:
         return {

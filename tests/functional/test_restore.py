@@ -1,4 +1,4 @@
-"""A whole deployment restored to a point before some builds: what is found, and put right."""
+"""A whole deployment restored to a point before some builds: what is found and corrected."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The sessions that the documentation shows, typed as they stand, on ``armillary up``.
 
 A page's words for names (``HOST``, ``SERVER``) stand for what its row prepares. Pages about an
-installation of services are not played: ``NOT_PLAYED`` says of each why.
+installation of services are not played: ``NOT_PLAYED`` has the reason for each.
 """
 
 from __future__ import annotations

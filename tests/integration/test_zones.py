@@ -191,7 +191,7 @@ def test_creates_wait_for_a_zone_that_restarts(
 
     One in three of them fits in that zone alone.
     """
-    large = root.create_flavor("large", vcpus=45, ram=512, disk=1)  # but for hosts that fail
+    large = root.create_flavor("large", vcpus=45, ram=512, disk=1)  # except for hosts that fail
     for number in range(RESTARTS):
         restarted = zones["eu-1" if number % 2 else "eu"]
         uuids = root.create_servers(large, 1) + root.create_servers(small, 2)

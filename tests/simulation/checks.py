@@ -24,7 +24,7 @@ class Checks:
     # At every moment
 
     def _one_guest_runs(self, uuid: str) -> None:
-        """A guest runs once; but for hosts that cannot be reached, or could not a moment ago.
+        """A guest runs once; except for hosts that cannot be reached, or could not a moment ago.
 
         They are given up, or evacuated, and hear of that when they are back.
         """

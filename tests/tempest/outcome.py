@@ -21,7 +21,7 @@ _SHOWN_MAX = 220
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a stream says of one test, or of the set-up of a class."""
+    """What a stream says about one test, or of the set-up of a class."""
 
     id: str
     status: str

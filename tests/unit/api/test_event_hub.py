@@ -57,7 +57,7 @@ def a_line(kind: str = "instance.create.end", **facts: Any) -> dict[str, Any]:
 
 
 def heard(hub: EventHub, follower: Follower) -> list[tuple[str, Any]]:
-    """End all streams; return what a follower reads, but for the signs of life."""
+    """End all streams; return what a follower reads, except for the signs of life."""
     hub.stop()
     return [(kind, line) for kind, line in follower if kind != ALIVE]
 

@@ -97,6 +97,6 @@ def test_the_titles_of_a_printed_table_are_those_of_a_command(
 
 @pytest.mark.parametrize(("page", "line"), headings(), ids=lambda value: str(value)[:40])
 def test_a_printed_heading_is_one_of_a_command(page: str, line: str) -> None:
-    """But for its numbers."""
+    """Except for its numbers."""
     for part in _VALUE.split(line):
         assert part.strip(" ,.") in _words_of_code()

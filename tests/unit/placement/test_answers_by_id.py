@@ -80,7 +80,7 @@ def write(engine: PlacementEngine, what: str, whom: Any, how: Any) -> None:
 
 
 def hosts_of(found: AllocationCandidates) -> dict[str, Any]:
-    """Return what is said of each host; their order is each engine's own: rows are reused."""
+    """Return what is said about each host; their order is each engine's own: rows are reused."""
     columns = [np.asarray(getattr(found, name)).tolist() for name in PER_HOST]
     said = dict(zip(found.provider_uuids, zip(*columns, strict=True), strict=True))
     assert len(said) == len(found.provider_uuids)
@@ -88,7 +88,7 @@ def hosts_of(found: AllocationCandidates) -> dict[str, Any]:
 
 
 def rest_of(found: AllocationCandidates) -> list[Any]:
-    """Return what is said of all hosts together; those that a rule refused come in any order."""
+    """Return what is said about all hosts together; those that a rule refused come in any order."""
     rest = ("resource_classes", "providers_total", "templates")
     refused = [
         {**each, "providers": sorted(each.get("providers") or [])} for each in found.ruled_out

@@ -77,7 +77,7 @@ class BuildingSuperConductor(SuperConductor):
             self.servers = [server for server in self.servers if server.uuid != instance_uuid]
 
     def _looked_at(self, server: Instance) -> Instance:
-        """Return the server as it was, and let the next look find it built."""
+        """Return the server as it was, and let the next check find it built."""
         seen = server.with_values()
         if server.vm_state == "building" and not self.is_deaf:
             outcome = self.outcomes.pop(0) if len(self.outcomes) > 1 else self.outcomes[0]

@@ -21,7 +21,7 @@ def topic() -> str:
 
 
 class Ticks:
-    """A clock that goes on by a second with each look."""
+    """A clock that goes on by a second with each check."""
 
     def __init__(self) -> None:
         self._ticks: Iterator[int] = iter(range(1000))

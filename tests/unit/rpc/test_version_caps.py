@@ -1,4 +1,4 @@
-"""Caps: what stands in ``[upgrade_levels]``, what services say of themselves, what fits."""
+"""Caps: what stands in ``[upgrade_levels]``, what services say about themselves, what fits."""
 
 from __future__ import annotations
 

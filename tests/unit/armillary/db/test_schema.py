@@ -118,7 +118,7 @@ def test_processes_that_sync_at_once_wait_for_each_other(
 
 
 def test_a_version_that_fails_does_not_count(database: Database, versions: Path) -> None:
-    """The version stays the last good one; but for MySQL nothing of the bad one is left."""
+    """The version stays the last good one; except for MySQL nothing of the bad one is left."""
     (versions / "0002_second.py").write_text(SECOND)
     database.sync("sample_schema")
     (versions / "0003_broken.py").write_text(BROKEN)

@@ -444,7 +444,7 @@ def test_it_works_with_either_concurrency_backend(
 def test_the_command_line_takes_an_authority(
     said_by: str, serve: Serve, authority: CertificateAuthority
 ) -> None:
-    """By --cacert or from the environment; without it an authority of one's own is unknown."""
+    """By --cacert or from the environment; without it a private authority is unknown."""
     url, path = serve(authority.issue("api")), str(authority.ca_file)
     out, err = io.StringIO(), io.StringIO()
     environment = {CACERT_VARIABLE: path} if said_by == "variable" else {}

@@ -35,7 +35,7 @@ def test_a_watchdog_of_another_process_is_not_ours(environment: dict[str, str]) 
 
 
 def test_a_socket_that_is_gone_is_not_an_error(tmp_path: Path) -> None:
-    """A service does not end for want of a listener."""
+    """A service does not end for lack of a listener."""
     Notifier(str(tmp_path / "gone"), None).ready()
 
 

@@ -76,7 +76,7 @@ def test_cells_are_as_asked(
 
 
 def test_an_image_may_ask_for_what_its_flavor_leaves_open() -> None:
-    """Under the same names, but for the colon."""
+    """Under the same names, except for the colon."""
     properties = {
         "hw_numa_nodes": "2", "hw_cpu_policy": "dedicated", "hw_cpu_thread_policy": "isolate",
     }  # fmt: skip

@@ -124,7 +124,7 @@ def test_forged_arrays_are_refused(change):
     ],
 )
 def test_forged_columns_are_refused(change):
-    """What a column says of itself has to fit what it brings."""
+    """What a column says about itself has to fit what it brings."""
     packed = packing.pack_numbers(np.array([5, 900, 7]))
     packed["columns"][0].update(change)
     with pytest.raises(ValueError, match=r"."):

@@ -102,7 +102,7 @@ def test_rows_of_different_lengths_stay_so() -> None:
 
 
 def test_errors_come_as_their_own_class() -> None:
-    """With their facts; what is none of ours is a failed call."""
+    """With their facts; any other error is a failed call."""
     no, other = back(exception.NoValidHost(reason="full", trace={"a": 1}), KeyError("x"))
     assert isinstance(no, exception.NoValidHost)
     assert no.kwargs == {"reason": "full", "trace": {"a": 1}}

@@ -149,7 +149,7 @@ def test_keystone_says_whose_a_token_is(
 
 
 def test_with_keystone_headers_bring_no_rights(with_keystone: PlacementApi) -> None:
-    """What a client says of itself is taken out."""
+    """What a client says about itself is taken out."""
     headers = {"X-Roles": "admin", "X-Identity-Status": "Confirmed", "X-User-Id": "admin"}
     assert with_keystone.get(PROVIDERS, token=None, headers=headers).status_code == 401
     assert with_keystone.get(PROVIDERS, token="token-reader", headers=headers).status_code == 403

@@ -284,7 +284,7 @@ def ranked(host: str, weight: float, **shares: float) -> dict[str, Any]:
 def explained(
     host: str, ranking: list[dict[str, Any]], failed: tuple[str, ...] = ()
 ) -> dict[str, Any]:
-    """Return what the API says of an instance on a host."""
+    """Return what the API says about an instance on a host."""
     attempts = [{"host": name, "result": "Error"} for name in failed]
     choices = [{**ranking[0], "runners_up": ranking[1:]}] if ranking else []
     return {

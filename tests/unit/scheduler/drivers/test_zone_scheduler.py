@@ -81,7 +81,7 @@ def test_a_request_that_no_child_can_serve_is_decided_here() -> None:
 
 
 def test_a_request_for_which_children_have_nothing_after_all_is_decided_here() -> None:
-    """BZ-55: they were asked in vain."""
+    """BZ-55: they did not answer."""
     root = a_parent()
     leaf = root.below["leaf"]
     for host in leaf.hosts:

@@ -27,7 +27,7 @@ from tests.fleets import a_host, a_request_spec, a_table, scheduling_conf
     ],
 )
 def test_a_host_passes_when_the_question_holds(hints: dict[str, Any], passes: bool) -> None:
-    """No question is one that always holds, and what is none never does."""
+    """A missing query always holds; an invalid one never does."""
     state = a_table([a_host(stats={"rack": "7"})])[0]
     each = JsonFilter(scheduling_conf())
     assert each.host_passes(state, a_request_spec(scheduler_hints=hints)) is passes

@@ -353,7 +353,7 @@ def with_hint(name: str) -> tuple[HostLedger, RequestSpec]:
 
 
 def check_filter(each: BaseHostFilter, table: HostTable, spec: RequestSpec) -> set[bool]:
-    """Return what it says of these hosts."""
+    """Return what it says about these hosts."""
     answers = [filters.passes(each, host, spec) for host in table]
     assert filters.mask_of(each, table, spec).tolist() == answers, type(each).__name__
     if type(each).__module__.startswith("scheduler."):

@@ -87,7 +87,7 @@ def test_the_answer_is_that_of_each_host(
 
 
 def unlike(count: int) -> list[numa.HostTopology | None]:
-    """Return hosts of which no two are equal, all with room, but for the last, which is full."""
+    """Return hosts of which no two are equal, all with room, except for the last, which is full."""
     topologies: list[numa.HostTopology | None] = [
         a_host_topology(a_host_cell(0, memory_mb=4096 + number), a_host_cell(1))
         for number in range(count - 1)

@@ -25,7 +25,7 @@ def test_an_answer_is_an_answer() -> None:
 
 
 def test_what_a_plugin_raises_names_it() -> None:
-    """But for what it says of itself."""
+    """Except for what it says about itself."""
 
     def fail() -> None:
         raise KeyError("colour")

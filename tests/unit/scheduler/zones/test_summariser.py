@@ -32,7 +32,7 @@ def triples(zone: Zone) -> list[Any]:
 
 
 def counts(zone: Zone) -> dict[str, int]:
-    """Return what a zone says of its whole tree, not what of each zone."""
+    """Return what a zone says about its whole tree, not what of each zone."""
     return {key: value for key, value in zone.summary().counts.items() if key != "each"}
 
 
@@ -158,7 +158,7 @@ def test_a_zone_with_two_parents_counts_once() -> None:
 
 
 def test_it_counts_as_long_as_one_of_them_has_heard_of_it() -> None:
-    """And with the more that was said of it: a summary promises too much rather than too little."""
+    """And with the larger report: a summary promises too much rather than too little."""
     root, zones = a_diamond()
     zones["shared"].report(a_host("new"))
     zones["other"].children.take("shared", zones["shared"].summary())

@@ -34,7 +34,7 @@ def test_a_cause_names_what_ruled_out_and_not_how_often() -> None:
 
 
 def test_an_error_without_a_trace_is_grouped_by_its_sentence() -> None:
-    """But for numbers and UUIDs."""
+    """Except for numbers and UUIDs."""
     one, other = (
         exception.Conflict(reason=f"instance {uuid} waits for 1,{number} s")
         for uuid, number in (

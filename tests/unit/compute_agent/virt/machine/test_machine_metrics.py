@@ -86,7 +86,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
 
 
 def test_readings_are_of_the_time_between_two_looks(machine: Machine) -> None:
-    """Times since the machine began, parts of 1 since the last look."""
+    """Times since the machine began, parts of 1 since the last check."""
     meter = CpuMeter(lambda: machine.now)
     machine.set(user=100.0, system=100.0, idle=100.0, iowait=100.0)
     meter.read()

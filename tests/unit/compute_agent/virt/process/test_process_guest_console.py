@@ -41,7 +41,7 @@ def test_a_large_console_is_cut_at_a_line(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_a_file_that_becomes_the_older_one_is_read_once(tmp_path: Path) -> None:
-    """The shim moves it between our two looks."""
+    """The shim moves it between our two checks."""
     (tmp_path / NEWER).write_text("text\n")
     (tmp_path / OLDER).hardlink_to(tmp_path / NEWER)
     assert console_output(tmp_path, None) == "text\n"

@@ -153,7 +153,7 @@ def test_success_of_a_host_given_up_as_down_is_stale_after_all_failed(
 
 
 def test_success_of_an_earlier_attempt_on_the_same_host_is_stale(cell: Cell) -> None:
-    """It came back after another host had failed: what the host says of the first time is late."""
+    """It came back after another host had failed: its report of the first attempt is late."""
     for host in "ab":
         cell.add_agent(host)
     request = a_build_request("a", "b", "a")

@@ -164,7 +164,7 @@ def test_no_other_consumer_is_released_and_each_is_logged_once(
 
 
 def test_one_that_changed_meanwhile_is_left_alone(world: World) -> None:
-    """It was written between the look and the release; the next look sees what it is then."""
+    """It was written between the check and the release; the next check sees what it is then."""
     gone = world.add("a")
     world.hold(gone.uuid, node_uuid("a"))
     world.delete(gone)

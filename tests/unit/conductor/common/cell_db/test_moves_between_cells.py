@@ -531,7 +531,7 @@ def test_it_may_be_deleted_at_any_moment(two_cells: TwoCells, name: str) -> None
 @pytest.mark.parametrize("name", SHORT_STORIES)
 @pytest.mark.sampled(every=2)
 def test_it_may_be_deleted_while_a_message_is_on_its_way(two_cells: TwoCells, name: str) -> None:
-    """What comes too late is put right by looking, at the latest."""
+    """A periodic check corrects what arrives too late."""
     plane = two_cells
     _before, act, _check = STORIES[name]
     for method, when_done in each_message(plane, name):

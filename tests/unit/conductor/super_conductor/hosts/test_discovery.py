@@ -73,7 +73,7 @@ def test_a_disabled_cell_is_not_asked(plane: ControlPlane) -> None:
 
 
 def test_a_silent_cell_is_named_and_the_others_are_discovered(plane: ControlPlane) -> None:
-    """The next look may find more."""
+    """The next check may find more."""
     plane.add_cell("cell2")
     plane.bus_of(the_cell_named(plane, "cell1")).fail("list_known_hosts", TIMEOUT)
     found = discover(plane)

@@ -202,7 +202,7 @@ def test_one_whose_cell_is_away_is_asked_for_later(
 def test_those_that_wait_hold_up_no_others(
     plane: ControlPlane, cell: CellConductor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """However many wait for their users: each look goes on after the last one."""
+    """However many wait for their users: each check goes on after the last one."""
     monkeypatch.setattr(resize_usage, "BATCH_SIZE", 2)
     uuids = sorted(resized(plane, 5))
     flavor = cell.build_requests[0].instance.flavor

@@ -63,7 +63,7 @@ def shown(verdict: str) -> float:
 
 
 def lacking() -> dict[str, int]:
-    """Return what the metric says of servers, but for zeros."""
+    """Return what the metric says about servers, except for zeros."""
     verdicts = ("healed", "refused", "misplaced", "without_node")
     shown = {one: int(service_metrics.LACKING.here.labels(one)._value.get()) for one in verdicts}
     return {verdict: count for verdict, count in shown.items() if count}
@@ -87,7 +87,7 @@ def test_what_has_no_owner_is_counted_and_stays(
 
 
 def test_what_was_released_meanwhile_counts_no_more(cloud: Cloud, watch: PeriodicAudit) -> None:
-    """The metric is of the last look."""
+    """The metric is of the last check."""
     orphan = builders.a_uuid()
     cloud.hold(orphan)
     watch.run()
@@ -109,7 +109,7 @@ def test_without_placement_it_waits_for_its_next_turn(cloud: Cloud, watch: Perio
 def test_a_server_that_lacks_its_allocation_is_healed_and_counted(
     cloud: Cloud, watch: PeriodicAudit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nothing, or too little, in any cell and on any page; the metric is of the last look."""
+    """Nothing, or too little, in any cell and on any page; the metric is of the last check."""
     monkeypatch.setattr(conductor.super_conductor.repair.periodic_audit, "PAGE_SIZE", 2)
     far = cloud.plane.add_cell("cell2")
     cloud.plane.map_hosts()
@@ -204,7 +204,7 @@ def test_a_driver_without_claims_leaves_nothing_to_find(cloud: Cloud, watch: Per
 def test_a_cell_or_scheduler_that_is_silent_makes_no_finding(
     cloud: Cloud, watch: PeriodicAudit
 ) -> None:
-    """The next look goes on."""
+    """The next check goes on."""
     cloud.add_server()
     cloud.bus.fail("get_expected_allocations", AWAY)
     assert watch.look_at_servers() is None

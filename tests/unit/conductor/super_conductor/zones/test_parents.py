@@ -169,7 +169,7 @@ def test_a_group_does_not_tell_where_servers_of_another_parent_are(root: Zone) -
 def test_a_parent_speaks_below_its_own_name(
     signer: Signer | None, asked_by: str | None, expected: str
 ) -> None:
-    """Whatever it says of who asked it."""
+    """Whatever it says about who asked it."""
     context = RequestContext(asked_by=asked_by)
     context.signer = signer
     named = parents.with_parent(context)

@@ -218,7 +218,7 @@ def test_notifications_of_its_zone_can_be_told_to_be_of_it(renamed: Renamed) -> 
 
 
 def test_who_has_one_name_costs_nothing() -> None:
-    """What is said of it is handed on as it is."""
+    """What is said about it is handed on as it is."""
     uuid = a_uuid()
     names = UuidTranslation([Guest(uuid, 1, uuid, "world", is_cancelled=False, created_at=A_TIME)])
     answer = {"instance": uuid}

@@ -44,7 +44,7 @@ def a_reshape(shapes: dict[str, tuple[int, dict[str, Any]]], held: str | None) -
 
 
 def test_inventory_moves_with_its_allocations(api: PlacementApi, pair: tuple[str, str]) -> None:
-    """What is not said of the inventory is its default."""
+    """What is not said about the inventory is its default."""
     full, bare = pair
     body = a_reshape({full: (2, {}), bare.upper(): (1, {"VCPU": {"total": 6}})}, bare)
     answer = reshape(api, body)

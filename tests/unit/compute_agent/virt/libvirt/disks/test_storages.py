@@ -41,7 +41,7 @@ def test_options_that_do_not_fit_are_named(
 def test_a_storage_that_cannot_be_used_is_named(
     tmp_path: Path, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With its option: here for want of its programs."""
+    """With its option: here for lack of its programs."""
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr("compute_agent.virt.libvirt.disks.programs._SYSTEM_PATH", "")
     with pytest.raises(exception.ConfigurationError, match=r"is guests: .* is not installed"):

@@ -1,4 +1,4 @@
-"""CPUs of guests: what libvirt says of each model, in its own words, and which guest gets which."""
+"""CPUs of guests: what libvirt says about each model, and which guest gets which."""
 
 from __future__ import annotations
 
