@@ -1,8 +1,8 @@
 """Declaration of the kinds of resources that claims ask for: attributes, filters, weighers.
 
 A *pool* is a resource provider of placement other than a host, such as a storage array or a range
-of addresses; its trait says of which kind it is. API, super conductor and scheduler derive from the
-one declaration of a kind. A new kind is one entry of ``KINDS``, or an object behind an entry point
+of addresses; its trait names its kind. API, super conductor and scheduler derive from the one
+declaration of a kind. A new kind is one entry of ``KINDS``, or an object behind an entry point
 ``armillary.resource_kinds`` of another package.
 """
 

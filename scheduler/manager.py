@@ -288,7 +288,7 @@ class SchedulerManager:
                 f"or [scheduler] driver = {self._conf.scheduler.driver} does not weigh hosts"
             )
         zones = self._zones
-        # What this zone's super conductor says of who asked it: children tell parents apart.
+        # The parent as this zone's super conductor names it: its children distinguish parents.
         context = context.with_parent_zone(context.parent_zone or context.asked_by)
         self._wait_until_ready()
         try:

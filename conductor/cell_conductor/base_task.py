@@ -166,7 +166,7 @@ class Task(LeasedWork, Generic[Row]):
         return []
 
     def _release_with_backoff(self, works: Sequence[WorkItem[Row]]) -> None:
-        """Release the leases with a backoff that grows with each consecutive failure."""
+        """Release the leases; the backoff grows with each consecutive failure."""
         self.release(
             [
                 Release(

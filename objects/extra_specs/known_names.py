@@ -1,8 +1,8 @@
 """Names of extra specs and image properties, to tell typing errors from what plugins read.
 
 Sources: Nova's references of extra specs and of image properties, and what this product adds. A
-name that is near to one of these and none of them is a typing error. Other unknown names may be a
-plugin's or a driver's.
+name that resembles one of these, and is not one of them, is a typing error. Other unknown names may
+be a plugin's or a driver's.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _OPEN_SCOPES = frozenset({"aggregate_instance_extra_specs", "capabilities"})
 """Scopes whose names are up to operators."""
 _GROUPS = ("resources", "trait")
 _SCOPE_LENGTH_MIN = 5
-"""Shorter scopes are near to too many others."""
+"""Shorter scopes resemble too many others."""
 _NEAR = 0.85
 """Ratio of ``difflib`` above which names are near: about one letter in seven differs."""
 

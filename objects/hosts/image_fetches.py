@@ -1,4 +1,4 @@
-"""ImageFetches: what a host says of the images that it was asked to fetch."""
+"""ImageFetches: what a host says about the images that it was asked to fetch."""
 
 from dataclasses import dataclass, field
 

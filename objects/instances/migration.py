@@ -81,5 +81,5 @@ class Migration(base.ArmillaryObject):
 
     @property
     def has_ended(self) -> bool:
-        """Whether it needs no further work."""
+        """Return whether the migration needs no further work."""
         return self.status in ENDED

@@ -19,7 +19,7 @@ class ServerRecord(base.ArmillaryObject):
 
     ``flow_state`` has the data to end the move: both ends, each with the UUID of its cell.
     ``commands_total`` is the number of the last command to an agent. ``actions`` (newest first) and
-    ``faults`` (oldest first) are empty unless the instance is handed over.
+    ``faults`` (oldest first) are empty unless the instance changes its cell now.
     """
 
     instance: Instance = fields.ObjectField("Instance")

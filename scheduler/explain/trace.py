@@ -18,8 +18,8 @@ from scheduler.hosts.host_table import HostTable
 from scheduler.weights import Ranked
 
 NO_ROOM = "room"
-"""Name of the rule for hosts that the instances selected before have filled. Its reasons say of
-what, and add up."""
+"""Name of the rule for hosts that were filled by instances selected earlier in the request. Its
+reasons name the resources that ran out, and are added up."""
 
 _CONFLICTS_MAX = 10
 

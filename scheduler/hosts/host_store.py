@@ -108,7 +108,7 @@ class HostStore:
         self._in_snapshots: set[str] = set()  # columns that a snapshot uses
         self._in_flight: dict[str, tuple[int, float]] = {}  # instance -> row, expiry
         self._demands: dict[str, _Demand] = {}  # by instance
-        self._refused: dict[str, set[str]] = {}  # nodes, and the cells that report them in vain
+        self._refused: dict[str, set[str]] = {}  # node -> cells that may not report it
         self._altered: set[int] = set()  # rows that differ from the cell's last push
         self._reported = ReportedColumns()
 

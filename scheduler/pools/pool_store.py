@@ -17,7 +17,7 @@ POOLS_CELL_UUID = "00000000-0000-4000-8000-706f6f6c7300"
 """In place of a cell's UUID: pools belong to no cell, so each is an alternate of the others."""
 
 _FRESH_SECONDS = 5.0
-"""How long names and claims of pools are used without a new look; amounts are always current."""
+"""Seconds after which names and claims of pools are fetched again; amounts are always current."""
 
 
 class PoolStore:

@@ -145,7 +145,7 @@ class GivenUp(Exception):
 class DecisionBatch:
     """The hosts of requests with equal specs. The caller holds the lock of all batches.
 
-    ``view`` tracks the selections of other batches since the last look, and ``own`` holds the
+    ``view`` tracks the selections of other batches since the last check, and ``own`` holds the
     instances for which hosts are selected here. ``users`` counts unfinished decisions.
     ``is_shared`` is True once hosts were selected for other requests than the next one.
     """

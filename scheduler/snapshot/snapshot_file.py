@@ -53,7 +53,7 @@ def read(path: Path, header: Mapping[str, Any]) -> list[Record]:
     The header may have more keys than the expected ones; it is the first record.
     """
     try:
-        if not path.is_file():  # what is none may never end
+        if not path.is_file():  # reading a device or pipe may never end
             raise SnapshotUnusable("there is none")
         if path.stat().st_size > _SIZE_MAX:
             raise SnapshotUnusable(f"it is larger than {_SIZE_MAX:,} bytes")

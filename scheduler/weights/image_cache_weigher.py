@@ -20,7 +20,7 @@ class ImageCacheWeigher(weights.BaseHostWeigher):
     """Prefers hosts that have the requested image; a negative multiplier avoids them.
 
     Hosts report the images that they used last, up to ``[image_cache] report_images_max`` of the
-    agent. The default multiplier 0 disables the weigher, but for the hosts of aggregates with the
+    agent. The default multiplier 0 disables the weigher, except on hosts of aggregates with the
     metadata ``image_cache_weight_multiplier``.
     """
 

@@ -33,7 +33,7 @@ ZONE_OFFSET = "ZoneOffset"
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ZoneEntry:
-    """What a trace says of one zone, as in ``ZoneAnswer.zones``; the reporting zone has no path."""
+    """A trace's entry for one zone, as in ``ZoneAnswer.zones``; the reporting zone has no path."""
 
     path: list[str]
     outcome: str

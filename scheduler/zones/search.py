@@ -1,6 +1,6 @@
 """Search of a zone and its sub-tree: local hosts, the children's offers, and the best of both.
 
-What is said of hosts holds for the pools of a kind, too.
+The same holds for the pools of a kind, in place of hosts.
 """
 
 import dataclasses
@@ -59,7 +59,7 @@ class Decider(Protocol):
 class Plan:
     """The children to query, and the trace entries of the others.
 
-    ``notes`` says of children that are asked how old their summaries are.
+    ``notes`` has the ages of the summaries of the children to query.
     """
 
     to_ask: list[str]

@@ -79,7 +79,7 @@ class HostOwners:
     # Requests of operators
 
     def list_waiting(self) -> list[HostRequest]:
-        """Return the hosts that agents asked for in vain, with the agent that has each now."""
+        """Return the hosts that were refused to agents, with the agent that has each now."""
         with self._database.reader() as session:
             rows = host_requests.list_waiting(session)
             owners = services.find_by_hosts(session, {row.host for row in rows})

@@ -44,7 +44,7 @@ Payload = Mapping[str, Any] | None
 
 
 def needs_source(payload: Payload) -> bool:
-    """Return whether a guest cannot be taken over without its host, but for an image of its disk.
+    """Return whether a guest cannot be taken over without its host, except by its disk's image.
 
     A guest that an older release shelved names a directory of its host.
     """

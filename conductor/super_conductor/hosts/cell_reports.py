@@ -1,8 +1,8 @@
 """Reports of cells, reduced to what each cell may speak of: its own hosts and instances.
 
 A host belongs to the cell that it was discovered in first, an instance to the one that it is mapped
-to. What a cell says of another's is left out; discovery logs foreign hosts. Whose an instance is,
-project and user, its mapping says.
+to. Reports of a cell about another cell's hosts and instances are left out; discovery logs such
+hosts. Project and user of an instance are those of its mapping.
 """
 
 import logging
@@ -64,8 +64,8 @@ def own_instances(
 def own_migrations(session: Session, by_cell: Mapping[str, Sequence[Migration]]) -> list[Migration]:
     """Return the cells' migrations, each of an instance mapped to its cell or moving to or from it.
 
-    Those of instances without a mapping were forgotten here earlier than there; what is said of
-    them harms nothing.
+    Migrations of instances without a mapping are harmless: the super conductor has removed the
+    instance earlier than the cell.
     """
     found = [(cell, move) for cell, moves in by_cell.items() for move in moves]
     uuids = {move.instance_uuid for _cell, move in found}

@@ -1,4 +1,4 @@
-"""The fleet's columns: what scheduler, placement and metadata say of hosts, joined by node."""
+"""The fleet's columns: what scheduler, placement and metadata say about hosts, joined by node."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ def _numbers(values: Iterable[int]) -> Numbers:
 
 
 def _fingerprint(page: FleetPage) -> str:
-    """Return what changes with anything on the page."""
+    """Return a fingerprint that changes with any value on the page."""
     digest = hashlib.blake2b(digest_size=16)
     for name in page.fields:
         if name == "epoch":

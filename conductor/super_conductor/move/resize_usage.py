@@ -1,4 +1,4 @@
-"""Quota usage of resizes: what counts is what the records of the instance's cell say.
+"""Quota usage of resizes, reconciled with the records of the instance's cell.
 
 A resize counts with the larger of both flavors from its acceptance on, before its cell knows of it.
 From then on the cell's records decide, whatever happened to the messages in between.
@@ -60,7 +60,7 @@ class ResizeUsage:
         self._unconfirmed.forget(instance_uuid)
 
     def recheck(self, instances: Sequence[Instance]) -> list[str]:
-        """Have what counts for these instances read again if it is not what their cell says.
+        """Have the usage of these instances reconciled where it differs from their cell's records.
 
         An idle one counts with its flavor; one that waits to be confirmed, with the larger of two.
 

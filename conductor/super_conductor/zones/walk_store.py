@@ -1,4 +1,4 @@
-"""Access to the walks of one reservation in the API database, under its lease."""
+"""Access to the zone walks of one reservation in the API database, under its lease."""
 
 from __future__ import annotations
 

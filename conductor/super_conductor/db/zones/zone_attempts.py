@@ -12,10 +12,10 @@ from conductor.super_conductor.db import models
 from conductor.super_conductor.db.statements import delete, from_row, insert, insert_missing, update
 
 OWN = ""
-"""Origin, and parent, of attempts that this zone makes in itself, as one among several zones."""
+"""Origin and parent of the attempts that this zone makes on its own hosts."""
 UNNAMED = "?"
-"""A parent whose messages are not signed. It counts as any: signatures are not required then, and
-what it has sent stays its own when it begins to sign."""
+"""A parent whose messages are not signed. It passes for any parent, as signatures are not required
+then; so its attempts stay its own when it begins to sign."""
 PARENT_LENGTH_MAX = models.ZONE_PATH_LENGTH
 
 
