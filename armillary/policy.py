@@ -52,7 +52,7 @@ class Enforcer:
         return set(self._enforcer.file_rules)
 
     def authorize(self, rule: str, target: Mapping[str, Any], context: RequestContext) -> None:
-        """Return if the rule allows it to ``context``, else raise ``PolicyNotAuthorized``.
+        """Raise ``PolicyNotAuthorized`` unless the rule allows the action to ``context``.
 
         ``target`` describes the object of the request, such as ``{"project_id": ...}``.
         """
@@ -60,7 +60,7 @@ class Enforcer:
             raise exception.PolicyNotAuthorized(rule=rule)
 
     def is_allowed(self, rule: str, target: Mapping[str, Any], context: RequestContext) -> bool:
-        """Return whether the rule allows it, for callers that merely omit what is not allowed."""
+        """Return whether the rule allows the action, for callers that omit what is not allowed."""
         credentials = dict(context.to_policy_values())
         question = json.dumps([rule, target, credentials], sort_keys=True, default=str)
         answers = self._fresh_answers()

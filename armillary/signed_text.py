@@ -1,4 +1,4 @@
-"""Short texts that are signed with a secret key: who has the key knows that they are its own.
+"""Short texts signed with a secret key, so that processes with the key recognise their own.
 
 A text is ``PREFIX.PAYLOAD.MAC``. The prefix says what the text is for, and is signed with it, so
 that no text passes for one of another kind.
@@ -20,7 +20,7 @@ def seal(prefix: str, value: Any, key: bytes) -> str:
 
 
 def open_sealed(prefix: str, text: str, keys: Iterable[bytes]) -> Any:
-    """Return the value in a text; None unless it was sealed for this with one of the keys."""
+    """Return the value in a text; None unless its prefix and signature are valid."""
     found, _, rest = text.partition(".")
     payload, _, mac = rest.partition(".")
     if found != prefix or not text.isascii():

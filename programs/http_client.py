@@ -33,7 +33,7 @@ STREAM_BYTES = 512
 VERSION_PATH = "v2.1"
 TOKEN_HEADER = "X-Auth-Token"  # noqa: S105 - the name of the header
 VERSION_HEADERS = {"OpenStack-API-Version": "compute 2.96", "X-Armillary-Fields": "1"}
-"""The version whose answers the commands read, with Armillary's own fields."""
+"""Version of the API that the commands use, with Armillary's own fields."""
 IDEMPOTENCY_HEADER = "Idempotency-Key"
 POST_RETRIES_MAX = 3
 POST_BACKOFF = Backoff(1.0, 4.0)
@@ -59,7 +59,7 @@ class ApiNotFound(ApiRefused, exception.NotFound):
 
 
 class ApiUnavailable(ApiRefused, exception.Unavailable):
-    """The API is up, but a part behind it is not; the request may have been executed."""
+    """The API is up, but a service behind it is not; the request may have been executed."""
 
     template = ApiRefused.template
 
@@ -92,7 +92,7 @@ class ApiConnectionLost(ApiTimeout):
 
 
 _TRANSIENT = (ApiUnavailable, ApiConnectionLost, ApiBusy)
-"""Errors after which a request that may be repeated is repeated."""
+"""Errors after which an idempotent request is retried."""
 
 
 class ApiNotTrusted(exception.ArmillaryError):
@@ -161,8 +161,8 @@ class ApiClient:
     def post(self, *path: str, body: Mapping[str, Any]) -> Document:
         """Send a JSON object; return the response's, empty if it has none.
 
-        It is repeated when the API, or a part behind it, fails in the middle. The key tells the API
-        that it is the same request, so it is carried out once.
+        The request is retried when the API, or a service behind it, fails meanwhile. All retries
+        have the same idempotency key, so the API executes the request once.
         """
         headers = {IDEMPOTENCY_HEADER: str(uuid.uuid4())}
         transient: tuple[type[exception.ArmillaryError], ...] = _TRANSIENT
@@ -170,9 +170,9 @@ class ApiClient:
             try:
                 return self._request("POST", path, body=body, headers=headers)
             except transient as error:
-                transient = (*_TRANSIENT, ApiUnreachable)  # it was there before
+                transient = (*_TRANSIENT, ApiUnreachable)  # it is restarting
                 seconds = self._backoff.seconds(retry)
-                LOG.info("%s; repeated in %.1f s", error, seconds)
+                LOG.info("%s; retrying in %.1f s", error, seconds)
                 time.sleep(seconds)
         return self._request("POST", path, body=body, headers=headers)
 

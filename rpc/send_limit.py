@@ -75,7 +75,7 @@ class Outage:
         return now - waiting[0] >= limit
 
     def refuse(self) -> None:
-        """Raise MessageDeliveryFailure if others wait for the broker in vain.
+        """Raise MessageDeliveryFailure if others wait for the broker without success.
 
         While none waits, this one goes and sees.
         """

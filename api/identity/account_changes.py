@@ -111,11 +111,11 @@ def grant(call: Call) -> Answer:
     return Answer()
 
 
-def withdraw(call: Call) -> Answer:
+def revoke(call: Call) -> Answer:
     """Take a role in a project from a user."""
     _roles(call)
     ids = [call.path[name] for name in ("user_id", "project_id", "role_id")]
-    call.identity.stored.withdraw(call.identity.file.accounts(), *ids)
+    call.identity.stored.revoke(call.identity.file.accounts(), *ids)
     return Answer()
 
 

@@ -102,7 +102,7 @@ ROUTES: Routes[Call] = {
     "/v3/projects/{project_id}/users/{user_id}/roles/{role_id}": {
         "HEAD": _change(changes.check_grant, policies.LIST, status=204),
         "PUT": _change(changes.grant, policies.CHANGE, status=204),
-        "DELETE": _change(changes.withdraw, policies.CHANGE, status=204),
+        "DELETE": _change(changes.revoke, policies.CHANGE, status=204),
     },
     "/v3/roles": {
         **_get(accounts.ROLES.index, policies.LIST),

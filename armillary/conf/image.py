@@ -46,7 +46,7 @@ Maximum size of the data of all images, in bytes. An upload that would exceed it
             min=1,
             max=86400,
             help="""
-Seconds between two looks of an API process for images to delete with their data, here or in Glance:
+Seconds between two scans of an API process for images to delete with their data, here or in Glance:
 those of shelved servers that were unshelved or deleted. Users do not see them any more.
 """,
         ),

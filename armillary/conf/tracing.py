@@ -17,8 +17,9 @@ environment variable ``OTEL_EXPORTER_OTLP_HEADERS``.
         cfg.FloatOpt(
             "sample_ratio", default=1.0, min=0.0, max=1.0,
             help="""
-Fraction of requests that are traced. The service that a request reaches first decides for all
-others; one that comes with a ``traceparent`` header of a client that may have it follows that.
+Fraction of requests that are traced. The service that a request reaches first decides for all the
+others. If the request has a ``traceparent`` header of a client that continue_traces_of allows, the
+client decides instead.
 """,
         ),
         cfg.StrOpt(
@@ -29,8 +30,8 @@ others; one that comes with a ``traceparent`` header of a client that may have i
                 ("none", "no client: each request begins a trace of its own"),
             ],
             help="""
-Clients whose ``traceparent`` header counts: they decide which trace their requests belong to, and
-whether they are sampled, whatever ``sample_ratio`` is.
+Clients whose ``traceparent`` header is accepted. They decide which trace their requests belong to,
+and whether they are sampled, whatever ``sample_ratio`` is.
 """,
         ),
     ],

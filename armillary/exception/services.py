@@ -63,6 +63,6 @@ class DatabaseUnavailable(Unavailable):
 
 
 class HostNotFencedYet(Unavailable):
-    """Guests of a host may still run; ``seconds`` is how long to wait before the next look."""
+    """Guests of a host may still run; ``seconds`` is how long to wait before the next check."""
 
-    template = "Host %(host)s is not fenced yet: %(reason)s; looking again in %(seconds).0f s"
+    template = "Host %(host)s is not fenced yet: %(reason)s; next check in %(seconds).0f s"

@@ -52,7 +52,7 @@ def is_loopback(host: str) -> bool:
 
 
 class _HeadLines:
-    """Lines of a head; raise ValueError for one that a proxy may read in another way."""
+    """Lines of a head; raise ValueError for one that a proxy may parse differently."""
 
     def __init__(self, head: Any) -> None:
         self._head = head
@@ -80,10 +80,7 @@ class _HeaderReader(cheroot_server.HeaderReader):
 
 
 class _Headers(dict[bytes, bytes]):
-    """Accept what decides about a request once: of two a proxy may read the other one.
-
-    A Content-Length consists of digits.
-    """
+    """Reject repeated headers where a proxy might use the other one, and a malformed length."""
 
     def __setitem__(self, name: bytes, value: bytes) -> None:
         if name in _SINGLE and name in self:

@@ -60,7 +60,7 @@ class StoredAccounts:
             stored = self._file.current()
         except (OSError, ValueError, KeyError, TypeError) as error:
             path = self._file.path
-            LOG.error("Users in %s are rejected, it cannot be read: %s", path, error)  # noqa: TRY400
+            LOG.error("Cannot read %s, so its users are rejected: %s", path, error)  # noqa: TRY400
             return listed
         known = self._merged
         if known is None or known[0] is not listed or known[1] is not stored:
@@ -68,7 +68,7 @@ class StoredAccounts:
         return known[2]
 
     def add_user(self, listed: Accounts, user: User) -> User:
-        """Store a user, whose id is made up. Raises AccountExists, QuotaExceeded."""
+        """Store a user under a new id. Raises AccountExists, QuotaExceeded."""
         made = dataclasses.replace(user, id=uuid.uuid4().hex)
 
         def change(stored: Stored) -> Stored:
@@ -79,7 +79,7 @@ class StoredAccounts:
         return made
 
     def add_project(self, listed: Accounts, project: Project) -> Project:
-        """Store a project, whose id is made up. Raises AccountExists, QuotaExceeded."""
+        """Store a project under a new id. Raises AccountExists, QuotaExceeded."""
         made = dataclasses.replace(project, id=uuid.uuid4().hex)
 
         def change(stored: Stored) -> Stored:
@@ -159,7 +159,7 @@ class StoredAccounts:
         self._file.change(change)
 
     def grant(self, user_id: str, project_id: str, role: str) -> None:
-        """Give a user a role in a project; once is enough."""
+        """Assign a role in a project to a user; repeating it changes nothing."""
 
         def change(stored: Stored) -> Stored:
             given = stored.grants.get(user_id, {}).get(project_id, ())
@@ -167,8 +167,8 @@ class StoredAccounts:
 
         self._file.change(change)
 
-    def withdraw(self, listed: Accounts, user_id: str, project_id: str, role: str) -> None:
-        """Take a role from a user. Raises AccountNotFound, AccountFixed."""
+    def revoke(self, listed: Accounts, user_id: str, project_id: str, role: str) -> None:
+        """Revoke a user's role in a project. Raises AccountNotFound, AccountFixed."""
         user = listed.users.get(user_id)
 
         def change(stored: Stored) -> Stored:

@@ -93,7 +93,7 @@ def a_request_spec(
 
 
 def assert_filter_forms_agree(each: BaseHostFilter, hosts: HostTable, spec: RequestSpec) -> None:
-    """Assert that ``host_mask`` says of all hosts what ``host_passes`` says of each.
+    """Assert that ``host_mask`` and ``host_passes`` agree on every host.
 
     Raises what a decision raises for an invalid answer, such as a mask of the wrong length.
     """

@@ -117,10 +117,10 @@ class FreeTopology:
     def _devices(
         self, pools: Sequence[Mapping[str, Any]], taken: Iterable[pci.Taken]
     ) -> tuple[PciDevice, ...] | None:
-        """Return the devices in the requested order; None if no card is free beside functions.
+        """Return the devices in the requested order; None if they do not suffice.
 
-        Virtual functions are assigned first. A card in use by functions cannot be assigned, but
-        other cards may be free.
+        Virtual functions are assigned first. A card with assigned functions cannot be assigned
+        as a whole, but other cards may be free.
         """
         order = list(enumerate(taken))
         order.sort(key=lambda item: pools[item[1].pool]["dev_type"] == pci.PHYSICAL_FUNCTION)

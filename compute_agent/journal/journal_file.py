@@ -126,7 +126,7 @@ class JournalFile:
         return connection
 
     def _read_all(self, cursor: sqlite3.Cursor) -> None:
-        """Read each row: SQLite's check says nothing of what rows mean. May raise anything."""
+        """Decode each row, since SQLite's integrity check does not. May raise anything."""
 
     def _last_serial(self, connection: sqlite3.Connection) -> int:
         return int(connection.execute("SELECT coalesce(max(serial), 0) FROM fences").fetchone()[0])

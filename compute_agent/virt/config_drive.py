@@ -90,7 +90,7 @@ def _json(value: dict[str, Any]) -> bytes:
 
 
 def decoded(text: str) -> bytes:
-    """Return what Base64 stands for; what is none, as an older API let pass, stays as it is."""
+    """Decode Base64; return other text unchanged, since an older API accepted it."""
     try:
         return base64.b64decode(text)
     except ValueError:

@@ -71,7 +71,7 @@ class GuestResume:
                 self._waiting[host, guest.instance_uuid] = attempt
 
     def _start(self, key: Key) -> None:
-        """Start a guest if it is still as it was; the next look reports one that cannot run."""
+        """Start a guest if it is still as it was; the next check reports one that cannot run."""
         host, uuid = key
         try:
             entry = self._journal.find(host, uuid)

@@ -334,9 +334,9 @@ class InstanceWork:
                 self._on_doubt(*key)
 
     def _note_power(self, host: str, attempt: int, guest: GuestInfo) -> None:
-        """Report a guest that is paused, or goes on, since the last look.
+        """Report a guest that is paused, or goes on, since the last check.
 
-        The first look after the start is the reconciliation's, which knows the records.
+        The first check after the start is the reconciliation's, which knows the records.
         """
         key = (host, guest.instance_uuid)
         former = self._powers.setdefault(key, guest.power_state)

@@ -55,7 +55,7 @@ def update(call: Call) -> Answer:
 
 
 def delete(call: Call) -> Answer:
-    """Give a project the default quotas again."""
+    """Reset a project's quotas to the defaults."""
     call.conductor.reset_quotas(call.context, call.path["project_id"])
     return Answer()
 

@@ -30,6 +30,6 @@ RULES = [
         "Set the default quotas.",
         [("PUT", "/v2.1/os-quota-class-sets/{quota_class}")],
     ),
-    rule(DELETE, ADMIN, "Give a project the default quotas again.", [("DELETE", _ONE)]),
+    rule(DELETE, ADMIN, "Reset a project's quotas to the defaults.", [("DELETE", _ONE)]),
     rule(UPDATE, ADMIN, "Set a project's quotas.", [("PUT", _ONE)]),
 ]

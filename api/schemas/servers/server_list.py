@@ -68,7 +68,7 @@ def _one_or_more(values: Schema) -> Schema:
 _SORT_KEY = {"enum": [*SORT_KEYS, *CONSTANT_SORT_KEYS, *IGNORED_SORT_KEYS]}
 _SORT_DIRECTION = {"enum": ["asc", "desc"]}
 _TAGS = since(2, 26, text(maximum=50 * 61))
-"""Tags with commas between them."""
+"""Comma-separated tags."""
 
 _FILTERS: dict[str, Part] = {
     "name": text(minimum=1),

@@ -61,7 +61,7 @@ pids is available, and RLIMIT_NPROC if the workload has a user of its own.
             ("host", "The file systems of the machine."),
         ],
         help="""
-File systems that workloads see. Private: those of the machine without ``state_path`` (but for the
+File systems that workloads see. Private: those of the machine without ``state_path`` (except the
 workload's own home), the agent's configuration and keys, ``/etc/armillary`` and ``/run``. An agent
 that is not root needs user namespaces for it.
 """,

@@ -241,7 +241,7 @@ hosts; with several values, the lowest applies.
             "image_cache_weight_multiplier", default=0.0, mutable=True,
             help="""
 Above 0, hosts that have the image of a new server already are preferred; below 0, they are avoided.
-0, the default, turns the weigher off, but for the hosts of aggregates with the metadata
+0, the default, turns the weigher off, except for the hosts of aggregates with the metadata
 ``image_cache_weight_multiplier``, which overrides it; with several values, the lowest applies.
 """,
         ),

@@ -1,7 +1,7 @@
 """Console logs that follow a guest to another host, after it has moved there alive.
 
 Where they are is noted when the move is prepared; they are fetched when the guest has arrived,
-since it writes until then. A move does not fail for want of a log.
+since it writes until then. A move does not fail because a log is missing.
 """
 
 import json

@@ -198,7 +198,7 @@ class ProcessOperations(ComputeDriver):
     def _pack(self, guest: ProcessGuest, grace_seconds: float) -> Sequence[process_files.File]:
         """Stop it and return its files. Raises ValueError, OSError; then it runs as before."""
         bytes_max = self._conf.process.move_files_max_bytes
-        process_files.measure(guest.home, bytes_max)  # before stopping it in vain
+        process_files.measure(guest.home, bytes_max)  # before stopping a guest that is too large
         spec, status = guest.spec(), guest.status()
         self._workloads.stop(guest, grace_seconds)
         try:

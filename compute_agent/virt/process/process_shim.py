@@ -337,7 +337,7 @@ class Lease:
         self._look_at = now + HELD_TICK_SECONDS if self.is_over else until
 
     def seconds(self) -> float | None:
-        """Return the seconds until the next look; None means never."""
+        """Return the seconds until the next check; None means never."""
         return None if self._path is None else max(0.0, self._look_at - lease_now())
 
     def _until(self, path: str) -> float:

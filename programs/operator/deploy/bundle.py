@@ -47,7 +47,7 @@ def load(path: Path) -> Bundle:
         raise exception.Invalid(reason=f"the bundle {path} cannot be read: {error}") from error
     try:
         plain: dict[str, Any] = yaml.safe_load(text)
-        del plain["version"]  # there is one so far; another has other fields
+        del plain["version"]  # another version may have other fields
         service = plain.pop("service")
         hosts = tuple(service.pop("hosts"))
         return Bundle(Service(**service, hosts=hosts), **plain)

@@ -172,7 +172,7 @@ class Deployment:
 
     @contextlib.contextmanager
     def _open(self, name: str) -> Iterator[Database]:
-        """Lend a database with its owner's account."""
+        """Yield a database, opened with its owner's account."""
         database = Database(self._urls[name], name=name)
         try:
             yield database

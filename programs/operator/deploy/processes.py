@@ -51,8 +51,7 @@ def stop(layout: Layout, steps: Steps, services: Sequence[Service]) -> None:
 def find(layout: Layout, service: Service) -> int | None:
     """Return the process ID of a service that ``start`` started, or None.
 
-    Its processes share a lock on the file of their ID, so a number that is used again is not taken
-    for theirs.
+    Its processes share a lock on the file of their ID, so a reused ID is not mistaken for theirs.
     """
     try:
         with _pid_file(layout, service).open() as file:

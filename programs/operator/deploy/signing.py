@@ -38,11 +38,11 @@ class Signing:
         self._make(service.key(self.layout), is_services=not service.is_roots)
 
     def key_elsewhere(self, service: Service) -> Path:
-        """Return where the key of another machine's service is until it may be deleted here."""
+        """Return the file of another machine's key, to be deleted here once that machine has it."""
         return self.layout.keys / "elsewhere" / f"{identity_name(service)}.key"
 
     def make_key_elsewhere(self, service: Service) -> None:
-        """Make the key of another machine's service, unless the list has one of it."""
+        """Make the key of another machine's service, unless the list has one."""
         root = keys.load(self.root_file) if self.root_file.exists() else None
         kind = trust.kind_of(service.role)
         current = enrolment.read(self._file(kind), kind, root) if root else None
@@ -116,7 +116,7 @@ class Signing:
 
 
 def identity_of(service: Service, key: PublicKey) -> Identity:
-    """Return what the trust list says of a service."""
+    """Return the entry of a service in the trust list."""
     return Identity(
         identity_name(service), service.role, service.scope, (TrustedKey(key),), service.hosts
     )
@@ -128,9 +128,9 @@ def identity_name(service: Service) -> str:
 
 
 def _wanted(current: trust.TrustList, service: Service, key: PublicKey | None) -> Identity | None:
-    """Return what a list has to say of a service, None if its key is neither here nor there.
+    """Return the entry that a service needs in a list, None if its key is in neither.
 
-    Keys that ``key rotate`` added stay, also of a service whose key is not here any more.
+    Keys that ``key rotate`` added stay, also for a service whose key is no longer on this machine.
     """
     found = current.identities.get(identity_name(service))
     if found is not None and (key is None or key.key_id in _ids(found)):

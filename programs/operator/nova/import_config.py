@@ -14,7 +14,7 @@ EXIT_UNDECIDED = 3
 
 
 class NovaImportConfig(WithOptions):
-    """Translate a nova.conf; one line on standard error says what became of each option.
+    """Translate a nova.conf; standard error has a line with the outcome for each option.
 
     Options are kept, renamed, dropped (with the reason), or left to decide: these are comments at
     the top of the new file. All our services can share the file. Exit codes: 0 success, 1 the file

@@ -60,7 +60,7 @@ GENERAL = {"--quiet": 0, "--verbose": 2}
 
 
 def level_of(argv: Sequence[str], present: int) -> int:
-    """Return the level of output that a command line asks for, else the present one."""
+    """Return the level of output that a command line asks for, or else the current one."""
     return next((level for option, level in GENERAL.items() if option in argv), present)
 
 

@@ -62,7 +62,7 @@ def check_state_files(of: Inspected) -> Result | None:
 
 
 def check_certificates(of: Inspected) -> Result | None:
-    """Check that certificates and authorities are valid, also for a while."""
+    """Check that certificates and authorities are valid and do not expire soon."""
     groups = of.conf
     paths = [
         groups.api.cert_file, groups.api.ca_file,
@@ -129,7 +129,7 @@ def _not_limited(identities: Iterable[Identity]) -> Iterator[str]:
 
 
 def check_tokens(of: Inspected) -> Result | None:
-    """Check that tokens of the token file are valid for a while, and not for ever."""
+    """Check that tokens of the token file do not expire soon, and expire at some time."""
     path = of.conf.api.token_file
     if not path or not of.serves(API, PLACEMENT):
         return None

@@ -65,8 +65,8 @@ def check_signing(of: Inspected) -> Result | None:
     """Check that messages need the signature of a trusted key, and name what they are for."""
     options = of.conf.signing
     advice = {
-        "off": "[signing] mode is off: an account on the broker is enough to give every order",
-        "accept": "[signing] mode is accept: messages without a signature are believed",
+        "off": "[signing] mode is off: an account on the broker is enough to send every command",
+        "accept": "[signing] mode is accept: messages without a signature are accepted",
     }.get(options.mode)
     warnings = []
     if options.mode == "required" and options.accept_unbound:

@@ -10,7 +10,7 @@ const MARGIN = 10; // pixels around the map
 const DRAG = 4; // pixels after which a press is a pan, not a click
 
 /**
- * `groups` are those of hosts.js. `describe` returns what the tip says of a row; `onOpen` is called with the
+ * `groups` are those of hosts.js. `describe` returns what the tip says about a row; `onOpen` is called with the
  * row that was clicked, or chosen by the keyboard.
  */
 export function HeatMap({ hosts, groups, resourceClass, describe, onOpen, label }) {
