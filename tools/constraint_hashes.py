@@ -40,7 +40,7 @@ def main() -> int:
 
 
 def _files(wanted: Sequence[str], *options: str) -> dict[tuple[str, str], str]:
-    """Return name and version -> SHA-256 of all that pip would install, but for this project."""
+    """Return name and version -> SHA-256 of all that pip would install, except for this project."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder, "report.json")
         subprocess.run(
