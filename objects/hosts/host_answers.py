@@ -77,10 +77,11 @@ class ComputeNodeDetails:
 
 @dataclass(frozen=True, slots=True)
 class HostAvailability:
-    """Whether a host's service is up and disabled."""
+    """Whether a host's service is up and disabled, and when it was last seen up."""
 
     up: bool
     disabled: bool
+    last_seen_up: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from api import times
 from api.call import Call
 from api.handlers.hosts.service import shown_binary
 from api.policies.hosts import availability_zone as policies
@@ -40,7 +41,8 @@ def _show(call: Call, zone: AvailabilityZone, *, shows_hosts: bool) -> Document:
 
 
 def _host(call: Call, state: HostAvailability) -> Document:
-    service = {"available": state.up, "active": not state.disabled, "updated_at": None}
+    seen = times.microseconds(state.last_seen_up)
+    service = {"available": state.up, "active": not state.disabled, "updated_at": seen}
     return {shown_binary(call, COMPUTE_BINARY): service}
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import falcon
 
 from api.call import Call
@@ -13,6 +15,7 @@ from armillary import exception
 from armillary.http.call import Answer, Document
 from armillary.http.dispatch import Action, Routes
 from objects.hosts.host_answers import ServiceChanges
+from objects.instance import Instance
 
 POWER_ACTIONS = ("startup", "shutdown", "reboot")
 COMPUTE_BINARY = "armillary-compute"
@@ -33,19 +36,28 @@ def index(call: Call) -> Answer:
 
 
 def show(call: Call) -> Answer:
-    """Show the resources of a host, and how much servers use."""
+    """Show the resources of a host, how much is used, and what servers' flavors have together."""
     host = call.path["host"]
     listed = call.conductor.list_compute_nodes(call.context)
-    sizes = [
-        hypervisor.amounts(node, listed.usages.get(node.uuid, {}))
-        for node in listed.nodes
-        if node.host == host
-    ]
-    if not sizes:
+    nodes = [node for node in listed.nodes if node.host == host]
+    if not nodes:
         raise exception.HostNotFound(host=host)
+    sizes = [hypervisor.amounts(node, listed.usages.get(node.uuid, {})) for node in nodes]
     total = {name: sum(size[name] for size in sizes) for name in sizes[0]}
-    used = _resource(host, "(used_now)", total, "_used")
-    return Answer({"host": [_resource(host, "(total)", total, ""), used]})
+    servers = [
+        server
+        for node in nodes
+        for server in call.conductor.get_compute_node(call.context, node.uuid).instances
+    ]
+    rows = [
+        _resource(host, "(total)", total, ""),
+        _resource(host, "(used_now)", total, "_used"),
+        _resource(host, "(used_max)", _sizes(servers), ""),
+    ]
+    for project in sorted({server.project_id for server in servers}):
+        own = [server for server in servers if server.project_id == project]
+        rows.append(_resource(host, project, _sizes(own), ""))
+    return Answer({"host": rows})
 
 
 def update(call: Call) -> Answer:
@@ -81,6 +93,15 @@ def _unsupported(host: str, what: str) -> falcon.HTTPNotImplemented:
     return falcon.HTTPNotImplemented(
         description=f"The driver of host {host} does not support {what}."
     )
+
+
+def _sizes(servers: Sequence[Instance]) -> dict[str, int]:
+    """Return what the flavors of servers have together."""
+    return {
+        "vcpus": sum(server.flavor.vcpus for server in servers),
+        "memory_mb": sum(server.flavor.memory_mb for server in servers),
+        "local_gb": sum(server.disk_gb for server in servers),
+    }
 
 
 def _resource(host: str, project: str, total: dict[str, int], ending: str) -> Document:

@@ -152,7 +152,9 @@ class Hosts:
         for service in self._read_hosts(context, with_nodes=False).services:
             if service.binary == COMPUTE and service.availability_zone is not None:
                 hosts = zones.setdefault(service.availability_zone, {})
-                hosts[service.host] = HostAvailability(service.up, service.disabled)
+                hosts[service.host] = HostAvailability(
+                    service.up, service.disabled, service.last_seen_up
+                )
         with self._database.reader() as session:
             named = aggregates.zone_names(session)
         for name in (*named, self._conf.default_availability_zone):

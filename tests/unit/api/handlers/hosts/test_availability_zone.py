@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from objects.hosts.host_answers import AvailabilityZone, HostAvailability
+from tests import builders
 from tests.fixtures.http_api import MEMBER, Api
 from tests.fixtures.super_conductor import SuperConductor
 
@@ -14,7 +15,7 @@ PATH = "/v2.1/os-availability-zone"
 @pytest.fixture(autouse=True)
 def zones(conductor: SuperConductor) -> None:
     hosts = {
-        "host1": HostAvailability(up=True, disabled=True),
+        "host1": HostAvailability(up=True, disabled=True, last_seen_up=builders.A_TIME),
         "host2": HostAvailability(up=True, disabled=False),
     }
     conductor.zones = [AvailabilityZone("north", hosts)]
@@ -28,10 +29,10 @@ def test_users_see_names_and_states(api: Api) -> None:
 
 
 def test_administrators_see_hosts(api: Api) -> None:
-    """And whether each is up and in use."""
+    """And whether each is up and in use, and when it was seen."""
     (zone,) = api.get(f"{PATH}/detail").json["availabilityZoneInfo"]
     service = {"available": True, "active": False, "updated_at": None}
     assert zone["hosts"] == {
-        "host1": {"armillary-compute": service},
+        "host1": {"armillary-compute": {**service, "updated_at": "2030-01-31T12:00:00.000000"}},
         "host2": {"armillary-compute": {**service, "active": True}},
     }

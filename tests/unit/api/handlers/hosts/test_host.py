@@ -41,10 +41,13 @@ def test_services_are_listed_by_host(api: Api) -> None:
 
 
 def test_a_host_shows_what_is_used_of_it(api: Api) -> None:
-    """Of all its nodes."""
-    total, used = (row["resource"] for row in ask(api, "/os-hosts/host1").json["host"])
+    """Of all its nodes; and what its servers have by their flavors, all and by project."""
+    rows = [row["resource"] for row in ask(api, "/os-hosts/host1").json["host"]]
+    total, used, used_max, own = rows
     assert (total["project"], total["cpu"], total["memory_mb"]) == ("(total)", 8, 16384)
     assert (used["project"], used["cpu"], used["memory_mb"]) == ("(used_now)", 4, 8192)
+    for row, project in ((used_max, "(used_max)"), (own, "p1")):
+        assert (row["project"], row["cpu"], row["memory_mb"]) == (project, 1, 512)
     assert ask(api, "/os-hosts/nothing").status_code == 404
 
 
