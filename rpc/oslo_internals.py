@@ -77,6 +77,13 @@ PollStyleListenerAdapter = _find_in_messaging(
 IncomingMessage = _find_in_messaging(
     "oslo_messaging._drivers.base.RpcIncomingMessage", "is what the dispatcher of a server gets"
 )
+MessageListener = _find_in_messaging(
+    "oslo_messaging._drivers.amqpdriver.RpcAMQPListener",
+    "drops repeated messages, which is a matter of signatures and handlers",
+)
+UNIQUE_ID = _find_in_messaging(
+    "oslo_messaging._drivers.amqp.UNIQUE_ID", "is in each message, and unknown to dispatchers"
+)
 DestinationNotFound = _find_in_messaging(
     "oslo_messaging._drivers.amqp.AMQPDestinationNotFound",
     "raised for a missing queue or exchange, which the caller must learn",
@@ -184,6 +191,12 @@ MEMBERS = (
     ),
     Members(
         "oslo.messaging",
+        MessageListener,
+        "msg_id_cache",
+        "drops repeated messages, which is a matter of signatures and handlers",
+    ),
+    Members(
+        "oslo.messaging",
         RPCServer,
         "_create_listener _on_incoming _process_incoming conf",
         "handles a message in the thread that received it",
@@ -248,6 +261,21 @@ class PolledServer(RPCServer):  # type: ignore[misc]
 def set_connection_class(driver: Any, connection_class: type) -> None:
     """Make the driver's connections from this class."""
     driver._connection_pool.connection_cls = connection_class
+
+
+class _NoDuplicates:
+    """Takes the place of a listener's memory of its last messages, and finds none."""
+
+    def check_duplicate_message(self, message: dict[str, Any]) -> Any:
+        return message.pop(UNIQUE_ID, None)
+
+    def add(self, unique_id: Any) -> None:
+        """Remember nothing."""
+
+
+def take_repeats(listener: Any) -> None:
+    """Have a driver's listener pass on repeated messages, too."""
+    listener._poll_style_listener.msg_id_cache = _NoDuplicates()
 
 
 def driver_of(transport: RPCTransport) -> Any:

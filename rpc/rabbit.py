@@ -12,6 +12,7 @@ queue, because the connection is being re-established, for up to a minute.
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import datetime
 import functools
@@ -19,6 +20,7 @@ import logging
 import socket
 import time
 import uuid
+import zlib
 from collections.abc import Callable
 from typing import Any
 
@@ -56,6 +58,13 @@ _HEARD_AGAIN = datetime.timedelta(seconds=5)
 _MUST_BE_ROUTED = TransportOptions(at_least_once=True)
 
 
+_REMEMBERED_MAX = 4096
+"""Messages of a stream that are recognised: more than come in a few seconds."""
+
+_StreamPlace = tuple[int, int]
+"""Offset of a message in its stream, and a checksum of its contents."""
+
+
 class _TopicConsumer(oslo_internals.Consumer):  # type: ignore[misc]
     """Consumes messages to a topic, or to one server of it."""
 
@@ -77,14 +86,34 @@ class _SharedFanoutConsumer(oslo_internals.Consumer):  # type: ignore[misc]
 
     On a new connection it continues at the time of the last message, not at its number: a broker
     that lost its data counts from 0 again, and a consumer of a number beyond the end hears nothing
-    until the stream is as long as before. What it hears twice is idempotent, as all fanouts are.
+    until the stream is as long as before. What the broker sends again is dropped without a word: a
+    message at the same place of the stream with the same contents. A replay has another place.
     """
 
     _heard_at: datetime.datetime | None = None
 
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._heard: collections.deque[_StreamPlace] = collections.deque(maxlen=_REMEMBERED_MAX)
+        self._places: set[_StreamPlace] = set()
+
     def _callback(self, message: Any) -> None:
+        place = _place_in_stream(message)
+        if place in self._places:
+            LOG.debug("Dropped a message of %s that was heard before", self.queue_name)
+            message.channel.basic_ack(message.delivery_tag)
+            return
+        self._remember(place)
         self._heard_at = datetime.datetime.now(datetime.UTC)
         super()._callback(message)
+
+    def _remember(self, place: _StreamPlace | None) -> None:
+        if place is None:
+            return
+        if len(self._heard) == _REMEMBERED_MAX:
+            self._places.discard(self._heard[0])
+        self._heard.append(place)
+        self._places.add(place)
 
     def _offset(self) -> Any:
         """Return where to begin: at the end, or a little before the last message."""
@@ -435,6 +464,15 @@ class Driver(VerifiesReplies):
         with send_limit.limited(timeout if wait_for_reply else None):
             return super().send(target, ctxt, message, wait_for_reply, timeout, **how)
 
+    def listen(self, target: Any, batch_size: Any, batch_timeout: Any) -> Any:
+        """Listen; what comes twice is a matter of signatures, and of handlers that may run twice.
+
+        The library would drop it with a traceback in the log, before a replay is counted.
+        """
+        listener = super().listen(target, batch_size, batch_timeout)
+        oslo_internals.take_repeats(listener)
+        return listener
+
     def _get_reply_queue_name(self) -> str:
         named = self.conf.oslo_messaging_rabbit
         hosts = self._url.hosts
@@ -511,6 +549,15 @@ def _shared_fanout_consumer(
         rabbit_queue_ttl=conn.rabbit_transient_queues_ttl,
         rabbit_stream_fanout=True,
     )
+
+
+def _place_in_stream(message: Any) -> _StreamPlace | None:
+    """Return where a message is in its stream; None if the broker does not say."""
+    offset = message.headers.get("x-stream-offset")
+    if offset is None:
+        return None
+    body = message.body
+    return int(offset), zlib.crc32(body.encode() if isinstance(body, str) else body)
 
 
 def _ignore(_message: Any) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import queue
 import socket
 import subprocess
@@ -24,7 +25,7 @@ from rpc.interface import Interface, call, cast, fanout
 from rpc.transport import Bus
 from tests.fixtures import waiting
 from tests.fixtures.asking import wait_for
-from tests.fixtures.brokers import Broker, evaluate
+from tests.fixtures.brokers import Broker, close_connections, evaluate
 from tests.fixtures.configuration import messaging_conf
 from tests.fixtures.looks import Looks
 from tests.fixtures.services import RABBITMQ, leave_out
@@ -32,6 +33,7 @@ from tests.fixtures.services import RABBITMQ, leave_out
 SECONDS_MAX = 30
 HEALED_SECONDS_MAX = 5
 BEFORE_LOSS, AFTER_LOSS = 200, 1_000
+BEFORE_CUT = 40  # more than the library remembers, in the seconds that are heard again
 CACHED_SECONDS_MAX = 2  # an idle channel of the broker forgets what it may do
 
 MakeBus = Callable[[str], Bus]
@@ -322,7 +324,7 @@ def test_what_goes_to_all_is_heard_again_after_the_broker_lost_its_data(
     assert [endpoint.values.get(timeout=SECONDS_MAX) for _ in range(BEFORE_LOSS)]
     user = urlsplit(broker.url).username or ""
     _permit(user, vhost, NO_NAME)
-    _close_connections(vhost)  # at once, as by a broker that dies: no consumer is told
+    close_connections(vhost)  # at once, as by a broker that dies: no consumer is told
     evaluate(f'rabbit_vhost:delete(<<"{vhost}">>, <<"tests">>)')
     evaluate(f'rabbit_vhost:add(<<"{vhost}">>, <<"tests">>)')
     _permit(user, vhost, ANY_NAME)
@@ -347,13 +349,33 @@ def _is_answered(bus: Bus) -> bool:
         return False
 
 
-def _close_connections(vhost: str) -> None:
-    evaluate(
-        "lists:foreach(fun(I) -> case proplists:get_value(vhost, I) of "
-        f'<<"{vhost}">> -> '
-        'rabbit_networking:close_connection(proplists:get_value(pid, I), "tests"); _ -> ok end '
-        "end, rabbit_networking:connection_info_all([pid, vhost]))"
-    )
+def test_what_a_stream_repeats_after_a_lost_connection_is_dropped_silently(
+    make_bus: MakeBus, vhost: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """However many there were: each is heard once, and no record says more than DEBUG."""
+    endpoint = Heard()
+    server = make_bus("server").server(ToAllAPI, "one", [endpoint])
+    server.start()
+    caller = ToAllAPI(make_bus("client"), timeout_seconds=1)
+    heard: list[int] = []
+    for value in range(BEFORE_CUT):
+        caller.tell(admin_context(), value)
+    while len(heard) < BEFORE_CUT:
+        heard.append(endpoint.values.get(timeout=SECONDS_MAX))
+    with caplog.at_level(logging.DEBUG):
+        close_connections(vhost)
+        wait_for(
+            lambda: caplog.text.count("heard before") >= BEFORE_CUT, "the repeats", SECONDS_MAX
+        )
+        caller.tell(admin_context(), BEFORE_CUT)
+        heard.append(endpoint.values.get(timeout=SECONDS_MAX))
+    server.stop()
+    server.wait()
+    assert heard == list(range(BEFORE_CUT + 1))
+    assert endpoint.values.empty()
+    about = [each for each in caplog.records if "uplicate" in each.getMessage()]
+    about += [each for each in caplog.records if "heard before" in each.getMessage()]
+    assert {each.levelno for each in about} == {logging.DEBUG}
 
 
 def _permit(user: str, vhost: str, names: str) -> None:

@@ -16,7 +16,7 @@ from armillary.context import admin_context
 from conductor.cell_conductor.interface import CellConductorAPI
 from objects.allocation import ClaimStatus
 from placement.interface import PlacementAPI
-from rpc.broker.topics import direct_exchange
+from rpc.broker.topics import direct_exchange, fanout
 from rpc.queue_types import CONTROL_EXCHANGE
 from rpc.signing import enrolment, keys
 from rpc.signing.place import TOP
@@ -25,6 +25,7 @@ from rpc.signing.trust import AGENTS, SERVICES
 from rpc.transport import Bus
 from tests.builders import a_claim, a_provider, a_uuid
 from tests.fixtures.asking import wait_for
+from tests.fixtures.brokers import close_connections
 from tests.fixtures.cell import a_node
 from tests.fixtures.configuration import messaging_conf
 from tests.fixtures.deployment import two_cells
@@ -102,10 +103,15 @@ def test_everything_works_when_signatures_are_required(deployment, small):
 class Recorder:
     """An attacker with an account who binds a queue of its own to a cell's exchanges."""
 
+    EXCHANGES: tuple[str, ...] = (
+        CONTROL_EXCHANGE,
+        direct_exchange(CONTROL_EXCHANGE, "cell_conductor"),
+    )
+
     def __init__(self, url):
         self._connection = kombu.Connection(url.replace("rabbit://", "amqp://"))
         self._queue = self._connection.channel().queue_declare(exclusive=True).queue
-        for exchange in (CONTROL_EXCHANGE, direct_exchange(CONTROL_EXCHANGE, "cell_conductor")):
+        for exchange in self.EXCHANGES:
             self._connection.default_channel.queue_bind(self._queue, exchange, "#")
 
     def signed(self):
@@ -119,6 +125,26 @@ class Recorder:
 
     def close(self):
         self._connection.release()
+
+
+class FanoutRecorder(Recorder):
+    """One who records what goes to all schedulers, and can send it again."""
+
+    EXCHANGES = (fanout("scheduler"),)
+
+    def recorded(self):
+        """Return the messages since the last time."""
+        channel, found = self._connection.default_channel, []
+        while (message := channel.basic_get(self._queue, no_ack=True)) is not None:
+            found.append(message)
+        return found
+
+    def send_again(self, message):
+        headers = message.properties["application_headers"]
+        again = self._connection.default_channel.prepare_message(
+            message.body, content_type="application/json", content_encoding="utf-8", headers=headers
+        )
+        self._connection.default_channel.basic_publish(again, *self.EXCHANGES)
 
 
 LIES = {
@@ -207,6 +233,34 @@ def test_what_one_cell_was_sent_is_refused_in_another(deployment, small, tmp_pat
         )  # fmt: skip
     assert_all_active(deployment, uuids)
     delete_everything(deployment)
+
+
+def test_a_replay_is_an_alarm_and_a_lost_connection_is_none(deployment):
+    """The broker sends again what went to all just before; what an attacker sends is refused."""
+    schedulers = ["scheduler-1", "scheduler-2"]
+    before = {name: len(deployment.refusals(name)) for name in schedulers}
+    with contextlib.closing(FanoutRecorder(deployment.top_url)) as recorder:
+        recorded = wait_for(recorder.recorded, "a cell pushes", 30)
+    logs = {name: deployment.processes[name].log for name in schedulers}
+    lengths = {name: len(log.read_text()) for name, log in logs.items()}
+
+    def said(name):
+        return logs[name].read_text()[lengths[name] :]
+
+    close_connections(deployment.virtual_hosts()[0])
+    for name in schedulers:
+        wait_for(lambda: "scheduler_fanout after" in said(name), f"{name} is back", 60)  # noqa: B023
+    with contextlib.closing(FanoutRecorder(deployment.top_url)) as recorder:
+        wait_for(recorder.recorded, "a cell pushes again, after all that is repeated", 60)
+        for message in recorded:
+            recorder.send_again(message)
+    for name in schedulers:
+        wait_for(
+            lambda: len(deployment.refusals(name)) == before[name] + len(recorded),  # noqa: B023
+            f"{name} refuses what was sent again, and nothing else", 30,
+        )  # fmt: skip
+        assert deployment.refusals(name)[-1].count("(replayed)") == 1
+        assert "duplicate" not in said(name)
 
 
 def test_a_stolen_agents_key_takes_over_no_host_of_a_silent_agent(deployment, stolen):

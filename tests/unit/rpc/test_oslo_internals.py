@@ -147,6 +147,7 @@ NOT_DERIVED_FROM = {
     oslo_internals.PollStyleListener,
     oslo_internals.PollStyleListenerAdapter,
     oslo_internals.BrokerSocket,
+    oslo_internals.MessageListener,
 }
 
 
