@@ -134,7 +134,7 @@ MEMBERS = (
         Connection,
         "consume stop_consuming ensure ensure_connection _set_current_channel "
         "set_transport_socket_timeout interval_start interval_stepping interval_max "
-        "_new_tags _poll_timeout _consume_loop_stopped "
+        "_new_tags _consumers _poll_timeout _consume_loop_stopped "
         "_heartbeat_check _heartbeat_supported_and_enabled",
         "waits for messages without polling, and retries after failures only",
     ),

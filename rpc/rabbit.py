@@ -52,6 +52,8 @@ _CLASSIC = {"x-queue-type": "classic"}
 _ESTABLISHED = 1  # of TCP in Linux
 _RECONNECT_SECONDS_MAX = 5.0
 """How long the heartbeat's thread may keep a connection from its user to connect again."""
+FANOUTS_SECONDS = 10.0
+"""How often a process looks for the fanouts that it creates for others."""
 _AT_THE_END = "last"
 _HEARD_AGAIN = datetime.timedelta(seconds=5)
 """What a message may take to its consumer, and clocks may differ by."""
@@ -77,7 +79,11 @@ class _TopicConsumer(oslo_internals.Consumer):  # type: ignore[misc]
         topic = topics.topic_of(self.routing_key)
         if topics.find(topic).has_direct_exchange:
             _bind_to_direct_exchange(conn, topic, self.queue, self.routing_key)
-        for other in topics.find(topic).makes_fanouts_of:
+        self.make_fanouts(conn)
+
+    def make_fanouts(self, conn: _Connection) -> None:
+        """Create the fanouts of others that are missing and that its topic's servers create."""
+        for other in topics.find(topics.topic_of(self.routing_key)).makes_fanouts_of:
             conn.make_fanout(other)
 
 
@@ -193,6 +199,7 @@ class _Connection(oslo_internals.Connection):  # type: ignore[misc]
     _returned: Exception | None = None
     _wakeup: polling.Wakeup | None = None
     _heartbeat_due = 0.0
+    _fanouts_due = 0.0
     _is_set_up = False
     _q_manager: Any
     outage = send_limit.Outage()  # replaced by that of the driver
@@ -293,6 +300,7 @@ class _Connection(oslo_internals.Connection):  # type: ignore[misc]
     def consume(self, timeout: float | None = None) -> None:
         """Consume available or coming messages; ``timeout`` is the library's poll interval."""
         self._keep_alive()
+        self._keep_fanouts()
         source = self._idle_socket()
         if self._wakeup is None or source is None:
             super().consume(timeout)
@@ -316,6 +324,22 @@ class _Connection(oslo_internals.Connection):  # type: ignore[misc]
         if self._heartbeat_supported_and_enabled():
             with contextlib.suppress(*self.connection.recoverable_connection_errors):
                 self._heartbeat_check()  # a broken connection fails the next read
+
+    def _keep_fanouts(self) -> None:
+        """Create again, now and then, what this process creates for others and has been deleted.
+
+        They wait for it, since their accounts may not; this process would notice with its next
+        connection only.
+        """
+        now = time.monotonic()
+        if now < self._fanouts_due or self.channel is None or not self.connection.connected:
+            return
+        self._fanouts_due = now + FANOUTS_SECONDS
+        broken = self.connection.recoverable_connection_errors  # fails the next read, too
+        with self._connection_lock, contextlib.suppress(*broken, amqp_exceptions.ChannelError):
+            for consumer in self._consumers:
+                if isinstance(consumer, _TopicConsumer):
+                    consumer.make_fanouts(self)
 
     def _idle_socket(self) -> socket.socket | None:
         """Return the socket to wait on; None if there is something to do before waiting."""

@@ -21,6 +21,7 @@ from oslo_config import cfg
 
 from armillary import exception
 from armillary.context import RequestContext, admin_context
+from rpc import rabbit
 from rpc.interface import Interface, call, cast, fanout
 from rpc.transport import Bus
 from tests.fixtures import waiting
@@ -184,6 +185,27 @@ def test_a_queue_that_the_broker_holds_for_another_connection_gets_another_name(
         threading.Event().wait(1)
     assert api.echo(admin_context(), 2) == 2
     assert consumer.queue_name not in {taken, ""}
+
+
+def test_a_fanout_that_others_read_is_made_again_after_it_was_deleted(
+    broker: Broker, make_bus: MakeBus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a process that was connected all the time: those who read it may not create it."""
+    monkeypatch.setattr(rabbit, "FANOUTS_SECONDS", 0.1)
+    server = make_bus("conductor").server(CastAPI, "one", [Heard()])
+    server.start()
+
+    def streams() -> list[str]:
+        return [each["name"] for each in queues_of(broker) if each["type"] == "stream"]
+
+    try:
+        assert "compute_fanout" in streams()
+        with Connection(broker.url.replace("rabbit://", "amqp://")) as administrator:
+            administrator.channel().queue_delete("compute_fanout")
+        wait_for(lambda: "compute_fanout" in streams(), "it is there again", SECONDS_MAX)
+    finally:
+        server.stop()
+        server.wait()
 
 
 def test_a_call_of_what_was_never_served_fails_at_once(echo: Echo, api: EchoAPI, bus: Bus) -> None:
