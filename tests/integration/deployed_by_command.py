@@ -196,6 +196,10 @@ class CommandDeployment(Deployment):
             self._add_process(name, file, self.command.root)
         for agent in others:
             self._add_process(agent, "compute", self.folder / agent)
+        self._take_token()
+
+    def _take_token(self) -> None:
+        """Ask the API as the administrator that the command made."""
         openrc = (self.command.configuration / "admin-openrc").read_text()
         token = re.search("ARMILLARY_TOKEN=(.+)", openrc)
         assert token is not None

@@ -63,6 +63,7 @@ def test_a_deployment_is_made_resumed_repeated_and_changed(command: Command) -> 
     assert [step.rpartition("/")[2] for step in done(printed)] == [
         "deployment.yaml (choices and secrets)",
         "admin-openrc (mode 0600)",
+        "conductor.conf (mode 0640)",  # hosts are told where the API is
         "api.conf (mode 0640)",
     ]
     assert_secrets_are_kept(command)
