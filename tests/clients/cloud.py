@@ -52,6 +52,10 @@ class Cloud:
         """Return what code prints that uses the SDK."""
         return self._output("python", "-c", f"import openstack;{code}")
 
+    def program(self, path: Path, *words: str) -> str:
+        """Return the output of a Python program."""
+        return self._output("python", str(path), *words)
+
     def show(self, *words: str) -> Any:
         """Return the output of ``openstack`` as what its JSON says."""
         return json.loads(self.run(*words, "-f", "json"))

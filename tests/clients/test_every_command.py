@@ -53,8 +53,17 @@ server migration confirm every
 server migrate --live-migration --wait every
 server migration list --server every
 server event list every
+server event list --limit 5 --changes-since 2020-01-01T00:00:00Z every
+server migration list --project admin --user admin --limit 3
+server migration list --type resize --status confirmed --changes-since 2020-01-01T00:00:00Z
+server shelve --offload --wait every
+server unshelve --no-availability-zone --wait every
+server list --availability-zone nova --vm-state active --power-state running --not-tags none
+server volume list every
+--os-compute-api-version 2.42 host list
+--os-compute-api-version 2.42 host show sim-1
 console log show every
-server group create --policy anti-affinity every-group
+server group create --policy anti-affinity --rule max_server_per_host=2 every-group
 server group list --long
 server group show every-group
 server group delete every-group
@@ -75,10 +84,14 @@ compute service list --long
 compute service set --disable --disable-reason x sim-2 nova-compute
 compute service set --enable sim-2 nova-compute
 hypervisor list --long
+hypervisor list --matching sim
+hypervisor list --limit 1
 hypervisor show sim-1
 --os-compute-api-version 2.87 hypervisor stats show
 quota set --cores 60 admin
 quota show --usage
+quota show --default
+quota delete --compute admin
 usage list
 usage show
 limits show --absolute
