@@ -98,7 +98,11 @@ VALUES: Schema = {
 
 ADD_MEMBER = fields({"member": PROJECT}, required=["member"])
 ANSWER = fields(
-    {"status": {"type": "string", "enum": [PENDING, ACCEPTED, REJECTED]}}, required=["status"]
+    {
+        "status": {"type": "string", "enum": [PENDING, ACCEPTED, REJECTED]},
+        "member": PROJECT,  # clients send it, and mean the one of the path
+    },
+    required=["status"],
 )
 
 ANY_QUERY: Schema = {

@@ -51,6 +51,20 @@ def test_an_image_goes_through_its_life(cloud: Cloud, tmp_path: Path) -> None:
     assert "disk2" not in cloud.names("image", "list")
 
 
+def test_an_image_is_shared_and_accepted(cloud: Cloud) -> None:
+    """With a project, by name, which an administrator answers for."""
+    cloud.run("project", "create", "friends")
+    friends = cloud.show("project", "show", "friends")["id"]
+    cloud.run("image", "create", "--shared", "--property", "img_hv_type=simulated", "common")
+    cloud.run("image", "add", "project", "common", "friends")
+    cloud.run("image", "set", "--accept", "--project", friends, "common")
+    (member,) = cloud.show("image", "member", "list", "common")
+    assert (member["Member ID"], member["Status"]) == (friends, "accepted")
+    cloud.run("image", "remove", "project", "common", "friends")
+    assert cloud.show("image", "member", "list", "common") == []
+    cloud.run("image", "delete", "common")
+
+
 def test_a_server_is_built_from_such_an_image(cloud: Cloud) -> None:
     """Flavor, image, server: created, listed, shown, deleted."""
     cloud.run("flavor", "create", "--vcpus", "1", "--ram", "64", "--disk", "1", "tiny")

@@ -176,7 +176,8 @@ def test_a_member_accepts_before_it_lists(images: Images) -> None:
     assert images.names(token=BOB, member_status="pending") == {"shared"}
     accepted = {"status": "accepted"}
     assert images.send("PUT", f"{path}/moons", json=accepted).status_code == 403
-    assert images.send("PUT", f"{path}/moons", token=BOB, json=accepted).status_code == 200
+    of_sdk = {**accepted, "member": "moons"}
+    assert images.send("PUT", f"{path}/moons", token=BOB, json=of_sdk).status_code == 200
     assert images.names(token=BOB) == {"shared"}
     seen = images.send("GET", path, token=BOB).json["members"]
     assert [member["member_id"] for member in seen] == ["moons"]
