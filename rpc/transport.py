@@ -1,8 +1,6 @@
 """Bus: a service's view of one broker, with the clients and servers made on it."""
 
 import copy
-import logging
-import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Self
@@ -14,7 +12,7 @@ from oslo_messaging.transport import RPCTransport
 
 from armillary import exception
 from armillary.idempotency import Records
-from rpc import memory_transport, oslo_internals, polling, queue_types, rabbit
+from rpc import broker_logs, memory_transport, oslo_internals, polling, queue_types, rabbit
 from rpc.broker import broker_tls
 from rpc.broker.queue_names import claim_process_name
 from rpc.client import RpcClient
@@ -84,50 +82,6 @@ class Driver(VerifiesReplies):
 _ALLOWED_EXCEPTION_MODULES = ["armillary.exception"]
 _URL_UNSET = "rabbit://"
 _EMBEDDED_SCHEME = "kombu+memory://"
-_BROKER_LOGGERS = (
-    "oslo.messaging._drivers.impl_rabbit",
-    "oslo_messaging._drivers.impl_rabbit",
-    "oslo_messaging._drivers.amqpdriver",
-    "kombu.connection",
-)
-_EMBEDDED_CHATTER = (
-    "Selecting the kombu transport",
-    "Heartbeat support requested",
-    "No hostname was supplied",
-)
-"""Driver messages about every connection to the embedded broker, which need no action."""
-_REPEAT_SECONDS = 60.0
-
-
-class _OncePerMinute(logging.Filter):
-    """Let each repeated broker warning through once a minute."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._last: dict[str, float] = {}
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        if record.levelno < logging.WARNING:
-            return True
-        if str(record.msg).startswith(_EMBEDDED_CHATTER):
-            return False
-        now = time.monotonic()
-        key = str(record.msg)[:80]
-        if now - self._last.get(key, -_REPEAT_SECONDS) < _REPEAT_SECONDS:
-            return False
-        self._last[key] = now
-        return True
-
-
-_quiet = _OncePerMinute()
-
-
-def quieten_broker_logs() -> None:
-    """Limit warnings about an unavailable broker to one a minute. Idempotent."""
-    for name in _BROKER_LOGGERS:
-        logger = logging.getLogger(name)
-        if _quiet not in logger.filters:
-            logger.addFilter(_quiet)
 
 
 def configured_url(conf: cfg.ConfigOpts) -> str:
@@ -222,7 +176,7 @@ class Bus:
         scope: str = TOP,
     ) -> None:
         oslo_internals.check()
-        quieten_broker_logs()
+        broker_logs.quieten()
         register_options(conf)
         if not transport_url.startswith(_EMBEDDED_SCHEME) and lock_directory is not None:
             queue_types.set_defaults(conf)

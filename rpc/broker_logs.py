@@ -1,0 +1,72 @@
+"""Log lines of the messaging libraries: repeats are limited, and waiting counts as normal."""
+
+import logging
+import time
+from collections.abc import Mapping
+
+from rpc.declarations import NotDeclaredYet
+
+_LOGGERS = (
+    "oslo.messaging._drivers.impl_rabbit",
+    "oslo_messaging._drivers.impl_rabbit",
+    "oslo_messaging._drivers.amqpdriver",
+    "kombu.connection",
+)
+_EMBEDDED_CHATTER = (
+    "Selecting the kombu transport",
+    "Heartbeat support requested",
+    "No hostname was supplied",
+)
+"""Driver messages about every connection to the embedded broker, which need no action."""
+_REPEAT_SECONDS = 60.0
+
+
+class _OncePerMinute(logging.Filter):
+    """Let each repeated broker warning through once a minute.
+
+    A service that starts before the one that creates its exchange waits: that is an error to the
+    driver, but belongs to the first start of a deployment. It is logged at INFO, and at WARNING
+    when it waits for longer.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._last: dict[str, float] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if record.levelno < logging.WARNING:
+            return True
+        if str(record.msg).startswith(_EMBEDDED_CHATTER):
+            return False
+        missing = _missing_declaration(record)
+        key = str(missing or record.msg)[:80]
+        now, last = time.monotonic(), self._last.get(key)
+        if last is not None and now - last < _REPEAT_SECONDS:
+            return False
+        self._last[key] = now
+        if missing is not None:
+            _replace(record, logging.INFO if last is None else logging.WARNING, missing)
+        return True
+
+
+def _missing_declaration(record: logging.LogRecord) -> NotDeclaredYet | None:
+    """Return what the driver waits for, if a record says that another account has to create it."""
+    facts = record.args
+    reason = facts.get("err_str") if isinstance(facts, Mapping) else None
+    return reason if isinstance(reason, NotDeclaredYet) else None
+
+
+def _replace(record: logging.LogRecord, level: int, reason: NotDeclaredYet) -> None:
+    record.levelno, record.levelname = level, logging.getLevelName(level)
+    record.msg, record.args, record.exc_info = "%s", (reason,), None
+
+
+_filter = _OncePerMinute()
+
+
+def quieten() -> None:
+    """Limit warnings about an unavailable broker to one a minute. Idempotent."""
+    for name in _LOGGERS:
+        logger = logging.getLogger(name)
+        if _filter not in logger.filters:
+            logger.addFilter(_filter)
