@@ -48,6 +48,15 @@ def options_in(page: Path) -> set[tuple[str, str]]:
 
 DOCUMENTED = sorted({(page, *option) for page in PAGES for option in options_in(page)})
 
+COMMENT_BEHIND = re.compile(rf"^    (?:{GROUP}|{NAME} = .*) +# ")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_no_comment_stands_behind_an_option(page: Path) -> None:
+    """A configuration file has comments on lines of their own: else they are part of the value."""
+    lines = page.read_text().splitlines()
+    assert not [line for line in lines if COMMENT_BEHIND.match(line)]
+
 
 @pytest.fixture(scope="module")
 def conf() -> cfg.ConfigOpts:
