@@ -131,7 +131,7 @@ console: $(TEST) $(BROWSER) ## Look at the web console with Chromium: what each 
 # Nothing is sampled here, and nothing has to be quick.
 long: export ARMILLARY_EVERY_EFFECT := 1
 long: TIMED += --run-minutes-max 240
-long: $(TEST) $(LIBVIRT) $(BROWSER) $(HARNESS) $(REFERENCE) ## Run what `make test` leaves out for its length: more kills, layouts, backends, guests, all effects
+long: $(TEST) $(LIBVIRT) $(BROWSER) $(HARNESS) $(REFERENCE) $(VENV)/clients/.made ## Run what `make test` leaves out for its length: more kills, layouts, backends, guests, all effects
 	$(TIMED) -m long --ignore tests/integration/placement tests/functional tests/integration
 	ARMILLARY_CONFORMANCE=$(CONFORMANCE) $(TIMED) \
 		tests/faults tests/integration/placement tests/conformance tests/simulation
@@ -144,7 +144,7 @@ costs: $(TEST) $(LIBVIRT) ## Measure which unit tests are costly: `make test` ru
 guests: $(TEST) $(LIBVIRT) ## Run a few virtual machines under emulation: they boot, stop, move and are removed
 	$(TIMED) -m 'not long' tests/integration/libvirt
 
-libvirt: $(TEST) $(LIBVIRT) ## Run virtual machines, by libvirt's test driver and under emulation
+libvirt: $(TEST) $(LIBVIRT) $(VENV)/clients/.made ## Run virtual machines, by libvirt's test driver and under emulation
 	$(TIMED) --run-minutes-max 60 tests/unit/compute_agent/virt/libvirt tests/integration/libvirt
 
 conformance: export ARMILLARY_EVERY_EFFECT := 1

@@ -7,8 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import requests
 import yaml
 
+from tests.fixtures.deployment import free_port
 from tests.fixtures.services import MARIADB, POSTGRESQL
 from tests.integration.deployed_by_command import Command, command_for
 
@@ -82,6 +84,27 @@ def test_a_deployment_is_made_resumed_repeated_and_changed(command: Command) -> 
     code, printed = command.single("--adopt")
     assert code == 0, printed
     assert f"broker account {command.prefix}api" in done(printed)
+
+
+def test_start_names_the_service_that_has_ended(command: Command) -> None:
+    """Its configuration is read after it was started; the others run, and stop again."""
+    api, placement = (f"127.0.0.1:{free_port()}" for _ in range(2))
+    code, printed = command.single("--api", api, "--placement", placement)
+    assert code == 0, printed
+    own = command.configuration / "compute.conf.d" / "wrong.conf"
+    own.write_text("[compute]\ndriver = none\n")
+    root = ("--root", str(command.root))
+    try:
+        code, printed = command.run("start", *root)
+        assert code == 1
+        assert "start compute failed: it has ended; see " in printed
+        assert requests.get(f"http://{api}/healthcheck", timeout=10).status_code == 200
+        own.unlink()
+        assert command.run("start", *root)[0] == 0
+    finally:
+        code, printed = command.run("stop", *root)
+    assert code == 0, printed
+    assert "compute" in printed
 
 
 def assert_secrets_are_kept(command: Command) -> None:

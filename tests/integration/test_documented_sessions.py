@@ -110,7 +110,7 @@ _SERVICES = "its commands take the configuration of services, which armillary up
 NOT_PLAYED = {
     "docs/operating/broker-accounts.md": "makes accounts at a broker: see test_broker_accounts",
     "docs/operating/install.md": "systemd and packages: see test_deploy and test_debian_package",
-    "docs/operating/libvirt-first-guest.md": "virtual machines, as root: see test_linux_guests",
+    "docs/operating/libvirt-first-guest.md": "virtual machines, as root: see test_first_guest",
     "docs/operating/monitoring.md": "its commands follow events and never end",
     "docs/operating/recovery.md": _SERVICES,
     "docs/operating/repair.md": _SERVICES,

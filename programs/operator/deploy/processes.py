@@ -7,23 +7,28 @@ import fcntl
 import functools
 import os
 import signal
+import socket
 import subprocess
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
 from armillary import exception
+from programs import own_token
 from programs.operator.deploy.layout import Layout
-from programs.operator.deploy.services import Service
-from programs.operator.deploy.steps import Steps
+from programs.operator.deploy.services import Service, split_address
+from programs.operator.deploy.steps import Steps, with_context
 
+START_SECONDS_MAX = 60
 STOP_SECONDS_MAX = 200
 _FAILED_AT_ONCE_SECONDS = 0.2
+_SETTLE_SECONDS = 3.0
+"""How long a service may take to find that its configuration is wrong."""
 _LOOK_SECONDS = 0.1
 
 
 def start(layout: Layout, steps: Steps, services: Sequence[Service]) -> None:
-    """Start the services that do not run. Raises StepFailed."""
+    """Start the services that do not run, and wait until they are up. Raises StepFailed."""
     for folder in (layout.processes, layout.logs):
         if not steps.is_dry_run:
             folder.mkdir(mode=0o755, parents=True, exist_ok=True)
@@ -34,6 +39,8 @@ def start(layout: Layout, steps: Steps, services: Sequence[Service]) -> None:
             functools.partial(_start, layout, service),
             is_done=find(layout, service) is not None,
         )
+    if not steps.is_dry_run and steps.done:
+        _wait_until_up(layout, services)
 
 
 def stop(layout: Layout, steps: Steps, services: Sequence[Service]) -> None:
@@ -86,6 +93,42 @@ def _start(layout: Layout, service: Service) -> None:
     except subprocess.TimeoutExpired:
         return
     raise exception.Unavailable(f"{service.name} ended with {code}; see {_log(layout, service)}")
+
+
+def _wait_until_up(layout: Layout, services: Sequence[Service]) -> None:
+    """Wait until HTTP ports are open and programs have read their configuration.
+
+    Raises StepFailed for a service that has ended.
+    """
+    began = time.monotonic()
+    for service in services:
+        if service.port:
+            wait = functools.partial(_wait_for_port, layout, service, began + START_SECONDS_MAX)
+            with_context(f"start {service.name}", wait)
+    time.sleep(max(0.0, began + _SETTLE_SECONDS - time.monotonic()))
+    for service in services:
+        with_context(f"start {service.name}", functools.partial(_check_runs, layout, service))
+
+
+def _check_runs(layout: Layout, service: Service) -> None:
+    if find(layout, service) is None:
+        raise exception.Unavailable(f"it has ended; see {_log(layout, service)}")
+
+
+def _wait_for_port(layout: Layout, service: Service, give_up_at: float) -> None:
+    """Wait until a service takes connections, so that the next command finds it."""
+    host, port = split_address(service.port)
+    address = (own_token.EVERY_ADDRESS.get(host, host), int(port))
+    while True:
+        with contextlib.suppress(OSError), socket.create_connection(address, _LOOK_SECONDS):
+            return
+        _check_runs(layout, service)
+        if time.monotonic() > give_up_at:
+            raise exception.Unavailable(
+                f"it takes no connections at {service.port} after {START_SECONDS_MAX} s; "
+                f"see {_log(layout, service)}"
+            )
+        time.sleep(_LOOK_SECONDS)
 
 
 def _stop(layout: Layout, service: Service, pid: int) -> None:

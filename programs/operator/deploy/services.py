@@ -166,7 +166,7 @@ class Services:
         return self._transport_url(cell_vhost(self.record, cell), role, scope)
 
     def _placement(self) -> Service:
-        address, port = _split(self.record.settings.placement)
+        address, port = split_address(self.record.settings.placement)
         options = {
             "DEFAULT": self._default("placement"),
             "placement": {"rest_bind_host": address, "rest_bind_port": port},
@@ -190,7 +190,7 @@ class Services:
     def has_local_api(self) -> bool:
         """Whether other machines do not reach the API."""
         settings = self.record.settings
-        host = _split(settings.api)[0]
+        host = split_address(settings.api)[0]
         return not settings.outside_api and (host in own_token.EVERY_ADDRESS or is_loopback(host))
 
     def _api_url(self) -> str:
@@ -198,7 +198,7 @@ class Services:
         settings = self.record.settings
         if settings.outside_api:
             return settings.outside_api.rstrip("/")
-        host, port = _split(settings.api)
+        host, port = split_address(settings.api)
         host = own_token.EVERY_ADDRESS.get(host, host)
         return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
@@ -213,7 +213,7 @@ class Services:
         )
 
     def _api(self) -> Service:
-        address, port = _split(self.record.settings.api)
+        address, port = split_address(self.record.settings.api)
         shared = self._authentication()
         options = {
             "DEFAULT": self._default("api"),
@@ -281,7 +281,7 @@ def roles_of(record: Record) -> list[tuple[str, str | None, list[tuple[str, str]
     return found + [(COMPUTE, host, [of_cells[cell]]) for host, cell in agents.items()]
 
 
-def _split(address: str) -> tuple[str, str]:
+def split_address(address: str) -> tuple[str, str]:
     """Return host and port of an address."""
     host, _, port = address.rpartition(":")
     return host.strip("[]"), port
