@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from compute_agent.virt.process import process_guest
-from compute_agent.virt.process.process_guest import NEWER, OLDER, console_output
+from compute_agent.virt.process import process_output
+from compute_agent.virt.process.process_output import NEWER, OLDER, console_output
 
 ALL = "one\ntwo\nthree\nfour"
 
@@ -31,7 +31,7 @@ def test_a_workload_that_printed_nothing_has_an_empty_console(tmp_path: Path) ->
 
 def test_a_large_console_is_cut_at_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The newest of it, and no half character at its begin."""
-    monkeypatch.setattr(process_guest, "OUTPUT_BYTES_MAX", 100)
+    monkeypatch.setattr(process_output, "OUTPUT_BYTES_MAX", 100)
     (tmp_path / OLDER).write_text("older\n" * 100)
     (tmp_path / NEWER).write_text("grün\n" * 10)
     text = console_output(tmp_path, None)
