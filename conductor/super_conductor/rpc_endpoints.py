@@ -29,6 +29,7 @@ from conductor.super_conductor.housekeeping import Housekeeping
 from conductor.super_conductor.move.cell_relay import CellRelay
 from conductor.super_conductor.peers import Environment, Peers
 from conductor.super_conductor.repair.aggregate_sync import AggregateSync
+from conductor.super_conductor.servers.guest_requests import GuestRequests
 from conductor.super_conductor.servers.rebuild_checks import RebuildChecks
 from conductor.super_conductor.servers.server_migrations import ServerMigrations
 from conductor.super_conductor.servers.server_operations import ServerOperations
@@ -65,13 +66,14 @@ def make_endpoints(
         resize_ends=housekeeping.resize_usage.poll_soon,
         rebuild_check=RebuildChecks(database, scheduler, conf.pci.alias, notifier).check,
     )  # fmt: skip
+    guest_requests = GuestRequests(cells, servers)
     migrations = ServerMigrations(database, cells, servers)
     delegated = DelegatedBuilds(
         env, peers, builds.leases, begin=builds.begin, delete=deletes.delete
     )
     claims = ClaimsEndpoint(env, peers, workflows.claims)
     peers.zones.own = LocalZone(
-        database, delegated, servers, operations, migrations,
+        database, delegated, servers, operations, guest_requests, migrations,
         claims=DelegatedClaims(database, claims, hides_pools=conf.zones.hide_host_names),
         hides_hosts=conf.zones.hide_host_names,
     )  # fmt: skip
@@ -79,7 +81,8 @@ def make_endpoints(
     return [
         ServersEndpoint(
             Acceptance(conf, database, builds.leases, now=now, placed_usage=placed_usage),
-            builds, deletes, servers, operations, migrations, remote_servers, workflows.deferred,
+            builds, deletes, servers, operations, guest_requests, migrations, remote_servers,
+            workflows.deferred,
         ),
         SnapshotsEndpoint(database, servers, operations, now),
         overview,

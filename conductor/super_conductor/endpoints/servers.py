@@ -15,6 +15,7 @@ from conductor.super_conductor.servers.deferred_operations import (
     may_be_deferred,
     not_deferrable,
 )
+from conductor.super_conductor.servers.guest_requests import GuestRequests
 from conductor.super_conductor.servers.server_migrations import ServerMigrations
 from conductor.super_conductor.servers.server_operations import ServerOperations
 from conductor.super_conductor.servers.server_views import ServerReader
@@ -41,6 +42,7 @@ class ServersEndpoint:
         deletes: Deletes,
         servers: ServerReader,
         operations: ServerOperations,
+        guest_requests: GuestRequests,
         migrations: ServerMigrations,
         remote_servers: RemoteServers,
         deferred: DeferredOperations,
@@ -50,6 +52,7 @@ class ServersEndpoint:
         self._deletes = deletes
         self._servers = servers
         self._operations = operations
+        self._guest_requests = guest_requests
         self._migrations = migrations
         self._remote_servers = remote_servers
         self._deferred = deferred
@@ -179,35 +182,35 @@ class ServersEndpoint:
     def get_console_output(
         self, context: RequestContext, instance_uuid: str, lines: int | None
     ) -> str:
-        here = partial(self._operations.get_console_output, context, instance_uuid, lines=lines)
+        here = partial(self._guest_requests.get_console_output, context, instance_uuid, lines=lines)
         return self._remote_servers.ask(
             context, instance_uuid, "get_console_output", here, lines=lines
         )
 
     def get_diagnostics(self, context: RequestContext, instance_uuid: str) -> Diagnostics:
-        here = partial(self._operations.get_diagnostics, context, instance_uuid)
+        here = partial(self._guest_requests.get_diagnostics, context, instance_uuid)
         return self._remote_servers.ask(context, instance_uuid, "get_diagnostics", here)
 
     def get_topology(self, context: RequestContext, instance_uuid: str) -> ServerTopology:
-        here = partial(self._operations.get_topology, context, instance_uuid)
+        here = partial(self._guest_requests.get_topology, context, instance_uuid)
         return self._remote_servers.ask(context, instance_uuid, "get_topology", here)
 
     def create_serial_console(self, context: RequestContext, instance_uuid: str) -> SerialConsole:
-        here = partial(self._operations.create_serial_console, context, instance_uuid)
+        here = partial(self._guest_requests.create_serial_console, context, instance_uuid)
         return self._remote_servers.ask(context, instance_uuid, "create_serial_console", here)
 
     def set_admin_password(
         self, context: RequestContext, instance_uuid: str, password: str
     ) -> None:
         here = partial(
-            self._operations.set_admin_password, context, instance_uuid, password=password
+            self._guest_requests.set_admin_password, context, instance_uuid, password=password
         )
         self._remote_servers.ask(
             context, instance_uuid, "set_admin_password", here, password=password
         )
 
     def trigger_crash_dump(self, context: RequestContext, instance_uuid: str) -> None:
-        here = partial(self._operations.trigger_crash_dump, context, instance_uuid)
+        here = partial(self._guest_requests.trigger_crash_dump, context, instance_uuid)
         self._remote_servers.ask(context, instance_uuid, "trigger_crash_dump", here)
 
     def list_migrations(

@@ -10,6 +10,7 @@ from armillary.context import RequestContext
 from armillary.db import Database
 from conductor.super_conductor.claims.delegated_claims import DelegatedClaims
 from conductor.super_conductor.db.zones import zone_attempts
+from conductor.super_conductor.servers.guest_requests import GuestRequests
 from conductor.super_conductor.servers.server_migrations import ServerMigrations
 from conductor.super_conductor.servers.server_operations import ServerOperations
 from conductor.super_conductor.servers.server_views import ServerReader
@@ -38,6 +39,7 @@ class LocalZone:
         guests: DelegatedBuilds,
         servers: ServerReader,
         operations: ServerOperations,
+        guest_requests: GuestRequests,
         migrations: ServerMigrations,
         *,
         claims: DelegatedClaims,
@@ -54,12 +56,12 @@ class LocalZone:
             "list_server_actions": servers.list_actions,
             "explain_server": servers.explain,
             "operate_server": partial(operations.operate, is_delegated=True),
-            "get_console_output": operations.get_console_output,
-            "get_diagnostics": operations.get_diagnostics,
-            "get_topology": operations.get_topology,
-            "create_serial_console": operations.create_serial_console,
-            "set_admin_password": operations.set_admin_password,
-            "trigger_crash_dump": operations.trigger_crash_dump,
+            "get_console_output": guest_requests.get_console_output,
+            "get_diagnostics": guest_requests.get_diagnostics,
+            "get_topology": guest_requests.get_topology,
+            "create_serial_console": guest_requests.create_serial_console,
+            "set_admin_password": guest_requests.set_admin_password,
+            "trigger_crash_dump": guest_requests.trigger_crash_dump,
             "list_migrations": self._list_migrations,
             "abort_migration": migrations.abort_migration,
             "force_migration": migrations.force_migration,

@@ -82,7 +82,7 @@ def test_a_server_of_another_project_is_not_there(
     with pytest.raises(exception.InstanceNotFound):
         plane.operate(uuid, "stop", context=stranger)
     with pytest.raises(exception.InstanceNotFound):
-        plane.operations.get_console_output(stranger, uuid, lines=None)
+        plane.guest_requests.get_console_output(stranger, uuid, lines=None)
     with pytest.raises(exception.InstanceNotFound):
         plane.migrations.list_migrations(
             stranger, filters=MigrationFilters(instance_uuid=uuid), limit=1
@@ -123,7 +123,7 @@ def test_a_server_in_cell0_can_only_be_deleted(plane: ControlPlane, cell: CellCo
     with pytest.raises(exception.InstanceInvalidState, match="it has no host"):
         plane.operate(uuid, "stop")
     with pytest.raises(exception.InstanceInvalidState, match="it is on no host yet"):
-        plane.operations.get_console_output(a_user(), uuid, lines=None)
+        plane.guest_requests.get_console_output(a_user(), uuid, lines=None)
     with pytest.raises(exception.MigrationNotFound):
         plane.migrations.abort_migration(an_admin(), uuid, builders.a_uuid())
     plane.operate(uuid, "force_delete")
@@ -536,19 +536,19 @@ def test_a_zone_that_cannot_be_is_refused_at_once(
 
 def test_a_console_is_asked_of_the_cell(plane: ControlPlane, uuid: str) -> None:
     """All of it, or its end."""
-    assert plane.operations.get_console_output(a_user(), uuid, lines=None) == "hello\n"
+    assert plane.guest_requests.get_console_output(a_user(), uuid, lines=None) == "hello\n"
 
 
 def test_a_password_is_set_by_the_cell_unless_the_server_is_locked(
     plane: ControlPlane, cell: CellConductor, uuid: str
 ) -> None:
     """Administrators may."""
-    plane.operations.set_admin_password(a_user(), uuid, password="new")
+    plane.guest_requests.set_admin_password(a_user(), uuid, password="new")
     assert cell.begun[-1] == (uuid, "set_admin_password", {"password": "new"})
     change(cell, uuid, locked=True)
     with pytest.raises(exception.InstanceLocked):
-        plane.operations.set_admin_password(a_user(), uuid, password="other")
-    plane.operations.set_admin_password(an_admin(), uuid, password="third")
+        plane.guest_requests.set_admin_password(a_user(), uuid, password="other")
+    plane.guest_requests.set_admin_password(an_admin(), uuid, password="third")
 
 
 def test_a_crash_dump_is_triggered_by_the_cell_unless_the_server_is_locked(
@@ -557,8 +557,8 @@ def test_a_crash_dump_is_triggered_by_the_cell_unless_the_server_is_locked(
     """Administrators may."""
     change(cell, uuid, locked=True)
     with pytest.raises(exception.InstanceLocked):
-        plane.operations.trigger_crash_dump(a_user(), uuid)
-    plane.operations.trigger_crash_dump(an_admin(), uuid)
+        plane.guest_requests.trigger_crash_dump(a_user(), uuid)
+    plane.guest_requests.trigger_crash_dump(an_admin(), uuid)
     assert cell.begun[-1] == (uuid, "trigger_crash_dump", {})
 
 
