@@ -1,4 +1,4 @@
-"""Where the Compute API's images are: in our own image service, or in a Glance."""
+"""Source of the Compute API's images: our own image service, or a Glance."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ImageSource(Protocol):
     """What handlers ask for images; all of it may raise Unavailable."""
 
     def lookup(self, context: RequestContext, image: str) -> str:
-        """Return what the conductor finds an image by, which has its present record now.
+        """Return the reference by which the conductor finds an image, having stored its record.
 
         ``image`` is an id or a name. Raises ImageNotFound.
         """

@@ -1,4 +1,4 @@
-"""The placement engine of a process over one database; RPC and REST are built on it."""
+"""Placement engine of a process: all operations on one database, called by RPC and REST."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Limits of failed logins: passwords cannot be guessed quickly, nor hashing exhaust the machine."""
+"""Rate limit of failed logins, against guessed passwords and the load of hashing them."""
 
 import threading
 from collections import OrderedDict
@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import falcon
 
 FREE_FAILURES_OF_USER = 5
-"""Failures in a row of one user from one address that cost no waiting."""
+"""Consecutive failures of one user from one address before the first pause."""
 FREE_FAILURES_OF_ADDRESS = 50
-"""Failures of all users from one address that cost no waiting."""
+"""Failures of all users from one address before the first pause."""
 PAUSE_SECONDS_MAX = 60.0
 KEYS_MAX = 10_000
 """Users and addresses remembered; the one that failed longest ago is forgotten first."""
@@ -31,7 +31,7 @@ class _Failures:
 class LoginGuard:
     """Failures by user and address, in this process alone. Thread-safe.
 
-    After the free failures each one doubles the pause before the next attempt is looked at.
+    After these, each further failure doubles the pause before the next attempt is checked.
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:

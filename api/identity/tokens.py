@@ -1,4 +1,4 @@
-"""Tokens: issue, show, revoke; what their holder may see."""
+"""Tokens of the identity API: issue, show, validate, revoke."""
 
 from datetime import UTC, datetime
 

@@ -1,6 +1,6 @@
 """WebSocket server between users' terminals and the console ports of agents.
 
-It holds no state and asks no service: a link that the API sealed says which agent to connect to,
+It holds no state and asks no service: a link signed by the API names the agent to connect to,
 and the agent accepts the token in it once.
 """
 
@@ -36,7 +36,7 @@ POLICY_VIOLATION, INTERNAL_ERROR = 1008, 1011
 _REASON_BYTES_MAX = 120
 _BINARY = Subprotocol("binary")
 _PLACES_FACTOR = 2
-"""Connections for each console that may be open: others have not yet shown a link."""
+"""Connections per console that may be open: some have not yet presented a link."""
 
 IPNetwork = ipaddress.IPv4Network | ipaddress.IPv6Network
 Handler = Callable[[socket.socket, Any], None]

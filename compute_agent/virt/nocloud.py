@@ -1,7 +1,7 @@
 """Contents of a config drive in the layout of cloud-init's data source NoCloud.
 
-Its files are YAML, of which JSON is a part. It knows no files for a guest: they are written by the
-instructions in ``vendor-data``, which come after those of the user.
+Its files are YAML, of which JSON is a subset. The layout has no injected files: instructions in
+``vendor-data`` write them, after those of the user.
 """
 
 import json

@@ -7,7 +7,7 @@ from sqlalchemy.sql.elements import SQLCoreOperations
 
 CHARACTERS_MAX = 255
 QUANTIFIERS_MAX = 2
-"""Maximum number of ``*``, ``+`` and ``?``: engines that try one way after the other stay fast."""
+"""Maximum number of ``*``, ``+`` and ``?``: regular expressions that backtrack stay fast."""
 
 _ITEM = r"(?:[\w .,:@/-]|\\[^\w\s]|\[\^?(?:[0-9]-[0-9]|[a-z]-[a-z]|[A-Z]-[A-Z]|[\w .,:@/])+-?\])"
 _PATTERN = re.compile(rf"\^?(?:{_ITEM}[*+?]?)*\$?")

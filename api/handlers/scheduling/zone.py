@@ -45,7 +45,7 @@ def show(call: Call) -> Answer:
 
 
 def create(call: Call) -> Answer:
-    """Put a zone below this one; its schedulers ask it from then on."""
+    """Add a child zone; this zone's schedulers query it from then on."""
     given = call.body["zone"]
     made = call.conductor.create_zone(
         call.context, given["name"], _settings(given), verify=given.get("verify", True)
@@ -63,14 +63,14 @@ def update(call: Call) -> Answer:
 
 
 def delete(call: Call) -> Answer:
-    """Take a child zone out of the tree; nothing is changed in the zone itself."""
+    """Remove a child zone from the tree; nothing is changed in the zone itself."""
     force = call.query.get("force") == "true"
     call.conductor.delete_zone(call.context, call.path["zone_name"], force=force)
     return Answer(status=204)
 
 
 def refresh(call: Call) -> Answer:
-    """Make every zone below push its summary now."""
+    """Have every zone below push its summary now."""
     call.conductor.refresh_zones(call.context)
     return Answer()
 

@@ -98,7 +98,7 @@ def show_password(call: Call) -> Answer:
 
 
 def clear_password(call: Call) -> Answer:
-    """Forget the password that the guest has published."""
+    """Clear the password that the guest has published; there is none."""
     return Answer()
 
 

@@ -44,7 +44,7 @@ STATUSES_OF_TASKS = {
     "resize_reverting": "REVERT_RESIZE",
     "migrating": "MIGRATING",
 }
-"""Tasks that are shown as a status of their own."""
+"""Task states that are shown as separate statuses."""
 PROGRESS = {"BUILD": 0, "ACTIVE": 0, "REBUILD": 0, "RESIZE": 0, "VERIFY_RESIZE": 0, "MIGRATING": 0}
 """Progress by status, in percent: it is not measured, other statuses show none."""
 SECURITY_GROUPS = [{"name": "default"}]
@@ -221,7 +221,7 @@ def _host_status_field(server: Instance, statuses: Mapping[str, str] | None) -> 
 def _host_statuses(call: Call, servers: list[Instance]) -> dict[str, str] | None:
     """Return the status of each host, if it is shown.
 
-    It takes a second RPC call. Armillary's own clients, which poll lists of servers, go without.
+    It takes a second RPC call. Armillary's own clients, which poll lists of servers, skip it.
     """
     if call.version < HOST_STATUS_SINCE or call.shows_own:
         return None

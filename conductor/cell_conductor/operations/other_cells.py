@@ -51,7 +51,7 @@ class OtherCells:
         *,
         to_cell_uuid: str,
     ) -> str | None:
-        """Have a command sent; return why it cannot be sent to its host."""
+        """Have a command sent; return the reason if it cannot be sent to its host."""
         with self._database.reader() as session:
             record = self._record(session, operation)
         return self._top.execute_in_other_cell(

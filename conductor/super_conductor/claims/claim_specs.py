@@ -11,7 +11,7 @@ from objects.resource_kinds import ResourceKind
 def spec_of(
     claim: ResourceClaim, kind: ResourceKind, *, aggregates: Sequence[str] | None
 ) -> RequestSpec:
-    """Return the spec; ``aggregates`` are those of which the pool must be in one, None for any.
+    """Return the spec. The pool must be in one of ``aggregates``; None allows any.
 
     The scheduler of the kind adds what makes a provider one of its pools.
     """

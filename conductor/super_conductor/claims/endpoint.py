@@ -26,7 +26,7 @@ from objects.resource_kinds import ResourceKind, get_kind, known_kinds
 from objects.traces.decision_trace import PlainTrace
 
 PAGE_SIZE_MAX = 10_001
-"""One more than a response of the API may have, so that it knows whether there are more."""
+"""One more than a response of the API may have, to detect further claims."""
 
 
 class ClaimsEndpoint:
@@ -62,7 +62,7 @@ class ClaimsEndpoint:
         return accepted
 
     def create_delegated(self, context: RequestContext, claim: NewClaim) -> ResourceClaim:
-        """Accept a claim of a parent zone, whose quota counts; a repeat makes nothing twice."""
+        """Accept a claim of a parent zone, which counts it against its quota. Idempotent."""
         known = self._find_delegated(context, claim.uuid)
         if known is not None:
             return known

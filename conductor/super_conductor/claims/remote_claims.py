@@ -33,7 +33,7 @@ class RemoteClaims:
     def create(self, context: RequestContext, path: str, asked: NewClaim) -> None:
         """Have a zone accept a claim; it gets its pool later. Idempotent.
 
-        Raises what refuses it there: Invalid, NotFound.
+        Raises Invalid or NotFound if the zone refuses it.
         """
         claim = dataclasses.replace(asked, is_delegated=True)
         self._forward(context, path, "create_claim", server_uuid=asked.server_uuid, claim=claim)

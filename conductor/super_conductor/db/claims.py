@@ -21,7 +21,7 @@ COUNT = "claims"
 """Name of the quota of the number of claims."""
 _AT_ONCE = 0.0
 _ENDED = ""
-"""In place of a kind: an end that came before its claim."""
+"""Kind of a record whose claim was ended before it arrived."""
 
 _IN_COLUMNS = ("uuid", "kind", "server_uuid", "ends_at")
 _row = models.Claim
@@ -31,7 +31,7 @@ _row = models.Claim
 class ClaimWork:
     """A claim with what is needed to work on it.
 
-    ``reasons`` tell why zones that were asked before cannot serve it. ``entries`` are the pools of
+    ``reasons`` has the reasons of zones that cannot serve it. ``entries`` are the pools of
     the zones that have not been asked yet, best first, each as ``path:pool``.
     """
 
@@ -100,7 +100,7 @@ def set_zone(
 def find(session: Session, lease: Lease) -> ClaimWork | None:
     """Return the claim of a lease; None if it has ended, or the lease was lost.
 
-    One who has lost it would else claim with the fence of the one who has it now.
+    Without this check, a conductor that lost the lease would claim with the present owner's fence.
     """
     row = session.get(models.Claim, lease.key, populate_existing=True)
     if row is None or row.lease_owner != lease.owner:

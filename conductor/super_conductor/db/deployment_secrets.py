@@ -19,7 +19,7 @@ class _NewSecret:
 
 
 def find_or_make(database: Database, name: str) -> str:
-    """Return a secret; of two conductors that make it at the same time, both get the same one."""
+    """Return a secret, created if it is missing; concurrent callers get the same one."""
     with database.reader() as session:
         found = session.get(models.DeploymentSecret, name)
         if found is not None:

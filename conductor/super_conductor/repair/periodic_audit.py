@@ -135,7 +135,7 @@ class PeriodicAudit:
         recheck: Callable[[Sequence[Instance]], list[str]],
         delete_lost: Callable[[], int],
     ) -> None:
-        """``pages`` lists all servers; ``recheck`` reads again what wrong ones of them count.
+        """``pages`` lists all servers; ``recheck`` reads again the size of those with wrong usage.
 
         ``delete_lost`` deletes those that count and that no cell has.
         """
@@ -159,7 +159,7 @@ class PeriodicAudit:
         self.look_at_usage()
 
     def look_at_usage(self) -> int:
-        """Have the size of servers that count a wrong one read again, and delete lost ones.
+        """Recheck servers whose counted size is wrong, and delete lost ones.
 
         Returns their number.
         """

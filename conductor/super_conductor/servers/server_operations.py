@@ -475,7 +475,7 @@ class ServerOperations:
         return dataclasses.replace(arguments, new_flavor=flavor, new_image=image)
 
     def _ignored(self, asked: _Asked) -> list[str]:
-        """Return the hosts to exclude: the present one, unless the server may stay there."""
+        """Return the hosts to exclude: the current one, unless the server may stay there."""
         may_stay = asked.operation == "resize" and self._conf.allow_resize_to_same_host
         host = asked.instance.host
         return [] if may_stay or host is None else [host]
@@ -508,7 +508,7 @@ class ServerOperations:
         return host
 
     def _new_flavor(self, asked: _Asked) -> Flavor:
-        """Return the requested flavor. Raises FlavorNotFound; Invalid for the present one."""
+        """Return the requested flavor. Raises FlavorNotFound; Invalid for the current one."""
         flavor = self.resolved(asked.context, asked.arguments).new_flavor
         if flavor is None:
             raise exception.Invalid(reason="a resize needs a flavor")
