@@ -71,8 +71,9 @@ besides ``transfers_max``; others are answered with status 503, and wait. Keep b
 ``[api] threads``.
 """,
         ),
-        cfg.StrOpt(
+        cfg.URIOpt(
             "endpoint",
+            schemes=["http", "https"],
             help="""
 Address at which hosts reach the image service, such as ``https://api.example.org:8774/image``. They
 fetch images from there that they do not have, and send snapshots there. Unset: hosts need the

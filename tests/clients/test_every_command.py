@@ -75,6 +75,7 @@ aggregate create --property k=v every-agg
 aggregate add host every-agg sim-1
 aggregate set --property l=m every-agg
 aggregate show every-agg
+aggregate cache image every-agg every-empty
 aggregate unset --property l every-agg
 aggregate list --long
 aggregate remove host every-agg sim-1

@@ -1,6 +1,7 @@
 """Security of services themselves: HTTP APIs, metrics, signatures, quotas, workloads."""
 
 import ipaddress
+from urllib.parse import urlsplit
 
 from armillary.http.server import is_loopback
 from armillary.http.trusted_hosts import UNAUTHENTICATED
@@ -72,6 +73,18 @@ def check_signing(of: Inspected) -> Result | None:
     if options.mode == "required" and options.accept_unbound:
         warnings.append("[signing] accept_unbound: recorded messages are accepted in other cells")
     return judged([f"{advice}; go on to required"] if advice else [], warnings)
+
+
+def check_images(of: Inspected) -> Result | None:
+    """Check that images go to hosts over TLS."""
+    endpoint = of.conf.image.endpoint
+    if not of.serves(CONDUCTOR) or not endpoint:
+        return None
+    parts = urlsplit(endpoint)
+    if parts.scheme == "https" or is_loopback(parts.hostname or ""):
+        return SUCCESS
+    return Result(Code.WARNING, f"[image] endpoint is {endpoint}: images of all projects, and the "
+                  "tickets for them, can be read on the network; use https")  # fmt: skip
 
 
 def check_quotas(of: Inspected) -> Result | None:

@@ -115,6 +115,13 @@ CASES: dict[str, list[tuple[str, str, str | None]]] = {
         ("[signing]\nmode = required\naccept_unbound = true\n", "scheduler", "Warning"),
         ("[signing]\nmode = required\n", "scheduler", "Success"),
     ],
+    "Images": [
+        ("[image]\nendpoint = http://10.0.0.5:8774/image\n", "conductor", "Warning"),
+        ("[image]\nendpoint = https://api.example.org/image\n", "conductor", "Success"),
+        ("[image]\nendpoint = http://127.0.0.1:8774/image\n", "conductor", "Success"),
+        ("", "conductor", None),
+        ("[image]\nendpoint = http://10.0.0.5:8774/image\n", "compute", None),
+    ],
     "Quotas": [
         ("[quota]\ncores = -1\n", "conductor", "Warning"),
         ("", "conductor", "Success"),
