@@ -1,6 +1,6 @@
 """One API on every layout of schedulers: none, one, three layers; made by configuration alone.
 
-And in every mode of trust: open, with accounts on the broker, and signed, with accounts and TLS.
+And in every mode of trust: open, with accounts on the broker, signed, by TLS, and all together.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from objects.instances.operation_arguments import OperationArguments
 from objects.instances.server_filters import ServerFilters
 from tests.fixtures.asking import wait_for
 from tests.fixtures.services import POSTGRESQL, administrator
-from tests.integration.trusted_zones import AccountsZone, SignedZone, introduce
+from tests.integration.trusted_zones import AccountsZone, KeysZone, SignedZone, TlsZone, introduce
 from tests.integration.zone_deployment import ZoneDeployment, tree
 
 pytestmark = [pytest.mark.rabbitmq, pytest.mark.postgresql, pytest.mark.sampled_file(every=3)]
@@ -49,9 +49,12 @@ LAYOUTS: dict[str, tuple[dict[str, tuple[str | None, list[str]]], frozenset[str]
 TRUST: dict[str, dict[str, Any]] = {
     "open": {},
     "accounts": {"kind": AccountsZone},
+    "signed": {"kind": KeysZone, "introduce": introduce},
+    "TLS": {"kind": TlsZone, "introduce": introduce},
     "signed accounts and TLS": {"kind": SignedZone, "introduce": introduce},
 }
-SHORT = ("no scheduler", "open")  # the others are like the deployments of other tests
+SHORT = {("no scheduler", "open"), ("no scheduler", "signed")}
+"""The others are like the deployments of other tests."""
 UNKNOWN = "11111111-2222-4333-8444-555555555555"
 
 
@@ -61,7 +64,7 @@ UNKNOWN = "11111111-2222-4333-8444-555555555555"
         pytest.param(
             (layout, trust),
             id=f"{layout}-{trust}".replace(" ", "-"),
-            marks=pytest.mark.long if (layout, trust) != SHORT else (),
+            marks=pytest.mark.long if (layout, trust) not in SHORT else (),
         )
         for layout in LAYOUTS
         for trust in TRUST

@@ -1,7 +1,7 @@
 """Zones with all that can be asked of trust: signatures, an account for each role, TLS everywhere.
 
 Each zone has an authority of its own for signatures, and one for TLS: its own services and its
-parent's come to its brokers through proxies that end TLS. Zones with accounts alone are here, too.
+parent's come to its brokers through proxies that end TLS. Zones with one of these are here, too.
 """
 
 from __future__ import annotations
@@ -120,8 +120,8 @@ class AccountsZone(AccountsDeployment, ZoneDeployment):
         return Bus(messaging_conf(), url, lock_directory=lock_directory)
 
 
-class SignedZone(SignedDeployment, AccountsZone):
-    """A zone whose processes sign, with own accounts, and whose brokers are reached by TLS."""
+class TlsZone(ZoneDeployment):
+    """A zone whose brokers are reached by TLS alone."""
 
     def __init__(
         self, folder: Path, *, name: str, top_url: str, cell_url: str, options: str = "",
@@ -156,11 +156,40 @@ class SignedZone(SignedDeployment, AccountsZone):
     def border_url(self) -> str:
         return self.doors["border"].url(super().border_url)
 
-    def let_in(self, parent: SignedZone) -> None:
+    def let_in(self, parent: TlsZone) -> None:
         """Open the border to a parent, and have it believe this zone's authority."""
         self._open_door("border", parent.certificates)
         both = (parent.certificates, self.certificates)
         parent.believed.write_text("".join(one.ca_file.read_text() for one in both))
+
+    def inside(self, lock_directory: Path) -> Bus:
+        """Return a bus on the top broker, without TLS."""
+        return Bus(messaging_conf(), self.plain_top_url, lock_directory=lock_directory)
+
+    def stop(self) -> None:
+        super().stop()
+        for door in self.doors.values():
+            door.close()
+
+
+class KeysZone(SignedDeployment, ZoneDeployment):
+    """A zone whose processes sign, and have one account and no TLS."""
+
+    def inside(self, lock_directory: Path) -> Bus:
+        """Return a bus on the top broker, with the key of the zone's API."""
+        signer = self.authority.signer("api", nonces="inside")
+        return Bus(
+            messaging_conf(), self.top_url, lock_directory=lock_directory, message_signer=signer
+        )
+
+    def at_the_border(self) -> list[str]:
+        """Return the processes that speak to another zone."""
+        found = self.authority.lists["services"].identities.values()
+        return [one.name for one in found if one.role in _AT_THE_BORDER]
+
+
+class SignedZone(TlsZone, KeysZone, AccountsZone):
+    """A zone whose processes sign, with own accounts, and whose brokers are reached by TLS."""
 
     def inside(self, lock_directory: Path) -> Bus:
         """Return a bus on the top broker, with the account and the key of the zone's API."""
@@ -170,21 +199,13 @@ class SignedZone(SignedDeployment, AccountsZone):
             message_signer=self.authority.signer("api", nonces="inside"),
         )  # fmt: skip
 
-    def stop(self) -> None:
-        super().stop()
-        for door in self.doors.values():
-            door.close()
-
-    def at_the_border(self) -> list[str]:
-        found = self.authority.lists["services"].identities.values()
-        return [one.name for one in found if one.role in _AT_THE_BORDER]
-
 
 def introduce(parent: ZoneDeployment, child: ZoneDeployment) -> None:
     """Let each put the other's processes on its list, as two operators do; open the border."""
-    assert isinstance(parent, SignedZone)
-    assert isinstance(child, SignedZone)
-    child.let_in(parent)
+    if isinstance(parent, TlsZone) and isinstance(child, TlsZone):
+        child.let_in(parent)
+    if not (isinstance(parent, KeysZone) and isinstance(child, KeysZone)):
+        return
     for name in parent.at_the_border():
         child.authority.vouch_for(parent.authority, name, "parent_zone", parent.name)
     for name in child.at_the_border():

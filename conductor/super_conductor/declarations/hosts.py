@@ -59,7 +59,7 @@ class HostsAPI(Interface):
         service record are left out.
         """
 
-    @call(SCHEDULER)
+    @call(CONDUCTOR, SCHEDULER)
     def map_hosts(
         self, context: RequestContext, cell_uuid: str, hosts: Mapping[str, Sequence[str]]
     ) -> list[str]:
