@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from armillary.identifiers import is_uuid
 from tests.fixtures.asking import Api, wait_for
 from tests.fixtures.embedded import embedded_system
 from tests.fixtures.ledger import delete_everything
@@ -39,9 +40,9 @@ def server(system: Api) -> Iterator[str]:
 
 
 def images(system: Api, folder: Path) -> tuple[list[str], int]:
-    """Return the names of the images that a user sees, and the number of files in their store."""
+    """Return the names of the images that a user sees, and of how many there is data."""
     names = [image["name"] for image in system.get("/images")["images"]]
-    return names, len(list((folder / "images").iterdir()))
+    return names, sum(is_uuid(path.name) for path in (folder / "images").iterdir())
 
 
 def test_a_paused_server_moves_and_stays_paused(system: Api, server: str) -> None:
