@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from armillary import exception
+from objects.hosts.host_answers import AvailabilityZone
 from objects.instance import Instance
 from objects.instances.server_changes import ServerChanges
 from tests import builders
@@ -67,6 +68,7 @@ def test_a_command_asks_for_its_action(
 ) -> None:
     """Names are looked up; what was not said is not sent; nothing is printed."""
     server = a_server()
+    conductor.zones = [AvailabilityZone("nova", {})]
     ended = armillary("server", *words.split())
     assert (ended.code, ended.out, ended.err) == (0, "", "")
     assert conductor.operations == [(server.uuid, operation, given)]
