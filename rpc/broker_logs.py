@@ -4,6 +4,7 @@ import logging
 import time
 from collections.abc import Mapping
 
+from armillary.masking import mask_passwords
 from rpc.declarations import NotDeclaredYet
 
 _LOGGERS = (
@@ -18,6 +19,9 @@ _EMBEDDED_CHATTER = (
     "No hostname was supplied",
 )
 """Driver messages about every connection to the embedded broker, which need no action."""
+_ANSWERING_LOGGER = "oslo_messaging.rpc.server"
+_UNDELIVERABLE = "MessageUndeliverable error"
+_UNSENT_ANSWERS = ("Can not send reply for message", _UNDELIVERABLE)
 _REPEAT_SECONDS = 60.0
 
 
@@ -49,6 +53,36 @@ class _OncePerMinute(logging.Filter):
         return True
 
 
+class _UnsentAnswers(logging.Filter):
+    """Let one line a minute say that answers could not be sent, which their callers wait for.
+
+    The library logs a traceback for each, and while the broker is unreachable there are many.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._said_at = float("-inf")
+        self._unsaid = 0
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if not str(record.msg).startswith(_UNSENT_ANSWERS):
+            return True
+        now = time.monotonic()
+        if now - self._said_at < _REPEAT_SECONDS:
+            self._unsaid += 1
+            return False
+        more = f" ({self._unsaid} more since the last message)" if self._unsaid else ""
+        self._said_at, self._unsaid = now, 0
+        is_undeliverable = str(record.msg).startswith(_UNDELIVERABLE)
+        cause = record.exc_info[1] if record.exc_info and not is_undeliverable else None
+        reason = record.getMessage() if cause is None else str(cause)
+        record.levelno, record.levelname = logging.WARNING, "WARNING"
+        record.msg = "Cannot send an answer, for which its caller waits until its timeout: %s%s"
+        record.args = (" ".join(mask_passwords(reason).split()), more)
+        record.exc_info = record.exc_text = None
+        return True
+
+
 def _missing_declaration(record: logging.LogRecord) -> NotDeclaredYet | None:
     """Return what the driver waits for, if a record says that another account has to create it."""
     facts = record.args
@@ -62,11 +96,17 @@ def _replace(record: logging.LogRecord, level: int, reason: NotDeclaredYet) -> N
 
 
 _filter = _OncePerMinute()
+_unsent_answers = _UnsentAnswers()
 
 
 def quieten() -> None:
     """Limit warnings about an unavailable broker to one a minute. Idempotent."""
     for name in _LOGGERS:
-        logger = logging.getLogger(name)
-        if _filter not in logger.filters:
-            logger.addFilter(_filter)
+        _add(name, _filter)
+    _add(_ANSWERING_LOGGER, _unsent_answers)
+
+
+def _add(name: str, limit: logging.Filter) -> None:
+    logger = logging.getLogger(name)
+    if limit not in logger.filters:
+        logger.addFilter(limit)

@@ -6,6 +6,7 @@ import pkgutil
 import threading
 import uuid
 
+import oslo_messaging
 import pytest
 from kombu.transport import get_transport_cls, memory
 
@@ -13,7 +14,7 @@ from armillary import exception
 from armillary.context import admin_context
 from objects.flavor import Flavor
 from objects.image_meta import ImageMeta
-from rpc import memory_transport
+from rpc import broker_logs, memory_transport
 from rpc.interface import Interface, call, cast, fanout
 from rpc.transport import Bus
 from tests.fixtures.configuration import messaging_conf
@@ -289,6 +290,38 @@ def test_an_unusable_url_is_a_configuration_error(conf):
     """The operator reads what is expected."""
     with pytest.raises(exception.ConfigurationError, match="rabbit://"):
         Bus(conf, "nonsense://x")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        oslo_messaging.MessageDeliveryFailure("no broker at amqp://api:secret@mq1/top"),
+        oslo_messaging.MessageUndeliverable("gone", "replies", "amqp://api:secret@mq1/top", None),
+    ],
+    ids=["no-broker", "no-caller"],
+)
+def test_answers_that_cannot_be_sent_are_one_line_a_minute(
+    make_bus, serve, url, monkeypatch, caplog, error
+) -> None:
+    """A traceback for each would hide what matters; what was left out is counted."""
+
+    def refuse(*_answer, **_failure):
+        raise error
+
+    serve()
+    api = EchoAPI(make_bus(url), timeout_seconds=0.3)
+    monkeypatch.setattr("oslo_messaging._drivers.amqpdriver.AMQPIncomingMessage.reply", refuse)
+    monkeypatch.setattr(broker_logs._unsent_answers, "_said_at", float("-inf"))
+    for _ in range(3):
+        with pytest.raises(exception.RpcTimeout):
+            api.echo(admin_context(), 1)
+    monkeypatch.setattr(broker_logs._unsent_answers, "_said_at", float("-inf"))
+    with pytest.raises(exception.RpcTimeout):
+        api.echo(admin_context(), 1)
+    first, last = (each for each in caplog.records if "answer" in each.getMessage())
+    assert (first.levelname, first.exc_info) == ("WARNING", None)
+    assert "amqp://api:***@mq1/top" in first.getMessage()
+    assert "(2 more since the last message)" in last.getMessage()
 
 
 def test_our_exchange_is_our_own(conf, make_bus, url):
