@@ -162,7 +162,11 @@ class SchedulerManager:
     def periodic_tasks(self) -> Sequence[PeriodicTask]:
         options = self._conf.scheduler
         tasks = [
-            PeriodicTask("facts", options.facts_interval_seconds, self._sync.refresh_facts),
+            PeriodicTask(
+                "cluster_metadata",
+                options.metadata_interval_seconds,
+                self._sync.refresh_cluster_metadata,
+            ),
             PeriodicTask("host_states", options.sync_interval_seconds, self._sync.fetch_missing),
             PeriodicTask("driver", options.periodic_task_interval, self._driver.refresh),
             PeriodicTask(
@@ -188,7 +192,7 @@ class SchedulerManager:
 
     def reload(self) -> None:
         """Refetch the metadata; mutable options are read on use."""
-        self._sync.refresh_facts()
+        self._sync.refresh_cluster_metadata()
 
     # Calls ----------------------------------------------------------------------------------------
 
@@ -316,7 +320,7 @@ class SchedulerManager:
 
         Disabled cells, too: their servers are moved within them.
         """
-        self._sync.ask_cells(self._host_store.facts.cell_names)
+        self._sync.ask_cells(self._host_store.cluster_metadata.cell_names)
         self._note_change()
 
     def _note_change(self) -> None:
@@ -340,7 +344,7 @@ class SchedulerManager:
     def _wait_until_ready(self) -> None:
         if not self._sync.wait_ready(0):
             self._sync.wait_ready(self._first_wait_seconds())
-        if not self._sync.has_facts:
+        if not self._sync.has_cluster_metadata:
             raise exception.Unavailable(
                 reason="the scheduler has just started and does not know cells and hosts yet"
             )
@@ -412,7 +416,7 @@ class SchedulerManager:
 
     def update_cluster_metadata(self, context: RequestContext, metadata: ClusterFacts) -> None:
         """Apply a push from the super conductor."""
-        self._sync.take_facts(metadata)
+        self._sync.take_cluster_metadata(metadata)
 
     def update_aggregates(
         self, context: RequestContext, aggregates: list[Aggregate], seq: int | None = None
@@ -454,7 +458,7 @@ def _stuck(context: RequestContext, stuck: PluginTimedOut) -> exception.NoValidH
 def _hosts_by_state(host_store: HostStore) -> dict[tuple[str, ...], float]:
     """Return the number of hosts by cell and state."""
     hosts = host_store.view_all()
-    names = hosts.facts.cell_names
+    names = hosts.cluster_metadata.cell_names
     states = np.where(~hosts.service_up, "down", np.where(hosts.service_disabled, "disabled", "up"))
     found: dict[tuple[str, ...], float] = dict.fromkeys(
         itertools.product(names.values(), ("up", "disabled", "down")), 0.0

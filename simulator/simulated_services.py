@@ -92,7 +92,7 @@ class SimulatedServices:
         self._fleet.apply(batch_of(uuid_of("cell", cell), seq, hosts, columns, is_full=seq == 0))
 
     def _announce(self, scenario: Scenario) -> None:
-        self._fleet.set_facts(
+        self._fleet.set_cluster_metadata(
             ClusterMetadata(
                 seq=1,
                 cells=[

@@ -119,7 +119,7 @@ def a_batch(
     )
 
 
-def some_facts(
+def some_cluster_metadata(
     aggregates: Iterable[Aggregate] = (), *, seq: int = 1, disabled: Iterable[str] = ()
 ) -> ClusterMetadata:
     return ClusterMetadata(
@@ -143,12 +143,12 @@ class Clock:
 def a_fleet(
     hosts: Sequence[Host],
     *,
-    facts: ClusterMetadata | None = None,
+    cluster_metadata: ClusterMetadata | None = None,
     conf: cfg.ConfigOpts | None = None,
     clock: Clock | None = None,
 ) -> HostStore:
     fleet = HostStore(conf or scheduling_conf(), clock=clock or Clock())
-    fleet.set_facts(facts or some_facts())
+    fleet.set_cluster_metadata(cluster_metadata or some_cluster_metadata())
     for cell, members in itertools.groupby(
         sorted(hosts, key=lambda host: host.cell), key=lambda host: host.cell
     ):
@@ -156,9 +156,11 @@ def a_fleet(
     return fleet
 
 
-def a_table(hosts: Sequence[Host], *, facts: ClusterMetadata | None = None) -> HostTable:
+def a_table(hosts: Sequence[Host], *, cluster_metadata: ClusterMetadata | None = None) -> HostTable:
     """Return a table of these hosts, in their order."""
-    table, _known = a_fleet(hosts, facts=facts).view([host.uuid for host in hosts])
+    table, _known = a_fleet(hosts, cluster_metadata=cluster_metadata).view(
+        [host.uuid for host in hosts]
+    )
     return table
 
 

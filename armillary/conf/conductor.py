@@ -166,7 +166,7 @@ it is mapped.
 """,
     ),
     cfg.FloatOpt(
-        "facts_interval_seconds", default=60.0, min=1.0, max=86400.0,
+        "metadata_interval_seconds", default=60.0, min=1.0, max=86400.0,
         help="""
 Seconds between two repeated broadcasts of cells and aggregates to schedulers and placement. Changes
 are sent at once; the repeats repair lost messages.

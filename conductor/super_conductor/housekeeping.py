@@ -84,7 +84,7 @@ class Housekeeping:
                 "push-metadata", recovery, self.metadata.push_to_schedulers_if_changed,
                 initial_delay_seconds=0.0,
             ),
-            PeriodicTask("repair-metadata", conf.facts_interval_seconds, self.metadata.repair),
+            PeriodicTask("repair-metadata", conf.metadata_interval_seconds, self.metadata.repair),
             PeriodicTask("remove-expired", conf.trace_prune_interval_seconds, retention.run),
             PeriodicTask(
                 "purge-deleted", purge, self._purge_cell0, jitter_seconds=max(0.0, purge / 4)

@@ -263,7 +263,7 @@ class FilterScheduler(SchedulerDriver):
             trace.set_notes(unread.notes(spec, self._filters.names))
         try:
             with trace.stage("request_filters"):
-                request_filters.apply_all(self._request_filters, spec, store.facts)
+                request_filters.apply_all(self._request_filters, spec, store.cluster_metadata)
             with trace.stage("candidates"):
                 candidates = get_candidates(
                     self._conf, self._placement, decision.context, spec, store
@@ -461,7 +461,7 @@ class FilterScheduler(SchedulerDriver):
         for decision in decisions:
             if decision is not first:
                 decision.share(first)
-            decision.fail(failure, self._host_store.facts)
+            decision.fail(failure, self._host_store.cluster_metadata)
 
     # Queries from other zones ---------------------------------------------------------------------
 

@@ -148,7 +148,7 @@ class ZoneSearchingScheduler(FilterScheduler):
             host = hosts.value("host", position)
             names[host_id] = {
                 "host": host,
-                "availability_zone": hosts.facts.zone_of(host, default),
+                "availability_zone": hosts.cluster_metadata.zone_of(host, default),
                 "node": hosts.value("nodename", position),
             }
         return names

@@ -34,7 +34,7 @@ class AvailabilityZoneFilter(filters.BaseHostFilter):
             return mask
         has_zone = np.zeros(len(hosts), dtype=np.bool_)
         mask[:] = False
-        for aggregate in hosts.facts.aggregates_with(AVAILABILITY_ZONE_KEY):
+        for aggregate in hosts.cluster_metadata.aggregates_with(AVAILABILITY_ZONE_KEY):
             inside = hosts.in_aggregate(aggregate)
             has_zone |= inside
             zones = aggregate_metadata.words([aggregate], AVAILABILITY_ZONE_KEY)

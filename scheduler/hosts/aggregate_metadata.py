@@ -64,11 +64,11 @@ class NumberOverride:
 
     def column(self, hosts: HostTable, default: float | Numbers) -> Numbers:
         """Return the number of each host; ``default`` is a scalar or one value per host."""
-        if not hosts.facts.aggregates_with(self._key):
+        if not hosts.cluster_metadata.aggregates_with(self._key):
             return np.full(len(hosts), default, dtype=np.float64)
         least = np.full(len(hosts), math.inf)
         is_bad = np.zeros(len(hosts), dtype=np.bool_)
-        for aggregate in hosts.facts.aggregates_with(self._key):
+        for aggregate in hosts.cluster_metadata.aggregates_with(self._key):
             inside = hosts.in_aggregate(aggregate)
             number = self._number(aggregate)
             if number is None:

@@ -43,13 +43,13 @@ class ClusterMetadata:
         self._index()
 
     @classmethod
-    def from_plain(cls, facts: Mapping[str, Any]) -> Self:
+    def from_plain(cls, cluster_metadata: Mapping[str, Any]) -> Self:
         """Create the object from the response of ``SuperConductorAPI.get_cluster_metadata``."""
         return cls(
-            seq=facts["seq"],
-            cells=facts["cells"],
-            aggregates=facts["aggregates"],
-            zones=facts.get("zones") or (),
+            seq=cluster_metadata["seq"],
+            cells=cluster_metadata["cells"],
+            aggregates=cluster_metadata["aggregates"],
+            zones=cluster_metadata.get("zones") or (),
         )
 
     @property

@@ -128,7 +128,7 @@ class HostOwnership:
             logged &= present
             new = sorted(present - logged)[: max(0, _LOGGED_MAX - len(logged))]
             logged.update(new)
-        name = self._host_store.facts.cell_names.get(cell_uuid, cell_uuid)
+        name = self._host_store.cluster_metadata.cell_names.get(cell_uuid, cell_uuid)
         for host in new:
             LOG.warning(
                 "Host %s is not cell %s's, which reports it, so its state is left out: it is "

@@ -92,7 +92,7 @@ class HostStore:
         self._conf = conf
         self._clock = clock
         self._lock = threading.Lock()
-        self._facts = ClusterMetadata()
+        self._cluster_metadata = ClusterMetadata()
         self._cells: dict[str, _Cell] = {}
         self._cell_uuids: list[str] = []
         self._heard_any_at = self._cut_off_until = clock()
@@ -118,16 +118,16 @@ class HostStore:
     # Updates from the cells and the super conductor -----------------------------------------------
 
     @property
-    def facts(self) -> ClusterMetadata:
+    def cluster_metadata(self) -> ClusterMetadata:
         """The current cells and aggregates."""
-        return self._facts
+        return self._cluster_metadata
 
-    def set_facts(self, facts: ClusterMetadata) -> None:
+    def set_cluster_metadata(self, cluster_metadata: ClusterMetadata) -> None:
         """Replace the metadata; drop the hosts of removed cells."""
         with self._lock:
-            self._facts = facts
+            self._cluster_metadata = cluster_metadata
             for cell in list(self._cells.values()):
-                if cell.uuid not in facts.cell_names:
+                if cell.uuid not in cluster_metadata.cell_names:
                     self._remove(cell, [self._uuid_at(row) for row in cell.rows])
                     del self._cells[cell.uuid]
 
@@ -263,7 +263,7 @@ class HostStore:
         return {
             cell.uuid: (len(cell.rows), cell.restored_as_of)
             for cell in list(self._cells.values())
-            if cell.restored_as_of is not None and cell.uuid in self._facts.enabled_cells
+            if cell.restored_as_of is not None and cell.uuid in self._cluster_metadata.enabled_cells
         }
 
     def silent_cells(self, seconds: float) -> list[str]:
@@ -272,7 +272,7 @@ class HostStore:
             since = self._clock() - seconds
             return [
                 uuid
-                for uuid in sorted(self._facts.enabled_cells)
+                for uuid in sorted(self._cluster_metadata.enabled_cells)
                 if uuid not in self._cells or self._cells[uuid].heard_at < since
             ]
 
@@ -291,7 +291,7 @@ class HostStore:
                 cell.uuid: cell.heard_at
                 for cell in self._cells.values()
                 if cell.heard_at < silent_since
-                and cell.uuid in self._facts.enabled_cells
+                and cell.uuid in self._cluster_metadata.enabled_cells
                 and not self._is_heard(cell.uuid)
             }
 
@@ -317,7 +317,7 @@ class HostStore:
             rows = self._rows_by_id.find(named, node_uuids, self._row_of, self._version)
             self._in_snapshots.update(self._columns)
             columns = dict(self._columns)
-            snapshot = Snapshot(columns, tuple(self._cell_uuids), self._facts)
+            snapshot = Snapshot(columns, tuple(self._cell_uuids), self._cluster_metadata)
             claimed = self._demands.values() if counts_demands else ()
             demands = [(each.row, each.needs) for each in claimed]
             heard = self._by_cell(self._is_heard)
@@ -331,7 +331,7 @@ class HostStore:
         rows = rows[known]
         own = {name: columns[name][rows] for name in _SHOWN}
         cell, in_flight = own["cell"], own.pop("in_flight")
-        enabled = [uuid in snapshot.facts.enabled_cells for uuid in snapshot.cells]
+        enabled = [uuid in snapshot.cluster_metadata.enabled_cells for uuid in snapshot.cells]
         own["cell_enabled"] = np.array(enabled, np.bool_)[cell]
         own["service_up"] &= heard[cell]
         own["num_instances"] += in_flight

@@ -38,7 +38,7 @@ class Snapshot:
 
     columns: Mapping[str, Column]
     cells: tuple[str, ...]
-    facts: ClusterMetadata
+    cluster_metadata: ClusterMetadata
 
 
 class AddedInstances:
@@ -136,9 +136,9 @@ class HostTable:
         return self._added.at.keys()
 
     @property
-    def facts(self) -> ClusterMetadata:
+    def cluster_metadata(self) -> ClusterMetadata:
         """The cells and aggregates used for this decision."""
-        return self._snapshot.facts
+        return self._snapshot.cluster_metadata
 
     def column(self, name: str) -> Column:
         """Return one value per host. Raises ``AttributeError`` for an unknown name."""
@@ -174,7 +174,7 @@ class HostTable:
 
     def aggregates_at(self, position: int) -> tuple[Aggregate, ...]:
         """Return the aggregates of one host."""
-        return self.facts.aggregates_of(self.value("host", position))
+        return self.cluster_metadata.aggregates_of(self.value("host", position))
 
     def instances_at(self, position: int) -> frozenset[str]:
         """Return the UUIDs of the instances on one host."""

@@ -27,12 +27,12 @@ _WORKERS = 8
 _QUEUE_SIZE_MAX = 10000
 _SILENT_SECONDS = 15.0  # a cell sends something every 5 s
 _STOP_SECONDS_MAX = 1.0  # the peer may have stopped before this process
-_FACTS = "facts"
+_CLUSTER_METADATA = "cluster metadata"
 _HOSTS = "hosts"
 """Whether each cell still has the hosts that are known as its own."""
 _REFUSED = "refused"
 """Whether a cell may have hosts now that it was refused."""
-_FROM_SUPER_CONDUCTOR = {_FACTS, _HOSTS, _REFUSED}
+_FROM_SUPER_CONDUCTOR = {_CLUSTER_METADATA, _HOSTS, _REFUSED}
 
 
 class StateSync:
@@ -58,7 +58,9 @@ class StateSync:
         self._pool = WorkerPool(_WORKERS, "state-sync", _QUEUE_SIZE_MAX)
         self._lock = threading.Lock()
         self._applying = threading.Lock()  # a host is new for one cell at a time
-        self._missing: set[str] = {_FACTS}  # cell UUIDs, and what the super conductor is asked
+        self._missing: set[str] = {
+            _CLUSTER_METADATA
+        }  # cell UUIDs, and what the super conductor is asked
         self._in_hand: set[str] = set()
         self._tried: set[str] = set()
         self._ready = threading.Event()
@@ -72,11 +74,11 @@ class StateSync:
         ``is_restored``: the host store has metadata and hosts from a snapshot, which answer until
         they are replaced.
         """
-        self._ask(_FACTS)
+        self._ask(_CLUSTER_METADATA)
         if is_restored:
             with self._lock:
-                self._tried.add(_FACTS)
-            self.ask_cells(self._host_store.facts.enabled_cells)
+                self._tried.add(_CLUSTER_METADATA)
+            self.ask_cells(self._host_store.cluster_metadata.enabled_cells)
 
     def stop(self, grace_seconds: float) -> None:
         """Stop fetching."""
@@ -114,9 +116,9 @@ class StateSync:
         return max(ends, default=0.0)
 
     @property
-    def has_facts(self) -> bool:
+    def has_cluster_metadata(self) -> bool:
         """Whether the super conductor has responded yet."""
-        return _FACTS in self._tried
+        return _CLUSTER_METADATA in self._tried
 
     @property
     def is_complete(self) -> bool:
@@ -126,8 +128,10 @@ class StateSync:
     @property
     def can_answer(self) -> bool:
         """Whether the hosts of every enabled cell are known, perhaps from a snapshot."""
-        facts = self._host_store.facts
-        return self.has_facts and all(self._host_store.seq_of(cell) for cell in facts.enabled_cells)
+        cluster_metadata = self._host_store.cluster_metadata
+        return self.has_cluster_metadata and all(
+            self._host_store.seq_of(cell) for cell in cluster_metadata.enabled_cells
+        )
 
     # Pushes ---------------------------------------------------------------------------------------
 
@@ -137,9 +141,9 @@ class StateSync:
         A push with hosts that are new for the cell is not applied: they are fetched and checked.
         """
         cell_uuid = batch.cell_uuid
-        if cell_uuid not in self._host_store.facts.cell_names:
+        if cell_uuid not in self._host_store.cluster_metadata.cell_names:
             with self._lock:
-                self._missing.add(_FACTS)
+                self._missing.add(_CLUSTER_METADATA)
             return
         batch = self._ownership.without_refused(batch)
         with self._applying:
@@ -155,14 +159,20 @@ class StateSync:
             LOG.debug("Cell %s: %s", cell_uuid, found)
             self._ask(cell_uuid)
 
-    def take_facts(self, facts: Mapping[str, Any], *, is_newest: bool = False) -> None:
+    def take_cluster_metadata(
+        self, cluster_metadata: Mapping[str, Any], *, is_newest: bool = False
+    ) -> None:
         """Apply metadata, unless it is older than the current one; ``is_newest`` always is."""
-        made = ClusterMetadata.from_plain(facts)
+        made = ClusterMetadata.from_plain(cluster_metadata)
         with self._lock:
-            if self.has_facts and not is_newest and made.seq <= self._host_store.facts.seq:
+            if (
+                self.has_cluster_metadata
+                and not is_newest
+                and made.seq <= self._host_store.cluster_metadata.seq
+            ):
                 return
-            self._host_store.set_facts(made)
-            self._tried = {_FACTS, *self._tried.intersection(made.enabled_cells)}
+            self._host_store.set_cluster_metadata(made)
+            self._tried = {_CLUSTER_METADATA, *self._tried.intersection(made.enabled_cells)}
             self._missing &= _FROM_SUPER_CONDUCTOR | made.enabled_cells
             news = made.enabled_cells - self._tried
         for cell_uuid in sorted(news):
@@ -179,15 +189,17 @@ class StateSync:
         Without a number it applies until the next metadata arrives.
         """
         with self._lock:
-            facts = self._host_store.facts
-            is_next = seq is not None and seq == facts.seq + 1
-            if not self.has_facts or (seq is not None and seq <= facts.seq):
+            cluster_metadata = self._host_store.cluster_metadata
+            is_next = seq is not None and seq == cluster_metadata.seq + 1
+            if not self.has_cluster_metadata or (seq is not None and seq <= cluster_metadata.seq):
                 return
-            if (is_next or seq is None) and not facts.is_restored:
-                made = facts.changed(changed, removed, seq=facts.seq if seq is None else seq)
-                self._host_store.set_facts(made)
+            if (is_next or seq is None) and not cluster_metadata.is_restored:
+                made = cluster_metadata.changed(
+                    changed, removed, seq=cluster_metadata.seq if seq is None else seq
+                )
+                self._host_store.set_cluster_metadata(made)
                 return
-        self._ask(_FACTS)
+        self._ask(_CLUSTER_METADATA)
 
     def ask_cells(self, cell_uuids: Iterable[str]) -> None:
         """Fetch changes since the last push from cells."""
@@ -196,9 +208,9 @@ class StateSync:
 
     # Fetches --------------------------------------------------------------------------------------
 
-    def refresh_facts(self) -> None:
+    def refresh_cluster_metadata(self) -> None:
         """Fetch the metadata, in case a push was lost."""
-        self._ask(_FACTS)
+        self._ask(_CLUSTER_METADATA)
 
     def fetch_missing(self) -> None:
         """Fetch again what is still missing, and from cells that stopped pushing."""
@@ -260,12 +272,15 @@ class StateSync:
             self._ask(what)
 
     def _note_ready(self) -> None:
-        if self.has_facts and self._host_store.facts.enabled_cells <= self._tried:
+        if (
+            self.has_cluster_metadata
+            and self._host_store.cluster_metadata.enabled_cells <= self._tried
+        ):
             self._ready.set()
 
     def _fetch(self, what: str) -> None:
-        if what == _FACTS:
-            self._fetch_facts()
+        if what == _CLUSTER_METADATA:
+            self._fetch_cluster_metadata()
         elif what == _HOSTS:
             self._ownership.check_known()
         elif what == _REFUSED:
@@ -273,11 +288,11 @@ class StateSync:
         else:
             self._fetch_cell(what)
 
-    def _fetch_facts(self) -> None:
-        seq = self._host_store.facts.seq
-        facts = self._super_conductor.get_cluster_metadata(admin_context())
+    def _fetch_cluster_metadata(self) -> None:
+        seq = self._host_store.cluster_metadata.seq
+        cluster_metadata = self._super_conductor.get_cluster_metadata(admin_context())
         # A lower number than before means that the super conductor's database was restored.
-        self.take_facts(facts, is_newest=facts["seq"] < seq)
+        self.take_cluster_metadata(cluster_metadata, is_newest=cluster_metadata["seq"] < seq)
 
     def _fetch_cell(self, cell_uuid: str) -> None:
         batch = self._host_states.get_host_states(
@@ -301,7 +316,7 @@ class StateSync:
     def _title(self, what: str) -> str:
         if what in _FROM_SUPER_CONDUCTOR:
             return "The super conductor"
-        name = self._host_store.facts.cell_names.get(what, what)
+        name = self._host_store.cluster_metadata.cell_names.get(what, what)
         return f"Cell {name}'s conductor"
 
 
@@ -366,4 +381,4 @@ class InstanceInfo:
     def _ask_for(self, unknown_hosts: set[str]) -> None:
         if unknown_hosts:
             LOG.debug("Instance update for unknown hosts: %s", sorted(unknown_hosts)[:10])
-            self._ask_cells(self._host_store.facts.enabled_cells)
+            self._ask_cells(self._host_store.cluster_metadata.enabled_cells)

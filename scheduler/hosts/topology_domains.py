@@ -39,7 +39,7 @@ class MembersInDomains:
 class _Labels:
     """The domains of all nodes, as numbers, valid while metadata and names of hosts are these."""
 
-    facts: ClusterMetadata
+    cluster_metadata: ClusterMetadata
     names: Column
     key: str
     of_rows: Numbers
@@ -97,23 +97,31 @@ class TopologyDomains:
         zone = spec.availability_zone
         if zone is None:
             return mask
-        zones = [everything.facts.zone_of(name, self._default_zone) for name in everything.host]
+        zones = [
+            everything.cluster_metadata.zone_of(name, self._default_zone)
+            for name in everything.host
+        ]
         return mask & np.array([each == zone for each in zones], dtype=np.bool_)
 
     def _labelled(self, everything: HostTable, key: str) -> _Labels:
-        facts, names = everything.facts, everything.snapshot.columns["host"]
+        cluster_metadata, names = everything.cluster_metadata, everything.snapshot.columns["host"]
         known = self._labels
-        if known and known.facts is facts and known.names is names and known.key == key:
+        if (
+            known
+            and known.cluster_metadata is cluster_metadata
+            and known.names is names
+            and known.key == key
+        ):
             return known
         of_rows, count = _label(everything, key)
-        self._labels = _Labels(facts, names, key, of_rows, count)
+        self._labels = _Labels(cluster_metadata, names, key, of_rows, count)
         return self._labels
 
 
 def _label(hosts: HostTable, key: str) -> tuple[Numbers, int]:
     """Return the number of each host's domain, and of domains."""
     combined = np.zeros(len(hosts), dtype=np.int64)
-    for aggregate in hosts.facts.aggregates_with(key):
+    for aggregate in hosts.cluster_metadata.aggregates_with(key):
         if len(combined) and combined.max() > _LABEL_MAX:
             combined = np.unique(combined, return_inverse=True)[1] + 1
         combined = combined * 2 + hosts.in_aggregate(aggregate)

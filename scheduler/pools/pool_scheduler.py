@@ -31,7 +31,7 @@ class PoolsOfKind(request_filters.BaseRequestFilter):
         super().__init__()
         self._kind = kind
 
-    def apply(self, spec: RequestSpec, facts: ClusterMetadata) -> None:
+    def apply(self, spec: RequestSpec, cluster_metadata: ClusterMetadata) -> None:
         assert spec.request_level_params is not None
         spec.request_level_params.root_required.append(self._kind.trait)
 

@@ -32,7 +32,7 @@ class PoolStore:
         clock: Callable[[], float],
     ) -> None:
         self.hosts = HostStore(conf, clock=clock)
-        self.hosts.set_facts(
+        self.hosts.set_cluster_metadata(
             ClusterMetadata(cells=[{"uuid": POOLS_CELL_UUID, "name": "pools", "disabled": False}])
         )
         self._kind = kind

@@ -25,7 +25,7 @@ class BaseRequestFilter:
         if conf is not None:
             self._conf = conf
 
-    def apply(self, spec: RequestSpec, facts: ClusterMetadata) -> None:
+    def apply(self, spec: RequestSpec, cluster_metadata: ClusterMetadata) -> None:
         """Add provider requirements to ``spec.request_level_params``; the spec is a copy.
 
         Raises ``RequestFilterFailed`` if no host can serve the request.
@@ -45,14 +45,16 @@ def load_request_filters(conf: cfg.ConfigOpts) -> list[BaseRequestFilter]:
 
 
 def apply_all(
-    request_filters: Sequence[BaseRequestFilter], spec: RequestSpec, facts: ClusterMetadata
+    request_filters: Sequence[BaseRequestFilter],
+    spec: RequestSpec,
+    cluster_metadata: ClusterMetadata,
 ) -> None:
     """Run the request filters in order; raise ``RequestFilterFailed`` or ``PluginFailed``."""
     if spec.request_level_params is None:
         spec.request_level_params = RequestLevelParams.from_values()
     for each in request_filters:
         try:
-            plugin_calls.ask(each, each.apply, spec, facts)
+            plugin_calls.ask(each, each.apply, spec, cluster_metadata)
         except loading.PluginFailed as error:
             if isinstance(error.__cause__, exception.RequestFilterFailed):
                 raise error.__cause__ from None

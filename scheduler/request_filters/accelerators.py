@@ -106,7 +106,7 @@ class Accelerators(request_filters.BaseRequestFilter):
         register(conf, accelerators)
         self._profiles = parse(conf.accelerators.device_profile)
 
-    def apply(self, spec: RequestSpec, facts: ClusterMetadata) -> None:
+    def apply(self, spec: RequestSpec, cluster_metadata: ClusterMetadata) -> None:
         name = spec.flavor.extra_specs.get("accel:device_profile")
         if not name:
             return

@@ -17,14 +17,14 @@ class AvailabilityZone(request_filters.BaseRequestFilter):
     fails.
     """
 
-    def apply(self, spec: RequestSpec, facts: ClusterMetadata) -> None:
+    def apply(self, spec: RequestSpec, cluster_metadata: ClusterMetadata) -> None:
         zone = spec.availability_zone
         if not zone or zone == self._conf.default_availability_zone:
             return
         assert spec.request_level_params is not None
         aggregates = [
             each.uuid
-            for each in facts.aggregates_with(AVAILABILITY_ZONE_KEY)
+            for each in cluster_metadata.aggregates_with(AVAILABILITY_ZONE_KEY)
             if zone in aggregate_metadata.words([each], AVAILABILITY_ZONE_KEY)
         ]
         if not aggregates:

@@ -13,6 +13,6 @@ class DisabledHosts(request_filters.BaseRequestFilter):
     This also applies to forced hosts, which skip all filters.
     """
 
-    def apply(self, spec: RequestSpec, facts: ClusterMetadata) -> None:
+    def apply(self, spec: RequestSpec, cluster_metadata: ClusterMetadata) -> None:
         assert spec.request_level_params is not None
         spec.request_level_params.root_forbidden.append(os_traits.COMPUTE_STATUS_DISABLED)

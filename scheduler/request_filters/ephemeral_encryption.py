@@ -17,7 +17,7 @@ class EphemeralEncryption(request_filters.BaseRequestFilter):
     unknown format fails the request.
     """
 
-    def apply(self, spec: RequestSpec, facts: ClusterMetadata) -> None:
+    def apply(self, spec: RequestSpec, cluster_metadata: ClusterMetadata) -> None:
         if not requirements.is_demanded(spec, "hw:ephemeral_encryption", "hw_ephemeral_encryption"):
             return
         requirements.require(spec, os_traits.COMPUTE_EPHEMERAL_ENCRYPTION)

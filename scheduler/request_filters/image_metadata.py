@@ -34,7 +34,7 @@ class ImageMetadata(request_filters.BaseRequestFilter):
     matching trait, no traits are required.
     """
 
-    def apply(self, spec: RequestSpec, facts: ClusterMetadata) -> None:
+    def apply(self, spec: RequestSpec, cluster_metadata: ClusterMetadata) -> None:
         if guest_properties.is_virtual_machine(spec.image):
             for problem in guest_properties.problems(spec.flavor, spec.image):
                 raise exception.RequestFilterFailed(reason=problem)

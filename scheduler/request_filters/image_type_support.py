@@ -17,7 +17,7 @@ class ImageTypeSupport(request_filters.BaseRequestFilter):
     trait does not restrict a request, nor does the image of a server that boots from a volume.
     """
 
-    def apply(self, spec: RequestSpec, facts: ClusterMetadata) -> None:
+    def apply(self, spec: RequestSpec, cluster_metadata: ClusterMetadata) -> None:
         if not self._conf.scheduler.query_placement_for_image_type_support:
             return
         if spec.is_bfv or spec.image is None or not spec.image.disk_format:

@@ -18,12 +18,12 @@ class IsolatedAggregates(request_filters.BaseRequestFilter):
     It must ask for all traits that an aggregate requires.
     """
 
-    def apply(self, spec: RequestSpec, facts: ClusterMetadata) -> None:
+    def apply(self, spec: RequestSpec, cluster_metadata: ClusterMetadata) -> None:
         if not self._conf.scheduler.enable_isolated_aggregate_filtering:
             return
         assert spec.request_level_params is not None
         asked, _forbidden = traits_of(spec)
-        for aggregate in facts.aggregates:
+        for aggregate in cluster_metadata.aggregates:
             if _required(aggregate) - asked:
                 spec.request_level_params.forbidden_aggregates.append(aggregate.uuid)
 

@@ -17,5 +17,5 @@ class Owner(request_filters.BaseRequestFilter):
     agents need it, too.
     """
 
-    def apply(self, spec: RequestSpec, facts: ClusterMetadata) -> None:
+    def apply(self, spec: RequestSpec, cluster_metadata: ClusterMetadata) -> None:
         requirements.require(spec, os_traits.OWNER_NOVA)

@@ -15,6 +15,6 @@ class PackedVirtqueue(request_filters.BaseRequestFilter):
     ``hw_virtio_packed_ring``.
     """
 
-    def apply(self, spec: RequestSpec, facts: ClusterMetadata) -> None:
+    def apply(self, spec: RequestSpec, cluster_metadata: ClusterMetadata) -> None:
         if requirements.is_demanded(spec, "hw:virtio_packed_ring", "hw_virtio_packed_ring"):
             requirements.require(spec, os_traits.COMPUTE_NET_VIRTIO_PACKED)

@@ -14,6 +14,6 @@ class RemoteManagedPorts(request_filters.BaseRequestFilter):
     The request sets ``"remote_managed": true`` beside the network's UUID.
     """
 
-    def apply(self, spec: RequestSpec, facts: ClusterMetadata) -> None:
+    def apply(self, spec: RequestSpec, cluster_metadata: ClusterMetadata) -> None:
         if any(network.get("remote_managed") for network in spec.requested_networks):
             requirements.require(spec, os_traits.COMPUTE_REMOTE_MANAGED_PORTS)

@@ -18,14 +18,14 @@ class RoutedNetworks(request_filters.BaseRequestFilter):
     reaches all hosts.
     """
 
-    def apply(self, spec: RequestSpec, facts: ClusterMetadata) -> None:
+    def apply(self, spec: RequestSpec, cluster_metadata: ClusterMetadata) -> None:
         if not self._conf.scheduler.query_placement_for_routed_network_aggregates:
             return
         assert spec.request_level_params is not None
         for network in dict.fromkeys(each["network"] for each in spec.requested_networks):
             segments = [
                 each.uuid
-                for each in facts.aggregates_with(ROUTED_NETWORK)
+                for each in cluster_metadata.aggregates_with(ROUTED_NETWORK)
                 if _is_segment(each, network)
             ]
             if segments:

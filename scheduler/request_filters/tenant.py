@@ -19,13 +19,13 @@ class Tenant(request_filters.BaseRequestFilter):
     hosts.
     """
 
-    def apply(self, spec: RequestSpec, facts: ClusterMetadata) -> None:
+    def apply(self, spec: RequestSpec, cluster_metadata: ClusterMetadata) -> None:
         if not self._conf.scheduler.limit_tenants_to_placement_aggregate:
             return
         assert spec.request_level_params is not None
         aggregates = [
             each.uuid
-            for each in facts.aggregates
+            for each in cluster_metadata.aggregates
             if any(
                 key.startswith(KEY) and value == spec.project_id
                 for key, value in each.metadata.items()

@@ -17,7 +17,7 @@ class TPMSecretSecurity(request_filters.BaseRequestFilter):
     Any other value fails the request.
     """
 
-    def apply(self, spec: RequestSpec, facts: ClusterMetadata) -> None:
+    def apply(self, spec: RequestSpec, cluster_metadata: ClusterMetadata) -> None:
         if requirements.demand(spec, "hw:tpm_version", "hw_tpm_version") is None:
             return
         word = spec.flavor.extra_specs.get("hw:tpm_secret_security", "user")

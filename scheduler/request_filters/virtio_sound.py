@@ -14,6 +14,6 @@ class VirtioSound(request_filters.BaseRequestFilter):
     The request comes from the flavor's ``hw:sound_model`` or the image's ``hw_sound_model``.
     """
 
-    def apply(self, spec: RequestSpec, facts: ClusterMetadata) -> None:
+    def apply(self, spec: RequestSpec, cluster_metadata: ClusterMetadata) -> None:
         if requirements.demand(spec, "hw:sound_model", "hw_sound_model") == "virtio":
             requirements.require(spec, os_traits.COMPUTE_SOUND_MODEL_VIRTIO)

@@ -92,12 +92,12 @@ class Decision:
         self.trace.adopt(other.trace)
         self.is_blocked_by_others = other.is_blocked_by_others
 
-    def fail(self, reason: GivenUp, facts: ClusterMetadata) -> None:
+    def fail(self, reason: GivenUp, cluster_metadata: ClusterMetadata) -> None:
         """Record why there is no host."""
         trace = self.trace.failed(
             placed=reason.placed,
             wanted=len(self.slots),
-            aggregate_names={each.uuid: each.name for each in facts.aggregates},
+            aggregate_names={each.uuid: each.name for each in cluster_metadata.aggregates},
             reason=reason.reason,
         )
         with log_context(self.context):
@@ -187,7 +187,7 @@ class DecisionBatch:
                 try:
                     self._select(decision, runners_up, spread)
                 except GivenUp as reason:
-                    decision.fail(reason, self.selector.hosts.facts)
+                    decision.fail(reason, self.selector.hosts.cluster_metadata)
             self.is_shared |= len(decisions) > 1
         placed = [each for each in decisions if each.error is None]
         for decision in placed:

@@ -88,7 +88,7 @@ def _selection(
         cell_uuid=hosts.value("cell_uuid", position),
         allocation_request=allocation_request,
         limits=limits,
-        availability_zone=hosts.facts.zone_of(host, default_zone),
+        availability_zone=hosts.cluster_metadata.zone_of(host, default_zone),
     )
 
 

@@ -91,7 +91,7 @@ class SnapshotKeeper:
 
         Of the workers of a host one writes: the others do nothing while its file is fresh.
         """
-        if not len(self._host_store) or self._host_store.facts.is_restored:
+        if not len(self._host_store) or self._host_store.cluster_metadata.is_restored:
             return
         if self._is_written_by_another():
             return
@@ -116,13 +116,13 @@ class SnapshotKeeper:
         return written != self._last_write and 0 <= age < fresh
 
     def _records(self) -> Iterator[Record]:
-        facts = self._host_store.facts
+        cluster_metadata = self._host_store.cluster_metadata
         yield {
             "cells": [
-                {"uuid": uuid, "name": name, "disabled": uuid not in facts.enabled_cells}
-                for uuid, name in facts.cell_names.items()
+                {"uuid": uuid, "name": name, "disabled": uuid not in cluster_metadata.enabled_cells}
+                for uuid, name in cluster_metadata.cell_names.items()
             ],
-            "aggregates": [each.obj_to_primitive() for each in facts.aggregates],
+            "aggregates": [each.obj_to_primitive() for each in cluster_metadata.aggregates],
         }
         for batch in self._host_store.dump(_ROWS_MAX):
             yield {
@@ -137,11 +137,13 @@ class SnapshotKeeper:
             yield {"child": child}
 
     def _take(self, records: list[Record]) -> int:
-        header, facts, *others = records
+        header, cluster_metadata, *others = records
         metadata = ClusterMetadata(
             seq=ClusterMetadata.RESTORED_SEQ,
-            cells=facts["cells"],
-            aggregates=[Aggregate.obj_from_primitive(each) for each in facts["aggregates"]],
+            cells=cluster_metadata["cells"],
+            aggregates=[
+                Aggregate.obj_from_primitive(each) for each in cluster_metadata["aggregates"]
+            ],
         )
         batches = [_batch(each) for each in others if "cell" in each]
         as_of = str(header["written_at"])
@@ -149,7 +151,7 @@ class SnapshotKeeper:
             self._host_store.restore(batch, as_of)
         if self._children is not None:
             self._children.restore(each["child"] for each in others if "child" in each)
-        self._host_store.set_facts(metadata)
+        self._host_store.set_cluster_metadata(metadata)
         return sum(len(batch.node_uuids) for batch in batches)
 
 

@@ -60,8 +60,8 @@ class ZoneService:
     ) -> None:
         self._host_store = host_store
         self._asks_children = isinstance(driver, ZoneScheduler)
-        self._facts: object = None
-        self._facts_lock = threading.Lock()
+        self._cluster_metadata: object = None
+        self._cluster_metadata_lock = threading.Lock()
         self._refreshed_at = -_REFRESH_PAUSE_SECONDS
         self.children = Children(conf, clock=time.monotonic, now=lambda: datetime.now(UTC))
         if make_bus is None and self._asks_children:
@@ -186,20 +186,26 @@ class ZoneService:
         self._pushing.push()
 
     def _learn_children(self) -> None:
-        facts = self._host_store.facts
-        if not self._asks_children or facts.zones is self._facts or facts.is_restored:
+        cluster_metadata = self._host_store.cluster_metadata
+        if (
+            not self._asks_children
+            or cluster_metadata.zones is self._cluster_metadata
+            or cluster_metadata.is_restored
+        ):
             return
-        with self._facts_lock:
-            if facts.zones is self._facts:
+        with self._cluster_metadata_lock:
+            if cluster_metadata.zones is self._cluster_metadata:
                 return
-            self.children.set_known(facts.zones)
-            self._links.set_known(facts.zones)
-            self._facts = facts.zones
+            self.children.set_known(cluster_metadata.zones)
+            self._links.set_known(cluster_metadata.zones)
+            self._cluster_metadata = cluster_metadata.zones
         self._pushing.note_change()
 
     def _are_children_known(self) -> bool:
         """Return whether a summary would leave out no child that has something to offer."""
-        is_cut_off = self._host_store.facts.is_restored  # no super conductor names the children
+        is_cut_off = (
+            self._host_store.cluster_metadata.is_restored
+        )  # no super conductor names the children
         return not self._asks_children or is_cut_off or self.children.wait_tried(0)
 
     def _take(self, name: str, summary: ZoneSummary) -> None:

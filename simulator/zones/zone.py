@@ -153,7 +153,7 @@ class SimulatedZone:
         self._push(changed, columns_of(rows), is_full=False)
 
     def _announce(self, hosts: Sequence[HostRow], aggregates: Sequence[Aggregate]) -> None:
-        self.fleet.set_facts(
+        self.fleet.set_cluster_metadata(
             ClusterMetadata(
                 seq=1,
                 cells=[{"uuid": self._cell, "name": self.place.name, "disabled": False}],

@@ -142,7 +142,7 @@ of the cell confirms it.
 """,
         ),
         cfg.IntOpt(
-            "facts_interval_seconds", default=60, min=1, max=3600,
+            "metadata_interval_seconds", default=60, min=1, max=3600,
             help="""
 Seconds between two requests to the super conductor for cells and aggregates. Changes are pushed;
 the requests repair a lost push.

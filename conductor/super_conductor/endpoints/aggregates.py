@@ -35,7 +35,7 @@ class AggregatesEndpoint:
     def __init__(
         self,
         database: Database,
-        facts: MetadataPublisher,
+        metadata: MetadataPublisher,
         guard: ZoneGuard,
         now: Clock,
         notifier: Notifier = SILENT,
@@ -43,7 +43,7 @@ class AggregatesEndpoint:
         self._guard = guard
         self._notifier = notifier
         self._database = database
-        self._metadata = facts
+        self._metadata = metadata
         self._now = now
 
     def create_aggregate(

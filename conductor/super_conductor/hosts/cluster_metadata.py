@@ -39,13 +39,15 @@ class MetadataPublisher:
 
     def push_to_schedulers(self) -> None:
         """Push the metadata to all schedulers."""
-        facts = self.get_cluster_metadata(admin_context())
+        metadata = self.get_cluster_metadata(admin_context())
         try:
-            self._scheduler.update_cluster_metadata(admin_context(), facts)
+            self._scheduler.update_cluster_metadata(admin_context(), metadata)
         except Exception as error:
-            LOG.warning("Cannot push metadata change %d to the schedulers: %s", facts["seq"], error)
+            LOG.warning(
+                "Cannot push metadata change %d to the schedulers: %s", metadata["seq"], error
+            )
         else:
-            self._seq_pushed = facts["seq"]
+            self._seq_pushed = metadata["seq"]
 
     def push_to_schedulers_if_changed(self) -> None:
         """Push the metadata if another process changed it, such as ``armillary-manage``."""

@@ -58,7 +58,7 @@ class Hosts:
         database: Database,
         cells: Cells,
         placement: PlacementAPI,
-        facts: MetadataPublisher,
+        metadata: MetadataPublisher,
         *,
         own_records: ServiceRecords,
     ) -> None:
@@ -66,7 +66,7 @@ class Hosts:
         self._database = database
         self._cells = cells
         self._placement = placement
-        self._metadata = facts
+        self._metadata = metadata
         self._own_records = own_records
 
     def list_services(self, context: RequestContext) -> ServicePage:

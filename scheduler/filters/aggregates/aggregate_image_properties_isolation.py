@@ -32,7 +32,9 @@ class AggregateImagePropertiesIsolation(filters.BaseHostFilter):
     def host_mask(self, hosts: HostTable, spec: RequestSpec) -> filters.Mask:
         properties = self._properties(spec)
         relevant = [
-            each for each in hosts.facts.aggregates if properties.keys() & each.metadata.keys()
+            each
+            for each in hosts.cluster_metadata.aggregates
+            if properties.keys() & each.metadata.keys()
         ]
         return aggregate_metadata.per_membership(
             hosts, relevant, lambda found: _contradiction(found, properties) is None

@@ -35,7 +35,9 @@ class AggregateInstanceExtraSpecsFilter(filters.BaseHostFilter):
 
     def host_mask(self, hosts: HostTable, spec: RequestSpec) -> filters.Mask:
         keys = {key for key, _question in _demands(spec.flavor)}
-        relevant = [each for each in hosts.facts.aggregates if keys & each.metadata.keys()]
+        relevant = [
+            each for each in hosts.cluster_metadata.aggregates if keys & each.metadata.keys()
+        ]
         return aggregate_metadata.per_membership(
             hosts, relevant, lambda found: _first_unmet(found, spec.flavor) is None
         )

@@ -27,7 +27,7 @@ class AggregateMultiTenancyIsolation(filters.BaseHostFilter):
         return _passes(host_state.aggregates, spec)
 
     def host_mask(self, hosts: HostTable, spec: RequestSpec) -> filters.Mask:
-        relevant = [each for each in hosts.facts.aggregates if _keys(each)]
+        relevant = [each for each in hosts.cluster_metadata.aggregates if _keys(each)]
         return aggregate_metadata.per_membership(
             hosts, relevant, lambda found: _passes(found, spec)
         )

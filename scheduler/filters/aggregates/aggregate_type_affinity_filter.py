@@ -27,7 +27,7 @@ class AggregateTypeAffinityFilter(filters.BaseHostFilter):
 
     def host_mask(self, hosts: HostTable, spec: RequestSpec) -> filters.Mask:
         return aggregate_metadata.per_membership(
-            hosts, hosts.facts.aggregates_with(KEY), lambda found: _passes(found, spec)
+            hosts, hosts.cluster_metadata.aggregates_with(KEY), lambda found: _passes(found, spec)
         )
 
     def explain(self, host_state: HostState, spec: RequestSpec) -> str:

@@ -27,7 +27,7 @@ from tests.fleets import (
     a_request_spec,
     a_table,
     scheduling_conf,
-    some_facts,
+    some_cluster_metadata,
     some_hosts,
 )
 
@@ -141,5 +141,5 @@ def test_the_default_zone_without_aggregates_is_any_host() -> None:
     hosts = [a_host()]
     assert chosen(select(a_driver(hosts), a_request_spec(availability_zone="nova"))) == ["host1"]
     north = an_aggregate(hosts=["host1"], metadata={"availability_zone": "north"})
-    driver = a_driver(hosts, fleet=a_fleet(hosts, facts=some_facts([north])))
+    driver = a_driver(hosts, fleet=a_fleet(hosts, cluster_metadata=some_cluster_metadata([north])))
     assert chosen(select(driver, a_request_spec(availability_zone="nova"))) == ["host1"]

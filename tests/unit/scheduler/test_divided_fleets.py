@@ -31,13 +31,13 @@ from tests.fleets import (
     a_group,
     a_request_spec,
     scheduling_conf,
-    some_facts,
+    some_cluster_metadata,
 )
 
 SEED = 7
 """Of ties, so that they fall by the names of hosts and not by their order."""
 UUIDS = [f"00000000-0000-4000-8000-00000000000{number}" for number in range(4)]
-FACTS = some_facts(
+CLUSTER_METADATA = some_cluster_metadata(
     [an_aggregate("east", metadata={"availability_zone": "east"}, hosts=["host0", "host2"])]
 )
 
@@ -92,7 +92,7 @@ def decided(
     )
     driver = kind(
         conf,
-        host_store=a_fleet(hosts, facts=FACTS, conf=conf),
+        host_store=a_fleet(hosts, cluster_metadata=CLUSTER_METADATA, conf=conf),
         placement=ArrayPlacement(hosts),  # type: ignore[arg-type]  # as far as asked
         rng=random.Random(SEED),
         clock=Clock(),

@@ -84,7 +84,7 @@ class FaultyWeigher(BaseHostWeigher):
 
 
 class FaultyRequestFilter(BaseRequestFilter):
-    def apply(self, spec: RequestSpec, facts: object) -> None:
+    def apply(self, spec: RequestSpec, cluster_metadata: object) -> None:
         if spec.flavor.extra_specs == FAULTY:
             fail()
 

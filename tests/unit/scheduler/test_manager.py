@@ -195,7 +195,7 @@ def test_instances_and_fences_must_match(
         api.select_destinations(admin_context(), a_request_spec(), uuids, fences=fences)
 
 
-def test_pushed_states_and_facts_count(
+def test_pushed_states_and_cluster_metadata_count(
     api: SchedulerAPI, bus: Bus, conductor: ConductorEndpoint, manager: SchedulerManager
 ) -> None:
     """From the next decision on."""
@@ -245,11 +245,17 @@ def test_news_of_instances_and_aggregates_reach_the_scheduler(
     zone = an_aggregate(hosts=["host2"], metadata={"availability_zone": "north"})
     api.update_aggregates(context, [zone], seq=2)
     wait_for(
-        lambda: manager._host_store.facts.zone_of("host2", "") == "north", "the zone is known", 20
+        lambda: manager._host_store.cluster_metadata.zone_of("host2", "") == "north",
+        "the zone is known",
+        20,
     )
     api.delete_aggregate(context, zone.uuid, seq=3)
-    wait_for(lambda: manager._host_store.facts.zone_of("host2", "") == "", "the zone is gone", 20)
-    assert manager._host_store.facts.seq == 3
+    wait_for(
+        lambda: manager._host_store.cluster_metadata.zone_of("host2", "") == "",
+        "the zone is gone",
+        20,
+    )
+    assert manager._host_store.cluster_metadata.seq == 3
     conductor.hosts[2].values["instance_uuids"] = [told]
     api.sync_instance_info(context, {"host3": [told]})
     wait_for(lambda: told in _instances(manager, "host3"), "the cell was asked", 20)
@@ -270,7 +276,7 @@ def test_a_scheduler_that_knows_nothing_yet_says_so(bus: Bus) -> None:
 def test_the_periodic_tasks_are_those_that_repair(manager: SchedulerManager) -> None:
     """Facts that were missed, host states, what the driver keeps, and the snapshot."""
     assert [(task.name, task.interval_seconds) for task in manager.periodic_tasks()] == [
-        ("facts", 60),
+        ("cluster_metadata", 60),
         ("host_states", 5),
         ("driver", 60),
         ("snapshot", 60),

@@ -68,8 +68,12 @@ class Conductor(ConductorEndpoint):
         self._dead = [{"uuid": uuid, "name": uuid, "disabled": False} for uuid in dead_cells]
 
     def get_cluster_metadata(self, context: object) -> dict[str, Any]:
-        facts = super().get_cluster_metadata(context)
-        return {**facts, "cells": [*facts["cells"], *self._dead], "zones": self._zones}
+        cluster_metadata = super().get_cluster_metadata(context)
+        return {
+            **cluster_metadata,
+            "cells": [*cluster_metadata["cells"], *self._dead],
+            "zones": self._zones,
+        }
 
 
 class Child:
@@ -247,11 +251,13 @@ def child() -> Iterator[Child]:
     made.bus.close()
 
 
-def test_a_child_is_found_by_the_facts_and_asked(deploy: MakeDeployment, child: Child) -> None:
+def test_a_child_is_found_by_the_cluster_metadata_and_asked(
+    deploy: MakeDeployment, child: Child
+) -> None:
     """BZ-14, BZ-42: the child was added to the conductor's table, nothing else was done."""
     known = {"uuid": a_uuid(), "name": "leaf", "transport_url": child.url, "disabled": False}
     root = deploy([known], scheduler__driver="zone_scheduler", zones__name="root")
-    wait_for(lambda: root.manager._host_store.facts.zones, "the facts came", 15)
+    wait_for(lambda: root.manager._host_store.cluster_metadata.zones, "the metadata came", 15)
     root.call("zones")
 
     def state() -> str:
@@ -380,9 +386,9 @@ def test_in_process_zones_and_news_are_taken_as_over_rpc(deploy: MakeDeployment)
     assert own is not None
     assert own.zone == "leaf"
     here_api.delete_aggregate(
-        admin_context(), here.manager._host_store.facts.aggregates[0].uuid, seq=2
+        admin_context(), here.manager._host_store.cluster_metadata.aggregates[0].uuid, seq=2
     )
-    assert here.manager._host_store.facts.aggregates == ()
+    assert here.manager._host_store.cluster_metadata.aggregates == ()
     answers = here_api.select_destinations_many(
         admin_context(),
         SchedulingBatch.of([BatchedRequest(a_request_spec(), [a_uuid()], [1000], "req-1")]),

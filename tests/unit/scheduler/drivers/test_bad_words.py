@@ -32,7 +32,14 @@ from tests.builders import a_flavor, a_uuid, an_aggregate, an_image
 from tests.fixtures.examples import examples
 from tests.fixtures.placement import engines, placement_template
 from tests.fixtures.sampling import sample
-from tests.fleets import a_driver, a_fleet, a_host, a_request_spec, scheduling_conf, some_facts
+from tests.fleets import (
+    a_driver,
+    a_fleet,
+    a_host,
+    a_request_spec,
+    scheduling_conf,
+    some_cluster_metadata,
+)
 
 __all__ = ["placement_template"]
 
@@ -202,7 +209,7 @@ def test_each_word_of_each_key_makes_a_question_or_a_refusal(source: str) -> Non
                 image=an_image(properties={key: word}) if source == "image" else None,
             )
             try:
-                request_filters.apply_all(known, spec, some_facts())
+                request_filters.apply_all(known, spec, some_cluster_metadata())
                 queries = resource_query.build_both(spec, limit=0, has_devices=True)
             except exception.RequestFilterFailed:
                 continue
@@ -216,7 +223,7 @@ def test_a_request_ends_with_hosts_or_with_an_expected_error(
     placement: Placement, conf: cfg.ConfigOpts, spec: RequestSpec, found: list[Aggregate]
 ) -> None:
     """And no plugin broke on the way."""
-    fleet = a_fleet(HOSTS, conf=conf, facts=some_facts(found))
+    fleet = a_fleet(HOSTS, conf=conf, cluster_metadata=some_cluster_metadata(found))
     driver = a_driver(HOSTS, placement=placement, fleet=fleet, conf=conf)  # type: ignore[arg-type]
     answer = outcome(driver, spec)
     assert isinstance(answer, Destinations) or " is broken" not in answer

@@ -29,7 +29,7 @@ from tests.fleets import (
     a_host,
     a_request_spec,
     scheduling_conf,
-    some_facts,
+    some_cluster_metadata,
     some_hosts,
 )
 
@@ -150,7 +150,7 @@ def test_a_selection_says_all_that_is_needed_to_build_there() -> None:
     """Also an alternate's allocation request, which is not claimed."""
     hosts = of_sizes(8, 4)
     zone = an_aggregate(hosts=["host1"], metadata={"availability_zone": "north"})
-    driver = a_driver(hosts, fleet=a_fleet(hosts, facts=some_facts([zone])))
+    driver = a_driver(hosts, fleet=a_fleet(hosts, cluster_metadata=some_cluster_metadata([zone])))
     ((selection, alternate),) = select(driver).selections()
     assert (selection.compute_node_uuid, selection.service_host, selection.nodename) == (
         hosts[0].uuid,
@@ -452,7 +452,11 @@ def test_a_zone_is_asked_of_placement() -> None:
     zone = an_aggregate("n1", hosts=["host2"], metadata={"availability_zone": "north"})
     placement = ArrayPlacement(hosts)
     placement.aggregates[zone.uuid] = {hosts[1].uuid}
-    driver = a_driver(hosts, placement=placement, fleet=a_fleet(hosts, facts=some_facts([zone])))
+    driver = a_driver(
+        hosts,
+        placement=placement,
+        fleet=a_fleet(hosts, cluster_metadata=some_cluster_metadata([zone])),
+    )
     spec = a_request_spec(availability_zone="north")
     assert chosen(select(driver, spec)) == ["host2"]
     placement.fill(hosts[1], MEMORY_MB=32768)

@@ -18,7 +18,7 @@ from tests.fleets import (
     a_host,
     a_request_spec,
     scheduling_conf,
-    some_facts,
+    some_cluster_metadata,
 )
 
 HOSTS = [a_host("host1", cpu_allocation_ratio=4.0), a_host("host2", cpu_allocation_ratio=2.0)]
@@ -33,7 +33,7 @@ def select(
     driver = a_driver(
         HOSTS,
         conf=conf,
-        fleet=a_fleet(HOSTS, conf=conf, facts=some_facts([slow])),
+        fleet=a_fleet(HOSTS, conf=conf, cluster_metadata=some_cluster_metadata([slow])),
         placement=placement or ArrayPlacement(HOSTS),
     )
     found = driver.select_destinations(

@@ -23,7 +23,7 @@ from tests.fleets import (
     a_host,
     a_request_spec,
     scheduling_conf,
-    some_facts,
+    some_cluster_metadata,
 )
 
 RACKS = {"r1": ("a1", "a2", "a3"), "r2": ("b1", "b2"), "r3": ("c1",)}
@@ -44,7 +44,7 @@ def scheduler_over(
         for rack, members in (racks or RACKS).items()
     ]
     conf = scheduling_conf(**options)
-    fleet = a_fleet(hosts, facts=some_facts(aggregates=aggregates), conf=conf)
+    fleet = a_fleet(hosts, cluster_metadata=some_cluster_metadata(aggregates=aggregates), conf=conf)
     return a_driver(hosts, placement=ArrayPlacement(hosts), fleet=fleet, conf=conf)
 
 

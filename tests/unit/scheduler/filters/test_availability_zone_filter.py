@@ -6,7 +6,7 @@ import pytest
 
 from scheduler.filters.availability_zone_filter import AvailabilityZoneFilter
 from tests.builders import an_aggregate
-from tests.fleets import a_host, a_request_spec, a_table, scheduling_conf, some_facts
+from tests.fleets import a_host, a_request_spec, a_table, scheduling_conf, some_cluster_metadata
 
 AGGREGATES = [
     an_aggregate("north", hosts=["in-north"], metadata={"availability_zone": "north, east"}),
@@ -31,7 +31,7 @@ def test_a_host_passes_in_its_zones(asked: str | None, host: str, passes: bool) 
     """A request for no zone may go anywhere, one for the default zone only to hosts without one."""
     each = AvailabilityZoneFilter(scheduling_conf())
     spec = a_request_spec(availability_zone=asked)
-    table = a_table([a_host(host)], facts=some_facts(AGGREGATES))
+    table = a_table([a_host(host)], cluster_metadata=some_cluster_metadata(AGGREGATES))
     assert each.host_passes(table[0], spec) is passes
     assert each.host_mask(table, spec).tolist() == [passes]
 

@@ -23,7 +23,7 @@ from tests.fleets import (
     a_request_spec,
     a_table,
     scheduling_conf,
-    some_facts,
+    some_cluster_metadata,
     some_hosts,
 )
 
@@ -292,7 +292,7 @@ def test_only_hosts_that_the_request_allows_are_left(asked: Any, left: list[str]
 
 def test_hosts_of_disabled_cells_are_left_out() -> None:
     """Unless the request names the cell."""
-    ledger = HostLedger(a_table(HOSTS, facts=some_facts(disabled=[CELL])))
+    ledger = HostLedger(a_table(HOSTS, cluster_metadata=some_cluster_metadata(disabled=[CELL])))
     assert preselect(ledger, a_request_spec(), lambda *_: None).hosts.host == ["gamma"]
     left = preselect(ledger, a_request_spec(**to(cell_uuid=CELL)), lambda *_: None)
     assert left.hosts.host == ["alpha", "Beta"]
@@ -313,7 +313,7 @@ def test_hosts_of_disabled_cells_are_left_out() -> None:
 )
 def test_a_disabled_cell_gets_only_servers_that_it_has(asked: Any, left: list[str]) -> None:
     """Not even on a host that is forced or requested, nor from another cell."""
-    ledger = HostLedger(a_table(HOSTS, facts=some_facts(disabled=[CELL])))
+    ledger = HostLedger(a_table(HOSTS, cluster_metadata=some_cluster_metadata(disabled=[CELL])))
     assert preselect(ledger, a_request_spec(**asked), lambda *_: None).hosts.host == left
 
 

@@ -11,7 +11,7 @@ from objects.aggregate import Aggregate
 from scheduler.hosts import aggregate_metadata
 from scheduler.hosts.aggregate_metadata import NumberOverride
 from tests.builders import an_aggregate
-from tests.fleets import a_host, a_table, some_facts
+from tests.fleets import a_host, a_table, some_cluster_metadata
 
 KEY = "ram_weight_multiplier"
 
@@ -21,7 +21,7 @@ def numbers(*values_by_aggregate: str, override: NumberOverride | None = None) -
         an_aggregate(f"a{index}", hosts=["host1"], metadata={KEY: value})
         for index, value in enumerate(values_by_aggregate)
     ]
-    table = a_table([a_host(), a_host("host2")], facts=some_facts(aggregates))
+    table = a_table([a_host(), a_host("host2")], cluster_metadata=some_cluster_metadata(aggregates))
     in_aggregates, outside = (override or NumberOverride(KEY)).column(table, 7.0)
     assert outside == 7.0
     return float(in_aggregates)
@@ -51,7 +51,7 @@ def test_a_value_that_is_not_a_number_is_said_once(caplog: pytest.LogCaptureFixt
     """With the aggregate and the value, not once a request."""
     override = NumberOverride(KEY)
     aggregate = an_aggregate("ssd", hosts=["host1"], metadata={KEY: "fast"})
-    table = a_table([a_host()], facts=some_facts([aggregate]))
+    table = a_table([a_host()], cluster_metadata=some_cluster_metadata([aggregate]))
     with caplog.at_level(logging.WARNING):
         override.column(table, 1.0)
         override.column(table, 1.0)
@@ -79,7 +79,10 @@ def test_a_question_about_memberships_is_asked_once_for_each_kind_of_host() -> N
         for number in range(70)
     ]
     other = an_aggregate("other", hosts=names)
-    table = a_table([a_host(name) for name in names], facts=some_facts([*aggregates, other]))
+    table = a_table(
+        [a_host(name) for name in names],
+        cluster_metadata=some_cluster_metadata([*aggregates, other]),
+    )
     asked = []
 
     def is_even(found: Sequence[Aggregate]) -> bool:

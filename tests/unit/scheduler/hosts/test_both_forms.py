@@ -29,7 +29,7 @@ from tests.fleets import (
     a_request_spec,
     a_table,
     scheduling_conf,
-    some_facts,
+    some_cluster_metadata,
 )
 
 EXAMPLES = 120
@@ -265,7 +265,7 @@ def ledgers(draw: Any) -> HostLedger:
     for uuid, index in draw(homes).items():
         if index < len(fleet):
             fleet[index].values.setdefault("instance_uuids", []).append(uuid)
-    ledger = HostLedger(a_table(fleet, facts=some_facts(draw(aggregates))))
+    ledger = HostLedger(a_table(fleet, cluster_metadata=some_cluster_metadata(draw(aggregates))))
     if fleet:
         for position in draw(st.lists(st.integers(0, len(fleet) - 1), max_size=2)):
             ledger.consume(position, INSTANCES[-1])
@@ -342,7 +342,7 @@ def in_a_group(policy: str) -> tuple[HostLedger, RequestSpec]:
     group = a_group(policy, members=INSTANCES[:2], hosts=["host1"], rules=rules)
     racks = [an_aggregate(hosts=[name], metadata={"rack": name}) for name in ("host1", "host2")]
     image = an_image(properties={"hw_vm_mode": "hvm"})
-    table = a_table(fleet, facts=some_facts(racks))
+    table = a_table(fleet, cluster_metadata=some_cluster_metadata(racks))
     return HostLedger(table), a_request_spec(instance_group=group, image=image)
 
 

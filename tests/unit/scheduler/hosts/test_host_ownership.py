@@ -101,7 +101,7 @@ class Deployment:
         """Map hosts in another way, and tell the scheduler that the metadata changed."""
         self.conductors.owner_of.update(owners)
         self.conductors.seq += 1
-        self.sync.take_facts(self.conductors.get_cluster_metadata(None))
+        self.sync.take_cluster_metadata(self.conductors.get_cluster_metadata(None))
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from tests.fleets import (
     a_fleet,
     a_host,
     scheduling_conf,
-    some_facts,
+    some_cluster_metadata,
     some_hosts,
 )
 
@@ -250,7 +250,7 @@ def test_silent_cells_are_named() -> None:
     assert fleet.silent_cells(10) == [OTHER_CELL]
     clock.seconds += 11
     assert fleet.silent_cells(10) == [CELL, OTHER_CELL]
-    fleet.set_facts(some_facts(disabled=[OTHER_CELL]))
+    fleet.set_cluster_metadata(some_cluster_metadata(disabled=[OTHER_CELL]))
     assert fleet.silent_cells(10) == [CELL]
 
 
@@ -265,7 +265,7 @@ def test_a_cell_is_in_doubt_if_no_cell_was_heard_for_long() -> None:
     assert fleet.cells_in_doubt() == {CELL: heard_at, OTHER_CELL: heard_at}
     fleet.apply(a_batch([], first_seq=1, last_seq=1))
     assert fleet.cells_in_doubt() == {OTHER_CELL: heard_at}
-    fleet.set_facts(some_facts(disabled=[OTHER_CELL]))
+    fleet.set_cluster_metadata(some_cluster_metadata(disabled=[OTHER_CELL]))
     assert fleet.cells_in_doubt() == {}
 
 
@@ -283,12 +283,12 @@ def test_a_cell_is_not_in_doubt_while_others_are_heard() -> None:
 
 
 def test_hosts_of_a_cell_that_is_gone_are_forgotten() -> None:
-    """Other facts without the cell take its hosts along."""
+    """Other metadata without the cell take its hosts along."""
     here, there = a_host(), a_host("host2", cell=OTHER_CELL)
     fleet = a_fleet([here, there])
-    facts = some_facts()
-    del facts.cell_names[OTHER_CELL]
-    fleet.set_facts(facts)
+    cluster_metadata = some_cluster_metadata()
+    del cluster_metadata.cell_names[OTHER_CELL]
+    fleet.set_cluster_metadata(cluster_metadata)
     assert names(fleet, here, there) == ["host1"]
     assert fleet.seq_of(OTHER_CELL) == 0
 

@@ -7,7 +7,7 @@ import pytest
 
 from scheduler.hosts.host_table import HostTable
 from tests.builders import an_aggregate
-from tests.fleets import CELL, OTHER_CELL, a_host, a_table, some_facts, some_hosts
+from tests.fleets import CELL, OTHER_CELL, a_host, a_table, some_cluster_metadata, some_hosts
 
 
 def test_a_table_can_be_made_up() -> None:
@@ -67,7 +67,7 @@ def test_hosts_are_found_by_name() -> None:
 def test_hosts_are_found_by_aggregate() -> None:
     """Hosts of the aggregate that are not candidates do not matter."""
     ssd = an_aggregate(hosts=["host2", "host9"])
-    table = a_table(some_hosts(3), facts=some_facts([ssd]))
+    table = a_table(some_hosts(3), cluster_metadata=some_cluster_metadata([ssd]))
     assert table.in_aggregate(ssd).tolist() == [False, True, False]
     assert table[1].aggregates == (ssd,)
 

@@ -1,4 +1,4 @@
-"""The fleet is made complete in the background: facts, then each cell, then what is missing."""
+"""The fleet is made complete in the background: metadata, then each cell, then what is missing."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Conductors:
         """Host -> its cell; any other is that of the cell that names it."""
         self._waited_for = 0
         self.changed = threading.Condition()
-        self.facts: dict[str, Any] = {
+        self.cluster_metadata: dict[str, Any] = {
             "seq": 5,
             "cells": [{"uuid": CELL, "name": "cell1", "disabled": False}],
             "aggregates": [],
@@ -41,8 +41,8 @@ class Conductors:
         self.on_ask: Callable[[], None] = lambda: None
 
     def get_cluster_metadata(self, context: object) -> dict[str, Any]:
-        self._note("facts", 0)
-        return self.facts
+        self._note("cluster_metadata", 0)
+        return self.cluster_metadata
 
     def map_hosts(self, context: object, cell_uuid: str, hosts: dict[str, list[str]]) -> list[str]:
         self.checked.append((cell_uuid, sorted(hosts)))
@@ -112,36 +112,36 @@ def cells(*uuids: str, disabled: str | None = None) -> list[dict[str, Any]]:
     return [{"uuid": uuid, "name": uuid[-1], "disabled": uuid == disabled} for uuid in uuids]
 
 
-def test_at_the_start_facts_and_then_all_cells_are_asked_for(
+def test_at_the_start_cluster_metadata_and_then_all_cells_are_asked_for(
     sync: StateSync, conductors: Conductors, fleet: HostStore
 ) -> None:
     """Then decisions may begin."""
     sync.start()
     assert sync.wait_ready(SECONDS_MAX)
-    assert conductors.asked == [("facts", 0), (CELL, 0)]
+    assert conductors.asked == [("cluster_metadata", 0), (CELL, 0)]
     assert len(fleet) == 1
     assert fleet.seq_of(CELL) == 7
 
 
 def test_a_disabled_cell_is_not_waited_for(sync: StateSync, conductors: Conductors) -> None:
     """Nor asked."""
-    conductors.facts["cells"] = cells(CELL, OTHER_CELL, disabled=OTHER_CELL)
+    conductors.cluster_metadata["cells"] = cells(CELL, OTHER_CELL, disabled=OTHER_CELL)
     sync.start()
     assert sync.wait_ready(SECONDS_MAX)
-    assert conductors.asked == [("facts", 0), (CELL, 0)]
+    assert conductors.asked == [("cluster_metadata", 0), (CELL, 0)]
 
 
-def test_without_facts_nothing_is_ready(sync: StateSync, conductors: Conductors) -> None:
+def test_without_cluster_metadata_nothing_is_ready(sync: StateSync, conductors: Conductors) -> None:
     """And they are asked for again in time."""
     conductors.is_down = True
     sync.start()
-    conductors.wait_for(("facts", 0))
+    conductors.wait_for(("cluster_metadata", 0))
     assert not sync.wait_ready(0)
-    assert not sync.has_facts
+    assert not sync.has_cluster_metadata
     conductors.is_down = False
     while not sync.wait_ready(0.01):
         sync.fetch_missing()
-    assert sync.has_facts
+    assert sync.has_cluster_metadata
 
 
 def test_a_cell_that_does_not_answer_is_not_waited_for_twice(
@@ -150,7 +150,7 @@ def test_a_cell_that_does_not_answer_is_not_waited_for_twice(
     """Others can be used meanwhile; it is asked again, and said to be away once."""
     conductors.is_down = True
     with caplog.at_level(logging.WARNING):
-        sync.take_facts(conductors.facts)
+        sync.take_cluster_metadata(conductors.cluster_metadata)
         assert sync.wait_ready(SECONDS_MAX)
         conductors.is_down = False
         while not len(fleet):
@@ -201,17 +201,21 @@ def test_pushes_in_order_need_no_question(
     assert fleet.view([conductors.host.uuid])[0].free_ram_mb.tolist() == [5]
 
 
-def test_a_push_of_an_unknown_cell_makes_the_facts_suspicious(
+def test_a_push_of_an_unknown_cell_makes_the_cluster_metadata_suspicious(
     sync: StateSync, conductors: Conductors, fleet: HostStore
 ) -> None:
-    """Its hosts count when the facts name it."""
+    """Its hosts count when the metadata name it."""
     sync.start()
     assert sync.wait_ready(SECONDS_MAX)
     sync.apply_batch(a_batch([a_host("new")], cell=OTHER_CELL))
     assert len(fleet) == 1
-    conductors.facts = {**conductors.facts, "seq": 6, "cells": cells(CELL, OTHER_CELL)}
+    conductors.cluster_metadata = {
+        **conductors.cluster_metadata,
+        "seq": 6,
+        "cells": cells(CELL, OTHER_CELL),
+    }
     sync.fetch_missing()
-    conductors.wait_for(("facts", 0), (OTHER_CELL, 0))
+    conductors.wait_for(("cluster_metadata", 0), (OTHER_CELL, 0))
 
 
 def test_silent_cells_are_asked(conductors: Conductors) -> None:
@@ -303,36 +307,36 @@ def test_a_cell_in_doubt_is_waited_for_once(cut_off: CutOff, conductors: Conduct
     assert cut_off.is_up()
 
 
-def test_older_facts_that_are_pushed_late_are_ignored(
+def test_older_cluster_metadata_that_are_pushed_late_are_ignored(
     sync: StateSync, conductors: Conductors, fleet: HostStore
 ) -> None:
     """A message may be overtaken."""
-    sync.take_facts({**conductors.facts, "seq": 9})
-    sync.take_facts({**conductors.facts, "seq": 8, "cells": []})
-    assert fleet.facts.seq == 9
-    assert fleet.facts.enabled_cells == {CELL}
+    sync.take_cluster_metadata({**conductors.cluster_metadata, "seq": 9})
+    sync.take_cluster_metadata({**conductors.cluster_metadata, "seq": 8, "cells": []})
+    assert fleet.cluster_metadata.seq == 9
+    assert fleet.cluster_metadata.enabled_cells == {CELL}
 
 
-def test_facts_that_went_back_are_believed_when_asked_for(
+def test_cluster_metadata_that_went_back_are_believed_when_asked_for(
     sync: StateSync, conductors: Conductors, fleet: HostStore
 ) -> None:
     """The super conductor's database was put back."""
-    sync.take_facts({**conductors.facts, "seq": 9})
-    sync.refresh_facts()
-    conductors.wait_for(("facts", 0))
+    sync.take_cluster_metadata({**conductors.cluster_metadata, "seq": 9})
+    sync.refresh_cluster_metadata()
+    conductors.wait_for(("cluster_metadata", 0))
     sync.stop(SECONDS_MAX)
-    assert fleet.facts.seq == 5
+    assert fleet.cluster_metadata.seq == 5
 
 
 def test_an_answer_that_cannot_be_used_is_logged_and_asked_for_again(
     sync: StateSync, conductors: Conductors, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Nothing ends by it."""
-    good = conductors.facts
-    conductors.facts = {}
+    good = conductors.cluster_metadata
+    conductors.cluster_metadata = {}
     sync.start()
-    conductors.wait_for(("facts", 0))
-    conductors.facts = good
+    conductors.wait_for(("cluster_metadata", 0))
+    conductors.cluster_metadata = good
     while not sync.wait_ready(0.01):
         sync.fetch_missing()
     assert "The super conductor: the fetch failed" in caplog.text
@@ -357,21 +361,21 @@ def test_a_change_of_aggregates_counts_in_its_turn(
     seq_after: int,
     asks: bool,
 ) -> None:
-    """Else the facts are asked for, which have it all."""
+    """Else the metadata are asked for, which have it all."""
     sync.start()
-    conductors.wait_for(("facts", 0), (CELL, 0))
+    conductors.wait_for(("cluster_metadata", 0), (CELL, 0))
     assert sync.wait_ready(SECONDS_MAX)
     asked = len(conductors.asked)
     made = an_aggregate("new", hosts=["a"])
     sync.take_aggregates([made], [], seq)
-    assert [each.name for each in fleet.facts.aggregates] == names
-    assert (fleet.facts.seq, fleet.facts.enabled_cells) == (seq_after, {CELL})
+    assert [each.name for each in fleet.cluster_metadata.aggregates] == names
+    assert (fleet.cluster_metadata.seq, fleet.cluster_metadata.enabled_cells) == (seq_after, {CELL})
     if asks:
-        conductors.wait_for(("facts", 0))
+        conductors.wait_for(("cluster_metadata", 0))
         return
     assert len(conductors.asked) == asked
     sync.take_aggregates([], [made.uuid], None)
-    assert fleet.facts.aggregates == ()
+    assert fleet.cluster_metadata.aggregates == ()
 
 
 HERE, TOLD, LATE = a_uuid(), a_uuid(), a_uuid()

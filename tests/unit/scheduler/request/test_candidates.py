@@ -329,7 +329,9 @@ def test_an_unknown_name_fails_the_request(values: dict[str, Any], sentence: str
 
 def test_a_removed_node_is_not_found() -> None:
     fleet = a_fleet([a_host("web1")])
-    fleet.set_facts(fleet.facts.from_plain({"seq": 2, "cells": [], "aggregates": []}))
+    fleet.set_cluster_metadata(
+        fleet.cluster_metadata.from_plain({"seq": 2, "cells": [], "aggregates": []})
+    )
     with pytest.raises(exception.RequestFilterFailed):
         candidates.nodes_named(a_request_spec(force_hosts=["web1"]), fleet)
 

@@ -9,7 +9,7 @@ from scheduler import request_filters
 from scheduler.request import derived_requirements, resource_query
 from scheduler.request_filters.owner import Owner
 from tests.fixtures.numa_fleets import GPU, NIC, a_pci_request
-from tests.fleets import a_request_spec, scheduling_conf, some_facts
+from tests.fleets import a_request_spec, scheduling_conf, some_cluster_metadata
 
 
 def a_spec() -> RequestSpec:
@@ -30,7 +30,7 @@ def required(spec: RequestSpec) -> list[set[str]]:
 def test_devices_are_of_compute_services_as_hosts_are() -> None:
     """Each device's provider has the trait, beside those of its alias."""
     spec, owner = a_spec(), {"OWNER_NOVA"}
-    request_filters.apply_all([Owner(scheduling_conf())], spec, some_facts())
+    request_filters.apply_all([Owner(scheduling_conf())], spec, some_cluster_metadata())
     assert required(spec) == [owner, owner, owner | {"CUSTOM_FAST"}]
 
 

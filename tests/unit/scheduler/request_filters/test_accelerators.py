@@ -14,7 +14,7 @@ from objects.resource_query import ResourceQuery
 from scheduler import request_filters
 from scheduler.request import resource_query
 from scheduler.request_filters.accelerators import Accelerators
-from tests.fleets import a_request_spec, scheduling_conf, some_facts
+from tests.fleets import a_request_spec, scheduling_conf, some_cluster_metadata
 
 PROFILE = {
     "name": "two-fpgas",
@@ -34,7 +34,7 @@ def a_filter(*profiles: object) -> Accelerators:
 
 
 def asked(each: Accelerators, spec: RequestSpec) -> ResourceQuery:
-    request_filters.apply_all([each], spec, some_facts())
+    request_filters.apply_all([each], spec, some_cluster_metadata())
     return resource_query.build(spec, limit=0)
 
 

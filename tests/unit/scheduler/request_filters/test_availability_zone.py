@@ -8,7 +8,7 @@ from armillary import exception
 from scheduler import request_filters
 from scheduler.request_filters.availability_zone import AvailabilityZone
 from tests.builders import an_aggregate
-from tests.fleets import a_request_spec, scheduling_conf, some_facts
+from tests.fleets import a_request_spec, scheduling_conf, some_cluster_metadata
 
 NORTH_1 = an_aggregate("n1", metadata={"availability_zone": "north"})
 NORTH_2 = an_aggregate("n2", metadata={"availability_zone": "north"})
@@ -19,7 +19,7 @@ PLAIN = an_aggregate("p", metadata={"disk": "north"})
 def member_of(zone: str | None) -> list[list[str]]:
     spec = a_request_spec(availability_zone=zone)
     each = AvailabilityZone(scheduling_conf())
-    request_filters.apply_all([each], spec, some_facts([NORTH_1, SOUTH, NORTH_2, PLAIN]))
+    request_filters.apply_all([each], spec, some_cluster_metadata([NORTH_1, SOUTH, NORTH_2, PLAIN]))
     assert spec.request_level_params is not None
     return spec.request_level_params.member_of
 

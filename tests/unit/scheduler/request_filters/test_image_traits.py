@@ -13,7 +13,7 @@ from scheduler.request_filters import BaseRequestFilter
 from scheduler.request_filters.image_metadata import ImageMetadata
 from scheduler.request_filters.image_type_support import ImageTypeSupport
 from tests.builders import an_image
-from tests.fleets import a_request_spec, scheduling_conf, some_facts
+from tests.fleets import a_request_spec, scheduling_conf, some_cluster_metadata
 
 
 def required(each: type[BaseRequestFilter], *, is_on: bool = True, **image: Any) -> list[str]:
@@ -22,7 +22,7 @@ def required(each: type[BaseRequestFilter], *, is_on: bool = True, **image: Any)
         scheduler__image_metadata_prefilter=is_on,
     )
     spec = a_request_spec(image=an_image(**image) if image else None)
-    request_filters.apply_all([each(conf)], spec, some_facts())
+    request_filters.apply_all([each(conf)], spec, some_cluster_metadata())
     assert spec.request_level_params is not None
     return spec.request_level_params.root_required
 
@@ -39,7 +39,7 @@ def test_an_image_in_a_volume_is_not_a_restriction() -> None:
     """The host does not read it."""
     conf = scheduling_conf(scheduler__query_placement_for_image_type_support=True)
     spec = a_request_spec(image=an_image(disk_format="qcow2"), is_bfv=True)
-    request_filters.apply_all([ImageTypeSupport(conf)], spec, some_facts())
+    request_filters.apply_all([ImageTypeSupport(conf)], spec, some_cluster_metadata())
     assert spec.request_level_params is not None
     assert spec.request_level_params.root_required == []
 

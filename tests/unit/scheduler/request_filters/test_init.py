@@ -10,16 +10,16 @@ from scheduler import request_filters
 from scheduler.hosts.cluster_metadata import ClusterMetadata
 from scheduler.plugins.loading import PluginFailed
 from scheduler.request_filters import BaseRequestFilter
-from tests.fleets import a_request_spec, scheduling_conf, some_facts
+from tests.fleets import a_request_spec, scheduling_conf, some_cluster_metadata
 
 
 class RaisingFilter(BaseRequestFilter):
-    def apply(self, spec: RequestSpec, facts: ClusterMetadata) -> None:
+    def apply(self, spec: RequestSpec, cluster_metadata: ClusterMetadata) -> None:
         raise KeyError("colour")
 
 
 class RefusingFilter(BaseRequestFilter):
-    def apply(self, spec: RequestSpec, facts: ClusterMetadata) -> None:
+    def apply(self, spec: RequestSpec, cluster_metadata: ClusterMetadata) -> None:
         raise exception.RequestFilterFailed(reason="not today")
 
 
@@ -48,11 +48,11 @@ def test_a_refusal_is_passed_on() -> None:
     """It is an answer."""
     each = RefusingFilter(scheduling_conf())
     with pytest.raises(exception.RequestFilterFailed, match="not today"):
-        request_filters.apply_all([each], a_request_spec(), some_facts())
+        request_filters.apply_all([each], a_request_spec(), some_cluster_metadata())
 
 
 def test_a_broken_request_filter_is_named() -> None:
     """It is none."""
     each = RaisingFilter(scheduling_conf())
     with pytest.raises(PluginFailed, match="RaisingFilter failed: KeyError: 'colour'"):
-        request_filters.apply_all([each], a_request_spec(), some_facts())
+        request_filters.apply_all([each], a_request_spec(), some_cluster_metadata())

@@ -7,7 +7,7 @@ import pytest
 from scheduler import request_filters
 from scheduler.request_filters.isolated_aggregates import IsolatedAggregates
 from tests.builders import an_aggregate, an_image
-from tests.fleets import a_request_spec, scheduling_conf, some_facts
+from tests.fleets import a_request_spec, scheduling_conf, some_cluster_metadata
 
 PLAIN = an_aggregate("plain", metadata={"trait:CUSTOM_GPU": "forbidden", "ssd": "required"})
 GPU = an_aggregate("gpu", metadata={"trait:CUSTOM_GPU": "required"})
@@ -32,8 +32,8 @@ def test_all_that_an_aggregate_requires_must_be_asked_for(
     """By flavor and image together."""
     conf = scheduling_conf(scheduler__enable_isolated_aggregate_filtering=True)
     spec = a_request_spec(extra_specs, image=an_image(properties=properties))
-    facts = some_facts([PLAIN, GPU, BOTH])
-    request_filters.apply_all([IsolatedAggregates(conf)], spec, facts)
+    cluster_metadata = some_cluster_metadata([PLAIN, GPU, BOTH])
+    request_filters.apply_all([IsolatedAggregates(conf)], spec, cluster_metadata)
     assert spec.request_level_params is not None
     uuids = [each.uuid for each in (GPU, BOTH) if each in forbidden]
     assert spec.request_level_params.forbidden_aggregates == uuids
@@ -42,7 +42,7 @@ def test_all_that_an_aggregate_requires_must_be_asked_for(
 def test_aggregates_are_not_kept_unless_configured() -> None:
     """The option is off by default."""
     spec = a_request_spec()
-    facts = some_facts([GPU])
-    request_filters.apply_all([IsolatedAggregates(scheduling_conf())], spec, facts)
+    cluster_metadata = some_cluster_metadata([GPU])
+    request_filters.apply_all([IsolatedAggregates(scheduling_conf())], spec, cluster_metadata)
     assert spec.request_level_params is not None
     assert spec.request_level_params.forbidden_aggregates == []

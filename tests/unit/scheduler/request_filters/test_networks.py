@@ -12,7 +12,7 @@ from scheduler.request_filters import BaseRequestFilter
 from scheduler.request_filters.remote_managed_ports import RemoteManagedPorts
 from scheduler.request_filters.routed_networks import RoutedNetworks
 from tests.builders import a_uuid, an_aggregate
-from tests.fleets import a_request_spec, scheduling_conf, some_facts
+from tests.fleets import a_request_spec, scheduling_conf, some_cluster_metadata
 
 RED, BLUE, FLAT = a_uuid(), a_uuid(), a_uuid()
 RED_1 = an_aggregate("red1", metadata={"routed_network": RED.upper()})
@@ -29,7 +29,9 @@ def params(
         {"network": uuid, "remote_managed": remote} for uuid, remote in networks
     ]
     spec = a_request_spec(requested_networks=wanted)
-    request_filters.apply_all([each(conf)], spec, some_facts([RED_1, PLAIN, RED_2, BOTH]))
+    request_filters.apply_all(
+        [each(conf)], spec, some_cluster_metadata([RED_1, PLAIN, RED_2, BOTH])
+    )
     assert spec.request_level_params is not None
     return spec.request_level_params
 

@@ -14,14 +14,14 @@ from scheduler.request_filters.packed_virtqueue import PackedVirtqueue
 from scheduler.request_filters.tpm_secret_security import TPMSecretSecurity
 from scheduler.request_filters.virtio_sound import VirtioSound
 from tests.builders import an_image
-from tests.fleets import a_request_spec, scheduling_conf, some_facts
+from tests.fleets import a_request_spec, scheduling_conf, some_cluster_metadata
 
 ENCRYPTION = "COMPUTE_EPHEMERAL_ENCRYPTION"
 TPM = "COMPUTE_SECURITY_TPM_SECRET_SECURITY"
 
 
 def required(each: type[BaseRequestFilter], spec: RequestSpec) -> list[str]:
-    request_filters.apply_all([each(scheduling_conf())], spec, some_facts())
+    request_filters.apply_all([each(scheduling_conf())], spec, some_cluster_metadata())
     assert spec.request_level_params is not None
     return spec.request_level_params.root_required
 

@@ -10,7 +10,7 @@ from armillary import exception
 from scheduler import request_filters
 from scheduler.request_filters.tenant import Tenant
 from tests.builders import an_aggregate
-from tests.fleets import a_request_spec, scheduling_conf, some_facts
+from tests.fleets import a_request_spec, scheduling_conf, some_cluster_metadata
 
 OURS = an_aggregate("ours", metadata={"filter_tenant_id": "p1"})
 SHARED = an_aggregate("shared", metadata={"filter_tenant_id": "p2", "filter_tenant_id2": "p1"})
@@ -21,7 +21,9 @@ PLAIN = an_aggregate("plain", metadata={"owner": "p1"})
 def member_of(project: str, **options: Any) -> list[list[str]]:
     spec = a_request_spec(project_id=project)
     conf = scheduling_conf(**{f"scheduler__{name}": value for name, value in options.items()})
-    request_filters.apply_all([Tenant(conf)], spec, some_facts([OURS, SHARED, LISTED, PLAIN]))
+    request_filters.apply_all(
+        [Tenant(conf)], spec, some_cluster_metadata([OURS, SHARED, LISTED, PLAIN])
+    )
     assert spec.request_level_params is not None
     return spec.request_level_params.member_of
 

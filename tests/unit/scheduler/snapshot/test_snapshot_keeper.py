@@ -25,7 +25,7 @@ from tests.fleets import (
     a_batch,
     a_host,
     scheduling_conf,
-    some_facts,
+    some_cluster_metadata,
     some_hosts,
 )
 
@@ -50,7 +50,9 @@ class Process:
             *some_hosts(3),
             a_host("other", cell=OTHER_CELL, instance_uuids=[a_uuid()], metrics=[{"value": 1.5}]),
         ]
-        self.store.set_facts(some_facts([an_aggregate(hosts=["host1"])], seq=7))
+        self.store.set_cluster_metadata(
+            some_cluster_metadata([an_aggregate(hosts=["host1"])], seq=7)
+        )
         self.store.apply(a_batch(hosts[:3], last_seq=5, full=True))
         self.store.apply(a_batch(hosts[3:], cell=OTHER_CELL, last_seq=9, full=True))
         self.children.set_known([{"name": "leaf", "disabled": False}])
@@ -78,10 +80,10 @@ def test_the_next_process_knows_the_same(saved: Process, tmp_path: Path) -> None
     before, after = saved.store.view_all(), other.store.view_all()
     for name in ("host", "uuid", *(each.name for each in host_attributes.HOST_ATTRIBUTES)):
         assert written(before.column(name)) == written(after.column(name)), name
-    assert other.store.facts.cell_names == saved.store.facts.cell_names
-    (aggregate,) = other.store.facts.aggregates_of("host1")
-    assert aggregate.uuid == saved.store.facts.aggregates_of("host1")[0].uuid
-    assert other.store.facts.is_restored
+    assert other.store.cluster_metadata.cell_names == saved.store.cluster_metadata.cell_names
+    (aggregate,) = other.store.cluster_metadata.aggregates_of("host1")
+    assert aggregate.uuid == saved.store.cluster_metadata.aggregates_of("host1")[0].uuid
+    assert other.store.cluster_metadata.is_restored
     (child,) = other.children.all()
     assert child.is_restored
     assert child.summary is not None
@@ -177,8 +179,10 @@ def test_one_worker_of_a_host_writes_and_another_takes_over(saved: Process, tmp_
 def test_no_secret_is_in_the_file(tmp_path: Path) -> None:
     """The addresses of child zones, which have passwords, stay in the API database."""
     process = Process(tmp_path).fill()
-    facts = process.store.facts
-    facts.zones = ({"name": "leaf", "transport_url": "rabbit://u:SECRET@h/", "disabled": False},)
+    cluster_metadata = process.store.cluster_metadata
+    cluster_metadata.zones = (
+        {"name": "leaf", "transport_url": "rabbit://u:SECRET@h/", "disabled": False},
+    )
     process.keeper.write()
     assert b"SECRET" not in process.keeper.path.read_bytes()
 

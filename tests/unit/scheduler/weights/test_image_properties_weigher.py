@@ -8,7 +8,7 @@ import pytest
 
 from scheduler.weights.image_properties_weigher import ImagePropertiesWeigher
 from tests.builders import an_aggregate, an_image
-from tests.fleets import a_host, a_request_spec, a_table, scheduling_conf, some_facts
+from tests.fleets import a_host, a_request_spec, a_table, scheduling_conf, some_cluster_metadata
 
 COUNTS = {"os_distro=ubuntu": 3, "os_distro=debian": 5, "hw_machine_type=q35": 2, "x=1": 9}
 WANTED = {"os_distro": "ubuntu", "hw_machine_type": "q35", "y": "1"}
@@ -59,5 +59,5 @@ def test_an_image_that_says_nothing_is_not_weighed(image: Any) -> None:
 def test_option_0_turns_it_off_whatever_aggregates_say(option: float, multiplier: float) -> None:
     """Another number they override."""
     aggregate = an_aggregate(hosts=["host1"], metadata={"image_props_weight_multiplier": "3"})
-    hosts = a_table([a_host()], facts=some_facts([aggregate]))
+    hosts = a_table([a_host()], cluster_metadata=some_cluster_metadata([aggregate]))
     assert a_weigher(multiplier=option).multipliers(hosts).tolist() == [multiplier]

@@ -17,7 +17,7 @@ from scheduler.hosts.host_table import HostTable
 from scheduler.plugins.loading import PluginFailed
 from scheduler.weights import BaseHostWeigher, Ranking
 from tests.builders import an_aggregate
-from tests.fleets import a_host, a_request_spec, a_table, scheduling_conf, some_facts
+from tests.fleets import a_host, a_request_spec, a_table, scheduling_conf, some_cluster_metadata
 
 
 class FreeWeigher(BaseHostWeigher):
@@ -44,11 +44,12 @@ def all_in(hosts: HostTable) -> Any:
 
 
 def ranking_of(
-    free: list[int], *classes: type[BaseHostWeigher], facts: Any = None, **options: Any
+    free: list[int], *classes: type[BaseHostWeigher], cluster_metadata: Any = None, **options: Any
 ) -> Ranking:
     conf = scheduling_conf(**options)
     hosts = a_table(
-        [a_host(f"host{index}", free_ram_mb=value) for index, value in enumerate(free)], facts=facts
+        [a_host(f"host{index}", free_ram_mb=value) for index, value in enumerate(free)],
+        cluster_metadata=cluster_metadata,
     )
     return Ranking([each(conf) for each in classes], hosts, a_request_spec(), all_in(hosts))
 
@@ -100,7 +101,9 @@ def test_weights_add_up_and_each_has_its_share() -> None:
 def test_an_aggregate_overrides_the_multiplier_of_its_hosts() -> None:
     """The sign of the weigher stays."""
     ssd = an_aggregate(hosts=["host1"], metadata={"ram_weight_multiplier": "0.5"})
-    ranking = ranking_of([5, 10, 10], AvoidFreeWeigher, facts=some_facts([ssd]))
+    ranking = ranking_of(
+        [5, 10, 10], AvoidFreeWeigher, cluster_metadata=some_cluster_metadata([ssd])
+    )
     assert [ranking.ranked(position).weight for position in range(3)] == [0.0, -0.5, -1.0]
 
 

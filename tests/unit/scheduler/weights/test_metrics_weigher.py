@@ -11,7 +11,7 @@ from scheduler.plugins.loading import CannotDecide
 from scheduler.weights import Ranking
 from scheduler.weights.metrics_weigher import MetricsWeigher
 from tests.builders import an_aggregate
-from tests.fleets import a_host, a_request_spec, a_table, scheduling_conf, some_facts
+from tests.fleets import a_host, a_request_spec, a_table, scheduling_conf, some_cluster_metadata
 
 BUSY = [{"name": "cpu.percent", "value": 0.5}, {"name": "cpu.frequency", "value": 2000}]
 IDLE = [{"name": "cpu.percent", "value": 0.1}]
@@ -22,8 +22,10 @@ def a_weigher(*setting: str, **options: Any) -> MetricsWeigher:
     return MetricsWeigher(scheduling_conf(metrics__weight_setting=[*setting], **values))
 
 
-def weight(weigher: MetricsWeigher, metrics: Any, facts: Any = None) -> float:
-    return weigher.host_weight(a_table([a_host(metrics=metrics)], facts=facts)[0], a_request_spec())
+def weight(weigher: MetricsWeigher, metrics: Any, cluster_metadata: Any = None) -> float:
+    return weigher.host_weight(
+        a_table([a_host(metrics=metrics)], cluster_metadata=cluster_metadata)[0], a_request_spec()
+    )
 
 
 def test_metrics_are_added_up_with_their_ratios() -> None:
@@ -83,13 +85,13 @@ def test_the_multiplier_of_the_hosts_aggregates_decides_what_counts(
     text: str, expected: float
 ) -> None:
     """Its key is metrics_weight_multiplier."""
-    facts = some_facts(
+    cluster_metadata = some_cluster_metadata(
         [an_aggregate(hosts=["host1"], metadata={"metrics_weight_multiplier": text})]
     )
     weigher = a_weigher(
         "cpu.percent=1", "cpu.frequency=1", required=False, weight_of_unavailable=-7.0
     )
-    assert weight(weigher, IDLE, facts) == expected
+    assert weight(weigher, IDLE, cluster_metadata) == expected
 
 
 def test_multiplier_0_turns_it_off() -> None:
@@ -105,7 +107,7 @@ def test_for_all_hosts_at_once_the_multiplier_of_each_decides_what_counts() -> N
     hosts = [a_host(metrics=BUSY), a_host("host2", metrics=IDLE)]
     exempt = an_aggregate(hosts=["host2"], metadata={"metrics_weight_multiplier": "0"})
     weigher = a_weigher("cpu.percent=1", "cpu.frequency=1")
-    table = a_table(hosts, facts=some_facts([exempt]))
+    table = a_table(hosts, cluster_metadata=some_cluster_metadata([exempt]))
     assert weigher.host_weights(table, a_request_spec()).tolist() == [2050.0, 10.0]
     with pytest.raises(CannotDecide, match=r"does not report cpu\.frequency"):
         weigher.host_weights(a_table(hosts), a_request_spec())

@@ -9,7 +9,7 @@ import pytest
 
 from scheduler import weights
 from tests.builders import an_aggregate
-from tests.fleets import a_host, a_table, scheduling_conf, some_facts
+from tests.fleets import a_host, a_table, scheduling_conf, some_cluster_metadata
 
 # Name, least raw weight that counts, default multiplier as applied, key of aggregate metadata.
 TABLE = [
@@ -44,7 +44,7 @@ def test_a_weigher_pulls_as_operators_expect_it(
     assert (type(weigher).__name__, weigher.minval, weigher.maxval) == (name, minval, None)
     hosts = a_table(
         [a_host("host1"), a_host("host2"), a_host("host3")],
-        facts=some_facts(
+        cluster_metadata=some_cluster_metadata(
             [
                 an_aggregate(hosts=["host2"], metadata={key: "0.5"}),
                 an_aggregate(hosts=["host2"], metadata={key: "2.0"}),

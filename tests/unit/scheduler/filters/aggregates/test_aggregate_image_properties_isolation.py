@@ -8,7 +8,7 @@ from scheduler.filters.aggregates.aggregate_image_properties_isolation import (
     AggregateImagePropertiesIsolation,
 )
 from tests.builders import an_aggregate, an_image
-from tests.fleets import a_host, a_request_spec, a_table, scheduling_conf, some_facts
+from tests.fleets import a_host, a_request_spec, a_table, scheduling_conf, some_cluster_metadata
 
 
 @pytest.mark.parametrize(
@@ -28,16 +28,18 @@ def test_a_host_that_is_not_for_other_images_passes(
     properties: dict[str, str], metadata: dict[str, str], passes: bool
 ) -> None:
     """An image that says nothing may go anywhere, and so may one to a host that says nothing."""
-    facts = some_facts([an_aggregate(hosts=["host1"], metadata=metadata)])
-    state = a_table([a_host()], facts=facts)[0]
+    cluster_metadata = some_cluster_metadata([an_aggregate(hosts=["host1"], metadata=metadata)])
+    state = a_table([a_host()], cluster_metadata=cluster_metadata)[0]
     spec = a_request_spec(image=an_image(properties=properties))
     assert AggregateImagePropertiesIsolation(scheduling_conf()).host_passes(state, spec) is passes
 
 
 def test_a_request_without_an_image_goes_anywhere() -> None:
     """It boots from a volume."""
-    facts = some_facts([an_aggregate(hosts=["host1"], metadata={"os_type": "windows"})])
-    state = a_table([a_host()], facts=facts)[0]
+    cluster_metadata = some_cluster_metadata(
+        [an_aggregate(hosts=["host1"], metadata={"os_type": "windows"})]
+    )
+    state = a_table([a_host()], cluster_metadata=cluster_metadata)[0]
     each = AggregateImagePropertiesIsolation(scheduling_conf())
     assert each.host_passes(state, a_request_spec(image=None))
 
@@ -53,7 +55,9 @@ def test_with_a_namespace_only_its_keys_count(separator: str, key: str, passes: 
         filter_scheduler__aggregate_image_properties_isolation_namespace="iso",
         filter_scheduler__aggregate_image_properties_isolation_separator=separator,
     )
-    facts = some_facts([an_aggregate(hosts=["host1"], metadata={key: "windows"})])
-    state = a_table([a_host()], facts=facts)[0]
+    cluster_metadata = some_cluster_metadata(
+        [an_aggregate(hosts=["host1"], metadata={key: "windows"})]
+    )
+    state = a_table([a_host()], cluster_metadata=cluster_metadata)[0]
     spec = a_request_spec(image=an_image(properties={key: "linux"}))
     assert AggregateImagePropertiesIsolation(conf).host_passes(state, spec) is passes

@@ -8,7 +8,7 @@ from scheduler.filters.aggregates.aggregate_instance_extra_specs_filter import (
     AggregateInstanceExtraSpecsFilter,
 )
 from tests.builders import an_aggregate
-from tests.fleets import a_host, a_request_spec, a_table, scheduling_conf, some_facts
+from tests.fleets import a_host, a_request_spec, a_table, scheduling_conf, some_cluster_metadata
 
 SCOPED = "aggregate_instance_extra_specs:"
 
@@ -32,16 +32,18 @@ def test_a_host_whose_aggregates_meet_all_demands_passes(
     demands: dict[str, str], metadata: dict[str, str], passes: bool
 ) -> None:
     """One value of each must do; without a scope a key counts, with another one it does not."""
-    facts = some_facts([an_aggregate(hosts=["host1"], metadata=metadata)])
-    state = a_table([a_host()], facts=facts)[0]
+    cluster_metadata = some_cluster_metadata([an_aggregate(hosts=["host1"], metadata=metadata)])
+    state = a_table([a_host()], cluster_metadata=cluster_metadata)[0]
     each = AggregateInstanceExtraSpecsFilter(scheduling_conf())
     assert each.host_passes(state, a_request_spec(demands)) is passes
 
 
 def test_the_reason_says_what_the_aggregates_have() -> None:
     """All values, or that there is none."""
-    facts = some_facts([an_aggregate(hosts=["host1"], metadata={"speed": "3, 4"})])
-    table = a_table([a_host(), a_host("host2")], facts=facts)
+    cluster_metadata = some_cluster_metadata(
+        [an_aggregate(hosts=["host1"], metadata={"speed": "3, 4"})]
+    )
+    table = a_table([a_host(), a_host("host2")], cluster_metadata=cluster_metadata)
     each = AggregateInstanceExtraSpecsFilter(scheduling_conf())
     spec = a_request_spec({f"{SCOPED}speed": "5"})
     assert each.explain(table[0], spec) == "its aggregates' speed is 3, 4"

@@ -8,7 +8,7 @@ from scheduler.filters.aggregates.aggregate_multi_tenancy_isolation import (
     AggregateMultiTenancyIsolation,
 )
 from tests.builders import an_aggregate
-from tests.fleets import a_host, a_request_spec, a_table, scheduling_conf, some_facts
+from tests.fleets import a_host, a_request_spec, a_table, scheduling_conf, some_cluster_metadata
 
 
 @pytest.mark.parametrize(
@@ -25,15 +25,17 @@ from tests.fleets import a_host, a_request_spec, a_table, scheduling_conf, some_
 )
 def test_a_host_for_the_project_passes(metadata: dict[str, str], passes: bool) -> None:
     """All keys with the prefix count; a host that is kept for no tenant is for all."""
-    facts = some_facts([an_aggregate(hosts=["host1"], metadata=metadata)])
-    state = a_table([a_host()], facts=facts)[0]
+    cluster_metadata = some_cluster_metadata([an_aggregate(hosts=["host1"], metadata=metadata)])
+    state = a_table([a_host()], cluster_metadata=cluster_metadata)[0]
     spec = a_request_spec(project_id="p1")
     assert AggregateMultiTenancyIsolation(scheduling_conf()).host_passes(state, spec) is passes
 
 
 def test_a_host_outside_the_aggregate_is_for_all() -> None:
     """The project is not kept inside."""
-    facts = some_facts([an_aggregate(hosts=["host1"], metadata={"filter_tenant_id": "p1"})])
-    state = a_table([a_host("host2")], facts=facts)[0]
+    cluster_metadata = some_cluster_metadata(
+        [an_aggregate(hosts=["host1"], metadata={"filter_tenant_id": "p1"})]
+    )
+    state = a_table([a_host("host2")], cluster_metadata=cluster_metadata)[0]
     each = AggregateMultiTenancyIsolation(scheduling_conf())
     assert each.host_passes(state, a_request_spec(project_id="p1"))

@@ -6,7 +6,7 @@ import pytest
 
 from scheduler.filters.aggregates.aggregate_type_affinity_filter import AggregateTypeAffinityFilter
 from tests.builders import a_flavor, an_aggregate
-from tests.fleets import a_host, a_request_spec, a_table, scheduling_conf, some_facts
+from tests.fleets import a_host, a_request_spec, a_table, scheduling_conf, some_cluster_metadata
 
 
 @pytest.mark.parametrize(
@@ -26,6 +26,6 @@ def test_a_host_for_the_flavor_passes(values: list[str], passes: bool) -> None:
     aggregates = [
         an_aggregate(hosts=["host1"], metadata={"instance_type": text}) for text in values
     ]
-    state = a_table([a_host()], facts=some_facts(aggregates))[0]
+    state = a_table([a_host()], cluster_metadata=some_cluster_metadata(aggregates))[0]
     spec = a_request_spec(flavor=a_flavor(name="small"))
     assert AggregateTypeAffinityFilter(scheduling_conf()).host_passes(state, spec) is passes

@@ -11,7 +11,14 @@ from scheduler.filters.aggregates.aggregate_num_instances_filter import Aggregat
 from scheduler.filters.amounts.io_ops_filter import IoOpsFilter
 from scheduler.filters.amounts.limits import BelowLimit
 from tests.builders import an_aggregate
-from tests.fleets import Host, a_host, a_request_spec, a_table, scheduling_conf, some_facts
+from tests.fleets import (
+    Host,
+    a_host,
+    a_request_spec,
+    a_table,
+    scheduling_conf,
+    some_cluster_metadata,
+)
 
 
 @pytest.mark.parametrize(("works", "passes"), [(0, True), (7, True), (8, False), (9, False)])
@@ -42,7 +49,9 @@ def test_the_least_of_the_aggregates_limits_counts(
     aggregates = [an_aggregate(hosts=["host1"], metadata={each.option: text}) for text in values]
     chosen = each(conf)
     for has, passes in ((limit - 1, True), (limit, False)):
-        table = a_table([Host(values={attribute: has})], facts=some_facts(aggregates))
+        table = a_table(
+            [Host(values={attribute: has})], cluster_metadata=some_cluster_metadata(aggregates)
+        )
         assert chosen.host_passes(table[0], a_request_spec()) is passes
         assert chosen.host_mask(table, a_request_spec()).tolist() == [passes]
 
@@ -50,15 +59,17 @@ def test_the_least_of_the_aggregates_limits_counts(
 @AGGREGATE_LIMITS
 def test_other_hosts_aggregates_do_not_count(each: type[BelowLimit], attribute: str) -> None:
     """Only those that the host is in."""
-    facts = some_facts([an_aggregate(hosts=["host2"], metadata={each.option: "0"})])
-    state = a_table([Host(values={attribute: 1})], facts=facts)[0]
+    cluster_metadata = some_cluster_metadata(
+        [an_aggregate(hosts=["host2"], metadata={each.option: "0"})]
+    )
+    state = a_table([Host(values={attribute: 1})], cluster_metadata=cluster_metadata)[0]
     assert each(scheduling_conf()).host_passes(state, a_request_spec())
 
 
 def test_a_limit_that_is_not_a_number_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
     """With the aggregate's name."""
     aggregate = an_aggregate(name="slow", hosts=["host1"], metadata={"max_io_ops_per_host": "few"})
-    table = a_table([a_host()], facts=some_facts([aggregate]))
+    table = a_table([a_host()], cluster_metadata=some_cluster_metadata([aggregate]))
     each = AggregateIoOpsFilter(scheduling_conf())
     with caplog.at_level(logging.WARNING):
         for _ in range(3):
@@ -72,6 +83,6 @@ def test_a_limit_that_is_not_a_number_is_said_once(caplog: pytest.LogCaptureFixt
 def test_the_reason_has_both_numbers() -> None:
     """What is, and what is allowed here."""
     aggregate = an_aggregate(hosts=["host1"], metadata={"max_io_ops_per_host": "2"})
-    state = a_table([a_host(num_io_ops=3)], facts=some_facts([aggregate]))[0]
+    state = a_table([a_host(num_io_ops=3)], cluster_metadata=some_cluster_metadata([aggregate]))[0]
     reason = AggregateIoOpsFilter(scheduling_conf()).explain(state, a_request_spec())
     assert reason == "its number of disk-heavy operations is 3, the limit is 2"

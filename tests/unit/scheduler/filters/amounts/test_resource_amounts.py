@@ -21,7 +21,7 @@ from scheduler.filters.amounts.ram_filter import RamFilter
 from scheduler.filters.amounts.resource_amounts import CoresWithinRatio
 from scheduler.hosts.host_state import HostState
 from tests.builders import a_flavor, an_aggregate
-from tests.fleets import a_host, a_request_spec, a_table, scheduling_conf, some_facts
+from tests.fleets import a_host, a_request_spec, a_table, scheduling_conf, some_cluster_metadata
 
 
 def asking(**amounts: Any) -> RequestSpec:
@@ -29,8 +29,10 @@ def asking(**amounts: Any) -> RequestSpec:
 
 
 def a_state(metadata: tuple[dict[str, str], ...] = (), **values: Any) -> HostState:
-    facts = some_facts([an_aggregate(hosts=["host1"], metadata=each) for each in metadata])
-    return a_table([a_host(**values)], facts=facts)[0]
+    cluster_metadata = some_cluster_metadata(
+        [an_aggregate(hosts=["host1"], metadata=each) for each in metadata]
+    )
+    return a_table([a_host(**values)], cluster_metadata=cluster_metadata)[0]
 
 
 def made(each: type[BaseHostFilter]) -> BaseHostFilter:
