@@ -238,7 +238,7 @@ ALTERNATES_TRIED = Counter(
     known=("build_failed", "claim_refused"),
 )
 TAKEN_UP = Counter(
-    "works_taken_up", "Tasks resumed after their lease expired, by table.", ("table",)
+    "tasks_resumed", "Tasks resumed after their lease expired, by table.", ("table",)
 )
 TAKEN_OVER = Counter(
     "leases_taken_over",
@@ -246,7 +246,7 @@ TAKEN_OVER = Counter(
     ("table",),
 )
 IN_RECOVERY = Gauge(
-    "works_in_recovery",
+    "tasks_in_recovery",
     "Tasks without a lease holder at the last scan, by table; each of them is resumed.",
     ("table",),
 )
@@ -254,8 +254,8 @@ LEASES_HELD = Gauge("leases_held", "Leases that this process renews.", ("table",
 LEASES_LOST = Counter(
     "leases_lost", "Tasks that another process took over while this one was working on them."
 )
-ALLOCATIONS_LOOKED_AT = Counter(
-    "allocations_looked_at",
+ALLOCATIONS_CHECKED = Counter(
+    "allocations_checked",
     "Allocations checked by self-healing, by verdict; released counts those of deleted "
     "servers that it released.",
     ("verdict",),
@@ -340,10 +340,10 @@ def _seconds_of_stage(stage: str) -> prometheus_client.Histogram:
     return DECISION_SECONDS.here.labels(stage)
 
 
-def allocations_looked_at(counts: Mapping[str, int]) -> None:
+def allocations_checked(counts: Mapping[str, int]) -> None:
     """Count the results of self-healing, by verdict."""
     for verdict, count in counts.items():
-        ALLOCATIONS_LOOKED_AT.add(verdict, count=count)
+        ALLOCATIONS_CHECKED.add(verdict, count=count)
 
 
 def consumers_audited(**counts: int) -> None:

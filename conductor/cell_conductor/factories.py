@@ -144,7 +144,7 @@ class Repair:
         self._copies = OrphanedCopies(database=database, top=clients.super_conductor, now=now)
         self._allocations = OrphanedAllocations(
             conf, database=database, placement=clients.placement, top=clients.super_conductor,
-            count=service_metrics.allocations_looked_at,
+            count=service_metrics.allocations_checked,
         )  # fmt: skip
         self._purge = partial(purge, conf, database, now)
 

@@ -90,7 +90,7 @@ STILL = {
     "zones_*": "count questions to child zones",
     "scheduler_claim_conflicts": "needs two schedulers that choose the same host",
     "scheduler_hosts_refused": "needs a cell that reports hosts of another",
-    "works_taken_up": "needs a conductor that was killed",
+    "tasks_resumed": "needs a conductor that was killed",
     "leases_taken_over": "needs a conductor that was killed",
     "leases_lost": "needs a conductor that was too slow",
     "reconciled": "needs an agent that was unreachable",

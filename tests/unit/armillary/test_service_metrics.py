@@ -61,14 +61,14 @@ def test_a_decision_is_counted_with_its_stages() -> None:
     assert value("scheduler_decision_seconds_sum", stage="a stage") == 1.5
 
 
-def test_works_in_recovery_are_those_of_the_last_look() -> None:
+def test_tasks_in_recovery_are_those_of_the_last_look() -> None:
     """What was taken up goes on counting."""
     for found in (3, 0):
         service_metrics.IN_RECOVERY.set(found, "a_table")
         if found:
             service_metrics.TAKEN_UP.add("a_table", count=found)
-    assert value("works_in_recovery", table="a_table") == 0
-    assert value("works_taken_up_total", table="a_table") == 3
+    assert value("tasks_in_recovery", table="a_table") == 0
+    assert value("tasks_resumed_total", table="a_table") == 3
 
 
 def test_a_queue_is_shown_as_long_as_it_lives() -> None:

@@ -40,7 +40,7 @@ def test_each_look_shows_what_had_no_holder(cell: Cell) -> None:
 
 def _in_recovery(table: str) -> float | None:
     registry = prometheus_client.REGISTRY
-    return registry.get_sample_value("armillary_works_in_recovery", {"table": table})
+    return registry.get_sample_value("armillary_tasks_in_recovery", {"table": table})
 
 
 def test_work_whose_lease_runs_is_left_alone(cell: Cell) -> None:
