@@ -122,7 +122,7 @@ class Follower:
         except queue.Full:
             service_metrics.FOLLOWERS_DROPPED.add()
             LOG.warning(
-                "Disconnecting a slow follower of events: %d are queued for it",
+                "Disconnecting a slow client of the event stream: %d events are queued for it",
                 self._waiting.qsize(),
             )
             self.end(TOO_SLOW)

@@ -131,10 +131,9 @@ class HostOwnership:
         name = self._host_store.cluster_metadata.cell_names.get(cell_uuid, cell_uuid)
         for host in new:
             LOG.warning(
-                "Host %s is not cell %s's, which reports it, so its state is left out: it is "
-                "mapped to another cell, it has a compute node of one, or the cell may not have "
-                "it. Give it another name, or see armillary-manage cell list-hosts and cell "
-                "approve-host",
+                "Ignored the state of host %s reported by cell %s: the host is mapped to another "
+                "cell, has a compute node of one, or is not approved for this one. Give the host "
+                "another name, or see armillary-manage cell list-hosts and cell approve-host",
                 host,
                 name,
             )

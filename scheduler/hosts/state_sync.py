@@ -100,7 +100,10 @@ class StateSync:
             for cell_uuid, heard_at in doubtful.items():
                 if self._doubts.get(cell_uuid, (None,))[0] != heard_at:
                     self._doubts[cell_uuid] = heard_at, time.monotonic() + seconds
-                    LOG.info("%s is asked: it was silent like all others", self._title(cell_uuid))
+                    LOG.info(
+                        "Polling %s, because no cell has sent anything for a while",
+                        self._title(cell_uuid),
+                    )
                     self._ask_beside(cell_uuid)
             while (remaining := self._doubt_ends_at() - time.monotonic()) > 0:
                 self._heard.wait(remaining)
