@@ -294,6 +294,11 @@ def test_a_claim_outlives_its_zone(
     )  # fmt: skip
     owner.kill("super")
     owner.kill("placement")
+    log = root.processes["super"].log
+    wait_for(
+        lambda: f"{wanted}: outcome unknown" in log.read_text(), "the root got no answer",
+        PATIENCE_SECONDS,
+    )  # fmt: skip
     assert held_gb_elsewhere(zones) == {"root": 300, "us": 300}
     owner.start("super", "placement")
     made = claimed(root, wanted)
