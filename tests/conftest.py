@@ -14,6 +14,7 @@ pytest_plugins = [
     "tests.fixtures.brokers",
     "tests.fixtures.compiled_statements",
     "tests.fixtures.mariadb_connections",
+    "tests.fixtures.stable_ids",
     "tests.fixtures.sampling",
     "tests.fixtures.costs",
     "tests.fixtures.databases",

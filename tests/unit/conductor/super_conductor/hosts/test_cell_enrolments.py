@@ -11,7 +11,7 @@ from conductor.super_conductor.hosts.cell_enrolments import CellEnrolments
 from rpc.signing.trust import SERVICES, Identity, TrustList
 from tests import builders
 
-ONE, TWO, THREE = builders.a_uuid(), builders.a_uuid(), builders.a_uuid()
+ONE, TWO, THREE = map(builders.a_uuid_of, ("cell1", "cell2", "cell3"))
 
 
 def enrolments(*, is_required: bool = False, **patterns: tuple[str, list[str]]) -> CellEnrolments:

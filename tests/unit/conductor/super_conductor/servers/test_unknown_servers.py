@@ -104,7 +104,19 @@ def test_pages_of_unknown_servers_are_whole(
         ({"host": "cell1-host1"}, False),
         ({"existence": DELETED}, False),
     ],
-    ids=str,
+    ids=[
+        "all",
+        "its user",
+        "another user",
+        "another uuid",
+        "all projects",
+        "another project",
+        "of another project",
+        "name",
+        "status",
+        "host",
+        "deleted",
+    ],
 )
 def test_unknown_servers_are_listed_if_what_is_known_tells_that_they_match(
     plane: ControlPlane, endpoint: ServersEndpoint, silent: CellConductor, asked: Any, found: bool
