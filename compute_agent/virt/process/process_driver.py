@@ -185,7 +185,8 @@ class ProcessDriver(ProcessOperations):
     @property
     def features(self) -> frozenset[Feature]:
         return frozenset(Feature) - {
-            Feature.LIVE_MOVE, Feature.ADMIN_PASS, Feature.SERIAL_CONSOLE, Feature.IMAGE_CACHE,
+            Feature.LIVE_MOVE, Feature.ADMIN_PASS, Feature.CRASH_DUMP,
+            Feature.SERIAL_CONSOLE, Feature.IMAGE_CACHE,
         }  # fmt: skip
 
     def _build(
