@@ -128,15 +128,36 @@ integration: $(TEST) $(LIBVIRT) ## Run real processes on RabbitMQ, PostgreSQL an
 console: $(TEST) $(BROWSER) ## Look at the web console with Chromium: what each view shows, and axe-core
 	$(TIMED) tests/console
 
-# Nothing is sampled here, and nothing has to be quick.
+# Nothing is sampled here: all cases of what `make test` samples, and what is marked as long. What waits begins first.
+LONG = nice -n 1 $(PYTEST) --run-minutes-max 60 --closing-lines $(GROUPS)/$@ --failed-folder $(VENV)/failed/$@
+LONG_GROUPS := $(addprefix long-,integration guests faults placement functional console units)
 long: export ARMILLARY_EVERY_EFFECT := 1
-long: TIMED += --run-minutes-max 240
-long: $(TEST) $(LIBVIRT) $(BROWSER) $(HARNESS) $(REFERENCE) $(VENV)/clients/.made ## Run what `make test` leaves out for its length: more kills, layouts, backends, guests, all effects
-	$(TIMED) -m long --ignore tests/integration/placement tests/functional tests/integration
-	ARMILLARY_CONFORMANCE=$(CONFORMANCE) $(TIMED) \
-		tests/faults tests/integration/placement tests/conformance tests/simulation
-	$(TIMED) tests/integration/libvirt
-	$(TIMED) -n $(WORKERS) tests/unit
+long: $(TEST) $(LIBVIRT) $(BROWSER) $(HARNESS) $(REFERENCE) $(VENV)/clients/.made ## Run all cases of what `make test` samples, and what it leaves out for its length: kills, layouts, guests
+	@rm -rf $(GROUPS)
+	@$(MAKE) --no-print-directory -j 5 --output-sync=line $(LONG_GROUPS); outcome=$$?; \
+		head -qn -1 $(GROUPS)/*; tail -qn 1 $(GROUPS)/*; exit $$outcome
+
+.PHONY: $(LONG_GROUPS)
+long-integration:
+	$(LONG) -m long $(wildcard tests/integration/test_*.py)
+
+long-guests:
+	$(LONG) tests/integration/libvirt
+
+long-faults:
+	$(LONG) tests/faults tests/simulation
+
+long-placement:
+	ARMILLARY_CONFORMANCE=$(CONFORMANCE) $(LONG) tests/integration/placement tests/conformance
+
+long-functional:
+	$(LONG) -m long tests/functional
+
+long-console:
+	$(LONG) -m long tests/console
+
+long-units:
+	nice -n 1 $(LONG) tests/unit
 
 costs: $(TEST) $(LIBVIRT) ## Measure which unit tests are costly: `make test` runs a share of them with each commit
 	$(PYTEST) --measure-costs --run-minutes-max 60 -m 'not long' tests/unit
