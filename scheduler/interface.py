@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from armillary.context import RequestContext
 from objects.aggregate import Aggregate
-from objects.cluster_facts import ClusterFacts
+from objects.cluster_metadata import ClusterMetadataDict
 from objects.destinations import Destinations
 from objects.hosts.fleet import HostColumns
 from objects.hosts.host_states import HostStateBatch
@@ -103,7 +103,9 @@ class SchedulerAPI(Interface):
         """Push changed host states; a sequence gap reveals losses."""
 
     @fanout(CONDUCTOR)
-    def update_cluster_metadata(self, context: RequestContext, metadata: ClusterFacts) -> None:
+    def update_cluster_metadata(
+        self, context: RequestContext, metadata: ClusterMetadataDict
+    ) -> None:
         """Push cells and aggregates; see ``SuperConductorAPI.get_cluster_metadata``."""
 
     # Incremental updates

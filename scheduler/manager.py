@@ -17,7 +17,7 @@ from armillary.periodic import PeriodicTask
 from conductor.cell_conductor.interface import HostStatesAPI
 from conductor.super_conductor.interface import SuperConductorAPI
 from objects.aggregate import Aggregate
-from objects.cluster_facts import ClusterFacts
+from objects.cluster_metadata import ClusterMetadataDict
 from objects.destinations import Destinations
 from objects.hosts.fleet import HostColumns
 from objects.hosts.host_states import HostStateBatch
@@ -414,7 +414,9 @@ class SchedulerManager:
         self._sync.apply_batch(batch)
         self._note_change()
 
-    def update_cluster_metadata(self, context: RequestContext, metadata: ClusterFacts) -> None:
+    def update_cluster_metadata(
+        self, context: RequestContext, metadata: ClusterMetadataDict
+    ) -> None:
         """Apply a push from the super conductor."""
         self._sync.take_cluster_metadata(metadata)
 

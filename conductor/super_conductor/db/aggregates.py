@@ -1,6 +1,6 @@
 """Queries on aggregates: sets of hosts that place each host in at most one availability zone.
 
-Every change locks the ``facts_seq`` row first. Changes are therefore serialised, and two of them
+Every change locks the ``metadata_seq`` row first. Changes are therefore serialised, and two of them
 cannot put a host into two zones.
 """
 

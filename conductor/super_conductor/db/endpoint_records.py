@@ -1,7 +1,7 @@
 """Shared base of cells' and child zones' records: names and transport URLs.
 
 Each record has a UUID, a name unique in its table, a transport URL and a disabled flag. Every
-change increments ``facts_seq``.
+change increments ``metadata_seq``.
 """
 
 import dataclasses

@@ -86,7 +86,7 @@ class HostMapping(Base):
 class MetadataSeq(Base):
     """One row: sequence number of the cluster metadata that schedulers cache."""
 
-    __tablename__ = "facts_seq"
+    __tablename__ = "metadata_seq"
 
     id: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
     value: Mapped[int] = mapped_column(sa.BigInteger)

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from armillary.context import RequestContext
 from objects.allocation import AllocationPage
-from objects.cluster_facts import ClusterFacts
+from objects.cluster_metadata import ClusterMetadataDict
 from objects.instances.server_answers import CellServerMarker, CellServerPage
 from objects.repair_answers import AggregateSyncResult, OrphanSearch
 from rpc.callers import API, CONDUCTOR, OPERATOR, SCHEDULER
@@ -85,5 +85,5 @@ class QuotasAndRepairAPI(Interface):
         """
 
     @call(SCHEDULER, CONDUCTOR)
-    def get_cluster_metadata(self, context: RequestContext) -> ClusterFacts:
+    def get_cluster_metadata(self, context: RequestContext) -> ClusterMetadataDict:
         """Return the metadata that every scheduler needs."""

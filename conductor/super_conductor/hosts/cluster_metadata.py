@@ -10,7 +10,7 @@ from armillary.db import Database
 from conductor.super_conductor.db import aggregates, cells, host_mappings, metadata_seq
 from conductor.super_conductor.db.zones import zone_records
 from objects.aggregate import Aggregate
-from objects.cluster_facts import ClusterFacts
+from objects.cluster_metadata import ClusterMetadataDict
 from placement.interface import PlacementAPI
 from scheduler.interface import SchedulerAPI
 
@@ -32,7 +32,7 @@ class MetadataPublisher:
         self._placement = placement
         self._seq_pushed = -1
 
-    def get_cluster_metadata(self, context: RequestContext) -> ClusterFacts:
+    def get_cluster_metadata(self, context: RequestContext) -> ClusterMetadataDict:
         """See ``SuperConductorAPI``."""
         with self._database.reader() as session:
             return self._read(session)
@@ -108,7 +108,7 @@ class MetadataPublisher:
             return aggregates.list_aggregates(session)
 
     @staticmethod
-    def _read(session: Session) -> ClusterFacts:
+    def _read(session: Session) -> ClusterMetadataDict:
         return {
             # Read first: newer data with an older number is pushed again; the reverse would get
             # lost.

@@ -14,7 +14,7 @@ from armillary import exception
 from armillary.context import admin_context
 from conductor.cell_conductor.endpoints import backports
 from objects import base, fields
-from objects.cluster_facts import ClusterFacts
+from objects.cluster_metadata import ClusterMetadataDict
 from objects.flavor import Flavor
 from objects.instance_fault import InstanceFault
 from objects.instances.server_answers import ServerPage
@@ -195,7 +195,7 @@ def test_a_value_is_not_nested_without_end(wrap: Callable[[Any], Any]) -> None:
 
 def test_a_declaration_names_the_objects_of_its_parts() -> None:
     """Through lists, optional values, dataclasses and typed dicts."""
-    hints = (ServerPage, list[InstanceFault | None], ClusterFacts, Mapping[str, object])
+    hints = (ServerPage, list[InstanceFault | None], ClusterMetadataDict, Mapping[str, object])
     assert declared_objects(*hints) == frozenset({"Instance", "InstanceFault", "Aggregate"})
     assert declared_objects(dict[str, Any]) == frozenset()
     assert declared_objects(base.ArmillaryObject | None) is None

@@ -15,7 +15,7 @@ from armillary.context import admin_context
 from conductor.cell_conductor.interface import HostStatesAPI
 from conductor.super_conductor.interface import SuperConductorAPI
 from objects.base import ArmillaryObject
-from objects.cluster_facts import CellFacts
+from objects.cluster_metadata import CellDict
 from objects.hosts.host_states import HostStateBatch
 from objects.packed.claim_batch import ClaimAnswers, ClaimBatch
 from objects.packed.scheduling_batch import BatchedRequest, SchedulingBatch
@@ -205,7 +205,7 @@ def test_pushed_states_and_cluster_metadata_count(
         host.values["service_disabled"] = True
     manager.update_host_states(context, a_batch(conductor.hosts, first_seq=1, last_seq=2))
     zone = an_aggregate(hosts=["host3"], metadata={"availability_zone": "north"})
-    cell: CellFacts = {"uuid": CELL, "name": "cell1", "disabled": False}
+    cell: CellDict = {"uuid": CELL, "name": "cell1", "disabled": False}
     manager.update_cluster_metadata(context, {"seq": 2, "cells": [cell], "aggregates": [zone]})
     found = api.select_destinations(context, a_request_spec(), [a_uuid()], fences=[1])
     ((selection,),) = found.selections()

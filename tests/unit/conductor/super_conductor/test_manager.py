@@ -79,7 +79,7 @@ def test_hosts_are_discovered_and_told(running: RunningConductor) -> None:
     made = running.api.create_aggregate(an_admin(), "rack", "east")
     assert running.api.add_aggregate_host(an_admin(), made.uuid, "fresh").hosts == ["fresh"]
     assert len(running.placement.aggregates[made.uuid]) == 1
-    wait_for(lambda: running.scheduler.facts, "schedulers were told", 20)
+    wait_for(lambda: running.scheduler.cluster_metadata, "schedulers were told", 20)
 
 
 def test_work_of_a_dead_conductor_is_taken_up(running: RunningConductor) -> None:

@@ -96,7 +96,7 @@ def _cells() -> None:
     )
     _index("host_mappings", "cell_uuid")
     counter = op.create_table(
-        "facts_seq",
+        "metadata_seq",
         _column("id", sa.Integer(), primary_key=True, autoincrement=False),
         _column("value", sa.BigInteger()),
     )

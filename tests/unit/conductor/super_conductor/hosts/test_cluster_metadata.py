@@ -15,7 +15,7 @@ AWAY = oslo_messaging.MessagingTimeout("away")
 
 
 @pytest.fixture
-def facts(plane: ControlPlane) -> MetadataPublisher:
+def publisher(plane: ControlPlane) -> MetadataPublisher:
     return MetadataPublisher(plane.database, plane.peers.scheduler, plane.peers.placement)
 
 
@@ -27,67 +27,71 @@ def an_aggregate(plane: ControlPlane, *hosts: str) -> Aggregate:
     return made
 
 
-def test_facts_are_cells_and_aggregates_with_a_number(
-    plane: ControlPlane, facts: MetadataPublisher
+def test_metadata_is_cells_and_aggregates_with_a_number(
+    plane: ControlPlane, publisher: MetadataPublisher
 ) -> None:
     """What a scheduler asks for when it starts."""
     plane.map_hosts()
     made = an_aggregate(plane, "cell1-host1")
-    found = facts.get_cluster_metadata(an_admin())
+    found = publisher.get_cluster_metadata(an_admin())
     (cell_uuid,) = plane.cells
     assert found["cells"] == [{"uuid": cell_uuid, "name": "cell1", "disabled": False}]
     assert [(one.uuid, one.hosts) for one in found["aggregates"]] == [(made.uuid, made.hosts)]
 
 
-def test_the_number_grows_with_every_change(plane: ControlPlane, facts: MetadataPublisher) -> None:
+def test_the_number_grows_with_every_change(
+    plane: ControlPlane, publisher: MetadataPublisher
+) -> None:
     """Of cells and of aggregates."""
-    seen = [facts.get_cluster_metadata(an_admin())["seq"]]
+    seen = [publisher.get_cluster_metadata(an_admin())["seq"]]
     an_aggregate(plane)
-    seen.append(facts.get_cluster_metadata(an_admin())["seq"])
+    seen.append(publisher.get_cluster_metadata(an_admin())["seq"])
     with plane.database.writer() as session:
         cells.update_cell(session, "cell1", {"disabled": True}, now=NOW)
-    seen.append(facts.get_cluster_metadata(an_admin())["seq"])
+    seen.append(publisher.get_cluster_metadata(an_admin())["seq"])
     assert seen == sorted(set(seen))
 
 
-def test_a_changed_aggregate_is_told_to_both(plane: ControlPlane, facts: MetadataPublisher) -> None:
+def test_a_changed_aggregate_is_told_to_both(
+    plane: ControlPlane, publisher: MetadataPublisher
+) -> None:
     """Placement gets the providers of its hosts, which are their nodes."""
     plane.map_hosts()
     made = an_aggregate(plane, "cell1-host1")
-    facts.aggregates_changed([made])
+    publisher.aggregates_changed([made])
     (cell,) = plane.cells.values()
     assert plane.placement.aggregates == {made.uuid: [cell.nodes[0].uuid]}
-    assert plane.scheduler.facts[-1]["aggregates"][0].hosts == ["cell1-host1"]
+    assert plane.scheduler.cluster_metadata[-1]["aggregates"][0].hosts == ["cell1-host1"]
 
 
 def test_schedulers_are_told_when_another_process_changed_something(
-    plane: ControlPlane, facts: MetadataPublisher
+    plane: ControlPlane, publisher: MetadataPublisher
 ) -> None:
     """Such as armillary-manage, which has no broker; and not without a change."""
-    facts.push_to_schedulers_if_changed()
-    facts.push_to_schedulers_if_changed()
-    assert len(plane.scheduler.facts) == 1
+    publisher.push_to_schedulers_if_changed()
+    publisher.push_to_schedulers_if_changed()
+    assert len(plane.scheduler.cluster_metadata) == 1
     with plane.database.writer() as session:
         cells.update_cell(session, "cell1", {"disabled": True}, now=NOW)
-    facts.push_to_schedulers_if_changed()
-    assert plane.scheduler.facts[-1]["cells"][0]["disabled"]
+    publisher.push_to_schedulers_if_changed()
+    assert plane.scheduler.cluster_metadata[-1]["cells"][0]["disabled"]
 
 
 def test_a_failure_to_tell_placement_is_repaired(
-    plane: ControlPlane, facts: MetadataPublisher
+    plane: ControlPlane, publisher: MetadataPublisher
 ) -> None:
     """The change stands, and is told again."""
     plane.map_hosts()
     made = an_aggregate(plane, "cell1-host1")
     plane.bus.fail("set_aggregate_members", AWAY)
-    facts.aggregates_changed([made])
+    publisher.aggregates_changed([made])
     assert plane.placement.aggregates == {}
-    facts.repair()
+    publisher.repair()
     assert len(plane.placement.aggregates[made.uuid]) == 1
 
 
 def test_a_new_node_of_a_host_joins_its_aggregates(
-    plane: ControlPlane, facts: MetadataPublisher
+    plane: ControlPlane, publisher: MetadataPublisher
 ) -> None:
     """In placement, where nodes are members."""
     plane.map_hosts()
@@ -98,27 +102,29 @@ def test_a_new_node_of_a_host_joins_its_aggregates(
     changed = discovery.discover_hosts(
         plane.database, plane.links, discovery.ForeignHosts()
     ).changed_hosts
-    facts.aggregates_of_hosts_changed(changed)
+    publisher.aggregates_of_hosts_changed(changed)
     assert plane.placement.aggregates == {made.uuid: [cell.nodes[0].uuid]}
 
 
 def test_hosts_of_no_aggregate_change_nothing(
-    plane: ControlPlane, facts: MetadataPublisher
+    plane: ControlPlane, publisher: MetadataPublisher
 ) -> None:
     """There is nothing to tell."""
     plane.map_hosts()
     an_aggregate(plane, "cell1-host1")
-    facts.aggregates_of_hosts_changed(["cell1-host2"])
+    publisher.aggregates_of_hosts_changed(["cell1-host2"])
     assert plane.placement.aggregates == {}
 
 
-def test_one_changed_aggregate_is_told_alone(plane: ControlPlane, facts: MetadataPublisher) -> None:
+def test_one_changed_aggregate_is_told_alone(
+    plane: ControlPlane, publisher: MetadataPublisher
+) -> None:
     """With the number that it makes; its end, too."""
     made = an_aggregate(plane)
-    seq = facts.get_cluster_metadata(an_admin())["seq"]
-    facts.aggregate_changed(made)
-    facts.aggregate_changed(made, is_gone=True)
+    seq = publisher.get_cluster_metadata(an_admin())["seq"]
+    publisher.aggregate_changed(made)
+    publisher.aggregate_changed(made, is_gone=True)
     assert plane.scheduler.news == [(seq, [made.uuid], []), (seq, [], [made.uuid])]
-    assert plane.scheduler.facts == []
-    facts.push_to_schedulers_if_changed()
-    assert plane.scheduler.facts == []
+    assert plane.scheduler.cluster_metadata == []
+    publisher.push_to_schedulers_if_changed()
+    assert plane.scheduler.cluster_metadata == []

@@ -1,11 +1,11 @@
-"""ClusterFacts: the cells, aggregates and child zones that every scheduler needs to know."""
+"""The cluster metadata as it is sent: cells, aggregates and child zones, for every scheduler."""
 
 from typing import NotRequired, TypedDict
 
 from objects.aggregate import Aggregate
 
 
-class CellFacts(TypedDict):
+class CellDict(TypedDict):
     """A cell."""
 
     uuid: str
@@ -13,7 +13,7 @@ class CellFacts(TypedDict):
     disabled: bool
 
 
-class ZoneFacts(TypedDict):
+class ZoneDict(TypedDict):
     """A child zone."""
 
     uuid: str
@@ -24,11 +24,11 @@ class ZoneFacts(TypedDict):
     weight_scale: float
 
 
-class ClusterFacts(TypedDict):
+class ClusterMetadataDict(TypedDict):
     """All of them; ``seq`` increases with every change."""
 
     seq: int
-    cells: list[CellFacts]
+    cells: list[CellDict]
     aggregates: list[Aggregate]
-    zones: NotRequired[list[ZoneFacts]]
+    zones: NotRequired[list[ZoneDict]]
     """Older super conductors leave them out."""
