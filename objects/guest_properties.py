@@ -10,24 +10,37 @@ from collections.abc import Iterator, Mapping
 import os_traits
 from oslo_utils import strutils
 
+from objects import guest_cpu_topology
 from objects.flavor import Flavor
 from objects.image_meta import ImageMeta
 
 VIRTUAL_MACHINES = frozenset({"kvm", "qemu"})
 """Values of ``img_hv_type`` for virtual machines."""
+DISK_FILE = "libvirt_disk_file"
+"""Image property: the disk is a file that is on the hosts already."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Setting:
     """A property ``hw_NAME`` of images and, if ``is_in_flavors``, extra spec ``hw:NAME``.
 
-    ``values``: None allows any. ``trait_prefix``: hosts that have a value report its trait.
+    ``values``: None allows any, or with ``is_truth`` any boolean. ``trait_prefix``: hosts that have
+    a value report its trait.
     """
 
     name: str
     values: frozenset[str] | None = None
     trait_prefix: str | None = None
     is_in_flavors: bool = False
+    is_truth: bool = False
+
+    def problem(self, value: str) -> str | None:
+        """Return why a value is invalid; None if it is valid."""
+        if self.values is not None and value not in self.values:
+            return f"hw_{self.name} is {value}; supported are {', '.join(sorted(self.values))}"
+        if self.is_truth and not _is_truth(value):
+            return f"hw_{self.name} is {value}; expected true or false"
+        return None
 
 
 def _words(text: str) -> frozenset[str]:
@@ -45,16 +58,20 @@ SETTINGS = {
         Setting("disk_bus", _words("virtio scsi sata"), "COMPUTE_STORAGE_BUS"),
         Setting("scsi_model", _words("virtio-scsi lsilogic lsisas1068 lsisas1078")),
         Setting("rng_model", _words("virtio")),
-        Setting("qemu_guest_agent"),
+        Setting("qemu_guest_agent", is_truth=True),
+        Setting(
+            "sound_model",
+            _words("ac97 es1370 ich6 ich9 pcspk sb16 usb virtio"),
+            "COMPUTE_SOUND_MODEL",
+            is_in_flavors=True,
+        ),
+        Setting("virtio_packed_ring", is_in_flavors=True, is_truth=True),
         Setting(
             "watchdog_action", _words("disabled none pause poweroff reset"), is_in_flavors=True
         ),
-        Setting("cpu_sockets", is_in_flavors=True),
-        Setting("cpu_cores", is_in_flavors=True),
-        Setting("cpu_threads", is_in_flavors=True),
     )
 }
-"""Obeyed settings, beside those of NUMA, PCI, sound, virtqueues, architecture and machine type."""
+"""Obeyed settings, beside those of CPUs, memory, PCI devices, architecture and machine type."""
 
 CPU_QUOTAS = {"cpu_shares": "shares", "cpu_period": "period", "cpu_quota": "quota"}
 DISK_QUOTAS = frozenset(
@@ -69,18 +86,25 @@ VIF_QUOTAS = frozenset(
 QUOTA = "quota:"
 QUOTA_MAX = 2**31 - 1
 
-_NOT_OBEYED = _words(
-    "boot_menu cdrom_bus cpu_realtime cpu_realtime_mask device_id ephemeral_encryption "
-    "firmware_stateless floppy_bus input_bus ipxe_boot locked_memory maxphysaddr_bits "
-    "maxphysaddr_mode mem_encryption "
-    "mem_encryption_model pmu pointer_model redirected_usb_ports serial_port_count time_hpet "
-    "tpm_model tpm_version usb_model vif_multiqueue_enabled video_ram viommu_model "
-    "cpu_max_sockets cpu_max_cores cpu_max_threads hide_hypervisor_id"
+_ELSEWHERE = frozenset(guest_cpu_topology.NAMES) | _words(
+    "architecture cpu_dedicated_mask cpu_policy cpu_thread_policy emulator_threads_policy "
+    "machine_type mem_page_size numa_nodes pci_numa_affinity_policy vm_mode"
 )
+"""Settings that are obeyed, and whose values are checked, by what reads them."""
+_WITHOUT_EFFECT = _words(
+    "auto_disk_config ephemeral_encryption_format ephemeral_encryption_secret_uuid "
+    "mem_encryption_model rescue_bus rescue_device tpm_secret_security"
+)
+"""Settings that ask a new guest for nothing, or for nothing by themselves."""
+_NUMBERED = ("numa_cpus.", "numa_mem.")
+_SHUTDOWN_TIMEOUT = "os_shutdown_timeout"
+SHUTDOWN_SECONDS_MAX = 3600.0
+_RNG_ALLOWED = "hw_rng:allowed"
+_KNOWN_ELSEWHERE = frozenset({_RNG_ALLOWED})
+_SCOPES_ELSEWHERE = ("hw_rng:", "hw_video:", "os:")
 _NOT_OBEYED_ELSEWHERE = _words(
-    "os_command_line os_require_quiesce os_secure_boot img_hide_hypervisor_id os:secure_boot "
-    "kernel_id ramdisk_id hide_hypervisor_id hw_rng:rate_bytes hw_rng:rate_period "
-    "hw_video:ram_max_mb"
+    "os_command_line os_require_quiesce os_secure_boot img_hide_hypervisor_id "
+    "kernel_id ramdisk_id hide_hypervisor_id accel:device_profile"
 )
 _NO = _words("disabled optional")
 
@@ -90,7 +114,9 @@ def is_virtual_machine(image: ImageMeta | None) -> bool:
     if image is None:
         return False
     kind = image.properties.get("img_hv_type")
-    return kind in VIRTUAL_MACHINES or (kind is None and image.disk_format is not None)
+    if kind is not None:
+        return kind in VIRTUAL_MACHINES
+    return image.disk_format is not None or DISK_FILE in image.properties
 
 
 def asked(flavor: Flavor, image: ImageMeta | None, name: str) -> str | None:
@@ -101,17 +127,47 @@ def asked(flavor: Flavor, image: ImageMeta | None, name: str) -> str | None:
     return text or None
 
 
+def shutdown_seconds(image: ImageMeta | None) -> float | None:
+    """Return how long a guest of an image has to shut down; None if the image says nothing valid.
+
+    At most ``SHUTDOWN_SECONDS_MAX``.
+    """
+    text = "" if image is None else image.properties.get(_SHUTDOWN_TIMEOUT, "")
+    if not (text.isascii() and text.isdecimal()):
+        return None
+    return min(float(text), SHUTDOWN_SECONDS_MAX)
+
+
+def has_random_numbers(flavor: Flavor) -> bool:
+    """Return whether guests get a device with random numbers: they do unless the flavor says no."""
+    return not _is_off(flavor.extra_specs.get(_RNG_ALLOWED) or "true")
+
+
 def problems(flavor: Flavor, image: ImageMeta | None) -> Iterator[str]:
-    """Yield what no driver of virtual machines obeys of a flavor and an image, by its name."""
+    """Yield what no driver of virtual machines obeys of a flavor and an image, by its name.
+
+    Names in the scopes of hardware that are not known are among it.
+    """
     properties = {} if image is None else image.properties
     for name, setting in SETTINGS.items():
         value = asked(flavor, image, name)
-        if value is not None and setting.values is not None and value not in setting.values:
-            supported = ", ".join(sorted(setting.values))
-            yield f"hw_{name} is {value}; supported are {supported}"
-    for name in _named(properties, "hw_"):
+        problem = None if value is None else setting.problem(value)
+        if problem is not None:
+            yield problem
+    try:
+        guest_cpu_topology.of(flavor, image)
+    except ValueError as error:
+        yield str(error)
+    allowed = flavor.extra_specs.get(_RNG_ALLOWED)
+    if allowed and not _is_truth(allowed):
+        yield f"{_RNG_ALLOWED} is {allowed}; expected true or false"
+    timeout = properties.get(_SHUTDOWN_TIMEOUT)
+    if timeout and shutdown_seconds(image) is None:
+        yield f"{_SHUTDOWN_TIMEOUT} is {timeout}; expected a number of seconds"
+    yield from _contradictions(flavor, image)
+    for name in _not_obeyed(properties, "hw_"):
         yield f"the image property {name} is not supported"
-    for name in _named(flavor.extra_specs, "hw:"):
+    for name in _not_obeyed(flavor.extra_specs, "hw:"):
         yield f"the extra spec {name} is not supported"
     yield from _quota_problems(flavor)
 
@@ -127,16 +183,47 @@ def traits(flavor: Flavor, image: ImageMeta | None) -> Iterator[str]:
             yield trait
 
 
-def _named(given: Mapping[str, str], prefix: str) -> Iterator[str]:
+def _contradictions(flavor: Flavor, image: ImageMeta | None) -> Iterator[str]:
+    """Yield what is without effect because of something else that is asked."""
+    packed = asked(flavor, image, "virtio_packed_ring")
+    model = asked(flavor, image, "vif_model") or "virtio"
+    if packed is not None and not _is_off(packed) and model != "virtio":
+        yield f"hw_virtio_packed_ring needs hw_vif_model virtio, which is {model}"
+    for way in ("inbound", "outbound"):
+        average = f"{QUOTA}vif_{way}_average"
+        for key in (f"{QUOTA}vif_{way}_{what}" for what in ("burst", "peak")):
+            if key in flavor.extra_specs and average not in flavor.extra_specs:
+                yield f"the extra spec {key} needs {average}"
+
+
+def _not_obeyed(given: Mapping[str, str], scope: str) -> Iterator[str]:
     for name, value in sorted(given.items()):
-        bare = name.removeprefix(prefix) if name.startswith(prefix) else None
-        if (bare in _NOT_OBEYED or name in _NOT_OBEYED_ELSEWHERE) and not _is_off(value):
+        if not _is_obeyed(name, scope) and not _is_off(value):
             yield name
+
+
+def _is_obeyed(name: str, scope: str) -> bool:
+    """Return whether a name is obeyed, or is of no scope that is about hardware."""
+    if name.startswith(scope):
+        bare = name.removeprefix(scope)
+        known = (*SETTINGS, *_ELSEWHERE, *_WITHOUT_EFFECT)
+        return bare in known or bare.startswith(_NUMBERED)
+    if name.startswith(_SCOPES_ELSEWHERE):
+        return name in _KNOWN_ELSEWHERE
+    return name not in _NOT_OBEYED_ELSEWHERE
 
 
 def _is_off(value: str) -> bool:
     """Return whether a value asks for what guests have anyhow: nothing."""
     return not value or value in _NO or not strutils.bool_from_string(value, default=True)
+
+
+def _is_truth(value: str) -> bool:
+    try:
+        strutils.bool_from_string(value, strict=True)
+    except ValueError:
+        return False
+    return True
 
 
 def _quota_problems(flavor: Flavor) -> Iterator[str]:

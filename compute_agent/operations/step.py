@@ -14,6 +14,7 @@ from compute_agent.journal.command_log import NO_CHANGE, Change
 from compute_agent.journal.journal import Entry, State
 from compute_agent.virt.driver import ComputeDriver, GuestInfo, LiveWatch
 from compute_agent.virt.image_service import ImageService
+from objects import guest_properties
 from objects.instance import Instance
 from objects.instances.instance_command import NO_ANSWER, CommandAnswer, InstanceCommand
 
@@ -56,6 +57,10 @@ class Step:
 
     @property
     def grace_seconds(self) -> float:
+        """Time that the guest has to shut down: its image's, or else the option's."""
+        of_image = guest_properties.shutdown_seconds(self.instance.image)
+        if of_image is not None:
+            return of_image
         return float(self.conf.compute.shutdown_timeout_seconds)
 
     def fail(self, reason: str) -> exception.OperationFailed:

@@ -12,7 +12,7 @@ from compute_agent.host.pci_devices import PCI, PHYSICAL_FUNCTION, VIRTUAL_FUNCT
 from compute_agent.virt.libvirt.capabilities import Capabilities, GuestKind, host_cells
 from compute_agent.virt.libvirt.connection import Connection
 from compute_agent.virt.libvirt.disks.hypervisor_access import HypervisorUser
-from compute_agent.virt.libvirt.domain import xml_text
+from compute_agent.virt.libvirt.domain import guest_networks, xml_text
 from compute_agent.virt.libvirt.domain.guest_cpu import GuestCpus
 from compute_agent.virt.libvirt.domain.guest_devices import DeviceSupport, reported_models
 from compute_agent.virt.machine.cpu_split import CpuSplit
@@ -86,7 +86,8 @@ class HostFacts:
             traits.add("COMPUTE_ARCH_X86_64")
         if options.images_type == "qcow2":
             traits.add("COMPUTE_IMAGE_TYPE_QCOW2")
-        if options.network:
+        has_network = bool(guest_networks.names_in(self._conf))
+        if has_network:
             traits.update(
                 f"COMPUTE_NET_VIF_MODEL_{model.upper()}"
                 for model in SETTINGS["vif_model"].values or ()
@@ -96,7 +97,7 @@ class HostFacts:
             arch=self.kinds[0].arch,
             libvirt_version=self._libvirt_version,
             hypervisor_version=self.hypervisor_version,
-            has_network=bool(options.network),
+            has_network=has_network,
             reported_sound=self._reported_sound,
         )
         traits.update(devices.traits())

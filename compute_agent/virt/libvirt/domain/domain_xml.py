@@ -140,8 +140,6 @@ def _add_devices(domain: Element, spec: GuestSpec) -> None:
         SubElement(devices, "sound", {"model": spec.devices.sound_model})
     serial = SubElement(devices, "serial", {"type": "pty"})
     SubElement(serial, "log", {"file": spec.console_path, "append": "on"})
-    rng = SubElement(devices, "rng", {"model": "virtio"})
-    SubElement(rng, "backend", {"model": "random"}).text = "/dev/urandom"
     spec.hardware.write_devices(devices)
     for device in spec.record.place.pci_devices:
         _add_pci(devices, device.address)

@@ -7,11 +7,12 @@ from xml.etree.ElementTree import Element
 
 from oslo_utils import strutils
 
-from compute_agent.virt.libvirt.disks.images import BadImage
+from objects import guest_properties
 from objects.instance import Instance
 
 VIRTIO = "virtio"
-_EMULATED_SOUND = ("ac97", "es1370", "ich6", "ich9", "pcspk", "sb16", "usb")
+SOUND_MODELS = guest_properties.SETTINGS["sound_model"].values or frozenset()
+_EMULATED_SOUND = SOUND_MODELS - {VIRTIO}
 _EMULATED_FOR = ("x86_64", "i686")
 # First versions of libvirt and of QEMU that have a device, as libvirt packs them. They count where
 # libvirt does not report the device: it never reports packed virtqueues.
@@ -28,13 +29,14 @@ class GuestDevices:
 
     @classmethod
     def of(cls, instance: Instance) -> Self:
-        """Return what flavor (``hw:...``) or image (``hw_...``) ask for. Raises BadImage."""
-        model = _setting(instance, "sound_model")
-        if model is not None and model not in (VIRTIO, *_EMULATED_SOUND):
-            supported = ", ".join((*_EMULATED_SOUND, VIRTIO))
-            raise BadImage(f"the sound model is {model}; supported are {supported}")
-        packed = _setting(instance, "virtio_packed_ring")
-        return cls(model, strutils.bool_from_string(packed, default=False))
+        """Return what flavor or image ask for; an unknown model, of an older release, is none."""
+        flavor, image = instance.flavor, instance.image
+        model = guest_properties.asked(flavor, image, "sound_model")
+        packed = guest_properties.asked(flavor, image, "virtio_packed_ring")
+        return cls(
+            model if model in SOUND_MODELS else None,
+            strutils.bool_from_string(packed, default=False),
+        )
 
 
 NO_DEVICES = GuestDevices()
@@ -64,8 +66,7 @@ class DeviceSupport:
     def sound_models(self) -> Iterator[str]:
         """Yield the sound models that guests can have."""
         if self.reported_sound is not None:
-            known = (*_EMULATED_SOUND, VIRTIO)
-            yield from (model for model in known if model in self.reported_sound)
+            yield from SOUND_MODELS & self.reported_sound
             return
         if self.arch in _EMULATED_FOR:
             yield from _EMULATED_SOUND
@@ -86,10 +87,3 @@ def reported_models(domain_capabilities: Element, device: str) -> frozenset[str]
         return frozenset()
     values = found.iterfind("./enum[@name='model']/value")
     return frozenset(value.text for value in values if value.text)
-
-
-def _setting(instance: Instance, name: str) -> str | None:
-    text = instance.flavor.extra_specs.get(f"hw:{name}")
-    if text is None and instance.image is not None:
-        text = instance.image.properties.get(f"hw_{name}")
-    return text or None

@@ -8,7 +8,7 @@ from xml.etree.ElementTree import Element, SubElement
 from oslo_utils import strutils
 
 from compute_agent.virt.libvirt.disks.images import BadImage
-from objects import guest_properties
+from objects import guest_cpu_topology, guest_properties
 from objects.guest_properties import CPU_QUOTAS, QUOTA
 from objects.instance import Instance
 
@@ -16,7 +16,6 @@ UEFI, VIRTIO, WINDOWS = "uefi", "virtio", "windows"
 AGENT_CHANNEL = "org.qemu.guest_agent.0"
 _WATCHDOG_MODEL = "i6300esb"
 _NO_WATCHDOG = "disabled"
-_TOPOLOGY = ("cpu_sockets", "cpu_cores", "cpu_threads")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -38,6 +37,7 @@ class GuestHardware:
     topology: tuple[int, int, int] | None = None
     quotas: Mapping[str, str] = dataclasses.field(default_factory=dict, hash=False)
     is_windows: bool = False
+    has_random_numbers: bool = True
 
     @classmethod
     def of(cls, instance: Instance, nvram_path: str) -> Self:
@@ -72,6 +72,7 @@ class GuestHardware:
                 if name.startswith(QUOTA)
             },
             is_windows=str(properties.get("os_type", "")).lower() == WINDOWS,
+            has_random_numbers=guest_properties.has_random_numbers(flavor),
         )
 
     def write_firmware(self, system: Element) -> None:
@@ -133,7 +134,10 @@ class GuestHardware:
                 yield what, value
 
     def write_devices(self, devices: Element) -> None:
-        """Add video, watchdog and the channel of the guest agent."""
+        """Add random numbers, video, watchdog and the channel of the guest agent."""
+        if self.has_random_numbers:
+            rng = SubElement(devices, "rng", {"model": VIRTIO})
+            SubElement(rng, "backend", {"model": "random"}).text = "/dev/urandom"
         if self.video_model is not None:
             video = SubElement(devices, "video")
             SubElement(video, "model", {"type": self.video_model})
@@ -152,39 +156,10 @@ def check(instance: Instance) -> None:
     """Raise BadImage for what a new guest cannot have, by the name of the property."""
     for problem in guest_properties.problems(instance.flavor, instance.image):
         raise BadImage(problem)
-    _topology(instance)
 
 
 def _possible_topology(instance: Instance) -> tuple[int, int, int] | None:
     try:
-        return _topology(instance)
-    except BadImage:
+        return guest_cpu_topology.of(instance.flavor, instance.image)
+    except ValueError:
         return None
-
-
-def _topology(instance: Instance) -> tuple[int, int, int] | None:
-    """Return sockets, cores and threads whose product is the number of vCPUs. Raises BadImage."""
-    flavor, image = instance.flavor, instance.image
-    given = [guest_properties.asked(flavor, image, name) for name in _TOPOLOGY]
-    if not any(given):
-        return None
-    numbers = [_count(name, text) for name, text in zip(_TOPOLOGY, given, strict=True)]
-    sockets, cores, threads = numbers
-    vcpus = max(1, flavor.vcpus)
-    if sockets is None:
-        sockets = vcpus // ((cores or 1) * (threads or 1))
-    if cores is None:
-        cores = vcpus // max(1, sockets * (threads or 1))
-    threads = threads or vcpus // max(1, sockets * cores)
-    if sockets * cores * threads != vcpus:
-        wanted = ", ".join(f"{n} {t}" for n, t in zip(_TOPOLOGY, given, strict=True) if t)
-        raise BadImage(f"{vcpus} vCPUs cannot be divided as asked: {wanted}")
-    return sockets, cores, threads
-
-
-def _count(name: str, text: str | None) -> int | None:
-    if text is None:
-        return None
-    if not (text.isascii() and text.isdecimal() and 0 < int(text) <= 4096):
-        raise BadImage(f"hw_{name} is {text}; expected a number from 1 to 4096")
-    return int(text)

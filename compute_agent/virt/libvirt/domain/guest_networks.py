@@ -22,6 +22,13 @@ def network_of(instance: Instance, conf: cfg.ConfigOpts) -> str | None:
     return network
 
 
+def names_in(conf: cfg.ConfigOpts) -> set[str]:
+    """Return the networks that guests of this host may be in."""
+    options = conf.libvirt
+    names = [options.network, *options.flavor_networks.values(), *options.project_networks.values()]
+    return {str(name) for name in names if name is not None}
+
+
 def macs_of(instance: Instance, conf: cfg.ConfigOpts) -> list[str]:
     """Return the MAC addresses of a guest's interfaces."""
     return [] if network_of(instance, conf) is None else [mac_address(instance.uuid)]
@@ -35,11 +42,10 @@ def filter_of(conf: cfg.ConfigOpts) -> str | None:
 
 def check(conf: cfg.ConfigOpts, library: Any, opened: Any) -> None:
     """Raise ConfigurationError if a network or the filter is not known to the daemon."""
-    options = conf.libvirt
-    names = {options.network, *options.flavor_networks.values(), *options.project_networks.values()}
-    for name in sorted(names - {None}):
-        _find(library, opened.networkLookupByName, name, "network")
-    if names - {None} and (name := filter_of(conf)) is not None:
+    names = names_in(conf)
+    for network in sorted(names):
+        _find(library, opened.networkLookupByName, network, "network")
+    if names and (name := filter_of(conf)) is not None:
         _find(library, opened.nwfilterLookupByName, name, "network_filter")
 
 

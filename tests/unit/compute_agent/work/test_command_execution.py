@@ -215,6 +215,26 @@ def test_a_failure_is_answered_with_its_reason(
     assert state(agent) == {HERE: "running"}
 
 
+def test_a_guest_has_the_time_to_shut_down_that_its_image_asks_for(
+    agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else that of the agent's configuration."""
+    instance, spec = built(agent)
+    driver, graces = agent.drivers[HERE], []
+    power_off = driver.power_off
+
+    def watched(uuid: str, *, grace_seconds: float) -> GuestInfo:
+        graces.append(grace_seconds)
+        return power_off(uuid, grace_seconds=grace_seconds)
+
+    monkeypatch.setattr(driver, "power_off", watched)
+    for sequence, properties in enumerate(({}, {"os_shutdown_timeout": "7"}), 1):
+        asked = instance.with_values(image=builders.an_image(properties=properties))
+        tell(agent, command(asked, spec, Told(Verb.POWER_OFF, HERE), sequence))
+        agent.settle()
+    assert graces == [agent.conf.compute.shutdown_timeout_seconds, 7.0]
+
+
 @pytest.mark.parametrize("is_on", [True, False])
 def test_a_guest_that_is_gone_cannot_be_kept_and_the_fault_says_so(
     agent: Agent, *, is_on: bool

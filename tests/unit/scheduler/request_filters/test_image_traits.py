@@ -87,6 +87,8 @@ def test_a_virtual_machines_hardware_is_required_whatever_operators_want() -> No
     wanted = ["COMPUTE_FIRMWARE_UEFI", "COMPUTE_NET_VIF_MODEL_E1000E"]
     disk = {"disk_format": "raw", "properties": properties}
     assert sorted(required(ImageMetadata, is_on=False, **disk)) == wanted
+    file = {"disk_format": None, "properties": {**properties, "libvirt_disk_file": "a.raw"}}
+    assert sorted(required(ImageMetadata, is_on=False, **file)) == wanted
     other = {"disk_format": None, "properties": properties}
     assert required(ImageMetadata, is_on=False, **other) == []
     process = {"disk_format": "raw", "properties": {**properties, "img_hv_type": "process"}}
@@ -95,6 +97,6 @@ def test_a_virtual_machines_hardware_is_required_whatever_operators_want() -> No
 
 def test_what_no_driver_obeys_is_refused_by_its_name() -> None:
     """Before a host is chosen."""
-    disk = {"disk_format": "raw", "properties": {"hw_tpm_model": "tpm-crb"}}
-    with pytest.raises(exception.RequestFilterFailed, match="property hw_tpm_model is not"):
+    disk = {"disk_format": "raw", "properties": {"hw_boot_menu": "true"}}
+    with pytest.raises(exception.RequestFilterFailed, match="property hw_boot_menu is not"):
         required(ImageMetadata, is_on=False, **disk)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from xml.etree.ElementTree import Element
+
 import pytest
 
 from compute_agent.virt.libvirt.disks.images import BadImage
@@ -31,6 +33,14 @@ def test_the_flavors_word_comes_first() -> None:
     asked = a_guest({"hw_watchdog_action": "pause"}, {"hw:watchdog_action": "reset"})
     assert hardware(asked).watchdog_action == "reset"
     assert hardware(a_guest({"hw_watchdog_action": "disabled"})).watchdog_action is None
+
+
+def test_a_flavor_may_leave_random_numbers_out() -> None:
+    asked = a_guest({"hw_rng_model": "virtio"}, {"hw_rng:allowed": "false"})
+    guest_hardware.check(asked)
+    devices = Element("devices")
+    hardware(asked).write_devices(devices)
+    assert list(devices) == []
 
 
 @pytest.mark.parametrize(
