@@ -20,7 +20,7 @@ PROVIDERS = 3
 SLOTS = 10  # of each provider
 CLAIMS = 200
 THREADS = 4  # of each of two engines
-SECONDS_MAX = 60
+SECONDS_MAX = 600  # however busy the machine is
 
 
 @pytest.fixture

@@ -25,6 +25,7 @@ from tests.fixtures.databases import fresh_database
 from tests.fixtures.deployment import free_port
 from tests.fixtures.placement import SCHEMA
 from tests.fixtures.services import POSTGRESQL, administrator
+from tests.fixtures.waiting import seconds
 
 PROGRAM = Path(sys.executable).parent / "armillary-placement-rest"
 SECONDS_MAX = 30
@@ -72,7 +73,7 @@ class Server:
 
     def ask(self, method: str, path: str, body: Any = None) -> requests.Response:
         return requests.request(
-            method, f"{self._url}{path}", json=body, headers=HEADERS, timeout=SECONDS_MAX
+            method, f"{self._url}{path}", json=body, headers=HEADERS, timeout=seconds(SECONDS_MAX)
         )
 
     def get(self, path: str) -> Any:
@@ -244,7 +245,7 @@ def twice_at_once(site: Site, method: str, path: str, bodies: list[Any]) -> list
     answers: list[requests.Response] = []
 
     def send(server: Server, body: Any) -> None:
-        barrier.wait(SECONDS_MAX)
+        barrier.wait(seconds(SECONDS_MAX))
         answers.append(server.ask(method, path, body))
 
     pairs = zip((site.one, site.other), bodies, strict=True)
@@ -252,7 +253,7 @@ def twice_at_once(site: Site, method: str, path: str, bodies: list[Any]) -> list
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(SECONDS_MAX)
+        thread.join(seconds(SECONDS_MAX))
     return sorted(answers, key=lambda answer: answer.status_code)
 
 
@@ -350,7 +351,7 @@ def test_a_write_whose_connection_is_cut_is_made_up_for(site: Site) -> None:
         site.database.cut(first)
         wait_for(lambda: first not in site.database.waiting_writers(), "it is cut",
                  SECONDS_MAX, 0.02)  # fmt: skip
-    thread.join(SECONDS_MAX)
+    thread.join(seconds(SECONDS_MAX))
     assert answers[0].status_code == 204, answers[0].text
     usages = [site.other.get(f"/resource_providers/{uuid}/usages")["usages"] for uuid in hosts]
     assert usages == [{"VCPU": CONSUMERS}] * HOSTS
@@ -376,7 +377,7 @@ def test_a_write_that_is_killed_half_way_leaves_nothing(site: Site, path: str, t
         thread, answers = begin(site.one, path, body)
         wait_for(site.database.waiting_writers, "it is half-way", SECONDS_MAX, 0.02)
         site.one.kill()
-    thread.join(SECONDS_MAX)
+    thread.join(seconds(SECONDS_MAX))
     assert isinstance(answers[0], requests.ConnectionError)
 
     assert seen(site.other, hosts) == before

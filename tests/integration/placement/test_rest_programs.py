@@ -17,6 +17,7 @@ import requests
 from armillary.db import Database
 from tests.fixtures.asking import wait_for
 from tests.fixtures.deployment import free_port
+from tests.fixtures.waiting import seconds
 
 pytestmark = pytest.mark.sampled_file(every=3)
 
@@ -42,7 +43,7 @@ def running(command: list[str], port: int, **environment: str) -> Iterator[psuti
         with contextlib.suppress(psutil.NoSuchProcess):
             for one in [*process.children(recursive=True), process]:
                 one.kill()
-        process.wait(SECONDS_MAX)
+        process.wait(seconds(SECONDS_MAX))
         process.stderr.close()
 
 
@@ -56,8 +57,8 @@ def answers(port: int) -> bool:
 def names_of_providers(port: int) -> list[str]:
     """Make a provider unless there is one, and return the names of all."""
     url = f"http://127.0.0.1:{port}/resource_providers"
-    requests.post(url, json=PROVIDER, headers=TOKEN, timeout=SECONDS_MAX)
-    found = requests.get(url, headers=TOKEN, timeout=SECONDS_MAX).json()
+    requests.post(url, json=PROVIDER, headers=TOKEN, timeout=seconds(SECONDS_MAX))
+    found = requests.get(url, headers=TOKEN, timeout=seconds(SECONDS_MAX)).json()
     return [provider["name"] for provider in found["resource_providers"]]
 
 
@@ -83,7 +84,7 @@ def test_the_program_serves_with_a_database_alone(
         children = process.children(recursive=True)
         assert len(children) == (0 if workers == 1 else workers)
         process.send_signal(signal.SIGTERM)
-        assert process.wait(SECONDS_MAX) == 0
+        assert process.wait(seconds(SECONDS_MAX)) == 0
         assert not any(child.is_running() for child in children)
 
 
@@ -104,7 +105,7 @@ def test_a_mistake_in_the_configuration_is_one_line_and_78(config_file: Path) ->
     command = [str(PROGRAMS / "armillary-placement-rest"), "--host=0.0.0.0", "--port=0"]
     command += [f"--config-file={config_file}"]
     ended = subprocess.run(
-        command, check=False, capture_output=True, text=True, timeout=SECONDS_MAX
+        command, check=False, capture_output=True, text=True, timeout=seconds(SECONDS_MAX)
     )
     assert ended.returncode == 78
     assert "would give every client that reaches it full access" in ended.stderr
