@@ -16,9 +16,9 @@ from armillary.context import RequestContext, admin_context
 from armillary.glance import Document, Glance
 from armillary.identifiers import is_uuid
 from conductor.super_conductor.interface import SuperConductorAPI
-from objects import glance_documents
-from objects.image_meta import ImageMeta
-from objects.image_record import ACTIVE, COMMUNITY, PUBLIC, SAVING, SHARED, ImageRecord
+from objects.images import glance_documents
+from objects.images.image_meta import ImageMeta
+from objects.images.image_record import ACTIVE, COMMUNITY, PUBLIC, SAVING, SHARED, ImageRecord
 
 LOG = logging.getLogger(__name__)
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from armillary.context import RequestContext
 from objects.hosts.image_fetches import ImageFetches
-from objects.image_meta import ImageMeta
-from objects.image_ticket import ImageTicket
+from objects.images.image_meta import ImageMeta
+from objects.images.image_ticket import ImageTicket
 from objects.instance import Instance
 from objects.instances.diagnostics import Diagnostics
 from objects.instances.instance_command import InstanceCommand

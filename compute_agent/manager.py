@@ -45,8 +45,8 @@ from compute_agent.work.work_queue import WorkQueue
 from conductor.cell_conductor.interface import CellConductorAPI
 from objects.hosts.agent_run import AgentRun
 from objects.hosts.image_fetches import ImageFetches
-from objects.image_meta import ImageMeta
-from objects.image_ticket import ImageTicket
+from objects.images.image_meta import ImageMeta
+from objects.images.image_ticket import ImageTicket
 from objects.instance import Instance
 from objects.instances.diagnostics import Diagnostics
 from objects.instances.instance_command import InstanceCommand

@@ -3,13 +3,15 @@
 import importlib
 
 _MODULES = (
-    "aggregate", "allocation", "allocation_candidates", "instances.build_request", "cell_mapping",
+    "aggregate", "allocations.allocation", "allocations.allocation_candidates",
+    "instances.build_request", "cell_mapping",
     "zones.child_zone", "packed.claim_batch", "hosts.compute_node", "traces.decision_trace",
     "destinations", "flavor", "hosts.fleet", "hosts.host_mapping", "hosts.host_states",
-    "image_meta", "instance",
+    "images.image_meta", "instance",
     "instances.instance_action", "instances.instance_command", "instance_fault",
     "instances.instance_group", "instances.instance_mapping", "instances.migration",
-    "packed.provider_uuids", "request_spec", "resource_query", "packed.scheduling_batch",
+    "packed.provider_uuids", "request_spec", "allocations.resource_query",
+    "packed.scheduling_batch",
     "selection", "instances.server_record", "hosts.service", "zones.zone_answer",
     "zones.zone_query", "zones.zone_summary",
 )  # fmt: skip

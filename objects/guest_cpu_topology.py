@@ -1,7 +1,7 @@
 """Sockets, cores and threads of virtual machines, as flavor and image ask for them."""
 
 from objects.flavor import Flavor
-from objects.image_meta import ImageMeta
+from objects.images.image_meta import ImageMeta
 
 NAMES = ("cpu_sockets", "cpu_cores", "cpu_threads")
 """Settings: ``hw_NAME`` of an image, ``hw:NAME`` of a flavor, whose word counts."""

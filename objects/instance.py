@@ -4,7 +4,7 @@ from datetime import datetime
 
 from objects import base, fields
 from objects.flavor import Flavor
-from objects.image_meta import ImageMeta
+from objects.images.image_meta import ImageMeta
 from objects.instance_fault import InstanceFault
 from objects.instances.server_settings import ServerSettings
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from objects import base, fields
 from objects.flavor import Flavor
-from objects.image_meta import ImageMeta
+from objects.images.image_meta import ImageMeta
 from objects.instances.instance_group import InstanceGroup
 
 REBUILD = "rebuild"
@@ -77,7 +77,7 @@ class RequestSpec(base.ArmillaryObject):
     ``network`` (UUID) and ``remote_managed``. ``check_type`` is "rebuild" to check whether an
     instance may stay on its host with another image. ``is_bfv``: its root disk is a volume, which
     uses no disk of the host. ``kind``: the request is for pools of that kind, see
-    ``objects.resource_kinds``; None: for hosts.
+    ``objects.claims.resource_kinds``; None: for hosts.
     """
 
     instance_uuid: str | None = fields.UUIDField(nullable=True)

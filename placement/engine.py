@@ -14,10 +14,10 @@ from oslo_utils import timeutils
 
 from armillary.db import Database
 from armillary.db.idempotency import IdempotencyRecords
-from objects.allocation_candidates import AllocationCandidates
+from objects.allocations.allocation_candidates import AllocationCandidates
+from objects.allocations.resource_query import ResourceQuery
 from objects.hosts.fleet import FleetUsage
 from objects.packed.provider_uuids import ProviderUUIDs
-from objects.resource_query import ResourceQuery
 from objects.traces.explanation import CandidatesExplanation
 from objects.zones.zone_summary import ProviderCapabilities
 from placement.candidates import capabilities, find_candidates, rpc_candidates, smallest_change

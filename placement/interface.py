@@ -4,16 +4,16 @@ import functools
 from collections.abc import Mapping, Sequence
 
 from armillary.context import RequestContext
-from objects.allocation import ConsumerHolding, ProviderAllocation, UsageTotals
-from objects.allocation_candidates import AllocationCandidates
+from objects.allocations.allocation import ConsumerHolding, ProviderAllocation, UsageTotals
+from objects.allocations.allocation_candidates import AllocationCandidates
+from objects.allocations.resource_query import ResourceQuery
+from objects.claims.pool import Pool
 from objects.hosts.fleet import FleetUsage
 from objects.hosts.host_details import ProviderDetails
 from objects.hosts.provider_report import ProviderReport, ProviderResult
 from objects.instances.group_claim import GroupMember
 from objects.packed.claim_batch import AnyClaim, AnyResult, ClaimAnswers, ClaimBatch
 from objects.packed.provider_uuids import Ids, ProviderUUIDs, UUIDCache, complete
-from objects.pool import Pool
-from objects.resource_query import ResourceQuery
 from objects.traces.explanation import CandidatesExplanation
 from objects.zones.zone_summary import ProviderCapabilities
 from rpc.callers import CELL, CONDUCTOR, OPERATOR, SCHEDULER

@@ -10,17 +10,22 @@ from armillary import service_metrics
 from armillary.context import RequestContext
 from armillary.db import Database
 from armillary.periodic import PeriodicTask
-from objects.allocation import ClaimStatus, ConsumerHolding, ProviderAllocation, UsageTotals
-from objects.allocation_candidates import AllocationCandidates
+from objects.allocations.allocation import (
+    ClaimStatus,
+    ConsumerHolding,
+    ProviderAllocation,
+    UsageTotals,
+)
+from objects.allocations.allocation_candidates import AllocationCandidates
+from objects.allocations.resource_query import ResourceQuery
+from objects.claims.pool import Pool
 from objects.hosts.fleet import FleetUsage
 from objects.hosts.host_details import ProviderDetails
 from objects.hosts.provider_report import ProviderReport, ProviderResult
 from objects.instances.group_claim import GroupMember
 from objects.packed.claim_batch import ClaimAnswers, ClaimBatch
 from objects.packed.provider_uuids import ProviderUUIDs
-from objects.pool import Pool
 from objects.request_spec import CLAIM
-from objects.resource_query import ResourceQuery
 from objects.traces.explanation import CandidatesExplanation
 from objects.zones.zone_summary import ProviderCapabilities
 from placement import claim_log

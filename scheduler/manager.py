@@ -17,13 +17,13 @@ from armillary.periodic import PeriodicTask
 from conductor.cell_conductor.interface import HostStatesAPI
 from conductor.super_conductor.interface import SuperConductorAPI
 from objects.aggregate import Aggregate
+from objects.claims.resource_kinds import known_kinds
 from objects.cluster_metadata import ClusterMetadataDict
 from objects.destinations import Destinations
 from objects.hosts.fleet import HostColumns
 from objects.hosts.host_states import HostStateBatch
 from objects.packed.scheduling_batch import SchedulingAnswers, SchedulingBatch
 from objects.request_spec import RequestSpec
-from objects.resource_kinds import known_kinds
 from objects.traces.decision_trace import DecisionTrace
 from objects.zones.known_zones import KnownZones
 from objects.zones.zone_answer import ZoneAnswer

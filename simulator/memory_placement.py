@@ -12,11 +12,11 @@ import numpy as np
 from oslo_config import cfg
 
 from armillary.context import RequestContext
-from objects.allocation import AllocationClaim, ClaimResult
-from objects.allocation_candidates import AllocationCandidates
+from objects.allocations.allocation import AllocationClaim, ClaimResult
+from objects.allocations.allocation_candidates import AllocationCandidates
+from objects.allocations.resource_query import ResourceQuery
 from objects.instances.group_claim import GroupMember
 from objects.packed.provider_uuids import Ids, ProviderUUIDs, UUIDCache, complete
-from objects.resource_query import ResourceQuery
 from objects.zones.zone_summary import ProviderCapabilities
 from placement.candidates import capabilities, find_candidates, rpc_candidates
 from placement.candidates import query as queries

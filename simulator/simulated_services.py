@@ -7,8 +7,8 @@ from typing import cast
 from oslo_config import cfg
 
 from armillary.context import RequestContext
+from objects.allocations.fence import FIRST_FENCE
 from objects.destinations import Destinations
-from objects.fence import FIRST_FENCE
 from objects.hosts.host_states import HostStateBatch
 from objects.request_spec import RequestSpec
 from placement.interface import PlacementAPI

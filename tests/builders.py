@@ -8,17 +8,17 @@ from typing import Any
 
 from armillary.service_history import CURRENT_VERSION
 from objects.aggregate import Aggregate
-from objects.allocation import AllocationClaim
+from objects.allocations.allocation import AllocationClaim
+from objects.allocations.resource_query import RequestGroup, ResourceQuery
 from objects.flavor import Flavor
 from objects.hosts.compute_node import ComputeNode
 from objects.hosts.service import Service
-from objects.image_meta import ImageMeta
+from objects.images.image_meta import ImageMeta
 from objects.instance import Instance
 from objects.instance_fault import InstanceFault
 from objects.instances.instance_action import InstanceAction, InstanceActionEvent
 from objects.instances.instance_group import InstanceGroup
 from objects.instances.migration import Migration
-from objects.resource_query import RequestGroup, ResourceQuery
 
 A_TIME = datetime(2030, 1, 31, 12, 0, 0, tzinfo=UTC)
 

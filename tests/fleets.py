@@ -24,15 +24,15 @@ from armillary.conf.scheduling import (
     zones,
 )
 from objects.aggregate import Aggregate
-from objects.allocation import ALREADY_HELD, ClaimResult, ClaimStatus
-from objects.allocation_candidates import AllocationCandidates
+from objects.allocations.allocation import ALREADY_HELD, ClaimResult, ClaimStatus
+from objects.allocations.allocation_candidates import AllocationCandidates
+from objects.allocations.resource_query import RequestGroup, ResourceQuery
 from objects.hosts import host_attributes
 from objects.hosts.host_states import HostStateBatch
 from objects.instances.group_claim import GroupMember
 from objects.instances.instance_group import InstanceGroup
 from objects.packed.claim_batch import AnyClaim
 from objects.request_spec import RequestSpec
-from objects.resource_query import RequestGroup, ResourceQuery
 from placement.ledger.group_places import GroupPlaces, place_of
 from scheduler.drivers.filter_scheduler import FilterScheduler
 from scheduler.hosts.cluster_metadata import ClusterMetadata

@@ -13,7 +13,7 @@ from armillary import exception
 from armillary.http import call
 from armillary.http.own_origin import own_origin
 from conductor.super_conductor.interface import SuperConductorAPI
-from objects.image_record import ImageRecord
+from objects.images.image_record import ImageRecord
 
 CHANGE_ATTEMPTS_MAX = 5
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from api import times
 from api.image.schemas import READ_ONLY, SETTABLE
 from armillary.http.call import Document
-from objects.image_record import ACTIVE, QUEUED, ImageRecord
+from objects.images.image_record import ACTIVE, QUEUED, ImageRecord
 
 HASH_ALGORITHM = "sha512"
 COMMAND, DISK_FILE, HYPERVISOR_TYPE = "process_command", "libvirt_disk_file", "img_hv_type"

@@ -11,7 +11,7 @@ from api.image.call import Call
 from api.image.store import Stored
 from armillary import exception
 from armillary.http.call import Answer
-from objects.image_record import ACTIVE, DEACTIVATED, SAVING, ImageRecord
+from objects.images.image_record import ACTIVE, DEACTIVATED, SAVING, ImageRecord
 
 DATA = "application/octet-stream"
 

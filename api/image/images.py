@@ -19,8 +19,16 @@ from armillary.http.call import Answer, Document
 from armillary.http.validation import invalid
 from armillary.identifiers import uuid_of_request
 from objects.extra_specs import known_names
-from objects.image_meta import ImageMeta
-from objects.image_record import ACCEPTED, ACTIVE, DEACTIVATED, PUBLIC, QUEUED, SHARED, ImageRecord
+from objects.images.image_meta import ImageMeta
+from objects.images.image_record import (
+    ACCEPTED,
+    ACTIVE,
+    DEACTIVATED,
+    PUBLIC,
+    QUEUED,
+    SHARED,
+    ImageRecord,
+)
 
 SORT_KEYS = (
     "name", "status", "id", "created_at", "updated_at", "size", "disk_format", "container_format",

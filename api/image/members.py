@@ -9,7 +9,7 @@ from api.image.call import Call, load
 from api.image.schemas import MEMBERS_MAX
 from armillary import exception
 from armillary.http.call import Answer, Document
-from objects.image_record import PENDING, SHARED, ImageRecord
+from objects.images.image_record import PENDING, SHARED, ImageRecord
 
 
 def index(call: Call) -> Answer:

@@ -17,7 +17,7 @@ from api.schemas.base import (
     text,
 )
 from api.schemas.images.image import PROPERTY_CHARACTERS_MAX
-from objects.image_record import ACCEPTED, PENDING, REJECTED, STATUSES, VISIBILITIES
+from objects.images.image_record import ACCEPTED, PENDING, REJECTED, STATUSES, VISIBILITIES
 
 DISK_FORMATS = (
     "ami", "ari", "aki", "vhd", "vhdx", "vmdk", "raw", "qcow2", "vdi", "iso", "ploop",

@@ -25,7 +25,7 @@ import falcon
 from oslo_config import cfg
 
 from armillary import exception, private_files
-from objects.image_record import DRAFT_PREFIX, SAVING, STORE_LOCK, ImageRecord, deletion_mark
+from objects.images.image_record import DRAFT_PREFIX, SAVING, STORE_LOCK, ImageRecord, deletion_mark
 
 PIECE_BYTES = 262144
 DRAFT_SECONDS_MAX = 86400.0

@@ -15,8 +15,8 @@ from api.image.store import HOSTS
 from armillary import exception
 from armillary.context import admin_context
 from armillary.http.call import Answer
-from objects.image_record import SAVING, ImageRecord
-from objects.image_ticket import DIGEST_HEADER, HEADER, READ, WRITE
+from objects.images.image_record import SAVING, ImageRecord
+from objects.images.image_ticket import DIGEST_HEADER, HEADER, READ, WRITE
 
 _RANGE = re.compile(r"bytes=(\d{1,18})-")
 

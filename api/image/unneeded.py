@@ -8,7 +8,7 @@ from collections.abc import Callable
 from armillary import exception
 from armillary.context import admin_context
 from conductor.super_conductor.interface import SuperConductorAPI
-from objects.image_record import ImageRecord
+from objects.images.image_record import ImageRecord
 
 
 def delete(conductor: SuperConductorAPI, delete_data: Callable[[ImageRecord], None]) -> None:

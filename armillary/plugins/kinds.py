@@ -1,5 +1,5 @@
 """Imports for kinds of resources of third parties, without a scheduler."""
 
-from objects.resource_kinds import Figure, PoolAttribute, ResourceKind, WeigherSetting
+from objects.claims.resource_kinds import Figure, PoolAttribute, ResourceKind, WeigherSetting
 
 __all__ = ["Figure", "PoolAttribute", "ResourceKind", "WeigherSetting"]

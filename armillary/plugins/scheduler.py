@@ -3,7 +3,7 @@
 from armillary.context import RequestContext
 from armillary.exception import NoValidHost, RequestFilterFailed, UnsupportedPolicy
 from objects.aggregate import Aggregate
-from objects.allocation_candidates import AllocationRequest
+from objects.allocations.allocation_candidates import AllocationRequest
 from objects.destinations import Destinations
 from objects.request_spec import RequestLevelParams, RequestSpec, SchedulerLimits
 from scheduler.drivers.base import SchedulerDriver

@@ -10,7 +10,7 @@ from oslo_config import cfg
 from armillary.conf import register_all
 from objects.aggregate import Aggregate
 from objects.flavor import Flavor
-from objects.image_meta import ImageMeta
+from objects.images.image_meta import ImageMeta
 from objects.request_spec import RequestLevelParams, RequestSpec
 from scheduler import filters
 from scheduler.filters import BaseHostFilter

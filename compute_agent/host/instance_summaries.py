@@ -3,7 +3,7 @@
 import collections
 from collections.abc import Iterable
 
-from objects.image_meta import ImageMeta
+from objects.images.image_meta import ImageMeta
 
 PAIR_CHARS_MAX = 255
 """Maximum length of a reported property; longer ones hold data and are not shared by images."""

@@ -14,7 +14,7 @@ from compute_agent.journal.command_log import NO_CHANGE, Change
 from compute_agent.journal.journal import Entry, State
 from compute_agent.virt.driver import ComputeDriver, GuestInfo, LiveWatch
 from compute_agent.virt.image_service import ImageService
-from objects import guest_properties
+from objects.images import guest_properties
 from objects.instance import Instance
 from objects.instances.instance_command import NO_ANSWER, CommandAnswer, InstanceCommand
 

@@ -11,7 +11,7 @@ from compute_agent.journal.journal import State
 from compute_agent.operations.step import Outcome, Step, Superseded
 from compute_agent.virt.driver import GuestInfo
 from compute_agent.virt.snapshot_store import snapshot_store
-from objects.image_meta import ImageMeta
+from objects.images.image_meta import ImageMeta
 from objects.instance import Instance
 from objects.instances.instance_command import CommandAnswer, Verb
 

@@ -29,9 +29,9 @@ from armillary import exception, private_files
 from armillary.glance import Glance
 from armillary.identifiers import checked_uuid, is_uuid
 from compute_agent.virt.image_service import ImageService
-from objects.image_meta import ImageMeta
-from objects.image_record import DRAFT_PREFIX, STORE_LOCK
-from objects.image_ticket import READ
+from objects.images.image_meta import ImageMeta
+from objects.images.image_record import DRAFT_PREFIX, STORE_LOCK
+from objects.images.image_ticket import READ
 
 LOG = logging.getLogger(__name__)
 

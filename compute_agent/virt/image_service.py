@@ -17,7 +17,7 @@ from oslo_config import cfg
 
 from armillary import exception
 from armillary.backoff import Backoff
-from objects.image_ticket import DIGEST_HEADER, HEADER, READ, WRITE, ImageTicket
+from objects.images.image_ticket import DIGEST_HEADER, HEADER, READ, WRITE, ImageTicket
 
 LOG = logging.getLogger(__name__)
 

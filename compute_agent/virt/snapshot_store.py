@@ -16,9 +16,9 @@ from armillary import exception, private_files
 from armillary.glance import Glance
 from armillary.identifiers import checked_uuid
 from compute_agent.virt.image_service import ImageService
-from objects import glance_documents
-from objects.image_meta import ImageMeta
-from objects.image_record import (
+from objects.images import glance_documents
+from objects.images.image_meta import ImageMeta
+from objects.images.image_record import (
     DRAFT_PREFIX,
     INSTANCE_UUID,
     PRIVATE,
@@ -27,7 +27,7 @@ from objects.image_record import (
     StoredImage,
     deletion_mark,
 )
-from objects.image_ticket import WRITE
+from objects.images.image_ticket import WRITE
 
 PIECE_BYTES = 1024**2
 

@@ -13,8 +13,8 @@ from armillary.context import RequestContext
 from compute_agent.virt.driver import ComputeDriver, Feature
 from compute_agent.work.image_tickets import ImageTickets
 from objects.hosts.image_fetches import ImageFetches
-from objects.image_meta import ImageMeta
-from objects.image_ticket import ImageTicket
+from objects.images.image_meta import ImageMeta
+from objects.images.image_ticket import ImageTicket
 
 LOG = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from armillary.context import admin_context
 from compute_agent.virt.image_service import GetTicket
 from conductor.cell_conductor.interface import CellConductorAPI
-from objects.image_ticket import ImageTicket
+from objects.images.image_ticket import ImageTicket
 
 
 class ImageTickets:

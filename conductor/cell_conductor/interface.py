@@ -12,8 +12,8 @@ from objects.hosts.host_details import HostRecords
 from objects.hosts.host_states import HostStateBatch
 from objects.hosts.image_fetches import ImageFetches
 from objects.hosts.service import Service
-from objects.image_meta import ImageMeta
-from objects.image_ticket import ImageTicket
+from objects.images.image_meta import ImageMeta
+from objects.images.image_ticket import ImageTicket
 from objects.instance import Instance
 from objects.instance_fault import InstanceFault
 from objects.instances.build_request import BuildRequest

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from objects import numa
 from objects.flavor import Flavor
-from objects.image_meta import ImageMeta
+from objects.images.image_meta import ImageMeta
 from objects.pci import pci
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from objects.flavor import Flavor
-from objects.image_meta import ImageMeta
+from objects.images.image_meta import ImageMeta
 from objects.instances.server_changes import ServerChanges
 
 

@@ -14,7 +14,7 @@ from collections.abc import Collection
 
 from armillary import exception
 from objects.flavor import Flavor
-from objects.image_meta import ImageMeta
+from objects.images.image_meta import ImageMeta
 from objects.numa.cpu_sets import CPU_MAX, parse_cpus
 from objects.numa.instance import (
     ANY,

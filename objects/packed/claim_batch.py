@@ -13,7 +13,7 @@ from typing import Any, Protocol, Self
 
 from armillary import exception
 from objects import base, fields
-from objects.allocation import ALREADY_HELD, ClaimStatus
+from objects.allocations.allocation import ALREADY_HELD, ClaimStatus
 from objects.instances.group_claim import GroupClaim
 from objects.packed import unchecked
 from objects.packed.distinct_rows import DistinctRows

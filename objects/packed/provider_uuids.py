@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from objects import base, fields
-from objects.allocation_candidates import AllocationCandidates
+from objects.allocations.allocation_candidates import AllocationCandidates
 from objects.packed.packing import Words, words_of
 
 Ids = NDArray[np.int64]

@@ -13,7 +13,7 @@ from typing import Any, Self
 
 from armillary import exception
 from objects.flavor import Flavor
-from objects.image_meta import ImageMeta
+from objects.images.image_meta import ImageMeta
 
 Pool = Mapping[str, Any]
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from armillary.db import Database
-from objects.resource_query import ResourceQuery
+from objects.allocations.resource_query import ResourceQuery
 from objects.traces import ruled_out
 from objects.traces.explanation import (
     CandidatesExplanation,

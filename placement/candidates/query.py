@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from armillary import exception
-from objects.resource_query import RequestGroup, ResourceQuery
+from objects.allocations.resource_query import RequestGroup, ResourceQuery
 from placement.providers import names
 
 LIMIT_MAX = 2**31 - 1

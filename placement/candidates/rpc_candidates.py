@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from objects.allocation_candidates import AllocationCandidates
+from objects.allocations.allocation_candidates import AllocationCandidates
+from objects.allocations.resource_query import ResourceQuery
 from objects.packed.provider_uuids import check_of_shares
-from objects.resource_query import ResourceQuery
 from placement.candidates.result import Batch, Found
 from placement.providers.columns import Numbers, Ratios, Rows, only_one
 from placement.providers.provider_table import ProviderTable

@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from sqlalchemy import bindparam, delete, or_, select
 from sqlalchemy.orm import Session
 
-from objects.resource_kinds import POOL_TRAITS
+from objects.claims.resource_kinds import POOL_TRAITS
 from placement.db import epochs, names, providers
 from placement.db.models import (
     Aggregate,

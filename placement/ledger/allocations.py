@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from armillary import exception
 from armillary.db import Database
-from objects.allocation import ConsumerHolding, ProviderAllocation
+from objects.allocations.allocation import ConsumerHolding, ProviderAllocation
 from objects.instances.group_claim import GroupMember
 from placement.db import consumers as queries
 from placement.db.providers import owners as owners_of

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 from armillary import exception
-from objects.allocation import ClaimResult, ClaimStatus
+from objects.allocations.allocation import ClaimResult, ClaimStatus
 from objects.instances.group_claim import GroupClaim, GroupRule
 from objects.packed.claim_batch import AnyClaim, Claimed
 from placement.ledger.cell_scope import CellScope

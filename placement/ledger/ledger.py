@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from armillary import exception
-from objects.allocation import ALREADY_HELD, ClaimStatus
+from objects.allocations.allocation import ALREADY_HELD, ClaimStatus
 from objects.packed.claim_batch import AnyClaim, Claimed
 from placement.ledger.group_places import GroupPlace, GroupPlaces, place_of
 from placement.ownership import ConsumerCells, ConsumerOwner

@@ -7,7 +7,7 @@ import numpy as np
 
 from armillary import exception
 from armillary.db import Database
-from objects.allocation import ClassUsage, UsageTotals
+from objects.allocations.allocation import ClassUsage, UsageTotals
 from placement.db import consumers as queries
 from placement.db import epochs, inventories
 from placement.providers.columns import ClassColumns

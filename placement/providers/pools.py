@@ -3,7 +3,7 @@
 from sqlalchemy.orm import Session
 
 from armillary.db import Database
-from objects.pool import Pool, PoolInventory
+from objects.claims.pool import Pool, PoolInventory
 from placement.db import consumers
 from placement.db import provider_tree as tree
 from placement.providers.provider_record import ProviderFilters, ProviderRecord

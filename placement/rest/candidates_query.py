@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from armillary.http.microversion import Version
-from objects.resource_query import RequestGroup, ResourceQuery
+from objects.allocations.resource_query import RequestGroup, ResourceQuery
 from placement.candidates.query import GROUPS_MAX, LIMIT_MAX
 from placement.rest import errors, query_values
 from placement.rest.query_values import Constraints

@@ -18,7 +18,7 @@ import numpy as np
 
 from armillary import exception
 from armillary.context import RequestContext
-from objects.allocation_candidates import AllocationCandidates
+from objects.allocations.allocation_candidates import AllocationCandidates
 from objects.destinations import Destinations
 from objects.instances.group_claim import GroupMember
 from objects.request_spec import RequestSpec

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from armillary import service_metrics
-from objects.allocation_candidates import AllocationCandidates
+from objects.allocations.allocation_candidates import AllocationCandidates
 from objects.packed import unchecked
 from objects.traces import ruled_out
 from objects.traces.decision_trace import DecisionTrace

@@ -14,7 +14,7 @@ import numpy as np
 from oslo_config import cfg
 
 from armillary import exception
-from objects.allocation_candidates import AllocationRequest
+from objects.allocations.allocation_candidates import AllocationRequest
 from objects.request_spec import RequestSpec, SchedulerLimits
 from scheduler.explain.reasons import EXPLAINED_MAX, Reasons, Report, grouped, names_of
 from scheduler.hosts.host_ledger import HostLedger

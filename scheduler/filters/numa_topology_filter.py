@@ -9,7 +9,7 @@ import numpy as np
 from oslo_config import cfg
 
 from objects import numa
-from objects.allocation_candidates import AllocationRequest
+from objects.allocations.allocation_candidates import AllocationRequest
 from objects.pci import pci
 from objects.request_spec import RequestSpec
 from scheduler import filters

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from oslo_config import cfg
 
-from objects.allocation_candidates import AllocationRequest
+from objects.allocations.allocation_candidates import AllocationRequest
 from objects.pci import pci
 from objects.request_spec import RequestSpec
 from scheduler import filters

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from objects.allocation_candidates import AllocationCandidates, AllocationRequest
+from objects.allocations.allocation_candidates import AllocationCandidates, AllocationRequest
 from scheduler.hosts.host_store import HostStore
 from scheduler.hosts.host_table import AddedInstances, Column, HostTable, Mask, Numbers
 from scheduler.hosts.numa_usage import RATIOS, CellDemand, Cells, CellUsage

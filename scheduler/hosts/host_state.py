@@ -35,7 +35,7 @@ class HostState:
 
     Its attributes are those declared in ``objects.hosts.host_attributes``, and ``uuid``, ``host``,
     ``nodename`` and ``cell_uuid``, all as plain Python values; a pool has those of its kind, too
-    (``objects.resource_kinds``). They include the usage of the
+    (``objects.claims.resource_kinds``). They include the usage of the
     instances selected so far in this request.
     """
 

@@ -9,7 +9,7 @@ from oslo_config import cfg
 
 from armillary import exception
 from objects import numa
-from objects.allocation_candidates import AllocationRequest
+from objects.allocations.allocation_candidates import AllocationRequest
 from objects.numa import HostTopology
 from objects.pci import pci
 from objects.request_spec import RequestSpec

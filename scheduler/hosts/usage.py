@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol, Self, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from objects.allocation_candidates import AllocationCandidates, AllocationRequest
+from objects.allocations.allocation_candidates import AllocationCandidates, AllocationRequest
 
 Positions = npt.NDArray[np.int64]
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from objects.allocation_candidates import AllocationRequest
+from objects.allocations.allocation_candidates import AllocationRequest
 from objects.request_spec import RequestSpec
 from scheduler import filters
 from scheduler.hosts.host_state import HostState

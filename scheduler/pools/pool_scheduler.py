@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from oslo_config import cfg
 
-from objects.allocation_candidates import AllocationCandidates
+from objects.allocations.allocation_candidates import AllocationCandidates
+from objects.claims.resource_kinds import Figure, PoolAttribute, ResourceKind
 from objects.request_spec import RequestSpec
-from objects.resource_kinds import Figure, PoolAttribute, ResourceKind
 from placement.interface import PlacementAPI
 from scheduler import filters, request_filters
 from scheduler.drivers.zone_scheduler import ZoneSearchingScheduler

@@ -6,7 +6,7 @@ from typing import Any
 from oslo_config import cfg
 
 from armillary import exception
-from objects.resource_kinds import ResourceKind
+from objects.claims.resource_kinds import ResourceKind
 from scheduler.pools.pool_scheduler import PoolScheduler
 
 

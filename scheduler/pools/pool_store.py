@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable
 from oslo_config import cfg
 
 from armillary.context import admin_context
+from objects.claims.pool import Pool
+from objects.claims.resource_kinds import ResourceKind
 from objects.hosts.host_states import HostStateBatch
-from objects.pool import Pool
-from objects.resource_kinds import ResourceKind
 from placement.interface import PlacementAPI
 from scheduler.hosts.cluster_metadata import ClusterMetadata
 from scheduler.hosts.host_store import HostStore

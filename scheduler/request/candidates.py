@@ -11,9 +11,9 @@ from oslo_config import cfg
 
 from armillary import exception
 from armillary.context import RequestContext
-from objects.allocation_candidates import AllocationCandidates
+from objects.allocations.allocation_candidates import AllocationCandidates
+from objects.allocations.resource_query import ResourceQuery
 from objects.request_spec import RequestSpec
-from objects.resource_query import ResourceQuery
 from placement.interface import PlacementAPI
 from scheduler.explain.trace import NearestMiss
 from scheduler.hosts.host_store import HostStore

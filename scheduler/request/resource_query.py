@@ -16,11 +16,11 @@ import os_traits
 
 from armillary import exception
 from objects import numa
+from objects.allocations.resource_query import RequestGroup, ResourceQuery
 from objects.extra_specs import extra_specs
 from objects.numa import CpuDemand
 from objects.numa.instance import ISOLATE, REQUIRE
 from objects.request_spec import RequestLevelParams, RequestSpec
-from objects.resource_query import RequestGroup, ResourceQuery
 from scheduler.request import derived_requirements
 
 LOG = logging.getLogger(__name__)

@@ -3,7 +3,7 @@
 import logging
 
 from armillary import exception
-from objects import guest_properties
+from objects.images import guest_properties
 from objects.request_spec import RequestSpec
 from scheduler import request_filters
 from scheduler.hosts.cluster_metadata import ClusterMetadata
@@ -25,8 +25,8 @@ _PREFIXES = {
 class ImageMetadata(request_filters.BaseRequestFilter):
     """Require the traits of the buses, models and architectures in the image's properties.
 
-    For the disk of a virtual machine, those of ``objects/guest_properties.py`` are always required,
-    and what no driver obeys is refused by its name.
+    For the disk of a virtual machine, those of ``objects/images/guest_properties.py`` are always
+    required, and what no driver obeys is refused by its name.
 
     The rest is enabled by ``[scheduler] image_metadata_prefilter``. The properties are
     ``hw_cdrom_bus``, ``hw_disk_bus``, ``hw_video_model``, ``hw_vif_model``, ``hw_architecture``,

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from armillary import exception
 from armillary.context import RequestContext
 from armillary.group_commit import GroupCommit
-from objects.allocation import ClaimStatus
+from objects.allocations.allocation import ClaimStatus
 from objects.packed.claim_batch import AnyResult, Claim, is_already_held
 from placement.interface import PlacementAPI
 from scheduler.selection.decision import Decision, Slot

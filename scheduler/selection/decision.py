@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from armillary import exception
 from armillary.context import RequestContext, log_context
-from objects.allocation_candidates import AllocationRequest
+from objects.allocations.allocation_candidates import AllocationRequest
+from objects.allocations.fence import Fence
 from objects.destinations import Destinations
-from objects.fence import Fence
 from objects.request_spec import RequestSpec
 from objects.selection import Selection
 from scheduler.explain.trace import TraceBuilder

@@ -7,7 +7,7 @@ import numpy as np
 
 from armillary import exception
 from armillary.context import log_context
-from objects.allocation_candidates import AllocationRequest
+from objects.allocations.allocation_candidates import AllocationRequest
 from objects.destinations import Destinations
 from objects.packed import unchecked
 from objects.request_spec import SchedulerLimits

@@ -14,10 +14,10 @@ from oslo_config import cfg
 
 from armillary import exception, service_metrics
 from armillary.context import RequestContext
+from objects.allocations.resource_query import ResourceQuery
+from objects.claims.resource_kinds import get_kind
 from objects.instances.instance_group import AFFINITY
 from objects.request_spec import RequestLevelParams, RequestSpec
-from objects.resource_kinds import get_kind
-from objects.resource_query import ResourceQuery
 from objects.traces.decision_trace import DecisionTrace
 from objects.zones.zone_answer import ZoneAnswer
 from objects.zones.zone_query import ZoneQuery

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from armillary.context import RequestContext
 from objects import numa
-from objects.allocation import AllocationClaim
-from objects.fence import FENCE_FINAL, FIRST_FENCE
+from objects.allocations.allocation import AllocationClaim
+from objects.allocations.fence import FENCE_FINAL, FIRST_FENCE
 from objects.selection import Selection
 from simulator.events import Order, Timeline
 from simulator.fleet.host_states import Amounts, Host, HostStates, PlacedInstance

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from objects.flavor import Flavor
-from objects.image_meta import ImageMeta
+from objects.images.image_meta import ImageMeta
 from simulator.load.durations import AT_ONCE, ENDLESS, Duration
 
 HOSTS_MAX = 100_000

@@ -8,7 +8,7 @@ from typing import Any
 
 from objects.aggregate import AVAILABILITY_ZONE_KEY
 from objects.flavor import Flavor
-from objects.image_meta import ImageMeta
+from objects.images.image_meta import ImageMeta
 from simulator.fleet.host_shapes import parse_hosts
 from simulator.load.durations import AT_ONCE, Duration, parse_duration
 from simulator.load.streams import Names, parse_group, parse_streams

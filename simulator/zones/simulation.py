@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from armillary import exception
 from armillary.context import RequestContext
-from objects.fence import FIRST_FENCE
+from objects.allocations.fence import FIRST_FENCE
 from objects.request_spec import RequestSpec
 from scheduler.request.scheduling_request import SchedulingRequest
 from scheduler.zones.offers import Offers

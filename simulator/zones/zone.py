@@ -12,7 +12,7 @@ from oslo_config import cfg
 from armillary import exception
 from armillary.context import RequestContext, admin_context
 from objects.aggregate import Aggregate
-from objects.fence import FENCE_FINAL, FIRST_FENCE
+from objects.allocations.fence import FENCE_FINAL, FIRST_FENCE
 from objects.request_spec import Destination, RequestSpec
 from objects.zones.zone_answer import ZoneAnswer
 from objects.zones.zone_query import ZoneQuery

@@ -20,7 +20,7 @@ from armillary.conf import placement as placement_options
 from armillary.conf import register
 from armillary.context import admin_context
 from armillary.db import Database
-from objects.fence import FENCE_FINAL
+from objects.allocations.fence import FENCE_FINAL
 from placement.interface import PlacementAPI
 from placement.manager import PlacementManager
 from rpc.transport import Bus

@@ -11,10 +11,10 @@ from functools import lru_cache
 import numpy as np
 
 from armillary.context import admin_context
-from objects.allocation import ClaimResult, ClaimStatus
-from objects.allocation_candidates import AllocationCandidates
+from objects.allocations.allocation import ClaimResult, ClaimStatus
+from objects.allocations.allocation_candidates import AllocationCandidates
+from objects.allocations.resource_query import ResourceQuery
 from objects.packed.claim_batch import AnyClaim
-from objects.resource_query import ResourceQuery
 from scheduler.drivers.filter_scheduler import FilterScheduler
 from tests.bench.measuring import Times
 from tests.builders import a_flavor, a_uuid

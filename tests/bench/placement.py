@@ -19,8 +19,8 @@ from oslo_config import cfg
 from armillary.conf import placement as placement_options
 from armillary.conf import register
 from armillary.db import Database
-from objects.allocation import AllocationClaim
-from objects.resource_query import RequestGroup, ResourceQuery
+from objects.allocations.allocation import AllocationClaim
+from objects.allocations.resource_query import RequestGroup, ResourceQuery
 from placement.engine import PlacementEngine
 
 REPORT_SIZE = 1000  # providers in one call of set_providers

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from armillary.context import admin_context
-from objects.allocation import AllocationClaim
-from objects.resource_query import RequestGroup, ResourceQuery
+from objects.allocations.allocation import AllocationClaim
+from objects.allocations.resource_query import RequestGroup, ResourceQuery
 from placement.interface import PlacementAPI
 from tests.bench.placement_fleet import RESOURCES, TRAIT_OF_HALF
 

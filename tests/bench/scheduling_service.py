@@ -22,7 +22,7 @@ from armillary import exception
 from armillary.context import RequestContext, admin_context
 from conductor.cell_conductor.interface import HostStatesAPI
 from conductor.super_conductor.interface import SuperConductorAPI
-from objects.allocation import AllocationClaim
+from objects.allocations.allocation import AllocationClaim
 from objects.hosts.host_states import HostStateBatch
 from placement.interface import PlacementAPI
 from programs.bus_factory import bus_maker

@@ -25,7 +25,7 @@ from typing import Any
 
 from armillary import exception
 from armillary.context import admin_context
-from objects.fence import FIRST_FENCE
+from objects.allocations.fence import FIRST_FENCE
 from objects.flavor import Flavor
 from objects.instances.local_resources import local_resources_of
 from objects.request_spec import RequestSpec

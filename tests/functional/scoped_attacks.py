@@ -14,10 +14,10 @@ from conductor.cell_conductor.interface import CellConductorAPI
 from conductor.super_conductor.interface import SuperConductorAPI
 from conductor.super_conductor.zones.forwarded import request_for
 from conductor.super_conductor.zones.interface import ZoneAPI
-from objects.allocation import ClaimStatus
+from objects.allocations.allocation import ClaimStatus
 from objects.hosts.host_states import HostStateBatch
-from objects.image_record import StoredImage
-from objects.image_ticket import READ
+from objects.images.image_record import StoredImage
+from objects.images.image_ticket import READ
 from objects.instances.guest_addresses import GuestAddresses
 from objects.instances.instance_command import NO_ANSWER, BuiltReport, CommandId, InstanceCommand
 from objects.instances.operation_arguments import OperationArguments

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from objects.image_record import DRAFT_PREFIX
+from objects.images.image_record import DRAFT_PREFIX
 from tests.fixtures.asking import wait_for
 from tests.fixtures.deployment import Cell, Deployment, deployed, free_port, running
 from tests.fixtures.services import POSTGRESQL, RABBITMQ

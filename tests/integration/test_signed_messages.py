@@ -14,7 +14,7 @@ import pytest
 from armillary import exception
 from armillary.context import admin_context
 from conductor.cell_conductor.interface import CellConductorAPI
-from objects.allocation import ClaimStatus
+from objects.allocations.allocation import ClaimStatus
 from placement.interface import PlacementAPI
 from rpc.broker.topics import direct_exchange, fanout
 from rpc.queue_types import CONTROL_EXCHANGE

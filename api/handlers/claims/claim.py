@@ -15,7 +15,7 @@ from armillary import exception
 from armillary.http.call import Answer, Document
 from armillary.http.dispatch import Action, Routes
 from armillary.http.validation import invalid
-from objects.resource_claim import NewClaim, ResourceClaim
+from objects.claims.resource_claim import NewClaim, ResourceClaim
 
 
 def load(call: Call) -> ResourceClaim:

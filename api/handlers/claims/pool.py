@@ -11,7 +11,7 @@ from api.policies.claims import pool as policies
 from api.schemas.claims import pool as schemas
 from armillary.http.call import Answer, Document
 from armillary.http.dispatch import Action, Routes
-from objects.pool import Pool
+from objects.claims.pool import Pool
 
 
 def index(call: Call) -> Answer:

@@ -16,8 +16,15 @@ from armillary.http.dispatch import Action, Routes
 from armillary.http.validation import invalid
 from armillary.identifiers import uuid_of_request
 from objects.extra_specs import known_names
-from objects.image_meta import ImageMeta
-from objects.image_record import ACTIVE, DEACTIVATED, IMAGE_TYPE, INSTANCE_UUID, QUEUED, SAVING
+from objects.images.image_meta import ImageMeta
+from objects.images.image_record import (
+    ACTIVE,
+    DEACTIVATED,
+    IMAGE_TYPE,
+    INSTANCE_UUID,
+    QUEUED,
+    SAVING,
+)
 
 COLLECTION = "images"
 COMPLETE = 100

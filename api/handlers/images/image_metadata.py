@@ -15,7 +15,7 @@ from armillary.http.call import Answer
 from armillary.http.dispatch import Action, Routes
 from armillary.http.validation import invalid
 from objects.extra_specs import known_names
-from objects.image_record import ImageRecord
+from objects.images.image_record import ImageRecord
 
 
 @dataclass(frozen=True, slots=True)

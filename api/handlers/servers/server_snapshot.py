@@ -10,7 +10,7 @@ from api.image.documents import PROGRAM_PROPERTIES
 from api.policies.images import image_service
 from armillary import exception
 from armillary.http.call import Answer
-from objects.image_record import (
+from objects.images.image_record import (
     BACKUP,
     BACKUP_TYPE,
     IMAGE_TYPE,

@@ -54,7 +54,7 @@ from compute_agent.virt.libvirt.serial_stream import LibvirtSerialStream
 from compute_agent.virt.machine import machine
 from compute_agent.virt.machine.machine_metrics import MachineMeters
 from compute_agent.virt.metrics import Kind
-from objects.image_meta import ImageMeta
+from objects.images.image_meta import ImageMeta
 from objects.instance import Instance
 from objects.instances.diagnostics import Diagnostics
 from objects.instances.instance_command import NEEDS_SOURCE

@@ -41,7 +41,7 @@ from compute_agent.virt.libvirt.domain.pins import Pins
 from compute_agent.virt.libvirt.host_properties import HostFacts
 from compute_agent.virt.libvirt.ownership import Ownership
 from compute_agent.virt.libvirt.record import NAMESPACE, PREFIX, GuestRecord
-from objects.image_meta import ImageMeta
+from objects.images.image_meta import ImageMeta
 from objects.instance import Instance
 
 LOG = logging.getLogger(__name__)

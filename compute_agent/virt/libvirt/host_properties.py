@@ -17,8 +17,8 @@ from compute_agent.virt.libvirt.domain.guest_cpu import GuestCpus
 from compute_agent.virt.libvirt.domain.guest_devices import DeviceSupport, reported_models
 from compute_agent.virt.machine.cpu_split import CpuSplit
 from compute_agent.virt.machine.device_spec import DeviceSpec, pick
-from objects.guest_properties import SETTINGS
-from objects.image_meta import ImageMeta
+from objects.images.guest_properties import SETTINGS
+from objects.images.image_meta import ImageMeta
 from objects.numa import HostCell
 
 LOG = logging.getLogger(__name__)

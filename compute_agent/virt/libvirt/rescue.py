@@ -14,7 +14,7 @@ from compute_agent.host.instance_topology import InstancePlacement
 from compute_agent.virt.libvirt.domain import xml_text
 from compute_agent.virt.libvirt.domain.guest_disks import SOURCE_ATTRIBUTES
 from compute_agent.virt.libvirt.guests import Guests
-from objects.image_meta import ImageMeta
+from objects.images.image_meta import ImageMeta
 from objects.instance import Instance
 
 LOG = logging.getLogger(__name__)

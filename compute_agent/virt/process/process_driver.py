@@ -39,8 +39,8 @@ from compute_agent.virt.process.process_operations import ProcessOperations
 from compute_agent.virt.process.process_specs import Command, SpecMaker, list_guests
 from compute_agent.virt.process.process_strays import Strays
 from compute_agent.virt.snapshot_store import SnapshotStore
-from objects.image_meta import ImageMeta
-from objects.image_record import INSTANCE_UUID
+from objects.images.image_meta import ImageMeta
+from objects.images.image_record import INSTANCE_UUID
 from objects.instance import Instance
 from objects.numa import HostCell
 

@@ -21,7 +21,7 @@ from compute_agent.virt.process.process_lifecycle import Workloads, info
 from compute_agent.virt.process.process_shim import ProcessSpec
 from compute_agent.virt.process.process_specs import Command
 from compute_agent.work.named_locks import NamedLocks
-from objects.image_meta import ImageMeta
+from objects.images.image_meta import ImageMeta
 from objects.instance import Instance
 from objects.instances.diagnostics import Diagnostics
 

@@ -43,7 +43,7 @@ from compute_agent.virt.simulated.simulated_delays import SimulatedDelays, check
 from compute_agent.virt.simulated.simulated_guest import Role, SimulatedGuest, console_lines
 from compute_agent.virt.simulated.simulated_hosts import SimulatedHost, parse_hosts
 from compute_agent.virt.simulated.simulated_store import SimulatedStore
-from objects.image_meta import ImageMeta
+from objects.images.image_meta import ImageMeta
 from objects.instance import Instance
 from objects.instances.diagnostics import Diagnostics, DiskDiagnostics
 from objects.numa import HostCell

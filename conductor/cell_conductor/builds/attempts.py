@@ -21,7 +21,7 @@ from conductor.common.cell_db import (
     models,
 )
 from conductor.common.cell_db.builds import Stage
-from objects.fence import Fence
+from objects.allocations.fence import Fence
 from objects.instance_fault import InstanceFault
 from objects.selection import Selection
 

@@ -25,8 +25,8 @@ from conductor.common.cell_db import actions, builds, host_seq, instances, model
 from conductor.common.cell_db.builds import Stage
 from conductor.common.leased_work import Step
 from conductor.common.leases import Lease
-from objects.allocation import AllocationClaim
-from objects.fence import FENCE_FINAL
+from objects.allocations.allocation import AllocationClaim
+from objects.allocations.fence import FENCE_FINAL
 from objects.instance_fault import InstanceFault
 from objects.instances.build_request import BuildRequest
 from objects.packed.claim_batch import AnyResult

@@ -32,8 +32,8 @@ from conductor.common.cell_db.flow_states import Move
 from conductor.common.cell_db.stored_object import StoredObject
 from conductor.common.leased_work import Step
 from conductor.common.leases import Lease
-from objects.fence import FENCE_FINAL
-from objects.image_meta import ImageMeta
+from objects.allocations.fence import FENCE_FINAL
+from objects.images.image_meta import ImageMeta
 from objects.instances.instance_command import SHELVED_IMAGE
 from objects.instances.migration import MigrationStatus
 from placement.interface import PlacementAPI

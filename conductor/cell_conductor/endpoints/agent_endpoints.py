@@ -19,7 +19,7 @@ from objects.base import Primitive
 from objects.hosts.agent_run import AgentRun
 from objects.hosts.compute_node import ComputeNode
 from objects.hosts.host_answers import NodeReportResult
-from objects.image_ticket import ImageTicket
+from objects.images.image_ticket import ImageTicket
 from objects.instance import Instance
 from objects.instance_fault import InstanceFault
 from objects.instances.guest_addresses import GuestAddresses

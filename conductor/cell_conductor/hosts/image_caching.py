@@ -10,8 +10,8 @@ from armillary.db import Database
 from compute_agent.interface import ComputeAPI
 from conductor.common.cell_db import services
 from objects.hosts.image_fetches import ImageFetches
-from objects.image_meta import ImageMeta
-from objects.image_ticket import ImageTicket
+from objects.images.image_meta import ImageMeta
+from objects.images.image_ticket import ImageTicket
 
 
 class ImageCaching:

@@ -20,8 +20,8 @@ from conductor.cell_conductor.operations.flows import FLOWS
 from conductor.common.cell_db import instances, migrations, models, services
 from conductor.common.cell_db.stored_object import StoredObject
 from conductor.super_conductor.interface import SuperConductorAPI
-from objects.image_meta import ImageMeta
-from objects.image_ticket import READ, WRITE, ImageTicket
+from objects.images.image_meta import ImageMeta
+from objects.images.image_ticket import READ, WRITE, ImageTicket
 from objects.instances.instance_command import Verb
 
 

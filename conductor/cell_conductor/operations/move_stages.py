@@ -27,8 +27,8 @@ from conductor.cell_conductor.operations.rows import Rows, fence
 from conductor.common.cell_db import models
 from conductor.common.cell_db.flow_states import End, Move
 from conductor.common.cell_db.stored_object import StoredObject
-from objects.allocation import AllocationClaim
-from objects.fence import FENCE_FINAL, Fence, FenceStep
+from objects.allocations.allocation import AllocationClaim
+from objects.allocations.fence import FENCE_FINAL, Fence, FenceStep
 from objects.instances.instance_command import CommandAnswer, Verb
 from objects.instances.migration import MigrationStatus
 from objects.instances.operation_arguments import CellOperation

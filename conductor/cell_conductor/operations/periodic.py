@@ -25,8 +25,8 @@ from conductor.common.cell_db import compute_nodes, instances, migrations, model
 from conductor.common.cell_db.flow_states import Evacuated
 from conductor.common.clock import Clock, moment
 from conductor.common.leased_work import Step
-from objects.allocation import AllocationClaim
-from objects.fence import Fence
+from objects.allocations.allocation import AllocationClaim
+from objects.allocations.fence import Fence
 from objects.instances.migration import MigrationStatus
 from placement.interface import PlacementAPI
 

@@ -6,7 +6,7 @@ from datetime import datetime
 from sqlalchemy.orm import Session
 
 from conductor.common.cell_db import host_seq, models
-from objects.fence import Fence
+from objects.allocations.fence import Fence
 
 
 @dataclasses.dataclass(frozen=True)

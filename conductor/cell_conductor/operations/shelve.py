@@ -32,7 +32,7 @@ from conductor.cell_conductor.operations.rows import Rows, fence
 from conductor.common.cell_db import models
 from conductor.common.cell_db.flow_states import ColdMove
 from conductor.common.cell_db.instances import OFFLOAD_FAILED
-from objects.fence import FenceStep
+from objects.allocations.fence import FenceStep
 from objects.instances.instance_command import CommandAnswer, Verb
 from objects.instances.operation_arguments import CellOperation
 

@@ -20,8 +20,8 @@ from conductor.common.cell_db import models
 from conductor.common.cell_db.flow_states import Snapshot
 from conductor.common.cell_db.instances import OFFLOAD_FAILED
 from conductor.common.cell_db.stored_object import StoredObject
-from objects.image_meta import PRIVATE_PROPERTIES, ImageMeta
-from objects.image_record import (
+from objects.images.image_meta import PRIVATE_PROPERTIES, ImageMeta
+from objects.images.image_record import (
     IMAGE_TYPE,
     INSTANCE_UUID,
     OF_OTHER_DATA,

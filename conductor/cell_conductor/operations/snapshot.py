@@ -18,7 +18,7 @@ from conductor.cell_conductor.operations.rows import Rows
 from conductor.common.cell_db import models
 from conductor.common.cell_db.flow_states import FlowState, Snapshot
 from conductor.common.cell_db.stored_object import StoredObject
-from objects.image_record import StoredImage
+from objects.images.image_record import StoredImage
 from objects.instances.instance_command import CommandAnswer, Verb
 from objects.instances.operation_arguments import CellOperation
 

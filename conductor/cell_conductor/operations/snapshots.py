@@ -2,8 +2,8 @@
 
 from armillary.context import RequestContext
 from conductor.super_conductor.interface import SuperConductorAPI
-from objects.image_meta import ImageMeta
-from objects.image_record import StoredImage
+from objects.images.image_meta import ImageMeta
+from objects.images.image_record import StoredImage
 
 
 class Snapshots:

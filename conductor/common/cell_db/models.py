@@ -11,7 +11,7 @@ from armillary.db.idempotency import IdempotencyRecordMixin
 from conductor.common.cell_db.stored_object import StoredColumn, StoredObject
 from conductor.common.leases import LeaseMixin
 from objects.flavor import Flavor
-from objects.image_meta import ImageMeta
+from objects.images.image_meta import ImageMeta
 from objects.instances.server_settings import ServerSettings
 from objects.request_spec import RequestSpec
 

@@ -13,7 +13,7 @@ from conductor.super_conductor.db import flavors, images, server_groups
 from objects import numa
 from objects.base import ArmillaryObject
 from objects.flavor import Flavor
-from objects.image_meta import ImageMeta
+from objects.images.image_meta import ImageMeta
 from objects.instances.instance_group import InstanceGroup
 from objects.instances.local_resources import local_resources_of
 from objects.pci import pci

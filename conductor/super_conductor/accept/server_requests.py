@@ -19,7 +19,7 @@ from conductor.super_conductor.db import (
     server_groups,
 )
 from objects.flavor import Flavor
-from objects.image_meta import ImageMeta
+from objects.images.image_meta import ImageMeta
 from objects.instances.instance_group import InstanceGroup
 from objects.instances.local_resources import local_resources_of
 from objects.instances.new_servers import NewServers

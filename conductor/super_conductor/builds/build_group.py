@@ -29,8 +29,8 @@ from conductor.super_conductor.db import traces as traces_db
 from conductor.super_conductor.db.build_requests import NewSelections, Pending
 from conductor.super_conductor.db.reservations import Reservation, Stage
 from conductor.super_conductor.hosts.zone_guard import check_zones
+from objects.allocations.fence import FIRST_FENCE
 from objects.destinations import Destinations
-from objects.fence import FIRST_FENCE
 from objects.instances.build_request import BuildRequest
 from objects.packed.scheduling_batch import Answer, BatchedRequest
 

@@ -20,7 +20,7 @@ from conductor.super_conductor.builds.build_task import FAILURE_LENGTH_MAX, Buil
 from conductor.super_conductor.builds.cell_handover import BuildServices, CellHandover
 from conductor.super_conductor.db.models import Reservation as ReservationRow
 from conductor.super_conductor.peers import Environment, Peers
-from objects import fence
+from objects.allocations import fence
 from objects.packed.scheduling_batch import Answer
 
 WALK_POLL_SECONDS = 0.1

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from conductor.super_conductor.db.build_requests import NewSelections
+from objects.allocations.fence import Fence
 from objects.destinations import Destinations
-from objects.fence import Fence
 
 WireForms = dict[int, Any]
 """Wire form of each host by its ``id``; valid as long as these hosts live."""

@@ -9,8 +9,8 @@ from armillary import exception
 from conductor.super_conductor.accept.quotas import LIMIT_MAX, UNLIMITED, fitting_count
 from conductor.super_conductor.db import claims as queries
 from conductor.super_conductor.db import quotas as quotas_db
+from objects.claims.resource_claim import NewClaim
 from objects.extra_specs.extra_specs import is_resource_class
-from objects.resource_claim import NewClaim
 
 Quotas = dict[str, dict[str, int]]
 """Resource -> {"limit", "in_use"}."""

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
+from objects.claims.resource_claim import NewClaim, ResourceClaim
+from objects.claims.resource_kinds import ResourceKind
 from objects.flavor import Flavor
 from objects.request_spec import Destination, RequestLevelParams, RequestSpec
-from objects.resource_claim import NewClaim, ResourceClaim
-from objects.resource_kinds import ResourceKind
 
 
 def spec_of(

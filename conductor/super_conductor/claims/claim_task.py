@@ -28,10 +28,10 @@ from conductor.super_conductor.peers import Environment, Peers
 from conductor.super_conductor.permanent_failure import REFUSED, TOO_LATE, PermanentFailure, cut
 from conductor.super_conductor.scheduling_task import SchedulingTask, SchedulingWork
 from conductor.super_conductor.zones import absence, paths
+from objects.allocations.fence import FENCE_FINAL, Fence
+from objects.claims.resource_claim import ClaimState, ResourceClaim
+from objects.claims.resource_kinds import get_kind
 from objects.destinations import Destinations
-from objects.fence import FENCE_FINAL, Fence
-from objects.resource_claim import ClaimState, ResourceClaim
-from objects.resource_kinds import get_kind
 from objects.selection import Selection
 from objects.traces.decision_trace import DecisionTrace
 

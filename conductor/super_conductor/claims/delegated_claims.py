@@ -13,7 +13,7 @@ from conductor.super_conductor.builds import decision_traces
 from conductor.super_conductor.claims.endpoint import ClaimsEndpoint
 from conductor.super_conductor.db.zones import zone_attempts
 from conductor.super_conductor.zones.forwarded import decode_arguments, encode_answer
-from objects.resource_claim import ClaimExplanation, NewClaim, ResourceClaim
+from objects.claims.resource_claim import ClaimExplanation, NewClaim, ResourceClaim
 from objects.zones.zone_request import ZoneRequest
 
 

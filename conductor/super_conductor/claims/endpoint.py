@@ -19,10 +19,10 @@ from conductor.super_conductor.db import quotas as quotas_db
 from conductor.super_conductor.db.zones import zone_attempts
 from conductor.super_conductor.peers import Environment, Peers
 from conductor.super_conductor.zones.walk_explanations import choice_at
+from objects.claims.pool import Pool
+from objects.claims.resource_claim import ClaimExplanation, NewClaim, ResourceClaim
+from objects.claims.resource_kinds import ResourceKind, get_kind, known_kinds
 from objects.extra_specs import extra_specs
-from objects.pool import Pool
-from objects.resource_claim import ClaimExplanation, NewClaim, ResourceClaim
-from objects.resource_kinds import ResourceKind, get_kind, known_kinds
 from objects.traces.decision_trace import PlainTrace
 
 PAGE_SIZE_MAX = 10_001

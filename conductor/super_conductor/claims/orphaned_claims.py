@@ -6,8 +6,8 @@ from armillary.context import RequestContext
 from armillary.db import Database
 from conductor.super_conductor.db import claims
 from conductor.super_conductor.repair.orphaned_allocations import check_count
+from objects.claims.resource_kinds import known_kinds
 from objects.repair_answers import OrphanSearch
-from objects.resource_kinds import known_kinds
 from placement.interface import PlacementAPI
 
 

@@ -13,7 +13,7 @@ from armillary.context import RequestContext
 from conductor.super_conductor.peers import Peers
 from conductor.super_conductor.zones import paths
 from conductor.super_conductor.zones.forwarded import decode_answer, request_for
-from objects.resource_claim import ClaimExplanation, NewClaim, ResourceClaim
+from objects.claims.resource_claim import ClaimExplanation, NewClaim, ResourceClaim
 
 
 class RemoteClaims:

@@ -14,7 +14,7 @@ from armillary.context import RequestContext
 from conductor.common.leases import Lease
 from conductor.super_conductor.db import models
 from conductor.super_conductor.db.statements import delete, update
-from objects.resource_claim import ClaimExplanation, ClaimState, NewClaim, ResourceClaim
+from objects.claims.resource_claim import ClaimExplanation, ClaimState, NewClaim, ResourceClaim
 from objects.traces.decision_trace import PlainTrace
 
 COUNT = "claims"

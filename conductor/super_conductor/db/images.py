@@ -13,8 +13,15 @@ from armillary import exception
 from armillary.context import RequestContext
 from conductor.super_conductor.db import models
 from conductor.super_conductor.db.statements import raise_if_duplicate
-from objects.image_meta import PRIVATE_PROPERTIES, ImageMeta
-from objects.image_record import ACCEPTED, COMMUNITY, PENDING_DELETE, PUBLIC, SHARED, ImageRecord
+from objects.images.image_meta import PRIVATE_PROPERTIES, ImageMeta
+from objects.images.image_record import (
+    ACCEPTED,
+    COMMUNITY,
+    PENDING_DELETE,
+    PUBLIC,
+    SHARED,
+    ImageRecord,
+)
 
 _COLUMNS = (
     "id", "name", "status", "disk_format", "min_ram_mb", "min_disk_gb", "size_bytes", "properties",

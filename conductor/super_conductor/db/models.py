@@ -129,7 +129,7 @@ class FlavorAccess(Base):
 
 
 class Image(Base):
-    """An image; see ``objects.image_record``. Names need not be unique."""
+    """An image; see ``objects.images.image_record``. Names need not be unique."""
 
     __tablename__ = "images"
 

@@ -13,7 +13,7 @@ from armillary.context import RequestContext
 from conductor.common.leases import Lease
 from conductor.super_conductor.db import models
 from conductor.super_conductor.db.statements import insert
-from objects.fence import FIRST_FENCE, Fence
+from objects.allocations.fence import FIRST_FENCE, Fence
 
 
 class Stage:

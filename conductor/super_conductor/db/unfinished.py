@@ -4,8 +4,8 @@ import sqlalchemy as sa
 
 from conductor.common.unfinished_work import Source, source
 from conductor.super_conductor.db import models
-from objects import fence
-from objects.resource_claim import ClaimState
+from objects.allocations import fence
+from objects.claims.resource_claim import ClaimState
 
 
 def _cleanups() -> Source:

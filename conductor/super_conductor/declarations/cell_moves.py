@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 from armillary.context import RequestContext
-from objects.image_meta import ImageMeta
-from objects.image_record import StoredImage
-from objects.image_ticket import ImageTicket
+from objects.images.image_meta import ImageMeta
+from objects.images.image_record import StoredImage
+from objects.images.image_ticket import ImageTicket
 from objects.instance_fault import InstanceFault
 from objects.instances.instance_command import CommandAnswer, CommandId, InstanceCommand
 from objects.instances.server_record import ServerRecord

@@ -1,8 +1,8 @@
 """Claims on pools."""
 
 from armillary.context import RequestContext
-from objects.pool import Pool
-from objects.resource_claim import ClaimExplanation, NewClaim, ResourceClaim
+from objects.claims.pool import Pool
+from objects.claims.resource_claim import ClaimExplanation, NewClaim, ResourceClaim
 from rpc.callers import API
 from rpc.interface import Idempotent, Interface, call
 

@@ -2,8 +2,8 @@
 
 from armillary.context import RequestContext
 from objects.flavor import Flavor
-from objects.image_meta import ImageMeta
-from objects.image_record import ImageRecord
+from objects.images.image_meta import ImageMeta
+from objects.images.image_record import ImageRecord
 from objects.key_pair import KeyPair
 from rpc.callers import API
 from rpc.interface import Idempotent, Interface, call

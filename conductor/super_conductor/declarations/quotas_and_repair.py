@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from armillary.context import RequestContext
-from objects.allocation import AllocationPage
+from objects.allocations.allocation import AllocationPage
 from objects.cluster_metadata import ClusterMetadataDict
 from objects.instances.server_answers import CellServerMarker, CellServerPage
 from objects.repair_answers import AggregateSyncResult, OrphanSearch

@@ -1,7 +1,7 @@
 """Servers: created, listed, operated, explained and deleted."""
 
 from armillary.context import RequestContext
-from objects.image_record import ImageRecord, NewSnapshot
+from objects.images.image_record import ImageRecord, NewSnapshot
 from objects.instance import Instance
 from objects.instances.diagnostics import Diagnostics
 from objects.instances.explanation import DryRun, Explanation

@@ -29,8 +29,8 @@ from conductor.super_conductor.db.cleanups import Cleanup, CleanupKind
 from conductor.super_conductor.hosts.cells import Question
 from conductor.super_conductor.peers import Environment, Peers
 from conductor.super_conductor.zones import paths
+from objects.allocations.fence import FENCE_FINAL
 from objects.cell_mapping import CELL0_UUID
-from objects.fence import FENCE_FINAL
 from objects.zones.zone_attempt import ATTEMPT_FINAL, AttemptState
 
 LOG = logging.getLogger(__name__)

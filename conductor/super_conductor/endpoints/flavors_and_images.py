@@ -5,8 +5,8 @@ from armillary.db import Database
 from conductor.common.clock import Clock, moment
 from conductor.super_conductor.db import flavors, images
 from objects.flavor import Flavor
-from objects.image_meta import ImageMeta
-from objects.image_record import ImageRecord
+from objects.images.image_meta import ImageMeta
+from objects.images.image_record import ImageRecord
 
 
 class FlavorsEndpoint:

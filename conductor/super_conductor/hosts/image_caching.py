@@ -23,9 +23,9 @@ from conductor.super_conductor.hosts.cells import Cells
 from conductor.super_conductor.servers.image_tickets import ImageTickets
 from objects.aggregate import Aggregate
 from objects.hosts.image_fetches import ImageFetches
-from objects.image_meta import PRIVATE_PROPERTIES, ImageMeta
-from objects.image_record import ACTIVE, ImageRecord
-from objects.image_ticket import ImageTicket
+from objects.images.image_meta import PRIVATE_PROPERTIES, ImageMeta
+from objects.images.image_record import ACTIVE, ImageRecord
+from objects.images.image_ticket import ImageTicket
 from rpc.notifications import SILENT, Notifier
 
 LOG = logging.getLogger(__name__)

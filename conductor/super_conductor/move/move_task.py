@@ -35,7 +35,7 @@ from conductor.super_conductor.permanent_failure import (
     no_valid_host,
 )
 from conductor.super_conductor.scheduling_task import SchedulingTask, SchedulingWork
-from objects.fence import TRIES_MAX, Fence
+from objects.allocations.fence import TRIES_MAX, Fence
 from objects.instance import Instance
 from objects.instance_fault import InstanceFault
 from objects.instances.operation_arguments import CellOperation

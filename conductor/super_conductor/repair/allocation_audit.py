@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from armillary.context import RequestContext
-from objects.allocation import ProviderAllocation
-from objects.fence import FENCE_FINAL
+from objects.allocations.allocation import ProviderAllocation
+from objects.allocations.fence import FENCE_FINAL
 from objects.repair_answers import OrphanSearch
 from placement.interface import PlacementAPI
 

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from armillary.context import RequestContext
-from objects.allocation import AllocationClaim, ClaimStatus
-from objects.fence import Fence
+from objects.allocations.allocation import AllocationClaim, ClaimStatus
+from objects.allocations.fence import Fence
 from objects.hosts.compute_node import ComputeNode
 from objects.hosts.host_answers import ComputeNodePage
 from objects.instance import Instance

@@ -20,8 +20,8 @@ from conductor.super_conductor.db import (
     instance_mappings,
     request_specs,
 )
-from objects.image_record import INSTANCE_UUID, PENDING_DELETE, SAVING, STATUSES, ImageRecord
-from objects.image_ticket import READ, WRITE, ImageTicket
+from objects.images.image_record import INSTANCE_UUID, PENDING_DELETE, SAVING, STATUSES, ImageRecord
+from objects.images.image_ticket import READ, WRITE, ImageTicket
 from objects.instances.instance_mapping import InstanceMapping
 
 PREFIX = "img1"

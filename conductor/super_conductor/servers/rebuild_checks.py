@@ -4,7 +4,7 @@ from armillary import exception
 from armillary.context import RequestContext
 from armillary.db import Database
 from conductor.super_conductor.db import request_specs
-from objects.image_meta import ImageMeta
+from objects.images.image_meta import ImageMeta
 from objects.instance import Instance
 from objects.instances.local_resources import local_resources_of
 from objects.pci import pci

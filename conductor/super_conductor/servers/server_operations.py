@@ -34,7 +34,7 @@ from conductor.super_conductor.servers.resize_quota import ResizeQuota
 from conductor.super_conductor.servers.server_views import ServerReader
 from objects.cell_mapping import CELL0_UUID
 from objects.flavor import Flavor
-from objects.image_meta import ImageMeta
+from objects.images.image_meta import ImageMeta
 from objects.instance import ADMIN, Instance
 from objects.instances.migration import MigrationType
 from objects.instances.operation_arguments import CellOperation, OperationArguments

@@ -14,8 +14,8 @@ from conductor.common.clock import Clock, moment
 from conductor.super_conductor.db import images, instance_mappings
 from conductor.super_conductor.servers.server_operations import ServerOperations
 from conductor.super_conductor.servers.server_views import ServerReader
-from objects.image_meta import PRIVATE_PROPERTIES, ImageMeta
-from objects.image_record import (
+from objects.images.image_meta import PRIVATE_PROPERTIES, ImageMeta
+from objects.images.image_record import (
     ACTIVE,
     BACKUP,
     IMAGE_TYPE,

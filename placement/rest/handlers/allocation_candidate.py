@@ -4,7 +4,7 @@ from oslo_utils import timeutils
 
 from armillary.http.call import Answer
 from armillary.http.dispatch import Action
-from objects.resource_query import ResourceQuery
+from objects.allocations.resource_query import ResourceQuery
 from placement.rest import candidates_json, candidates_query, existence_checks
 from placement.rest.call import Call, Routes
 from placement.rest.policies import allocation_candidate as policies

@@ -9,7 +9,7 @@ from typing import Any
 import os_traits
 
 from armillary import exception
-from objects.resource_kinds import get_kind
+from objects.claims.resource_kinds import get_kind
 from programs.commands import arguments, base, lookup
 from programs.commands.placement.base import PROVIDERS, PlacementCommand, PlacementShow
 from programs.commands.placement.inventories import add_resource, inventories_of

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import pytest
 
 from armillary.db import Database
-from objects.allocation import AllocationClaim, ClaimStatus
-from objects.fence import FENCE_FINAL
+from objects.allocations.allocation import AllocationClaim, ClaimStatus
+from objects.allocations.fence import FENCE_FINAL
 from placement.engine import PlacementEngine
 from tests.builders import a_claim, a_provider
 from tests.fixtures.placement import SCHEMA, NewEngine, engines

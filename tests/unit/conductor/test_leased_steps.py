@@ -26,8 +26,8 @@ from conductor.super_conductor.builds import build_group, build_task
 from conductor.super_conductor.delete import delete_task
 from conductor.super_conductor.move import move_task
 from conductor.super_conductor.permanent_failure import PermanentFailure
+from objects.allocations.fence import FENCE_FINAL
 from objects.cell_mapping import CELL0_UUID
-from objects.fence import FENCE_FINAL
 from tests.fixtures.cell import Cell, a_build_request
 from tests.fixtures.control_plane import ControlPlane
 from tests.fixtures.direct_bus import Killed

@@ -12,7 +12,7 @@ import pytest
 
 from armillary.context import admin_context
 from armillary.db import Database
-from objects.allocation import ClaimStatus
+from objects.allocations.allocation import ClaimStatus
 from placement.db import provider_tree
 from placement.db.preparation import SCHEMA
 from placement.engine import PlacementEngine

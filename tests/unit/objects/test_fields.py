@@ -15,7 +15,7 @@ from hypothesis.extra import numpy as hnp
 from oslo_versionedobjects import fields as library
 
 from objects import fields
-from objects.allocation_candidates import AllocationCandidates
+from objects.allocations.allocation_candidates import AllocationCandidates
 from objects.base import ArmillaryObject
 from objects.destinations import Destinations
 from objects.hosts.host_states import HostStateBatch

@@ -17,10 +17,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from armillary import exception
-from objects.allocation_candidates import AllocationCandidates
+from objects.allocations.allocation_candidates import AllocationCandidates
+from objects.allocations.resource_query import ResourceQuery
 from objects.base import ArmillaryObject
 from objects.packed.provider_uuids import UUIDCache, complete
-from objects.resource_query import ResourceQuery
 from placement.engine import PlacementEngine
 from tests.builders import a_claim, a_provider, a_query
 from tests.fixtures.examples import examples

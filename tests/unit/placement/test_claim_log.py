@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from objects.allocation import ClaimStatus
+from objects.allocations.allocation import ClaimStatus
 from objects.packed.claim_batch import Claim, Claimed
 from placement.claim_log import log_claims
 

@@ -12,8 +12,8 @@ import pytest
 from armillary import exception
 from armillary.context import admin_context
 from armillary.db import Database
-from objects.allocation import ClaimStatus, ClassUsage, ProviderAllocation, UsageTotals
-from objects.fence import FENCE_FINAL
+from objects.allocations.allocation import ClaimStatus, ClassUsage, ProviderAllocation, UsageTotals
+from objects.allocations.fence import FENCE_FINAL
 from placement.manager import PlacementManager
 from placement.providers.inventory import Inventory
 from rpc.transport import Bus

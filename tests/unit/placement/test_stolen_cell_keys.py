@@ -15,7 +15,7 @@ import objects
 from armillary import exception
 from armillary.context import admin_context
 from armillary.db import Database
-from objects.allocation import AllocationClaim, ClaimStatus
+from objects.allocations.allocation import AllocationClaim, ClaimStatus
 from objects.instances.group_claim import GroupClaim, GroupRule
 from objects.packed.claim_batch import Claim
 from objects.request_spec import CLAIM

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from objects.resource_query import RequestGroup
+from objects.allocations.resource_query import RequestGroup
 from tests.fixtures.placement_rows import TrueConsumer
 from tests.fixtures.placement_scenes import (
     Scene,

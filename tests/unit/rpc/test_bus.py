@@ -13,7 +13,7 @@ from kombu.transport import get_transport_cls, memory
 from armillary import exception
 from armillary.context import admin_context
 from objects.flavor import Flavor
-from objects.image_meta import ImageMeta
+from objects.images.image_meta import ImageMeta
 from rpc import broker_logs, memory_transport
 from rpc.interface import Interface, call, cast, fanout
 from rpc.transport import Bus

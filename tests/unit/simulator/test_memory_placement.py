@@ -9,9 +9,9 @@ import pytest
 
 from armillary import exception
 from armillary.context import admin_context
-from objects.allocation import ClaimStatus
-from objects.fence import FENCE_FINAL
-from objects.resource_query import RequestGroup, ResourceQuery
+from objects.allocations.allocation import ClaimStatus
+from objects.allocations.fence import FENCE_FINAL
+from objects.allocations.resource_query import RequestGroup, ResourceQuery
 from placement.engine import PlacementEngine
 from simulator.memory_placement import MemoryPlacement
 from tests.builders import a_claim, a_provider, a_uuid

@@ -5,9 +5,9 @@ import urllib.parse
 from pathlib import Path
 
 from compute_agent.virt.libvirt.disks.qemu_img import UnsafeImage
-from objects import guest_properties
-from objects.image_meta import ImageMeta
-from objects.image_record import IMAGE_TYPE, SHELVED
+from objects.images import guest_properties
+from objects.images.image_meta import ImageMeta
+from objects.images.image_record import IMAGE_TYPE, SHELVED
 
 FILE_PROPERTY = guest_properties.DISK_FILE
 FORMATS = ("raw", "qcow2")

@@ -7,7 +7,7 @@ from xml.etree.ElementTree import Element
 
 from oslo_utils import strutils
 
-from objects import guest_properties
+from objects.images import guest_properties
 from objects.instance import Instance
 
 VIRTIO = "virtio"

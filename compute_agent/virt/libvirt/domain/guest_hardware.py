@@ -8,8 +8,9 @@ from xml.etree.ElementTree import Element, SubElement
 from oslo_utils import strutils
 
 from compute_agent.virt.libvirt.disks.images import BadImage
-from objects import guest_cpu_topology, guest_properties
-from objects.guest_properties import CPU_QUOTAS, QUOTA
+from objects import guest_cpu_topology
+from objects.images import guest_properties
+from objects.images.guest_properties import CPU_QUOTAS, QUOTA
 from objects.instance import Instance
 
 UEFI, VIRTIO, WINDOWS = "uefi", "virtio", "windows"

@@ -18,7 +18,7 @@ from oslo_config import cfg
 from api.image.store import PIECE_BYTES
 from armillary.context import admin_context
 from compute_agent.virt.snapshot_store import SnapshotStore
-from objects.image_record import SAVING, STORE_LOCK
+from objects.images.image_record import SAVING, STORE_LOCK
 from tests.fixtures.asking import wait_for
 from tests.fixtures.control_plane import a_user
 from tests.unit.api.image.conftest import ADMIN, ALICE, BOB, DATA, Images

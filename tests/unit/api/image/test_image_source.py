@@ -26,7 +26,7 @@ from compute_agent.virt.image_service import ImageService
 from compute_agent.virt.snapshot_store import snapshot_store
 from conductor.super_conductor.endpoints.flavors_and_images import ImagesEndpoint
 from conductor.super_conductor.interface import SuperConductorAPI
-from objects.image_record import PENDING_DELETE, PRIVATE, SAVING, ImageRecord
+from objects.images.image_record import PENDING_DELETE, PRIVATE, SAVING, ImageRecord
 from tests import builders
 from tests.fixtures.control_plane import a_user
 from tests.unit.api.conftest import make_conf

@@ -20,8 +20,8 @@ from api.image.store import HOSTS, ImageStore
 from armillary import exception
 from armillary.http.tls import TlsFiles
 from compute_agent.virt.image_service import PIECE_BYTES, ImageService
-from objects.image_record import SAVING, STORE_LOCK, ImageRecord
-from objects.image_ticket import HEADER, READ, WRITE, ImageTicket
+from objects.images.image_record import SAVING, STORE_LOCK, ImageRecord
+from objects.images.image_ticket import HEADER, READ, WRITE, ImageTicket
 from tests.fixtures.asking import wait_for
 from tests.fixtures.authority import CertificateAuthority
 from tests.fixtures.control_plane import a_user, an_admin

@@ -17,9 +17,9 @@ from armillary.conf import base, image, register
 from armillary.glance import Glance
 from compute_agent.virt.image_cache import ImageCache
 from compute_agent.virt.image_service import ImageService
-from objects.image_meta import ImageMeta
-from objects.image_record import DRAFT_PREFIX, STORE_LOCK
-from objects.image_ticket import ImageTicket
+from objects.images.image_meta import ImageMeta
+from objects.images.image_record import DRAFT_PREFIX, STORE_LOCK
+from objects.images.image_ticket import ImageTicket
 from tests import builders
 from tests.fixtures.cell import Clock
 

@@ -14,8 +14,8 @@ from armillary import exception
 from armillary.conf import base, image, register
 from compute_agent.virt.image_service import ImageService
 from compute_agent.virt.snapshot_store import SnapshotStore, snapshot_store
-from objects.image_record import INSTANCE_UUID, STORE_LOCK
-from objects.image_ticket import ImageTicket
+from objects.images.image_record import INSTANCE_UUID, STORE_LOCK
+from objects.images.image_ticket import ImageTicket
 from tests import builders
 
 DATA = b"a disk"

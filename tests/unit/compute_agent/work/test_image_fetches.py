@@ -13,8 +13,8 @@ from compute_agent.virt.driver import ComputeDriver, Feature
 from compute_agent.work.image_fetches import ImageFetcher
 from compute_agent.work.image_tickets import ImageTickets
 from conductor.cell_conductor.interface import CellConductorAPI
-from objects.image_meta import ImageMeta
-from objects.image_ticket import READ, ImageTicket
+from objects.images.image_meta import ImageMeta
+from objects.images.image_ticket import READ, ImageTicket
 from tests import builders
 
 IMAGES = [builders.an_image(), builders.an_image(), builders.an_image()]

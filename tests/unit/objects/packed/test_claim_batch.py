@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from armillary import exception
-from objects.allocation import ClaimResult, ClaimStatus
+from objects.allocations.allocation import ClaimResult, ClaimStatus
 from objects.packed.claim_batch import Claim, ClaimAnswers, ClaimBatch, Claimed
 from tests.builders import a_uuid
 

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from armillary import exception
-from objects.resource_query import ResourceQuery
+from objects.allocations.resource_query import ResourceQuery
 from placement.candidates import find_candidates
 from placement.candidates import query as queries
 from placement.candidates.strategy import Strategy

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from armillary import exception
-from objects.resource_query import RequestGroup, ResourceQuery
+from objects.allocations.resource_query import RequestGroup, ResourceQuery
 from placement.candidates import query as queries
 from tests.builders import a_query, a_uuid
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from objects.resource_query import RequestGroup, ResourceQuery
+from objects.allocations.resource_query import RequestGroup, ResourceQuery
 from placement.candidates import rpc_candidates
 from placement.candidates.result import Batch, Found
 from placement.providers.provider_table import ProviderTable

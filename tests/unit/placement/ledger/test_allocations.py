@@ -8,7 +8,7 @@ import pytest
 
 from armillary import exception
 from armillary.exception import Invalid
-from objects.allocation import ConsumerHolding, ProviderAllocation
+from objects.allocations.allocation import ConsumerHolding, ProviderAllocation
 from placement.engine import PlacementEngine
 from tests.builders import a_claim, a_provider, a_uuid
 from tests.fixtures.placement import PlacementService

@@ -14,7 +14,7 @@ from sqlalchemy import event, select
 
 from armillary import exception
 from armillary.db import Database
-from objects.allocation import ALREADY_HELD, AllocationClaim, ClaimStatus
+from objects.allocations.allocation import ALREADY_HELD, AllocationClaim, ClaimStatus
 from objects.packed.claim_batch import Claim
 from placement.db.models import Consumer, ConsumerFence, PlacementEpoch, ResourceProvider, Usage
 from placement.engine import PlacementEngine

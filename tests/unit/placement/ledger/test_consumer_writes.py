@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import select
 
 from armillary import exception
-from objects.allocation import ClaimStatus
+from objects.allocations.allocation import ClaimStatus
 from placement.db.models import Allocation, Base, Consumer, PlacementEpoch, Usage
 from placement.engine import PlacementEngine
 from placement.ledger.consumer_writes import ConsumerWrite

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from armillary import exception
-from objects.allocation import AllocationClaim, ClaimStatus
+from objects.allocations.allocation import AllocationClaim, ClaimStatus
 from objects.instances.group_claim import GroupClaim, GroupMember, GroupRule
 from objects.packed.claim_batch import Claim, Claimed
 from placement.engine import PlacementEngine

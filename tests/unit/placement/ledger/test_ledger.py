@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from armillary import exception
-from objects.allocation import AllocationClaim, ClaimStatus
+from objects.allocations.allocation import AllocationClaim, ClaimStatus
 from placement.ledger.ledger import Account, Holding, Ledger, Provider
 from placement.providers.inventory import Inventory
 from tests.builders import a_claim

@@ -10,7 +10,7 @@ import pytest
 
 from armillary import exception
 from armillary.db import Database
-from objects.allocation import ClaimStatus
+from objects.allocations.allocation import ClaimStatus
 from placement.engine import PlacementEngine
 from placement.ledger.consumer_writes import ConsumerWrite
 from placement.providers.inventory import Inventory

@@ -8,8 +8,8 @@ from collections.abc import Callable
 import pytest
 from sqlalchemy import select
 
-from objects.allocation import ClaimStatus
-from objects.fence import FENCE_FINAL
+from objects.allocations.allocation import ClaimStatus
+from objects.allocations.fence import FENCE_FINAL
 from placement.db.models import ConsumerFence, ProviderTombstone
 from placement.engine import PlacementEngine
 from tests.builders import a_claim, a_provider, a_query

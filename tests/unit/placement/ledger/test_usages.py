@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from objects.allocation import ClassUsage, UsageTotals
+from objects.allocations.allocation import ClassUsage, UsageTotals
 from placement.engine import PlacementEngine
 from tests.builders import a_claim, a_provider
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from armillary.exception import ResourceProviderNotFound
-from objects.resource_query import RequestGroup, ResourceQuery
+from objects.allocations.resource_query import RequestGroup, ResourceQuery
 from placement.engine import PlacementEngine
 from placement.providers.provider_record import ProviderFilters
 from tests.builders import a_claim, a_provider, a_uuid

@@ -10,7 +10,7 @@ import falcon
 import pytest
 
 from armillary.http.microversion import Version
-from objects.resource_query import ResourceQuery
+from objects.allocations.resource_query import ResourceQuery
 from placement.candidates.query import GROUPS_MAX
 from placement.rest import candidates_query, errors
 from placement.rest.versions import MAX

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from objects.fence import FENCE_FINAL, Fence, FenceStep
+from objects.allocations.fence import FENCE_FINAL, Fence, FenceStep
 from programs.operator import placement_heal
 from tests import builders
 from tests.fixtures.placement import placement_template, placement_url

@@ -16,7 +16,7 @@ from armillary.db import Database
 from conductor.common.cell_db import models as cell
 from conductor.common.cell_db.stored_object import StoredObject
 from conductor.super_conductor.db import models as api
-from objects.fence import Fence
+from objects.allocations.fence import Fence
 from programs import status
 from programs.operator.databases import API
 from programs.operator.status_commands import CELL

@@ -20,10 +20,10 @@ from oslo_config import cfg
 from armillary import exception
 from armillary.context import admin_context
 from objects.aggregate import Aggregate
-from objects.allocation_candidates import AllocationCandidates
+from objects.allocations.allocation_candidates import AllocationCandidates
+from objects.allocations.resource_query import ResourceQuery
 from objects.destinations import Destinations
 from objects.request_spec import Destination, RequestSpec
-from objects.resource_query import ResourceQuery
 from placement.engine import PlacementEngine
 from scheduler import request_filters
 from scheduler.drivers.base import SchedulerDriver

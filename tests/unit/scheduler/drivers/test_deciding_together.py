@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 
 from armillary import exception
 from armillary.context import admin_context
-from objects.allocation import ClaimResult
+from objects.allocations.allocation import ClaimResult
+from objects.allocations.resource_query import ResourceQuery
 from objects.destinations import Destinations
 from objects.instances.instance_group import InstanceGroup
 from objects.packed.claim_batch import AnyClaim
 from objects.packed.scheduling_batch import SchedulingAnswers
 from objects.request_spec import RequestSpec
-from objects.resource_query import ResourceQuery
 from objects.traces.decision_trace import DecisionTrace
 from scheduler.drivers.filter_scheduler import FilterScheduler
 from scheduler.request.scheduling_request import Outcome, SchedulingRequest

@@ -6,7 +6,7 @@ import pytest
 
 from armillary import exception
 from armillary.context import admin_context
-from objects.resource_query import ResourceQuery
+from objects.allocations.resource_query import ResourceQuery
 from objects.traces.decision_trace import DecisionTrace
 from objects.traces.explanation import (
     CandidatesExplanation,

@@ -12,7 +12,7 @@ import pytest
 
 from armillary import exception
 from armillary.context import admin_context
-from objects.allocation import ClaimResult
+from objects.allocations.allocation import ClaimResult
 from objects.destinations import Destinations
 from objects.instances.group_claim import GroupMember
 from objects.instances.instance_group import InstanceGroup

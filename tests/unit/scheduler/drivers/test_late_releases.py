@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from armillary.context import admin_context
-from objects.allocation import ClaimResult, ClaimStatus
-from objects.allocation_candidates import AllocationCandidates
+from objects.allocations.allocation import ClaimResult, ClaimStatus
+from objects.allocations.allocation_candidates import AllocationCandidates
+from objects.allocations.resource_query import ResourceQuery
 from objects.destinations import Destinations
 from objects.packed.claim_batch import AnyClaim
-from objects.resource_query import ResourceQuery
 from placement.engine import PlacementEngine
 from scheduler.request.scheduling_request import SchedulingRequest
 from tests.builders import a_provider, a_uuid

@@ -10,11 +10,11 @@ import pytest
 
 from armillary import exception
 from armillary.context import admin_context
-from objects.allocation import ClaimResult, ClaimStatus
-from objects.allocation_candidates import AllocationCandidates
+from objects.allocations.allocation import ClaimResult, ClaimStatus
+from objects.allocations.allocation_candidates import AllocationCandidates
+from objects.allocations.resource_query import ResourceQuery
 from objects.destinations import Destinations
 from objects.packed.claim_batch import AnyClaim
-from objects.resource_query import ResourceQuery
 from tests.builders import a_uuid
 from tests.fleets import Host, a_driver, a_request_spec, some_hosts
 

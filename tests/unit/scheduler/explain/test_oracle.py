@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from armillary import exception
 from armillary.context import admin_context
 from objects import numa
-from objects.allocation_candidates import AllocationCandidates
+from objects.allocations.allocation_candidates import AllocationCandidates
+from objects.allocations.resource_query import ResourceQuery
 from objects.flavor import Flavor
 from objects.instances.group_claim import GroupMember
 from objects.request_spec import RequestLevelParams, RequestSpec
-from objects.resource_query import ResourceQuery
 from objects.traces.decision_trace import DecisionTrace
 from objects.traces.explanation import CandidatesExplanation
 from placement.candidates import explain, find_candidates, rpc_candidates, smallest_change

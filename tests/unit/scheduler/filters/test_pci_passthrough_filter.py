@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from objects.allocation_candidates import AllocationCandidates
+from objects.allocations.allocation_candidates import AllocationCandidates
 from objects.request_spec import RequestSpec
 from scheduler import filters
 from scheduler.filters.pci_passthrough_filter import PciPassthroughFilter

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from objects.resource_claim import ClaimState
+from objects.claims.resource_claim import ClaimState
 from tests.fixtures.claims import ClaimPlane, claims
 from tests.fixtures.placement import placement_template, placement_url
 

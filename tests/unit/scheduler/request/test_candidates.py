@@ -11,11 +11,11 @@ from oslo_config import cfg
 
 from armillary import exception
 from armillary.context import RequestContext, admin_context
-from objects.allocation import ClaimResult
-from objects.allocation_candidates import AllocationCandidates
+from objects.allocations.allocation import ClaimResult
+from objects.allocations.allocation_candidates import AllocationCandidates
+from objects.allocations.resource_query import ResourceQuery
 from objects.packed.claim_batch import AnyClaim
 from objects.request_spec import Destination, RequestSpec
-from objects.resource_query import ResourceQuery
 from objects.traces import explanation
 from objects.traces.explanation import CandidatesExplanation, GroupExplanation, Lack, NamedProvider
 from placement.engine import PlacementEngine

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from armillary import exception
+from objects.allocations.resource_query import RequestGroup, ResourceQuery
 from objects.request_spec import Destination, RequestLevelParams
-from objects.resource_query import RequestGroup, ResourceQuery
 from scheduler.request import resource_query
 from tests.builders import a_flavor, an_image
 from tests.fleets import a_request_spec

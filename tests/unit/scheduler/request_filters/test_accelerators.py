@@ -9,8 +9,8 @@ import pytest
 from armillary import exception
 from armillary.conf import register
 from armillary.conf.scheduling import accelerators
+from objects.allocations.resource_query import ResourceQuery
 from objects.request_spec import RequestSpec
-from objects.resource_query import ResourceQuery
 from scheduler import request_filters
 from scheduler.request import resource_query
 from scheduler.request_filters.accelerators import Accelerators

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from armillary import exception
 from armillary.context import admin_context
-from objects.image_meta import ImageMeta
+from objects.images.image_meta import ImageMeta
 from objects.request_spec import RequestSpec
 from scheduler.request.scheduling_request import SchedulingRequest
 from scheduler.zones.capabilities import Capabilities

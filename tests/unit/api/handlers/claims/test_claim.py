@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from objects.resource_claim import ClaimState
+from objects.claims.resource_claim import ClaimState
 from tests.fixtures.http_api import MEMBER, Api, message
 from tests.fixtures.super_conductor import SuperConductor
 

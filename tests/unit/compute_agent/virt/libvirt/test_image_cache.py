@@ -14,7 +14,7 @@ from armillary import exception
 from armillary.glance import Glance
 from compute_agent.virt.libvirt.disks.images import FILE_PROPERTY
 from compute_agent.virt.libvirt.driver import LibvirtDriver
-from objects.image_meta import ImageMeta
+from objects.images.image_meta import ImageMeta
 from tests import builders
 from tests.fixtures.libvirt_hosts import (
     BOOT_SECTOR,

@@ -13,7 +13,7 @@ from compute_agent.virt.driver import RUNNING, SHUTDOWN
 from compute_agent.virt.libvirt.disks.images import FILE_PROPERTY
 from compute_agent.virt.libvirt.domain import xml_text
 from compute_agent.virt.libvirt.driver import LibvirtDriver
-from objects.image_meta import ImageMeta
+from objects.images.image_meta import ImageMeta
 from objects.instance import Instance
 from tests import builders
 from tests.fixtures.libvirt_hosts import a_guest, host_conf, make_host, write_image

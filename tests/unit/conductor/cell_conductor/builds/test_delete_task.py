@@ -10,7 +10,7 @@ import pytest
 from armillary import exception
 from armillary.context import admin_context
 from conductor.common.cell_db import models
-from objects.fence import FENCE_FINAL
+from objects.allocations.fence import FENCE_FINAL
 from objects.instances.build_request import BuildRequest
 from tests.fixtures.cell import Cell, a_build_request, node_uuid, survive_kills
 

@@ -8,7 +8,7 @@ from armillary import exception
 from armillary.context import admin_context
 from compute_agent.interface import ComputeAPI
 from conductor.cell_conductor.hosts.image_caching import ImageCaching
-from objects.image_ticket import ImageTicket
+from objects.images.image_ticket import ImageTicket
 from tests import builders
 from tests.fixtures.cell import Cell, cell
 

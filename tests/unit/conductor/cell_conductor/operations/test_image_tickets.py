@@ -9,8 +9,8 @@ from armillary.context import admin_context
 from conductor.cell_conductor.base_task import Environment
 from conductor.cell_conductor.operations.image_tickets import ImageTickets
 from conductor.super_conductor.interface import SuperConductorAPI
-from objects.image_meta import ImageMeta
-from objects.image_ticket import READ, WRITE
+from objects.images.image_meta import ImageMeta
+from objects.images.image_ticket import READ, WRITE
 from tests import builders
 from tests.fixtures.cell import Cell
 from tests.fixtures.operated_cell import HOSTS, OperatedCell

@@ -15,7 +15,7 @@ from armillary.context import admin_context
 from conductor.cell_conductor.operations.flow import AgentStage, Side
 from conductor.cell_conductor.operations.flows import FLOWS
 from conductor.common.cell_db import faults
-from objects.fence import FENCE_FINAL
+from objects.allocations.fence import FENCE_FINAL
 from objects.hosts.host_answers import ServiceChanges
 from tests.fixtures.cell import node_uuid
 from tests.fixtures.operated_cell import OperatedCell, Seen

@@ -7,8 +7,8 @@ import pytest
 from armillary.context import admin_context
 from conductor.cell_conductor.operations import move_stages
 from conductor.cell_conductor.operations.rows import fence
-from objects.allocation import AllocationClaim, ClaimStatus
-from objects.fence import FenceStep
+from objects.allocations.allocation import AllocationClaim, ClaimStatus
+from objects.allocations.fence import FenceStep
 from objects.packed.claim_batch import ClaimBatch
 from tests.fixtures.cell import node_uuid
 from tests.fixtures.operated_cell import OperatedCell, Seen

@@ -12,7 +12,7 @@ from armillary import exception
 from conductor.common.cell_db import shadow_tables
 from conductor.common.cell_db.models import InstanceOperation
 from conductor.common.clock import moment
-from objects.fence import FENCE_FINAL
+from objects.allocations.fence import FENCE_FINAL
 from objects.instances.instance_command import Verb
 from objects.instances.server_filters import MigrationFilters
 from objects.request_spec import Destination

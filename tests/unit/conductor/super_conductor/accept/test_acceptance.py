@@ -18,7 +18,7 @@ from conductor.super_conductor.accept import server_requests
 from conductor.super_conductor.accept.acceptance import Acceptance, Accepted
 from conductor.super_conductor.accept.placed_usage import PlacedUsageReader
 from conductor.super_conductor.db import cells, models, quotas, request_specs, server_groups
-from objects.fence import FIRST_FENCE
+from objects.allocations.fence import FIRST_FENCE
 from objects.instances.new_servers import NewServers
 from objects.instances.server_settings import ServerSettings
 from objects.request_spec import RequestSpec

@@ -11,8 +11,8 @@ from armillary import exception
 from conductor.common.clock import moment
 from conductor.super_conductor.builds import build_group
 from conductor.super_conductor.db import server_groups
+from objects.allocations.fence import Fence
 from objects.cell_mapping import CELL0_UUID
-from objects.fence import Fence
 from tests.fixtures.control_plane import ControlPlane, a_user
 from tests.fixtures.direct_bus import moments
 from tests.fixtures.fake_cell_conductor import CellConductor

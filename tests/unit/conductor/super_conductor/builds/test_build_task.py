@@ -14,8 +14,8 @@ from armillary import exception
 from conductor.common.clock import moment
 from conductor.super_conductor.builds import build_task
 from conductor.super_conductor.db import host_mappings, instance_mappings, server_groups, traces
+from objects.allocations.fence import Fence
 from objects.cell_mapping import CELL0_UUID
-from objects.fence import Fence
 from objects.instance import Instance
 from objects.traces.decision_trace import DecisionTrace
 from tests.fixtures.control_plane import ControlPlane, a_user

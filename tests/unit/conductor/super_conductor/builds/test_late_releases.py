@@ -12,9 +12,9 @@ import pytest
 from armillary import exception
 from armillary.context import RequestContext
 from armillary.db import Database
-from objects.allocation import AllocationClaim
+from objects.allocations.allocation import AllocationClaim
+from objects.allocations.fence import Fence
 from objects.destinations import Destinations
-from objects.fence import Fence
 from placement.db.preparation import SCHEMA
 from placement.manager import PlacementManager
 from tests.builders import a_provider

@@ -6,8 +6,8 @@ import numpy as np
 
 from conductor.super_conductor.builds import selection_rows
 from conductor.super_conductor.db.build_requests import NewSelections
+from objects.allocations.fence import FIRST_FENCE
 from objects.destinations import Destinations
-from objects.fence import FIRST_FENCE
 from objects.selection import Selection
 from objects.traces.decision_trace import DecisionTrace
 from tests.builders import a_uuid

@@ -12,7 +12,7 @@ import pytest
 from armillary import exception
 from conductor.common.clock import moment
 from conductor.super_conductor.claims import claim_task
-from objects.resource_claim import ClaimState
+from objects.claims.resource_claim import ClaimState
 from tests.fixtures.claims import ClaimPlane, claims
 from tests.fixtures.control_plane import PROJECT, a_user
 from tests.fixtures.placement import placement_template, placement_url

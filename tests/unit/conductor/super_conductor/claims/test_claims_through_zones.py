@@ -18,7 +18,7 @@ from conductor.super_conductor.claims.claim_task import LATE_SECONDS_MAX
 from conductor.super_conductor.db import aggregates
 from conductor.super_conductor.zones.forwarded import request_for
 from conductor.super_conductor.zones.interface import ZoneAPI
-from objects.resource_claim import ClaimState, NewClaim, ResourceClaim
+from objects.claims.resource_claim import ClaimState, NewClaim, ResourceClaim
 from tests import builders
 from tests.fixtures.claims import ClaimPlane
 from tests.fixtures.control_plane import PROJECT, a_user, an_admin

@@ -12,7 +12,7 @@ from armillary import exception
 from armillary.context import admin_context
 from armillary.db import Database
 from conductor.super_conductor.db import images
-from objects.image_meta import ImageMeta
+from objects.images.image_meta import ImageMeta
 from tests import builders
 from tests.fixtures.control_plane import NOW
 

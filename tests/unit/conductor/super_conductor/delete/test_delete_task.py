@@ -11,7 +11,7 @@ import pytest
 from armillary import exception
 from conductor.super_conductor.builds import build_task
 from conductor.super_conductor.db import quotas
-from objects.fence import FENCE_FINAL
+from objects.allocations.fence import FENCE_FINAL
 from tests.fixtures.control_plane import ControlPlane, a_user
 from tests.fixtures.direct_bus import moments
 from tests.fixtures.fake_cell_conductor import CellConductor

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from armillary import exception
-from objects.image_record import ImageRecord
+from objects.images.image_record import ImageRecord
 from tests import builders
 from tests.fixtures.control_plane import RunningConductor, a_user, an_admin
 

@@ -13,7 +13,7 @@ from conductor.super_conductor.db import aggregates, models
 from conductor.super_conductor.hosts.image_caching import UNANSWERED_MAX, ImageCaching
 from conductor.super_conductor.servers.image_tickets import ImageTickets
 from objects.hosts.image_fetches import ImageFetches
-from objects.image_meta import ImageMeta
+from objects.images.image_meta import ImageMeta
 from tests.fixtures.cell import Clock
 from tests.fixtures.control_plane import ControlPlane, Workers, an_admin
 from tests.fixtures.fake_cell_conductor import CellConductor

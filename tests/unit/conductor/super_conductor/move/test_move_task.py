@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from armillary import exception
 from conductor.super_conductor.db import models, moves, traces
 from conductor.super_conductor.move import move_task
-from objects.fence import TRIES_MAX, Fence, FenceStep
+from objects.allocations.fence import TRIES_MAX, Fence, FenceStep
 from objects.instance_fault import InstanceFault
 from tests.fixtures.control_plane import ControlPlane
 from tests.fixtures.direct_bus import moments

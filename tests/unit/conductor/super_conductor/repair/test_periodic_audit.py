@@ -21,7 +21,7 @@ from conductor.super_conductor.repair.periodic_audit import (
     PeriodicAudit,
 )
 from conductor.super_conductor.servers.cell_server_pages import CellServers
-from objects.fence import Fence
+from objects.allocations.fence import Fence
 from tests import builders
 from tests.fixtures.control_plane import an_admin
 from tests.fixtures.placement import placement_template, placement_url

@@ -12,7 +12,7 @@ from armillary.context import admin_context
 from conductor.common.clock import moment
 from conductor.super_conductor.db import cell_changes, images, models
 from conductor.super_conductor.servers.image_tickets import ImageTickets
-from objects.image_record import (
+from objects.images.image_record import (
     COMMUNITY,
     INSTANCE_UUID,
     PENDING_DELETE,
@@ -22,7 +22,7 @@ from objects.image_record import (
     SHARED,
     ImageRecord,
 )
-from objects.image_ticket import READ, WRITE, ImageTicket
+from objects.images.image_ticket import READ, WRITE, ImageTicket
 from tests import builders
 from tests.fixtures.control_plane import ControlPlane
 

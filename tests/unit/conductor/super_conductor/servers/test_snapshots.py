@@ -8,7 +8,7 @@ from armillary import exception
 from armillary.context import RequestContext, admin_context
 from conductor.super_conductor.db import images
 from conductor.super_conductor.servers.snapshots import SnapshotsEndpoint
-from objects.image_record import NewSnapshot, StoredImage
+from objects.images.image_record import NewSnapshot, StoredImage
 from tests import builders
 from tests.fixtures.control_plane import ControlPlane, a_user
 

@@ -10,7 +10,7 @@ from conductor.super_conductor.builds import group_members
 from conductor.super_conductor.db import build_requests, server_groups
 from conductor.super_conductor.db.build_requests import NewSelections
 from conductor.super_conductor.zones import pending_group_members
-from objects.fence import FIRST_FENCE
+from objects.allocations.fence import FIRST_FENCE
 from objects.instances.instance_group import InstanceGroup
 from objects.traces.decision_trace import DecisionTrace
 from tests.fixtures.control_plane import a_user

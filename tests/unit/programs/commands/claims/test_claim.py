@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from objects.resource_claim import ClaimState
+from objects.claims.resource_claim import ClaimState
 from programs.commands.claims.claim import duration
 from tests.unit.programs.conftest import Armillary, BuildingSuperConductor
 

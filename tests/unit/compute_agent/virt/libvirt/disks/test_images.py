@@ -9,7 +9,7 @@ import pytest
 from compute_agent.virt.libvirt.disks import images
 from compute_agent.virt.libvirt.disks.images import FILE_PROPERTY, BadImage, ImageFile
 from compute_agent.virt.libvirt.disks.qemu_img import UnsafeImage
-from objects.image_meta import ImageMeta
+from objects.images.image_meta import ImageMeta
 from tests import builders
 
 

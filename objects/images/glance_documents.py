@@ -7,8 +7,8 @@ from typing import Any
 
 from oslo_utils import timeutils
 
-from objects.image_meta import ImageMeta
-from objects.image_record import ACTIVE, DEACTIVATED, QUEUED, SAVING, ImageRecord
+from objects.images.image_meta import ImageMeta
+from objects.images.image_record import ACTIVE, DEACTIVATED, QUEUED, SAVING, ImageRecord
 
 FIELDS = frozenset({
     "id", "name", "status", "visibility", "protected", "os_hidden", "owner", "disk_format",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from objects import guest_properties
 from objects.extra_specs import known_names
+from objects.images import guest_properties
 from tests import builders
 
 

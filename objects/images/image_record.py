@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from objects.image_meta import ImageMeta
+from objects.images.image_meta import ImageMeta
 
 PUBLIC, PRIVATE, SHARED, COMMUNITY = "public", "private", "shared", "community"
 VISIBILITIES = (PUBLIC, PRIVATE, SHARED, COMMUNITY)

@@ -9,7 +9,7 @@ import pytest
 
 from armillary import exception
 from armillary.plugins.kinds import Figure, PoolAttribute, ResourceKind
-from objects.resource_kinds import KINDS, get_kind, known_kinds
+from objects.claims.resource_kinds import KINDS, get_kind, known_kinds
 
 
 class _Manager:
@@ -31,7 +31,7 @@ def found(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
             return manager[0]
 
     manager = [_Manager()]
-    monkeypatch.setattr("objects.resource_kinds.stevedore.ExtensionManager", Lookup())
+    monkeypatch.setattr("objects.claims.resource_kinds.stevedore.ExtensionManager", Lookup())
 
     def find(*plugins: object) -> None:
         manager[0] = _Manager(*plugins)

@@ -12,7 +12,7 @@ from oslo_utils import strutils
 
 from objects import guest_cpu_topology
 from objects.flavor import Flavor
-from objects.image_meta import ImageMeta
+from objects.images.image_meta import ImageMeta
 
 VIRTUAL_MACHINES = frozenset({"kvm", "qemu"})
 """Values of ``img_hv_type`` for virtual machines."""

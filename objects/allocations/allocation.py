@@ -32,7 +32,8 @@ class AllocationClaim(base.ArmillaryObject):
 
     Writing the same allocations twice succeeds both times. ``replace`` swaps the consumer's
     allocations for these atomically. A claim is refused if its ``fence`` (a
-    :class:`~objects.fence.Fence` as an integer) is below the highest one seen for the consumer.
+    :class:`~objects.allocations.fence.Fence` as an integer) is below the highest one seen for the
+    consumer.
     ``host`` is where the allocations are: a member of a server group stays in it, and the claim is
     refused if the host has the maximum number of members.
     """

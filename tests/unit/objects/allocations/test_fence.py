@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from objects import fence
-from objects.fence import FENCE_FINAL, FIRST_FENCE, TRIES_MAX, Fence, FenceStep, Phase
+from objects.allocations import fence
+from objects.allocations.fence import FENCE_FINAL, FIRST_FENCE, TRIES_MAX, Fence, FenceStep, Phase
 
 IN_ORDER = [
     FIRST_FENCE,

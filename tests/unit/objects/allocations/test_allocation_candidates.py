@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from objects.allocation_candidates import AllocationCandidates
+from objects.allocations.allocation_candidates import AllocationCandidates
 from objects.base import ArmillaryObject
 from tests.builders import a_uuid
 

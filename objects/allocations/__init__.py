@@ -1,0 +1,1 @@
+"""Allocations in placement: queries for candidates, claims, and the fences of writes."""

@@ -1,0 +1,1 @@
+"""Images: their metadata, records and tickets, and the properties that guests obey."""
