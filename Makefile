@@ -134,7 +134,7 @@ LONG_GROUPS := $(addprefix long-,integration guests faults placement functional 
 long: export ARMILLARY_EVERY_EFFECT := 1
 long: $(TEST) $(LIBVIRT) $(BROWSER) $(HARNESS) $(REFERENCE) $(VENV)/clients/.made ## Run all cases of what `make test` samples, and what it leaves out for its length: kills, layouts, guests
 	@rm -rf $(GROUPS)
-	@$(MAKE) --no-print-directory -j 5 --output-sync=line $(LONG_GROUPS); outcome=$$?; \
+	@$(MAKE) --no-print-directory -k -j 5 --output-sync=line $(LONG_GROUPS); outcome=$$?; \
 		head -qn -1 $(GROUPS)/*; tail -qn 1 $(GROUPS)/*; exit $$outcome
 
 .PHONY: $(LONG_GROUPS)

@@ -24,7 +24,8 @@ UNDECIDED: Mapping[Name, str] = {
     ("DEFAULT", "log_config_append"): "check the file: the loggers have other names",
     ("oslo_policy", "policy_file"): "check the file: etc/policy.yaml.sample lists our rules, which "
     "have Nova's names where the API is the same",
-    ("libvirt", "rbd_secret_uuid"): "images are files on the hosts; there is no Ceph driver",
+    ("serial_console", "enabled"): "make a key with armillary-serialproxy --make-key FILE, set "
+    "[serial_console] key_file for the API, and start armillary-serialproxy with it",
     ("quota", "driver"): "limits are counted from our own records; for none, set them to -1",
 }
 """Options that a person has to look at, and why."""
@@ -45,8 +46,8 @@ DROPPED_GROUPS: Mapping[str, str] = {
     **dict.fromkeys(("neutron", "cinder", "barbican", "ironic", "cyborg", "key_manager", "manila"),
                     "Armillary does not use this service"),
     "glance": "images are kept by the API itself; for a Glance, set [glance] auth_type and a login",
-    **dict.fromkeys(("vnc", "spice", "rdp", "serial_console", "mks", "console"),
-                    "there are no graphical consoles"),
+    **dict.fromkeys(("vnc", "spice", "rdp", "mks", "console"), "there are no graphical consoles"),
+    "serial_console": "armillary-serialproxy has options of its own: armillary-serialproxy --help",
     **dict.fromkeys(("keystone", "service_user"), "our services do not call Keystone themselves"),
     "placement": "our services ask placement over the broker",
     **dict.fromkeys(("cells", "zookeeper", "osapi_v21", "remote_debug",
