@@ -44,7 +44,7 @@ def test_servers_of_a_group_that_are_created_at_once_keep_its_policy(deployment,
     """Two schedulers of two workers each: none of the servers ends in ERROR."""
     flavor = deployment.create_flavor(f"of-{policy}", vcpus=1, ram=64)
     for number in range(ROUNDS):
-        body = {"server_group": {"name": f"{policy}-{number}", "policies": [policy]}}
+        body = {"server_group": {"name": f"{policy}-{number}", "policy": policy}}
         group = deployment.post("/os-server-groups", body)["server_group"]["id"]
         with ThreadPoolExecutor(TOGETHER) as pool:
             made = list(pool.map(partial(create, deployment, flavor, group), range(TOGETHER)))

@@ -49,7 +49,7 @@ def wait_for_text(process, text, seconds=30):
 
 def test_one_of_two_acts_and_a_kill_of_it_lets_the_other_go_on(deployment, second):
     """The second is refused at once; after the first one's death it is admitted, and back."""
-    first = deployment.processes[AGENT]
+    first, hosts = deployment.processes[AGENT], deployment.up_hosts()
     flavor = deployment.create_flavor("two", vcpus=1, ram=512, disk=2)
     second.start()
     wait_for_text(second, "another agent of this name is alive")
@@ -62,6 +62,7 @@ def test_one_of_two_acts_and_a_kill_of_it_lets_the_other_go_on(deployment, secon
     wait_for_text(first, "another agent of this name is alive")
     second.kill()
     wait_for_text(first, f"Agent {AGENT} is admitted now", ADMITTED_SECONDS_MAX)
+    wait_for(lambda: deployment.up_hosts() == hosts, "the agent's hosts are up again")
     # While the copy was at work, it did not have these guests, and said that they had ended.
     assert_all_active(deployment, uuids)
     for uuid in uuids:
