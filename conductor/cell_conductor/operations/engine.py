@@ -219,6 +219,11 @@ class Operations(base_task.Task[models.InstanceOperation]):
             raise flow.refusal(instance, f"request {context.request_id} for it has ended")
         if instance.hidden:
             raise flow.refusal(instance, "it is changing cells")
+        if present is not None and flow.replaces(instance, arguments):
+            if present.context["request_id"] == context.request_id:
+                return Stored(int(fence(present)), [])  # a duplicate
+            rows = self._transitions.rows(session, instance, present)
+            self._transitions.replace(rows, f"replaced by a new {flow.operation}")
         flow.check(instance)
         instance.operations_total += 1
         row = models.InstanceOperation(

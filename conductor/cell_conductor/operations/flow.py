@@ -74,6 +74,11 @@ def ignore_answer(_rows: Rows, _answer: CommandAnswer) -> None:
     """Ignore an answer."""
 
 
+def replaces_nothing(_instance: models.Instance, _arguments: CellOperation) -> bool:
+    """Return False: begin only when no other operation is running."""
+    return False
+
+
 def no_arguments(_operation: models.InstanceOperation) -> Arguments:
     """Send no arguments besides the verb."""
     return Arguments()
@@ -145,7 +150,9 @@ class Flow:
 
     ``check`` raises Conflict or Invalid if the instance's state does not allow it. ``begin`` takes
     the arguments of the request. ``end`` and ``undo`` leave the instance with no task running.
-    ``needs`` is the host that must be up at the start; None: no host needs to be.
+    ``needs`` is the host that must be up at the start; None: no host needs to be. ``replaces``
+    returns whether it may take the place of the instance's running operation; this has to be a
+    single command, whose late answer is ignored.
     """
 
     operation: str
@@ -157,6 +164,7 @@ class Flow:
     end: Callable[[Rows], None]
     undo: Callable[[Rows], None]
     needs: Side | None = Side.HERE
+    replaces: Callable[[models.Instance, CellOperation], bool] = replaces_nothing
 
     def __post_init__(self) -> None:
         known = {*self.stages, DONE, UNDONE}

@@ -1,6 +1,14 @@
 """Table of all operations by name."""
 
-from conductor.cell_conductor.operations import evacuate, live, power, resize, shelve, snapshot
+from conductor.cell_conductor.operations import (
+    evacuate,
+    live,
+    power,
+    resize,
+    shelve,
+    snapshot,
+    soft_delete,
+)
 from conductor.cell_conductor.operations.flow import Flow
 
 FLOWS: dict[str, Flow] = {
@@ -9,8 +17,8 @@ FLOWS: dict[str, Flow] = {
         power.STOP,
         power.START,
         power.REBOOT,
-        power.SOFT_DELETE,
-        power.RESTORE,
+        soft_delete.SOFT_DELETE,
+        soft_delete.RESTORE,
         snapshot.SNAPSHOT,
         snapshot.BACKUP,
         power.PAUSE,

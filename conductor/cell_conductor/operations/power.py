@@ -12,6 +12,7 @@ from conductor.cell_conductor.operations.flow import (
     Flow,
     Side,
     ignore_arguments,
+    replaces_nothing,
 )
 from conductor.cell_conductor.operations.rows import Rows
 from conductor.common.cell_db import instance_changes, models
@@ -24,6 +25,7 @@ from objects.instances.power_states import STATES_BY_POWER
 RUNNING = "running"
 SHUTDOWN = "shutdown"
 _HARD_REBOOTED = ("active", "stopped", "paused", "suspended", "error")
+_REBOOTING = ("rebooting", "rebooting_hard")
 
 
 def take_power_state(rows: Rows, answer: CommandAnswer) -> None:
@@ -51,12 +53,13 @@ def _take_reboot(rows: Rows, arguments: CellOperation) -> None:
         rows.instance.task_state = "rebooting_hard"
 
 
+def _replaces_reboot(instance: models.Instance, arguments: CellOperation) -> bool:
+    """Return whether a hard reboot takes the place of one that the guest may not react to."""
+    return bool(arguments.is_hard) and instance.task_state in _REBOOTING
+
+
 def _reboot_arguments(operation: models.InstanceOperation) -> Arguments:
     return Arguments(is_hard=Reboot.of(operation).is_hard)
-
-
-def _soft_deleted(rows: Rows) -> None:
-    rows.instance.vm_state = "soft-delete"
 
 
 def _command(verb: Verb, **more: Any) -> AgentStage:
@@ -71,6 +74,7 @@ def _flow(
     *,
     begin: Callable[[Rows, CellOperation], None] = ignore_arguments,
     end: Callable[[Rows], None] = set_state_by_power,
+    replaces: Callable[[models.Instance, CellOperation], bool] = replaces_nothing,
 ) -> Flow:
     """Return the flow of a single command, named after it."""
     return Flow(
@@ -82,29 +86,20 @@ def _flow(
         begin=begin,
         end=end,
         undo=restore_state,
+        replaces=replaces,
     )
 
 
-_POWER_OFF = _command(Verb.POWER_OFF)
-_POWER_ON = _command(Verb.POWER_ON)
-
-STOP = _flow("stop", "powering-off", ("active", "error"), _POWER_OFF)
-START = _flow("start", "powering-on", ("stopped",), _POWER_ON)
+STOP = _flow("stop", "powering-off", ("active", "error"), _command(Verb.POWER_OFF))
+START = _flow("start", "powering-on", ("stopped",), _command(Verb.POWER_ON))
 REBOOT = _flow(
     "reboot",
     "rebooting",
     _HARD_REBOOTED,
     _command(Verb.REBOOT, arguments=_reboot_arguments),
     begin=_take_reboot,
+    replaces=_replaces_reboot,
 )
-SOFT_DELETE = _flow(
-    "soft_delete",
-    "soft-deleting",
-    ("active", "stopped", "paused", "suspended", "rescued", "error"),
-    _POWER_OFF,
-    end=_soft_deleted,
-)
-RESTORE = _flow("restore", "restoring", ("soft-delete",), _POWER_ON)
 
 PAUSE = _flow("pause", "pausing", ("active",), _command(Verb.PAUSE))
 UNPAUSE = _flow("unpause", "unpausing", ("paused",), _command(Verb.UNPAUSE))

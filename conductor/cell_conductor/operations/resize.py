@@ -12,6 +12,7 @@ the instance again if that cell hands it back.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 from armillary import exception
@@ -24,6 +25,7 @@ from conductor.cell_conductor.operations.flow import (
     OwnStage,
     OwnWork,
     Side,
+    Stage,
 )
 from conductor.cell_conductor.operations.power import RUNNING, set_state_by_power, take_power_state
 from conductor.cell_conductor.operations.rows import Rows
@@ -222,6 +224,11 @@ def _route_stage(away: str, here: str) -> OwnStage:
 
 def _confirmed(rows: Rows) -> None:
     set_state_by_power(rows)
+    record_confirmed(rows)
+
+
+def record_confirmed(rows: Rows) -> None:
+    """Record that the finished migration of the instance is confirmed."""
     rows.status(MigrationStatus.CONFIRMED)
 
 
@@ -245,19 +252,21 @@ def _stays_resized(rows: Rows) -> None:
     rows.status(MigrationStatus.FINISHED)
 
 
-def _release(work: OwnWork) -> str:
-    """Release the source; have the source's cell, if it is another, drop its copy."""
-    move_stages.release_source(work)
-    work.others.end(work.context, work.operation)
-    return DONE
+begin_confirm = _continue_migration(MigrationStatus.CONFIRMING)
 
 
-CONFIRM = Flow(
-    "confirm_resize",
-    task_state="resize_confirming",
-    vm_states=("resized",),
-    first=ROUTE,
-    stages={
+def confirm_stages(
+    then: str, done: Callable[[Rows, str], None] = lambda _rows, _next: None
+) -> dict[str, Stage]:
+    """Return the stages that confirm a resize, from ``ROUTE`` on; ``then`` follows them."""
+
+    def release(work: OwnWork) -> str:
+        """Release the source; have the source's cell, if it is another, drop its copy."""
+        move_stages.release_source(work)
+        work.others.end(work.context, work.operation)
+        return then
+
+    return {
         ROUTE: _route_stage(away=DROP_SOURCE, here=SETTLE),
         DROP_SOURCE: AgentStage(
             Verb.DROP, Side.SOURCE, then=move_stages.RELEASE, down=move_stages.RELEASE
@@ -265,9 +274,17 @@ CONFIRM = Flow(
         SETTLE: AgentStage(
             Verb.SETTLE, Side.DESTINATION, then=move_stages.RELEASE, down=move_stages.RELEASE
         ),
-        move_stages.RELEASE: OwnStage(_release, leads_to=(DONE,)),
-    },
-    begin=_continue_migration(MigrationStatus.CONFIRMING),
+        move_stages.RELEASE: OwnStage(release, leads_to=(then,), done=done),
+    }
+
+
+CONFIRM = Flow(
+    "confirm_resize",
+    task_state="resize_confirming",
+    vm_states=("resized",),
+    first=ROUTE,
+    stages=confirm_stages(then=DONE),
+    begin=begin_confirm,
     end=_confirmed,
     undo=_stays_resized,
     needs=None,

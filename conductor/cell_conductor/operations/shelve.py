@@ -161,7 +161,11 @@ def _forget(work: OwnWork) -> str:
     return DONE
 
 
-def _unshelved(rows: Rows) -> None:
+FORGETTING = OwnStage(_forget, leads_to=(DONE,))
+
+
+def end_unshelved(rows: Rows) -> None:
+    """Record that the guest is no longer kept: it runs, or is off."""
     set_state_by_power(rows)
     rows.instance.migration_payload = None
 
@@ -176,10 +180,10 @@ UNSHELVE_HERE = Flow(
             Verb.KEEP, Side.HERE, then=FORGET, undo=UNDONE,
             arguments=lambda _operation: Arguments(is_on=True), done=take_power_state,
         ),
-        FORGET: OwnStage(_forget, leads_to=(DONE,)),
+        FORGET: FORGETTING,
     },
     begin=ignore_arguments,
-    end=_unshelved,
+    end=end_unshelved,
     undo=restore_state,
 )  # fmt: skip
 
@@ -230,7 +234,7 @@ UNSHELVE = Flow(
             Verb.SPAWN, Side.DESTINATION, then=FORGET, undo=DROP_TRIED,
             arguments=_spawn_arguments, on_enter=_arrive, done=take_power_state,
         ),
-        FORGET: OwnStage(_forget, leads_to=(DONE,)),
+        FORGET: FORGETTING,
         DROP_TRIED: AgentStage(
             Verb.DROP, Side.DESTINATION, then=move_stages.NEXT, undo=move_stages.NEXT,
             on_enter=_leave,
@@ -239,7 +243,7 @@ UNSHELVE = Flow(
         move_stages.GIVE_BACK: _freeing(FenceStep.GIVE_BACK, UNDONE),
     },
     begin=_begin_unshelve,
-    end=_unshelved,
+    end=end_unshelved,
     undo=restore_state,
     needs=None,
 )  # fmt: skip

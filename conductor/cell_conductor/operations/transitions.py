@@ -174,6 +174,17 @@ class Transitions:
         record_failure(rows.operation, fault)
         return self.enter(rows, following)
 
+    def replace(self, rows: Rows, reason: str) -> None:
+        """End an operation that another one takes the place of, as failed for this reason."""
+        operation, stage = rows.operation.operation, self.stage_of(rows.operation)
+        if isinstance(stage, AgentStage):
+            self._note_event(rows, stage, result=actions.ERROR, details=reason)
+        uuid = rows.instance.uuid
+        actions.finish(rows.session, uuid, operation, message=actions.FAILED, now=rows.now)
+        rows.session.delete(rows.operation)
+        rows.session.flush()  # its successor's row has the same key
+        rows.instance.task_state = None
+
     def _put_off(self, row: models.InstanceOperation) -> None:
         row.lease_owner = None
         row.lease_expires_at = self._now_seconds() + self._backoff_seconds(row.tries)

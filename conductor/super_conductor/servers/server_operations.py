@@ -42,10 +42,12 @@ from objects.instances.server_changes import ServerChanges
 from objects.instances.server_filters import MigrationFilters
 
 AT_ONCE = frozenset(
-    {"stop", "start", "reboot", "soft_delete", "restore", "shelve", "shelve_offload",
+    {"stop", "start", "reboot", "restore", "shelve", "shelve_offload",
      "pause", "unpause", "suspend", "resume", "unrescue"}
 )  # fmt: skip
 """Operations that need only the server's cell."""
+SOFT_DELETED, SOFT_DELETING = "soft-delete", "soft-deleting"
+"""State of a server that is kept after its delete, and its task state before."""
 MOVES = {
     "resize": MigrationType.RESIZE,
     "migrate": MigrationType.MIGRATION,
@@ -115,6 +117,7 @@ class ServerOperations:
             **dict.fromkeys(AT_ONCE, self._at_once),
             **dict.fromkeys(ENDS_OF_RESIZES, self._end_resize),
             **dict.fromkeys(MOVES, self._move),
+            "soft_delete": self._soft_delete,
             "evacuate": self._evacuate,
             "rebuild": self._rebuild,
             "rescue": self._rescue,
@@ -189,13 +192,17 @@ class ServerOperations:
     def soft_delete(self, context: RequestContext, instance_uuid: str) -> bool:
         """Soft-delete a server if that is enabled and possible; return whether it was done.
 
-        False means that the server has to be deleted now.
+        False means that the server has to be deleted now. Nothing is done to one that is deleted
+        softly already: a repeated request must not end what the first one keeps.
         """
         if self._conf.reclaim_instance_interval <= 0:
             return False
+        server = self._servers.get_server(context, instance_uuid)
+        if server.vm_state == SOFT_DELETED or server.task_state == SOFT_DELETING:
+            return True
         try:
             self.operate(context, instance_uuid, "soft_delete", OperationArguments())
-        except exception.InstanceInvalidState:
+        except (exception.InstanceInvalidState, exception.MigrationNotFound):
             return False
         return True
 
@@ -229,6 +236,12 @@ class ServerOperations:
                 asked.context, asked.instance.uuid, asked.operation, arguments
             ),
         )
+
+    def _soft_delete(self, asked: _Asked) -> None:
+        """Soft-delete a server, which confirms a resize that waits for it."""
+        self._at_once(asked)
+        if asked.instance.vm_state == "resized":
+            self._resize_ends(asked.instance.uuid)
 
     def _end_resize(self, asked: _Asked) -> None:
         """Confirm or revert a resize, if the server's former cell answers.

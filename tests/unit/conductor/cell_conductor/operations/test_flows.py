@@ -32,15 +32,17 @@ ALIKE = {
     "resize-no-claim", "resize-detach-fails", "resize-only-here-fails", "migrate",
     "live-paused", "live-paused-fails", "live-next-host", "live-no-describe", "evacuate-no-spawn",
     "evacuate-no-room", "shelve-fails", "offload-fails", "unshelve-here-fails",
-    "unshelve-next-host",
+    "unshelve-next-host", "soft-delete-resized-fails", "soft-delete-shelved", "restore-shelved",
 }  # fmt: skip
 """Stories whose stages are all in other stories, too: no process is killed in them."""
 
 
 def owed(seen: Seen, uuid: str) -> dict[str, set[str]]:
     """Return who has to hold what when a stage begins."""
-    source_owner, destination_owner = OWNERS[seen.operation]
-    source = seen.flow_state.get("source", {"host": "a"})["host"]
+    is_confirming = _is_confirming(seen)
+    source_owner, destination_owner = OWNERS["confirm_resize" if is_confirming else seen.operation]
+    start = "source" if is_confirming or seen.operation != "soft_delete" else "destination"
+    source = seen.flow_state.get(start, {"host": "a"})["host"]
     held: dict[str, set[str]] = {}
     if seen.stage == "schedule":
         source_owner = NOBODY if source_owner is NOBODY else INSTANCE
@@ -48,6 +50,12 @@ def owed(seen: Seen, uuid: str) -> dict[str, set[str]]:
     if seen.stage != "schedule" and (seen.operation, seen.stage) not in UNCLAIMED:
         _hold(held, destination_owner, _claimed_last(seen))
     return {uuid if who is INSTANCE else MOVE: hosts for who, hosts in held.items()}
+
+
+def _is_confirming(seen: Seen) -> bool:
+    """Return whether a soft delete of a resized server confirms the resize first."""
+    is_resized = seen.operation == "soft_delete" and "source" in seen.flow_state
+    return is_resized and seen.stage != "power_off"
 
 
 def _hold(held: dict[str, set[str]], owner: str, host: str | None) -> None:

@@ -218,14 +218,39 @@ def test_a_delete_is_soft_where_servers_are_kept(
 def test_what_cannot_be_kept_is_deleted_now(
     plane: ControlPlane, cell: CellConductor, uuid: str
 ) -> None:
-    """Such as one that is kept already, or in no cell."""
+    """Such as one that something is being done to, or that is in no cell."""
     plane.conf.set_override("reclaim_instance_interval", 60)
     cell.refusal = exception.InstanceInvalidState(
-        instance_uuid=uuid, operation="soft_delete", reason="it is soft-delete"
+        instance_uuid=uuid, operation="soft_delete", reason="it is rebooting"
     )
     assert not plane.operations.soft_delete(a_user(), uuid)
     (pending,) = plane.create()
     assert not plane.operations.soft_delete(a_user(), pending)
+
+
+@pytest.mark.parametrize(
+    "state", [{"vm_state": "soft-delete"}, {"task_state": "soft-deleting"}], ids=["kept", "going"]
+)
+def test_a_second_delete_does_not_end_what_the_first_keeps(
+    plane: ControlPlane, cell: CellConductor, uuid: str, state: dict[str, str]
+) -> None:
+    """It may be a repeat of the first; a forced delete is for that."""
+    plane.conf.set_override("reclaim_instance_interval", 60)
+    change(cell, uuid, **state)
+    assert plane.operations.soft_delete(a_user(), uuid)
+    assert cell.begun == []
+
+
+def test_a_soft_delete_of_a_resized_server_ends_its_resize(
+    plane: ControlPlane, cell: CellConductor, uuid: str
+) -> None:
+    """The cell confirms it first; without a finished migration the server is deleted at once."""
+    plane.conf.set_override("reclaim_instance_interval", 60)
+    change(cell, uuid, vm_state="resized")
+    assert plane.operations.soft_delete(a_user(), uuid)
+    assert cell.begun == [(uuid, "soft_delete", {})]
+    cell.refusal = exception.MigrationNotFound(migration="a finished resize")
+    assert not plane.operations.soft_delete(a_user(), uuid)
 
 
 def test_a_locked_server_is_not_deleted_softly(

@@ -1,0 +1,94 @@
+"""Soft delete and restore: keep a deleted server on its host, off, until it is reclaimed.
+
+A resize that waits to be confirmed is confirmed first. A shelved server is off already; restored,
+it is unshelved. An offloaded one has no host and is deleted at once instead.
+"""
+
+from __future__ import annotations
+
+from conductor.cell_conductor.operations import resize, shelve
+from conductor.cell_conductor.operations.flow import (
+    DONE,
+    UNDONE,
+    AgentStage,
+    Flow,
+    OwnStage,
+    OwnWork,
+    Side,
+)
+from conductor.cell_conductor.operations.power import (
+    restore_state,
+    set_state_by_power,
+    take_power_state,
+)
+from conductor.cell_conductor.operations.rows import Rows
+from conductor.common.cell_db.flow_states import FlowState
+from objects.instances.instance_command import Verb
+from objects.instances.operation_arguments import CellOperation
+
+CHOOSE = "choose"
+POWER_OFF = "power_off"
+POWER_ON = "power_on"
+RESIZED = "resized"
+SHELVED = "shelved"
+
+
+def _choose(work: OwnWork) -> str:
+    """Return the first stage, by the state that the server is deleted in."""
+    return {RESIZED: resize.ROUTE, SHELVED: DONE}.get(work.instance.vm_state, POWER_OFF)
+
+
+def _begin(rows: Rows, arguments: CellOperation) -> None:
+    if rows.instance.vm_state == RESIZED:
+        resize.begin_confirm(rows, arguments)
+
+
+def _confirmed(rows: Rows, _following: str) -> None:
+    resize.record_confirmed(rows)
+
+
+def _soft_deleted(rows: Rows) -> None:
+    rows.instance.vm_state = "soft-delete"
+
+
+def _undo(rows: Rows) -> None:
+    """Leave the server as it was; its resize, if there was one, is confirmed."""
+    if FlowState.of(rows.operation).was == RESIZED:
+        set_state_by_power(rows)
+    else:
+        restore_state(rows)
+
+
+SOFT_DELETE = Flow(
+    "soft_delete",
+    task_state="soft-deleting",
+    vm_states=(
+        "active", "stopped", "paused", "suspended", "rescued", RESIZED, SHELVED, "error",
+    ),
+    first=CHOOSE,
+    stages={
+        CHOOSE: OwnStage(_choose, leads_to=(resize.ROUTE, POWER_OFF, DONE)),
+        **resize.confirm_stages(then=POWER_OFF, done=_confirmed),
+        POWER_OFF: AgentStage(
+            Verb.POWER_OFF, Side.HERE, then=DONE, undo=UNDONE, done=take_power_state
+        ),
+    },
+    begin=_begin,
+    end=_soft_deleted,
+    undo=_undo,
+)  # fmt: skip
+RESTORE = Flow(
+    "restore",
+    task_state="restoring",
+    vm_states=("soft-delete",),
+    first=POWER_ON,
+    stages={
+        POWER_ON: AgentStage(
+            Verb.POWER_ON, Side.HERE, then=shelve.FORGET, undo=UNDONE, done=take_power_state
+        ),
+        shelve.FORGET: shelve.FORGETTING,
+    },
+    begin=lambda _rows, _arguments: None,
+    end=shelve.end_unshelved,
+    undo=restore_state,
+)
