@@ -42,8 +42,8 @@ def _blank(wanted: Mapping[str, Any]) -> Iterator[tuple[int, Document]]:
 
 def _check(number: int, device: Document, flavor: Flavor, *, is_swap: bool) -> None:
     has, unit = (flavor.swap_mb, "MiB") if is_swap else (flavor.ephemeral_gb, "GiB")
-    size = device.get("volume_size")
-    if has and (size is None or int(size) == has):
+    size = int(device.get("volume_size") or 0)
+    if has and size in (0, has):
         return
     disk, article = ("swap disk", "a") if is_swap else ("ephemeral disk", "an")
     found = f"{article} {disk} of {has} {unit}" if has else f"no {disk}"

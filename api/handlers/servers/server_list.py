@@ -10,6 +10,7 @@ from api.call import Call
 from api.handlers.servers.server_view import shows_unknown
 from api.policies.servers import server as policies
 from api.schemas.servers import server_list as schemas
+from api.schemas.servers.server import NEVER_SHOWN, STATUSES
 from armillary.http.call import Answer, Document
 from armillary.http.validation import invalid
 from objects.instances.server_answers import ServerPage
@@ -54,6 +55,9 @@ NO_UUID = ""
 FOR_ADMINISTRATORS = frozenset({"host", "node"})
 SOFT_DELETED = "soft-delete"
 NEWEST_FIRST = SortKey("created_at")
+KNOWN_STATUSES = sorted([*STATUSES, *NEVER_SHOWN])
+KNOWN_STATUSES_SINCE = (2, 38)
+"""In earlier versions no server has an unknown status."""
 
 
 def list_servers(call: Call, all_projects_rule: str) -> ServerPage:
@@ -77,7 +81,7 @@ def _filters(call: Call, all_projects_rule: str) -> ServerFilters:
     if all_projects:
         call.authorize(all_projects_rule)
     existence = _existence(call)
-    status = str(call.query["status"]).upper() if "status" in call.query else None
+    status = _status(call)
     return ServerFilters(
         **{name: call.query.get(name) for name in FILTERS},
         **_tags(call),
@@ -90,6 +94,17 @@ def _filters(call: Call, all_projects_rule: str) -> ServerFilters:
         all_projects=all_projects,
         existence=existence,
     )
+
+
+def _status(call: Call) -> str | None:
+    """Return the status to filter by. Raises Invalid for an unknown one, since 2.38."""
+    given = call.query.get("status")
+    if given is None:
+        return None
+    status = str(given).upper()
+    if call.version >= KNOWN_STATUSES_SINCE and status not in KNOWN_STATUSES:
+        raise invalid("status", given, f"It must be one of {', '.join(KNOWN_STATUSES)}")
+    return status
 
 
 def _equal(call: Call) -> dict[str, SortValue]:

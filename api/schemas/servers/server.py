@@ -135,13 +135,16 @@ _USER_DATA = ruled(
     "It must be Base64 of at most 65535 characters",
 )
 _BOOT_INDEX: Schema = {"enum": [0, "0"]}
+_NO_SIZE: Schema = {"enum": [0, "0", None]}
+"""The size of what has one already; gophercloud sends 0 where none is given."""
 _IMAGE_DEVICE = fields(
     {
         "boot_index": _BOOT_INDEX,
         "uuid": UUID,
         "source_type": {"const": "image"},
         "destination_type": {"const": "local"},
-        "delete_on_termination": {"enum": [True, "True", "true"]},
+        "delete_on_termination": BOOLEAN,  # local disks end with their server in any case
+        "volume_size": _NO_SIZE,
     },
     required=["uuid", "source_type"],
 )
@@ -155,6 +158,7 @@ _VOLUME_DEVICE = fields(
         "device_name": text(),
         "device_type": text(),
         "disk_bus": text(),
+        "volume_size": _NO_SIZE,
         "tag": since(2, 42, text(maximum=60)),
     },
     required=["uuid", "source_type", "boot_index"],
@@ -166,7 +170,7 @@ _FLAVOR_DISK = fields(
         "boot_index": {"enum": [-1, "-1", None]},
         "source_type": {"const": BLANK},
         "destination_type": {"const": "local"},
-        "delete_on_termination": {"enum": [True, "True", "true"]},
+        "delete_on_termination": BOOLEAN,
         "guest_format": {"enum": [SWAP, "ext4", None]},
         "volume_size": {
             "type": ["integer", "string", "null"],
@@ -299,6 +303,8 @@ STATUSES = [
     "RESIZE",
     "REVERT_RESIZE",
 ]
+NEVER_SHOWN = ["PASSWORD", "UNKNOWN"]
+"""Statuses that a list may be asked for, too, and that no server in it has."""
 UNKNOWN_SINCE = (2, 69)
 """Since this version answers have servers of cells that do not answer, with fewer fields."""
 

@@ -86,6 +86,22 @@ def test_what_cannot_be_sorted_by_is_refused(query: str, api: Api) -> None:
     assert "sort_" in message(answer)
 
 
+@pytest.mark.parametrize(
+    ("status", "asked_by", "expected"),
+    [("Active", "2.38", 200), ("unknown", "2.96", 200), ("color", "2.37", 200),
+     ("color", "2.38", 400), ("", "2.96", 400)],
+)  # fmt: skip
+def test_an_unknown_status_is_refused_since_2_38(
+    status: str, asked_by: str, expected: int, api: Api
+) -> None:
+    """In earlier versions no server has it."""
+    query = f"status={status}"
+    answer = api.send("GET", PATH, query_string=query, headers=version(asked_by))
+    assert answer.status_code == expected
+    if expected == 400:
+        assert "It must be one of ACTIVE, BUILD, DELETED" in message(answer)
+
+
 @pytest.mark.parametrize("query", ["sort_key=name", "sort_key=uuid&sort_key=name"])
 def test_an_unknown_sort_key_is_answered_with_those_there_are(query: str, api: Api) -> None:
     """Columns of clients have other names."""

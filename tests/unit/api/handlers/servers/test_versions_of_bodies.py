@@ -106,11 +106,17 @@ ALLOWED_DISKS = [
     [IMAGE, EPHEMERAL, SWAP],
     [{**SWAP, "volume_size": 64}, IMAGE],
     [{**EPHEMERAL, "volume_size": "2", "guest_format": "ext4"}],
+    [
+        {**device, "volume_size": 0, "delete_on_termination": False}
+        for device in (IMAGE, EPHEMERAL, SWAP)
+    ],
 ]
+"""In the last one with the values that gophercloud sends where none are given."""
 REFUSED_DISKS = [
     ([IMAGE, {**EPHEMERAL, "volume_size": 1}], "has an ephemeral disk of 2 GiB"),
     ([IMAGE, {**SWAP, "volume_size": 65}], "has a swap disk of 64 MiB"),
     ([EPHEMERAL, EPHEMERAL], "one ephemeral and one swap disk at most"),
+    ([{**IMAGE, "volume_size": 1}], "Volumes are not made by this service"),
     ([IMAGE, IMAGE], "A server boots from one device"),
 ]
 
@@ -120,7 +126,7 @@ def of_disks(api: Api, devices: list[dict[str, Any]]) -> Any:
     return api.post("/v2.1/servers", {"server": {**wanted, "block_device_mapping_v2": devices}})
 
 
-@pytest.mark.parametrize("devices", ALLOWED_DISKS, ids=["all", "sized", "ephemeral"])
+@pytest.mark.parametrize("devices", ALLOWED_DISKS, ids=["all", "sized", "ephemeral", "zero"])
 def test_disks_of_the_flavor_may_be_named(
     devices: list[dict[str, Any]], api: Api, conductor: SuperConductor
 ) -> None:
