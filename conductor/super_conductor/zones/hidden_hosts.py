@@ -20,11 +20,14 @@ HIDDEN = "hidden"
 """Name of a host whose node is not known."""
 
 _NAMES = frozenset(
-    {"host", "node", "source_host", "source_node", "dest_host", "dest_node", "hypervisor_hostname"}
-)
-"""Fields that have nothing but a host's or a node's name."""
+    {
+        "host", "node", "source_host", "source_node", "dest_host", "dest_node",
+        "hypervisor_hostname", "hosts", "alternates",
+    }
+)  # fmt: skip
+"""Fields that have nothing but names of hosts or nodes, or the number of hosts."""
 
-_TEXTS = frozenset({"message", "details", "reason", "sentence", "notes"})
+_TEXTS = frozenset({"message", "details", "reason", "sentence", "notes", "old_states"})
 """Fields with sentences, which may name hosts."""
 
 _OF_USERS = frozenset({"metadata", "hints", "scheduler_hints", "extra_specs", "properties"})

@@ -85,3 +85,22 @@ def test_only_names_that_stand_alone_are_replaced(root: Zone) -> None:
     )
     answer = {"host": "unknown", "node": None, "metadata": {"host": HOST}, "name": HOST}
     assert hidden.in_answer(answer) == {**answer, "host": "hidden"}
+
+
+def test_a_trace_names_no_hidden_host(root: Zone) -> None:
+    """Of a move within the zone: hosts behind each rule, alternates, and notes on old states."""
+    nodes = hide(root)
+    uuid = nodes[HOST]
+    trace: dict[str, Any] = {
+        "ruled_out": [{"kind": "disabled", "name": "d", "count": 2, "hosts": [HOST, "removed"]}],
+        "filters": [{"name": "AFilter", "reasons": [], "hosts": [HOST]}],
+        "choices": [{"host": HOST, "alternates": [HOST, "removed"], "runners_up": []}],
+        "old_states": [f"{HOST} is of yesterday"],
+        "zones": [{"path": [], "outcome": "own", "hosts": 3}],
+    }
+    hidden = HiddenHosts(root.database, is_on=True).in_answer({"trace": trace})["trace"]
+    assert [each["hosts"] for each in hidden["ruled_out"]] == [[uuid, "hidden"]]
+    assert [each["hosts"] for each in hidden["filters"]] == [[uuid]]
+    assert hidden["choices"] == [{"host": uuid, "alternates": [uuid, "hidden"], "runners_up": []}]
+    assert hidden["old_states"] == [f"{uuid} is of yesterday"]
+    assert hidden["zones"] == trace["zones"]
