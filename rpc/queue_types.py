@@ -24,6 +24,19 @@ DEFAULTS: dict[str, object] = {
     "rabbit_interval_max": 2,  # seconds; back within a few seconds of the broker's return
 }
 
+IN_MEMORY: dict[str, str] = {
+    "rabbit_quorum_queue": "false",
+    "rabbit_transient_quorum_queue": "false",
+    "use_queue_manager": "false",
+    "rabbit_stream_fanout": "false",
+    "rabbit_qos_prefetch_count": "0",
+}
+"""The same for the broker in memory, which has one type of queue, as the query of its URL.
+
+There they hold for its connections alone: buses of one process share a configuration, and a cell on
+RabbitMQ must not change how the others declare their exchanges.
+"""
+
 
 def set_defaults(conf: cfg.ConfigOpts) -> None:
     """Set these defaults for a service whose options are registered."""

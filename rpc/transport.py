@@ -132,6 +132,7 @@ def _transport(conf: cfg.ConfigOpts, transport_url: str) -> RPCTransport:
         return _transport_by(rabbit.Driver, conf, url)
     if transport_url.startswith(_EMBEDDED_SCHEME):
         url.transport = memory_transport.install()
+        url.query = {**url.query, **queue_types.IN_MEMORY}
         return _transport_by(Driver, conf, url)
     return oslo_messaging.get_rpc_transport(
         conf, url=url, allowed_remote_exmods=_ALLOWED_EXCEPTION_MODULES

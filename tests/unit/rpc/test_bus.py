@@ -264,6 +264,21 @@ def test_virtual_hosts_of_the_embedded_broker_are_apart(serve, make_bus):
         elsewhere.echo(admin_context(), 1)
 
 
+def test_a_bus_on_rabbitmq_leaves_the_embedded_broker_as_it_is(
+    serve, make_bus, conf, url, tmp_path
+):
+    """Of one process, with one configuration: calls and fanouts of new connections arrive."""
+    served = serve()
+    unreachable = Bus(conf, "rabbit://u:p@127.0.0.1:1/cell", lock_directory=tmp_path)
+    try:
+        api = EchoAPI(make_bus(url), timeout_seconds=5)
+        assert api.echo(admin_context(), 1)["value"] == 1
+        api.hear_all(admin_context(), 2)
+        served.wait_for(1)
+    finally:
+        unreachable.close()
+
+
 def test_no_server_polls_for_messages_that_are_not_sent(serve, api, monkeypatch):
     """Each look takes more than a message does, and there are dozens of consumers."""
     looks = Looks(monkeypatch, memory_transport.Transport)
