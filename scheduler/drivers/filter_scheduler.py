@@ -241,10 +241,6 @@ class FilterScheduler(SchedulerDriver):
         """Return what derives attributes from placement's figures of a class."""
         return of_hosts(resource_class)
 
-    def _noted(self, candidates: AllocationCandidates) -> AllocationCandidates:
-        """Return placement's answer as the trace shows it."""
-        return candidates
-
     def _view_group(self, decision: Decision, own: Sequence[str]) -> GroupView | None:
         """Return the view of the request's server group, with the members that placement has."""
         group = view_of(decision.spec, own)
@@ -271,7 +267,7 @@ class FilterScheduler(SchedulerDriver):
         except (exception.RequestFilterFailed, exception.InvalidResourceQuery) as error:
             trace.refused_by_request_filter(error.message)
             raise GivenUp(reason=error.message) from error
-        trace.set_candidates(self._noted(candidates), store.host_names)
+        trace.set_candidates(candidates, store.host_names)
         if decision.is_dry_run and not trace.has_candidates:
             query = questions(self._conf, spec, store).first
             trace.set_nearest_misses(nearest_misses(self._placement, decision.context, query))

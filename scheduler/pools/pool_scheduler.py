@@ -100,19 +100,6 @@ class PoolScheduler(ZoneSearchingScheduler):
         self._pools.fetch(candidates.provider_uuids)
         return candidates
 
-    def _noted(self, candidates: AllocationCandidates) -> AllocationCandidates:
-        """Return an answer for the trace that counts the pools of the kind alone."""
-        others = sum(
-            int(rule["count"]) for rule in candidates.ruled_out if rule["name"] == self.kind.trait
-        )
-        if not others:
-            return candidates
-        return candidates.with_values(
-            providers_total=candidates.providers_total - others,
-            ruled_out=[rule for rule in candidates.ruled_out if rule["name"] != self.kind.trait],
-            lacks=[] if candidates.providers_total == others else candidates.lacks,
-        )
-
 
 def _weigher(
     conf: cfg.ConfigOpts, kind: str, multiplier: float, each: type[PoolWeigher]

@@ -49,10 +49,28 @@ def get_candidates(
     host, and ``InvalidResourceQuery``.
     """
     asked = questions(conf, spec, host_store)
-    found = _ask(placement, context, asked.first)
+    trait = resource_query.membership_trait(spec)
+    found = of_members(_ask(placement, context, asked.first), trait)
     if asked.fallback is None:
         return found
-    return join(found, _ask(placement, context, asked.fallback))
+    return join(found, of_members(_ask(placement, context, asked.fallback), trait))
+
+
+def of_members(found: AllocationCandidates, trait: str) -> AllocationCandidates:
+    """Return an answer that counts only the providers with a trait.
+
+    The others are not hosts, but pools, shared storage, or nodes of other services. For a claim
+    they are hosts and the pools of other kinds.
+    """
+    others = sum(int(rule["count"]) for rule in found.ruled_out if rule["name"] == trait)
+    if not others:
+        return found
+    is_about_others = any(lack["name"] == trait for lack in found.lacks)
+    return found.with_values(
+        providers_total=found.providers_total - others,
+        ruled_out=[rule for rule in found.ruled_out if rule["name"] != trait],
+        lacks=[] if is_about_others else found.lacks,
+    )
 
 
 def questions(conf: cfg.ConfigOpts, spec: RequestSpec, host_store: HostStore) -> Questions:

@@ -9,7 +9,7 @@ amount, trait or value is logged and ignored.
 import logging
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import os_traits
@@ -17,6 +17,7 @@ import os_traits
 from armillary import exception
 from objects import numa
 from objects.allocations.resource_query import RequestGroup, ResourceQuery
+from objects.claims.resource_kinds import get_kind
 from objects.extra_specs import extra_specs
 from objects.numa import CpuDemand
 from objects.numa.instance import ISOLATE, REQUIRE
@@ -98,6 +99,11 @@ def traits_of(spec: RequestSpec) -> tuple[set[str], set[str]]:
     )
 
 
+def membership_trait(spec: RequestSpec) -> str:
+    """Return the trait by which a provider is a host at all, or a pool of the requested kind."""
+    return os_traits.OWNER_NOVA if spec.kind is None else get_kind(spec.kind).trait
+
+
 # The query ---------------------------------------------------------------------------------------
 
 
@@ -124,11 +130,20 @@ def _query(spec: RequestSpec, asked: Asked, limit: int, in_tree: str | None) -> 
     return ResourceQuery.from_values(
         groups=groups,
         group_policy=_policy(spec, sum(1 for group in groups if group.suffix)),
-        root_required=sorted(root_required),
+        root_required=_ordered(root_required, membership_trait(spec)),
         root_forbidden=sorted(root_forbidden),
         same_subtree=same_subtree,
         limit=None if limit == 0 or _is_for_certain_hosts(spec) else limit,
     )
+
+
+def _ordered(traits: Iterable[str], first: str) -> list[str]:
+    """Return traits in order, with that of membership first.
+
+    Placement counts each provider at the first rule that it fails. So those of other services are
+    told from hosts that lack something.
+    """
+    return sorted(traits, key=lambda trait: (trait != first, trait))
 
 
 def _group(

@@ -42,7 +42,7 @@ def lines_of(
     ``noun`` is what was chosen among: hosts, or pools.
     """
     yield from _section("Zones:", _zones(trace))
-    if trace["hosts_total"] or not trace.get("zones"):
+    if trace["hosts_total"] or not (trace.get("zones") or trace.get("sentence")):
         yield from _section(_hosts_title(trace, noun), _ruled_out(trace))
     yield from _section("Nearest misses:", nearest_misses(trace))
     yield from _section("Known from a snapshot:", map(printable, trace.get("old_states", [])))
@@ -141,18 +141,28 @@ def _hosts_title(trace: Document, noun: str) -> str:
     if not total:
         return f"There are no {noun}s."
     if not trace["ruled_out"] and not trace["unknown"] and fit == total:
-        return f"{total:,} of {total:,} {hosts} with resources fit."
+        return f"{total:,} of {total:,} {hosts} with resources {_fit(fit)}."
     if not fit:
-        return f"None of the {total:,} {hosts} fits:"
-    return f"{fit:,} of {total:,} {hosts} with resources fit; of the others:"
+        return (
+            f"The only {noun} does not fit:"
+            if total == 1
+            else f"None of the {total:,} {hosts} fits:"
+        )
+    return f"{fit:,} of {total:,} {hosts} with resources {_fit(fit)}; of the others:"
+
+
+def _fit(count: int) -> str:
+    return "fits" if count == 1 else "fit"
 
 
 def _ruled_out(trace: Document) -> Iterator[str]:
     rows = [
-        (f"{rule['count']:,}", printable(rule_text(rule, {})[1])) for rule in trace["ruled_out"]
+        (f"{rule['count']:,}", printable(rule_text(rule, {})[rule["count"] != 1]))
+        for rule in trace["ruled_out"]
     ]
-    if trace["unknown"]:
-        rows.append((f"{trace['unknown']:,}", "fit, but are not known to the scheduler yet"))
+    if unknown := trace["unknown"]:
+        are = "is" if unknown == 1 else "are"
+        rows.append((f"{unknown:,}", f"{_fit(unknown)}, but {are} not known to the scheduler yet"))
     if rows:
         yield from aligned(rows, right=(0,))
 
@@ -174,7 +184,7 @@ def _filters_title(trace: Document) -> str:
     left = before - sum(entry["removed"] for entry in entries)
     if left == before:
         names = ", ".join(entry["name"] for entry in entries)
-        return f"Filters passed all {before:,}: {names}."
+        return f"Filters passed {'1 of 1' if before == 1 else f'all {before:,}'}: {names}."
     return f"Filters passed {left:,} of {before:,}; rejected:"
 
 

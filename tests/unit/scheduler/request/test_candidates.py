@@ -15,7 +15,7 @@ from objects.allocations.allocation import ClaimResult
 from objects.allocations.allocation_candidates import AllocationCandidates
 from objects.allocations.resource_query import ResourceQuery
 from objects.packed.claim_batch import AnyClaim
-from objects.request_spec import Destination, RequestSpec
+from objects.request_spec import Destination, RequestLevelParams, RequestSpec
 from objects.traces import explanation
 from objects.traces.explanation import CandidatesExplanation, GroupExplanation, Lack, NamedProvider
 from placement.engine import PlacementEngine
@@ -87,6 +87,23 @@ def ask(
 
 def a_pinned_spec(**values: Any) -> RequestSpec:
     return a_request_spec(flavor=a_flavor(vcpus=2, extra_specs=PINNED), **values)
+
+
+@pytest.mark.parametrize("extra_specs", [{}, PINNED], ids=["one query", "two queries"])
+def test_providers_that_are_not_hosts_are_not_counted(
+    placement: Placement, extra_specs: dict[str, str]
+) -> None:
+    """A pool is not a host that lacks something, whichever trait it lacks first."""
+    host = a_host("host0")
+    placement.add(host, VCPU=1, MEMORY_MB=2048, DISK_GB=20)
+    pool = {"uuid": a_uuid(), "name": "pool", "inventories": {"DISK_GB": {"total": 1000}}}
+    placement.engine.providers.set_providers([pool])
+    spec = a_request_spec(flavor=a_flavor(vcpus=2, extra_specs=extra_specs))
+    required = ["OWNER_NOVA", "COMPUTE_NODE"]
+    spec.request_level_params = RequestLevelParams.from_values(root_required=required)
+    found = ask(placement, a_fleet([host]), spec)
+    assert (found.provider_uuids, found.providers_total) == ([], 1)
+    assert sum(rule["count"] for rule in found.ruled_out) == 1
 
 
 # Pinned CPUs --------------------------------------------------------------------------------------

@@ -95,7 +95,7 @@ Attempts:
 
 4 of 10 hosts with resources fit; of the others:
   5  lack MEMORY_MB: 65,536 asked, 4,096 free at most
-  1  are disabled
+  1  is disabled
 Filters passed 3 of 4; rejected:
   1  ComputeFilter: its service is down
 
@@ -229,6 +229,30 @@ def test_a_terminal_gets_nothing_to_obey() -> None:
     """Names and messages come from others."""
     server = {"id": "u", "name": "w\x1b[2J", "status": "ACTIVE", "attempt": 0, "host": "h"}
     assert "\x1b" not in text_of(an_explanation(server=server))
+
+
+@pytest.mark.parametrize(
+    ("trace", "line"),
+    [
+        ({"candidates": 1, "ruled_out": []}, "1 of 1 host with resources fits."),
+        ({"candidates": 0}, "The only host does not fit:"),
+        ({"candidates": 0, "ruled_out": [], "unknown": 1},
+         "  1  fits, but is not known to the scheduler yet"),
+        ({"filters": [{**removed(0), "before": 1}]}, "Filters passed 1 of 1: ComputeFilter."),
+    ],
+)  # fmt: skip
+def test_one_host_is_spoken_of_as_one(trace: dict[str, Any], line: str) -> None:
+    """In the singular."""
+    text = text_of(an_explanation(trace=a_trace(hosts_total=1, **trace)))
+    assert line in text.splitlines()
+
+
+def test_no_hosts_are_counted_where_a_sentence_says_what_is_wrong() -> None:
+    """The request had to be beside a host, so placement was not asked."""
+    none = a_trace(hosts_total=0, candidates=0, ruled_out=[], filters=[], choices=[])
+    assert "\nThere are no" in text_of(an_explanation(trace=none))
+    why = {**none, "sentence": "The host of the server is in no aggregate."}
+    assert "There are no" not in text_of(an_explanation(trace=why))
 
 
 @pytest.mark.parametrize(
