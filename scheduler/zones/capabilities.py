@@ -22,6 +22,9 @@ _VALUES_MAX = 10_000
 _RANGES_MAX = 64
 """Maximum number of ranges of a histogram."""
 
+_DIGITS_MAX = 20
+"""Maximum length of a range's name, the least value in it; Python reads no number of any length."""
+
 _SUMMARISED = [each for each in host_attributes.HOST_ATTRIBUTES if each.rollup is not Rollup.NONE]
 _SETS = ("traits", "filters", "profiles")
 
@@ -257,7 +260,11 @@ def _is_histogram(value: Any) -> bool:
         isinstance(value, dict)
         and len(value) <= _RANGES_MAX
         and all(
-            isinstance(name, str) and name.isascii() and name.isdigit() and _is_count(hosts)
+            isinstance(name, str)
+            and len(name) <= _DIGITS_MAX
+            and name.isascii()
+            and name.isdigit()
+            and _is_count(hosts)
             for name, hosts in value.items()
         )
     )

@@ -203,6 +203,7 @@ def test_a_summary_in_anothers_name_is_refused() -> None:
         {"capabilities": {"attributes": {"free_ram_mb": "much"}, "hosts": 1}},
         {"capabilities": {"attributes": {"hypervisor_type": 5}, "hosts": 1}},
         {"capabilities": {"attributes": {"service_up": 1}, "hosts": 1}},
+        {"capabilities": {"attributes": {"failed_builds": {"9" * 5000: 1}}, "hosts": 1}},
         {"zones": [5]},
     ],
     ids=str,
