@@ -21,8 +21,8 @@ class BrokerRefused(exception.Unavailable):
     """The broker is not there, or does not let this account in."""
 
     template = (
-        "No connection to %(url)s: %(reason)s. Correct the transport URL, or start the broker; "
-        "--no-verify stores the URL all the same"
+        "No connection to %(url)s: %(reason)s. Correct the transport URL, or start the broker"
+        "%(advice)s"
     )
 
 
@@ -63,8 +63,8 @@ def check_url(conf: cfg.ConfigOpts, text: str) -> None:
         raise _invalid(text, f"its options cannot be used ({error.__cause__ or error})") from error
 
 
-def try_broker(conf: cfg.ConfigOpts, text: str) -> None:
-    """Connect and log in once. Raises BrokerRefused with the reason.
+def try_broker(conf: cfg.ConfigOpts, text: str, *, advice: str = "") -> None:
+    """Connect and log in once. Raises BrokerRefused with the reason, which ends with ``advice``.
 
     An embedded broker lives in the process that has it, and cannot be tried.
     """
@@ -74,7 +74,8 @@ def try_broker(conf: cfg.ConfigOpts, text: str) -> None:
     try:
         connection.ensure_connection(max_retries=1, timeout=connection.connect_timeout)
     except (OSError, amqp.AMQPError, OperationalError) as error:
-        raise BrokerRefused(url=mask_passwords(text), reason=mask_passwords(error)) from error
+        url, reason = mask_passwords(text), mask_passwords(error)
+        raise BrokerRefused(url=url, reason=reason.rstrip("."), advice=advice) from error
     finally:
         with contextlib.suppress(Exception):
             connection.release()

@@ -66,7 +66,8 @@ class RecordCommand(WithOptions):
 
         broker_check.check_url(self.app.conf, transport_url)
         if not parsed_args.no_verify:
-            broker_check.try_broker(self.app.conf, transport_url)
+            advice = "; --no-verify stores the URL all the same"
+            broker_check.try_broker(self.app.conf, transport_url, advice=advice)
 
 
 class CreateRecord(RecordCommand, ShowOne):

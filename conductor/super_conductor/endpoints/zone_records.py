@@ -65,8 +65,9 @@ class ZoneRecordsEndpoint:
 
             broker_check.check_url(self._conf, values["transport_url"])
             if verify:
+                advice = '; with "verify": false (--no-verify) the URL is stored all the same'
                 try:
-                    broker_check.try_broker(self._conf, values["transport_url"])
+                    broker_check.try_broker(self._conf, values["transport_url"], advice=advice)
                 except broker_check.BrokerRefused as error:
                     raise exception.Invalid(reason=error.message) from error
         return values

@@ -82,6 +82,7 @@ def test_brokers_that_cannot_be_used_are_a_failure(run_status: Run, api_database
     result, text = details(ended, "Brokers")
     assert result == "Failure"
     assert "cell gone: No connection to rabbit://u:***@127.0.0.1:1/c" in text
+    assert "verify" not in text
     assert "cell bad: " in text
     assert "geheim" not in ended.out + ended.err
 
