@@ -9,6 +9,7 @@ from objects.hosts.agent_run import AgentRun
 from objects.hosts.compute_node import ComputeNode
 from objects.hosts.host_answers import HostRequest, NodeReportResult, ServiceChanges, ZoneUse
 from objects.hosts.host_details import HostRecords
+from objects.hosts.host_event import HostEvent
 from objects.hosts.host_states import HostStateBatch
 from objects.hosts.image_fetches import ImageFetches
 from objects.hosts.service import Service
@@ -304,6 +305,12 @@ class CellConductorAPI(Interface):
     @call(CONDUCTOR)
     def get_host_records(self, context: RequestContext, host: str) -> HostRecords:
         """Return the compute service and the nodes of a host. Raises HostNotFound."""
+
+    @call(CONDUCTOR)
+    def list_host_events(
+        self, context: RequestContext, host: str, *, limit: int, marker: str | None = None
+    ) -> list[HostEvent]:
+        """Return the events of a host, newest first, after the one of a marker. Raises Invalid."""
 
     @call(CONDUCTOR)
     def cache_images(

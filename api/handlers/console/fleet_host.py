@@ -6,6 +6,7 @@ import json
 
 from api import times
 from api.call import Call
+from api.handlers.servers.instance_action import NOVA_NAMES
 from api.handlers.servers.server_view import status_of
 from api.policies.console import fleet as policies
 from api.schemas.console import fleet_host as schemas
@@ -14,15 +15,30 @@ from armillary.http.dispatch import Action, Routes
 from objects.hosts.compute_node import ComputeNode
 from objects.hosts.fleet import DISABLED, DOWN, DRAINING, HOST_STATES, UP
 from objects.hosts.host_details import HostDetails, ProviderDetails
+from objects.hosts.host_event import PAGE_SIZE, HostEvent
 from objects.hosts.service import Service
 from objects.instance import Instance
 from objects.instances.migration import Migration
+
+NOT_KEPT = {"Cache-Control": "private, no-store"}
 
 
 def show(call: Call) -> Answer:
     """Show a host, given by its name."""
     found = call.conductor.get_host(call.context, call.path["host_name"])
-    return Answer(_shown(found), headers={"Cache-Control": "private, no-store"})
+    return Answer(_shown(found), headers=NOT_KEPT)
+
+
+def events(call: Call) -> Answer:
+    """List what happened on a host, newest first, in pages."""
+    page = call.conductor.get_host_events(
+        call.context,
+        call.path["host_name"],
+        limit=call.query.get("limit", PAGE_SIZE),
+        marker=call.query.get("marker"),
+    )
+    shown = {"events": [_event(each) for each in page.events], "next_marker": page.next_marker}
+    return Answer(shown, headers=NOT_KEPT)
 
 
 def shown_service(service: Service) -> Document:
@@ -124,8 +140,30 @@ def _migration(move: Migration) -> Document:
     }
 
 
+def _event(event: HostEvent) -> Document:
+    action = event.action
+    return {
+        "at": times.microseconds(event.at),
+        "ended_at": times.microseconds(event.ended_at),
+        "event": event.event,
+        "result": event.result,
+        "details": event.details,
+        "action": None if action is None else NOVA_NAMES.get(action, action),
+        "server_id": event.instance_uuid,
+        "server_name": event.instance_name,
+        "request_id": event.request_id,
+        "project_id": event.project_id,
+        "user_id": event.user_id,
+    }
+
+
 ROUTES: Routes[Call] = {
     "/v2.1/armillary/hosts/{host_name}": {
         "GET": Action(show, policies.SHOW_HOST, schemas.SHOW_ANSWER)
-    }
+    },
+    "/v2.1/armillary/hosts/{host_name}/events": {
+        "GET": Action(
+            events, policies.HOST_EVENTS, schemas.EVENTS_ANSWER, query=schemas.EVENTS_QUERY
+        )
+    },
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
 from api import times
@@ -41,7 +41,7 @@ def show(call: Call) -> Answer:
         {
             "at": times.seconds(now),
             "services": [each for cell, part in parts for each in _services(cell, part)],
-            "hosts": _hosts(part for _cell, part in parts),
+            "hosts": _hosts(parts),
             "zones": [_zone(zone, now) for zone in found.zones],
             "works": [each for cell, part in parts for each in _works(cell, part)],
             "totals": _totals(part for _cell, part in parts),
@@ -66,13 +66,17 @@ def _services(cell: str | None, part: CellActivity) -> Iterator[Document]:
         yield {**shown_service(service), "cell": cell, "figures": _rounded(figures)}
 
 
-def _hosts(parts: Iterator[CellActivity]) -> Document:
-    listed = list(parts)
+def _hosts(parts: Sequence[tuple[str | None, CellActivity]]) -> Document:
+    counts = [part.hosts for _cell, part in parts]
     return {
-        "total": sum(part.hosts.total for part in listed),
-        "up": sum(part.hosts.up for part in listed),
-        "disabled": sum(part.hosts.disabled for part in listed),
-        "down": [shown_service(service) for part in listed for service in part.down_hosts],
+        "total": sum(each.total for each in counts),
+        "up": sum(each.up for each in counts),
+        "disabled": sum(each.disabled for each in counts),
+        "down": [
+            {**shown_service(service), "cell": cell}
+            for cell, part in parts
+            for service in part.down_hosts
+        ],
     }
 
 

@@ -6,6 +6,7 @@ from api.policies.base import ADMIN, rule
 
 LIST = "os_compute_api:armillary:fleet:list"
 SHOW_HOST = "os_compute_api:armillary:fleet:show_host"
+HOST_EVENTS = "os_compute_api:armillary:fleet:host_events"
 NOW = "os_compute_api:armillary:now"
 
 RULES = [
@@ -15,6 +16,12 @@ RULES = [
         ADMIN,
         "See a host with its providers, devices, servers and migrations.",
         [("GET", "/v2.1/armillary/hosts/{host_name}")],
+    ),
+    rule(
+        HOST_EVENTS,
+        ADMIN,
+        "See what happened on a host: changes of its service, and steps of operations there.",
+        [("GET", "/v2.1/armillary/hosts/{host_name}/events")],
     ),
     rule(NOW, ADMIN, "See what the services are doing now.", [("GET", "/v2.1/armillary/now")]),
 ]

@@ -14,9 +14,12 @@ from api.schemas.base import (
     UUID,
     Schema,
     every,
+    fields,
+    integer,
     listed,
 )
 from objects.hosts.fleet import HOST_STATES
+from objects.hosts.host_event import PAGE_SIZE_MAX
 
 _FIGURE: Schema = {"type": "number"}
 _INVENTORY = every(
@@ -103,3 +106,28 @@ SHOW_ANSWER = every(
         "migrations": listed(_MIGRATION),
     }
 )
+
+EVENTS_QUERY = fields(
+    {
+        "limit": integer(minimum=1, maximum=PAGE_SIZE_MAX),
+        "marker": {"type": "string", "maxLength": 64},
+    }
+)
+
+_EVENT = every(
+    {
+        "at": TIME_OR_NULL,
+        "ended_at": TIME_OR_NULL,
+        "event": STRING,
+        "result": STRING_OR_NULL,
+        "details": STRING_OR_NULL,
+        "action": STRING_OR_NULL,
+        "server_id": STRING_OR_NULL,
+        "server_name": STRING_OR_NULL,
+        "request_id": STRING_OR_NULL,
+        "project_id": STRING_OR_NULL,
+        "user_id": STRING_OR_NULL,
+    }
+)
+
+EVENTS_ANSWER = every({"events": listed(_EVENT), "next_marker": STRING_OR_NULL})

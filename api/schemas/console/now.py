@@ -11,15 +11,18 @@ _SERVICE: Schema = {
     "properties": {**SERVICE["properties"], "cell": STRING_OR_NULL, "figures": _FIGURES},
     "required": [*SERVICE["required"], "cell", "figures"],
 }
+_HOST: Schema = {
+    **SERVICE,
+    "properties": {**SERVICE["properties"], "cell": STRING_OR_NULL},
+    "required": [*SERVICE["required"], "cell"],
+}
 _SECONDS_OR_NULL: Schema = {"type": ["number", "null"]}
 
 SHOW_ANSWER = every(
     {
         "at": STRING,
         "services": listed(_SERVICE),
-        "hosts": every(
-            {"total": NUMBER, "up": NUMBER, "disabled": NUMBER, "down": listed(SERVICE)}
-        ),
+        "hosts": every({"total": NUMBER, "up": NUMBER, "disabled": NUMBER, "down": listed(_HOST)}),
         "zones": listed(
             every({"path": STRING, "state": STRING, "summary_age_seconds": _SECONDS_OR_NULL})
         ),

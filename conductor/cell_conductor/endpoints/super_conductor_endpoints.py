@@ -21,6 +21,7 @@ from objects.hosts.activity import CellActivity
 from objects.hosts.compute_node import ComputeNode
 from objects.hosts.host_answers import HostRequest, ServiceChanges, ZoneUse
 from objects.hosts.host_details import HostRecords
+from objects.hosts.host_event import HostEvent
 from objects.hosts.image_fetches import ImageFetches
 from objects.hosts.service import Service
 from objects.images.image_meta import ImageMeta
@@ -123,6 +124,11 @@ class SuperConductorEndpoints(BackgroundTasks):
 
     def get_host_records(self, context: RequestContext, host: str) -> HostRecords:
         return self._services.records_of(host)
+
+    def list_host_events(
+        self, context: RequestContext, host: str, limit: int, marker: str | None = None
+    ) -> list[HostEvent]:
+        return self._services.list_events(host, limit=limit, marker=marker)
 
     def cache_images(
         self,

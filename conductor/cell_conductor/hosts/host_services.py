@@ -26,6 +26,7 @@ from conductor.common import activity
 from conductor.common.cell_db import (
     builds,
     compute_nodes,
+    host_events,
     host_requests,
     host_seq,
     instances,
@@ -40,6 +41,7 @@ from objects.hosts.activity import CellActivity
 from objects.hosts.agent_run import AgentRun
 from objects.hosts.host_answers import ServiceChanges
 from objects.hosts.host_details import HostRecords
+from objects.hosts.host_event import HostChange, HostEvent
 from objects.hosts.service import Service
 
 LOG = logging.getLogger(__name__)
@@ -169,6 +171,8 @@ class HostServices:
             self.owners.taken(session, agent, new, known)
         back = [host for host, row in known.items() if not row.is_up and not row.forced_down]
         services.mark_up(session, back, up=True)
+        host_events.record(session, HostChange.CREATED, new, now=now)
+        host_events.record(session, HostChange.UP, back, now=now)
         changed = [host for host, row in known.items() if row.version != version]
         host_seq.touch_hosts(session, {*back, *changed})
         for host in new:
@@ -231,11 +235,13 @@ class HostServices:
 
     def _watch_batch(self, *, up: bool) -> int:
         def write(session: Session) -> int:
+            now = moment(self._now())
             hosts = services.list_state_changes(
-                session, up=up, now=moment(self._now()),
+                session, up=up, now=now,
                 down_time_seconds=self._conf.service_down_time, limit=WATCH_BATCH_SIZE,
             )  # fmt: skip
             services.mark_up(session, hosts, up=up)
+            host_events.record(session, HostChange.UP if up else HostChange.DOWN, hosts, now=now)
             host_seq.touch_hosts(session, hosts)
             for host in hosts:
                 LOG.warning("Host %s is %s", host, "up again" if up else "down")
@@ -275,6 +281,11 @@ class HostServices:
             found = [compute_nodes.to_object(node, cell_uuid=cell_uuid) for node in nodes]
         return HostRecords(service, found)
 
+    def list_events(self, host: str, *, limit: int, marker: str | None) -> list[HostEvent]:
+        """Return the events of a host, newest first. Raises Invalid for a marker of no event."""
+        with self._database.reader() as session:
+            return host_events.list_page(session, host, limit=limit, marker=marker)
+
     def update(
         self, context: RequestContext, service_uuid: str, changes: ServiceChanges
     ) -> Service:
@@ -310,8 +321,15 @@ class HostServices:
         row.is_up = services.is_up(row, now=now, down_time_seconds=down_time)
         if (row.disabled, row.forced_down) != (was_disabled, was_forced_down):
             host_seq.touch_hosts(session, [row.host])
+        if row.forced_down != was_forced_down:
+            change = HostChange.FORCED_DOWN if row.forced_down else HostChange.FORCED_DOWN_ENDED
+            host_events.record(session, change, [row.host], now=now, context=context)
         nodes: list[StatusChange] = []
         if row.disabled != was_disabled:
+            host_events.record(
+                session, HostChange.DISABLED if row.disabled else HostChange.ENABLED, [row.host],
+                now=now, context=context, reason=row.disabled_reason,
+            )  # fmt: skip
             nodes = [
                 status_change(node, disabled=row.disabled)
                 for node in compute_nodes.list_on_hosts(session, [row.host])
@@ -343,14 +361,18 @@ class HostServices:
             return row.host
         self._clear_evacuated(row.host)
         self._providers.delete(context, nodes)
-        host = self._database.run_in_writer(lambda session: self._delete(session, service_uuid))
+        host = self._database.run_in_writer(
+            lambda session: self._delete(context, session, service_uuid)
+        )
         self._providers.delete(context, nodes)  # a concurrent report may have created it again
         return host
 
-    def _delete(self, session: Session, service_uuid: str) -> str:
+    def _delete(self, context: RequestContext, session: Session, service_uuid: str) -> str:
         row = services.get(session, service_uuid)
         _refuse_in_use(session, row.host)
-        compute_nodes.remove_of_host(session, row.host, now=moment(self._now()))
+        now = moment(self._now())
+        host_events.record(session, HostChange.REMOVED, [row.host], now=now, context=context)
+        compute_nodes.remove_of_host(session, row.host, now=now)
         services.remove(session, service_uuid)
         host_requests.forget(session, [row.host])
         _note(session, "delete", row.host, up=False)

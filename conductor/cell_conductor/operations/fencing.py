@@ -3,15 +3,17 @@
 import logging
 import shlex
 import subprocess
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from oslo_config import cfg
+from sqlalchemy.orm import Session
 
 from armillary import exception
 from armillary.conf import command_template
 from armillary.db import Database
-from conductor.common.cell_db import models, services
+from conductor.common.cell_db import host_events, models, services
 from conductor.common.clock import Clock, moment
+from objects.hosts.host_event import HostChange
 
 LOG = logging.getLogger(__name__)
 
@@ -108,9 +110,7 @@ class Fencing:
             self._run(host, node, seconds)
             fenced_at = moment(self._now())
         finally:
-            self._database.run_in_writer(
-                lambda session: services.end_fencing(session, host, fenced_at=fenced_at)
-            )
+            self._database.run_in_writer(lambda session: _end(session, host, fenced_at))
 
     def _run(self, host: str, node: str, seconds: float) -> None:
         """Run the command without a shell. Raises Unavailable if it fails."""
@@ -138,3 +138,10 @@ def _is_fenced(service: models.Service) -> bool:
     """Return whether the host was fenced since its agent was last heard of."""
     seen, fenced = services.last_contact(service), service.fenced_at
     return fenced is not None and (seen is None or seen < fenced)
+
+
+def _end(session: Session, host: str, fenced_at: datetime | None) -> None:
+    """Store that the command has ended, and that it fenced the host unless the time is None."""
+    services.end_fencing(session, host, fenced_at=fenced_at)
+    if fenced_at is not None:
+        host_events.record(session, HostChange.FENCED, [host], now=fenced_at)

@@ -1,6 +1,7 @@
-"""Purge of records past their retention: deleted instances, removals of hosts, stored answers.
+"""Purge of records past their retention.
 
-The faults, instance actions and migrations of an instance go with it.
+These are deleted instances, removals and changes of hosts, and stored answers. The faults, instance
+actions and migrations of an instance go with it.
 """
 
 from datetime import timedelta
@@ -8,10 +9,11 @@ from datetime import timedelta
 from oslo_config import cfg
 
 from armillary.db import Database, idempotency
-from conductor.common.cell_db import host_seq, instances, models
+from conductor.common.cell_db import host_events, host_seq, instances, models
 from conductor.common.clock import Clock, moment
 
 REMOVALS_KEEP_DAYS = 7
+HOST_EVENTS_KEEP_DAYS = 90
 
 
 def purge(conf: cfg.ConfigOpts, database: Database, now: Clock) -> int:
@@ -20,5 +22,7 @@ def purge(conf: cfg.ConfigOpts, database: Database, now: Clock) -> int:
     deleted_before = today - timedelta(days=conf.cell.instance_keep_deleted_days)
     removed_before = today - timedelta(days=REMOVALS_KEEP_DAYS)
     database.run_in_writer(lambda session: host_seq.purge_removals(session, before=removed_before))
+    changed_before = today - timedelta(days=HOST_EVENTS_KEEP_DAYS)
+    database.run_in_writer(lambda session: host_events.purge(session, before=changed_before))
     idempotency.delete_old(database, models.IdempotencyRecord, now=now())
     return instances.purge(database, deleted_before=deleted_before)

@@ -94,6 +94,22 @@ class Service(Base):
     """A conductor runs the command now, and until then at most."""
 
 
+class HostEvent(Base):
+    """A change of a host's compute service; who asked for it, if anybody did."""
+
+    __tablename__ = "host_events"
+    __table_args__ = (sa.Index("ix_host_events_host", "host", "created_at"),)
+
+    id: Mapped[int] = mapped_column(_Number, primary_key=True)
+    host: Mapped[str] = mapped_column(sa.String(NAME_LENGTH))
+    event: Mapped[str] = mapped_column(sa.String(WORD_LENGTH))
+    reason: Mapped[str | None] = mapped_column(sa.String(NAME_LENGTH))
+    request_id: Mapped[str | None] = mapped_column(sa.String(NAME_LENGTH))
+    project_id: Mapped[str | None] = mapped_column(sa.String(NAME_LENGTH))
+    user_id: Mapped[str | None] = mapped_column(sa.String(NAME_LENGTH))
+    created_at: Mapped[datetime] = mapped_column(UtcDateTime, index=True)
+
+
 class ServiceFigures(Base):
     """What a worker process of a service reported with its last heartbeat."""
 
@@ -355,6 +371,7 @@ class InstanceActionEvent(Base):
     """One step of an action on one host."""
 
     __tablename__ = "instance_action_events"
+    __table_args__ = (sa.Index("ix_instance_action_events_host", "host", "start_time"),)
 
     id: Mapped[int] = mapped_column(_Number, primary_key=True)
     action_uuid: Mapped[str] = mapped_column(

@@ -12,6 +12,7 @@ from objects.hosts.host_answers import (
     ServicePage,
 )
 from objects.hosts.host_details import HostDetails
+from objects.hosts.host_event import HostEventPage
 from objects.hosts.service import Service
 from rpc.callers import API, CELL, CONDUCTOR, OPERATOR, PLACEMENT, SCHEDULER
 from rpc.interface import Idempotent, Interface, call
@@ -82,6 +83,16 @@ class HostsAPI(Interface):
         """Return one host with its providers, servers and migrations.
 
         Raises HostNotFound, CellUnavailable.
+        """
+
+    @call(API)
+    def get_host_events(
+        self, context: RequestContext, host: str, *, limit: int, marker: str | None = None
+    ) -> HostEventPage:
+        """Return what happened on a host, newest first, after the event of a marker.
+
+        These are changes of its service, and the steps of operations on servers there. Raises
+        HostNotFound, CellUnavailable, Invalid for a marker of no event.
         """
 
     @call(API)

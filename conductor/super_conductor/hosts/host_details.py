@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from oslo_config import cfg
 
 from armillary import exception
@@ -15,16 +17,18 @@ from conductor.super_conductor.hosts.cells import Cells
 from conductor.super_conductor.servers.server_migrations import ServerMigrations
 from conductor.super_conductor.zones import uuid_translation
 from conductor.super_conductor.zones.overview import Overview
+from conductor.super_conductor.zones.uuid_translation import UuidTranslation
 from objects.cell_mapping import CELL0_UUID
 from objects.hosts.activity import Activity
 from objects.hosts.host_details import MIGRATIONS_MAX, SERVERS_MAX, HostDetails
+from objects.hosts.host_event import HostEvent, HostEventPage
 from objects.instance import Instance
 from objects.instances.server_filters import MigrationFilters, ServerFilters
 from placement.interface import PlacementAPI
 
 
 class HostDetailsEndpoint:
-    """Endpoint of ``get_host`` and ``get_activity``, see ``SuperConductorAPI``."""
+    """``get_host``, ``get_host_events`` and ``get_activity`` of ``SuperConductorAPI``."""
 
     def __init__(
         self,
@@ -76,6 +80,24 @@ class HostDetailsEndpoint:
             aggregates={one.uuid: one.name for one in known},
         )
 
+    def get_host_events(
+        self, context: RequestContext, host: str, limit: int, marker: str | None = None
+    ) -> HostEventPage:
+        with self._database.reader() as session:
+            mapping = host_mappings.find_host_mapping(session, host)
+        if mapping is None:
+            raise exception.HostNotFound(host=host)
+        found = self._cells.call(
+            mapping.cell_uuid,
+            lambda cell: cell.list_host_events(context, host, limit=limit + 1, marker=marker),
+        )
+        shown = found[:limit]
+        with self._database.reader() as session:
+            servers = {each.instance_uuid for each in shown if each.instance_uuid is not None}
+            names = uuid_translation.of_own(session, servers)
+        shown = [_known_to_users(event, names) for event in shown]
+        return HostEventPage(shown, shown[-1].marker if len(found) > limit else None)
+
     def get_activity(self, context: RequestContext) -> Activity:
         answers = self._cells.ask_all(lambda cell: cell.get_activity(context))
         zones = self._overview.list_zones(context)
@@ -98,3 +120,15 @@ class HostDetailsEndpoint:
         with self._database.reader() as session:
             own = cell_reports.own_instances(session, cell_uuid, found)
             return uuid_translation.of_own(session, {one.uuid for one in own}).in_answer(own)
+
+
+def _known_to_users(event: HostEvent, names: UuidTranslation) -> HostEvent:
+    """Return an event with the id of its server that users know."""
+    uuid, details = event.instance_uuid, event.details
+    if uuid is None or uuid not in names:
+        return event
+    return dataclasses.replace(
+        event,
+        instance_uuid=names.in_text(uuid),
+        details=None if details is None else names.in_text(details),
+    )

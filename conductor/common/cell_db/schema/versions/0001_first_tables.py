@@ -24,6 +24,7 @@ _WORD = sa.String(36)
 def upgrade() -> None:
     idempotency.create_table()
     _services()
+    _host_events()
     _compute_nodes()
     _instances()
     _work("instance_builds", *_build_columns())
@@ -85,6 +86,22 @@ def _services() -> None:
         _column("is_approved", sa.Boolean()),
         _column("requested_at", _TIME),
     )
+
+
+def _host_events() -> None:
+    op.create_table(
+        "host_events",
+        _column("id", _NUMBER, primary_key=True),
+        _column("host", _NAME),
+        _column("event", _WORD),
+        _column("reason", _NAME, null=True),
+        _column("request_id", _NAME, null=True),
+        _column("project_id", _NAME, null=True),
+        _column("user_id", _NAME, null=True),
+        _column("created_at", _TIME),
+    )
+    _index("host_events", "host", "created_at")
+    _index("host_events", "created_at")
 
 
 def _compute_nodes() -> None:
@@ -305,6 +322,7 @@ def _actions() -> None:
         ),
     )
     _index("instance_action_events", "action_uuid")
+    _index("instance_action_events", "host", "start_time")
     op.create_table(
         "shadow_instance_action_events",
         _shadow_key("id", _NUMBER),

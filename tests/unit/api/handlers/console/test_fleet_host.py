@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+from typing import Any
+
 from objects.hosts.host_details import HostDetails, HostRecords, ProviderDetails
+from objects.hosts.host_event import HostEvent
 from tests import builders
 from tests.fixtures.http_api import MEMBER, Api
 from tests.fixtures.super_conductor import SuperConductor
@@ -65,3 +69,35 @@ def test_an_unknown_host_is_not_found(api: Api) -> None:
     """And users do not learn which hosts there are."""
     assert api.get(f"{PATH}/h1").status_code == 404
     assert api.get(f"{PATH}/h1", token=MEMBER).status_code == 403
+
+
+def an_event(marker: str, **more: Any) -> HostEvent:
+    return HostEvent(marker, datetime(2030, 1, 31, 12, tzinfo=UTC), **more)
+
+
+def test_events_of_a_host_are_listed_in_pages(api: Api, conductor: SuperConductor) -> None:
+    """A page says where the next one begins; the last one does not."""
+    server = builders.a_uuid_of("web")
+    conductor.host_events["h1"] = [
+        an_event("2", event="down"),
+        an_event(
+            "1", event="compute_live_migrate", action="live_migrate", instance_uuid=server,
+            instance_name="web", result="Success", user_id="olga",
+        ),
+    ]  # fmt: skip
+    first = api.get(f"{PATH}/h1/events?limit=1").json
+    assert [(one["event"], one["server_id"]) for one in first["events"]] == [("down", None)]
+    assert first["events"][0]["at"] == "2030-01-31T12:00:00.000000"
+    second = api.get(f"{PATH}/h1/events?marker={first['next_marker']}").json
+    (step,) = second["events"]
+    assert (step["action"], step["server_name"], step["user_id"]) == (
+        "live-migration", "web", "olga",
+    )  # fmt: skip
+    assert second["next_marker"] is None
+
+
+def test_events_are_for_administrators_and_bounded(api: Api) -> None:
+    """Users do not learn of hosts, and no answer has more than 200."""
+    assert api.get(f"{PATH}/h1/events", token=MEMBER).status_code == 403
+    assert api.get(f"{PATH}/h1/events").status_code == 404
+    assert api.get(f"{PATH}/h1/events?limit=201").status_code == 400

@@ -58,7 +58,8 @@ def test_silent_hosts_cells_and_zones_are_named(api: Api, conductor: SuperConduc
     conductor.activity = an_activity()
     shown = api.get(PATH).json
     assert (shown["hosts"]["total"], shown["hosts"]["up"], shown["hosts"]["disabled"]) == (10, 9, 1)
-    assert [one["host"] for one in shown["hosts"]["down"]] == ["h1"]
+    down = [(one["host"], one["cell"]) for one in shown["hosts"]["down"]]
+    assert down == [("h1", "cell1")]
     assert shown["down_cells"] == ["cell2"]
     (zone,) = shown["zones"]
     assert (zone["path"], zone["state"]) == ("eu", "online")

@@ -72,6 +72,8 @@ def test_the_command_is_called_once_for_each_time_that_a_host_is_down(
     silence(cell)
     assert fencing.fence("a", "node-a") is None
     assert len((tmp_path / "calls").read_text().splitlines()) == 2
+    events = cell.services.list_events("a", limit=100, marker=None)
+    assert [one.event for one in events].count("fenced") == 2
 
 
 @pytest.mark.parametrize(
@@ -92,6 +94,8 @@ def test_a_host_that_cannot_be_fenced_is_tried_again(
     silence(cell)
     with pytest.raises(exception.Unavailable, match=said):
         fencing.fence("a", "a")
+    events = cell.services.list_events("a", limit=100, marker=None)
+    assert "fenced" not in [one.event for one in events]
 
 
 def test_one_conductor_at_a_time_calls_the_command(

@@ -9,7 +9,8 @@ from armillary import exception
 from armillary.service_history import SCHEDULER
 from conductor.super_conductor.hosts.host_details import HostDetailsEndpoint
 from conductor.super_conductor.zones.overview import Overview
-from tests.fixtures.control_plane import ControlPlane, an_admin
+from objects.hosts.host_event import HostEvent
+from tests.fixtures.control_plane import NOW, ControlPlane, an_admin
 
 TIMEOUT = oslo_messaging.MessagingTimeout("no answer")
 
@@ -42,6 +43,22 @@ def test_an_unknown_host_is_not_found(endpoint: HostDetailsEndpoint) -> None:
     """No cell is asked."""
     with pytest.raises(exception.HostNotFound):
         endpoint.get_host(an_admin(), "nowhere")
+
+
+def test_events_are_asked_of_the_host_s_cell(
+    plane: ControlPlane, endpoint: HostDetailsEndpoint
+) -> None:
+    """In pages, each with the place where the next one begins."""
+    host = plane.scheduler.hosts[0].service_host
+    (cell,) = plane.cells.values()
+    known = [HostEvent(name, NOW, name) for name in ("down", "up", "created")]
+    cell.host_events[host] = known
+    first = endpoint.get_host_events(an_admin(), host, 2)
+    assert (first.events, first.next_marker) == (known[:2], "up")
+    second = endpoint.get_host_events(an_admin(), host, 2, first.next_marker)
+    assert (second.events, second.next_marker) == (known[2:], None)
+    with pytest.raises(exception.HostNotFound):
+        endpoint.get_host_events(an_admin(), "nowhere", 1)
 
 
 def test_the_activity_is_of_all_cells_and_services(
