@@ -23,7 +23,12 @@ HOSTS = "name=sim-{1..5}:vcpus=8:memory_mb=16384:disk_gb=100"
 NUMA_HOST = "name=numa-1:vcpus=8:pcpus=8:memory_mb=16384:disk_gb=100:numa=2:pci=10de/20b0@4"
 MORTAL = "mortal-1"
 HOSTS_TOTAL = 7
-USERS = {"root": ("admin", "admin"), "alice": ("astronomy", "member"), "bob": ("botany", "member")}
+USERS = {
+    "root": ("admin", "admin"),
+    "alice": ("astronomy", "member"),
+    "bob": ("botany", "member"),
+    "rita": ("astronomy", "reader"),
+}
 """User -> project and role. A user's token is made from the name."""
 DOWN_SECONDS = 12
 

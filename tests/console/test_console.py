@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from datetime import datetime
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 
 from tests.console.browser import COLOURS, Tab, violations
-from tests.console.deployment import HOSTS_TOTAL, MORTAL, Deployment
+from tests.console.deployment import HOSTS_TOTAL, MORTAL, Deployment, token_of
+from tests.faults.links import Network, State
 from tests.fixtures.asking import wait_for
 
 pytestmark = pytest.mark.sampled_tests(every=2)
@@ -118,6 +121,28 @@ def test_a_host_shows_its_providers_and_numa_cells(site: Deployment, tab: Tab) -
     assert page.get_by_label("Devices 10de:20b0: 0 of 2 reserved").count() == 2
 
 
+def test_a_host_shows_what_happened_on_it(site: Deployment, tab: Tab) -> None:
+    """Servers that came, and what operators did, in pages that have addresses."""
+    root = site.apis["root"]
+    server = root.get(f"/servers/{site.create('came-here')}")["server"]
+    host = site.wait_for_status(server["id"], "ACTIVE")["OS-EXT-SRV-ATTR:host"]
+    (service,) = root.get("/os-services", host=host, binary="armillary-compute")["services"]
+    for number in range(10):
+        change = {"status": "disabled", "disabled_reason": f"reason {number}"}
+        root.put(f"/os-services/{service['id']}", change)
+        root.put(f"/os-services/{service['id']}", {"status": "enabled"})
+    page = tab.open(f"/hosts/{host}")
+    events = page.get_by_role("region", name="Events of this host")
+    events.get_by_text("reason 9").wait_for()
+    assert events.locator("tbody tr").count() == 20
+    page.get_by_role("button", name="Older").click()
+    events.get_by_role("link", name="came-here").wait_for()
+    assert events.get_by_text("Added to the fleet").count() == 1
+    page.reload()
+    events.get_by_role("link", name="came-here").wait_for()
+    assert events.get_by_text("reason 9").count() == 0
+
+
 @pytest.mark.long
 def test_a_host_that_dies_turns(site: Deployment, tab: Tab) -> None:
     """Within its heartbeat, without a reload."""
@@ -126,6 +151,7 @@ def test_a_host_that_dies_turns(site: Deployment, tab: Tab) -> None:
     site.mortal.stop(0)
     page.locator("h1 .badge", has_text="down").wait_for()
     assert "Its heartbeat is missing" in page.inner_text("main")
+    page.get_by_text("Down: its heartbeat is missing").wait_for()
 
 
 def test_a_create_is_seen_from_the_dry_run_to_active(site: Deployment, tab: Tab) -> None:
@@ -210,6 +236,88 @@ def test_users_see_only_their_own(site: Deployment, open_tab: OpenTab) -> None:
 
 
 @pytest.mark.long
+def test_what_a_user_may_not_do_is_not_offered(site: Deployment, open_tab: OpenTab) -> None:
+    """A reader has no button that changes anything; a member creates, and asks for no dry run."""
+    site.wait_for_status(site.create("of-astronomy", user="alice"), "ACTIVE")
+    page = open_tab("rita").open("/servers")
+    page.get_by_role("link", name="of-astronomy").wait_for()
+    offered = page.get_by_role("navigation", name="Views").get_by_role("link").all_inner_texts()
+    assert offered == ["Servers"]
+    assert page.locator("main").get_by_text(re.compile("Actions|New server")).count() == 0
+    page = open_tab("alice").open("/servers")
+    page.get_by_role("link", name="New server…").click()
+    page.get_by_role("button", name="Create it…").click()
+    page.get_by_label("Name", exact=True).fill("made-by-alice")
+    page.get_by_role("button", name="Create", exact=True).click()
+    page.locator("h1 .badge", has_text="ACTIVE").wait_for()
+    assert page.get_by_role("button", name="Ask the scheduler").count() == 0
+
+
+@pytest.mark.long
+def test_a_session_that_ends_goes_on_where_it_was(open_tab: OpenTab) -> None:
+    """The page says so, and shows the same view after the login."""
+    tab = open_tab("root", is_own_session=True)
+    page = tab.open("/servers?status=SHUTOFF")
+    tab.context.clear_cookies()
+    page.get_by_text("Your session has ended").wait_for()
+    page.get_by_role("button", name="Token", exact=True).click()
+    page.get_by_label("Token").fill(token_of("root"))
+    page.get_by_role("button", name="Log in").click()
+    page.get_by_role("heading", name="Servers").wait_for()
+    assert page.get_by_role("combobox", name="Status").input_value() == "SHUTOFF"
+
+
+@pytest.mark.long
+def test_an_api_that_fails_is_named_above_the_older_data(tab: Tab) -> None:
+    """And goes from the page once it answers again, without a reload."""
+    page = tab.open("/servers")
+    said = '{"serviceUnavailable": {"code": 503, "message": "placement restarts"}}'
+    refuse = {"status": 503, "body": said, "content_type": "application/json"}
+    page.route("**/v2.1/servers/detail*", lambda route: route.fulfill(**refuse))
+    page.get_by_role("alert").get_by_text("placement restarts").wait_for()
+    assert page.get_by_role("region", name="Table of servers").is_visible()
+    assert violations(page) == []
+    page.unroute("**/v2.1/servers/detail*")
+    page.get_by_role("alert").wait_for(state="detached")
+
+
+@pytest.mark.long
+def test_the_event_stream_is_found_again(site: Deployment, placed: str, browser: Any) -> None:
+    """After an outage of the API the strip says that something may be missing, and goes on."""
+    network = Network(broker_port=0)
+    link = network.link("browser", "api", int(site.url.rpartition(":")[2]))
+    tab = Tab(browser, f"http://127.0.0.1:{link.port}")
+    tab.log_in(token_of("root"))
+    page = tab.open("/now")
+    live = page.get_by_role("status").filter(has_text="live")
+    live.wait_for()
+    network.set_state(link, State.REFUSING)
+    page.get_by_role("status").filter(has_text="reconnecting").wait_for()
+    network.set_state(link, State.OPEN)
+    live.wait_for()
+    page.locator(".strip .kind", has_text="reconnected").wait_for()
+    site.apis["root"].request("POST", f"/servers/{placed}/action", json={"lock": None})
+    page.locator(".strip", has_text="instance.lock").wait_for()
+    tab.close()
+    network.close()
+    assert tab.faults == []
+
+
+@pytest.mark.long
+def test_times_are_in_the_zone_of_the_viewer(site: Deployment, placed: str, browser: Any) -> None:
+    """The title of each names the zone."""
+    created = site.apis["root"].get(f"/servers/{placed}")["server"]["created"]
+    tab = Tab(browser, site.url, timezone_id="Asia/Kathmandu", locale="en-GB")
+    tab.log_in(token_of("root"))
+    page = tab.open(f"/servers/{placed}")
+    shown = page.locator("dd time").first
+    there = datetime.fromisoformat(created).astimezone(ZoneInfo("Asia/Kathmandu"))
+    assert f"{there:%H:%M:%S}" in shown.inner_text()
+    assert re.search(r"\(Asia/Kath?mandu\)", str(shown.get_attribute("title")))
+    tab.close()
+
+
+@pytest.mark.long
 def test_an_action_asks_before_it_is_taken(site: Deployment, tab: Tab) -> None:
     """And the server goes from the table."""
     server = site.create("to-be-deleted")
@@ -279,6 +387,32 @@ def test_axe_finds_nothing_in_dark(addresses: dict[str, str], tab: Tab) -> None:
     tab.page.emulate_media(color_scheme="dark")
     for name, address in addresses.items():
         found[f"{name}, dark"] = violations(tab.open(address), COLOURS)
+    assert {name: each for name, each in found.items() if each} == {}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_in_dialogs_and_empty_views(
+    site: Deployment, placed: str, tab: Tab, scheme: str
+) -> None:
+    """What is seen when something is asked, missing or refused."""
+    tab.page.emulate_media(color_scheme=scheme)
+    found = {}
+    for address in ("/servers?name=nowhere", "/fleet?q=nowhere", "/servers/nowhere", "/nowhere"):
+        tab.page.goto(f"{tab.url}/ui{address}")
+        tab.page.locator("main .empty, main [role=alert]").first.wait_for()
+        found[address] = violations(tab.page)
+    page = tab.open("/hosts/numa-1")
+    page.get_by_role("button", name="Disable…").click()
+    found["disable"] = violations(page)
+    page = tab.open(f"/servers/{placed}")
+    page.get_by_label("Actions on placed").click()
+    found["menu"] = violations(page)
+    page.get_by_role("button", name="Delete…").click()
+    found["delete"] = violations(page)
+    page = tab.open("/what-if?amounts=free&VCPU=1")
+    page.get_by_role("button", name="Create it…").click()
+    found["create"] = violations(page)
     assert {name: each for name, each in found.items() if each} == {}
 
 

@@ -18,6 +18,12 @@ export function count(value, noun, plural = `${noun}s`) {
   return `${WHOLE.format(value)} ${value === 1 ? noun : plural}`;
 }
 
+/** Return the name of an operation or a step as words. */
+export function words(name) {
+  const found = name.replaceAll("_", " ").replaceAll("-", " ").replace(/([a-z])([A-Z])/g, "$1 $2").toLowerCase();
+  return found[0].toUpperCase() + found.slice(1);
+}
+
 /** Return what people call a resource class. */
 export function className(name) {
   if (NAMES[name]) return NAMES[name];
@@ -75,11 +81,11 @@ export function ago(text, now = Date.now()) {
   const date = dateOf(text);
   if (!date) return "never";
   const seconds = Math.max(0, (now - date) / 1000);
-  return seconds < 1 ? "just now" : `${duration(seconds)} ago`;
+  return seconds < 1 ? "just now" : `${duration(seconds, 1)} ago`;
 }
 
-/** Return seconds as a duration in at most two units. */
-export function duration(seconds) {
+/** Return seconds as a duration in its largest units, two of them at most unless told otherwise. */
+export function duration(seconds, unitsMax = 2) {
   if (seconds < 1) return `${WHOLE.format(seconds * 1000)} ms`;
   if (seconds < 60) return `${NUMBER.format(seconds < 10 ? seconds : Math.floor(seconds))} s`;
   const parts = [["d", 86400], ["h", 3600], ["min", 60], ["s", 1]];
@@ -88,7 +94,7 @@ export function duration(seconds) {
   for (const [unit, size] of parts) {
     const value = Math.floor(left / size);
     left -= value * size;
-    if (value && said.length < 2) said.push(`${value} ${unit}`);
+    if (value && said.length < unitsMax) said.push(`${value} ${unit}`);
     else if (said.length) break;
   }
   return said.join(" ");

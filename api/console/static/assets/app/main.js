@@ -1,7 +1,7 @@
 // Start: find the session, then show the view of the address.
 import * as api from "./api.js";
 import { html, render, useCallback, useEffect, useState } from "./dom.js";
-import { Failure, Loading } from "./parts.js";
+import { Failure, Loading, Title } from "./parts.js";
 import { followLinks, go, useAddress } from "./router.js";
 import { Session } from "./session.js";
 import { Shell } from "./shell.js";
@@ -15,21 +15,21 @@ function App() {
   const [found, setFound] = useState(null);
   const [error, setError] = useState(null);
   const accept = useCallback((answer) => {
-    api.useSession(answer.session, () => setFound((old) => ({ ...old, session: null })));
+    api.useSession(answer.session, () => setFound((old) => ({ ...old, session: null, hasEnded: true })));
     setFound(answer);
     setError(null);
   }, []);
   const load = useCallback(() => api.session("GET").then(accept, setError), []);
   useEffect(() => { load(); }, []);
 
-  if (error) return html`<main><${Failure} error=${error} retry=${load} /></main>`;
+  if (error) return html`<main><${Title} text="Console" /><${Failure} error=${error} retry=${load} /></main>`;
   if (!found) return html`<${Loading} what="Loading the console…" />`;
   // A link opens a session even where there is one already: it may be of another user.
   const hasLink = parts[0] === LOGIN && location.hash.length > 1;
-  if (!found.session || hasLink) return html`<${Login} methods=${found.methods} onLogin=${accept} wanted=${parts} />`;
+  if (!found.session || hasLink) return html`<${Login} methods=${found.methods} hasEnded=${found.hasEnded} onLogin=${accept} wanted=${parts} />`;
   const logout = async () => {
     await api.session("DELETE");
-    setFound({ ...found, session: null });
+    setFound({ ...found, session: null, hasEnded: false });
     go("/login");
   };
   return html`<${Session.Provider} value=${found.session}>

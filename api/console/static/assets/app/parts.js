@@ -41,9 +41,9 @@ export function useTick(every) {
 }
 
 /** The head of a column that sorts: `sort` has the key of the sorted column and whether it is sorted `down`. */
-export function SortHead({ name, text, isNumber, isDownFirst, sort, onSort }) {
+export function SortHead({ name, text, class: look = "", isNumber, isDownFirst, sort, onSort }) {
   const isOwn = sort.key === name;
-  return html`<th scope="col" class=${isNumber ? "number" : ""} aria-sort=${isOwn ? (sort.down ? "descending" : "ascending") : undefined}>
+  return html`<th scope="col" class=${isNumber ? `number ${look}` : look} aria-sort=${isOwn ? (sort.down ? "descending" : "ascending") : undefined}>
     <button type="button" class="sort" onClick=${() => onSort({ key: name, down: isOwn ? !sort.down : Boolean(isDownFirst) })}>${text}<span aria-hidden="true">${isOwn ? (sort.down ? " ↓" : " ↑") : ""}</span></button></th>`;
 }
 
@@ -73,7 +73,7 @@ export function Failure({ error, retry }) {
 
 function titleOf(error) {
   if (error.status === 403) return "You may not see this.";
-  if (error.status === 404) return "There is no such thing.";
+  if (error.status === 404) return "Not found.";
   if (error.status === 0) return "No answer.";
   return "The request failed.";
 }
@@ -123,10 +123,25 @@ export function useLoaded(load, inputs, { every = null } = {}) {
   return { ...state, reload: () => again.current() };
 }
 
-/** Show what was loaded, or why not: an error above older data, or in their place. */
-export function Loaded({ of, children }) {
-  if (of.data === null && of.error) return html`<${Failure} error=${of.error} retry=${of.reload} />`;
-  if (of.data === null) return html`<${Loading} />`;
+/** Give the page the title of a view. */
+export function useTitle(text) {
+  useEffect(() => { document.title = `${text} – Armillary`; }, [text]);
+}
+
+/** The heading of a view that has nothing to show, or not yet. */
+export function Title({ text }) {
+  useTitle(text);
+  return html`<div class="head"><h1>${text}</h1></div>`;
+}
+
+/**
+ * Show what was loaded, or why not: an error above older data, or in their place. A view whose heading comes with
+ * its data has a `title` for the time before.
+ */
+export function Loaded({ of, title, children }) {
+  if (of.data === null) {
+    return html`${title && html`<${Title} text=${title} />`}${of.error ? html`<${Failure} error=${of.error} retry=${of.reload} />` : html`<${Loading} />`}`;
+  }
   return html`${of.error && html`<${Failure} error=${of.error} retry=${of.reload} />`}${children(of.data)}`;
 }
 

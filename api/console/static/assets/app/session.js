@@ -6,6 +6,20 @@ export const Session = createContext(null);
 /** Return the session: user, project, roles, is_admin, allowed. */
 export const useSession = () => useContext(Session);
 
+export const DRY_RUN = "os_compute_api:armillary:dry-run";
+export const CREATE = "os_compute_api:servers:create";
+/** View -> policy rules of which it needs one; the others are for everybody. */
+const RULES = {
+  fleet: ["os_compute_api:armillary:fleet:list"], hosts: ["os_compute_api:armillary:fleet:show_host"],
+  now: ["os_compute_api:armillary:now"], "what-if": [DRY_RUN, CREATE],
+};
+
+/** Return a function that says whether the caller may open a view. */
+export function useViewAllowed() {
+  const isAllowed = useAllowed();
+  return (view) => !RULES[view] || RULES[view].some(isAllowed);
+}
+
 /** Return a function that says whether a policy rule allows the caller something. */
 export function useAllowed() {
   const { allowed = {}, is_admin: isAdmin } = useSession();

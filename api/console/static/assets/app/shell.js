@@ -1,15 +1,10 @@
 // The frame: navigation, theme, who is logged in, and short messages.
 import { createContext, html, useCallback, useContext, useEffect, useRef, useState } from "./dom.js";
-import { Note } from "./parts.js";
+import { Note, useTitle } from "./parts.js";
 import { address } from "./router.js";
-import { useSession } from "./session.js";
+import { DRY_RUN, useAllowed, useSession, useViewAllowed } from "./session.js";
 
-const VIEWS = [
-  ["fleet", "Fleet", true],
-  ["servers", "Servers", false],
-  ["what-if", "What if", false],
-  ["now", "Now", true],
-];
+const VIEWS = [["fleet", "Fleet"], ["servers", "Servers"], ["what-if", "What if"], ["now", "Now"]];
 const BELONGS_TO = { hosts: "fleet", why: "servers" };
 const TOAST_MS = 8000;
 
@@ -22,7 +17,9 @@ export function Shell({ parts, onLogout, children }) {
   const session = useSession();
   const [toasts, setToasts] = useState([]);
   const main = useRef(null);
-  const view = parts[0] ?? (session.is_admin ? "fleet" : "servers");
+  const isAllowed = useAllowed();
+  const mayOpen = useViewAllowed();
+  const view = parts[0] ?? (mayOpen("fleet") ? "fleet" : "servers");
   const say = useCallback((text, tone = "") => {
     const toast = { text, tone, id: performance.now() };
     setToasts((all) => [...all.slice(-3), toast]);
@@ -35,8 +32,8 @@ export function Shell({ parts, onLogout, children }) {
     <header class="bar">
       <a class="brand" href=${address("/")}><${Mark} /><span>Armillary</span></a>
       <nav aria-label="Views">
-        ${VIEWS.filter(([, , isForOperators]) => session.is_admin || !isForOperators).map(([name, text]) => html`
-          <a href=${address(`/${name}`)} aria-current=${(BELONGS_TO[view] ?? view) === name ? "page" : undefined}>${text}</a>`)}
+        ${VIEWS.filter(([name]) => mayOpen(name)).map(([name, text]) => html`
+          <a href=${address(`/${name}`)} aria-current=${(BELONGS_TO[view] ?? view) === name ? "page" : undefined}>${name === "what-if" && !isAllowed(DRY_RUN) ? "New server" : text}</a>`)}
       </nav>
       <div class="end">
         <span class="who"><b>${session.user ?? "no login"}</b>${session.project ? ` · ${session.project}` : ""}</span>
@@ -75,7 +72,7 @@ function useAnnouncedView(view, main) {
 
 /** Head of a view: its title, which is also the page's, what it belongs to, and its tools. */
 export function Head({ title, crumb, sub, badge, children }) {
-  useEffect(() => { document.title = `${title} – Armillary`; }, [title]);
+  useTitle(title);
   return html`<div class="head">
     <div class="titles">
       ${crumb && html`<div class="crumb">${crumb}</div>`}

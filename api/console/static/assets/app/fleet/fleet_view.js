@@ -16,10 +16,16 @@ const STATE_NAMES = [["", "Any state"], ["up", "Up"], [FULL, "Full"], ["draining
 export function Fleet({ query }) {
   const etag = useRef({ value: null });
   const loaded = useLoaded((signal) => loadHosts(etag.current, signal), [], { every: REFRESH_MS });
-  return html`<${Loaded} of=${loaded}>${(hosts) => html`<${Shown} hosts=${hosts} query=${query} />`}<//>`;
+  return html`<${Loaded} of=${loaded} title="Fleet">${(hosts) => html`<${Shown} hosts=${hosts} query=${query} />`}<//>`;
 }
 
 function Shown({ hosts, query }) {
+  if (hosts.count) return html`<${Hosts} hosts=${hosts} query=${query} />`;
+  return html`<${Head} title="Fleet" />
+    <div class="card"><${Empty} title="There are no hosts yet">A compute agent that starts shows up here.<//></div>`;
+}
+
+function Hosts({ hosts, query }) {
   const resourceClass = hosts.classes.includes(query.class) ? query.class : hosts.classes[0];
   const by = query.by ?? "zone";
   const filter = FILTERS.map((name) => query[name] ?? "");
@@ -34,8 +40,8 @@ function Shown({ hosts, query }) {
     <//>
     <${Filters} hosts=${hosts} query=${query} by=${by} resourceClass=${resourceClass} change=${change} />
     ${!rows.length
-      ? html`<div class="card"><${Empty} title=${hosts.count ? "No host matches" : "There are no hosts yet"}>
-          ${hosts.count ? html`<p>None of ${format.count(hosts.count, "host")} fits the filters. <button class="button quiet" onClick=${() => go("/fleet", { by: query.by, class: query.class })}>Clear the filters</button></p>` : "A compute agent that starts shows up here."}<//></div>`
+      ? html`<div class="card"><${Empty} title="No host matches">
+          <p>None of ${format.count(hosts.count, "host")} fits the filters. <button class="button quiet" onClick=${() => go("/fleet", { by: query.by, class: query.class })}>Clear the filters</button></p><//></div>`
       : isTable
         ? html`<${HostTable} hosts=${hosts} rows=${rows} resourceClass=${resourceClass} query=${query} change=${change} />`
         : html`<section class="fleet card flush" aria-label="Heat map of the hosts">
@@ -62,8 +68,7 @@ function Summary({ hosts, rows, resourceClass, change }) {
     return { ...found, used, total };
   }, [hosts, rows, resourceClass]);
   const named = [["up", "up"], [FULL, "full"], ["draining", "draining"], ["disabled", "disabled"], ["down", "down"]].filter(([state]) => counts[state]);
-  return html`<span>${format.count(rows.length, "host")}${rows.length < hosts.count ? ` of ${format.whole(hosts.count)}` : ""}:
-    ${" "}${named.map(([state, text], index) => html`${index > 0 && ", "}<button class="count" title=${`Show only hosts that are ${text}`} onClick=${() => change({ state })}>${format.whole(counts[state])} ${text}</button>`)}.
+  return html`<span>${format.count(rows.length, "host")}${rows.length < hosts.count ? ` of ${format.whole(hosts.count)}` : ""}${named.length > 0 && ": "}${named.map(([state, text], index) => html`${index > 0 && ", "}<button class="count" title=${`Show only hosts that are ${text}`} onClick=${() => change({ state })}>${format.whole(counts[state])} ${text}</button>`)}.
     ${counts.total > 0 && ` ${format.className(resourceClass)}: ${format.amounts(resourceClass, counts.used, counts.total)} used (${format.percent(counts.used / counts.total)}).`}</span>`;
 }
 

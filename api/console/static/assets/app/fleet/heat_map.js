@@ -4,7 +4,7 @@ import { layOut, placesOf, rowAt } from "./layout.js";
 import { coloursOf, looksOf, paint, Pictures } from "./painter.js";
 
 const ZOOM_MAX = 160; // pixels a cell
-const CELL_MAX = 46; // pixels of a cell that the whole fleet is shown with at most
+const CELL_MAX = 96; // pixels of a cell that the whole fleet is shown with at most
 const STEP = 1.25;
 const MARGIN = 10; // pixels around the map
 const DRAG = 4; // pixels after which a press is a pan, not a click

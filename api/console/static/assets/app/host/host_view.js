@@ -1,26 +1,24 @@
 // One host: its state, the tree of its providers with inventories and use, NUMA cells and devices, servers, moves.
 import * as api from "../api.js";
 import * as format from "../format.js";
-import { html, useEffect, useState } from "../dom.js";
+import { html, useState } from "../dom.js";
 import { Ago, Badge, Confirm, Empty, Field, Loaded, Meter, Note, Time, useLoaded } from "../parts.js";
-import { follow } from "../events.js";
 import { byClass } from "../fleet/hosts.js";
 import { address } from "../router.js";
 import { useAllowed } from "../session.js";
 import { Head, useToasts } from "../shell.js";
+import { HostEvents } from "./host_events.js";
 import { NumaPicture } from "./numa_picture.js";
 
 const REFRESH_MS = 3000;
-const EVENTS_MAX = 20;
 const UPDATE = "os_compute_api:os-services:update";
-const EVENTS = "os_compute_api:armillary:events";
 
-export function Host({ id }) {
+export function Host({ id, query }) {
   const loaded = useLoaded((signal) => api.get(`/armillary/hosts/${encodeURIComponent(id)}`, {}, signal), [id], { every: REFRESH_MS });
-  return html`<${Loaded} of=${loaded}>${(host) => html`<${Shown} host=${host} reload=${loaded.reload} />`}<//>`;
+  return html`<${Loaded} of=${loaded} title=${id}>${(host) => html`<${Shown} host=${host} query=${query} reload=${loaded.reload} />`}<//>`;
 }
 
-function Shown({ host, reload }) {
+function Shown({ host, query, reload }) {
   const { service } = host;
   return html`
     <${Head} title=${host.name} crumb=${html`<a href=${address("/fleet")}>Fleet</a>`} badge=${html`<${Badge} state=${host.state} />`}
@@ -36,8 +34,8 @@ function Shown({ host, reload }) {
           ${host.providers.length ? html`<${Tree} providers=${host.providers} parent=${null} />` : html`<${Empty} title="Placement knows no resources of this host yet" />`}</section>
         <section class="card five flush" aria-labelledby="servers-title"><h2 id="servers-title">${format.count(host.servers.length, "server")}</h2><${ServerList} servers=${host.servers} /></section>
         ${host.nodes.filter(hasPicture).map((node) => html`<section class="card" aria-label=${`NUMA cells and devices of ${node.name}`}><h2>NUMA cells and devices${node.name === host.name ? "" : ` of ${node.name}`}</h2><${NumaPicture} cells=${node.numa?.cells ?? []} pools=${node.devices} /></section>`)}
-        <section class="card half flush" aria-labelledby="moves-title"><h2 id="moves-title">Servers that left and came</h2><${Moves} host=${host} /></section>
-        <${HostEvents} name=${host.name} />
+        ${host.migrations.length > 0 && html`<section class="card flush" aria-labelledby="moves-title"><h2 id="moves-title">Servers that moved here or away</h2><${Moves} host=${host} /></section>`}
+        <${HostEvents} name=${host.name} query=${query} />
       </div>
     </div>`;
 }
@@ -64,11 +62,10 @@ function Inventory({ name, inventory }) {
 function ServerList({ servers }) {
   if (!servers.length) return html`<${Empty} title="No servers here" />`;
   return html`<div class="scroll tall" tabIndex="0" role="region" aria-label="Servers on this host"><table><thead><tr><th scope="col">Server</th><th scope="col">Status</th><th scope="col">Flavor</th></tr></thead>
-    <tbody>${servers.map((server) => html`<tr><th scope="row"><a href=${address(`/servers/${server.id}`)}>${server.name}</a></th><td><${Badge} state=${server.status} /></td><td>${server.flavor}</td></tr>`)}</tbody></table></div>`;
+    <tbody>${servers.map((server) => html`<tr><th scope="row" class="title"><a href=${address(`/servers/${server.id}`)} title=${server.name}>${server.name}</a></th><td><${Badge} state=${server.status} /></td><td>${server.flavor}</td></tr>`)}</tbody></table></div>`;
 }
 
 function Moves({ host }) {
-  if (!host.migrations.length) return html`<${Empty} title="None lately" />`;
   return html`<div class="scroll" tabIndex="0" role="region" aria-label="Moves"><table><thead><tr><th scope="col">When</th><th scope="col">Move</th><th scope="col">Server</th><th scope="col">Status</th></tr></thead>
     <tbody>${host.migrations.map((each) => {
       const hasLeft = each.source_host === host.name;
@@ -76,20 +73,6 @@ function Moves({ host }) {
       return html`<tr><td class="nowrap"><${Time} at=${each.created_at} /></td><td>${hasLeft ? "to" : "from"} ${other ? html`<a href=${address(`/hosts/${encodeURIComponent(other)}`)}>${other}</a>` : "?"} <span class="hint">${each.type.replaceAll("_", " ")}</span></td>
         <td><a href=${address(`/servers/${each.server_id}`)}><code>${each.server_id.slice(0, 8)}</code></a></td><td><${Badge} state=${each.status} /></td></tr>`;
     })}</tbody></table></div>`;
-}
-
-/** Events of this host since the page was opened: past ones are not kept by the services. */
-function HostEvents({ name }) {
-  const isAllowed = useAllowed();
-  const [events, setEvents] = useState([]);
-  useEffect(() => {
-    if (!isAllowed(EVENTS)) return undefined;
-    return follow({ host: name }, { onEvent: (event) => setEvents((old) => [event, ...old].slice(0, EVENTS_MAX)), onState: () => {} });
-  }, [name]);
-  return html`<section class="card half flush" aria-labelledby="host-events-title"><h2 id="host-events-title">Events</h2>
-    ${events.length
-      ? html`<ol class="strip" tabIndex="0" aria-label="Events of this host">${events.map((event) => html`<li><time>${format.clock(event.time)}</time><span class="kind">${event.type}</span><span>${event.name ?? ""} <span class="soft">${[event.state, event.task_state, event.reason].filter(Boolean).join(" · ")}</span></span></li>`)}</ol>`
-      : html`<${Empty} title="None since this page was opened" />`}</section>`;
 }
 
 /** Let the host take no new servers, or take them again. */

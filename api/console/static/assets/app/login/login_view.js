@@ -1,15 +1,16 @@
 // Login: by a one-time link, a token, or a user's name and password.
 import * as api from "../api.js";
 import { html, useEffect, useState } from "../dom.js";
-import { Failure, Field, Loading, Segments } from "../parts.js";
+import { Failure, Field, Loading, Note, Segments } from "../parts.js";
 import { address, go } from "../router.js";
 import { Mark } from "../shell.js";
 
 const TITLES = { password: "Password", token: "Token" };
 
-export function Login({ methods, onLogin, wanted }) {
-  const usable = methods.filter((method) => TITLES[method]);
-  const [method, setMethod] = useState(usable.includes("password") ? "password" : usable[0]);
+/** `hasEnded`: the session has ended while a view was open, which `wanted` names; it is shown again after the login. */
+export function Login({ methods, hasEnded, onLogin, wanted }) {
+  const usable = Object.keys(TITLES).filter((method) => methods.includes(method));
+  const [method, setMethod] = useState(usable[0]);
   const [error, setError] = useState(null);
   const [isBusy, setBusy] = useState(location.hash.length > 1);
   const login = async (body) => {
@@ -42,6 +43,7 @@ export function Login({ methods, onLogin, wanted }) {
     <section class="card stack" aria-labelledby="login-title">
       <span class="brand"><${Mark} /><span>Armillary</span></span>
       <h1 id="login-title">Log in</h1>
+      ${hasEnded && !error && html`<${Note} tone="warn" role="status">Your session has ended. Log in again to go on where you were.<//>`}
       ${error && html`<${Refusal} error=${error} />`}
       ${usable.length > 1 && html`<${Segments} label="How to log in" value=${method} onChange=${setMethod} options=${usable.map((each) => [each, TITLES[each]])} />`}
       ${isBusy ? html`<${Loading} what="Logging in…" />` : html`<form class="stack" onSubmit=${submit}>

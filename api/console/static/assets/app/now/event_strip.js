@@ -9,11 +9,11 @@ const SHOWN_MAX = 200;
 const FRAME_MS = 250; // events are shown together this often, however fast they come
 const STATES = { live: ["on", "live"], lost: ["off", "reconnecting…"], refused: ["off", "not available"], waiting: ["", "connecting…"] };
 
-export function EventStrip({ onGap }) {
+/** `wanted` filters by a part of a text; `onWanted` is called when another one is typed. */
+export function EventStrip({ wanted, onWanted, onGap }) {
   const [events, setEvents] = useState([]);
   const [state, setState] = useState("waiting");
   const [isPaused, setPaused] = useState(false);
-  const [wanted, setWanted] = useState("");
   const paused = useRef(false);
   paused.current = isPaused;
   useEffect(() => {
@@ -48,7 +48,7 @@ export function EventStrip({ onGap }) {
   const shown = text ? events.filter((event) => `${event.type} ${event.name} ${event.host} ${event.server}`.toLowerCase().includes(text)) : events;
   return html`<section class="card flush" aria-labelledby="events-title">
     <div class="row pad"><h2 id="events-title">Events</h2><span class="live ${tone}" role="status">${said}</span>
-      <span class="push"></span><input class="short" type="search" aria-label="Filter events" placeholder="Filter" value=${wanted} onInput=${(event) => setWanted(event.target.value)} />
+      <span class="push"></span><input class="short" type="search" aria-label="Filter events" placeholder="Filter" value=${wanted} onInput=${(event) => onWanted(event.target.value)} />
       <button class="button small" aria-pressed=${String(isPaused)} onClick=${() => setPaused(!isPaused)}>${isPaused ? "Continue" : "Pause"}</button></div>
     ${shown.length
       ? html`<ol class="strip" tabIndex="0" role="log" aria-label="Live events" aria-live="off">${shown.map((event) => html`<${Event} key=${event.number} event=${event} />`)}</ol>`

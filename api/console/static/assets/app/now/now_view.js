@@ -3,7 +3,7 @@ import * as api from "../api.js";
 import * as format from "../format.js";
 import { html, useRef } from "../dom.js";
 import { Ago, Badge, Loaded, Note, useLoaded } from "../parts.js";
-import { address } from "../router.js";
+import { address, go } from "../router.js";
 import { useAllowed } from "../session.js";
 import { Head } from "../shell.js";
 import { EventStrip } from "./event_strip.js";
@@ -25,7 +25,7 @@ const FIGURES = [
   ["leases_taken_over_total", "Leases taken over", "in all"],
 ];
 
-export function Now() {
+export function Now({ query }) {
   const isAllowed = useAllowed();
   const history = useRef(new History());
   const loaded = useLoaded(async (signal) => {
@@ -40,7 +40,7 @@ export function Now() {
         ${now.down_cells.length > 0 && html`<${Note} tone="bad">${now.down_cells.length === 1 ? "The cell" : "The cells"} ${now.down_cells.join(", ")} ${now.down_cells.length === 1 ? "does" : "do"} not answer.<//>`}
         <${Figures} history=${history.current} />
         <div class="columns">
-          <div class="seven stack">${isAllowed(EVENTS) && html`<${EventStrip} onGap=${loaded.reload} />`}</div>
+          <div class="seven stack">${isAllowed(EVENTS) && html`<${EventStrip} wanted=${query.q ?? ""} onWanted=${(q) => go("/now", { q }, { replace: true })} onGap=${loaded.reload} />`}</div>
           <div class="five stack"><${Works} works=${now.works} /><${Services} services=${now.services} hosts=${now.hosts} /><${Zones} zones=${now.zones} /></div>
         </div>`}<//>
     </div>`;

@@ -17,7 +17,7 @@ function operation(action, server) {
   const seconds = ended ? (ended - format.dateOf(action.start_time)) / 1000 : 0;
   return {
     at: action.start_time,
-    what: capitalised(action.action),
+    what: format.words(action.action),
     state: hasFailed ? "failed" : isOpen ? "under way" : "done",
     tone: hasFailed ? "bad" : isOpen ? "busy" : "good",
     took: !isOpen && seconds > 0 ? format.duration(seconds) : "",
@@ -41,7 +41,7 @@ function stepText(step) {
   const attempt = step.event === BUILD && step["armillary:attempt"] ? `attempt ${step["armillary:attempt"]}` : step.event.replace(/^compute_/, "");
   const where = step.host ? ` on ${step.host}` : "";
   const outcome = step.result === "Error" ? `failed${step.details ? `: ${step.details}` : ""}` : step.finish_time ? "succeeded" : "is under way";
-  return `${capitalised(attempt)}${where} ${outcome}`;
+  return `${format.words(attempt)}${where} ${outcome}`;
 }
 
 function move(migration) {
@@ -49,7 +49,7 @@ function move(migration) {
   const hasFailed = ["error", "failed"].includes(migration.status);
   return {
     at: migration.created_at,
-    what: `${capitalised(migration.migration_type ?? "move")} from ${migration.source_compute ?? "?"} to ${migration.dest_compute ?? "?"}`,
+    what: `${format.words(migration.migration_type ?? "move")} from ${migration.source_compute ?? "?"} to ${migration.dest_compute ?? "?"}`,
     state: migration.status,
     tone: hasFailed ? "bad" : isOver ? "good" : "busy",
     took: "",
@@ -57,9 +57,4 @@ function move(migration) {
     requestId: null,
     steps: [],
   };
-}
-
-function capitalised(text) {
-  const words = text.replaceAll("_", " ").replaceAll("-", " ").replace(/([a-z])([A-Z])/g, "$1 $2").toLowerCase();
-  return words[0].toUpperCase() + words.slice(1);
 }

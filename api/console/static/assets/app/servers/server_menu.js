@@ -4,7 +4,7 @@ import { Confirm } from "../parts.js";
 import { useAllowed } from "../session.js";
 import { actionsFor, carryOut } from "./actions.js";
 
-export function ServerMenu({ server, onDone, label = "Actions" }) {
+export function ServerMenu({ server, onDone, label = "Actions", small = true }) {
   const isAllowed = useAllowed();
   const [chosen, setChosen] = useState(null);
   const menu = useRef(null);
@@ -16,7 +16,7 @@ export function ServerMenu({ server, onDone, label = "Actions" }) {
     onDone(`${action.name}: accepted for ${server.name}`);
   };
   return html`<details class="menu" ref=${menu}>
-      <summary class="button small" aria-label=${`${label} on ${server.name}`}>${label}</summary>
+      <summary class=${`button ${small ? "small" : ""}`} aria-label=${`${label} on ${server.name}`}>${label}</summary>
       <div class="items">${actions.map((action) => html`<button type="button" class=${action.danger ? "danger" : ""}
         onClick=${() => { menu.current.open = false; setChosen(action); }}>${action.name}…</button>`)}</div>
     </details>

@@ -24,7 +24,7 @@ export function Server({ id }) {
     if (text.startsWith("Delete")) go("/servers");
     else loaded.reload();
   };
-  return html`<${Loaded} of=${loaded}>${(found) => html`<${Shown} found=${found} onDone=${done} />`}<//>`;
+  return html`<${Loaded} of=${loaded} title="Server">${(found) => html`<${Shown} found=${found} onDone=${done} />`}<//>`;
 }
 
 async function load(id, isAllowed, signal) {
@@ -60,7 +60,7 @@ function Shown({ found, onDone }) {
   return html`
     <${Head} title=${server.name ?? server.id} crumb=${html`<a href=${address("/servers")}>Servers</a>`} badge=${html`<${Badge} state=${server.status} />`} sub=${html`<code>${server.id}</code>`}>
       <a class="button primary" href=${address(`/why/${server.id}`)}>Why is it ${server.status === "ERROR" ? "in ERROR" : "there"}?</a>
-      <${ServerMenu} server=${server} onDone=${onDone} />
+      <${ServerMenu} server=${server} onDone=${onDone} small=${false} />
     <//>
     <div class="stack">
       ${server.fault && html`<${Note} tone="bad"><b>${server.fault.message}</b>${server.fault.details && server.fault.details !== server.fault.message && !server.fault.message.includes(server.fault.details) && html`<div>${server.fault.details}</div>`}<div class="hint"><${Time} at=${server.fault.created} /></div><//>`}

@@ -4,7 +4,7 @@ import * as format from "../format.js";
 import { html, useEffect, useState } from "../dom.js";
 import { Ago, Badge, Empty, Field, Loaded, Select, ShortId, SortHead, useLoaded } from "../parts.js";
 import { address, go } from "../router.js";
-import { useAllowed, useSession } from "../session.js";
+import { CREATE, DRY_RUN, useAllowed, useSession } from "../session.js";
 import { Head, useToasts } from "../shell.js";
 import { ServerMenu } from "./server_menu.js";
 
@@ -13,12 +13,11 @@ const REFRESH_MS = 4000;
 const TYPING_MS = 300;
 const STATUSES = ["ACTIVE", "BUILD", "ERROR", "SHUTOFF", "VERIFY_RESIZE", "PAUSED", "SUSPENDED", "SHELVED_OFFLOADED"];
 const ALL_PROJECTS = "os_compute_api:servers:detail:get_all_tenants";
-const CREATE = "os_compute_api:servers:create";
 const NEWEST_FIRST = { key: "created_at", down: true };
-/** Sort key of the API, if it sorts by what the column shows, and title of each column. */
+/** Sort key of the API, if it sorts by what the column shows, title, and class of each column. */
 const COLUMNS = [
-  ["display_name", "Name"], ["uuid", "ID"], ["vm_state", "Status"], ["host", "Host"], ["availability_zone", "Zone"],
-  [null, "Flavor"], ["created_at", "Created"], ["project_id", "Project"],
+  ["display_name", "Name"], ["uuid", "ID", "roomy"], ["vm_state", "Status"], ["host", "Host"], ["availability_zone", "Zone", "roomy"],
+  [null, "Flavor", "roomy"], ["created_at", "Created"], ["project_id", "Project", "roomy"],
 ];
 const DIRECTIONS = { asc: false, desc: true };
 
@@ -76,21 +75,22 @@ function Typed({ value, onChange, ...rest }) {
 
 function Table({ data, query, columns, sort, order, seesAll, reload }) {
   const { is_admin: isAdmin } = useSession();
+  const isAllowed = useAllowed();
   const say = useToasts();
   const { servers } = data;
   const next = data.servers_links?.find((link) => link.rel === "next");
   const hasFilter = query.name || query.status || query.host;
   if (!servers.length && !query.marker) {
     return html`<${Empty} title=${hasFilter ? "No server matches" : "There are no servers yet"}>
-      ${hasFilter ? html`<button class="button quiet" onClick=${() => go("/servers")}>Clear the filters</button>` : html`<p>Try one without building it: <a href=${address("/what-if")}>What if</a>.</p>`}<//>`;
+      ${hasFilter ? html`<button class="button quiet" onClick=${() => go("/servers")}>Clear the filters</button>` : isAllowed(DRY_RUN) && html`<p>Try one without building it: <a href=${address("/what-if")}>What if</a>.</p>`}<//>`;
   }
   const nextMarker = next && new URL(next.href).searchParams.get("marker");
   return html`
     <div class="scroll" tabIndex="0" role="region" aria-label="Table of servers"><table>
       <thead><tr>
-        ${columns.map(([key, text]) => key
-          ? html`<${SortHead} key=${key} name=${key} text=${text} isDownFirst=${key === NEWEST_FIRST.key} sort=${sort} onSort=${order} />`
-          : html`<th key=${text} scope="col">${text}</th>`)}
+        ${columns.map(([key, text, name]) => key
+          ? html`<${SortHead} key=${key} name=${key} text=${text} class=${name} isDownFirst=${key === NEWEST_FIRST.key} sort=${sort} onSort=${order} />`
+          : html`<th key=${text} scope="col" class=${name}>${text}</th>`)}
         <th scope="col"><span class="only-read">What to do</span></th>
       </tr></thead>
       <tbody>${servers.map((server) => html`<${Row} key=${server.id} server=${server} isAdmin=${isAdmin} seesAll=${seesAll}
@@ -106,14 +106,14 @@ function Row({ server, isAdmin, seesAll, onDone }) {
   const host = server["OS-EXT-SRV-ATTR:host"];
   const isKnown = Boolean(server.flavor);
   return html`<tr>
-    <th scope="row"><a href=${address(`/servers/${server.id}`)}>${server.name ?? server.id}</a></th>
-    <td class="hint"><${ShortId} id=${server.id} /></td>
+    <th scope="row" class="title"><a href=${address(`/servers/${server.id}`)} title=${server.name}>${server.name ?? server.id}</a></th>
+    <td class="hint roomy"><${ShortId} id=${server.id} /></td>
     <td><${Badge} state=${server.status} />${server.status === "ERROR" && html` <a class="small" href=${address(`/why/${server.id}`)}>Why?</a>`}</td>
     ${isAdmin && html`<td>${host ? html`<a href=${address(`/hosts/${encodeURIComponent(host)}`)}>${host}</a>` : "–"}</td>`}
-    <td>${server["OS-EXT-AZ:availability_zone"] || "–"}</td>
-    <td>${isKnown ? html`${server.flavor.original_name} <span class="hint nowrap">${server.flavor.vcpus} vCPU, ${format.mebibytes(server.flavor.ram)}</span>` : "–"}</td>
+    <td class="roomy">${server["OS-EXT-AZ:availability_zone"] || "–"}</td>
+    <td class="roomy">${isKnown ? html`${server.flavor.original_name} <span class="hint nowrap">${server.flavor.vcpus} vCPU, ${format.mebibytes(server.flavor.ram)}</span>` : "–"}</td>
     <td class="nowrap"><${Ago} at=${server.created} /></td>
-    ${seesAll && html`<td>${server.tenant_id}</td>`}
+    ${seesAll && html`<td class="roomy">${server.tenant_id}</td>`}
     <td class="number"><${ServerMenu} server=${server} onDone=${onDone} /></td>
   </tr>`;
 }

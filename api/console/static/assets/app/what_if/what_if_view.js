@@ -4,16 +4,17 @@ import * as format from "../format.js";
 import { html, useEffect, useRef, useState } from "../dom.js";
 import { Confirm, Failure, Field, Loaded, Loading, Note, Segments, Select, useLoaded } from "../parts.js";
 import { address, go } from "../router.js";
-import { useAllowed, useSession } from "../session.js";
+import { CREATE, DRY_RUN, useAllowed, useSession } from "../session.js";
 import { Head, useToasts } from "../shell.js";
 import { Decision } from "../why/decision.js";
 import { bodyOf, flavorOf, FREE_CLASSES } from "./request.js";
 
-const CREATE = "os_compute_api:servers:create";
 const CREATE_FLAVOR = ["os_compute_api:os-flavor-manage:create", "os_compute_api:os-flavor-extra-specs:create"];
 const COUNT_MAX = 1000;
 
+/** A user who may not ask for dry runs has the form to create servers. */
 export function WhatIf({ query }) {
+  const mayAsk = useAllowed()(DRY_RUN);
   const { is_admin: isAdmin } = useSession();
   const choices = useLoaded(async (signal) => {
     const [flavors, images, zones] = await Promise.all([
@@ -27,17 +28,20 @@ export function WhatIf({ query }) {
     };
   }, []);
   return html`
-    <${Head} title="What if" sub="Asks the scheduler where servers would go now, and why. Nothing is claimed or built." />
-    <${Loaded} of=${choices}>${(data) => html`<${Form} data=${data} query=${query} isAdmin=${isAdmin} />`}<//>`;
+    ${mayAsk
+      ? html`<${Head} title="What if" sub="Asks the scheduler where servers would go now, and why. Nothing is claimed or built." />`
+      : html`<${Head} title="New server" sub="The scheduler selects a host for it." />`}
+    <${Loaded} of=${choices}>${(data) => html`<${Form} data=${data} query=${query} isAdmin=${isAdmin} mayAsk=${mayAsk} />`}<//>`;
 }
 
-function Form({ data, query, isAdmin }) {
-  const [asked, setAsked] = useState(() => startOf(query, data));
+function Form({ data, query, isAdmin, mayAsk }) {
+  const [asked, setAsked] = useState(() => startOf(query, data, mayAsk));
   const [outcome, setOutcome] = useState(null);
   const [isBusy, setBusy] = useState(false);
   const set = (name) => (value) => setAsked((old) => ({ ...old, [name]: value?.target ? value.target.value : value }));
   const run = async (event) => {
     event?.preventDefault();
+    if (!mayAsk) return;
     go("/what-if", queryOf(asked), { replace: true });
     setBusy(true);
     try {
@@ -52,7 +56,7 @@ function Form({ data, query, isAdmin }) {
   useEffect(() => { if (query.flavor || query.amounts === "free") run(); }, []);
   return html`<div class="stack">
     <form class="card stack" onSubmit=${run} aria-label="The request">
-      <div class="row"><${Segments} label="What is asked for" value=${asked.amounts} onChange=${set("amounts")} options=${[["flavor", "A flavor"], ["free", "Free amounts"]]} /></div>
+      ${mayAsk && html`<div class="row"><${Segments} label="What is asked for" value=${asked.amounts} onChange=${set("amounts")} options=${[["flavor", "A flavor"], ["free", "Free amounts"]]} /></div>`}
       <div class="form-grid">
         ${asked.amounts === "flavor"
           ? html`<${Field} label="Flavor" wide><${Select} value=${asked.flavor} onChange=${set("flavor")} required options=${data.flavors.map((each) => [each.id, `${each.name}: ${each.vcpus} vCPU, ${format.mebibytes(each.ram)}, ${format.gibibytes(each.disk)}`])} /><//>
@@ -66,19 +70,21 @@ function Form({ data, query, isAdmin }) {
         <${Field} label="Scheduler hints" wide hint="name=value, separated by commas"><input value=${asked.hints} onInput=${set("hints")} placeholder="group=…" /><//>
         ${isAdmin && asked.amounts === "flavor" && html`<${Field} label="Host" hint="Only this one"><input value=${asked.host} onInput=${set("host")} /><//>`}
       </div>
-      <div class="row"><button class="button primary" disabled=${isBusy || (asked.amounts === "flavor" && !asked.flavor)}>Ask the scheduler</button>
-        ${!data.flavors.length && asked.amounts === "flavor" && html`<span class="hint">There are no flavors yet: ask for free amounts.</span>`}</div>
+      ${(mayAsk || !data.flavors.length) && html`<div class="row">${mayAsk && html`<button class="button primary" disabled=${isBusy || (asked.amounts === "flavor" && !asked.flavor)}>Ask the scheduler</button>`}
+        ${!data.flavors.length && asked.amounts === "flavor" && html`<span class="hint">There are no flavors yet${mayAsk ? ": ask for free amounts" : ""}.</span>`}</div>`}
     </form>
+    ${!mayAsk && asked.flavor && html`<div class="row"><${Create} asked=${asked} data=${data} /></div>`}
     ${isBusy && !outcome && html`<${Loading} what="The scheduler decides…" />`}
     ${outcome?.error && html`<${Failure} error=${outcome.error} retry=${run} />`}
     ${outcome?.trace && html`<${Outcome} outcome=${outcome} data=${data} isAdmin=${isAdmin} />`}
   </div>`;
 }
 
-function startOf(query, data) {
+function startOf(query, data, mayAsk) {
   return {
-    amounts: query.amounts === "free" ? "free" : "flavor", flavor: query.flavor ?? data.flavors[0]?.id ?? "", image: query.image ?? data.images[0]?.id ?? "",
+    flavor: query.flavor ?? data.flavors[0]?.id ?? "", image: query.image ?? data.images[0]?.id ?? "",
     VCPU: "2", MEMORY_MB: "4096", DISK_GB: "20", count: "1", zone: "", hints: "", host: "", required: "", forbidden: "", ...query,
+    amounts: mayAsk && query.amounts === "free" ? "free" : "flavor",
   };
 }
 
@@ -96,7 +102,7 @@ function Outcome({ outcome, data, isAdmin }) {
   return html`<div class="stack" aria-live="polite">
     ${hosts.length
       ? html`<div class="note good sentence"><div class="grow"><p>${hosts.length === 1 ? html`It would go to <b>${hostName(hosts[0].host)}</b>.` : `All ${format.count(hosts.length, "server")} would find a host.`}</p><p class="hint">Nothing was claimed: other requests may be faster.</p></div>
-          <${Create} outcome=${outcome} data=${data} /></div>`
+          <${Create} asked=${outcome.asked} data=${data} /></div>`
       : html`<div class="note bad sentence"><div class="grow"><p>No host fits.</p><p class="why">${trace.sentence ?? "The scheduler gave no reason."}</p></div></div>`}
     ${hosts.length > 0 && html`<${Places} hosts=${hosts} hostName=${hostName} />`}
     <${Decision} trace=${trace} hostLink=${hostLink} hostName=${hostName} key=${trace.request_id} />
@@ -114,31 +120,31 @@ function Places({ hosts, hostName }) {
     ${hosts.length > PLACES_MAX && html`<p class="pager">and ${format.whole(hosts.length - PLACES_MAX)} more</p>`}</section>`;
 }
 
-/** Build what the dry run asked for; for free amounts, make the flavor first. */
-function Create({ outcome, data }) {
+/** Build what the form, or the dry run, asked for; for free amounts, make the flavor first. */
+function Create({ asked, data }) {
   const isAllowed = useAllowed();
   const say = useToasts();
   const [isOpen, setOpen] = useState(false);
   const [name, setName] = useState("");
-  const [image, setImage] = useState(outcome.asked.image);
+  const [image, setImage] = useState(asked.image);
   const [flavorName, setFlavorName] = useState("");
   const made = useRef(null);
-  const { asked } = outcome;
   const isFree = asked.amounts === "free";
+  const mayAsk = isAllowed(DRY_RUN);
   if (!isAllowed(CREATE)) return null;
   if (isFree && !CREATE_FLAVOR.every(isAllowed)) return html`<span class="hint">To build it, ask for a flavor with these amounts.</span>`;
   const flavor = data.flavors.find((each) => each.id === asked.flavor);
   const count = Number(asked.count);
   const create = async () => {
     made.current ??= isFree ? await makeFlavor(asked, flavorName.trim()) : asked.flavor; // once, also when the server is refused
-    const wanted = { ...asked, amounts: "flavor", flavor: made.current, image, host: isFree ? "" : asked.host };
+    const wanted = { ...asked, amounts: "flavor", flavor: made.current, image: isFree ? image : asked.image, host: isFree ? "" : asked.host };
     const { server } = await api.post("/servers", bodyOf(wanted, { name: name.trim() }));
     say(`Accepted: ${name.trim()}`, "good");
     go(count > 1 ? "/servers" : `/servers/${server.id}`, count > 1 ? { name: name.trim() } : {});
   };
   return html`<button class="button primary" onClick=${() => setOpen(true)}>Create it…</button>
     ${isOpen && html`<${Confirm} title=${count > 1 ? `Create ${format.count(count, "server")}?` : "Create the server?"} action="Create" onClose=${() => setOpen(false)} onConfirm=${create}>
-      <div class="stack"><p>${isFree ? "A new flavor with these amounts" : `Flavor ${flavor?.name}`}${asked.zone && `, zone ${asked.zone}`}. The scheduler decides again, with what is free then.</p>
+      <div class="stack"><p>${isFree ? "A new flavor with these amounts" : `Flavor ${flavor?.name}`}${asked.zone && `, zone ${asked.zone}`}.${mayAsk && " The scheduler decides again, with what is free then."}</p>
       ${isFree && html`<${Field} label="Name of the new flavor"><input required maxLength="255" value=${flavorName} disabled=${Boolean(made.current)} onInput=${(event) => setFlavorName(event.target.value)} /><//>
         <${Field} label="Image"><${Select} value=${image} onChange=${setImage} options=${data.images.map((each) => [each.id, each.name])} /><//>`}
       <${Field} label="Name"><input required maxLength="255" value=${name} onInput=${(event) => setName(event.target.value)} /><//></div><//>`}`;

@@ -18,7 +18,7 @@ export function Why({ id, query }) {
   const status = loaded.data?.explanation.server.status;
   const isMoving = status === "BUILD" || status?.endsWith("ING");
   useReloadWhile(isMoving, loaded.reload);
-  return html`<${Loaded} of=${loaded}>${({ explanation }) => html`<${Explanation} explanation=${explanation} />`}<//>`;
+  return html`<${Loaded} of=${loaded} title="Why">${({ explanation }) => html`<${Explanation} explanation=${explanation} />`}<//>`;
 }
 
 function useReloadWhile(isNeeded, reload) {
