@@ -22,6 +22,7 @@ from programs.application import WithOptions
 
 TABLE = "table"
 LIST = "list-"
+_VERBS = ("list", "set", "show")
 """Beginning of the last word of commands such as ``cell list-hosts``."""
 
 
@@ -131,8 +132,12 @@ class Formats:
 
 
 class Lister(WithOptions, lister.Lister):
-    """A command that shows a table with one row per item; ``-c`` selects columns."""
+    """A command that shows a table with one row per item; ``-c`` selects columns.
 
+    ``listed_items`` is what it lists, where its own words do not say so.
+    """
+
+    listed_items: str | None = None
     log = logging.getLogger("programs")
 
     def _load_formatter_plugins(self) -> Any:
@@ -148,7 +153,8 @@ class Lister(WithOptions, lister.Lister):
     ) -> int:
         rows = [_cells(row) for row in data]
         if not rows and parsed_args.formatter == TABLE:
-            self.app.stderr.write(f"No {items_of(self.cmd_name or '')} found.\n")
+            items = self.listed_items or items_of(self.cmd_name or "")
+            self.app.stderr.write(f"No {items} found.\n")
             return 0
         return super().produce_output(parsed_args, column_names, rows)
 
@@ -169,13 +175,16 @@ class ShowOne(WithOptions, show.ShowOne):
 
 def items_of(command: str) -> str:
     """Return what a command lists: ``server list`` lists servers, ``server events`` its events."""
-    words = command.split()
-    if words and words[-1].startswith(LIST):
-        return words[-1].removeprefix(LIST).replace("-", " ")
-    noun = command.removesuffix(" list")
-    if noun == command or noun.endswith("ss"):
-        return f"{noun}es" if noun.endswith("ss") else noun
-    return f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    noun, _, verb = command.rpartition(" ")
+    if verb.startswith(LIST):
+        return verb.removeprefix(LIST).replace("-", " ")
+    return _plural(noun) if verb in _VERBS else command
+
+
+def _plural(noun: str) -> str:
+    if noun.endswith("ss"):
+        return f"{noun}es"
+    return f"{noun[:-1]}ies" if noun.endswith("y") and noun[-2] not in "aeiou" else f"{noun}s"
 
 
 def _cells(values: Iterable[Any]) -> tuple[Any, ...]:

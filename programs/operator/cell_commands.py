@@ -120,6 +120,8 @@ class AskCells(RecordCommand):
 class CellDiscoverHosts(AskCells, Lister):
     """Map new hosts to their cells; the super conductor also does this periodically."""
 
+    listed_items = "new hosts"
+
     def add_options(self, parser: ArgumentParser) -> None:
         parser.add_argument("--cell", help="only this cell (UUID or name)")
         parser.add_argument(
@@ -162,6 +164,8 @@ class CellMapInstances(AskCells):
 
 class CellHostRequests(AskCells, Lister):
     """List the hosts that agents or the cell were refused until an operator approves them."""
+
+    listed_items = "refused hosts"
 
     def add_options(self, parser: ArgumentParser) -> None:
         parser.add_argument("cell", help="UUID or name")

@@ -52,6 +52,9 @@ def test_an_empty_list_says_so(armillary: Armillary) -> None:
         ("resource class list", "resource classes"),
         ("server events", "server events"),
         ("cell list-hosts", "hosts"),
+        ("key list", "keys"),
+        ("resource provider inventory list", "resource provider inventories"),
+        ("resource provider aggregate set", "resource provider aggregates"),
     ],
 )
 def test_messages_name_what_is_listed(command: str, items: str) -> None:

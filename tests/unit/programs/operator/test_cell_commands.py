@@ -170,6 +170,19 @@ def test_hosts_are_discovered_once(run_manage: Run, cell_conductor: CellConducto
     assert run_manage("cell", "discover-hosts", "-f", "json").json == []
 
 
+@pytest.mark.parametrize(
+    ("words", "items"),
+    [(["discover-hosts"], "new hosts"), (["host-requests", "cell1"], "refused hosts")],
+    ids=["discover-hosts", "host-requests"],
+)
+def test_nothing_found_is_said_in_words(
+    run_manage: Run, cell_conductor: CellConductor, words: list[str], items: str
+) -> None:
+    """Not in those of the command."""
+    assert cell_conductor.host_requests == []
+    assert run_manage("cell", *words).err == f"No {items} found.\n"
+
+
 def test_a_cell_that_does_not_answer_is_named(
     run_manage: Run, cell_conductor: CellConductor, api_database: Database
 ) -> None:
