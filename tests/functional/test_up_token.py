@@ -16,6 +16,7 @@ from programs import own_token
 from programs.commands.app import URL_VARIABLE, ClientApp
 from programs.demo.control_plane import LOG_FILE, ControlPlane
 from tests.fixtures.deployment import error_lines
+from tests.fixtures.documented_output import assert_among, example
 
 pytestmark = pytest.mark.sampled_file(every=3)
 
@@ -74,8 +75,10 @@ def test_only_the_user_who_started_it_is_served(url: str, state_dir: Path, tmp_p
         path.name for path in found
     }
     assert [path for path in found if path.stat().st_mode & 0o077] == []
-    assert f"export {URL_VARIABLE}={url}\n" in (state_dir / LOG_FILE).read_text()
     assert error_lines(state_dir / LOG_FILE) == []
+    greeting = (state_dir / LOG_FILE).read_text()
+    assert f"export {URL_VARIABLE}={url}\n" in greeting
+    assert_among(example("docs/operating/console.md"), greeting)
     assert run(url, dict(os.environ))[0] == 0
     code, said = run(url, dict(os.environ), "resource", "provider", "list")
     assert (code, "sim-1" in said) == (0, True)  # at the address that the catalogue has

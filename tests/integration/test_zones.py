@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import time
 from collections.abc import Iterator
 from functools import partial
@@ -10,7 +12,9 @@ from typing import Any
 
 import pytest
 
+from programs.commands.app import URL_VARIABLE, ClientApp
 from tests.fixtures.asking import wait_for
+from tests.fixtures.documented_output import assert_printed, example, section
 from tests.fixtures.services import POSTGRESQL
 from tests.integration.pools import add_pool, placement_answers, used_gb
 from tests.integration.zone_deployment import ZoneDeployment, tree
@@ -29,16 +33,19 @@ build_delay_seconds_max = 0.4
 failing_hosts = *-bad
 [zones]
 reconcile_timeout_seconds = 120
+absence_wait_seconds = 120
 # A zone that does not answer in time is passed over, but a list has to be there sooner than in 10.
 forward_timeout_seconds = 7
 [scheduler]
 # What came and went between two pulls is never seen in a report: it weighs until then.
 claimed_instance_seconds = 3
 """
+ALONE, GPU = "CUSTOM_ALONE", "CUSTOM_GPU"
+"""Traits of the host of eu-1; of some of the root and of eu."""
 # The larger, the better liked: eu-bad, us-bad, eu-1-h, us-h, root-h.
 SHAPE: dict[str, tuple[str | None, list[str]]] = {
-    "root": (None, ["name=root-h:vcpus=32:memory_mb=65536:disk_gb=500"]),
-    "eu": ("root", ["name=eu-bad:vcpus=64:memory_mb=524288:disk_gb=4000"]),
+    "root": (None, [f"name=root-h:vcpus=32:memory_mb=65536:disk_gb=500:traits={GPU}"]),
+    "eu": ("root", [f"name=eu-bad:vcpus=64:memory_mb=524288:disk_gb=4000:traits={GPU}"]),
     "us": (
         "root",
         [
@@ -46,7 +53,7 @@ SHAPE: dict[str, tuple[str | None, list[str]]] = {
             "name=us-h:vcpus=40:memory_mb=131072:disk_gb=1000",
         ],
     ),
-    "eu-1": ("eu", ["name=eu-1-h:vcpus=48:memory_mb=262144:disk_gb=2000"]),
+    "eu-1": ("eu", [f"name=eu-1-h:vcpus=48:memory_mb=262144:disk_gb=2000:traits={ALONE}"]),
 }
 
 
@@ -114,6 +121,31 @@ def answers_quickly(root: ZoneDeployment, flavor: str) -> bool:
     """Return whether no zone is about to be left out for a late answer."""
     began = time.monotonic()
     return favourite(root, flavor) is not None and time.monotonic() - began < ANSWER_SECONDS
+
+
+def flavor_with(root: ZoneDeployment, trait: str) -> str:
+    """Return a new flavor, named after the trait that it requires."""
+    made = root.create_flavor(trait, vcpus=1, ram=512, disk=1)
+    root.post(f"/flavors/{made}/os-extra_specs", {"extra_specs": {f"trait:{trait}": "required"}})
+    return made
+
+
+def test_the_examples_of_the_documentation_are_printed(
+    root: ZoneDeployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The list of zones, and the zones of a decision."""
+    monkeypatch.setenv("COLUMNS", "400")
+
+    def run(*words: str) -> str:
+        said = io.StringIO()
+        environment = {URL_VARIABLE: root.api_url}
+        assert ClientApp(said, said, environment).run([*words]) == 0, said.getvalue()
+        return said.getvalue()
+
+    assert_printed(example("docs/operating/zones.md"), run("zone", "list"))
+    flavor_with(root, GPU)
+    said = run("schedule", "--dry-run", "--flavor", GPU)
+    assert_printed(example("docs/operating/explain.md", 3), section(said, "Zones:"))
 
 
 def test_the_first_two_hosts_fail_and_the_third_gets_it(root: ZoneDeployment, small: str) -> None:
@@ -204,6 +236,60 @@ def test_creates_wait_for_a_zone_that_restarts(
         assert [one["status"] for one in servers] == ["ACTIVE"] * 4, servers
         root.delete_servers(*uuids)
     wait_for(lambda: consumers(zones) == 0, "nothing is held", PATIENCE_SECONDS)
+
+
+@pytest.mark.long
+def test_a_create_waits_for_the_zone_that_alone_can_serve(
+    zones: dict[str, ZoneDeployment], root: ZoneDeployment
+) -> None:
+    """It is down until the search has ended without it; then the search is repeated."""
+    alone = flavor_with(root, ALONE)
+    with down(zones["eu-1"]):
+        (uuid,) = root.create_servers(alone, 1)
+        wait_for_log(root, uuid, "does not answer")
+    server = ended(root, uuid)
+    assert (server["status"], server.get("armillary:zone")) == ("ACTIVE", "eu/eu-1"), server
+    root.delete_servers(uuid)
+
+
+@pytest.mark.long
+def test_a_create_waits_for_a_zone_that_dies_before_its_turn(
+    zones: dict[str, ZoneDeployment], root: ZoneDeployment
+) -> None:
+    """It offered its host; those before it on the list fail while it is down."""
+    large = root.create_flavor("large-too", vcpus=45, ram=512, disk=1)
+    eu, guests = zones["eu"], "SELECT count(*) FROM zone_guests"
+    before = eu.count("api", guests)
+    (uuid,) = root.create_servers(large, 1)
+    wait_for(lambda: eu.count("api", guests) > before, "eu has its turn", PATIENCE_SECONDS, 0.02)
+    with down(zones["eu-1"]):
+        wait_for_log(root, uuid, "zone eu/eu-1 is unreachable")
+    server = ended(root, uuid)
+    assert (server["status"], server.get("armillary:zone")) == ("ACTIVE", "eu/eu-1"), server
+    root.delete_servers(uuid)
+
+
+@contextlib.contextmanager
+def down(zone: ZoneDeployment) -> Iterator[None]:
+    """Kill a zone's super conductor with -9, and start it again afterwards."""
+    zone.kill("super")
+    try:
+        yield
+    finally:
+        zone.start("super")
+
+
+def wait_for_log(root: ZoneDeployment, uuid: str, text: str) -> None:
+    """Wait until the super conductor's log says this, of a server that has not failed meanwhile."""
+    log = root.processes["super"].log
+    said = log.read_text().count(text)
+
+    def is_said() -> bool:
+        server = root.get(f"/servers/{uuid}")["server"]
+        assert server["status"] == "BUILD", server
+        return log.read_text().count(text) > said
+
+    wait_for(is_said, f"the root says {text!r}", PATIENCE_SECONDS, 0.3)
 
 
 CLAIMS = "/armillary/claims"

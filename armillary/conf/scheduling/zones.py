@@ -25,7 +25,8 @@ hosts as it has instances.
             help="""
 Seconds that the zone where a request originates waits for the answers of its children. Zones that
 have not answered by then are left out and named in the decision's trace. Each level below gets four
-fifths of the remaining time.
+fifths of the remaining time. Super conductors give up on a decision after [rpc]
+long_timeout_seconds, which has to be longer.
 """,
         ),
         cfg.FloatOpt(

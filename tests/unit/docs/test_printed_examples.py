@@ -1,102 +1,107 @@
-"""Examples of what commands print: titles of tables and headings are those of the code.
-
-Values differ with each deployment; the shape has to stay.
-"""
+"""Examples of output in the documentation: each is compared with what is printed, by some test."""
 
 from __future__ import annotations
 
-import ast
-import functools
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[3]
-PAGES = ["README.md", *(f"docs/operating/{p.name}" for p in (ROOT / "docs/operating").glob("*.md"))]
-_INDENTED = re.compile(r"^ {4,7}(\S.*)$")
-_TITLE = re.compile(r"[A-Z][A-Za-z ]*")
-_COLUMNS_MIN = 4
-_HEADING = re.compile(r"^[A-Z][^$`{}|<>]* [^$`{}|<>]*:$")
-_VALUE = re.compile(r"[0-9][0-9,.:]*|\bhosts?\b|\bhas\b|\bhave\b")
-"""Numbers, and words that agree with them."""
+from tests.fixtures import documented_output
+from tests.fixtures.documented_output import ROOT, Example
+
+NOT_COMPARED = {
+    ("docs/operating/audit.md", 2): "configuration of logrotate",
+    ("docs/operating/explain.md", 5): "a request, which test_documented_sessions sends",
+}
+"""Page and number of an example -> why there is nothing of ours to compare it with."""
+
+_COMPARED = re.compile(r"\bexample\(\s*\"([^\"]+)\"(?:,\s*(\d+))?,?\s*\)")
 
 
-def lines() -> Iterator[tuple[str, str]]:
-    """Yield page and line of all indented blocks."""
-    for page in sorted(PAGES):
-        for line in (ROOT / page).read_text(encoding="utf-8").splitlines():
-            found = _INDENTED.match(line)
-            if found:
-                yield page, found[1].strip()
+def documented() -> dict[tuple[str, int], Example]:
+    return {
+        (page, number): example
+        for page in documented_output.pages()
+        for number, example in enumerate(documented_output.examples(page), 1)
+    }
 
 
-def titles() -> list[tuple[str, tuple[str, ...]]]:
-    """Return the rows of titles of tables."""
-    rows = ((page, tuple(re.split(r" {2,}", line))) for page, line in lines())
-    return [
-        (page, row)
-        for page, row in rows
-        if len(row) >= _COLUMNS_MIN and all(_TITLE.fullmatch(one) for one in row)
-    ]
+def compared() -> set[tuple[str, int]]:
+    """Return page and number of what tests ask for."""
+    texts = (path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py"))
+    found = (match for text in texts for match in _COMPARED.finditer(text))
+    return {(match[1], int(match[2] or 1)) for match in found}
 
 
-def headings() -> list[tuple[str, str]]:
-    return [(page, line) for page, line in lines() if _HEADING.match(line)]
+def test_each_example_is_compared_or_says_why_not() -> None:
+    """By a call of ``example`` in a test; what names no example any more is dropped."""
+    assert compared() & NOT_COMPARED.keys() == set()
+    assert compared() | NOT_COMPARED.keys() == documented().keys()
 
 
-@functools.cache
-def _trees() -> list[ast.AST]:
-    folders = ("programs", "simulator")
-    files = [path for folder in folders for path in sorted((ROOT / folder).rglob("*.py"))]
-    return [ast.parse(path.read_text(encoding="utf-8")) for path in files]
+@pytest.mark.parametrize(
+    "block",
+    [
+        "    $ armillary host list\n    Name   State\n",
+        "    Name   State\n",
+        "    web (8d1f…) is ACTIVE.\n\n    Why: no\n",
+        "```\nName   State\n```\n",
+        '```json\n{"name": "web"}\n```\n',
+    ],
+)
+def test_output_is_found(block: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In each form in which pages show it."""
+    monkeypatch.setattr(documented_output, "ROOT", tmp_path)
+    (tmp_path / "page.md").write_text(f"Text\n\n{block}\nMore text\n", encoding="utf-8")
+    (found,) = documented_output.examples("page.md")
+    assert found.text.startswith(("Name", "web", "{"))
 
 
-@functools.cache
-def _rows_of_code() -> set[tuple[str, ...]]:
-    """Return the texts of all tuples, lists and keys of dictionaries in the code."""
-    rows = set[tuple[str, ...]]()
-    for tree in _trees():
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Tuple | ast.List):
-                rows.add(_texts(node.elts))
-            elif isinstance(node, ast.Dict):
-                rows.add(_texts(node.keys))
-    return rows
-
-
-def _texts(nodes: list[ast.expr] | list[ast.expr | None]) -> tuple[str, ...]:
-    return tuple(str(node.value) for node in nodes if isinstance(node, ast.Constant))
-
-
-@functools.cache
-def _words_of_code() -> str:
-    constants = (
-        node.value
-        for tree in _trees()
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Constant) and isinstance(node.value, str)
-    )
-    return "\n".join(constants)
-
-
-def test_examples_are_found() -> None:
-    """Else the others would hold for nothing."""
-    assert len(titles()) >= 2
-    assert len(headings()) >= 4
-
-
-@pytest.mark.parametrize(("page", "row"), titles(), ids=lambda value: str(value)[:40])
-def test_the_titles_of_a_printed_table_are_those_of_a_command(
-    page: str, row: tuple[str, ...]
+@pytest.mark.parametrize(
+    "block",
+    [
+        "    armillary host list\n    armillary server list\n",
+        "    [zones]\n    name = eu\n",
+        "    title: Two kinds\n    seed: 1\n",
+        "```python\nimport os\n```\n",
+        "```\nuser ──▶ api\n```\n",
+    ],
+)
+def test_commands_and_files_are_not_output(
+    block: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All columns, in their order."""
-    assert row in _rows_of_code()
+    """Nor are pictures."""
+    monkeypatch.setattr(documented_output, "ROOT", tmp_path)
+    (tmp_path / "page.md").write_text(f"Text\n\n{block}\nMore text\n", encoding="utf-8")
+    assert documented_output.examples("page.md") == []
 
 
-@pytest.mark.parametrize(("page", "line"), headings(), ids=lambda value: str(value)[:40])
-def test_a_printed_heading_is_one_of_a_command(page: str, line: str) -> None:
-    """Except for its numbers."""
-    for part in _VALUE.split(line):
-        assert part.strip(" ,.") in _words_of_code()
+PRINTED = """\
+Hosts up  Hosts
+      12  sim-1
+
+1 host is disabled at 2030-01-31T12:00:00Z (req-11111111-1111-4111-8111-111111111111).
+"""
+
+
+@pytest.mark.parametrize(
+    ("lines", "is_equal"),
+    [
+        (("Hosts up  Hosts", "   1  rack1-node07", "", "{}"), True),
+        (("Hosts up  Hosts", "…", "{}"), True),
+        (("Hosts down  Hosts", "   1  rack1-node07", "", "{}"), False),
+        (("Hosts up  Hosts", "   1  rack1-node07", "{}"), False),
+        (("Hosts up", "…", "{}"), False),
+    ],
+    ids=["equal", "any lines", "another column", "a line less", "a column less"],
+)
+def test_values_differ_and_words_do_not(lines: tuple[str, ...], is_equal: bool) -> None:
+    """Numbers, times, names and identifiers are values."""
+    last = "2,000 hosts are disabled at 2026-11-23T16:00:00Z (req-5f0c…)."
+    documented = Example("page.md", tuple(line.format(last) for line in lines))
+    if is_equal:
+        documented_output.assert_printed(documented, PRINTED)
+    else:
+        with pytest.raises(AssertionError, match=r"page\.md differs"):
+            documented_output.assert_printed(documented, PRINTED)

@@ -10,9 +10,11 @@ import pytest
 from oslo_config import cfg
 
 from api.front import make_front
+from tests import builders
 from tests.fixtures.audit_log import events_of, switch_on
+from tests.fixtures.documented_output import assert_keys, example
 from tests.fixtures.http_api import MEMBER, Api
-from tests.fixtures.super_conductor import SuperConductorClient
+from tests.fixtures.super_conductor import SuperConductor, SuperConductorClient
 from tests.unit.api.identity.conftest import PASSWORD, Client, asked, get, log_in, of_project
 
 TOKENS = "/identity/v3/auth/tokens"
@@ -132,6 +134,22 @@ def test_a_login_is_recorded_with_the_id_of_its_token(front: Client, log: Path) 
     assert end["target"] == {"typeURI": "identity/auth/tokens", "id": token_id}
     assert token not in text
     assert PASSWORD not in text
+
+
+def test_the_documented_event_is_one_of_ours(
+    front: Client, log: Path, conductor: SuperConductor
+) -> None:
+    """With all its keys, and the words that say what was refused."""
+    conductor.servers.append(builders.an_instance("web", uuid=NOWHERE, project_id="moons"))
+    headers = {"X-Auth-Token": log_in(front, scope=of_project("moons"))}
+    body = {"reboot": {"type": "SOFT"}}
+    path = f"/v2.1/servers/{NOWHERE}/action"
+    assert front.simulate_post(path, json=body, headers=headers).status_code == 403
+    event = events_of(log)[-1]
+    documented = example("docs/operating/audit.md").json
+    assert_keys(documented, event)
+    for name in ("typeURI", "eventType", "action", "outcome", "reason", "observer"):
+        assert event[name] == documented[name]
 
 
 def test_the_image_service_is_audited_too(front: Client, log: Path) -> None:

@@ -22,6 +22,7 @@ from programs.operator.databases import API
 from programs.operator.status_commands import CELL
 from tests import builders
 from tests.fixtures.databases import ON_ALL_THREE, fresh_database, sqlite_with_tables
+from tests.fixtures.documented_output import assert_printed, example
 from tests.fixtures.services import MARIADB, POSTGRESQL
 from tests.unit.programs.operator.conftest import Run, runner
 
@@ -101,6 +102,15 @@ def a_delete(**values: Any) -> cell.InstanceDelete:
     return cell.InstanceDelete(**{**given, **values})
 
 
+def a_build(**values: Any) -> cell.InstanceBuild:
+    given: dict[str, Any] = {
+        "instance_uuid": UUID, "stage": "claim", "attempt": 1, "position": 0, "fence": 0,
+        "selections": [], "request_spec": StoredObject({}), "tries": 0, "created_at": ago(5),
+        "lease_owner": "h", "lease_expires_at": time.time() + 30,
+    }  # fmt: skip
+    return cell.InstanceBuild(**{**given, **values})
+
+
 def a_move(**values: Any) -> api.Move:
     given: dict[str, Any] = {
         "migration_uuid": builders.a_uuid(), "instance_uuid": UUID, "cell_uuid": UUID,
@@ -161,15 +171,23 @@ def test_works_are_grouped_by_what_they_do_and_how_far_they_are(
     assert (reservation["tries"], reservation["reservation_id"]) == (3, "r-1")
 
 
+def test_the_documented_overview_is_printed(run_status: Run, tmp_path: Path) -> None:
+    """A cell's: a build that has a worker, and an operation that has none any more."""
+    urls = {"cell": _sqlite(tmp_path)["cell"]}
+    late = an_operation(created_at=ago(724))
+    held = an_operation(lease_owner="h", lease_expires_at=time.time() + 30)
+    for databases in _databases(urls):
+        add(databases["cell"], a_build(created_at=ago(2)), late, held)
+    path = tmp_path / "cell.conf"
+    path.write_text(f"[cell_database]\nconnection = {urls['cell']}\n")
+    ended = run_status("recovery", conf_file=path)
+    assert_printed(example("docs/operating/recovery.md"), ended.out)
+
+
 def _fill(databases: dict[str, Database]) -> None:
     add(databases["api"], a_reservation(), a_move(), a_cleanup())
-    build = cell.InstanceBuild(
-        instance_uuid=UUID, stage="claim", attempt=1, position=0, fence=0, selections=[],
-        request_spec=StoredObject({}), tries=0, created_at=ago(5), lease_owner="h",
-        lease_expires_at=time.time() + 30,
-    )  # fmt: skip
     rows = [an_operation(), an_operation(created_at=ago(90))]
-    add(databases["cell"], build, a_delete(), a_delete(is_guest_gone=True), *rows)
+    add(databases["cell"], a_build(), a_delete(), a_delete(is_guest_gone=True), *rows)
 
 
 def test_the_oldest_come_first_and_no_more_than_asked_for(
