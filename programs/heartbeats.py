@@ -8,7 +8,7 @@ from oslo_config import cfg
 
 from armillary import exception
 from armillary.context import admin_context
-from armillary.outage_log import OutageLog
+from armillary.logs.outage_log import OutageLog
 from armillary.periodic import PeriodicTask
 from armillary.service_figures import FigureReporter, worker_number
 from armillary.service_history import CURRENT_VERSION

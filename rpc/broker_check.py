@@ -11,7 +11,7 @@ from kombu.exceptions import OperationalError
 from oslo_config import cfg
 
 from armillary import exception
-from armillary.masking import mask_passwords
+from armillary.logs.masking import mask_passwords
 from rpc import rabbit
 from rpc.notifications.event_feed import connection_to
 from rpc.transport import register_options, transport_of

@@ -4,7 +4,7 @@ import logging
 import time
 from collections.abc import Mapping
 
-from armillary.masking import mask_passwords
+from armillary.logs.masking import mask_passwords
 from rpc.declarations import NotDeclaredYet
 
 _LOGGERS = (

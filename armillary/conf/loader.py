@@ -10,10 +10,11 @@ from oslo_log import log as oslo_log
 from oslo_reports import opts as report_opts
 from oslo_service import opts as service_opts
 
-from armillary import concurrency, exception, log_lines, version
+from armillary import concurrency, exception, version
 from armillary.conf import former_names, option_modules, places, register_all
 from armillary.identifiers import is_host_name
-from armillary.masking import mask_passwords
+from armillary.logs import log_lines
+from armillary.logs.masking import mask_passwords
 
 LOG = logging.getLogger(__name__)
 

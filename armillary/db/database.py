@@ -22,8 +22,8 @@ from armillary.db import engines, errors, schema, sqlite
 from armillary.db.async_queries import AsyncQueries, AsyncQuery
 from armillary.db.engines import DatabaseOptions as DatabaseOptions
 from armillary.db.single_row_queries import SingleRowQueries
-from armillary.masking import mask_passwords
-from armillary.outage_log import OutageLog
+from armillary.logs.masking import mask_passwords
+from armillary.logs.outage_log import OutageLog
 
 LOG = logging.getLogger(__name__)
 

@@ -3,7 +3,7 @@
 from oslo_db import exception as oslo_exception
 from sqlalchemy import exc
 
-from armillary.masking import mask_passwords
+from armillary.logs.masking import mask_passwords
 
 # PostgreSQL: serialisation failure, deadlock, lock not available. MySQL: lock wait timeout,
 # deadlock, and MariaDB's changed record.

@@ -7,7 +7,7 @@ from oslo_config import cfg
 from oslo_reports import guru_meditation_report
 from oslo_utils import strutils
 
-from armillary.masking import mask_passwords
+from armillary.logs.masking import mask_passwords
 from armillary.version import VersionInfo
 
 

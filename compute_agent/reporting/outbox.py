@@ -9,7 +9,7 @@ from armillary import exception
 from armillary.backoff import Backoff, KeyedBackoff
 from armillary.concurrency import WorkerPool
 from armillary.context import RequestContext, admin_context
-from armillary.outage_log import OutageLog
+from armillary.logs.outage_log import OutageLog
 from compute_agent.journal.journal import Journal, Kind, Report
 from compute_agent.work.wakeable_loop import WakeableLoop
 from conductor.cell_conductor.interface import CellConductorAPI

@@ -10,7 +10,7 @@ from oslo_config import cfg
 from armillary import exception
 from armillary.backoff import Backoff
 from armillary.context import admin_context
-from armillary.outage_log import OutageLog
+from armillary.logs.outage_log import OutageLog
 from armillary.service_history import CURRENT_VERSION
 from compute_agent import boot_clock
 from compute_agent.host.resource_tracker import ResourceTracker

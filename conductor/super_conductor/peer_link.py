@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar
 
 from armillary import exception
 from armillary.concurrency import WorkerPool, WorkerPoolFull
-from armillary.outage_log import OutageLog
+from armillary.logs.outage_log import OutageLog
 from objects.cell_mapping import CellMapping
 from objects.zones.child_zone import ChildZone
 from rpc.transport import Bus

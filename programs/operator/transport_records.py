@@ -9,7 +9,7 @@ from typing import Any
 
 from armillary import exception
 from armillary.db import Database
-from armillary.masking import mask_passwords
+from armillary.logs.masking import mask_passwords
 from objects.cell_mapping import CellMapping
 from objects.zones.child_zone import ChildZone
 from programs.application import WithOptions

@@ -23,8 +23,8 @@ from kombu.messaging import Consumer, Producer
 from oslo_config import cfg
 
 from armillary import exception
-from armillary.masking import mask_passwords
-from armillary.outage_log import OutageLog
+from armillary.logs.masking import mask_passwords
+from armillary.logs.outage_log import OutageLog
 from rpc import declarations, memory_transport
 from rpc.broker import broker_tls
 

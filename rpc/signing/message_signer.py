@@ -16,7 +16,7 @@ import oslo_messaging
 
 from armillary import exception, service_metrics
 from armillary.audit import AuditTrail
-from armillary.outage_log import OutageLog
+from armillary.logs.outage_log import OutageLog
 from rpc import oslo_internals
 from rpc.signing import envelope
 from rpc.signing.envelope import REPEATED, Refused

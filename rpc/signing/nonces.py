@@ -18,7 +18,7 @@ import threading
 from pathlib import Path
 
 from armillary import private_files
-from armillary.outage_log import OutageLog
+from armillary.logs.outage_log import OutageLog
 
 NONCE_BYTES = 16
 

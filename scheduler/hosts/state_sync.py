@@ -12,7 +12,7 @@ from oslo_config import cfg
 from armillary import exception
 from armillary.concurrency import WorkerPool, WorkerPoolFull
 from armillary.context import Signer, admin_context
-from armillary.outage_log import OutageLog
+from armillary.logs.outage_log import OutageLog
 from conductor.cell_conductor.interface import HostStatesAPI
 from conductor.super_conductor.interface import SuperConductorAPI
 from objects.aggregate import Aggregate

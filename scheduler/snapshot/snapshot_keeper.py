@@ -14,7 +14,7 @@ from typing import Any
 from oslo_config import cfg
 
 from armillary import private_files
-from armillary.outage_log import OutageLog
+from armillary.logs.outage_log import OutageLog
 from armillary.version import version_string
 from objects.aggregate import Aggregate
 from objects.hosts.host_states import HostStateBatch

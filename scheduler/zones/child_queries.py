@@ -10,7 +10,7 @@ from typing import Protocol
 from armillary import exception, service_metrics
 from armillary.concurrency import WorkerPoolFull
 from armillary.context import RequestContext
-from armillary.outage_log import OutageLog
+from armillary.logs.outage_log import OutageLog
 from objects.zones.zone_answer import ZoneAnswer
 from objects.zones.zone_query import ZoneQuery
 from scheduler.zones.offers import Offers, ZoneEntry

@@ -14,7 +14,7 @@ from oslo_config import cfg
 from armillary import exception
 from armillary.concurrency import WorkerPool, WorkerPoolFull
 from armillary.context import RequestContext, admin_context
-from armillary.outage_log import OutageLog
+from armillary.logs.outage_log import OutageLog
 from conductor.super_conductor.zones.interface import ZoneAPI, ZoneSummariesAPI
 from objects.zones.zone_answer import ZoneAnswer
 from objects.zones.zone_query import ZoneQuery

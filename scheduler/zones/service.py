@@ -12,7 +12,7 @@ from oslo_config import cfg
 
 from armillary import exception
 from armillary.context import RequestContext, admin_context
-from armillary.outage_log import OutageLog
+from armillary.logs.outage_log import OutageLog
 from armillary.periodic import PeriodicTask
 from conductor.super_conductor.zones.interface import ZoneSummariesAPI
 from objects.zones.known_zones import KnownZones

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from oslo_config import cfg
 
-from armillary.outage_log import OutageLog
+from armillary.logs.outage_log import OutageLog
 from objects.zones.zone_summary import ProviderCapabilities, ZoneSummary
 from scheduler.hosts.host_store import HostStore
 from scheduler.hosts.host_table import HostTable

@@ -18,7 +18,7 @@ from typing import TypeVar
 from oslo_config import cfg
 
 from armillary.db import Database
-from armillary.outage_log import OutageLog
+from armillary.logs.outage_log import OutageLog
 from conductor.cell_conductor.servicegroup import OPTION, ServiceGroupDriver
 from conductor.common.cell_db import models, services
 from conductor.common.clock import Clock, moment

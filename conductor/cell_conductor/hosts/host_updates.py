@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 from armillary import exception
 from armillary.context import admin_context
 from armillary.db import Database
-from armillary.outage_log import OutageLog
+from armillary.logs.outage_log import OutageLog
 from conductor.common.cell_db import compute_nodes, host_seq, instances, services
 from conductor.common.cell_db.compute_nodes import ChangedNode
 from conductor.common.cell_db.services import ServiceState

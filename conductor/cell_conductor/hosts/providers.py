@@ -18,7 +18,7 @@ from oslo_config import cfg
 from armillary import exception
 from armillary.context import RequestContext, admin_context
 from armillary.db import Database
-from armillary.outage_log import OutageLog
+from armillary.logs.outage_log import OutageLog
 from conductor.common.cell_db import compute_nodes, models, services
 from conductor.common.clock import Clock, moment
 from objects.hosts.provider_report import ProviderReport, ProviderResult

@@ -27,7 +27,7 @@ from oslo_config import cfg
 from armillary import exception
 from armillary.context import RequestContext, admin_context
 from armillary.db import Database
-from armillary.outage_log import OutageLog
+from armillary.logs.outage_log import OutageLog
 from conductor.cell_conductor.hosts.providers import children_of
 from conductor.common.cell_db import compute_nodes, instances, migrations, models
 from conductor.super_conductor.interface import SuperConductorAPI

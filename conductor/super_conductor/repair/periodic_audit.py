@@ -13,7 +13,7 @@ from datetime import timedelta
 from armillary import exception, service_metrics
 from armillary.context import RequestContext, admin_context
 from armillary.db import Database
-from armillary.outage_log import OutageLog
+from armillary.logs.outage_log import OutageLog
 from conductor.common.clock import Clock, moment
 from conductor.super_conductor.hosts import cell_reports
 from conductor.super_conductor.hosts.cells import Cells

@@ -14,7 +14,7 @@ from typing import Any
 import requests
 
 from armillary import exception
-from armillary.masking import mask_passwords
+from armillary.logs.masking import mask_passwords
 from programs.operator.broker_commands import definitions
 from programs.operator.deploy.steps import Steps, run_program
 from rpc.broker.broker_accounts import Permissions

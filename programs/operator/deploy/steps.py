@@ -10,7 +10,7 @@ from typing import TextIO
 from sqlalchemy.exc import SQLAlchemyError
 
 from armillary import exception
-from armillary.masking import mask_passwords
+from armillary.logs.masking import mask_passwords
 
 PROGRAM_SECONDS_MAX = 120
 

@@ -12,7 +12,7 @@ from oslo_config import cfg
 from armillary import exception
 from armillary.conf import loader, option_modules
 from armillary.conf.former_names import RENAMED, Name
-from armillary.masking import mask_passwords
+from armillary.logs.masking import mask_passwords
 from programs.operator.nova import options as known
 
 ALL_FILTERS = "all_filters"

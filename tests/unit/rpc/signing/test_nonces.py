@@ -11,7 +11,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from armillary.outage_log import OutageLog
+from armillary.logs.outage_log import OutageLog
 from rpc.signing import nonces
 from rpc.signing.nonces import NONCE_BYTES
 

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from armillary.outage_log import OutageLog
+from armillary.logs.outage_log import OutageLog
 
 
 class Clock:

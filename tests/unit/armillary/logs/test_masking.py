@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from armillary.masking import mask_passwords
+from armillary.logs.masking import mask_passwords
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from armillary.masking import mask_passwords
+from armillary.logs.masking import mask_passwords
 
 OUTAGES_MAX = 3
 """Outages within the interval that are logged; the others are counted."""
