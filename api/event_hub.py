@@ -15,7 +15,8 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Protocol
 
-from armillary import exception, service_metrics
+from armillary import exception
+from armillary.metrics import service_metrics
 
 LOG = logging.getLogger(__name__)
 

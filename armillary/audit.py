@@ -18,9 +18,9 @@ from typing import Any
 from oslo_config import cfg
 
 from armillary import conf as configuration
-from armillary import service_metrics
 from armillary.conf import audit as options
 from armillary.logs.outage_log import OutageLog
+from armillary.metrics import service_metrics
 from armillary.private_files import FILE_MODE
 
 LOG = logging.getLogger(__name__)

@@ -145,7 +145,7 @@ class WorkerPool:
         self._pending: dict[Future[Any], None] = {}
         self._workers: list[threading.Thread] = []
         self._closed = False
-        from armillary import service_metrics
+        from armillary.metrics import service_metrics
 
         service_metrics.watch_pool(name, self._queue)
 

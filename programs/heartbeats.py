@@ -9,8 +9,8 @@ from oslo_config import cfg
 from armillary import exception
 from armillary.context import admin_context
 from armillary.logs.outage_log import OutageLog
+from armillary.metrics.service_figures import FigureReporter, worker_number
 from armillary.periodic import PeriodicTask
-from armillary.service_figures import FigureReporter, worker_number
 from armillary.service_history import CURRENT_VERSION
 from conductor.super_conductor.interface import SuperConductorAPI
 from rpc.transport import Bus

@@ -105,8 +105,8 @@ def make_application() -> Any:
     concurrency.silence_eventlet_deprecations()
     from oslo_config import cfg
 
-    from armillary import tracing
     from armillary.conf import loader
+    from armillary.metrics import tracing
     from programs import wiring
 
     files = os.environ.get(CONFIG_FILES_VARIABLE, "").split(os.pathsep)

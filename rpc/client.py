@@ -8,8 +8,9 @@ from typing import Any, Protocol
 
 import oslo_messaging
 
-from armillary import exception, tracing
+from armillary import exception
 from armillary.context import RequestContext
+from armillary.metrics import tracing
 from rpc import authority
 from rpc.interface import Interface, Method
 from rpc.serializer import ObjectSerializer

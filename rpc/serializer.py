@@ -8,8 +8,9 @@ import oslo_messaging
 from oslo_versionedobjects import base as ovo
 from oslo_versionedobjects import exception as ovo_exception
 
-from armillary import exception, tracing
+from armillary import exception
 from armillary.context import RequestContext, Signer
+from armillary.metrics import tracing
 from objects.base import ArmillaryObject
 from rpc.declared_objects import Declared
 from rpc.timing import SENT_AT

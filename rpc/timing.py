@@ -9,7 +9,8 @@ from typing import Any
 
 import oslo_messaging
 
-from armillary import exception, service_metrics, tracing
+from armillary import exception
+from armillary.metrics import service_metrics, tracing
 
 SENT_AT = "sent_at"
 """Context key of the time a message was sent, in seconds since 1970; older peers omit it."""

@@ -11,8 +11,9 @@ from typing import TypeVar
 import numpy as np
 from oslo_config import cfg
 
-from armillary import exception, service_metrics
+from armillary import exception
 from armillary.context import RequestContext, admin_context
+from armillary.metrics import service_metrics
 from armillary.periodic import PeriodicTask
 from conductor.cell_conductor.interface import HostStatesAPI
 from conductor.super_conductor.interface import SuperConductorAPI

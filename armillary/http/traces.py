@@ -11,8 +11,8 @@ import time
 import falcon
 from oslo_config import cfg
 
-from armillary import tracing
 from armillary.http.trusted_hosts import UNAUTHENTICATED
+from armillary.metrics import tracing
 
 
 class Traces:

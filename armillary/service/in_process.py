@@ -12,8 +12,9 @@ from typing import Self
 
 from oslo_config import cfg
 
-from armillary import concurrency, service_metrics, tracing
+from armillary import concurrency
 from armillary.conf import loader
+from armillary.metrics import service_metrics, tracing
 from armillary.service import backdoor, report
 from armillary.service.managed import (
     Factory,

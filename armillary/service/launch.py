@@ -4,8 +4,9 @@ from typing import Any
 
 from oslo_config import cfg
 
-from armillary import concurrency, service_figures, service_metrics, tracing
+from armillary import concurrency
 from armillary.conf import loader
+from armillary.metrics import service_figures, service_metrics, tracing
 from armillary.service import backdoor, report
 from armillary.service.managed import Factory, ManagedService, Manager
 from armillary.service.supervisor import Supervisor

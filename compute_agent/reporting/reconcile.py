@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 
 from oslo_config import cfg
 
-from armillary import exception, service_metrics
+from armillary import exception
 from armillary.backoff import Backoff
 from armillary.context import admin_context
+from armillary.metrics import service_metrics
 from compute_agent import boot_clock
 from compute_agent.journal.journal import Journal, State
 from compute_agent.reporting import reconcile_plan

@@ -18,9 +18,10 @@ from typing import Any, Generic, TypeVar
 from oslo_config import cfg
 from sqlalchemy.orm import Session
 
-from armillary import exception, service_metrics
+from armillary import exception
 from armillary.concurrency import WorkerPool, WorkerPoolFull
 from armillary.db import Database
+from armillary.metrics import service_metrics
 from conductor.common.leases import Lease, LeaseKeeper, Leases
 
 LOG = logging.getLogger(__name__)

@@ -34,8 +34,8 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.orm import InstrumentedAttribute, Mapped, Session, mapped_column
 
-from armillary import service_metrics
 from armillary.db import Database
+from armillary.metrics import service_metrics
 
 _OWNER_LENGTH = 255
 

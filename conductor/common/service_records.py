@@ -8,9 +8,10 @@ from collections.abc import Mapping
 from oslo_config import cfg
 from sqlalchemy.orm import Session
 
-from armillary import exception, service_figures, service_history
+from armillary import exception, service_history
 from armillary.db import Database
-from armillary.service_figures import FigureReporter
+from armillary.metrics import service_figures
+from armillary.metrics.service_figures import FigureReporter
 from conductor.common.cell_db import service_figures as rows
 from conductor.common.cell_db import services
 from conductor.common.clock import Clock, moment

@@ -12,7 +12,7 @@ DOWN_HOSTS_MAX = 50
 
 @dataclass(frozen=True, slots=True)
 class WorkerFigures:
-    """What one worker process of a service reported; see ``armillary.service_figures``."""
+    """What one worker process of a service reported; see ``armillary.metrics.service_figures``."""
 
     host: str
     binary: str

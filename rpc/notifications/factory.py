@@ -12,9 +12,9 @@ from typing import Protocol
 
 from oslo_config import cfg
 
-from armillary import service_metrics
 from armillary.conf.notifications import BOTH, NONE, UNVERSIONED, VERSIONED
 from armillary.logs.outage_log import OutageLog
+from armillary.metrics import service_metrics
 from rpc.notifications import notification_bus
 from rpc.notifications.event_feed import FeedWriter
 from rpc.notifications.notification import FEED_VERSION, Notification

@@ -14,9 +14,10 @@ from typing import Any
 
 import oslo_messaging
 
-from armillary import exception, service_metrics
+from armillary import exception
 from armillary.audit import AuditTrail
 from armillary.logs.outage_log import OutageLog
+from armillary.metrics import service_metrics
 from rpc import oslo_internals
 from rpc.signing import envelope
 from rpc.signing.envelope import REPEATED, Refused

@@ -9,8 +9,8 @@ import time
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from armillary import service_metrics
 from armillary.audit import REFUSED, AuditTrail, Event, Initiator
+from armillary.metrics import service_metrics
 from rpc.signing import envelope
 from rpc.signing.envelope import REPEATED, Refused
 from rpc.signing.trust import Identity

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from armillary import service_metrics
+from armillary.metrics import service_metrics
 from objects.allocations.allocation_candidates import AllocationCandidates
 from objects.packed import unchecked
 from objects.traces import ruled_out

@@ -13,8 +13,9 @@ import threading
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
-from armillary import exception, service_metrics
+from armillary import exception
 from armillary.context import admin_context
+from armillary.metrics import service_metrics
 from conductor.super_conductor.interface import SuperConductorAPI
 from objects.hosts.host_states import HostStateBatch
 from scheduler.hosts import host_store_columns

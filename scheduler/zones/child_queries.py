@@ -7,10 +7,11 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future, wait
 from typing import Protocol
 
-from armillary import exception, service_metrics
+from armillary import exception
 from armillary.concurrency import WorkerPoolFull
 from armillary.context import RequestContext
 from armillary.logs.outage_log import OutageLog
+from armillary.metrics import service_metrics
 from objects.zones.zone_answer import ZoneAnswer
 from objects.zones.zone_query import ZoneQuery
 from scheduler.zones.offers import Offers, ZoneEntry

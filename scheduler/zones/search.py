@@ -12,8 +12,9 @@ from typing import Protocol
 
 from oslo_config import cfg
 
-from armillary import exception, service_metrics
+from armillary import exception
 from armillary.context import RequestContext
+from armillary.metrics import service_metrics
 from objects.allocations.resource_query import ResourceQuery
 from objects.claims.resource_kinds import get_kind
 from objects.instances.instance_group import AFFINITY

@@ -17,8 +17,8 @@ from pathlib import Path
 import pytest
 
 from armillary import conf as armillary_conf
-from armillary import service_metrics
 from armillary.conf import roles
+from armillary.metrics import service_metrics
 from rpc.interface import Interface
 from tests.fixtures.asking import wait_for
 from tests.functional.composed import Composed, Option, Story, composed_system

@@ -13,10 +13,10 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import SpanKind
 from oslo_config import cfg
 
-from armillary import tracing
 from armillary.conf import base as base_conf
 from armillary.conf import register
 from armillary.conf import tracing as tracing_conf
+from armillary.metrics import tracing
 from tests.fixtures.asking import wait_for
 from tests.fixtures.embedded import embedded_system
 from tests.fixtures.ledger import assert_nothing_is_lost, delete_everything

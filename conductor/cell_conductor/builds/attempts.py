@@ -10,7 +10,8 @@ from datetime import datetime
 
 from sqlalchemy.orm import Session
 
-from armillary import exception, service_metrics
+from armillary import exception
+from armillary.metrics import service_metrics
 from conductor.common.cell_db import (
     actions,
     builds,

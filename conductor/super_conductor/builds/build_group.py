@@ -15,8 +15,8 @@ from datetime import timedelta
 
 from sqlalchemy.orm import Session
 
-from armillary import service_metrics
 from armillary.context import admin_context
+from armillary.metrics import service_metrics
 from conductor.common import leased_work
 from conductor.common.clock import moment
 from conductor.common.leased_work import Step

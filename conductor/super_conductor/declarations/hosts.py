@@ -48,8 +48,8 @@ class HostsAPI(Interface):
     ) -> dict[str, int]:
         """Send the heartbeat of a service that has no other record, with figures of a worker.
 
-        See ``armillary.service_figures``. Answers as ``get_oldest_services``. Raises ServiceTooOld,
-        Invalid.
+        See ``armillary.metrics.service_figures``. Answers as ``get_oldest_services``.
+        Raises ServiceTooOld, Invalid.
         """
 
     @call(API, CELL, CONDUCTOR, OPERATOR, PLACEMENT, SCHEDULER)

@@ -10,10 +10,11 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
 
-from armillary import exception, service_metrics
+from armillary import exception
 from armillary.context import RequestContext, admin_context
 from armillary.db import Database
 from armillary.logs.outage_log import OutageLog
+from armillary.metrics import service_metrics
 from conductor.common.clock import Clock, moment
 from conductor.super_conductor.hosts import cell_reports
 from conductor.super_conductor.hosts.cells import Cells

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from armillary import service_metrics
-from armillary.service_metrics import Counter, Histogram
+from armillary.metrics import service_metrics
+from armillary.metrics.service_metrics import Counter, Histogram
 
 FOLDER = Path(__file__).parents[3] / "etc" / "monitoring"
 KNOWN = {

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from armillary import exception, service_figures
+from armillary import exception
+from armillary.metrics import service_figures
 from conductor.common import leased_work
 from conductor.common.leased_work import LeasedWork, Recovery, Release, Step
 from conductor.common.leases import Lease

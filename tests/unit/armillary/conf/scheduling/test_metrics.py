@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from armillary import service_metrics
 from armillary.conf.scheduling import metrics
+from armillary.metrics import service_metrics
 from tests.fixtures.configuration import parsed_conf
 from tests.fleets import scheduling_conf
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import conductor.super_conductor.repair.periodic_audit
-from armillary import service_metrics
+from armillary.metrics import service_metrics
 from conductor.super_conductor.claims.orphaned_claims import OrphanedClaims
 from conductor.super_conductor.db import quotas
 from conductor.super_conductor.repair import lost_servers

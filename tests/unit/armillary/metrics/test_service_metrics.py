@@ -15,8 +15,9 @@ import pytest
 from oslo_config import cfg
 from prometheus_client import REGISTRY
 
-from armillary import exception, service_metrics
+from armillary import exception
 from armillary.conf.scheduling import metrics as metrics_options
+from armillary.metrics import service_metrics
 from tests.fixtures.configuration import parsed_conf
 from tests.fixtures.slow_clients import SlowClients, many_files
 

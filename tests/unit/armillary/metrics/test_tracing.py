@@ -13,7 +13,7 @@ from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from oslo_config import cfg
 
-from armillary import exception, tracing
+from armillary import exception
 from armillary.conf import api as api_conf
 from armillary.conf import base as base_conf
 from armillary.conf import register
@@ -21,6 +21,7 @@ from armillary.conf import tracing as tracing_conf
 from armillary.context import RequestContext
 from armillary.http.request_id import RequestId
 from armillary.http.traces import Traces
+from armillary.metrics import tracing
 from rpc.serializer import ObjectSerializer
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"

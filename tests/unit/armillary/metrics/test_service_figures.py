@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from armillary import service_figures, service_history, service_metrics
-from armillary.service_figures import FIGURES, FIGURES_MAX, FigureReporter
+from armillary import service_history
+from armillary.metrics import service_figures, service_metrics
+from armillary.metrics.service_figures import FIGURES, FIGURES_MAX, FigureReporter
 
 
 def test_a_counter_is_reported_with_its_rate() -> None:

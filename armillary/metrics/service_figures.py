@@ -13,8 +13,9 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from armillary import service_history, service_metrics
-from armillary.service_metrics import Counter, Gauge
+from armillary import service_history
+from armillary.metrics import service_metrics
+from armillary.metrics.service_metrics import Counter, Gauge
 
 FIGURES_MAX = 16
 """Maximum number of figures of one worker."""

@@ -1,0 +1,1 @@
+"""Metrics and traces of all services, and the figures that heartbeats carry."""
