@@ -13,11 +13,11 @@ from armillary.context import RequestContext
 from armillary.metrics import tracing
 from rpc import authority
 from rpc.interface import Interface, Method
-from rpc.serializer import ObjectSerializer
 from rpc.signing.message_signer import MayAnswer
 from rpc.signing.place import Place
 from rpc.timing import ClientTimes
 from rpc.version_caps import VersionCap, as_cap, fits
+from rpc.wire.serializer import ObjectSerializer
 
 _REMOTE_SUFFIX = "_Remote"
 _TO_A_QUEUE = oslo_messaging.TransportOptions(at_least_once=True)

@@ -9,10 +9,10 @@ from typing import Any, TypeVar
 
 from armillary.context import RequestContext
 from armillary.idempotency import Records
-from rpc.argument_types import argument_check
 from rpc.interface import Idempotent, Interface, Method
 from rpc.repeats import Handler, answering_repeats
-from rpc.serializer import ObjectSerializer
+from rpc.wire.argument_types import argument_check
+from rpc.wire.serializer import ObjectSerializer
 
 AnyInterface = TypeVar("AnyInterface", bound=Interface)
 

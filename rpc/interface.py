@@ -18,9 +18,9 @@ from typing import Any, ClassVar, ParamSpec, Protocol, TypeVar
 
 from armillary.context import RequestContext
 from rpc.callers import Caller
-from rpc.dataclass_codec import Codec, codec_of
-from rpc.declared_objects import Declared, declared_objects
 from rpc.version_caps import VersionCap, fits
+from rpc.wire.dataclass_codec import Codec, codec_of
+from rpc.wire.declared_objects import Declared, declared_objects
 
 Rebuild = Callable[[Any, Declared], Any]
 """Makes the declared objects in a value that is in wire form. Raises Invalid."""

@@ -15,12 +15,12 @@ from armillary.idempotency import Records
 from rpc.endpoints import wire_handlers_of
 from rpc.interface import Interface
 from rpc.repeats import Handler
-from rpc.serializer import ObjectSerializer
 from rpc.signing import dispatch
 from rpc.signing.message_signer import MessageSigner
 from rpc.signing.place import Place
 from rpc.thread_pool import ReceivingServer
 from rpc.timing import ServerTimes
+from rpc.wire.serializer import ObjectSerializer
 
 LOG = logging.getLogger(__name__)
 

@@ -18,13 +18,13 @@ from rpc.broker.queue_names import claim_process_name
 from rpc.client import RpcClient
 from rpc.interface import Interface
 from rpc.replies import VerifiesReplies
-from rpc.serializer import ObjectSerializer
 from rpc.server import RpcServer
 from rpc.signing.message_signer import MayAnswer, MessageSigner
 from rpc.signing.place import TOP, Place
 from rpc.signing.transport import SignedTransport
 from rpc.signing.trust import Identity
 from rpc.version_caps import VersionCap
+from rpc.wire.serializer import ObjectSerializer
 
 _WAIT_SECONDS_MAX = 60.0
 

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 from rpc.callers import Caller
-from rpc.dataclass_codec import dataclasses_in
 from rpc.interface import Idempotent, Interface, Method
+from rpc.wire.dataclass_codec import dataclasses_in
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = Path("docs/rpc-reference.md")

@@ -10,12 +10,12 @@ import oslo_messaging
 from armillary import exception
 from rpc import authority
 from rpc.interface import Interface
-from rpc.serializer import VerifiedContext
 from rpc.signing import envelope
 from rpc.signing.envelope import Refused
 from rpc.signing.message_signer import Address, MessageSigner, VerifiedMessage
 from rpc.signing.place import Place
 from rpc.signing.refusal_log import RefusalLog
+from rpc.wire.serializer import VerifiedContext
 
 Dispatch = Callable[[Any], Any]
 

@@ -11,7 +11,7 @@ from armillary.context import RequestContext
 from objects.zones.zone_answer import ZoneAnswer
 from objects.zones.zone_query import ZoneQuery
 from objects.zones.zone_summary import ZoneSummary
-from rpc.serializer import ObjectSerializer
+from rpc.wire.serializer import ObjectSerializer
 
 _SERIALIZER = ObjectSerializer()
 

@@ -19,9 +19,9 @@ from armillary.context import RequestContext
 from armillary.idempotency import Records
 from rpc.endpoints import wire_handlers_of
 from rpc.interface import Interface
-from rpc.serializer import ObjectSerializer
 from rpc.signing.place import TOP, Place
 from rpc.transport import Bus
+from rpc.wire.serializer import ObjectSerializer
 from tests.simulation.hub import HUB, Process
 
 CALL_SECONDS = 60.0

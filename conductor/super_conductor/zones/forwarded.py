@@ -14,7 +14,7 @@ from objects.instances.server_answers import InstanceMarker, ServerPage
 from objects.instances.server_filters import ServerFilters
 from objects.zones.zone_request import ZoneRequest
 from rpc.interface import Interface, Method, call
-from rpc.serializer import ObjectSerializer
+from rpc.wire.serializer import ObjectSerializer
 
 LIST_SERVERS = "list_servers"
 CHANGES = frozenset(

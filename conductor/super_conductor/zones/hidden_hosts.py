@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from armillary import exception
 from armillary.db import Database
 from conductor.super_conductor.db import host_mappings
-from rpc.serializer import ObjectSerializer
+from rpc.wire.serializer import ObjectSerializer
 
 T = TypeVar("T")
 

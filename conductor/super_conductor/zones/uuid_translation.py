@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 from armillary import exception
 from conductor.super_conductor.db.zones import zone_attempts
 from conductor.super_conductor.db.zones.zone_attempts import Guest
-from rpc.serializer import ObjectSerializer
+from rpc.wire.serializer import ObjectSerializer
 
 T = TypeVar("T")
 

@@ -18,12 +18,12 @@ from armillary import exception
 from armillary.context import admin_context
 from objects.base import ArmillaryObject
 from objects.packed import packing
-from rpc.dataclass_codec import codec_of
-from rpc.declared_objects import declared_objects
-from rpc.serializer import ObjectSerializer
 from rpc.signing import envelope
 from rpc.signing.envelope import Refused
 from rpc.signing.message_signer import Address
+from rpc.wire.dataclass_codec import codec_of
+from rpc.wire.declared_objects import declared_objects
+from rpc.wire.serializer import ObjectSerializer
 from tests import builders
 from tests.fixtures.fuzzing import ODD, altered, fuzzed
 from tests.fixtures.signing import AT_THE_TOP, Authority

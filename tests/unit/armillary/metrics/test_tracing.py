@@ -22,7 +22,7 @@ from armillary.context import RequestContext
 from armillary.http.request_id import RequestId
 from armillary.http.traces import Traces
 from armillary.metrics import tracing
-from rpc.serializer import ObjectSerializer
+from rpc.wire.serializer import ObjectSerializer
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 PARENT = f"00-{TRACE}-00f067aa0ba902b7-01"

@@ -11,7 +11,7 @@ from armillary import exception
 from conductor.super_conductor.zones.hidden_hosts import HiddenHosts
 from objects.instances.operation_arguments import OperationArguments
 from objects.instances.server_filters import ServerFilters
-from rpc.serializer import ObjectSerializer
+from rpc.wire.serializer import ObjectSerializer
 from tests.fixtures.control_plane import an_admin
 from tests.fixtures.zones import Zone, root
 from tests.unit.conductor.super_conductor.zones.test_walk import child, create

@@ -17,8 +17,8 @@ from objects.instance_fault import InstanceFault
 from objects.instances.instance_action import InstanceAction
 from objects.instances.operation_arguments import OperationArguments
 from objects.instances.server_filters import MigrationFilters, ServerFilters
-from rpc.dataclass_codec import codec_of
-from rpc.serializer import ObjectSerializer
+from rpc.wire.dataclass_codec import codec_of
+from rpc.wire.serializer import ObjectSerializer
 from tests.builders import A_TIME, a_migration, a_uuid
 from tests.fixtures.control_plane import a_user, an_admin
 from tests.fixtures.fake_cell_conductor import CellConductor

@@ -12,8 +12,8 @@ import pytest
 
 from armillary import exception
 from objects.hosts.service import Service
-from rpc.dataclass_codec import Codec, codec_of, dataclasses_in
-from rpc.serializer import ObjectSerializer
+from rpc.wire.dataclass_codec import Codec, codec_of, dataclasses_in
+from rpc.wire.serializer import ObjectSerializer
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from armillary import exception
-from rpc.argument_types import argument_check, fits_of
+from rpc.wire.argument_types import argument_check, fits_of
 from tests.fixtures.interfaces import BY_TOPIC
 
 

@@ -12,8 +12,8 @@ from armillary import exception
 from armillary.context import RequestContext, Signer
 from armillary.metrics import tracing
 from objects.base import ArmillaryObject
-from rpc.declared_objects import Declared
 from rpc.timing import SENT_AT
+from rpc.wire.declared_objects import Declared
 
 DEPTH_MAX = 64
 """Maximum nesting of lists and dicts around the objects in a message."""

@@ -20,8 +20,8 @@ from objects.instance_fault import InstanceFault
 from objects.instances.server_answers import ServerPage
 from objects.packed.provider_uuids import ProviderUUIDs
 from objects.request_spec import RequestSpec
-from rpc.declared_objects import declared_objects
-from rpc.serializer import DEPTH_MAX, ObjectSerializer
+from rpc.wire.declared_objects import declared_objects
+from rpc.wire.serializer import DEPTH_MAX, ObjectSerializer
 
 
 class Newer(base.ArmillaryObject):

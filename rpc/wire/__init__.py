@@ -1,0 +1,1 @@
+"""Wire form of messages: how objects, dataclasses and plain arguments are written and checked."""
