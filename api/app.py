@@ -15,7 +15,7 @@ from api.call import AppState, Call
 from api.console.links import ConsoleLinks
 from api.empty_ids import EmptyIds
 from api.event_hub import EventHub
-from api.host_ids import HostIds
+from api.formats.host_ids import HostIds
 from api.idempotency import IdempotencyRecords
 from api.image_source import NO_LIMIT, make_image_source
 from api.project_in_path import ProjectInPath

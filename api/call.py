@@ -10,9 +10,9 @@ import falcon
 
 from api.console.links import ConsoleLinks
 from api.event_hub import EventHub
-from api.host_ids import HostIds
+from api.formats.host_ids import HostIds
+from api.formats.links import Links
 from api.image_source import ImageSource
-from api.links import Links
 from api.readiness import Readiness
 from api.serial_consoles import SerialConsoleLinks
 from api.versions import OWN_FIELDS_HEADER

@@ -5,7 +5,7 @@ from typing import Any
 
 import falcon
 
-from api.links import OLDEST_VERSION_PATH, VERSION_PATH
+from api.formats.links import OLDEST_VERSION_PATH, VERSION_PATH
 from api.versions import MICROVERSIONS
 from armillary import exception
 from armillary.context import RequestContext

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from api.call import Call
-from api.links import OLDEST_VERSION_PATH
+from api.formats.links import OLDEST_VERSION_PATH
 from api.schemas import version as schemas
 from api.versions import MICROVERSIONS
 from armillary.http.call import Answer, Document

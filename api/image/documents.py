@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 
-from api import times
+from api.formats import times
 from api.image.schemas import READ_ONLY, SETTABLE
 from armillary.http.call import Document
 from objects.images.image_record import ACTIVE, QUEUED, ImageRecord

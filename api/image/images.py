@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode
 
+from api.formats.links import page
 from api.image import schemas
 from api.image.call import Call
 from api.image.documents import PROGRAM_PROPERTIES, shown, values_of, with_values
 from api.image.patches import patched
-from api.links import page
 from api.policies.images import image_service as policies
 from api.validation import Check
 from armillary import exception

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from api import times
+from api.formats import times
 from api.image.call import Call, load
 from api.image.schemas import MEMBERS_MAX
 from armillary import exception

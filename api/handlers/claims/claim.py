@@ -6,9 +6,9 @@ import uuid
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from api import times
 from api.call import Call
-from api.links import page
+from api.formats import times
+from api.formats.links import page
 from api.policies.claims import claim as policies
 from api.schemas.claims import claim as schemas
 from armillary import exception

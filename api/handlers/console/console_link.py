@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from api import times
 from api.call import Call
 from api.console.links import PLAIN_PATH
+from api.formats import times
 from api.policies.console import console_link as policies
 from api.schemas.console import console_link as schemas
 from armillary import exception

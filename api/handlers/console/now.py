@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
-from api import times
 from api.call import Call
+from api.formats import times
 from api.handlers.console.fleet_host import shown_service
 from api.policies.console import fleet as policies
 from api.schemas.console import now as schemas

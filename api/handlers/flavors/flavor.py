@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 
 from api.call import Call
-from api.links import page
+from api.formats.links import page
 from api.policies.flavors import flavor as policies
 from api.schemas.flavors import flavor as schemas
 from armillary.http.call import Answer, Document

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from api import times
 from api.call import Call
+from api.formats import times
 from api.policies.hosts import aggregate as policies
 from api.schemas.hosts import aggregate as schemas
 from armillary import exception

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from api import times
 from api.call import Call
+from api.formats import times
 from api.handlers.hosts.service import shown_binary
 from api.policies.hosts import availability_zone as policies
 from api.schemas.hosts import availability_zone as schemas

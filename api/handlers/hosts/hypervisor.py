@@ -9,10 +9,10 @@ from typing import Any
 
 import falcon
 
-from api import times
 from api.call import Call
-from api.integer_ids import integer_id, is_integer_id
-from api.links import page
+from api.formats import times
+from api.formats.integer_ids import integer_id, is_integer_id
+from api.formats.links import page
 from api.policies.hosts import hypervisor as policies
 from api.schemas.hosts import hypervisor as schemas
 from armillary import exception

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from api import times
 from api.call import Call
-from api.integer_ids import integer_id
+from api.formats import times
+from api.formats.integer_ids import integer_id
 from api.policies.hosts import service as policies
 from api.schemas.hosts import service as schemas
 from armillary import exception

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from api import times
 from api.call import Call
+from api.formats import times
+from api.formats.links import page
 from api.handlers.images import image_metadata
-from api.links import page
 from api.policies.images import image as policies
 from api.schemas.images import image as schemas
 from armillary.http.call import Answer, Document

@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 from itertools import groupby
 from typing import Any
 
-from api import times
 from api.call import Call
+from api.formats import times
 from api.handlers.quotas.quota_set import load
 from api.policies.quotas import usage as policies
 from api.schemas.quotas import usage as schemas

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from api import times
 from api.call import Call
+from api.formats import times
 from api.handlers.servers import server
 from api.handlers.servers.server_view import status_of
 from api.policies.scheduling import explanation as policies

@@ -6,8 +6,8 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from api import times
 from api.call import Call
+from api.formats import times
 from api.policies.scheduling import zone as policies
 from api.schemas.scheduling import zone as schemas
 from armillary.http.call import Answer, Document

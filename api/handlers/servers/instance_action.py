@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from api import links, times
 from api.call import Call
+from api.formats import links, times
 from api.handlers.servers import server
 from api.policies.servers import instance_action as policies
 from api.schemas.servers import instance_action as schemas

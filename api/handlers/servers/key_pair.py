@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from api import times
 from api.call import Call
+from api.formats import times
+from api.formats.integer_ids import integer_id
+from api.formats.links import page
 from api.handlers.servers import ssh_keys, x509_keys
-from api.integer_ids import integer_id
-from api.links import page
 from api.policies.servers import key_pair as policies
 from api.schemas.servers import key_pair as schemas
 from armillary.http.call import Answer, Document

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from api import times
 from api.call import Call
+from api.formats import times
+from api.formats.integer_ids import integer_id, is_integer_id
 from api.handlers.servers import server
-from api.integer_ids import integer_id, is_integer_id
 from api.policies.servers import migration as policies
 from api.schemas.servers import migration as schemas
 from armillary import exception

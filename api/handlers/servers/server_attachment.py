@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from api import addresses
 from api.call import Call
+from api.formats import addresses
 from api.handlers.servers import network_proxy, server
 from api.policies.servers import server_attachment as policies
 from api.schemas.servers import server_attachment as schemas

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from api.call import Call
-from api.links import page
+from api.formats.links import page
 from api.policies.servers import server_group as policies
 from api.schemas.servers import server_group as schemas
 from armillary.http.call import Answer, Document

@@ -5,8 +5,8 @@ from __future__ import annotations
 from itertools import zip_longest
 from typing import Any
 
-from api import times
 from api.call import Call
+from api.formats import times
 from api.handlers.servers.server_view import shows_unknown
 from api.policies.servers import server as policies
 from api.schemas.servers import server_list as schemas

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from api import addresses, times
 from api.call import Call
+from api.formats import addresses, times
 from api.policies.servers import server as policies
 from armillary.http.call import Document
 from objects.flavor import Flavor

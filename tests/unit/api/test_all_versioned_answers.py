@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from api.addresses import port_id
+from api.formats.addresses import port_id
 from api.routes import ROUTES
 from api.versions import MICROVERSIONS
 from armillary.http.dispatch import Action, actions_of

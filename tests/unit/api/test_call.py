@@ -9,9 +9,9 @@ import pytest
 from oslo_config import cfg
 
 from api.call import AppState, Call
-from api.host_ids import HostIds
+from api.formats.host_ids import HostIds
+from api.formats.links import Links
 from api.image_source import make_image_source
-from api.links import Links
 from api.readiness import Readiness
 from armillary import exception
 from armillary.context import RequestContext

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from api.links import Links, page
+from api.formats.links import Links, page
 from armillary import exception
 
 LETTERS = ["a", "b", "c", "d", "e"]

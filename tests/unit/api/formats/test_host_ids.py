@@ -6,7 +6,7 @@ from typing import cast
 
 import pytest
 
-from api.host_ids import HostIds
+from api.formats.host_ids import HostIds
 from armillary.context import admin_context
 from conductor.super_conductor.interface import SuperConductorAPI
 from tests.fixtures.super_conductor import SuperConductor, SuperConductorClient

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta, timezone
 
-from api import times
+from api.formats import times
 
 NOON = datetime(2030, 1, 31, 12, 0, 0, 5, tzinfo=UTC)
 

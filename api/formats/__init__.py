@@ -1,0 +1,1 @@
+"""Formats of the Compute API: times, links, addresses, and identifiers made for users."""
