@@ -23,7 +23,7 @@ from tests.fixtures.slow_clients import SlowClients, many_files
 
 __all__ = ["many_files"]
 
-MANUAL = Path(__file__).parents[3] / "docs" / "operating" / "monitoring.md"
+MANUAL = Path(__file__).parents[4] / "docs" / "operating" / "monitoring.md"
 
 
 def value(name: str, **labels: str) -> float | None:
