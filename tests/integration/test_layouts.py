@@ -81,8 +81,11 @@ def api(
         root = next(iter(zones.values()))
         own = 1 if len(shape) > 1 else 2
         below = {"mid": 3} if len(shape) > 1 else {}
+        vcpus = {"mid": 32} if len(shape) > 1 else {}
         wait_for(
-            lambda: root.up_hosts() == own and root.hosts_below() == below,
+            lambda: (
+                (root.up_hosts(), root.hosts_below(), root.vcpus_below()) == (own, below, vcpus)
+            ),
             "all hosts are known",
             PATIENCE_SECONDS,
         )

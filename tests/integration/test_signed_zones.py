@@ -42,7 +42,8 @@ def zones(tmp_path_factory):
     with tree(folder, POSTGRESQL, SHAPE, **arguments) as made:
         root = made["root"]
         wait_for(
-            lambda: root.hosts_below() == {"eu": 2} and root.up_hosts() == 1,
+            lambda: (root.hosts_below(), root.vcpus_below(), root.up_hosts())
+            == ({"eu": 2}, {"eu": 128}, 1),
             "the root has heard of all hosts", PATIENCE_SECONDS,
         )  # fmt: skip
         yield made

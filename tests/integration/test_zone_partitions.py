@@ -94,7 +94,11 @@ def zones(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
     try:
         with tree(folder, MARIADB, SHAPE, options=OPTIONS, kind=LinkedZone) as made:
             wait_for(
-                lambda: made["root"].hosts_below() == {"eu": 3} and made["root"].up_hosts() == 1,
+                lambda: (
+                    made["root"].hosts_below() == {"eu": 3}
+                    and made["root"].vcpus_below() == {"eu": 64}
+                    and made["root"].up_hosts() == 1
+                ),
                 "the root has heard of all hosts",
                 PATIENCE_SECONDS,
             )

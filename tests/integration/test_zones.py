@@ -66,7 +66,11 @@ def zones(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, ZoneDe
     ) as made:
         root = made["root"]
         wait_for(
-            lambda: root.hosts_below() == {"eu": 2, "us": 2} and root.up_hosts() == 1,
+            lambda: (
+                root.hosts_below() == {"eu": 2, "us": 2}
+                and all(root.vcpus_below().values())
+                and root.up_hosts() == 1
+            ),
             "the root has heard of all hosts",
             PATIENCE_SECONDS,
         )
