@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from api import times
 from api.call import Call
+from api.formats import times
 from api.handlers.servers.instance_action import NOVA_NAMES
 from api.handlers.servers.server_view import status_of
 from api.policies.console import fleet as policies
