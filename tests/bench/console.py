@@ -33,8 +33,8 @@ MADE = 100_000
 PAGE = 20_000
 RUNS = 5
 FRAMES = 120
-WINDOW_SECONDS = 60.0
-WINDOWS = 3
+WINDOW_SECONDS = 45.0
+WINDOWS = 2
 CHANGE_SECONDS = 5.0
 PAN = """
 frames => new Promise(resolve => {

@@ -58,9 +58,10 @@ class Tab:
         self.page.on("request", self._on_request)
 
     def open(self, path: str) -> Any:
-        """Open a view and return its page, with its title there."""
+        """Open a view and return its page, with all that it loads at first."""
         self.page.goto(f"{self.url}/ui{path}")
         self.page.wait_for_selector("main h1")
+        self.page.wait_for_selector("main .loading", state="detached")
         return self.page
 
     def log_in(self, token: str) -> None:

@@ -246,6 +246,7 @@ def test_what_a_user_may_not_do_is_not_offered(site: Deployment, open_tab: OpenT
     assert page.locator("main").get_by_text(re.compile("Actions|New server")).count() == 0
     page = open_tab("alice").open("/servers")
     page.get_by_role("link", name="New server…").click()
+    page.get_by_role("combobox", name="Flavor").select_option(site.flavor)
     page.get_by_role("button", name="Create it…").click()
     page.get_by_label("Name", exact=True).fill("made-by-alice")
     page.get_by_role("button", name="Create", exact=True).click()
@@ -291,6 +292,7 @@ def test_the_event_stream_is_found_again(site: Deployment, placed: str, browser:
     page = tab.open("/now")
     live = page.get_by_role("status").filter(has_text="live")
     live.wait_for()
+    page.locator(".chart canvas").first.wait_for()
     network.set_state(link, State.REFUSING)
     page.get_by_role("status").filter(has_text="reconnecting").wait_for()
     network.set_state(link, State.OPEN)
@@ -393,9 +395,11 @@ def test_axe_finds_nothing_in_dark(addresses: dict[str, str], tab: Tab) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing_in_dialogs_and_empty_views(
-    site: Deployment, placed: str, tab: Tab, scheme: str
+    site: Deployment, tab: Tab, scheme: str
 ) -> None:
     """What is seen when something is asked, missing or refused."""
+    server = site.create(f"asked-{scheme}")
+    site.wait_for_status(server, "ACTIVE")
     tab.page.emulate_media(color_scheme=scheme)
     found = {}
     for address in ("/servers?name=nowhere", "/fleet?q=nowhere", "/servers/nowhere", "/nowhere"):
@@ -405,8 +409,8 @@ def test_axe_finds_nothing_in_dialogs_and_empty_views(
     page = tab.open("/hosts/numa-1")
     page.get_by_role("button", name="Disable…").click()
     found["disable"] = violations(page)
-    page = tab.open(f"/servers/{placed}")
-    page.get_by_label("Actions on placed").click()
+    page = tab.open(f"/servers/{server}")
+    page.get_by_label(f"Actions on asked-{scheme}").click()
     found["menu"] = violations(page)
     page.get_by_role("button", name="Delete…").click()
     found["delete"] = violations(page)

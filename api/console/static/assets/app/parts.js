@@ -79,7 +79,7 @@ function titleOf(error) {
 }
 
 /** A page that stays open may keep the services busy for this part of the time, and no view is older than the pause. */
-const BUSY_PART_MAX = 0.01;
+const BUSY_PART_MAX = 0.008; // a view may load two documents, of which one is small
 const PAUSE_MS_MAX = 30_000;
 
 /** How long to wait before the next answer, as the last one took so long: most of that is the services' work. */

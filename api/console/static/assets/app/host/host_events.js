@@ -8,7 +8,7 @@ import { address, go } from "../router.js";
 import { useAllowed } from "../session.js";
 
 const PAGE = 20;
-const REFRESH_MS = 10_000;
+const REFRESH_MS = 30_000; // the event stream says when there is something new
 const SEE = "os_compute_api:armillary:fleet:host_events";
 const FOLLOW = "os_compute_api:armillary:events";
 

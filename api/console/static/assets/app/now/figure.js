@@ -24,7 +24,7 @@ export function Chart({ times, series, big = false, height = 54, label = null, s
     import("../../vendor/uplot.js").then(({ default: Plot }) => {
       if (isGone || !box.current) return;
       own.current = new Plot(optionsOf({ series, big, height, suffix, width: box.current.clientWidth }), [times, ...series.map((each) => each.values)], box.current);
-    });
+    }, () => {}); // without the library there is no chart; the figures are there
     const observer = new ResizeObserver(() => own.current?.setSize({ width: box.current.clientWidth, height }));
     observer.observe(box.current);
     return () => {
