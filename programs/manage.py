@@ -53,6 +53,7 @@ _PLACES = {
     "deploy start": "deploy.commands:DeployStart",
     "deploy stop": "deploy.commands:DeployStop",
     "identity hash-password": "identity_commands:HashPassword",
+    "image rotate-ticket-key": "image_commands:ImageRotateTicketKey",
     "key create": "key_commands:KeyCreate",
     "key show": "key_commands:KeyShow",
     "key trust": "key_commands:KeyTrust",

@@ -70,7 +70,7 @@ def _run(arguments: argparse.Namespace) -> int:
         ProxyOptions(
             host=arguments.host,
             port=arguments.port,
-            key=console_links.read_key(arguments.key_file),
+            keys=console_links.ConsoleKeys(arguments.key_file),
             connections_max=max(1, arguments.connections_max),
             users_tls=None if users is None else users.context(),
             agents_tls=_agents_tls(arguments),

@@ -22,8 +22,9 @@ token to it.
         cfg.StrOpt(
             "key_file", default="$state_path/serial-console.key",
             help="""
-File with the key, in Base64, by which ``armillary-serialproxy`` recognises the tokens of the API.
-Make one with ``armillary-serialproxy --make-key FILE``, and give it to both.
+File with the keys, in Base64, one a line, by which ``armillary-serialproxy`` recognises the tokens
+of the API: the first line seals, each opens. Both notice a change. Make one with
+``armillary-serialproxy --make-key FILE``, and give it to both.
 """,
         ),
         cfg.IntOpt(

@@ -8,9 +8,10 @@ import dataclasses
 import json
 from pathlib import Path
 
-from cryptography.fernet import Fernet, InvalidToken
+from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 
 from armillary import exception, private_files
+from armillary.key_file import KeyFile
 
 LINK_CHARACTERS_MAX = 2048
 
@@ -33,26 +34,36 @@ def make_key(path: Path) -> None:
         file.write(Fernet.generate_key() + b"\n")
 
 
-def read_key(path: Path) -> Fernet:
-    """Return the key in a file. Raises ConfigurationError."""
-    try:
-        return Fernet(path.read_bytes().strip())
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "it is not a key of 32 bytes in Base64"
-        raise exception.ConfigurationError(
-            reason=f"[serial_console] key_file = {path} cannot be used: {reason}; make one with "
-            "armillary-serialproxy --make-key FILE"
-        ) from error
+class ConsoleKeys:
+    """The keys in a file, one a line, read again when it changes: the first seals, each opens."""
+
+    def __init__(self, path: Path) -> None:
+        """Read the file. Raises ConfigurationError."""
+        self._path = path
+        self._file = KeyFile(path)
+        self.current()
+
+    def current(self) -> MultiFernet:
+        """Return the keys. Raises ConfigurationError if there are none, or others."""
+        try:
+            return MultiFernet([Fernet(key) for key in self._file.current()])
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or "there is no key, or another line in it"
+            raise exception.ConfigurationError(
+                reason=f"[serial_console] key_file = {self._path} cannot be used: {reason}; make "
+                "one with armillary-serialproxy --make-key FILE"
+            ) from error
 
 
-def seal(link: ConsoleLink, key: Fernet) -> str:
-    """Return a link as text that only holders of the key can read or make."""
-    return key.encrypt(json.dumps(dataclasses.asdict(link)).encode()).decode()
+def seal(link: ConsoleLink, keys: ConsoleKeys) -> str:
+    """Return a link as text that only holders of the keys can read or make."""
+    return keys.current().encrypt(json.dumps(dataclasses.asdict(link)).encode()).decode()
 
 
-def open_sealed(text: str, key: Fernet) -> ConsoleLink:
+def open_sealed(text: str, keys: ConsoleKeys) -> ConsoleLink:
     """Return what was sealed. Raises Invalid for anything else, or when its time has expired."""
     sealed = text[:LINK_CHARACTERS_MAX].encode("utf-8", "replace")
+    key = keys.current()
     try:
         link = ConsoleLink(**json.loads(key.decrypt(sealed)))
         key.decrypt(sealed, ttl=link.seconds)

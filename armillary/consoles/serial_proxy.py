@@ -16,7 +16,6 @@ import urllib.parse
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from cryptography.fernet import Fernet
 from websockets.exceptions import ConnectionClosed
 from websockets.http11 import Request, Response
 from websockets.sync.server import Server, ServerConnection, serve
@@ -25,7 +24,7 @@ from websockets.typing import Subprotocol
 from armillary import exception
 from armillary.consoles import handshake
 from armillary.consoles.accepting import LastingListener
-from armillary.consoles.console_links import ConsoleLink, open_sealed
+from armillary.consoles.console_links import ConsoleKeys, ConsoleLink, open_sealed
 
 LOG = logging.getLogger(__name__)
 
@@ -48,7 +47,7 @@ class ProxyOptions:
 
     host: str
     port: int
-    key: Fernet
+    keys: ConsoleKeys
     connections_max: int
     users_tls: ssl.SSLContext | None = None
     agents_tls: ssl.SSLContext | None = None
@@ -120,7 +119,7 @@ class SerialProxy:
 
     def _link(self, request: Request) -> ConsoleLink:
         query = urllib.parse.parse_qs(urllib.parse.urlsplit(request.path).query)
-        return open_sealed(query.get("token", [""])[0], self._options.key)
+        return open_sealed(query.get("token", [""])[0], self._options.keys)
 
     def _serve(self, user: ServerConnection) -> None:
         if not self._room.acquire(blocking=False):

@@ -25,17 +25,18 @@ from objects.images.image_ticket import READ, WRITE, ImageTicket
 from objects.instances.instance_mapping import InstanceMapping
 
 PREFIX = "img1"
-_SECRET = "image_ticket_key"  # noqa: S105 - its name
 
 
 class ImageTickets:
-    """Issues and redeems tickets. The key is a secret of the deployment."""
+    """Issues and redeems tickets.
+
+    The key is a secret of the deployment: ``armillary-manage image rotate-ticket-key`` replaces it.
+    """
 
     def __init__(self, conf: cfg.ConfigOpts, database: Database, now: Clock) -> None:
         self._conf = conf
         self._database = database
         self._now = now
-        self._key = b""
 
     def issue_image_ticket(
         self,
@@ -71,7 +72,7 @@ class ImageTickets:
         return ImageTicket(
             image_id=image_id,
             url=f"{endpoint.rstrip('/')}/v2/transfers/{image_id}",
-            token=signed_text.seal(PREFIX, [image_id, access, until], self._signing_key()),
+            token=signed_text.seal(PREFIX, [image_id, access, until], self._keys()[0]),
             size_bytes=record.image.size_bytes,
             sha512=record.sha512,
         )
@@ -79,7 +80,7 @@ class ImageTickets:
     def redeem_image_ticket(
         self, context: RequestContext, token: str, image_id: str, access: str
     ) -> ImageRecord:
-        found = signed_text.open_sealed(PREFIX, token, [self._signing_key()])
+        found = signed_text.open_sealed(PREFIX, token, self._keys())
         if found is None or found[:2] != [image_id, access] or found[2] <= self._now():
             raise exception.Unauthorized(
                 "The ticket is not one, has expired, or is for another image or access; the host "
@@ -92,10 +93,10 @@ class ImageTickets:
             raise exception.ImageNotFound(image=image_id)
         return record
 
-    def _signing_key(self) -> bytes:
-        if not self._key:
-            self._key = deployment_secrets.find_or_make(self._database, _SECRET).encode()
-        return self._key
+    def _keys(self) -> list[bytes]:
+        """Return the key that signs, then one that it replaced a short while ago."""
+        name, now = deployment_secrets.IMAGE_TICKET_KEY, self._now()
+        return [key.encode() for key in deployment_secrets.accepted(self._database, name, now=now)]
 
 
 def _is_in(session: Session, mapping: InstanceMapping, cell_uuid: str) -> bool:

@@ -1,6 +1,7 @@
 """Security of files: access of other accounts; expiry of certificates, keys and tokens."""
 
 import datetime
+import fnmatch
 import os
 import stat
 from collections.abc import Iterable, Iterator
@@ -10,6 +11,7 @@ import yaml
 from cryptography import x509
 
 from armillary import exception
+from armillary.identity.signed_tokens import KEYS_FILE
 from programs.operator.check_results import Result
 from programs.operator.security.inspected import (
     API,
@@ -38,6 +40,8 @@ def check_secret_files(of: Inspected) -> Result | None:
     keys = [
         groups.signing.key_file, groups.api.key_file, groups.placement.rest_key_file,
         groups.oslo_messaging_rabbit.ssl_key_file, groups.api.token_file,
+        groups.serial_console.key_file, groups.serial_console.tls_key_file,
+        groups.console.session_key_file, f"{groups.identity.state_dir}/{KEYS_FILE}",
         *_of_databases(of, "sslkey", "ssl_key"),
     ]  # fmt: skip
     return judged(list(_shown(_open_to_others(existing(keys)))))
@@ -111,21 +115,34 @@ def check_signing_keys(of: Inspected) -> Result | None:
 
 
 def _not_limited(identities: Iterable[Identity]) -> Iterator[str]:
-    """Yield a warning for each cell that gets no new hosts, or may name any beside others."""
+    """Yield a warning for each cell that gets no new hosts, or may name those of others."""
     cells = [one for one in identities if one.role == "cell_conductor"]
-    has_several = len({one.scope for one in cells}) > 1
     for one in cells:
+        others = [other for other in cells if other.scope != one.scope]
         if not one.hosts:
             yield (
                 f"{one.name} is enrolled for no names of hosts: while signatures are required, its "
                 "cell gets no new host until an operator approves it (key hosts); else a thief of "
                 "its key could take those of other cells' new hosts"
             )
-        elif has_several and "*" in one.hosts:
+        elif others and "*" in one.hosts:
             yield (
                 f"{one.name} is enrolled for every name of a host, so that a thief of its key "
                 "could take those of other cells' new hosts (key hosts)"
             )
+        else:
+            yield from _also_of_others(one, others)
+
+
+def _also_of_others(one: Identity, others: Iterable[Identity]) -> Iterator[str]:
+    """Yield a warning for each pattern of another cell whose names this one may take."""
+    for other in others:
+        for pattern in other.hosts:
+            if pattern != "*" and any(fnmatch.fnmatchcase(pattern, own) for own in one.hosts):
+                yield (
+                    f"{one.name} is also enrolled for {pattern}, which {other.name} is enrolled "
+                    "for: the first of the two cells that names such a host has it (key hosts)"
+                )
 
 
 def check_tokens(of: Inspected) -> Result | None:

@@ -16,6 +16,8 @@ from programs.operator.security.inspected import (
     judged,
 )
 
+TICKET_SECONDS_MAX = 3600
+
 
 def check_authentication(of: Inspected) -> Result | None:
     """Check that HTTP APIs ask for tokens."""
@@ -76,15 +78,20 @@ def check_signing(of: Inspected) -> Result | None:
 
 
 def check_images(of: Inspected) -> Result | None:
-    """Check that images go to hosts over TLS."""
-    endpoint = of.conf.image.endpoint
-    if not of.serves(CONDUCTOR) or not endpoint:
+    """Check that images go to hosts over TLS, by tickets that expire soon."""
+    options = of.conf.image
+    if not of.serves(CONDUCTOR) or not options.endpoint:
         return None
-    parts = urlsplit(endpoint)
-    if parts.scheme == "https" or is_loopback(parts.hostname or ""):
-        return SUCCESS
-    return Result(Code.WARNING, f"[image] endpoint is {endpoint}: images of all projects, and the "
-                  "tickets for them, can be read on the network; use https")  # fmt: skip
+    warnings = []
+    parts = urlsplit(options.endpoint)
+    if parts.scheme != "https" and not is_loopback(parts.hostname or ""):
+        warnings.append(f"[image] endpoint is {options.endpoint}: images of all projects, and the "
+                        "tickets for them, can be read on the network; use https")  # fmt: skip
+    seconds = options.ticket_lifetime_seconds
+    if seconds > TICKET_SECONDS_MAX:
+        warnings.append(f"[image] ticket_lifetime_seconds is {seconds}: a stolen ticket opens its "
+                        f"image for so long; {TICKET_SECONDS_MAX} or less are enough")  # fmt: skip
+    return judged([], warnings)
 
 
 def check_quotas(of: Inspected) -> Result | None:

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 from cryptography import x509
-from cryptography.fernet import Fernet
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from websockets.exceptions import ConnectionClosed, InvalidStatus
@@ -22,7 +21,8 @@ from websockets.typing import Subprotocol
 
 from api.serial_consoles import SerialConsoleLinks
 from armillary import exception
-from armillary.consoles import handshake
+from armillary.consoles import console_links, handshake
+from armillary.consoles.console_links import ConsoleKeys
 from compute_agent.consoles.console_port import REFUSED, ConsolePort
 from objects.instances.serial_console import SerialConsole
 from tests.fixtures.serial_consoles import port_conf, running_port, running_proxy
@@ -132,11 +132,12 @@ def test_a_user_talks_to_a_guest_once(port: ConsolePort, links: SerialConsoleLin
 
 
 def test_a_link_that_the_api_did_not_make_is_refused(
-    port: ConsolePort, links: SerialConsoleLinks
+    port: ConsolePort, links: SerialConsoleLinks, tmp_path: Path
 ) -> None:
     """Before there is a WebSocket, and no agent is asked."""
+    console_links.make_key(tmp_path / "other")
     forged = SerialConsoleLinks(
-        links.url(UUID, port.grant("host", UUID)).partition("?")[0], Fernet(Fernet.generate_key())
+        links.url(UUID, port.grant("host", UUID)).partition("?")[0], ConsoleKeys(tmp_path / "other")
     )
     with pytest.raises(InvalidStatus) as refused:
         connect(forged.url(UUID, port.grant("host", UUID)))

@@ -119,6 +119,11 @@ CASES: dict[str, list[tuple[str, str, str | None]]] = {
         ("[image]\nendpoint = http://10.0.0.5:8774/image\n", "conductor", "Warning"),
         ("[image]\nendpoint = https://api.example.org/image\n", "conductor", "Success"),
         ("[image]\nendpoint = http://127.0.0.1:8774/image\n", "conductor", "Success"),
+        (
+            "[image]\nendpoint = https://api.example.org/image\nticket_lifetime_seconds = 86400\n",
+            "conductor",
+            "Warning",
+        ),
         ("", "conductor", None),
         ("[image]\nendpoint = http://10.0.0.5:8774/image\n", "compute", None),
     ],
@@ -274,7 +279,8 @@ def test_a_configuration_that_others_may_read_is_a_failure(check: Check, folder:
 @pytest.mark.parametrize(
     "option",
     ["[signing]\nkey_file", "[api]\nkey_file", "[api]\ntoken_file", "[placement]\nrest_key_file",
-     "[oslo_messaging_rabbit]\nssl_key_file"],
+     "[oslo_messaging_rabbit]\nssl_key_file", "[serial_console]\nkey_file",
+     "[serial_console]\ntls_key_file", "[console]\nsession_key_file"],
 )  # fmt: skip
 def test_a_key_that_others_may_read_is_a_failure(option: str, check: Check, folder: Path) -> None:
     """Whatever it is for."""
@@ -418,6 +424,9 @@ def test_cells_that_may_name_any_host_or_none_are_told(check: Check, folder: Pat
     result, details = run_with(cell1=("rack1-*",), cell2=("*",))
     assert (result, "cell2 is enrolled for every name" in details) == ("Warning", True)
     assert run_with(cell1=("rack1-*",), cell2=("rack2-*",)) == ("Success", "")
+    result, details = run_with(cell1=("rack*",), cell2=("rack2-*", "gen-1"))
+    assert (result, "cell1 is also enrolled for rack2-*" in details) == ("Warning", True)
+    assert "cell2 is also" not in details
     result, details = run_with(cell1=("rack1-*",), cell2=())
     assert (result, "cell2 is enrolled for no names" in details) == ("Warning", True)
     assert "cell1" not in details

@@ -90,7 +90,7 @@ def test_a_serial_console_is_a_link_to_the_proxy(
     path = f"/v2.1/servers/{server.uuid}/remote-consoles"
     found = api.post(path, {"remote_console": wanted}).json["remote_console"]
     front, _, token = found["url"].partition("?token=")
-    link = console_links.open_sealed(unquote(token), console_links.read_key(tmp_path / "key"))
+    link = console_links.open_sealed(unquote(token), console_links.ConsoleKeys(tmp_path / "key"))
     assert (found["type"], front) == ("serial", "ws://127.0.0.1:6083/")
     assert (link.instance_uuid, link.address, link.token) == (
         server.uuid, "192.0.2.7", "the agent's token",

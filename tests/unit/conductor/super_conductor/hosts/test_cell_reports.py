@@ -134,6 +134,37 @@ def test_a_stolen_cell_key_names_no_host_that_it_is_not_enrolled_for(
     assert find_refused_hosts(plane.database, plane.links, victim.uuid) == []
 
 
+def test_a_name_of_two_cells_goes_back_to_the_right_one(
+    plane: ControlPlane, thief: CellConductor, victim: CellConductor
+) -> None:
+    """The first has it, until an operator corrects the patterns and forgets the mapping."""
+    lists = {"thief": ("rack*",), "victim": ("rack2-*",)}
+    scopes = {"thief": thief.uuid, "victim": victim.uuid}
+
+    def current() -> TrustList:
+        found = [
+            Identity(name, "cell_conductor", scope=scopes[name], hosts=patterns)
+            for name, patterns in lists.items()
+        ]
+        return TrustList(SERVICES, 1, found)
+
+    listed: Any = SimpleNamespace(current=current)
+    assert plane.links is not None
+    plane.links.enrolments = CellEnrolments([listed], is_required=True)
+    thief.add_host("rack2-7")
+    discover_hosts(plane.database, plane.links, ForeignHosts())
+    victim.add_host("rack2-7")
+    discover_hosts(plane.database, plane.links, ForeignHosts())
+    assert "rack2-7" not in mapped(plane, victim)
+    lists["thief"] = ("rack1-*",)
+    with plane.database.writer() as session:
+        host_mappings.delete_host_mapping(session, "rack2-7")  # as cell delete-host
+    for _ in range(2):
+        discover_hosts(plane.database, plane.links, ForeignHosts())
+        assert "rack2-7" in mapped(plane, victim)
+        assert "rack2-7" not in mapped(plane, thief)
+
+
 def test_a_cell_has_no_host_of_another_forgotten(
     plane: ControlPlane,
     victim: CellConductor,

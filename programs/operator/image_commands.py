@@ -1,0 +1,41 @@
+"""``armillary-manage image``: the key that signs hosts' tickets for images."""
+
+from __future__ import annotations
+
+import time
+from argparse import ArgumentParser, Namespace
+from typing import Any
+
+from conductor.super_conductor.db import deployment_secrets
+from programs.application import WithOptions
+from programs.commands import arguments
+from programs.operator.databases import open_api
+
+
+class ImageRotateTicketKey(WithOptions):
+    """Replace the key with which super conductors sign hosts' tickets for images.
+
+    It counts at once in every super conductor. Tickets that were signed before are accepted for
+    the overlap; hosts ask for another one when a ticket is refused, so no transfer fails.
+    """
+
+    app: Any
+
+    def add_options(self, parser: ArgumentParser) -> None:
+        parser.add_argument(
+            "--overlap-seconds", type=arguments.not_negative, metavar="SECONDS",
+            help="how long tickets of the former key are accepted; 0 after a theft; default: twice "
+            "[image] ticket_lifetime_seconds",
+        )  # fmt: skip
+
+    def take_action(self, parsed_args: Namespace) -> None:
+        seconds = parsed_args.overlap_seconds
+        if seconds is None:  # clocks differ by less than the lifetime
+            seconds = 2 * self.app.conf.image.ticket_lifetime_seconds
+        name = deployment_secrets.IMAGE_TICKET_KEY
+        until = time.time() + seconds
+        deployment_secrets.rotate(open_api(self.app.conf), name, former_until=until)
+        self.app.stdout.write(
+            "Image tickets are signed with a new key; those of the former one are accepted for "
+            f"{seconds} s\n"
+        )
