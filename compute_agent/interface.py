@@ -137,7 +137,10 @@ class ComputeAPI(Interface):
     def set_admin_password(
         self, context: RequestContext, agent: str, instance_uuid: str, host: str, *, password: str
     ) -> None:
-        """Set the administrator's password in a running guest. Raises what the driver raises."""
+        """Set the administrator's password in a running guest, once for a request.
+
+        Raises what the driver raises.
+        """
 
     @call(CELL_HERE)
     def trigger_crash_dump(

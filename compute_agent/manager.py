@@ -35,8 +35,8 @@ from compute_agent.reporting.staleness_check import ConductorLease, StalenessChe
 from compute_agent.virt.driver import ComputeDriver, Feature, SerialStream
 from compute_agent.virt.image_service import ImageService
 from compute_agent.work.command_execution import CommandExecution
-from compute_agent.work.crash_dumps import CrashDumps
 from compute_agent.work.guest_lease import GuestLease
+from compute_agent.work.guest_requests import GuestRequests
 from compute_agent.work.guest_resume import GuestResume
 from compute_agent.work.image_fetches import ImageFetcher
 from compute_agent.work.image_tickets import ImageTickets
@@ -134,7 +134,7 @@ class ComputeManager:
             agent=agent,
             node_uuid=self._identity.node_uuid,
         )
-        self._crash_dumps = CrashDumps()
+        self._guest_requests = GuestRequests()
         self._contact = ConductorLease(conf)
         staleness_check = StalenessCheck(
             self._contact, self._conductor, agent, self._admission.is_admitted
@@ -377,11 +377,17 @@ class ComputeManager:
         self, context: RequestContext, instance_uuid: str, host: str, password: str
     ) -> None:
         uuid = checked_uuid("instance_uuid", instance_uuid)
-        self._driver_of(host).set_admin_password(uuid, password)
+        driver = self._driver_of(host)
+        self._guest_requests.run_once(
+            uuid, str(context.request_id), lambda: driver.set_admin_password(uuid, password)
+        )
 
     def trigger_crash_dump(self, context: RequestContext, instance_uuid: str, host: str) -> None:
         uuid = checked_uuid("instance_uuid", instance_uuid)
-        self._crash_dumps.trigger(self._driver_of(host), uuid, str(context.request_id))
+        driver = self._driver_of(host)
+        self._guest_requests.run_once(
+            uuid, str(context.request_id), lambda: driver.trigger_crash_dump(uuid)
+        )
 
     def _driver_of(self, host: str) -> ComputeDriver:
         driver = self._drivers.get(host)

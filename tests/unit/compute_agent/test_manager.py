@@ -16,6 +16,7 @@ from compute_agent.interface import ComputeAPI
 from compute_agent.manager import ComputeManager
 from compute_agent.reporting.admission import AdmittedServer
 from compute_agent.virt.loader import make_drivers
+from compute_agent.virt.simulated.simulated_driver import SimulatedDriver
 from conductor.cell_conductor.interface import CellConductorAPI
 from objects.instance import Instance
 from rpc.transport import Bus
@@ -353,3 +354,18 @@ def test_a_reload_reports_all_hosts(cell: Cell) -> None:
 
 def an_image_of(command: str) -> Any:
     return builders.an_image(properties={"process_command": command})
+
+
+def test_a_late_repeat_brings_no_former_password_back(
+    cell: Cell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such as one that was recorded, and is sent to another conductor of the cell."""
+    passwords: list[str] = []
+    monkeypatch.setattr(
+        SimulatedDriver, "set_admin_password", lambda _self, _uuid, new: passwords.append(new)
+    )
+    cell.conductor.wait_for(lambda: cell.conductor.nodes)
+    guest, first, second = builders.a_uuid(), admin_context(), admin_context()
+    for context, password in ((first, "former"), (second, "new"), (first, "former")):
+        cell.compute.set_admin_password(context, AGENT, guest, "sim-1", password=password)
+    assert passwords == ["former", "new"]
