@@ -8,6 +8,7 @@ from typing import Any
 
 import falcon
 
+from api.console import cookie
 from api.console.links import ConsoleLinks
 from api.event_hub import EventHub
 from api.formats.host_ids import HostIds
@@ -44,13 +45,15 @@ class Call(call.Call[AppState]):
     """A request to the Compute API; ``shows_own``: the client wants Armillary's own fields.
 
     ``token`` is what it was authenticated with; None if it has none, and needs none. ``etags`` are
-    those of answers that the client has.
+    those of answers that the client has. ``is_by_cookie``: the token is that of a session of the
+    console, which the client does not know.
     """
 
     links: Links
     shows_own: bool = False
     token: str | None = field(default=None, repr=False)
     etags: tuple[str, ...] = ()
+    is_by_cookie: bool = False
 
     @classmethod
     def of(cls, req: falcon.Request, **fields: Any) -> Call:
@@ -60,7 +63,10 @@ class Call(call.Call[AppState]):
         links = Links(prefix, req.path, req.params)
         token = None if is_anonymous(req) else req.get_header(HEADER)
         etags = tuple(map(str, req.if_none_match or ()))
-        return cls(links=links, shows_own=shows_own, token=token, etags=etags, **fields)
+        return cls(
+            links=links, shows_own=shows_own, token=token, etags=etags,
+            is_by_cookie=cookie.SESSION in req.env, **fields,
+        )  # fmt: skip
 
     @property
     def conductor(self) -> SuperConductorAPI:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from wsgiref.types import WSGIEnvironment
 
 NAME = "armillary_console"
+SESSION = "armillary.console.session"
+"""Key of a WSGI environment with the id of the session whose cookie authenticated the request."""
 _HEADER_CHARACTERS_MAX = 16384
 
 

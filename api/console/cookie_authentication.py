@@ -47,6 +47,7 @@ class CookieAuthentication:
             if reason is not None:
                 return self._refuse(reason, environ, session, start_response)
             environ[_TOKEN] = session.token
+            environ[cookie.SESSION] = session.id
         return self._app(environ, start_response)
 
     def _session_of(self, environ: WSGIEnvironment) -> Session | None:

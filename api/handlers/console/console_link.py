@@ -17,11 +17,14 @@ from armillary.http.dispatch import Action, Routes
 def create(call: Call) -> Answer:
     """Make a link that logs the caller in, with the token of this request.
 
-    Without authentication the page needs no login, and its plain path is the link.
+    Without authentication the page needs no login, and its plain path is the link. Raises Forbidden
+    for a session of the console: its copied cookie would make another one that outlives it.
     """
     links = call.site.console_links
     if links is None:
         raise exception.NotFound("The web console is turned off: [console] enabled")
+    if call.is_by_cookie:
+        raise exception.Forbidden(reason="a login makes no other one; use armillary console")
     if call.token is None:
         return _answer(PLAIN_PATH, None)
     path, expires_at = links.make(call.token)

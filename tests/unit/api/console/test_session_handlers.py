@@ -123,6 +123,17 @@ def test_a_link_is_for_who_has_a_token(browser: Tab) -> None:
     assert browser.send("POST", LINKS, json={}, headers={}).status_code == 401
 
 
+def test_a_session_makes_no_other_one(new_browser: NewBrowser) -> None:
+    """A thief of its cookie would go on with that when the user has logged out."""
+    thief = new_browser()
+    token = thief.log_in("alice")["csrf_token"]
+    headers = {"X-CSRF-Token": token}
+    for path in (LINKS, LINKS.replace("/v2.1/", "/v2.1/stars/")):
+        answer = thief.send("POST", path, json={}, headers=headers)
+        assert answer.status_code == 403
+        assert "link" not in answer.json()
+
+
 def test_logging_out_ends_what_was_copied(new_browser: NewBrowser) -> None:
     """A stolen cookie is worth nothing after that, nor is the token that it sealed."""
     browser, thief = new_browser(), new_browser()
