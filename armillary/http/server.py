@@ -36,7 +36,8 @@ _MALFORMED_LENGTH = next(iter(_WORDS))
 _SINGLE = frozenset(
     {b"Host", b"Origin", b"Authorization", b"X-Auth-Token", b"Content-Type", b"Idempotency-Key"}
 )
-_BREAK = re.compile(rb"[\r\0]")
+_CONTROL = re.compile(rb"[\0-\x08\n-\x1f\x7f]")
+"""Not the tab; some of the others are stripped as blanks here, and part of a value elsewhere."""
 _HEADER_NAME = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 Refusal = Callable[[int, str], tuple[dict[str, str], bytes]]
@@ -64,8 +65,8 @@ class _HeadLines:
             raise ValueError("A header may not be folded into several lines.")
         if colon and not _HEADER_NAME.fullmatch(name):
             raise ValueError("A header has a malformed name.")
-        if _BREAK.search(line.removesuffix(b"\r\n")):
-            raise ValueError("A header contains a carriage return or a NUL.")
+        if _CONTROL.search(line.removesuffix(b"\r\n")):
+            raise ValueError("A header contains a control character.")
         return line
 
 

@@ -254,6 +254,9 @@ def test_a_length_that_is_none_is_a_bad_request(
         b"Host: a\r\n: admin",
         b"Host: a\r\nX-Note: b\rX-Auth-Token: admin",
         b"Host: a\r\nX-Auth-Token: admin\0, guest",
+        b"Host: a\r\nTransfer-Encoding: \x0bchunked\r\n\r\n0\r\n\r\n",
+        b"Host: a\r\nX-Auth-Token: \x0cadmin",
+        b"Host: a\r\nX-Note: \x7f",
     ],
     ids=[
         "two-hosts",
@@ -268,6 +271,9 @@ def test_a_length_that_is_none_is_a_bad_request(
         "nameless",
         "bare-carriage-return",
         "nul",
+        "chunks-after-a-tab-that-is-none",
+        "form-feed",
+        "delete",
     ],
 )
 def test_a_head_that_a_proxy_may_read_in_another_way_is_refused(
