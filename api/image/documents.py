@@ -12,8 +12,6 @@ from objects.images.image_record import ACTIVE, QUEUED, ImageRecord
 
 HASH_ALGORITHM = "sha512"
 COMMAND, DISK_FILE, HYPERVISOR_TYPE = "process_command", "libvirt_disk_file", "img_hv_type"
-PROGRAM_PROPERTIES = (COMMAND, "process_environment", "process_restart", DISK_FILE)
-"""Properties that name what a host runs: programs and files of its own."""
 _WITHOUT_DATA = ("process", "simulated")
 _OWN = frozenset({"id", *SETTABLE, *READ_ONLY})
 

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 from api.formats.links import page
 from api.image import schemas
 from api.image.call import Call
-from api.image.documents import PROGRAM_PROPERTIES, shown, values_of, with_values
+from api.image.documents import shown, values_of, with_values
 from api.image.patches import patched
 from api.policies.images import image_service as policies
 from api.validation import Check
@@ -19,7 +19,7 @@ from armillary.http.call import Answer, Document
 from armillary.http.validation import invalid
 from armillary.identifiers import uuid_of_request
 from objects.extra_specs import known_names
-from objects.images.image_meta import ImageMeta
+from objects.images.image_meta import PROGRAM_PROPERTIES, ImageMeta
 from objects.images.image_record import (
     ACCEPTED,
     ACTIVE,

@@ -7,6 +7,11 @@ from objects import base, fields
 PRIVATE_PROPERTIES = frozenset({"process_environment"})
 """Properties that often contain passwords, for the image's owner alone."""
 
+PROGRAM_PROPERTIES = (
+    "process_command", "process_environment", "process_restart", "libvirt_disk_file",
+)  # fmt: skip
+"""Properties that name what a host runs: programs and files of its own."""
+
 
 @base.ArmillaryObjectRegistry.register
 class ImageMeta(base.ArmillaryObject):

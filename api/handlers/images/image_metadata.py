@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from api.call import Call
-from api.image.documents import PROGRAM_PROPERTIES
 from api.policies.images import image_metadata as policies
 from api.policies.images import image_service
 from api.schemas.images import image_metadata as schemas
@@ -15,6 +14,7 @@ from armillary.http.call import Answer
 from armillary.http.dispatch import Action, Routes
 from armillary.http.validation import invalid
 from objects.extra_specs import known_names
+from objects.images.image_meta import PROGRAM_PROPERTIES
 from objects.images.image_record import ImageRecord
 
 

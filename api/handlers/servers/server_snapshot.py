@@ -6,10 +6,10 @@ import contextlib
 from typing import Any
 
 from api.call import Call
-from api.image.documents import PROGRAM_PROPERTIES
 from api.policies.images import image_service
 from armillary import exception
 from armillary.http.call import Answer
+from objects.images.image_meta import PROGRAM_PROPERTIES
 from objects.images.image_record import (
     BACKUP,
     BACKUP_TYPE,
@@ -35,7 +35,7 @@ def create_backup(call: Call) -> Answer:
     wanted = call.body["createBackup"]
     kind, rotation = wanted["backup_type"], int(wanted["rotation"])
     made = _snapshot(call, wanted, {IMAGE_TYPE: BACKUP, BACKUP_TYPE: kind})
-    for old in _backups(call, kind)[rotation:]:
+    for old in _backups(call, kind, made.owner)[rotation:]:
         with contextlib.suppress(exception.ImageProtected, exception.ImageNotFound):
             call.site.images.delete(call.context, old)
     return Answer() if rotation == 0 else _created(call, made)
@@ -55,14 +55,15 @@ def _snapshot(call: Call, wanted: dict[str, Any], more: dict[str, str]) -> Image
     return made
 
 
-def _backups(call: Call, kind: str) -> list[ImageRecord]:
-    """Return the backups of the server, newest first."""
+def _backups(call: Call, kind: str, owner: str | None) -> list[ImageRecord]:
+    """Return the backups of the server, newest first; other projects' images are none."""
     server_id = call.path["server_id"]
     existing = {image.id for image in call.site.images.list(call.context)}
     found = [
         record
         for record in call.conductor.list_image_records(call.context)
         if record.image.id in existing
+        and record.owner == owner
         and record.image.properties.get(INSTANCE_UUID) == server_id
         and record.image.properties.get(IMAGE_TYPE) == BACKUP
         and record.image.properties.get(BACKUP_TYPE) == kind

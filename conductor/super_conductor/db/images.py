@@ -3,6 +3,7 @@
 An image that is to be deleted with its data, which an API does, is shown to no user.
 """
 
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
 
@@ -83,8 +84,14 @@ def show_image(session: Session, image: str, context: RequestContext) -> ImageMe
 
 
 def list_images(session: Session, context: RequestContext) -> list[ImageMeta]:
-    """Return a user's images ordered by name and id, with the properties that the user may see."""
-    return [record.image for record in list_records(session, context)]
+    """Return the images that a user can name, in the order and with the properties of the records.
+
+    Others can be used by their ids: no project puts its images into the lists of all others.
+    """
+    rows = session.scalars(_in_order())
+    return [
+        _shown(row, context).image for row in rows if context.is_admin or _is_trusted(row, context)
+    ]
 
 
 def get_record(session: Session, image: str, context: RequestContext) -> ImageRecord:
@@ -94,9 +101,7 @@ def get_record(session: Session, image: str, context: RequestContext) -> ImageRe
 
 def list_records(session: Session, context: RequestContext) -> list[ImageRecord]:
     """Return the records that a user may use, ordered by name and id."""
-    rows = session.scalars(
-        sa.select(models.Image).where(_IS_KEPT).order_by(models.Image.name, models.Image.id)
-    )
+    rows = session.scalars(_in_order())
     return [_shown(row, context) for row in rows if _may_use(row, context)]
 
 
@@ -154,6 +159,12 @@ def is_usable_by(record: ImageRecord, project_id: str) -> bool:
     return record.visibility == SHARED and project_id in record.members
 
 
+def list_usable_by(session: Session, project_id: str) -> Iterator[ImageRecord]:
+    """Yield the images that ordinary users of a project may use, with all their properties."""
+    records = map(_to_record, session.scalars(_in_order()))
+    return (record for record in records if is_usable_by(record, project_id))
+
+
 def delete_record(session: Session, image_id: str) -> None:
     """Delete an image without a check of its owner; a missing one is ignored."""
     session.execute(sa.delete(models.Image).where(models.Image.id == image_id))
@@ -170,6 +181,11 @@ def delete_image(session: Session, image: str, context: RequestContext, *, now: 
     session.delete(row)
     session.add(models.DeletedImage(id=row.id, deleted_at=now))
     session.flush()
+
+
+def _in_order() -> sa.Select[models.Image]:
+    kept = sa.select(models.Image).where(_IS_KEPT)
+    return kept.order_by(models.Image.name, models.Image.id)
 
 
 def _get_row(session: Session, image: str, context: RequestContext) -> models.Image:

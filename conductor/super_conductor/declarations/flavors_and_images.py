@@ -102,7 +102,11 @@ class FlavorsAndImagesAPI(Interface):
 
     @call(API)
     def list_images(self, context: RequestContext) -> list[ImageMeta]:
-        """Return all images, sorted by name and ID; for private properties see ``get_image``."""
+        """Return the images that the user may name, sorted by name and ID.
+
+        Those are one's own, public ones, and shared ones that one's project accepted. For private
+        properties see ``get_image``.
+        """
 
     @call(API, idempotent=Idempotent.BY_RECORD)
     def delete_image(self, context: RequestContext, image: str) -> None:

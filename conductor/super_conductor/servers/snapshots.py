@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import logging
+from collections.abc import Iterator, Mapping
 
 from oslo_utils import uuidutils
 from sqlalchemy.orm import Session
@@ -11,10 +13,10 @@ from armillary import exception
 from armillary.context import RequestContext
 from armillary.db import Database
 from conductor.common.clock import Clock, moment
-from conductor.super_conductor.db import images, instance_mappings
+from conductor.super_conductor.db import images, instance_mappings, request_specs
 from conductor.super_conductor.servers.server_operations import ServerOperations
 from conductor.super_conductor.servers.server_views import ServerReader
-from objects.images.image_meta import PRIVATE_PROPERTIES, ImageMeta
+from objects.images.image_meta import PRIVATE_PROPERTIES, PROGRAM_PROPERTIES, ImageMeta
 from objects.images.image_record import (
     ACTIVE,
     BACKUP,
@@ -32,6 +34,8 @@ from objects.images.image_record import (
 )
 from objects.instance import Instance
 from objects.instances.operation_arguments import OperationArguments
+
+LOG = logging.getLogger(__name__)
 
 DISK_FORMAT, CONTAINER_FORMAT = "raw", "bare"
 _NEVER_KEPT = OF_OTHER_DATA | PRIVATE_PROPERTIES
@@ -89,9 +93,9 @@ class SnapshotsEndpoint:
             found = images.find_record(session, image.id)
             if found is not None:
                 return found.image.properties.get(INSTANCE_UUID) == instance_uuid
-            known = {
-                name: value for name, value in image.properties.items() if name not in _NEVER_KEPT
-            }
+            known = _inherited(
+                session, mapping.project_id, instance_uuid, image.properties, _NEVER_KEPT
+            )
             record = ImageRecord(
                 image.with_values(status=SAVING, properties=known),
                 owner=mapping.project_id,
@@ -144,10 +148,10 @@ def _record(
 ) -> ImageRecord:
     """Return the record of an image that has the properties of the server's image, too."""
     base = server.image
-    inherited = {} if base is None else dict(base.properties)
-    hidden = OF_OTHER_DATA if _is_own(session, server) else OF_OTHER_DATA | PRIVATE_PROPERTIES
-    properties = {name: value for name, value in inherited.items() if name not in hidden}
-    properties |= {
+    of_base = {} if base is None else base.properties
+    hidden = OF_OTHER_DATA if _is_own(session, server) else _NEVER_KEPT
+    properties = {
+        **_inherited(session, server.project_id, server.uuid, of_base, hidden),
         IMAGE_TYPE: SNAPSHOT,
         **snapshot.properties,
         INSTANCE_UUID: server.uuid,
@@ -166,6 +170,47 @@ def _record(
     return ImageRecord(
         image, owner=server.project_id, visibility=PRIVATE, container_format=CONTAINER_FORMAT
     )
+
+
+def _inherited(
+    session: Session,
+    project_id: str,
+    instance_uuid: str,
+    of_base: Mapping[str, str],
+    hidden: frozenset[str],
+) -> dict[str, str]:
+    """Return the properties that an image inherits from its server's, which the cell tells.
+
+    The cell is not believed about a program: users may run it in other cells.
+    """
+    kept = {name: value for name, value in of_base.items() if name not in hidden}
+    program = _program(kept)
+    known = _known_images(session, project_id, instance_uuid)
+    if not program or any(_program(each.properties, hidden) == program for each in known):
+        return kept
+    LOG.warning(
+        "Instance %s: its new image names no program, since that of its cell is that of no image "
+        "which its project may use",
+        instance_uuid,
+    )
+    return {name: value for name, value in kept.items() if name not in program}
+
+
+def _program(properties: Mapping[str, str], hidden: frozenset[str] = frozenset()) -> dict[str, str]:
+    return {
+        name: properties[name]
+        for name in PROGRAM_PROPERTIES
+        if name in properties and name not in hidden
+    }
+
+
+def _known_images(session: Session, project_id: str, instance_uuid: str) -> Iterator[ImageMeta]:
+    """Yield the image that a server was accepted with, then those it may be rebuilt from."""
+    spec = request_specs.find_spec(session, [instance_uuid])
+    if spec is not None and spec.image is not None:
+        yield spec.image
+    for record in images.list_usable_by(session, project_id):
+        yield record.image
 
 
 def _is_own(session: Session, server: Instance) -> bool:

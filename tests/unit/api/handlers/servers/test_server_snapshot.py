@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 from objects.instance import Instance
 from tests import builders
 from tests.fixtures.http_api import MEMBER, Api
 from tests.fixtures.super_conductor import SuperConductor
+
+LATER = builders.A_TIME + timedelta(days=1)
 
 
 def act(api: Api, server: Instance, body: Any, version: str = "2.1") -> Any:
@@ -59,3 +62,20 @@ def test_older_backups_of_the_type_are_deleted(api: Api, conductor: SuperConduct
     act(api, server, {"createBackup": {"name": "w", "backup_type": "weekly", "rotation": 1}})
     assert len([image for image in conductor.images if image.name.startswith("b")]) == 2
     assert len(conductor.images) == 3
+
+
+def test_an_image_of_another_project_is_not_a_backup_of_the_server(
+    api: Api, conductor: SuperConductor
+) -> None:
+    """Whatever its properties say: it would count as the newest, and a true one be deleted."""
+    server = a_server(conductor)
+    backup = {"createBackup": {"name": "mine", "backup_type": "daily", "rotation": 2}}
+    act(api, server, backup)
+    (mine,) = conductor.images
+    for _number in range(3):
+        forged = builders.an_image("x", properties=dict(mine.properties), created_at=LATER)
+        conductor.images.append(forged)
+        conductor.image_owners[forged.id] = "thief"
+    act(api, server, backup)
+    kept = [conductor.image_owners[image.id] != "thief" for image in conductor.images]
+    assert (sum(kept), len(kept)) == (2, 5)

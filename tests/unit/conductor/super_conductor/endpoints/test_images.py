@@ -71,12 +71,28 @@ def test_a_private_image_is_its_projects(running: RunningConductor) -> None:
     record = ImageRecord(image, owner="stars", visibility="shared", members={"moons": "pending"})
     made = api.create_image_record(a_user("stars"), record, 10)
     assert image.id in [one.id for one in api.list_images(a_user("stars"))]
+    assert image.id not in [one.id for one in api.list_images(a_user("moons"))]
     assert api.get_image_record(a_user("moons"), image.id).members == {"moons": "pending"}
     answered = api.answer_image_sharing(a_user("moons"), image.id, "moons", "accepted")
     assert answered.members == {"moons": "accepted"}
+    assert image.id in [one.id for one in api.list_images(a_user("moons"))]
     private = replace(made, visibility="private", generation=answered.generation)
     api.update_image_record(a_user("stars"), private)
     with pytest.raises(exception.ImageNotFound):
         api.get_image(a_user("moons"), image.id)
     with pytest.raises(exception.ImageNotFound):
         api.answer_image_sharing(a_user("moons"), image.id, "moons", "accepted")
+
+
+@pytest.mark.parametrize("visibility", ["community", "shared"])
+def test_no_project_puts_its_image_into_the_list_of_another(
+    running: RunningConductor, visibility: str
+) -> None:
+    """It can be used by its id, which is all that its project can tell others."""
+    api = running.api
+    image = builders.an_image("ubuntu")
+    record = ImageRecord(image, owner="thief", visibility=visibility, members={"stars": "pending"})
+    api.create_image_record(a_user("thief"), record, 10)
+    assert image.id not in [one.id for one in api.list_images(a_user("stars"))]
+    assert api.get_image(a_user("stars"), image.id).id == image.id
+    assert image.id in [one.id for one in api.list_images(an_admin())]

@@ -6,9 +6,10 @@ import pytest
 
 from armillary import exception
 from armillary.context import RequestContext, admin_context
+from conductor.common.clock import moment
 from conductor.super_conductor.db import images
 from conductor.super_conductor.servers.snapshots import SnapshotsEndpoint
-from objects.images.image_record import NewSnapshot, StoredImage
+from objects.images.image_record import PRIVATE, ImageRecord, NewSnapshot, StoredImage
 from tests import builders
 from tests.fixtures.control_plane import ControlPlane, a_user
 
@@ -38,6 +39,24 @@ class Snapshots:
         here = cell_uuid or next(iter(self.plane.cells))
         context = admin_context()
         return self.endpoint.end_snapshot(context, here, self.uuid, image_id, stored)
+
+    def add_private_image(self, owner: str, properties: dict[str, str]) -> None:
+        record = ImageRecord(builders.an_image(properties=properties), owner, PRIVATE)
+        with self.plane.database.writer() as session:
+            images.create_record(session, record, now=moment(self.plane.clock()))
+
+    def shelve(self, properties: dict[str, str]) -> dict[str, str]:
+        """Have the cell store an image with these properties; return those of the record."""
+        image, here = builders.an_image("kept", properties=properties), self.cell.uuid
+        context = admin_context()
+        assert self.endpoint.create_shelved_image(context, here, self.uuid, image)
+        return self.properties(image.id)
+
+    def properties(self, image_id: str) -> dict[str, str]:
+        with self.plane.database.reader() as session:
+            found = images.find_record(session, image_id)
+        assert found is not None
+        return found.image.properties
 
     def status(self, image_id: str) -> str | None:
         with self.plane.database.reader() as session:
@@ -126,10 +145,37 @@ def test_a_cell_makes_no_image_of_a_file_of_hosts(snapshots: Snapshots) -> None:
         "image_type": "shelved", "instance_uuid": snapshots.uuid, "process_command": "sleep 1",
         "libvirt_disk_file": "of-another.qcow2", "process_environment": "{}",
     }  # fmt: skip
-    image = builders.an_image("web-shelved", properties=properties)
-    here = next(iter(snapshots.plane.cells))
-    assert snapshots.endpoint.create_shelved_image(admin_context(), here, snapshots.uuid, image)
-    with snapshots.plane.database.reader() as session:
-        record = images.find_record(session, image.id)
-    assert record is not None
-    assert record.image.properties.keys() == {"image_type", "instance_uuid", "process_command"}
+    snapshots.plane.add_image(properties={"process_command": "sleep 1"})
+    kept = snapshots.shelve(properties)
+    assert kept.keys() == {"image_type", "instance_uuid", "process_command"}
+
+
+PROGRAM = {"process_command": "serve", "process_restart": "always"}
+
+
+def test_a_cell_names_no_program_that_others_run(snapshots: Snapshots) -> None:
+    """Neither in the image of a shelved server, nor in that of a snapshot; other parts stay."""
+    forged = {**PROGRAM, "process_command": "steal", "os_type": "linux"}
+    snapshots.plane.add_image(properties=PROGRAM)
+    snapshots.add_private_image("p2", forged)
+    for properties, expected in ((PROGRAM, PROGRAM), (forged, {"os_type": "linux"})):
+        of_cell = builders.an_image(properties=properties)
+        known = snapshots.cell.instances[snapshots.uuid]
+        snapshots.cell.instances[snapshots.uuid] = known.with_values(image=of_cell)
+        made = snapshots.create()
+        found = snapshots.properties(made)
+        assert {name: found[name] for name in properties if name in found} == expected
+        snapshots.end(made, None)
+        found = snapshots.shelve({"image_type": "shelved", "instance_uuid": snapshots.uuid}
+                                 | properties)  # fmt: skip
+        assert {name: found[name] for name in properties if name in found} == expected
+
+
+def test_a_server_keeps_the_program_that_it_was_accepted_with(snapshots: Snapshots) -> None:
+    """Also when its image is deleted."""
+    image = snapshots.plane.add_image(properties=PROGRAM)
+    (uuid,) = snapshots.plane.build(image=image.id)
+    snapshots.uuid = uuid
+    with snapshots.plane.database.writer() as session:
+        images.delete_record(session, image.id)
+    assert PROGRAM.items() <= snapshots.properties(snapshots.create()).items()
