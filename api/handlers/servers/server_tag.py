@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import quote
+
 from api.call import Call
 from api.handlers.servers import server
 from api.handlers.servers.server import change
@@ -52,7 +54,7 @@ def update(call: Call) -> Answer:
         return Answer(status=UNCHANGED)
     change(call, ServerChanges(tags_added=[tag]))
     links = call.links.of("servers", call.path["server_id"])
-    return Answer(headers={"Location": f"{links[0]['href']}/tags/{tag}"})
+    return Answer(headers={"Location": f"{links[0]['href']}/tags/{quote(tag, safe='')}"})
 
 
 def delete(call: Call) -> Answer:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -57,6 +58,14 @@ def test_tags_are_added_replaced_and_deleted(path: str, api: Api) -> None:
     assert api.put(f"{path}/tags", {"tags": ["a", "a"]}).json == {"tags": ["a"]}
     assert api.delete(f"{path}/tags").status_code == 204
     assert api.get(path).json["server"]["tags"] == []
+
+
+@pytest.mark.parametrize("tag", ["très", "\U0001f600", "a b", 'a">'], ids=ascii)
+def test_the_place_of_a_tag_is_a_url(tag: str, path: str, api: Api) -> None:
+    """A header cannot have other characters; the tag itself may."""
+    place = api.put(f"{path}/tags/{quote(tag)}", None).headers["Location"]
+    assert place.endswith(f"/tags/{quote(tag)}")
+    assert tag in api.get(f"{path}/tags").json["tags"]
 
 
 def test_tags_came_with_a_version(path: str, api: Api) -> None:
