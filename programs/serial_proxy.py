@@ -79,6 +79,11 @@ def _run(arguments: argparse.Namespace) -> int:
     )
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: threading.Thread(target=proxy.stop).start())
+    if not arguments.agent_networks:
+        logging.warning(
+            "There is no --agent-network: who has the key of an agent makes this proxy connect to "
+            "any address that it reaches"
+        )
     logging.info("%s %s%s port %d", PROGRAM, READY, *proxy.address)
     proxy.run()
     return 0
