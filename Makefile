@@ -130,16 +130,24 @@ console: $(TEST) $(BROWSER) ## Look at the web console with Chromium: what each 
 
 # Nothing is sampled here: all cases of what `make test` samples, and what is marked as long. What waits begins first.
 LONG = nice -n 1 $(PYTEST) --run-minutes-max 60 --closing-lines $(GROUPS)/$@ --failed-folder $(VENV)/failed/$@
-LONG_GROUPS := $(addprefix long-,integration guests faults placement functional console units)
+LONG_GROUPS := $(addprefix long-,layouts faults zones integration guests placement functional console units)
+LAYOUTS := tests/integration/test_layouts.py
+ZONES := $(wildcard tests/integration/test_*zone*.py)
 long: export ARMILLARY_EVERY_EFFECT := 1
 long: $(TEST) $(LIBVIRT) $(BROWSER) $(HARNESS) $(REFERENCE) $(VENV)/clients/.made ## Run all cases of what `make test` samples, and what it leaves out for its length: kills, layouts, guests
 	@rm -rf $(GROUPS)
-	@$(MAKE) --no-print-directory -k -j 5 --output-sync=line $(LONG_GROUPS); outcome=$$?; \
+	@$(MAKE) --no-print-directory -k -j 9 --output-sync=line $(LONG_GROUPS); outcome=$$?; \
 		head -qn -1 $(GROUPS)/*; tail -qn 1 $(GROUPS)/*; exit $$outcome
 
 .PHONY: $(LONG_GROUPS)
 long-integration:
-	$(LONG) -m long $(wildcard tests/integration/test_*.py)
+	$(LONG) -m long $(filter-out $(LAYOUTS) $(ZONES),$(wildcard tests/integration/test_*.py))
+
+long-layouts:
+	$(LONG) -m long $(LAYOUTS)
+
+long-zones:
+	$(LONG) -m long $(ZONES)
 
 long-guests:
 	$(LONG) tests/integration/libvirt

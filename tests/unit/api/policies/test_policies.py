@@ -222,6 +222,7 @@ ALLOWED = {
     "console_link-create": EVERYBODY,
     "fleet-index": ADMINS,
     "fleet_host-show": ADMINS,
+    "fleet_host-events": ADMINS,
     "now-show": ADMINS,
     "allocation-index": ADMINS,
     "health-show": ADMINS,
