@@ -19,9 +19,12 @@ from armillary.metrics import service_metrics
 from conductor.super_conductor.interface import SuperConductorAPI
 from objects.hosts.host_states import HostStateBatch
 from scheduler.hosts import host_store_columns
-from scheduler.hosts.host_store import HostStore, NodesOfHosts
+from scheduler.hosts.host_store import HostStore
 
 LOG = logging.getLogger(__name__)
+
+NodesOfHosts = Mapping[str, list[str]]
+"""Host -> UUIDs of its compute nodes."""
 
 _ASKED_MAX = 1000
 """Hosts in one call."""
@@ -54,14 +57,14 @@ class HostOwnership:
 
     def has_new(self, batch: HostStateBatch) -> bool:
         """Return whether a push has a host or node that has to be checked first."""
-        return bool(self._host_store.new_for_cell(batch))
+        return bool(self._new(batch))
 
     def check(self, batch: HostStateBatch) -> tuple[HostStateBatch, NodesOfHosts]:
         """Return a batch with the cell's own nodes alone, and those of them that are new.
 
         Raises what ``SuperConductorAPI.map_hosts`` raises, if something has to be checked.
         """
-        new = self._host_store.new_for_cell(batch)
+        new = self._new(batch)
         if not new:
             return batch, {}
         refused = self._refused_among(batch.cell_uuid, new)
@@ -71,9 +74,21 @@ class HostOwnership:
         self._note(batch.cell_uuid, new, refused)
         return self._without(batch, refused), _without_nodes(new, refused)
 
+    def evict(self, cell_uuid: str, hosts: NodesOfHosts) -> None:
+        """Remove these hosts and nodes, which are this cell's, from other cells."""
+        if not hosts:
+            return
+        nodes = {uuid for uuids in hosts.values() for uuid in uuids}
+        for node, (cell, host) in self._host_store.owners().items():
+            if cell != cell_uuid and (host in hosts or node in nodes):
+                self._host_store.drop(cell, [node])
+
     def check_known(self) -> None:
         """Drop the hosts from the store that their cell does not have any more."""
-        for cell_uuid, hosts in self._host_store.nodes_by_cell().items():
+        known: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+        for node, (cell, host) in self._host_store.owners().items():
+            known[cell][host].append(node)
+        for cell_uuid, hosts in known.items():
             try:
                 refused = self._refused_among(cell_uuid, hosts)
             except exception.CellNotFound:  # the metadata will say so, too
@@ -107,6 +122,15 @@ class HostOwnership:
         """Whether any cell was refused a node that it has not removed since."""
         with self._lock:
             return any(self._refused.values())
+
+    def _new(self, batch: HostStateBatch) -> NodesOfHosts:
+        """Return the hosts of a batch, with the nodes that are not known as that cell's."""
+        owners = self._host_store.owners(batch.node_uuids)
+        new: dict[str, list[str]] = {}
+        for node, host in zip(batch.node_uuids, batch.hosts, strict=False):  # not checked yet
+            if owners.get(node) != (batch.cell_uuid, host):
+                new.setdefault(host, []).append(node)
+        return new
 
     def _refused_among(self, cell_uuid: str, hosts: NodesOfHosts) -> set[str]:
         refused: set[str] = set()

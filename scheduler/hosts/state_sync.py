@@ -93,7 +93,7 @@ class StateSync:
 
         Each is asked once, and waited for once: if it has not answered by then, it counts as down.
         """
-        doubtful = self._host_store.cells_in_doubt()
+        doubtful = self._cells_in_doubt()
         if not doubtful:
             return
         with self._heard:
@@ -108,9 +108,13 @@ class StateSync:
             while (remaining := self._doubt_ends_at() - time.monotonic()) > 0:
                 self._heard.wait(remaining)
 
+    def _cells_in_doubt(self) -> dict[str, float]:
+        enabled = self._host_store.cluster_metadata.enabled_cells
+        return self._host_store.heartbeats.in_doubt(enabled)
+
     def _doubt_ends_at(self) -> float:
         """Return when the wait for the cells in doubt ends; 0 if there is none to wait for."""
-        doubtful = self._host_store.cells_in_doubt()
+        doubtful = self._cells_in_doubt()
         ends = [
             ends_at
             for cell_uuid, (heard_at, ends_at) in self._doubts.items()
@@ -151,7 +155,7 @@ class StateSync:
         batch = self._ownership.without_refused(batch)
         with self._applying:
             if self._ownership.has_new(batch):
-                self._host_store.note_heard(cell_uuid)
+                self._host_store.heartbeats.note(cell_uuid)
                 found = "new hosts are to be checked"
             elif self._host_store.apply(batch) is Outcome.GAP:
                 found = f"host states before {batch.first_seq} are missing"
@@ -221,7 +225,9 @@ class StateSync:
             missing = set(self._missing)
         if self._ownership.has_refused:
             missing.add(_REFUSED)
-        for what in sorted(missing.union(self._host_store.silent_cells(_SILENT_SECONDS))):
+        enabled = self._host_store.cluster_metadata.enabled_cells
+        missing.update(self._host_store.heartbeats.silent(enabled, _SILENT_SECONDS))
+        for what in sorted(missing):
             self._ask(what)
 
     def _ask(self, what: str) -> None:
@@ -306,7 +312,7 @@ class StateSync:
         )
         batch, new = self._ownership.check(batch)
         with self._applying:
-            self._host_store.evict(cell_uuid, new)
+            self._ownership.evict(cell_uuid, new)
             self._host_store.apply(batch)
         self._end_doubt()
 

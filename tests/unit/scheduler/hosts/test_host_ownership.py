@@ -84,12 +84,7 @@ class Deployment:
 
     def hosts(self) -> dict[str, tuple[str, str]]:
         """Return node -> host and cell."""
-        return {
-            node: (host, cell)
-            for cell, hosts in self.store.nodes_by_cell().items()
-            for host, nodes in hosts.items()
-            for node in nodes
-        }
+        return {node: (host, cell) for node, (cell, host) in self.store.owners().items()}
 
     def wait_for(self, condition: Callable[[], Any]) -> None:
         deadline = Deadline(SECONDS_MAX)

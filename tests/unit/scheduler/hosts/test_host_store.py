@@ -243,45 +243,6 @@ def test_hosts_of_a_silent_cell_count_as_down() -> None:
     assert fleet.view([host.uuid])[0].service_up.tolist() == [True]
 
 
-def test_silent_cells_are_named() -> None:
-    """Enabled cells that said nothing for so long, or never."""
-    clock = Clock()
-    fleet = a_fleet([a_host()], clock=clock)
-    assert fleet.silent_cells(10) == [OTHER_CELL]
-    clock.seconds += 11
-    assert fleet.silent_cells(10) == [CELL, OTHER_CELL]
-    fleet.set_cluster_metadata(some_cluster_metadata(disabled=[OTHER_CELL]))
-    assert fleet.silent_cells(10) == [CELL]
-
-
-def test_a_cell_is_in_doubt_if_no_cell_was_heard_for_long() -> None:
-    """Until each is heard again: the connection of this process may have been the cause."""
-    clock = Clock()
-    fleet = a_fleet([a_host(), a_host("host2", cell=OTHER_CELL)], clock=clock)
-    heard_at = clock.seconds
-    clock.seconds += 59
-    assert fleet.cells_in_doubt() == {}
-    clock.seconds += 1
-    assert fleet.cells_in_doubt() == {CELL: heard_at, OTHER_CELL: heard_at}
-    fleet.apply(a_batch([], first_seq=1, last_seq=1))
-    assert fleet.cells_in_doubt() == {OTHER_CELL: heard_at}
-    fleet.set_cluster_metadata(some_cluster_metadata(disabled=[OTHER_CELL]))
-    assert fleet.cells_in_doubt() == {}
-
-
-def test_a_cell_is_not_in_doubt_while_others_are_heard() -> None:
-    """It is down, and no request waits for it."""
-    clock = Clock()
-    fleet = a_fleet([a_host(), a_host("host2", cell=OTHER_CELL)], clock=clock)
-    for _ in range(14):
-        clock.seconds += 5
-        fleet.note_heard(CELL)
-    assert fleet.cells_in_doubt() == {}
-    clock.seconds += 45  # cut off, but for less than a cell needs to count as down
-    fleet.note_heard(CELL)
-    assert list(fleet.cells_in_doubt()) == [OTHER_CELL]
-
-
 def test_hosts_of_a_cell_that_is_gone_are_forgotten() -> None:
     """Other metadata without the cell take its hosts along."""
     here, there = a_host(), a_host("host2", cell=OTHER_CELL)
