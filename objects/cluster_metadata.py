@@ -25,10 +25,14 @@ class ZoneDict(TypedDict):
 
 
 class ClusterMetadataDict(TypedDict):
-    """All of them; ``seq`` increases with every change."""
+    """All of them; ``seq`` increases with every change.
+
+    Older super conductors leave out what is not required.
+    """
 
     seq: int
+    hosts_seq: NotRequired[int]
+    """Number of the last change that took a host from its cell."""
     cells: list[CellDict]
     aggregates: list[Aggregate]
     zones: NotRequired[list[ZoneDict]]
-    """Older super conductors leave them out."""

@@ -13,6 +13,7 @@ from objects.cell_mapping import CELL0_UUID
 class ClusterMetadata:
     """A version of the metadata, replaced as a whole; ``seq`` increases with each change.
 
+    ``hosts_seq`` is the number of the last change that took a host from its cell.
     ``zones`` are the child zones: dicts with uuid, name, transport_url and disabled. Metadata from
     a snapshot of an earlier process has ``RESTORED_SEQ``: any from the super conductor is newer.
     """
@@ -23,11 +24,13 @@ class ClusterMetadata:
         self,
         *,
         seq: int = 0,
+        hosts_seq: int | None = None,
         cells: Iterable[Mapping[str, Any]] = (),
         aggregates: Iterable[Aggregate] = (),
         zones: Iterable[Mapping[str, Any]] = (),
     ) -> None:
         self.seq = seq
+        self.hosts_seq = seq if hosts_seq is None else hosts_seq  # without it, any may have been
         self.zones = tuple(zones)
         self.cell_names: dict[str, str] = {}
         self.enabled_cells: set[str] = set()
@@ -47,6 +50,7 @@ class ClusterMetadata:
         """Create the object from the response of ``SuperConductorAPI.get_cluster_metadata``."""
         return cls(
             seq=cluster_metadata["seq"],
+            hosts_seq=cluster_metadata.get("hosts_seq"),
             cells=cluster_metadata["cells"],
             aggregates=cluster_metadata["aggregates"],
             zones=cluster_metadata.get("zones") or (),
@@ -69,7 +73,13 @@ class ClusterMetadata:
             {"uuid": uuid, "name": name, "disabled": uuid not in self.enabled_cells}
             for uuid, name in self.cell_names.items()
         ]
-        return ClusterMetadata(seq=seq, cells=cells, aggregates=by_uuid.values(), zones=self.zones)
+        return ClusterMetadata(
+            seq=seq,
+            hosts_seq=self.hosts_seq,
+            cells=cells,
+            aggregates=by_uuid.values(),
+            zones=self.zones,
+        )
 
     def aggregates_of(self, host: str) -> tuple[Aggregate, ...]:
         """Return the aggregates of a host."""

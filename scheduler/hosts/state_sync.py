@@ -172,11 +172,8 @@ class StateSync:
         """Apply metadata, unless it is older than the current one; ``is_newest`` always is."""
         made = ClusterMetadata.from_plain(cluster_metadata)
         with self._lock:
-            if (
-                self.has_cluster_metadata
-                and not is_newest
-                and made.seq <= self._host_store.cluster_metadata.seq
-            ):
+            before = self._host_store.cluster_metadata
+            if self.has_cluster_metadata and not is_newest and made.seq <= before.seq:
                 return
             self._host_store.set_cluster_metadata(made)
             self._tried = {_CLUSTER_METADATA, *self._tried.intersection(made.enabled_cells)}
@@ -184,7 +181,7 @@ class StateSync:
             news = made.enabled_cells - self._tried
         for cell_uuid in sorted(news):
             self._ask(cell_uuid)
-        if len(self._host_store):
+        if len(self._host_store) and (is_newest or made.hosts_seq != before.hosts_seq):
             self._ask(_HOSTS)
         self._note_ready()
 

@@ -113,7 +113,7 @@ def delete_host_mapping(session: Session, host: str) -> bool:
         return False
     session.delete(row)
     session.flush()
-    metadata_seq.increment_seq(session)
+    metadata_seq.host_taken(session)
     return True
 
 

@@ -7,6 +7,7 @@ from conductor.super_conductor.db.models import MetadataSeq
 
 _ROW_ID = 1
 _VALUE = sa.select(MetadataSeq.value).where(MetadataSeq.id == _ROW_ID)
+_HOSTS_VALUE = sa.select(MetadataSeq.hosts_value).where(MetadataSeq.id == _ROW_ID)
 
 
 def increment_seq(session: Session) -> None:
@@ -16,9 +17,24 @@ def increment_seq(session: Session) -> None:
     )
 
 
+def host_taken(session: Session) -> None:
+    """Increment the number for a change that takes a host from its cell."""
+    increment_seq(session)
+    session.execute(  # apart: MySQL sets columns one after the other, PostgreSQL at once
+        sa.update(MetadataSeq)
+        .where(MetadataSeq.id == _ROW_ID)
+        .values(hosts_value=MetadataSeq.value)
+    )
+
+
 def get_seq(session: Session) -> int:
     """Return the number of the latest change."""
     return session.scalars(_VALUE).one()
+
+
+def get_hosts_seq(session: Session) -> int:
+    """Return the number of the last change that took a host from its cell."""
+    return session.scalars(_HOSTS_VALUE).one()
 
 
 def share_seq(session: Session) -> None:

@@ -84,12 +84,16 @@ class HostMapping(Base):
 
 
 class MetadataSeq(Base):
-    """One row: sequence number of the cluster metadata that schedulers cache."""
+    """One row: sequence number of the cluster metadata that schedulers cache.
+
+    ``hosts_value`` is the number of the last change that took a host from its cell.
+    """
 
     __tablename__ = "metadata_seq"
 
     id: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
     value: Mapped[int] = mapped_column(sa.BigInteger)
+    hosts_value: Mapped[int] = mapped_column(sa.BigInteger)
 
 
 # What can be requested ----------------------------------------------------------------------------

@@ -113,6 +113,7 @@ class MetadataPublisher:
             # Read first: newer data with an older number is pushed again; the reverse would get
             # lost.
             "seq": metadata_seq.get_seq(session),
+            "hosts_seq": metadata_seq.get_hosts_seq(session),
             "cells": [
                 {"uuid": cell.uuid, "name": cell.name, "disabled": cell.disabled}
                 for cell in cells.list_cells(session)

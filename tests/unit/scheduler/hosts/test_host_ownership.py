@@ -32,7 +32,7 @@ class Conductors:
         self.answers: dict[str, HostStateBatch] = {
             cell: a_batch([], cell=cell, full=True) for cell in (CELL, OTHER_CELL)
         }
-        self.seq = 1
+        self.seq = self.hosts_seq = 1
         self.is_away = False
         self.checks: list[list[str]] = []
 
@@ -41,7 +41,7 @@ class Conductors:
             {"uuid": uuid, "name": name, "disabled": False}
             for uuid, name in ((CELL, "one"), (OTHER_CELL, "two"))
         ]
-        return {"seq": self.seq, "cells": cells, "aggregates": []}
+        return {"seq": self.seq, "hosts_seq": self.hosts_seq, "cells": cells, "aggregates": []}
 
     def map_hosts(self, context: object, cell_uuid: str, hosts: dict[str, list[str]]) -> list[str]:
         if self.is_away:
@@ -96,6 +96,7 @@ class Deployment:
         """Map hosts in another way, and tell the scheduler that the metadata changed."""
         self.conductors.owner_of.update(owners)
         self.conductors.seq += 1
+        self.conductors.hosts_seq = self.conductors.seq
         self.sync.take_cluster_metadata(self.conductors.get_cluster_metadata(None))
 
 
@@ -190,6 +191,23 @@ def test_a_host_that_is_mapped_to_another_cell_leaves_the_first(deployment: Depl
     assert deployment.hosts() == {}
     deployment.push(OTHER_CELL, a_node("host1", node))
     deployment.wait_for(lambda: deployment.hosts() == {node: ("host1", OTHER_CELL)})
+
+
+def test_a_change_that_takes_no_host_checks_none(deployment: Deployment) -> None:
+    """Such as another aggregate; after one that did, or a restored database, each is checked."""
+    deployment.push(CELL, a_node("host1"))
+    deployment.wait_for(deployment.hosts)
+    conductors, checks = deployment.conductors, deployment.conductors.checks
+    before = len(checks)
+    conductors.seq = 2
+    deployment.sync.take_cluster_metadata(conductors.get_cluster_metadata(None))
+    conductors.seq, conductors.hosts_seq = 4, 3
+    deployment.sync.take_cluster_metadata(conductors.get_cluster_metadata(None))
+    deployment.wait_for(lambda: len(checks) > before)
+    conductors.seq = 3
+    deployment.sync.take_cluster_metadata(conductors.get_cluster_metadata(None), is_newest=True)
+    deployment.wait_for(lambda: len(checks) > before + 1)
+    assert checks[before:] == [["host1"], ["host1"]]
 
 
 def test_a_host_moves_even_before_the_metadata_says_so(deployment: Deployment) -> None:

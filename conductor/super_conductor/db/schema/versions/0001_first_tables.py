@@ -98,9 +98,9 @@ def _cells() -> None:
     counter = op.create_table(
         "metadata_seq",
         _column("id", sa.Integer(), primary_key=True, autoincrement=False),
-        _column("value", sa.BigInteger()),
+        *_columns(sa.BigInteger(), "value", "hosts_value"),
     )
-    op.bulk_insert(counter, [{"id": 1, "value": 1}])
+    op.bulk_insert(counter, [{"id": 1, "value": 1, "hosts_value": 1}])
 
 
 def _flavors_and_images() -> None:

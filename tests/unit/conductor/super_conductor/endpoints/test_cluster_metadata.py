@@ -5,8 +5,8 @@ from __future__ import annotations
 from tests.fixtures.control_plane import RunningConductor, an_admin
 
 
-def test_facts_are_answered(running: RunningConductor) -> None:
-    """Cells, aggregates, zones and the number of the newest change."""
-    facts = running.api.get_cluster_metadata(an_admin())
-    assert set(facts) == {"seq", "cells", "aggregates", "zones"}
-    assert [cell["name"] for cell in facts["cells"]] == ["cell1"]
+def test_cluster_metadata_is_answered(running: RunningConductor) -> None:
+    """Cells, aggregates, zones, and the numbers of the newest change and that of hosts."""
+    metadata = running.api.get_cluster_metadata(an_admin())
+    assert set(metadata) == {"seq", "hosts_seq", "cells", "aggregates", "zones"}
+    assert [cell["name"] for cell in metadata["cells"]] == ["cell1"]

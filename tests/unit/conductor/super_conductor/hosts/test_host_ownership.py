@@ -111,14 +111,11 @@ def test_an_unknown_cell_has_no_hosts(ownership: Ownership) -> None:
 
 
 def test_schedulers_ask_again_after_a_mapping_is_deleted(ownership: Ownership) -> None:
-    """The metadata has another number."""
+    """The metadata has another number, also that of hosts."""
     ownership.map(ownership.cell, a=[NODE])
 
-    def number() -> int:
-        with ownership.database.reader() as session:
-            return metadata_seq.get_seq(session)
-
-    before = number()
     with ownership.database.writer() as session:
+        before = metadata_seq.get_seq(session)
         assert host_mappings.delete_host_mapping(session, "a")
-    assert number() == before + 1
+        assert metadata_seq.get_seq(session) == before + 1
+        assert metadata_seq.get_hosts_seq(session) == before + 1
