@@ -57,31 +57,22 @@ class ImageService:
     def download(self, ticket: ImageTicket, instance_uuid: str | None) -> Iterator[bytes]:
         """Yield the data of a ticket's image, piece by piece, in one go for the caller."""
         done, retries = 0, self._retries(ticket.image_id)
-        current: ImageTicket | None = ticket
-        while True:
-            try:
-                if current is None:
-                    current = self._renewed(ticket.image_id, READ, instance_uuid)
-                for piece in self._pieces(current, done):
+        unused: ImageTicket | None = ticket
+        while not retries.is_done:
+            with retries.attempt():
+                current = unused or self._renewed(ticket.image_id, READ, instance_uuid)
+                unused = None
+                for piece in self._pieces(current, done):  # the library notices a cut-off end
                     done += len(piece)
                     retries.note_progress()
                     yield piece
-            except (requests.RequestException, exception.Unavailable, _TicketRefused) as error:
-                retries.wait(error)
-                current = None
-            else:
-                return  # the library notices data that is cut off
 
     def upload(self, image_id: str, path: Path, sha512: str, instance_uuid: str) -> None:
         """Store the data of a snapshot; from the start again after a lost connection."""
         retries = self._retries(image_id)
-        while True:
-            try:
+        while not retries.is_done:
+            with retries.attempt():
                 self._send(self._renewed(image_id, WRITE, instance_uuid), path, sha512)
-            except (requests.RequestException, exception.Unavailable, _TicketRefused) as error:
-                retries.wait(error)
-            else:
-                return
 
     def _send(self, ticket: ImageTicket, path: Path, sha512: str) -> None:
         """Send a file."""
@@ -150,7 +141,7 @@ class _TicketRefused(Exception):
 
 
 class _Retries:
-    """The retries of one transfer; each progress resets them."""
+    """The attempts at one transfer, until one succeeds; each progress resets their number."""
 
     def __init__(
         self,
@@ -164,14 +155,27 @@ class _Retries:
         self._seconds = seconds
         self._sleep = sleep
         self._clock = clock
+        self.is_done = False
         self.note_progress()
 
     def note_progress(self) -> None:
         self._count = self._refused = 0
         self._until = self._clock() + self._seconds
 
-    def wait(self, reason: Exception | str) -> None:
-        """Wait before the next attempt. Raises Unavailable if that cannot help, or too late."""
+    @contextlib.contextmanager
+    def attempt(self) -> Iterator[None]:
+        """Make an attempt; if it fails, wait before the next one.
+
+        Raises Unavailable if another one cannot help, or is too late.
+        """
+        try:
+            yield
+        except (requests.RequestException, exception.Unavailable, _TicketRefused) as error:
+            self._wait(error)
+        else:
+            self.is_done = True
+
+    def _wait(self, reason: Exception) -> None:
         self._refused = self._refused + 1 if isinstance(reason, _TicketRefused) else 0
         seconds = BACKOFF.seconds(self._count)
         is_hopeless = isinstance(reason, requests.exceptions.SSLError)
@@ -201,7 +205,7 @@ def _raise_for(answer: requests.Response, image_id: str) -> None:
     )
 
 
-def _said(reason: Exception | str) -> str:
+def _said(reason: Exception) -> str:
     if isinstance(reason, exception.ArmillaryError):
         return reason.message
     if isinstance(reason, requests.RequestException):
