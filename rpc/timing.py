@@ -48,13 +48,34 @@ class _MethodMetrics:
         self.count[outcome]()
 
 
-class ServerTimes:
+class _Times:
+    """Metrics of the methods of one topic."""
+
+    def __init__(
+        self, seconds: service_metrics.Histogram, calls: service_metrics.Counter, topic: str
+    ) -> None:
+        self._seconds = seconds
+        self._calls = calls
+        self._topic = topic
+        self._kept: dict[str, _MethodMetrics] = {}
+
+    def ended(self, method: str, outcome: str, seconds: float) -> None:
+        """Record a message."""
+        kept = self._kept.get(method)
+        if kept is None:
+            kept = _MethodMetrics(self._seconds, self._calls, self._topic, method)
+            self._kept[method] = kept
+        kept.ended(outcome, seconds)
+
+
+class ServerTimes(_Times):
     """Measures the dispatcher of one topic."""
 
     def __init__(self, topic: str, *, clock: Seconds = time.perf_counter) -> None:
-        self._topic = topic
+        super().__init__(
+            service_metrics.RPC_SERVER_SECONDS, service_metrics.RPC_SERVER_CALLS, topic
+        )
         self._clock = clock
-        self._kept: dict[str, _MethodMetrics] = {}
         self._queued = service_metrics.RPC_QUEUE_SECONDS.here.labels(topic).observe
         service_metrics.expose(service_metrics.RPC_UNSIGNED, topic)
         for reason in service_metrics.REFUSAL_REASONS:
@@ -74,43 +95,21 @@ class ServerTimes:
                 with _span(self._topic, method, incoming.ctxt):
                     answer = dispatch(incoming)
             except Exception as error:
-                self._ended(_served(method, error), _server_outcome(error), clock() - started)
+                self.ended(_served(method, error), _server_outcome(error), clock() - started)
                 raise
-            self._ended(method, "ok", clock() - started)
+            self.ended(method, "ok", clock() - started)
             return answer
 
         return timed_dispatch
 
-    def _ended(self, method: str, outcome: str, seconds: float) -> None:
-        kept = self._kept.get(method)
-        if kept is None:
-            kept = self._kept[method] = _MethodMetrics(
-                service_metrics.RPC_SERVER_SECONDS,
-                service_metrics.RPC_SERVER_CALLS,
-                self._topic,
-                method,
-            )
-        kept.ended(outcome, seconds)
 
-
-class ClientTimes:
+class ClientTimes(_Times):
     """Measures the calls and casts of one topic's clients."""
 
     def __init__(self, topic: str) -> None:
-        self._topic = topic
-        self._kept: dict[str, _MethodMetrics] = {}
-
-    def ended(self, method: str, outcome: str, seconds: float) -> None:
-        """Record a call or cast."""
-        kept = self._kept.get(method)
-        if kept is None:
-            kept = self._kept[method] = _MethodMetrics(
-                service_metrics.RPC_CLIENT_SECONDS,
-                service_metrics.RPC_CLIENT_CALLS,
-                self._topic,
-                method,
-            )
-        kept.ended(outcome, seconds)
+        super().__init__(
+            service_metrics.RPC_CLIENT_SECONDS, service_metrics.RPC_CLIENT_CALLS, topic
+        )
 
 
 def _span(topic: str, method: object, context: Any) -> AbstractContextManager[Any]:

@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 
 from placement.db import epochs
 from placement.db.models import (
+    INVENTORY_FIGURES,
     Aggregate,
     Inventory,
     ProviderTombstone,
@@ -38,14 +39,7 @@ _PROVIDERS = (
     .order_by(ResourceProvider.id)
 )
 _INVENTORIES = select(
-    Inventory.resource_class_id,
-    Inventory.resource_provider_id,
-    Inventory.total,
-    Inventory.reserved,
-    Inventory.min_unit,
-    Inventory.max_unit,
-    Inventory.step_size,
-    Inventory.allocation_ratio,
+    Inventory.resource_class_id, Inventory.resource_provider_id, *INVENTORY_FIGURES
 )
 _CHANGED_INVENTORIES = _INVENTORIES.join(
     ResourceProvider, ResourceProvider.id == Inventory.resource_provider_id

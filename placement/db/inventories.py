@@ -9,7 +9,7 @@ from sqlalchemy import and_, bindparam, delete, select
 from sqlalchemy.orm import Session
 
 from placement.db import names
-from placement.db.models import Inventory, ResourceClass, ResourceProvider, Usage
+from placement.db.models import INVENTORY_FIGURES, Inventory, ResourceClass, ResourceProvider, Usage
 from placement.db.statements import any_of, execute_in, rows_in, upsert
 from placement.providers.inventory import Inventory as Figures
 
@@ -21,12 +21,7 @@ _HOLDINGS = (
         ResourceProvider.updated_at,
         ResourceClass.name,
         Usage.used,
-        Inventory.total,
-        Inventory.reserved,
-        Inventory.min_unit,
-        Inventory.max_unit,
-        Inventory.step_size,
-        Inventory.allocation_ratio,
+        *INVENTORY_FIGURES,
     )
     .outerjoin(Inventory, Inventory.resource_provider_id == ResourceProvider.id)
     .outerjoin(ResourceClass, ResourceClass.id == Inventory.resource_class_id)

@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 
 from placement.db import epochs
 from placement.db.models import (
+    INVENTORY_FIGURES,
     Allocation,
     Consumer,
     ConsumerFence,
@@ -49,12 +50,7 @@ _ACCOUNTS = (
         ResourceClass.name,
         ResourceClass.id,
         func.coalesce(Usage.used, 0),
-        Inventory.total,
-        Inventory.reserved,
-        Inventory.min_unit,
-        Inventory.max_unit,
-        Inventory.step_size,
-        Inventory.allocation_ratio,
+        *INVENTORY_FIGURES,
     )
     .outerjoin(Inventory, Inventory.resource_provider_id == ResourceProvider.id)
     .outerjoin(ResourceClass, ResourceClass.id == Inventory.resource_class_id)

@@ -126,6 +126,17 @@ class Inventory(Base):
     allocation_ratio: Mapped[float] = mapped_column(Double)
 
 
+INVENTORY_FIGURES = (
+    Inventory.total,
+    Inventory.reserved,
+    Inventory.min_unit,
+    Inventory.max_unit,
+    Inventory.step_size,
+    Inventory.allocation_ratio,
+)
+"""Columns of an inventory, in the order of ``placement.providers.inventory.Inventory``."""
+
+
 class Usage(Base):
     """Total of a provider's allocations of a class, maintained by their writers; no row: none.
 

@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 
 from placement.db import epochs, inventories, provider_traits
 from placement.db.models import (
+    INVENTORY_FIGURES,
     Allocation,
     Inventory,
     ProviderTombstone,
@@ -43,16 +44,7 @@ _UUIDS_BY_NAME = select(ResourceProvider.name, ResourceProvider.uuid).where(
     ResourceProvider.name.in_(any_of())
 )
 _INVENTORIES = (
-    select(
-        Inventory.resource_provider_id,
-        ResourceClass.name,
-        Inventory.total,
-        Inventory.reserved,
-        Inventory.min_unit,
-        Inventory.max_unit,
-        Inventory.step_size,
-        Inventory.allocation_ratio,
-    )
+    select(Inventory.resource_provider_id, ResourceClass.name, *INVENTORY_FIGURES)
     .join(ResourceClass, ResourceClass.id == Inventory.resource_class_id)
     .where(Inventory.resource_provider_id.in_(any_of()))
 )

@@ -14,7 +14,7 @@ from programs.commands import arguments, base, lookup
 from programs.commands.decisions.trace_text import lines_of
 from programs.commands.placement.base import amount
 from programs.commands.wait import Pace
-from programs.http_client import ApiClient, ApiNotFound, Document
+from programs.http_client import ApiNotFound, Document
 from programs.text_table import screen_width
 
 PATH = ("armillary", "claims")
@@ -38,11 +38,6 @@ class ClaimWaitTimeout(exception.ArmillaryError):
     """The claim is not in its final state in time."""
 
     template = "Timeout after %(timeout_seconds)g s: claim %(claim)s is still %(status)s."
-
-
-def find_claim(api: ApiClient, wanted: str) -> Document:
-    """Return the claim with this id or name. Raises NotFound, AmbiguousName."""
-    return lookup.find_claim(api, wanted)
 
 
 def _resources(claim: Document) -> str:
@@ -75,7 +70,7 @@ COLUMNS: base.Columns = {
     "Pool": lambda claim: claim.get("pool"),
     "Ends at": "ends_at",
 }
-CLAIM = base.Noun("claim", "/".join(PATH), find_claim, FIELDS)
+CLAIM = base.Noun("claim", "/".join(PATH), lookup.find_claim, FIELDS)
 
 
 class CreateClaim(base.ApiShow):
@@ -175,7 +170,7 @@ class DeleteClaims(base.ApiCommand):
         arguments.add_wait(parser)
 
     def take_action(self, parsed_args: Namespace) -> int:
-        found = [find_claim(self.api, wanted) for wanted in parsed_args.wanted]
+        found = [lookup.find_claim(self.api, wanted) for wanted in parsed_args.wanted]
         for claim in found:
             self.api.delete(*PATH, str(claim["id"]))
         pace = Pace(parsed_args.timeout)
@@ -203,7 +198,7 @@ class ExplainClaim(base.ApiCommand):
         arguments.add_format(parser)
 
     def take_action(self, parsed_args: Namespace) -> int:
-        claim = find_claim(self.api, parsed_args.claim)
+        claim = lookup.find_claim(self.api, parsed_args.claim)
         explanation = self.api.get(*PATH, claim["id"], "explain")["explanation"]
         if parsed_args.format == arguments.JSON:
             self.application.stdout.write(f"{json.dumps(explanation, indent=2)}\n")
