@@ -1,4 +1,4 @@
-"""RPC endpoint of the agent: receives commands from the cell conductor and wires the components."""
+"""The compute agent: wires its parts, starts and stops them, and has their periodic tasks."""
 
 import dataclasses
 import logging
@@ -9,50 +9,27 @@ from pathlib import Path
 from oslo_config import cfg
 
 from armillary import exception
-from armillary.concurrency import WorkerPool
-from armillary.context import RequestContext
-from armillary.identifiers import checked_uuid
 from armillary.periodic import PeriodicTask
+from compute_agent import parts
 from compute_agent.consoles.console_port import ConsolePort
+from compute_agent.endpoint import ComputeEndpoint
 from compute_agent.host import collectors
 from compute_agent.host.allocation_ratios import AllocationRatios
-from compute_agent.host.claims import Claims
 from compute_agent.host.host_topology import misplaced
 from compute_agent.host.node_identity import NodeIdentity
 from compute_agent.host.provider_config import ProviderConfig
 from compute_agent.host.resource_tracker import ResourceTracker
 from compute_agent.interface import ComputeAPI
-from compute_agent.journal.held_guests import HeldGuests
 from compute_agent.journal.journal import Journal, Kind, Report
 from compute_agent.journal.run_log import RunLog
-from compute_agent.monitors import HostMonitors, load_plugins
-from compute_agent.reporting.address_reports import AddressReports
+from compute_agent.monitors import load_plugins
+from compute_agent.parts import Environment, Work
 from compute_agent.reporting.admission import Admission, AdmittedServer
-from compute_agent.reporting.outbox import SENDERS, Outbox
-from compute_agent.reporting.reconcile import Reconciler
 from compute_agent.reporting.reporter import Reporter
-from compute_agent.reporting.staleness_check import ConductorLease, StalenessCheck
+from compute_agent.reporting.staleness_check import ConductorLease
 from compute_agent.virt.driver import ComputeDriver, Feature, SerialStream
-from compute_agent.virt.image_service import ImageService
-from compute_agent.work.command_execution import CommandExecution
-from compute_agent.work.guest_lease import GuestLease
-from compute_agent.work.guest_requests import GuestRequests
-from compute_agent.work.guest_resume import GuestResume
-from compute_agent.work.image_fetches import ImageFetcher
-from compute_agent.work.image_tickets import ImageTickets
-from compute_agent.work.instance_work import InstanceWork
-from compute_agent.work.work_queue import WorkQueue
 from conductor.cell_conductor.interface import CellConductorAPI
 from objects.hosts.agent_run import AgentRun
-from objects.hosts.image_fetches import ImageFetches
-from objects.images.image_meta import ImageMeta
-from objects.images.image_ticket import ImageTicket
-from objects.instance import Instance
-from objects.instances.diagnostics import Diagnostics
-from objects.instances.instance_command import InstanceCommand
-from objects.instances.serial_console import SerialConsole
-from objects.instances.server_topology import ServerTopology
-from objects.request_spec import RequestSpec
 from rpc.notifications import SILENT, Notifier
 from rpc.transport import Bus
 from rpc.version_caps import ConfiguredCap, OldestServices
@@ -98,111 +75,38 @@ class ComputeManager:
             raise exception.ConfigurationError(reason="two hosts of this agent have the same name")
         self._journal = Journal(journal_path)
         self._runs = RunLog(self._journal, Path(journal_path))
-        self._admission = Admission(agent, self._note_admission)
-        self._server = AdmittedServer(lambda: self._bus.server(ComputeAPI, self._agent, [self]))
         self._identity = NodeIdentity(Path(journal_path).parent, conf.host)
+        self._admission = Admission(agent, self._note_admission)
         self._oldest = OldestServices()
         self._conductor = self._conductor_api(conf.rpc.response_timeout_seconds)
         cell_bus.serializer.backport_with(self._conductor)
-        self._queue = WorkQueue(
-            size=conf.compute.worker_threads,
-            name=agent,
-            builds_per_host_max=lambda: conf.max_concurrent_builds,
-            copies_per_host_max=lambda: conf.max_concurrent_live_migrations,
-            snapshots_per_host_max=lambda: conf.max_concurrent_snapshots,
+        self._env = Environment(
+            conf, agent, self._drivers, self._journal, self._conductor, self._admission.is_admitted
         )
-        self._outbox = Outbox(
-            journal=self._journal,
-            conductor=self._conductor,
-            agent=agent,
-            senders=WorkerPool(SENDERS, f"{agent}-outbox", queue_size_max=SENDERS),
-            on_stale=self._note_stale,
-            is_admitted=self._admission.is_admitted,
-        )
-        tickets = ImageTickets(agent, self._conductor)
-        image_services = {host: ImageService(conf, tickets.of_host(host)) for host in self._drivers}
-        for host, driver in self._drivers.items():
-            driver.use_image_service(image_services[host])
         self._ratios = AllocationRatios(conf)
         self._monitor_plugins = load_plugins(conf)
-        self._claims = Claims(
-            conf,
-            journal=self._journal,
-            drivers=self._drivers,
-            ratios=self._ratios,
-            conductor=self._conductor,
-            agent=agent,
-            node_uuid=self._identity.node_uuid,
-        )
-        self._guest_requests = GuestRequests()
         self._contact = ConductorLease(conf)
-        staleness_check = StalenessCheck(
-            self._contact, self._conductor, agent, self._admission.is_admitted
-        )
-        self._guest_resume = GuestResume(
-            conf,
-            journal=self._journal,
-            drivers=self._drivers,
-            queue=self._queue,
-            is_compared=lambda: self._reconciler.is_compared,
-        )
-        self._work = InstanceWork(
-            journal=self._journal,
-            drivers=self._drivers,
-            claims=self._claims,
-            queue=self._queue,
-            outbox=self._outbox,
-            staleness_check=staleness_check,
+        self._work = Work(
+            self._env,
+            self._identity,
+            self._contact,
+            self._ratios,
             on_change=self._touch,
             on_doubt=self._doubt,
+            on_stale=self._note_stale,
             is_compared=lambda: self._reconciler.is_compared,
-            is_starting=self._guest_resume.is_waiting,
         )
-        self._command_work = CommandExecution(
-            conf,
-            journal=self._journal,
-            drivers=self._drivers,
-            image_services=image_services,
-            claims=self._claims,
-            queue=self._queue,
-            outbox=self._outbox,
-            conductor=self._conductor,
-            agent=agent,
-            staleness_check=staleness_check,
-            on_change=self._touch,
-            on_unwanted=self._doubt,
+        self._reconciler = parts.make_reconciler(self._env, self._work)
+        self._addresses = parts.make_address_reports(self._env)
+        self._guest_lease = parts.make_guest_lease(
+            self._env, self._contact, self._reconciler, self._note_settled
         )
-        self._reconciler = Reconciler(
-            conf,
-            journal=self._journal,
-            drivers=self._drivers,
-            conductor=self._conductor,
-            agent=agent,
-            work=self._work,
-            outbox=self._outbox,
-            is_admitted=self._admission.is_admitted,
-        )
-        self._addresses = AddressReports(
-            journal=self._journal,
-            drivers=self._drivers,
-            conductor=self._conductor,
-            agent=agent,
-            is_admitted=self._admission.is_admitted,
-        )
-        self._guest_lease = GuestLease(
-            conf,
-            agent=agent,
-            drivers=self._drivers,
-            contact=self._contact,
-            held=HeldGuests(self._journal),
-            is_settled=self._reconciler.is_settled,
-            is_corrected=self._reconciler.is_corrected,
-            request_settlement=self._reconciler.request,
-            on_settled=self._note_settled,
-        )
-        self._images = ImageFetcher(agent, self._drivers, tickets, self._touch)
-        self._reporter: Reporter | None = None
         self._consoles: ConsolePort | None = None
+        if conf.serial_console.enabled:
+            self._consoles = ConsolePort(conf, self._open_console)
+        endpoint = ComputeEndpoint(self._journal, self._drivers, self._work, self._consoles)
+        self._server = AdmittedServer(lambda: cell_bus.server(ComputeAPI, agent, [endpoint]))
+        self._reporter: Reporter | None = None
 
     # Service interface ----------------------------------------------------------------------------
 
@@ -219,15 +123,16 @@ class ComputeManager:
             driver.init_host(self._journal.list_instances(driver.host))
             collectors.check_driver_values(driver.host, driver.get_attributes())
             self._warn_of_misplaced(driver)
-        trackers = self._make_trackers(provider_config)
+        trackers = parts.make_trackers(
+            self._env, self._identity, self._ratios, self._monitor_plugins, provider_config
+        )
         provider_config.check([known for tracker in trackers for known in tracker.check()])
-        if self._conf.serial_console.enabled:
-            self._consoles = ConsolePort(self._conf, self._open_console)
+        if self._consoles is not None:
             self._consoles.start()
         self._reporter = self._make_reporter(trackers)
-        self._guest_resume.begin()
+        self._work.guest_resume.begin()
         self._guest_lease.start()
-        self._outbox.start()
+        self._work.outbox.start()
         self._reconciler.start()
         self._reporter.start()
         LOG.info("Agent %s started; number of hosts: %d", self._agent, len(self._drivers))
@@ -246,11 +151,11 @@ class ComputeManager:
             ),
             PeriodicTask(
                 "report_power_states", self._conf.compute.guest_poll_interval_seconds,
-                self._work.report_power_states,
+                self._work.instances.report_power_states,
             ),
             PeriodicTask("report_addresses", ADDRESSES_SECONDS, self._addresses.run),
             PeriodicTask("resume_work", RESUME_INTERVAL_SECONDS, self._resume),
-            PeriodicTask("resume_guests", RESUME_GUESTS_SECONDS, self._guest_resume.run),
+            PeriodicTask("resume_guests", RESUME_GUESTS_SECONDS, self._work.guest_resume.run),
             PeriodicTask("prune_journal", PRUNE_INTERVAL_SECONDS, self._journal.prune),
             *self._image_tasks(),
         ]  # fmt: skip
@@ -272,14 +177,14 @@ class ComputeManager:
         if self._consoles is not None:
             self._consoles.stop()
         self._guest_lease.stop(soon())
-        self._images.stop(0.0)
+        self._work.images.stop(0.0)
         self._reconciler.stop(soon())
-        if not self._queue.shutdown(remaining()):
+        if not self._work.queue.shutdown(remaining()):
             LOG.info("Agent %s resumes unfinished work at its next start", self._agent)
         if self._reporter is not None:
             self._reporter.stop(soon())
             self._reporter.say_goodbye()
-        self._outbox.stop(soon())
+        self._work.outbox.stop(soon())
         self._notifier.stop(soon())
         for driver in self._drivers.values():
             driver.close()
@@ -289,111 +194,6 @@ class ComputeManager:
         """Report all hosts with the current options."""
         if self._reporter is not None:
             self._reporter.touch_all()
-
-    # Calls from the cell conductor, as ComputeAPI declares them -----------------------------------
-
-    def build_instance(
-        self, context: RequestContext, instance: Instance, request_spec: RequestSpec
-    ) -> None:
-        self._work.build_all(context, [(instance, request_spec)])
-
-    def build_instances(
-        self,
-        context: RequestContext,
-        instances: Sequence[Instance],
-        request_specs: Sequence[RequestSpec],
-    ) -> None:
-        self._work.build_all(context, list(zip(instances, request_specs, strict=True)))
-
-    def delete_instance(self, context: RequestContext, instance_uuid: str, host: str) -> None:
-        self._work.delete(checked_uuid("instance_uuid", instance_uuid), host)
-
-    def forget_attempt(
-        self, context: RequestContext, instance_uuid: str, host: str, attempt: int
-    ) -> None:
-        self._work.forget(checked_uuid("instance_uuid", instance_uuid), host, attempt)
-
-    def execute(self, context: RequestContext, command: InstanceCommand) -> None:
-        self._command_work.take(context, command)
-
-    def abort_command(
-        self, context: RequestContext, instance_uuid: str, host: str, sequence: int
-    ) -> None:
-        self._command_work.abort(checked_uuid("instance_uuid", instance_uuid), host, sequence)
-
-    def force_command(
-        self, context: RequestContext, instance_uuid: str, host: str, sequence: int
-    ) -> None:
-        self._command_work.force(checked_uuid("instance_uuid", instance_uuid), host, sequence)
-
-    def cache_images(
-        self,
-        context: RequestContext,
-        host: str,
-        images: Sequence[ImageMeta],
-        tickets: Sequence[ImageTicket],
-    ) -> ImageFetches:
-        return self._images.ask(context, host, images, tickets)
-
-    def get_console_output(
-        self, context: RequestContext, instance_uuid: str, host: str, lines: int | None
-    ) -> str:
-        uuid = checked_uuid("instance_uuid", instance_uuid)
-        return self._driver_of(host).get_console_output(uuid, lines=lines)
-
-    def get_diagnostics(
-        self, context: RequestContext, instance_uuid: str, host: str
-    ) -> Diagnostics:
-        uuid = checked_uuid("instance_uuid", instance_uuid)
-        return self._driver_of(host).get_diagnostics(uuid)
-
-    def get_topology(
-        self, context: RequestContext, instance_uuid: str, host: str
-    ) -> ServerTopology:
-        entry = self._journal.find(host, checked_uuid("instance_uuid", instance_uuid))
-        place = None if entry is None else entry.place
-        return ServerTopology.of(None if place is None else place.numa_topology)
-
-    def create_serial_console(
-        self, context: RequestContext, instance_uuid: str, host: str
-    ) -> SerialConsole:
-        uuid = checked_uuid("instance_uuid", instance_uuid)
-        if Feature.SERIAL_CONSOLE not in self._driver_of(host).features:
-            raise exception.OperationUnsupported(
-                host=host, operation=Feature.SERIAL_CONSOLE.value,
-                reason="its driver does not support it",
-            )  # fmt: skip
-        if self._consoles is None:
-            raise exception.OperationUnsupported(
-                host=host, operation=Feature.SERIAL_CONSOLE.value,
-                reason="[serial_console] enabled is not set there",
-            )  # fmt: skip
-        return self._consoles.grant(host, uuid)
-
-    def _open_console(self, host: str, instance_uuid: str) -> SerialStream:
-        return self._driver_of(host).open_serial_console(instance_uuid)
-
-    def set_admin_password(
-        self, context: RequestContext, instance_uuid: str, host: str, password: str
-    ) -> None:
-        uuid = checked_uuid("instance_uuid", instance_uuid)
-        driver = self._driver_of(host)
-        self._guest_requests.run_once(
-            uuid, str(context.request_id), lambda: driver.set_admin_password(uuid, password)
-        )
-
-    def trigger_crash_dump(self, context: RequestContext, instance_uuid: str, host: str) -> None:
-        uuid = checked_uuid("instance_uuid", instance_uuid)
-        driver = self._driver_of(host)
-        self._guest_requests.run_once(
-            uuid, str(context.request_id), lambda: driver.trigger_crash_dump(uuid)
-        )
-
-    def _driver_of(self, host: str) -> ComputeDriver:
-        driver = self._drivers.get(host)
-        if driver is None:
-            raise exception.HostNotFound(host=host)
-        return driver
 
     # Internals ------------------------------------------------------------------------------------
 
@@ -415,7 +215,10 @@ class ComputeManager:
         if report.kind is Kind.COMMAND_ANSWERED or self._contact.is_in_doubt():
             self._doubt(report.host, report.instance_uuid)
         else:
-            self._work.forget_stale(report)
+            self._work.instances.forget_stale(report)
+
+    def _open_console(self, host: str, instance_uuid: str) -> SerialStream:
+        return self._drivers[host].open_serial_console(instance_uuid)
 
     def _doubt(self, host: str, uuid: str) -> None:
         self._reconciler.doubt(host, uuid)
@@ -423,7 +226,7 @@ class ComputeManager:
     def _note_admission(self, is_admitted: bool) -> None:
         self._server.open(is_open=is_admitted)
         if is_admitted:
-            self._outbox.wake()
+            self._work.outbox.wake()
             self._resume()
 
     def _note_answered(self, asked_at: float) -> None:
@@ -438,8 +241,8 @@ class ComputeManager:
     def _resume(self) -> None:
         if not self._admission.is_admitted():
             return
-        self._work.resume()
-        self._command_work.resume()
+        self._work.instances.resume()
+        self._work.commands.resume()
 
     def _expire_images(self) -> None:
         for host, driver in self._drivers.items():
@@ -466,20 +269,6 @@ class ComputeManager:
         host = self._conf.host if self._conf.host in self._drivers else min(self._drivers)
         nodes = {host: self._identity.node_uuid(host)}
         return dataclasses.replace(self._runs.begin(), nodes=nodes)
-
-    def _make_trackers(self, provider_config: ProviderConfig) -> list[ResourceTracker]:
-        return [
-            ResourceTracker(
-                self._conf,
-                driver=driver,
-                journal=self._journal,
-                ratios=self._ratios,
-                monitors=HostMonitors(self._conf, self._monitor_plugins, driver),
-                node_uuid=self._identity.node_uuid(host),
-                provider_config=provider_config,
-            )
-            for host, driver in self._drivers.items()
-        ]
 
     def _make_reporter(self, trackers: Sequence[ResourceTracker]) -> Reporter:
         return Reporter(

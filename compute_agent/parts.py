@@ -1,0 +1,204 @@
+"""The parts of an agent, and how they are wired: what works on instances, compares, and reports."""
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+
+from oslo_config import cfg
+
+from armillary.concurrency import WorkerPool
+from compute_agent.host.allocation_ratios import AllocationRatios
+from compute_agent.host.claims import Claims
+from compute_agent.host.node_identity import NodeIdentity
+from compute_agent.host.provider_config import ProviderConfig
+from compute_agent.host.resource_tracker import ResourceTracker
+from compute_agent.journal.held_guests import HeldGuests
+from compute_agent.journal.journal import Journal
+from compute_agent.monitors import HostMonitors, MonitorPlugin
+from compute_agent.reporting.address_reports import AddressReports
+from compute_agent.reporting.outbox import SENDERS, OnStale, Outbox
+from compute_agent.reporting.reconcile import Reconciler
+from compute_agent.reporting.staleness_check import ConductorLease, StalenessCheck
+from compute_agent.virt.driver import ComputeDriver
+from compute_agent.virt.image_service import ImageService
+from compute_agent.work.command_execution import CommandExecution
+from compute_agent.work.guest_lease import GuestLease
+from compute_agent.work.guest_resume import GuestResume
+from compute_agent.work.image_fetches import ImageFetcher
+from compute_agent.work.image_tickets import ImageTickets
+from compute_agent.work.instance_work import InstanceWork
+from compute_agent.work.work_queue import WorkQueue
+from conductor.cell_conductor.interface import CellConductorAPI
+
+
+@dataclasses.dataclass(frozen=True)
+class Environment:
+    """What all parts stand on: the agent's name, hosts, journal, conductor, and its admission."""
+
+    conf: cfg.ConfigOpts
+    agent: str
+    drivers: Mapping[str, ComputeDriver]
+    journal: Journal
+    conductor: CellConductorAPI
+    is_admitted: Callable[[], bool]
+
+
+class Work:
+    """What works on instances: builds, commands, their claims and reports, images, guests to start.
+
+    ``on_change`` gets a host whose figures changed, ``on_doubt`` (host, instance UUID) to compare
+    with the conductor's records. ``is_compared``: whether all were compared after the start.
+    """
+
+    def __init__(
+        self,
+        env: Environment,
+        identity: NodeIdentity,
+        contact: ConductorLease,
+        ratios: AllocationRatios,
+        *,
+        on_change: Callable[[str], None],
+        on_doubt: Callable[[str, str], None],
+        on_stale: OnStale,
+        is_compared: Callable[[], bool],
+    ) -> None:
+        tickets = ImageTickets(env.agent, env.conductor)
+        image_services = {
+            host: ImageService(env.conf, tickets.of_host(host)) for host in env.drivers
+        }
+        for host, driver in env.drivers.items():
+            driver.use_image_service(image_services[host])
+        self.queue = _queue(env)
+        self.outbox = _outbox(env, on_stale)
+        self.images = ImageFetcher(env.agent, env.drivers, tickets, on_change)
+        self.guest_resume = GuestResume(
+            env.conf,
+            journal=env.journal,
+            drivers=env.drivers,
+            queue=self.queue,
+            is_compared=is_compared,
+        )
+        claims = Claims(
+            env.conf,
+            journal=env.journal,
+            drivers=env.drivers,
+            ratios=ratios,
+            conductor=env.conductor,
+            agent=env.agent,
+            node_uuid=identity.node_uuid,
+        )
+        staleness_check = StalenessCheck(contact, env.conductor, env.agent, env.is_admitted)
+        self.instances = InstanceWork(
+            journal=env.journal,
+            drivers=env.drivers,
+            claims=claims,
+            queue=self.queue,
+            outbox=self.outbox,
+            staleness_check=staleness_check,
+            on_change=on_change,
+            on_doubt=on_doubt,
+            is_compared=is_compared,
+            is_starting=self.guest_resume.is_waiting,
+        )
+        self.commands = CommandExecution(
+            env.conf,
+            journal=env.journal,
+            drivers=env.drivers,
+            image_services=image_services,
+            claims=claims,
+            queue=self.queue,
+            outbox=self.outbox,
+            conductor=env.conductor,
+            agent=env.agent,
+            staleness_check=staleness_check,
+            on_change=on_change,
+            on_unwanted=on_doubt,
+        )
+
+
+def make_reconciler(env: Environment, work: Work) -> Reconciler:
+    """Return what compares the hosts with the conductor's records."""
+    return Reconciler(
+        env.conf,
+        journal=env.journal,
+        drivers=env.drivers,
+        conductor=env.conductor,
+        agent=env.agent,
+        work=work.instances,
+        outbox=work.outbox,
+        is_admitted=env.is_admitted,
+    )
+
+
+def make_address_reports(env: Environment) -> AddressReports:
+    """Return what reports the addresses of guests."""
+    return AddressReports(
+        journal=env.journal,
+        drivers=env.drivers,
+        conductor=env.conductor,
+        agent=env.agent,
+        is_admitted=env.is_admitted,
+    )
+
+
+def make_guest_lease(
+    env: Environment,
+    contact: ConductorLease,
+    reconciler: Reconciler,
+    on_settled: Callable[[], None],
+) -> GuestLease:
+    """Return what holds the guests while the cell may have given up their hosts."""
+    return GuestLease(
+        env.conf,
+        agent=env.agent,
+        drivers=env.drivers,
+        contact=contact,
+        held=HeldGuests(env.journal),
+        is_settled=reconciler.is_settled,
+        is_corrected=reconciler.is_corrected,
+        request_settlement=reconciler.request,
+        on_settled=on_settled,
+    )
+
+
+def make_trackers(
+    env: Environment,
+    identity: NodeIdentity,
+    ratios: AllocationRatios,
+    plugins: Sequence[MonitorPlugin],
+    provider_config: ProviderConfig,
+) -> Sequence[ResourceTracker]:
+    """Return the tracker of each host's resources."""
+    return [
+        ResourceTracker(
+            env.conf,
+            driver=driver,
+            journal=env.journal,
+            ratios=ratios,
+            monitors=HostMonitors(env.conf, plugins, driver),
+            node_uuid=identity.node_uuid(host),
+            provider_config=provider_config,
+        )
+        for host, driver in env.drivers.items()
+    ]
+
+
+def _queue(env: Environment) -> WorkQueue:
+    conf = env.conf
+    return WorkQueue(
+        size=conf.compute.worker_threads,
+        name=env.agent,
+        builds_per_host_max=lambda: conf.max_concurrent_builds,
+        copies_per_host_max=lambda: conf.max_concurrent_live_migrations,
+        snapshots_per_host_max=lambda: conf.max_concurrent_snapshots,
+    )
+
+
+def _outbox(env: Environment, on_stale: OnStale) -> Outbox:
+    return Outbox(
+        journal=env.journal,
+        conductor=env.conductor,
+        agent=env.agent,
+        senders=WorkerPool(SENDERS, f"{env.agent}-outbox", queue_size_max=SENDERS),
+        on_stale=on_stale,
+        is_admitted=env.is_admitted,
+    )
