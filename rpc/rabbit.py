@@ -12,20 +12,17 @@ queue, because the connection is being re-established, for up to a minute.
 
 from __future__ import annotations
 
-import collections
 import contextlib
-import datetime
 import functools
 import logging
 import socket
 import time
 import uuid
-import zlib
 from collections.abc import Callable
 from typing import Any
 
 from amqp import exceptions as amqp_exceptions
-from kombu.entity import Exchange, Queue
+from kombu.entity import Exchange
 from kombu.exceptions import OperationalError
 from oslo_config import cfg
 from oslo_messaging import (
@@ -37,7 +34,7 @@ from oslo_messaging import (
 )
 
 from rpc import declarations, oslo_internals, polling, send_limit
-from rpc.broker import broker_tls, topics
+from rpc.broker import broker_tls, consumers, topics
 from rpc.broker.queue_names import FanoutNames
 from rpc.replies import VerifiesReplies
 
@@ -47,146 +44,12 @@ SCHEME = "rabbit"
 _NO_USER = "guest"
 _FOR_THE_CALLER = (oslo_internals.DestinationNotFound, MessageUndeliverable, oslo_internals.Timeout)
 """Exceptions that the driver never retries here."""
-_CLASSIC = {"x-queue-type": "classic"}
-"""Explicit, since a virtual host may have another default queue type."""
 _ESTABLISHED = 1  # of TCP in Linux
 _RECONNECT_SECONDS_MAX = 5.0
 """How long the heartbeat's thread may keep a connection from its user to connect again."""
 FANOUTS_SECONDS = 10.0
 """How often a process looks for the fanouts that it creates for others."""
-_AT_THE_END = "last"
-_HEARD_AGAIN = datetime.timedelta(seconds=5)
-"""What a message may take to its consumer, and clocks may differ by."""
 _MUST_BE_ROUTED = TransportOptions(at_least_once=True)
-
-
-_REMEMBERED_MAX = 4096
-"""Messages of a stream that are recognised: more than come in a few seconds."""
-
-_StreamPlace = tuple[int, int]
-"""Offset of a message in its stream, and a checksum of its contents."""
-
-
-class _TopicConsumer(oslo_internals.Consumer):  # type: ignore[misc]
-    """Consumes messages to a topic, or to one server of it."""
-
-    def declare(self, conn: _Connection) -> None:
-        declarations.make_exchange(conn.channel, self.exchange)
-        self.exchange.no_declare = True
-        super().declare(conn)
-        with contextlib.suppress(declarations.NotDeclaredYet):  # this account may not create it
-            declarations.make_exchange(conn.channel, conn.replies_exchange())
-        topic = topics.topic_of(self.routing_key)
-        if topics.find(topic).has_direct_exchange:
-            _bind_to_direct_exchange(conn, topic, self.queue, self.routing_key)
-        self.make_fanouts(conn)
-
-    def make_fanouts(self, conn: _Connection) -> None:
-        """Create the fanouts of others that are missing and that its topic's servers create."""
-        for other in topics.find(topics.topic_of(self.routing_key)).makes_fanouts_of:
-            conn.make_fanout(other)
-
-
-class _SharedFanoutConsumer(oslo_internals.Consumer):  # type: ignore[misc]
-    """Consumes a fanout's stream that others create; creates it only if it is missing.
-
-    On a new connection it continues at the time of the last message, not at its number: a broker
-    that lost its data counts from 0 again, and a consumer of a number beyond the end hears nothing
-    until the stream is as long as before. What the broker sends again is dropped without a word: a
-    message at the same place of the stream with the same contents. A replay has another place.
-    """
-
-    _heard_at: datetime.datetime | None = None
-
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        self._heard: collections.deque[_StreamPlace] = collections.deque(maxlen=_REMEMBERED_MAX)
-        self._places: set[_StreamPlace] = set()
-
-    def _callback(self, message: Any) -> None:
-        place = _place_in_stream(message)
-        if place in self._places:
-            LOG.debug("Dropped a message of %s that was heard before", self.queue_name)
-            message.channel.basic_ack(message.delivery_tag)
-            return
-        self._remember(place)
-        self._heard_at = datetime.datetime.now(datetime.UTC)
-        super()._callback(message)
-
-    def _remember(self, place: _StreamPlace | None) -> None:
-        if place is None:
-            return
-        if len(self._heard) == _REMEMBERED_MAX:
-            self._places.discard(self._heard[0])
-        self._heard.append(place)
-        self._places.add(place)
-
-    def _offset(self) -> Any:
-        """Return where to begin: at the end, or a little before the last message."""
-        if self._heard_at is None or self.next_stream_offset == _AT_THE_END:
-            return _AT_THE_END
-        return self._heard_at - _HEARD_AGAIN
-
-    def declare(self, conn: _Connection) -> None:
-        if not declarations.is_queue(conn.channel, self.queue_name):
-            declarations.make_stream(conn.channel, self.exchange, self.queue_arguments)
-        self.queue = Queue(
-            name=self.queue_name,
-            channel=conn.channel,
-            exchange=self.exchange,
-            durable=True,
-            routing_key=self.routing_key,
-            queue_arguments=self.queue_arguments,
-            consumer_arguments={"x-stream-offset": self._offset()},
-        )
-        self._declared_on = conn.channel
-
-
-class _ReplyConsumer(oslo_internals.Consumer):  # type: ignore[misc]
-    """Consumes the replies to one process."""
-
-    queue_name: str
-
-    def __init__(
-        self, exchange_name: str, queue_name: str, callback: Callable[[Any], None]
-    ) -> None:
-        super().__init__(
-            exchange_name=exchange_name,
-            queue_name=queue_name,
-            routing_key=queue_name,
-            type="topic",
-            durable=True,
-            exchange_auto_delete=False,
-            queue_auto_delete=False,
-            callback=callback,
-        )
-
-    def declare(self, conn: _Connection) -> None:
-        declarations.make_exchange(conn.channel, self.exchange)
-        self.exchange.no_declare = True
-        try:
-            self._declare(conn)
-        except amqp_exceptions.ResourceLocked:
-            # The broker may take a minute to notice that an earlier connection of this process is
-            # lost. Messages to its queue are lost, too.
-            LOG.warning("Queue %s is still locked by an old connection; using a new name",
-                        self.queue_name)  # fmt: skip
-            self.queue_name = _renamed(self.queue_name)
-            self._declare(conn)
-
-    def _declare(self, conn: _Connection) -> None:
-        self.queue = Queue(
-            name=self.queue_name,
-            channel=conn.channel,
-            exchange=self.exchange,
-            routing_key=self.queue_name,
-            durable=False,
-            exclusive=True,
-            no_ack=True,
-            queue_arguments=_CLASSIC,
-        )
-        self.queue.declare()
-        self._declared_on = conn.channel
 
 
 class _Connection(oslo_internals.Connection):  # type: ignore[misc]
@@ -338,7 +201,7 @@ class _Connection(oslo_internals.Connection):  # type: ignore[misc]
         broken = self.connection.recoverable_connection_errors  # fails the next read, too
         with self._connection_lock, contextlib.suppress(*broken, amqp_exceptions.ChannelError):
             for consumer in self._consumers:
-                if isinstance(consumer, _TopicConsumer):
+                if isinstance(consumer, consumers.TopicConsumer):
                     consumer.make_fanouts(self)
 
     def _idle_socket(self) -> socket.socket | None:
@@ -374,7 +237,9 @@ class _Connection(oslo_internals.Connection):  # type: ignore[misc]
             )
         self._ensure_publishing(
             publish,
-            _topic_exchange(exchange_name, durable=self.durable, auto_delete=self.amqp_auto_delete),
+            consumers.topic_exchange(
+                exchange_name, durable=self.durable, auto_delete=self.amqp_auto_delete
+            ),
             msg,
             routing_key=topic,
             timeout=timeout,
@@ -387,7 +252,7 @@ class _Connection(oslo_internals.Connection):  # type: ignore[misc]
         if not msg_id.startswith(topics.REPLY_PREFIX):  # the caller is of an older release
             super().direct_send(msg_id, msg)
             return
-        exchange = _topic_exchange(topics.replies(self.control_exchange), passive=True)
+        exchange = consumers.topic_exchange(topics.replies(self.control_exchange), passive=True)
         self._ensure_publishing(
             self._publish_and_raises_on_missing_exchange,
             exchange,
@@ -398,7 +263,7 @@ class _Connection(oslo_internals.Connection):  # type: ignore[misc]
 
     def replies_exchange(self) -> Exchange:
         """Return the exchange of replies; servers create it if they may."""
-        return _topic_exchange(topics.replies(self.control_exchange), durable=True)
+        return consumers.topic_exchange(topics.replies(self.control_exchange), durable=True)
 
     def make_replies(self) -> None:
         """Create that exchange. Raises MessageUndeliverable if it is missing and may not be."""
@@ -408,7 +273,7 @@ class _Connection(oslo_internals.Connection):  # type: ignore[misc]
     def make_fanout(self, topic: str) -> None:
         """Create a topic's fanout for servers that may only read it, if it is a stream."""
         if self.rabbit_stream_fanout:
-            consumer = _shared_fanout_consumer(self, topic, _ignore)
+            consumer = consumers.shared_fanout_consumer(self, topic, _ignore)
             declarations.make_stream(self.channel, consumer.exchange, consumer.queue_arguments)
 
     def _publish(self, exchange: Any, *message: Any, **how: Any) -> None:
@@ -428,7 +293,7 @@ class _Connection(oslo_internals.Connection):  # type: ignore[misc]
         """Publish to the named exchange if its servers have created it; else to ``exchange``."""
         if name in self._declared_exchanges or declarations.is_exchange(self.channel, name):
             self._declared_exchanges.add(name)
-            exchange = _topic_exchange(name, passive=True)
+            exchange = consumers.topic_exchange(name, passive=True)
         self._publish(exchange, *message, **how)
 
     def _is_made(self, exchange: Any) -> bool:
@@ -450,7 +315,7 @@ class _Connection(oslo_internals.Connection):  # type: ignore[misc]
 
     def declare_direct_consumer(self, topic: str, callback: Callable[[Any], None]) -> None:
         replies = topics.replies(self.control_exchange)
-        self.reply_consumer = _ReplyConsumer(replies, topic, callback)
+        self.reply_consumer = consumers.ReplyConsumer(replies, topic, callback)
         self.declare_consumer(self.reply_consumer)
 
     def declare_topic_consumer(
@@ -461,11 +326,11 @@ class _Connection(oslo_internals.Connection):  # type: ignore[misc]
         queue_name: str | None = None,
     ) -> None:
         if topics.has_queue(topic):
-            self.declare_consumer(_topic_consumer(self, exchange_name, topic, callback))
+            self.declare_consumer(consumers.topic_consumer(self, exchange_name, topic, callback))
 
     def declare_fanout_consumer(self, topic: str, callback: Callable[[Any], None]) -> None:
         if topics.find(topic).is_fanout_made_by_others and self.rabbit_stream_fanout:
-            self.declare_consumer(_shared_fanout_consumer(self, topic, callback))
+            self.declare_consumer(consumers.shared_fanout_consumer(self, topic, callback))
         else:
             super().declare_fanout_consumer(topic, callback)
 
@@ -525,69 +390,5 @@ def _raise_once(error: Exception, method: Callable[[], Any]) -> Callable[[], Any
     return again
 
 
-def _topic_exchange(name: str, **options: Any) -> Exchange:
-    return Exchange(name=name, type="topic", **options)
-
-
-def _bind_to_direct_exchange(conn: _Connection, topic: str, queue: Queue, routing_key: str) -> None:
-    """Bind a queue to its topic's direct exchange as well."""
-    exchange = _topic_exchange(topics.direct_exchange(conn.control_exchange, topic), durable=True)
-    declarations.make_exchange(conn.channel, exchange)
-    queue.bind_to(exchange, routing_key=routing_key)
-
-
-def _topic_consumer(
-    conn: _Connection, exchange_name: str, topic: str, callback: Callable[[Any], None] | None
-) -> _TopicConsumer:
-    """Return the driver's consumer of a topic, in our class."""
-    return _TopicConsumer(
-        exchange_name=exchange_name,
-        queue_name=topic,
-        routing_key=topic,
-        type="topic",
-        durable=conn.durable,
-        exchange_auto_delete=conn.amqp_auto_delete,
-        queue_auto_delete=conn.amqp_auto_delete,
-        callback=callback,
-        rabbit_ha_queues=conn.rabbit_ha_queues,
-        enable_cancel_on_failover=conn.enable_cancel_on_failover,
-        rabbit_quorum_queue=conn.rabbit_quorum_queue,
-        rabbit_quorum_queue_config=conn.rabbit_quorum_queue_config,
-    )
-
-
-def _shared_fanout_consumer(
-    conn: _Connection, topic: str, callback: Callable[[Any], None]
-) -> _SharedFanoutConsumer:
-    """Return a consumer of the stream of a topic's fanout."""
-    name = topics.fanout(topic)
-    return _SharedFanoutConsumer(
-        exchange_name=name,
-        queue_name=name,
-        routing_key=topic,
-        type="fanout",
-        durable=True,
-        exchange_auto_delete=True,
-        queue_auto_delete=False,
-        callback=callback,
-        rabbit_queue_ttl=conn.rabbit_transient_queues_ttl,
-        rabbit_stream_fanout=True,
-    )
-
-
-def _place_in_stream(message: Any) -> _StreamPlace | None:
-    """Return where a message is in its stream; None if the broker does not say."""
-    offset = message.headers.get("x-stream-offset")
-    if offset is None:
-        return None
-    body = message.body
-    return int(offset), zlib.crc32(body.encode() if isinstance(body, str) else body)
-
-
 def _ignore(_message: Any) -> None:
     """Handle a message that never comes."""
-
-
-def _renamed(name: str) -> str:
-    """Return a unique name with the same first parts."""
-    return f"{name.rpartition(':')[0]}:{uuid.uuid4().hex}"

@@ -16,10 +16,12 @@ import pytest
 from armillary import exception
 from rpc import memory_transport, oslo_internals, queue_types, rabbit, replies, thread_pool
 from rpc import transport as bus_transport
+from rpc.broker import consumers
 from rpc.signing import transport as signed_transport
 
 USERS = (
-    bus_transport, memory_transport, rabbit, replies, thread_pool, signed_transport, oslo_internals,
+    bus_transport, memory_transport, rabbit, consumers, replies, thread_pool, signed_transport,
+    oslo_internals,
 )  # fmt: skip
 LISTED = {
     owner: {
