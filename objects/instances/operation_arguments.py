@@ -40,6 +40,11 @@ class OperationArguments:
     new_flavor: Flavor | None = None
     new_image: ImageMeta | None = None
 
+    @property
+    def changes_zone(self) -> bool:
+        """Whether an unshelved server is pinned to another availability zone, or to none."""
+        return self.unpins_zone or self.availability_zone is not None
+
 
 @dataclass(frozen=True, slots=True)
 class CellOperation:

@@ -137,7 +137,7 @@ class ServersEndpoint:
                 raise not_deferrable(operation, error) from error
             if self._operations.is_move_stored(context, instance_uuid):
                 return  # it is resumed
-            self._operations.resolved(context, arguments)  # what does not exist is refused now
+            self._operations.check_references(context, arguments)
             self._deferred.accept(
                 context, instance_uuid, operation, arguments, reason=error.message
             )

@@ -1,42 +1,30 @@
 """Operations that users request on built servers: validated here, executed by their cells."""
 
 import dataclasses
-import uuid
 from collections.abc import Callable
 
 from oslo_config import cfg
-from oslo_db import exception as db_exception
-from sqlalchemy.orm import Session
 
 from armillary import exception
 from armillary.context import RequestContext
 from armillary.db import Database
 from conductor.cell_conductor.interface import CellConductorAPI
 from conductor.common.cell_db.services import COMPUTE
-from conductor.common.clock import Clock, moment
-from conductor.super_conductor.accept import pinned_zones, quotas
+from conductor.common.clock import Clock
+from conductor.super_conductor.accept import quotas
 from conductor.super_conductor.accept.placed_usage import PlacedUsageReader
 from conductor.super_conductor.builds.cell0 import Cell0
-from conductor.super_conductor.db import (
-    cell_changes,
-    cells,
-    flavors,
-    host_mappings,
-    images,
-    instance_mappings,
-    moves,
-)
-from conductor.super_conductor.db.moves import Move, MoveArguments
+from conductor.super_conductor.db import cell_changes, instance_mappings, moves
 from conductor.super_conductor.delete.delete_task import Deletes
 from conductor.super_conductor.hosts.cells import Cells
-from conductor.super_conductor.move.move_task import Moves, write_nothing
+from conductor.super_conductor.move.move_task import Moves
+from conductor.super_conductor.servers.requested_operation import RequestedOperation, resolved
 from conductor.super_conductor.servers.resize_quota import ResizeQuota
+from conductor.super_conductor.servers.server_moves import MOVES, ServerMoves
 from conductor.super_conductor.servers.server_views import ServerReader
 from objects.cell_mapping import CELL0_UUID
-from objects.flavor import Flavor
 from objects.images.image_meta import ImageMeta
 from objects.instance import ADMIN, Instance
-from objects.instances.migration import MigrationType
 from objects.instances.operation_arguments import CellOperation, OperationArguments
 from objects.instances.server_changes import ServerChanges
 from objects.instances.server_filters import MigrationFilters
@@ -48,15 +36,6 @@ AT_ONCE = frozenset(
 """Operations that need only the server's cell."""
 SOFT_DELETED, SOFT_DELETING = "soft-delete", "soft-deleting"
 """State of a server that is kept after its delete, and its task state before."""
-MOVES = {
-    "resize": MigrationType.RESIZE,
-    "migrate": MigrationType.MIGRATION,
-    "live_migrate": MigrationType.LIVE_MIGRATION,
-    "evacuate": MigrationType.EVACUATION,
-}
-"""Operations that need a new host."""
-CHANGES_CELL = frozenset({"resize", "migrate"})
-"""Moves that may go to another cell, if the caller may request that."""
 ENDS_OF_RESIZES = frozenset({"confirm_resize", "revert_resize"})
 UNLOCKED = frozenset({"lock", "unlock"})
 UNSCHEDULED = frozenset({"force_delete"})
@@ -66,20 +45,6 @@ WITHOUT_HOST = frozenset({"force_delete", "update"})
 
 RebuildCheck = Callable[[RequestContext, Instance, ImageMeta], None]
 """Raises NoValidHost if an instance's host cannot run an image."""
-
-
-@dataclasses.dataclass(frozen=True)
-class _Asked:
-    """An operation on a server that is in a cell."""
-
-    context: RequestContext
-    instance: Instance
-    cell_uuid: str
-    operation: str
-    arguments: OperationArguments
-    is_delegated: bool = False
-    """Whether another zone requested it; that zone counts the server against its quotas."""
-    is_cross_cell: bool = False
 
 
 class ServerOperations:
@@ -104,21 +69,23 @@ class ServerOperations:
         self._conf = conf
         self._database = database
         self._cells = cells
+        self._quota = ResizeQuota(conf, now)
         self._cell0 = cell0
         self._servers = servers
         self._deletes = deletes
-        self._moves = moves
+        self._moves = ServerMoves(
+            conf, database, cells, moves=moves, quota=self._quota, now=now,
+            placed_usage=placed_usage,
+        )  # fmt: skip
         self._rebuild_check = rebuild_check
-        self._now = now
         self._placed_usage = placed_usage
-        self._quota = ResizeQuota(conf, now)
         self._resize_ends = resize_ends
-        self._handlers: dict[str, Callable[[_Asked], None]] = {
+        self._handlers: dict[str, Callable[[RequestedOperation], None]] = {
             **dict.fromkeys(AT_ONCE, self._at_once),
             **dict.fromkeys(ENDS_OF_RESIZES, self._end_resize),
-            **dict.fromkeys(MOVES, self._move),
+            **dict.fromkeys(MOVES, self._moves.move),
             "soft_delete": self._soft_delete,
-            "evacuate": self._evacuate,
+            "evacuate": self._moves.evacuate,
             "rebuild": self._rebuild,
             "rescue": self._rescue,
             "snapshot": self._snapshot,
@@ -162,7 +129,9 @@ class ServerOperations:
                 instance_uuid=instance_uuid, operation=operation, reason="it has no host"
             )
         handler(
-            _Asked(context, instance, instance.cell_uuid or "", operation, arguments, is_delegated)
+            RequestedOperation(
+                context, instance, instance.cell_uuid or "", operation, arguments, is_delegated
+            )
         )
 
     def remote_arguments(
@@ -177,8 +146,8 @@ class ServerOperations:
         A resize is counted against the quota from now on, until the zone reports the server's size.
         Raises FlavorNotFound, ImageNotFound, QuotaExceeded.
         """
-        resolved = self.resolved(context, arguments)
-        flavor = resolved.new_flavor
+        named = resolved(self._database, context, arguments)
+        flavor = named.new_flavor
         if operation == "resize" and flavor is not None:
             with self._database.reader() as session:
                 mapping = instance_mappings.find_mapping(session, instance_uuid)
@@ -187,7 +156,7 @@ class ServerOperations:
                 self._database.run_in_writer(
                     lambda session: self._quota.reserve_remote(session, mapping, flavor, placed)
                 )
-        return resolved
+        return named
 
     def soft_delete(self, context: RequestContext, instance_uuid: str) -> bool:
         """Soft-delete a server if that is enabled and possible; return whether it was done.
@@ -205,6 +174,10 @@ class ServerOperations:
         except (exception.InstanceInvalidState, exception.MigrationNotFound):
             return False
         return True
+
+    def check_references(self, context: RequestContext, arguments: OperationArguments) -> None:
+        """Raise FlavorNotFound or ImageNotFound if the arguments name what does not exist."""
+        resolved(self._database, context, arguments)
 
     def is_move_stored(self, context: RequestContext, instance_uuid: str) -> bool:
         """Return whether this request has stored a move of the server, which is then resumed."""
@@ -226,10 +199,10 @@ class ServerOperations:
 
     # Handlers
 
-    def _at_once(self, asked: _Asked) -> None:
+    def _at_once(self, asked: RequestedOperation) -> None:
         self._begin(asked, CellOperation(is_hard=asked.arguments.is_hard))
 
-    def _begin(self, asked: _Asked, arguments: CellOperation) -> None:
+    def _begin(self, asked: RequestedOperation, arguments: CellOperation) -> None:
         self._cells.call(
             asked.cell_uuid,
             lambda cell: cell.begin_operation(
@@ -237,13 +210,13 @@ class ServerOperations:
             ),
         )
 
-    def _soft_delete(self, asked: _Asked) -> None:
+    def _soft_delete(self, asked: RequestedOperation) -> None:
         """Soft-delete a server, which confirms a resize that waits for it."""
         self._at_once(asked)
         if asked.instance.vm_state == "resized":
             self._resize_ends(asked.instance.uuid)
 
-    def _end_resize(self, asked: _Asked) -> None:
+    def _end_resize(self, asked: RequestedOperation) -> None:
         """Confirm or revert a resize, if the server's former cell answers.
 
         Raises InstanceInvalidState for a revert while the former host is down.
@@ -257,7 +230,9 @@ class ServerOperations:
         self._at_once(asked)
         self._resize_ends(asked.instance.uuid)
 
-    def _check_former_host(self, asked: _Asked, migration_uuid: str, cell_uuid: str) -> None:
+    def _check_former_host(
+        self, asked: RequestedOperation, migration_uuid: str, cell_uuid: str
+    ) -> None:
         services = self._cells.call(cell_uuid, lambda cell: cell.list_services(asked.context))
         if asked.operation != "revert_resize":
             return
@@ -275,10 +250,10 @@ class ServerOperations:
                 reason=f"its former host {host} is down; wait until it is back, or confirm",
             )
 
-    def _lock(self, asked: _Asked) -> None:
+    def _lock(self, asked: RequestedOperation) -> None:
         self._set_lock(asked, locked=True)
 
-    def _unlock(self, asked: _Asked) -> None:
+    def _unlock(self, asked: RequestedOperation) -> None:
         """Unlock a server.
 
         Raises Forbidden for an administrator's lock, unless ``override`` is set.
@@ -292,7 +267,7 @@ class ServerOperations:
             )
         self._set_lock(asked, locked=False)
 
-    def _set_lock(self, asked: _Asked, *, locked: bool) -> None:
+    def _set_lock(self, asked: RequestedOperation, *, locked: bool) -> None:
         reason = asked.arguments.reason
         self._in_its_cell(
             asked,
@@ -301,7 +276,7 @@ class ServerOperations:
             ),
         )
 
-    def _update(self, asked: _Asked) -> None:
+    def _update(self, asked: RequestedOperation) -> None:
         """Change name, metadata, tags and settings."""
         changes = self._limited(asked) or ServerChanges()
         if asked.cell_uuid == CELL0_UUID:
@@ -312,7 +287,7 @@ class ServerOperations:
             lambda cell: cell.update_instance(asked.context, asked.instance.uuid, changes=changes),
         )
 
-    def _limited(self, asked: _Asked) -> ServerChanges | None:
+    def _limited(self, asked: RequestedOperation) -> ServerChanges | None:
         """Return the requested changes with the project's limit of metadata.
 
         Raises QuotaExceeded for files beyond the project's limits.
@@ -325,7 +300,9 @@ class ServerOperations:
         quotas.check_files(limits, changes.files or {})
         return dataclasses.replace(changes, metadata_items_max=limits["metadata_items"])
 
-    def _in_its_cell(self, asked: _Asked, change: Callable[[CellConductorAPI], None]) -> None:
+    def _in_its_cell(
+        self, asked: RequestedOperation, change: Callable[[CellConductorAPI], None]
+    ) -> None:
         try:
             self._cells.call(asked.cell_uuid, change)
         except exception.InstanceNotFound:
@@ -335,39 +312,10 @@ class ServerOperations:
             there = dataclasses.replace(asked, instance=found, cell_uuid=found.cell_uuid)
             self._in_its_cell(there, change)  # it has just moved there
 
-    def _force_delete(self, asked: _Asked) -> None:
+    def _force_delete(self, asked: RequestedOperation) -> None:
         self._deletes.delete(asked.context, asked.instance.uuid)
 
-    def _move(self, asked: _Asked) -> None:
-        asked = dataclasses.replace(asked, is_cross_cell=self._may_change_cell(asked))
-        arguments = MoveArguments(
-            migration_type=MOVES[asked.operation].value,
-            ignore_hosts=self._ignored(asked),
-            is_cross_cell=asked.is_cross_cell,
-            host=self._host_asked(asked),
-        )
-        if asked.operation != "resize":
-            self._accept_move(asked, arguments)
-            return
-        flavor = self._new_flavor(asked)
-        placed = self._placed_usage.read(asked.context, asked.instance.project_id)
-        self._accept_move(
-            asked,
-            dataclasses.replace(arguments, new_flavor=flavor.obj_to_primitive()),
-            within=lambda session: self._quota.reserve(
-                session, asked.instance, flavor, placed, is_counted=not asked.is_delegated
-            ),
-        )
-
-    def _evacuate(self, asked: _Asked) -> None:
-        """Move a server off a host that is down. Raises HostIsUp if it is not."""
-        services = self._cells.call(asked.cell_uuid, lambda cell: cell.list_services(asked.context))
-        host = asked.instance.host
-        if any(each.host == host and each.up for each in services if each.binary == COMPUTE):
-            raise exception.HostIsUp(instance_uuid=asked.instance.uuid, host=host)
-        self._move(asked)
-
-    def _rebuild(self, asked: _Asked) -> None:
+    def _rebuild(self, asked: RequestedOperation) -> None:
         """Rebuild from the same image, or from one that the host can run."""
         given = asked.arguments
         if asked.instance.boots_from_volume:
@@ -380,18 +328,18 @@ class ServerOperations:
             self._check_rebuild(asked, image)
         self._begin(asked, CellOperation(image=image, changes=self._limited(asked)))
 
-    def _rescue(self, asked: _Asked) -> None:
+    def _rescue(self, asked: RequestedOperation) -> None:
         """Run an image, by default the server's own, in place of its guest."""
         image = self._new_image(asked.context, asked.arguments)
         self._begin(asked, CellOperation(image=image))
 
-    def _snapshot(self, asked: _Asked) -> None:
+    def _snapshot(self, asked: RequestedOperation) -> None:
         """Store the data of an image that has a record already. Raises Invalid without one."""
         if asked.arguments.new_image is None:
             raise exception.Invalid(reason="a snapshot is requested by create_snapshot")
         self._begin(asked, CellOperation(image=asked.arguments.new_image))
 
-    def _reset_state(self, asked: _Asked) -> None:
+    def _reset_state(self, asked: RequestedOperation) -> None:
         """Set the state that a server has in the records."""
         vm_state = asked.arguments.vm_state or "error"
         self._in_its_cell(
@@ -399,145 +347,31 @@ class ServerOperations:
             lambda cell: cell.reset_state(asked.context, asked.instance.uuid, vm_state=vm_state),
         )
 
-    def _check_rebuild(self, asked: _Asked, image: ImageMeta) -> None:
+    def _check_rebuild(self, asked: RequestedOperation, image: ImageMeta) -> None:
         """Raise NoValidHost if the server's host cannot run another image."""
         present = asked.instance.image
         if present is not None and present.id == image.id:
             return
         self._rebuild_check(asked.context, asked.instance, image)
 
-    def _unshelve(self, asked: _Asked) -> None:
-        """Power on a shelved server, or select a host if it was offloaded."""
-        given, uuid = asked.arguments, asked.instance.uuid
-        changes_zone = given.unpins_zone or given.availability_zone is not None
-        if asked.instance.vm_state != "shelved_offloaded":
-            if given.host or changes_zone:
-                raise exception.InstanceInvalidState(
-                    instance_uuid=asked.instance.uuid,
-                    operation="unshelve to another place",
-                    reason="it is not offloaded",
-                )
-            self._at_once(dataclasses.replace(asked, operation="unshelve_here"))
+    def _unshelve(self, asked: RequestedOperation) -> None:
+        """Power on a shelved server, or find a host if it was offloaded."""
+        if asked.instance.vm_state == "shelved_offloaded":
+            self._moves.unshelve(asked)
             return
-        host = self._host_asked(asked)
-        self._check_pinned_zone(asked, host)
-
-        def pin(session: Session) -> None:
-            if changes_zone:
-                pinned_zones.pin(session, uuid, given.availability_zone)
-
-        self._accept_move(asked, MoveArguments(host=host), pin)
-
-    def _check_pinned_zone(self, asked: _Asked, host: str | None) -> None:
-        """Raise AvailabilityZoneNotFound, or Invalid for a host outside the server's zone."""
-        given, uuid = asked.arguments, asked.instance.uuid
-        with self._database.reader() as session:
-            zone = given.availability_zone
-            if zone is not None:
-                pinned_zones.check_known(session, self._conf, zone)
-            elif not given.unpins_zone:
-                zone = pinned_zones.find(session, uuid)
-            if host is not None:
-                pinned_zones.check_host(session, self._conf, uuid, zone=zone, host=host)
-
-    def _accept_move(
-        self,
-        asked: _Asked,
-        arguments: MoveArguments,
-        within: Callable[[Session], None] = write_nothing,
-    ) -> None:
-        """Store a move together with what ``within`` writes, and start it.
-
-        Raises InstanceInvalidState while another move is in progress, and what ``within`` raises.
-        """
-        move = Move(
-            migration_uuid=str(uuid.uuid4()),
-            instance_uuid=asked.instance.uuid,
-            cell_uuid=asked.cell_uuid,
-            operation=asked.operation,
-            arguments=arguments,
-            context=asked.context,
-            takes=1,
-            accepted_at=moment(self._now()),
-        )
-        try:
-            self._moves.accept(move, within)
-        except db_exception.DBDuplicateEntry as error:
+        if asked.arguments.host or asked.arguments.changes_zone:
             raise exception.InstanceInvalidState(
                 instance_uuid=asked.instance.uuid,
-                operation=asked.operation,
-                reason="it is already being moved",
-            ) from error
-
-    # What a move needs
-
-    def resolved(
-        self, context: RequestContext, arguments: OperationArguments
-    ) -> OperationArguments:
-        """Return arguments with the flavor and image that their references name.
-
-        For servers in other zones this is done at their origin, which has the flavors that its
-        users know. Raises FlavorNotFound, ImageNotFound.
-        """
-        flavor, image = arguments.new_flavor, arguments.new_image
-        with self._database.reader() as session:
-            if flavor is None and arguments.flavor is not None:
-                flavor = flavors.get_flavor(session, arguments.flavor, context)
-            if image is None and arguments.image is not None:
-                image = images.get_image(session, arguments.image, context)
-        return dataclasses.replace(arguments, new_flavor=flavor, new_image=image)
-
-    def _ignored(self, asked: _Asked) -> list[str]:
-        """Return the hosts to exclude: the current one, unless the server may stay there."""
-        may_stay = asked.operation == "resize" and self._conf.allow_resize_to_same_host
-        host = asked.instance.host
-        return [] if may_stay or host is None else [host]
-
-    def _may_change_cell(self, asked: _Asked) -> bool:
-        """Return whether a move may change cells: if requested, and if there are several."""
-        if not asked.arguments.is_cross_cell or asked.operation not in CHANGES_CELL:
-            return False
-        return len(self._cells.list_cells()) > 1
-
-    def _host_asked(self, asked: _Asked) -> str | None:
-        """Return the requested host, if any. Raises HostNotFound, CellDisabled, Invalid."""
-        host = asked.arguments.host
-        if host is None:
-            return None
-        with self._database.reader() as session:
-            mapping = host_mappings.find_host_mapping(session, host)
-            if mapping is not None and asked.is_cross_cell and mapping.cell_uuid != asked.cell_uuid:
-                cells.check_enabled(session, mapping)
-        if mapping is None:
-            raise exception.HostNotFound(host=host)
-        if mapping.cell_uuid != asked.cell_uuid and not asked.is_cross_cell:
-            raise exception.Invalid(
-                reason=f"host {host} is in another cell than server {asked.instance.uuid}"
+                operation="unshelve to another place",
+                reason="it is not offloaded",
             )
-        if host == asked.instance.host and asked.operation != "resize":
-            raise exception.Invalid(
-                reason=f"server {asked.instance.uuid} is already on host {host}"
-            )
-        return host
-
-    def _new_flavor(self, asked: _Asked) -> Flavor:
-        """Return the requested flavor. Raises FlavorNotFound; Invalid for the current one."""
-        flavor = self.resolved(asked.context, asked.arguments).new_flavor
-        if flavor is None:
-            raise exception.Invalid(reason="a resize needs a flavor")
-        if flavor.disabled:
-            raise exception.Invalid(reason=f"flavor {flavor.name} is disabled")
-        if flavor.flavorid == asked.instance.flavor.flavorid:
-            raise exception.Invalid(
-                reason=f"server {asked.instance.uuid} already has the flavor {flavor.name}"
-            )
-        return flavor
+        self._at_once(dataclasses.replace(asked, operation="unshelve_here"))
 
     def _new_image(
         self, context: RequestContext, arguments: OperationArguments
     ) -> ImageMeta | None:
         """Return the requested image, if any. Raises ImageNotFound; Invalid if it is not active."""
-        image = self.resolved(context, arguments).new_image
+        image = resolved(self._database, context, arguments).new_image
         if image is not None and image.status != "active":
             raise exception.Invalid(reason=f"image {image.name} is {image.status}, not active")
         return image

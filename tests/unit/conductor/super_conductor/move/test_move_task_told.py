@@ -19,7 +19,7 @@ def told(plane: ControlPlane) -> Told:
     plane.map_hosts()
     told = Told()
     env = dataclasses.replace(plane.env, notifier=told.notifier)
-    plane.operations._moves = Moves(env, plane.peers, plane.moves.leases, plane.workers)
+    plane.operations._moves._moves = Moves(env, plane.peers, plane.moves.leases, plane.workers)
     return told
 
 
