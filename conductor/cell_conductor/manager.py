@@ -165,5 +165,5 @@ class CellConductorManager(SuperConductorEndpoints, AgentEndpoints):
         myself.ping(admin_context(), server=self._conf.host, timeout_seconds=timeout_seconds)
 
     def _begin_by_itself(self, context: RequestContext, instance_uuid: str, operation: str) -> None:
-        stored = self._operations.store(context, instance_uuid, operation, CellOperation())
+        stored = self._operations.requests.store(context, instance_uuid, operation, CellOperation())
         self._begin(self._operations, context, stored.leases)

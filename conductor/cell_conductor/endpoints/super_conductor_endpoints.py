@@ -171,14 +171,14 @@ class SuperConductorEndpoints(BackgroundTasks):
     def begin_operation(
         self, context: RequestContext, instance_uuid: str, operation: str, arguments: CellOperation
     ) -> int:
-        stored = self._operations.store(context, instance_uuid, operation, arguments)
+        stored = self._operations.requests.store(context, instance_uuid, operation, arguments)
         self._begin(self._operations, context, stored.leases)
         return stored.fence
 
     def record_refusal(
         self, context: RequestContext, instance_uuid: str, operation: str, reason: str
     ) -> None:
-        self._operations.record_refusal(context, instance_uuid, operation, reason)
+        self._operations.requests.record_refusal(context, instance_uuid, operation, reason)
 
     def continue_operation(
         self,
@@ -188,13 +188,15 @@ class SuperConductorEndpoints(BackgroundTasks):
         selections: Sequence[Selection],
         request_spec: RequestSpec,
     ) -> None:
-        leases = self._operations.go_on(instance_uuid, migration_uuid, selections, request_spec)
+        leases = self._operations.requests.go_on(
+            instance_uuid, migration_uuid, selections, request_spec
+        )
         self._begin(self._operations, context, leases)
 
     def fail_operation(
         self, context: RequestContext, instance_uuid: str, migration_uuid: str, fault: InstanceFault
     ) -> None:
-        leases = self._operations.fail(instance_uuid, migration_uuid, fault)
+        leases = self._operations.requests.fail(instance_uuid, migration_uuid, fault)
         self._begin(self._operations, context, leases)
 
     def update_instance(

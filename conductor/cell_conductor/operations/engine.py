@@ -1,12 +1,12 @@
 """Operations task: run each instance's flow from stage to stage, across conductor failures.
 
 A stage is stored before it is acted on. An unanswered command is sent again when the lease expires;
-agents answer a repeated command the same way. ``answers`` handles what they report.
+agents answer a repeated command the same way. ``requests`` stores operations, ``answers`` handles
+what agents report.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -31,30 +31,18 @@ from conductor.cell_conductor.operations.flow import (
 )
 from conductor.cell_conductor.operations.flows import FLOWS
 from conductor.cell_conductor.operations.other_cells import OtherCells
-from conductor.cell_conductor.operations.rows import Rows, fence
+from conductor.cell_conductor.operations.requests import Requests
+from conductor.cell_conductor.operations.rows import Rows
 from conductor.cell_conductor.operations.snapshots import Snapshots
 from conductor.cell_conductor.operations.transitions import Transitions, record_failure
-from conductor.common import stored_contexts
-from conductor.common.cell_db import (
-    actions,
-    copies,
-    instances,
-    migrations,
-    models,
-    operations,
-    services,
-)
-from conductor.common.cell_db.flow_states import FlowState, Move
-from conductor.common.cell_db.stored_object import StoredObject
+from conductor.common.cell_db import actions, copies, models, operations, services
+from conductor.common.cell_db.flow_states import Move
 from conductor.common.leased_work import Release, Step
 from conductor.common.leases import Lease
 from conductor.super_conductor.interface import SuperConductorAPI
 from objects.instance_fault import InstanceFault
 from objects.instances.instance_command import InstanceCommand
-from objects.instances.operation_arguments import CellOperation
 from objects.instances.server_record import ServerRecord
-from objects.request_spec import RequestSpec
-from objects.selection import Selection
 from placement.interface import PlacementAPI
 
 LOG = logging.getLogger(__name__)
@@ -64,14 +52,6 @@ Batch = base_task.Batch[models.InstanceOperation]
 
 WAIT_EVENT = "conductor_wait_for_cell"
 GIVEN_UP = "is forced down, or its service deleted"
-
-
-@dataclasses.dataclass(frozen=True)
-class Stored:
-    """A stored operation: its first fence, and the leases to run."""
-
-    fence: int
-    leases: list[Lease]
 
 
 class Operations(base_task.Task[models.InstanceOperation]):
@@ -97,7 +77,6 @@ class Operations(base_task.Task[models.InstanceOperation]):
         self._fencing = Fencing(env.conf, env.database, env.now)
         self._placement = placement
         self._compute = compute
-        self._flows = flows
         self._steps = {
             step_name(flow.operation, name): Step(
                 step_name(flow.operation, name), self._step(stage)
@@ -109,6 +88,10 @@ class Operations(base_task.Task[models.InstanceOperation]):
         self._transitions = Transitions(
             flows, now=env.now, hold=self._take_lease, backoff_seconds=self._backoff_seconds,
             ask_seconds=env.conf.conductor.lease_seconds,
+        )  # fmt: skip
+        self.requests = Requests(
+            env.conf, env.database, self._transitions,
+            flows=flows, now=env.now, is_host_up=self._is_host_up,
         )  # fmt: skip
         self.answers = Answers(
             database=env.database, transitions=self._transitions, others=self._others,
@@ -128,169 +111,8 @@ class Operations(base_task.Task[models.InstanceOperation]):
             case SuperStage():
                 return partial(self._check_pending, stage)
 
-    # Requests
-
-    def store(
-        self, context: RequestContext, instance_uuid: str, operation: str, arguments: CellOperation
-    ) -> Stored:
-        """Store an operation; the leases are for :meth:`run`, none while it waits for the top.
-
-        Idempotent per migration. Raises InstanceNotFound; InstanceInvalidState if the instance's
-        state does not allow it; Invalid.
-        """
-        flow = self._flows.get(operation)
-        if flow is None:
-            raise exception.Invalid(reason=f"unknown operation {operation!r}")
-        return self._database.run_in_writer(
-            lambda session: self._store(session, context, instance_uuid, flow, arguments)
-        )
-
-    def record_refusal(
-        self, context: RequestContext, instance_uuid: str, operation: str, reason: str
-    ) -> None:
-        """Record an action that failed at once; see ``CellConductorAPI``."""
-
-        def write(session: Session) -> None:
-            instance = instances.lock(session, instance_uuid)
-            if instance is None or instance.deleted_at is not None:
-                raise exception.InstanceNotFound(instance_uuid=instance_uuid)
-            if actions.is_known(session, instance_uuid, operation, context.request_id):
-                return
-            actions.record_refused(session, context, operation, instance, reason, now=self._now)
-
-        self._database.run_in_writer(write)
-
-    def go_on(
-        self,
-        instance_uuid: str,
-        migration_uuid: str,
-        selections: Sequence[Selection],
-        request_spec: RequestSpec,
-    ) -> list[Lease]:
-        """Leave the super conductor's stage with the hosts that it found; idempotent.
-
-        Raises Conflict if the operation no longer exists.
-        """
-        found = [StoredObject.of(selection) for selection in selections]
-        spec = StoredObject.of(request_spec)
-
-        def note(row: models.InstanceOperation) -> None:
-            dataclasses.replace(Move.of(row), selections=found, request_spec=spec).store(row)
-
-        return self._leave_super(instance_uuid, migration_uuid, note, lambda stage: stage.then)
-
-    def fail(self, instance_uuid: str, migration_uuid: str, fault: InstanceFault) -> list[Lease]:
-        """Leave the super conductor's stage because it found no host; idempotent.
-
-        Raises Conflict if the operation no longer exists.
-        """
-        return self._leave_super(
-            instance_uuid,
-            migration_uuid,
-            lambda row: record_failure(row, fault),
-            lambda stage: stage.undo,
-        )
-
-    # Overrides of Task
-
     def _stage(self, row: models.InstanceOperation) -> str:
         return step_name(row.operation, row.stage)
-
-    # Storing
-
-    def _store(
-        self,
-        session: Session,
-        context: RequestContext,
-        instance_uuid: str,
-        flow: Flow,
-        arguments: CellOperation,
-    ) -> Stored:
-        instance = instances.lock(session, instance_uuid)
-        if instance is None or instance.deleted_at is not None:
-            raise exception.InstanceNotFound(instance_uuid=instance_uuid)
-        present = operations.lock(session, instance_uuid)
-        migration_uuid = arguments.migration_uuid
-        if present is not None and migration_uuid and present.migration_uuid == migration_uuid:
-            return Stored(int(fence(present)), [])
-        if migration_uuid and migrations.find(session, migration_uuid) is not None:
-            raise flow.refusal(instance, f"its migration {migration_uuid} has ended")  # a duplicate
-        if actions.is_over(session, instance_uuid, flow.operation, context.request_id):
-            raise flow.refusal(instance, f"request {context.request_id} for it has ended")
-        if instance.hidden:
-            raise flow.refusal(instance, "it is changing cells")
-        if present is not None and flow.replaces(instance, arguments):
-            if present.context["request_id"] == context.request_id:
-                return Stored(int(fence(present)), [])  # a duplicate
-            rows = self._transitions.rows(session, instance, present)
-            self._transitions.replace(rows, f"replaced by a new {flow.operation}")
-        flow.check(instance)
-        instance.operations_total += 1
-        row = models.InstanceOperation(
-            instance_uuid=instance_uuid,
-            operation=flow.operation,
-            stage="",
-            sequence=0,
-            number=instance.operations_total,
-            migration_uuid=migration_uuid,
-            flow_state={},
-            context=stored_contexts.to_plain(context),
-            tries=0,
-            created_at=self._now,
-            lease_owner=None,
-            lease_expires_at=0.0,
-        )
-        FlowState(was=instance.vm_state, cell_uuid=self._conf.cell.uuid).store(row)
-        session.add(row)
-        instance.task_state = flow.task_state
-        instance.updated_at = self._now
-        actions.start_for_row(session, context, flow.operation, instance, now=self._now)
-        flow.begin(self._transitions.rows(session, instance, row), arguments)
-        self._check_host(session, flow, instance, row)
-        leases = self._transitions.enter(self._transitions.rows(session, instance, row), flow.first)
-        return Stored(int(fence(row)), leases)
-
-    def _check_host(
-        self, session: Session, flow: Flow, instance: models.Instance, row: models.InstanceOperation
-    ) -> None:
-        """Raise InstanceInvalidState if the host that the flow needs is down.
-
-        The super conductor has already checked a host of another cell there.
-        """
-        if flow.needs is None or commands.cell_at(row, flow.needs) is not None:
-            return
-        host = commands.host_at(instance, row, flow.needs)
-        if host is None:
-            return
-        service = services.find_by_hosts(session, {host}).get(host)
-        if not self._is_host_up(service):
-            raise flow.refusal(
-                instance,
-                f"host {host} is down; wait until it is back, or have the server evacuated",
-            )
-
-    def _leave_super(
-        self,
-        instance_uuid: str,
-        migration_uuid: str,
-        note: Callable[[models.InstanceOperation], None],
-        following: Callable[[SuperStage], str],
-    ) -> list[Lease]:
-        def write(session: Session) -> list[Lease]:
-            instance = instances.lock(session, instance_uuid)
-            row = operations.lock(session, instance_uuid)
-            if instance is None or row is None or row.migration_uuid != migration_uuid:
-                raise exception.Conflict(
-                    reason=f"instance {instance_uuid} is no longer in migration {migration_uuid}"
-                )
-            stage = self._transitions.stage_of(row)
-            if not isinstance(stage, SuperStage):
-                return []
-            rows = self._transitions.rows(session, instance, row)
-            note(row)
-            return self._transitions.enter(rows, following(stage))
-
-        return self._database.run_in_writer(write)
 
     # Steps
 

@@ -20,7 +20,9 @@ LIVE = {"migration_uuid": MOVE, "migration_type": "live-migration"}
 
 def ask(cell: OperatedCell, context: RequestContext, operation: str, **arguments: Any) -> None:
     """Do what begin_operation does, and what follows."""
-    stored = cell.operations.store(context, cell.uuid, operation, CellOperation(**arguments))
+    stored = cell.operations.requests.store(
+        context, cell.uuid, operation, CellOperation(**arguments)
+    )
     cell.operations.run(context, stored.leases)
     cell.settle()
 
@@ -71,9 +73,9 @@ def test_a_refusal_after_the_acceptance_is_in_the_actions(stage: Stage) -> None:
     cell = stage.set(STORIES["stop"])
     refused, begun = RequestContext(request_id="req-late"), admin_context()
     for _ in range(2):
-        cell.operations.record_refusal(refused, cell.uuid, "stop", "it is locked")
+        cell.operations.requests.record_refusal(refused, cell.uuid, "stop", "it is locked")
     ask(cell, begun, "stop")
-    cell.operations.record_refusal(begun, cell.uuid, "stop", "it is off")
+    cell.operations.requests.record_refusal(begun, cell.uuid, "stop", "it is off")
     with cell.database.reader() as session:
         found = {one.request_id: one for one in actions.list_of(session, cell.uuid)}
     late = found["req-late"]
@@ -88,7 +90,7 @@ def test_abandoned_work_goes_on_as_its_own_request(
     """Log lines and messages of a resumed operation name the request that asked for it."""
     cell = stage.set(STORIES["stop"])
     asked = RequestContext(request_id="req-own", is_admin=True, roles=["admin"])
-    cell.operations.store(asked, cell.uuid, "stop", CellOperation())
+    cell.operations.requests.store(asked, cell.uuid, "stop", CellOperation())
     seen: list[str | None] = []
     monkeypatch.setattr(
         cell.operations, "run", lambda context, _leases: seen.append(context.request_id)
@@ -117,7 +119,7 @@ def test_a_move_is_waited_for_as_long_as_hosts_are_sought(stage: Stage) -> None:
 def test_an_operation_that_ends_in_error_tells_its_step(stage: Stage) -> None:
     """Also when no host told a reason."""
     cell = stage.set(STORIES["stop"])
-    cell.operations.store(admin_context(), cell.uuid, "stop", CellOperation())
+    cell.operations.requests.store(admin_context(), cell.uuid, "stop", CellOperation())
     fails = dataclasses.replace(
         FLOWS["stop"], end=lambda rows: setattr(rows.instance, "vm_state", "error")
     )

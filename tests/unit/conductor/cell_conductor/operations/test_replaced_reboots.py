@@ -15,7 +15,9 @@ from tests.fixtures.operation_stories import STORIES, Stage
 
 def reboot(cell: OperatedCell, context: RequestContext, *, is_hard: bool) -> None:
     """Do what begin_operation does; the agent does nothing yet."""
-    stored = cell.operations.store(context, cell.uuid, "reboot", CellOperation(is_hard=is_hard))
+    stored = cell.operations.requests.store(
+        context, cell.uuid, "reboot", CellOperation(is_hard=is_hard)
+    )
     cell.operations.run(context, stored.leases)
 
 
