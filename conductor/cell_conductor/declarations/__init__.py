@@ -1,0 +1,1 @@
+"""RPC methods of a cell conductor by caller and subject; ``interface`` joins them."""
