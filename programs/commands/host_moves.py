@@ -103,7 +103,7 @@ class _MoveServersOff(ApiCommand):
             return f"{task} is still in progress"
         return last_failure(self.api, server["id"]) or f"it is {server['status']}"
 
-    def judge(self, server: Document, host: str, *, says: bool) -> str:
+    def outcome_of(self, server: Document, host: str, *, says: bool) -> str:
         """Return the outcome for a server, and report why it stayed unless reported already."""
         present = self.now(server)
         if present is None:
@@ -159,7 +159,7 @@ class EvacuateHost(_MoveServersOff):
     ) -> None:
         for some in _in_parts(asked):
             self.wait_for(some, seconds)
-            states.update(self.judge(server, host, says=True) for server in some)
+            states.update(self.outcome_of(server, host, says=True) for server in some)
             show(states.total(), states)
 
 
@@ -207,7 +207,7 @@ class DrainHost(_MoveServersOff):
         self.wait_for(some, seconds)  # first let builds and other operations finish
         asked = [server for server in some if self._ask(server, host, moves)]
         self.wait_for(asked, seconds)
-        states = {one["id"]: self.judge(one, host, says=one in asked) for one in some}
+        states = {one["id"]: self.outcome_of(one, host, says=one in asked) for one in some}
         moved = [one for one in asked if states[one["id"]] == MOVED]
         states.update(self._confirm(moved, seconds))
         return list(states.values())

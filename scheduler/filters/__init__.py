@@ -214,7 +214,7 @@ def load_filters(conf: cfg.ConfigOpts) -> FilterChain:
     """Create the filters of ``[filter_scheduler] enabled_filters``; raise as ``plugins.load``.
 
     Also raises ``ConfigurationError`` if a filter reads a host attribute that is not declared, or
-    judges no hosts.
+    evaluates no hosts.
     """
     options = conf.filter_scheduler
     found = loading.load(

@@ -55,7 +55,7 @@ class HostState:
 
     @property
     def row(self) -> tuple[Any, int]:
-        """The host table and the position in it, for a filter that judges whole tables."""
+        """The host table and the position in it, for a filter that evaluates whole tables."""
         return self._hosts, self._position
 
     @property

@@ -180,7 +180,7 @@ class Usage:
     def prune(self, position: int, by: str, keep: Callable[[AllocationRequest], bool]) -> bool:
         """Remove candidates that a filter rejects; return whether any is left.
 
-        Without separate candidates, the filter judges the host itself.
+        Without separate candidates, the filter evaluates the host itself.
         """
         return True
 

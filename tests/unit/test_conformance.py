@@ -1,4 +1,4 @@
-"""How the results of the public suite are judged."""
+"""How the results of the public suite are evaluated."""
 
 from __future__ import annotations
 

@@ -167,7 +167,7 @@ class ProcessDriver(ProcessOperations):
                 if status is None or not status.is_known:
                     self._workloads.clear(guest)  # remains of a build that crashed
                     status = self._build(guest, instance, place, command)
-                self._workloads.judged(guest, status)
+                self._workloads.check_started(guest, status)
             except (exception.BuildFailed, exception.BuildAborted) as error:
                 raise self._undone(guest, error) from error
             return info(guest)

@@ -129,13 +129,13 @@ class Workloads:
                 instance_uuid=guest.uuid, host=self._host,
                 reason=f"starting it failed: {os.strerror(error.errno or 0)}",
             ) from error  # fmt: skip
-        return self.judged(guest, guest.settle(options.settle_seconds))
+        return self.check_started(guest, guest.settle(options.settle_seconds))
 
     def wait_started(self, guest: ProcessGuest) -> None:
         """Wait for a start that was begun earlier, perhaps before an agent restart."""
         guest.wait_started(self._conf.process.start_timeout_seconds)
 
-    def judged(self, guest: ProcessGuest, status: ProcessStatus) -> ProcessStatus:
+    def check_started(self, guest: ProcessGuest, status: ProcessStatus) -> ProcessStatus:
         """Return the status; raise BuildFailed if it failed within the settle time."""
         if status.is_running or status.exit_code == 0:
             return status

@@ -100,7 +100,7 @@ class Reports:
         }
         built: dict[str, tuple[models.Instance, models.InstanceBuild, str]] = {}
 
-        def judge(report: BuiltReport) -> str:
+        def accept(report: BuiltReport) -> str:
             uuid = report.instance_uuid
             instance, build = rows.get(uuid), building.get(uuid)
             is_theirs = agents.get(report.host) == agent
@@ -117,7 +117,7 @@ class Reports:
             built[uuid] = (instance, build, report.power_state)
             return ACCEPTED
 
-        answers = [judge(report) for report in reports]
+        answers = [accept(report) for report in reports]
         attempts.succeed(session, list(built.values()), now=self._now)
         return answers, {uuid: row.request_id for uuid, row in rows.items()}
 
@@ -133,7 +133,7 @@ class Reports:
     ) -> tuple[str, list[Lease]]:
         """Record the failure; ``Build.run`` takes the leases and tries the next alternate."""
 
-        def judge(session: Session) -> tuple[str, list[Lease]]:
+        def write(session: Session) -> tuple[str, list[Lease]]:
             instance = _find_current(session, agent, host, instance_uuid, attempt)
             build = None if instance is None else _find_building(session, instance)
             if instance is not None and build is not None:
@@ -144,7 +144,7 @@ class Reports:
             )
             return (ACCEPTED if is_repeated else STALE), []
 
-        answer, leases = self._database.run_in_writer(judge)
+        answer, leases = self._database.run_in_writer(write)
         return self._log_answer("build_failed", instance_uuid, host, attempt, answer), leases
 
     def instance_ended(
@@ -163,7 +163,7 @@ class Reports:
         """
         power_state = SHUTDOWN if reason is None else CRASHED
 
-        def judge(session: Session) -> str:
+        def write(session: Session) -> str:
             instance = _find_current(session, agent, host, instance_uuid, attempt)
             if instance is None:
                 return STALE
@@ -186,7 +186,7 @@ class Reports:
             return ACCEPTED
 
         return self._log_answer(
-            "instance_ended", instance_uuid, host, attempt, self._database.run_in_writer(judge)
+            "instance_ended", instance_uuid, host, attempt, self._database.run_in_writer(write)
         )
 
     def power_changed(
@@ -206,7 +206,7 @@ class Reports:
         if power_state not in STATES_BY_POWER:
             raise exception.Invalid(reason=f"power_state {power_state!r} is unknown")
 
-        def judge(session: Session) -> str:
+        def write(session: Session) -> str:
             instance = _find_current(session, agent, host, instance_uuid, attempt)
             if instance is None:
                 return STALE
@@ -224,7 +224,7 @@ class Reports:
             return ACCEPTED
 
         return self._log_answer(
-            "power_changed", instance_uuid, host, attempt, self._database.run_in_writer(judge)
+            "power_changed", instance_uuid, host, attempt, self._database.run_in_writer(write)
         )
 
     def _note_unasked(
@@ -259,7 +259,7 @@ class Reports:
     ) -> tuple[str, list[Lease]]:
         """Record that the guest is gone; ``Delete.run`` takes the leases and does the rest."""
 
-        def judge(session: Session) -> tuple[str, list[Lease]]:
+        def write(session: Session) -> tuple[str, list[Lease]]:
             instance = instances.lock(session, instance_uuid)
             if instance is None or instance.deleted_at is not None:
                 return ACCEPTED, []
@@ -274,7 +274,7 @@ class Reports:
                 return ACCEPTED, []
             return ACCEPTED, [self._delete.guest_gone(session, row, host=host)]
 
-        answer, leases = self._database.run_in_writer(judge)
+        answer, leases = self._database.run_in_writer(write)
         return self._log_answer("instance_deleted", instance_uuid, host, None, answer), leases
 
     def is_build_wanted(self, agent: str, host: str, instance_uuid: str, attempt: int) -> bool:

@@ -2,8 +2,8 @@
 
 A record in the database is never older than ``KEPT_SHARE`` of the down time, and one heartbeat,
 while its host is alive: a heartbeat that finds it older goes to the database, whatever the driver
-has. So a host is judged by its record alone, and a driver that is down, slow or empty has no host
-marked as down.
+has. So whether a host is up follows from its record alone, and a driver that is down, slow or empty
+has no host marked as down.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class HostHeartbeats:
         return self._call(record) is True
 
     def copy(self) -> None:
-        """Bring the records of hosts that are up to date, in batches, before they are judged."""
+        """Bring the records of hosts that are up to date, in batches, before they are checked."""
         if not self._driver.is_outside_database:
             return
         now = self._now()

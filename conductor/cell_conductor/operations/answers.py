@@ -70,7 +70,7 @@ class Answers:
         An answer to another cell's command is passed on to it. Raises what ``OtherCells`` raises.
         """
 
-        def judge(session: Session) -> tuple[str, list[Lease]]:
+        def write(session: Session) -> tuple[str, list[Lease]]:
             found = self._find_expected(session, command, agent=agent)
             if found is None:
                 return copies.move_of(
@@ -78,7 +78,7 @@ class Answers:
                 ) or STALE, []
             return ACCEPTED, self._transitions.take_answer(session, *found, answer, fault)
 
-        found, leases = self._database.run_in_writer(judge)
+        found, leases = self._database.run_in_writer(write)
         if found not in (ACCEPTED, STALE):  # the UUID of the other cell's migration
             try:
                 found = self._others.answer(
@@ -99,13 +99,13 @@ class Answers:
     ) -> tuple[str, list[Lease]]:
         """Take an answer from another cell's agent."""
 
-        def judge(session: Session) -> tuple[str, list[Lease]]:
+        def write(session: Session) -> tuple[str, list[Lease]]:
             found = self._find_expected(session, command, migration_uuid=migration_uuid)
             if found is None:
                 return STALE, []
             return ACCEPTED, self._transitions.take_answer(session, *found, answer, fault)
 
-        found, leases = self._database.run_in_writer(judge)
+        found, leases = self._database.run_in_writer(write)
         self._log_answer(found, leases, command, fault)
         return found, leases
 

@@ -71,7 +71,7 @@ class Records:
     migrations: Mapping[str, models.Migration]
 
 
-def judge(held: Held, records: Records) -> Verdict:
+def classify(held: Held, records: Records) -> Verdict:
     """Classify a consumer by the table above."""
     migration = records.migrations.get(held.consumer)
     if migration is not None:
@@ -142,7 +142,7 @@ class OrphanedAllocations:
             if provider in hosts
         }
         records = self._records({one.consumer for one in held})
-        verdicts = {one: judge(one, records) for one in held}
+        verdicts = {one: classify(one, records) for one in held}
         for one, verdict in verdicts.items():
             self._log_verdict(one, verdict, records)
         released = self._release(context, [one for one in held if verdicts[one] == Verdict.DELETED])

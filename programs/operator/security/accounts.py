@@ -15,7 +15,7 @@ from programs.operator.security.inspected import (
     configured,
     database_accounts_of,
     is_local,
-    judged,
+    result_of,
 )
 from rpc.broker.broker_accounts import account_name
 
@@ -35,8 +35,8 @@ def check_broker_tls(of: Inspected) -> Result | None:
     """Check that messages are encrypted, and the broker proves its name."""
     remote = [one for one in broker_accounts_of(of.conf) if not is_local(one.host)]
     if of.conf.oslo_messaging_rabbit.ssl or not remote:
-        return judged([])
-    return judged(
+        return result_of([])
+    return result_of(
         [f"[oslo_messaging_rabbit] ssl is off, and {_places(remote)} lead to other machines"]
     )
 
@@ -54,7 +54,7 @@ def check_broker_accounts(of: Inspected) -> Result | None:
     ]
     if len(of.roles) > 1 and len({one.user for one in accounts}) == 1:
         warnings.append(f"{', '.join(sorted(of.roles))} share one configuration, and its account")
-    return judged(_once(failures), _once(warnings)) if accounts else None
+    return result_of(_once(failures), _once(warnings)) if accounts else None
 
 
 def check_guest(of: Inspected) -> Result | None:
@@ -72,7 +72,7 @@ def check_guest(of: Inspected) -> Result | None:
                 )
         except OSError as error:
             warnings.append(f"the broker on {one.host} cannot be asked: {error}")
-    return judged(failures, warnings)
+    return result_of(failures, warnings)
 
 
 def check_passwords(of: Inspected) -> Result | None:
@@ -82,7 +82,7 @@ def check_passwords(of: Inspected) -> Result | None:
         for one in [*broker_accounts_of(of.conf), *database_accounts_of(of.conf)]
         if (why := _weakness(one)) is not None
     ]
-    return judged(_once(weak))
+    return result_of(_once(weak))
 
 
 def check_database_tls(of: Inspected) -> Result | None:
@@ -101,7 +101,7 @@ def check_database_tls(of: Inspected) -> Result | None:
             warnings.append(f"{where}: TLS without a check of the server; use sslmode=verify-full")
         else:
             failures.append(f"{where} leads to {url.host} and does not ask for TLS")
-    return judged(failures, warnings)
+    return result_of(failures, warnings)
 
 
 def check_database_accounts(of: Inspected) -> Result | None:
@@ -117,7 +117,7 @@ def check_database_accounts(of: Inspected) -> Result | None:
             for known in configured(of.conf)
             if (why := _power_of(known.open(of.conf))) is not None
         ]
-    return judged(failures)
+    return result_of(failures)
 
 
 _POSTGRESQL = "SELECT rolsuper, rolcreaterole FROM pg_roles WHERE rolname = current_user"

@@ -19,7 +19,7 @@ from programs.operator.security.inspected import (
     Inspected,
     configured,
     existing,
-    judged,
+    result_of,
 )
 from rpc.signing import trust
 from rpc.signing.keys import PublicKey
@@ -31,7 +31,7 @@ SHOWN_MAX = 10
 
 def check_configuration_files(of: Inspected) -> Result | None:
     """Check that other accounts can neither read nor change configuration files."""
-    return judged(list(_shown(_open_to_others(_configuration(of)))))
+    return result_of(list(_shown(_open_to_others(_configuration(of)))))
 
 
 def check_secret_files(of: Inspected) -> Result | None:
@@ -44,7 +44,7 @@ def check_secret_files(of: Inspected) -> Result | None:
         groups.console.session_key_file, f"{groups.identity.state_dir}/{KEYS_FILE}",
         *_of_databases(of, "sslkey", "ssl_key"),
     ]  # fmt: skip
-    return judged(list(_shown(_open_to_others(existing(keys)))))
+    return result_of(list(_shown(_open_to_others(existing(keys)))))
 
 
 def check_state_files(of: Inspected) -> Result | None:
@@ -60,7 +60,7 @@ def check_state_files(of: Inspected) -> Result | None:
     beside = [f"{path}{suffix}" for path in databases for suffix in ("", "-wal", "-shm")]
     found = [*existing(beside), *_below(Path(of.conf.state_path))]
     trail = existing([of.conf.audit.log_file])
-    return judged(
+    return result_of(
         list(_shown(_open_to_others(dict.fromkeys(found)))), list(_shown(_open_to_others(trail)))
     )
 
@@ -84,7 +84,7 @@ def check_certificates(of: Inspected) -> Result | None:
             continue
         expires = min(one.not_valid_after_utc for one in found).timestamp()
         _judge_expiry(of, f"a certificate in {path}", expires, failures, warnings)
-    return judged(failures, warnings)
+    return result_of(failures, warnings)
 
 
 def check_signing_keys(of: Inspected) -> Result | None:
@@ -111,7 +111,7 @@ def check_signing_keys(of: Inspected) -> Result | None:
             for one in identities
             if one.role == "parent_zone" and not one.scope
         ]
-    return judged(failures, warnings)
+    return result_of(failures, warnings)
 
 
 def _not_limited(identities: Iterable[Identity]) -> Iterator[str]:
@@ -156,7 +156,7 @@ def check_tokens(of: Inspected) -> Result | None:
             warnings.append(f"a token of {user} in {path} never expires")
         elif expires.timestamp() <= of.now_seconds + of.expires_seconds:
             warnings.append(f"a token of {user} in {path} expires on {expires:%Y-%m-%d}")
-    return judged([], list(_shown(iter(dict.fromkeys(warnings)))))
+    return result_of([], list(_shown(iter(dict.fromkeys(warnings)))))
 
 
 def _configuration(of: Inspected) -> list[Path]:

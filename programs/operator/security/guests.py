@@ -6,7 +6,7 @@ from pathlib import Path
 from cryptography import x509
 
 from programs.operator.check_results import Result
-from programs.operator.security.inspected import COMPUTE, Inspected, judged
+from programs.operator.security.inspected import COMPUTE, Inspected, result_of
 
 PKI = Path("/etc/pki")
 """Where libvirt and QEMU look for certificates, unless their own configuration says otherwise."""
@@ -32,7 +32,7 @@ def check_migrations(of: Inspected) -> Result | None:
         _judge_certificates(of, option, OF_QEMU, failures, warnings)
     else:
         warnings.append("[libvirt] live_migration_with_native_tls is off: memory is not encrypted")
-    return judged(failures, warnings)
+    return result_of(failures, warnings)
 
 
 def check_consoles(of: Inspected) -> Result | None:
@@ -45,7 +45,7 @@ def check_consoles(of: Inspected) -> Result | None:
         warnings.append("[serial_console] cert_file is not set: passwords typed can be read")
     elif not options.client_ca_file:
         warnings.append("[serial_console] client_ca_file is not set: any program may try tokens")
-    return judged([], warnings)
+    return result_of([], warnings)
 
 
 def _has_guests(of: Inspected) -> bool:
@@ -55,7 +55,7 @@ def _has_guests(of: Inspected) -> bool:
 def _judge_certificates(
     of: Inspected, option: str, names: tuple[str, ...], failures: list[str], warnings: list[str]
 ) -> None:
-    """Judge the certificates that an option needs; one that is missing makes migrations fail."""
+    """Check the certificates that an option needs; one that is missing makes migrations fail."""
     for path in (PKI / name for name in names):
         try:
             found = x509.load_pem_x509_certificates(path.read_bytes())

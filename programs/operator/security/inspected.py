@@ -25,7 +25,7 @@ _SHARED_WITH_PLACEMENT = frozenset({"auth_strategy", "token_file"})
 
 @dataclasses.dataclass(frozen=True)
 class Inspected:
-    """A configuration, the roles that it is for, and how checks judge dates."""
+    """A configuration, the roles that it is for, and the times that dates are compared with."""
 
     conf: cfg.ConfigOpts
     roles: frozenset[str]
@@ -61,7 +61,7 @@ class Account:
     vhost: str = "/"
 
 
-def judged(failures: Sequence[str], warnings: Sequence[str] = ()) -> Result:
+def result_of(failures: Sequence[str], warnings: Sequence[str] = ()) -> Result:
     """Return the worst of what was found, with all of it."""
     code = Code.FAILURE if failures else Code.WARNING if warnings else Code.SUCCESS
     return Result(code, "; ".join([*failures, *warnings]))

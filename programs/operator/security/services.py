@@ -13,7 +13,7 @@ from programs.operator.security.inspected import (
     PLACEMENT,
     SUCCESS,
     Inspected,
-    judged,
+    result_of,
 )
 
 TICKET_SECONDS_MAX = 3600
@@ -38,7 +38,7 @@ def check_api_tls(of: Inspected) -> Result | None:
     """Check that HTTP APIs on a network use TLS."""
     if not of.serves(API, PLACEMENT):
         return None
-    return judged([
+    return result_of([
         f"{where} is {address} without TLS, so that tokens can be read on the network; set {option}"
         for where, address, option in _apis(of)
         if not is_loopback(address) and not _certificate(of, option)
@@ -50,7 +50,7 @@ def check_cors(of: Inspected) -> Result | None:
     if not of.serves(API, PLACEMENT):
         return None
     is_open = "*" in (of.conf.cors.allowed_origin or [])
-    return judged([], ["[cors] allowed_origin has *: name the origins"] if is_open else [])
+    return result_of([], ["[cors] allowed_origin has *: name the origins"] if is_open else [])
 
 
 def check_metrics(of: Inspected) -> Result | None:
@@ -74,7 +74,7 @@ def check_signing(of: Inspected) -> Result | None:
     warnings = []
     if options.mode == "required" and options.accept_unbound:
         warnings.append("[signing] accept_unbound: recorded messages are accepted in other cells")
-    return judged([f"{advice}; go on to required"] if advice else [], warnings)
+    return result_of([f"{advice}; go on to required"] if advice else [], warnings)
 
 
 def check_images(of: Inspected) -> Result | None:
@@ -91,7 +91,7 @@ def check_images(of: Inspected) -> Result | None:
     if seconds > TICKET_SECONDS_MAX:
         warnings.append(f"[image] ticket_lifetime_seconds is {seconds}: a stolen ticket opens its "
                         f"image for so long; {TICKET_SECONDS_MAX} or less are enough")  # fmt: skip
-    return judged([], warnings)
+    return result_of([], warnings)
 
 
 def check_quotas(of: Inspected) -> Result | None:
@@ -122,7 +122,7 @@ def check_workloads(of: Inspected) -> Result | None:
         warnings.append(
             "[process] limits is rlimit, which a workload can evade; use auto or cgroup"
         )
-    return judged(failures, warnings)
+    return result_of(failures, warnings)
 
 
 def _apis(of: Inspected) -> list[tuple[str, str, str]]:

@@ -1,4 +1,4 @@
-"""Figures by which operators from elsewhere judge a filter scheduler, one by one."""
+"""Figures by which operators from elsewhere measure a filter scheduler, one by one."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ MATRIX: dict[tuple[str | None, str | None], tuple[Any, Any, Any]] = {
     (None, "stopped"): ((True, []), (False, [Kind.POWER_CHANGED]), (True, [])),
     (None, "error"): (NOTHING, Destroy(KEY, 1), Destroy(KEY, 1)),
     (None, "deleting"): (DELETE, DELETE, DELETE),
-    # A build under way goes on and is reported; the conductor judges the report.
+    # A build under way goes on and is reported; the conductor decides on the report.
     ("building", None): (NOTHING, NOTHING, NOTHING),
     ("building", "building"): (NOTHING, NOTHING, NOTHING),
     ("building", "active"): (NOTHING, NOTHING, NOTHING),

@@ -224,7 +224,7 @@ def test_what_is_still_held_cannot_be_reshaped_away() -> None:
     assert used(ledger) == {P1: 4, P2: 0}
 
 
-def test_a_reshape_is_judged_by_what_it_brings() -> None:
+def test_a_reshape_is_checked_by_what_it_brings() -> None:
     """Less than was there, or an unknown class."""
     ledger = a_ledger(me=a_holding(P1, 3))
     with pytest.raises(exception.CapacityExceeded, match="1 asked, 0 free"):

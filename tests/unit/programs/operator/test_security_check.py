@@ -223,7 +223,7 @@ CASES: dict[str, list[tuple[str, str, str | None]]] = {
     ("name", "text", "roles", "result"),
     [(name, *case) for name, cases in CASES.items() for case in cases],
 )
-def test_a_setting_is_judged(
+def test_a_setting_is_checked(
     name: str, text: str, roles: str, result: str | None, check: Check
 ) -> None:
     """Each check sees the weaker setting, the documented one, and what is not its business."""

@@ -327,18 +327,18 @@ def test_what_removes_hosts_is_reported() -> None:
 
 
 class EvenFilter(filters.BaseHostFilter):
-    """Judges whole tables only."""
+    """Evaluates whole tables only."""
 
     def host_mask(self, hosts: HostTable, spec: RequestSpec) -> filters.Mask:
         return hosts.num_instances % 2 == 0
 
 
 class IdleFilter(filters.BaseHostFilter):
-    """Judges nothing."""
+    """Evaluates nothing."""
 
 
-def test_a_filter_may_judge_tables_alone_but_not_nothing() -> None:
-    """One host is judged as its row in the table; a filter without a method is refused."""
+def test_a_filter_may_evaluate_tables_alone_but_not_nothing() -> None:
+    """One host is evaluated as its row in the table; a filter without a method is refused."""
     table = HostTable.from_values([{"num_instances": number} for number in range(3)])
     conf = scheduling_conf(filter_scheduler__enabled_filters=[f"{__name__}:EvenFilter"])
     (even,) = filters.load_filters(conf).filters

@@ -45,7 +45,7 @@ def test_the_reason_tells_a_no_from_a_mistake(query: str, reason: str) -> None:
     assert JsonFilter(scheduling_conf()).explain(a_table([a_host()])[0], spec) == reason
 
 
-def test_each_host_is_judged_by_its_own_service() -> None:
+def test_each_host_is_evaluated_by_its_own_service() -> None:
     """Hosts that differ in nothing else, too."""
     spec = a_request_spec(scheduler_hints={"query": '["=", "$service.disabled", true]'})
     hosts = a_table([a_host("a"), a_host("b", service_disabled=True)])

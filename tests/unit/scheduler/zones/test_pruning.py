@@ -228,7 +228,7 @@ def test_a_zone_with_just_enough_is_asked(memory_mb: int, asked: list[str]) -> N
 
 
 def test_a_filter_that_a_zone_does_not_run_rules_nothing_out_there() -> None:
-    """Its hosts are judged by its own filters, not by ours."""
+    """Its hosts are checked by its own filters, not by ours."""
     leaf = Zone("leaf", [a_host()], filter_scheduler__enabled_filters=["ComputeFilter"])
     root = Zone("root", [], [leaf]).push_all()
     spec = a_request_spec(image=an_image(img_hv_type="vmware"))

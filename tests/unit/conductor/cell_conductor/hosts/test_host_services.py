@@ -173,7 +173,7 @@ def test_going_down_is_a_change_that_schedulers_hear_of(cell: Cell) -> None:
 
 
 def test_no_host_goes_down_while_the_conductor_receives_nothing(cell: Cell) -> None:
-    """It is judged when it can hear again; who comes up meanwhile is up."""
+    """It is checked when it can hear again; who comes up meanwhile is up."""
     for name in ("a", "b"):
         cell.add_agent(name)
     cell.silence("b")

@@ -17,7 +17,7 @@ from conductor.cell_conductor.repair.orphaned_allocations import (
     OrphanedAllocations,
     Records,
     Verdict,
-    judge,
+    classify,
 )
 from conductor.common.cell_db import instances, models
 from conductor.super_conductor.interface import SuperConductorAPI
@@ -123,7 +123,7 @@ def test_a_consumer_is_what_the_table_says(
 ) -> None:
     """Of an allocation on host a."""
     records = Records({"c": instance} if instance else {}, {"c": migration} if migration else {})
-    assert judge(Held("c", "a", 1), records) is expected
+    assert classify(Held("c", "a", 1), records) is expected
 
 
 def test_what_a_deleted_instance_holds_is_released(
