@@ -1,8 +1,9 @@
-"""Error documents of the Compute API: one field, named after the status."""
+"""Error documents of the Compute API, and the messages of all APIs on its port."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from http import HTTPStatus
 
 import falcon
@@ -38,7 +39,7 @@ MESSAGE_OF_STATUS = {
 
 
 def fault(status: int, message: str) -> Document:
-    """Return the body of an error."""
+    """Return the body of an error: one field, named after the status."""
     name = NAME_OF_STATUS.get(status, OTHER_NAME)
     return {name: {"code": status, "message": message}}
 
@@ -57,8 +58,19 @@ def write(
     """
     if status == 405 and req.env["PATH_INFO"].endswith("/"):
         status, detail = 404, None
+    respond(req, resp, status, detail, fault)
+
+
+def respond(
+    req: falcon.Request,
+    resp: falcon.Response,
+    status: int,
+    detail: str | None,
+    document: Callable[[int, str], Document],
+) -> None:
+    """Write an error response, whose document is made of its status and message."""
     resp.status = falcon.code_to_http_status(status)
-    resp.data = json.dumps(fault(status, detail or _message(req, status))).encode()
+    resp.data = json.dumps(document(status, detail or _message(req, status))).encode()
     resp.content_type = falcon.MEDIA_JSON
 
 
