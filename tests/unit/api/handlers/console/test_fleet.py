@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tests import builders
-from tests.fixtures.host_records import a_fleet
 from tests.fixtures.http_api import Api, message
+from tests.fixtures.records.host_records import a_fleet
 from tests.fixtures.super_conductor import SuperConductor
 
 PATH = "/v2.1/armillary/fleet"

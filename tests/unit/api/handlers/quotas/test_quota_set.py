@@ -9,7 +9,7 @@ import pytest
 from conductor.super_conductor.accept.quotas import OF_FILES, UNCOUNTED
 from tests import builders
 from tests.fixtures.http_api import MEMBER, Api, message
-from tests.fixtures.server_records import DEFAULT_QUOTAS
+from tests.fixtures.records.server_records import DEFAULT_QUOTAS
 from tests.fixtures.super_conductor import SuperConductor, SuperConductorClient
 
 PATH = "/v2.1/os-quota-sets/p1"
