@@ -22,6 +22,13 @@ def kept_handlers() -> Iterator[None]:
         signal.signal(number, handler)
 
 
+def close(proxy: SerialProxy) -> None:
+    """End a proxy that has not begun to serve."""
+    server = proxy._server
+    for each in (server.socket, server.shutdown_watcher, server.shutdown_notifier):
+        each.close()
+
+
 @pytest.mark.parametrize("networks", [[], ["--agent-network", "192.0.2.0/24"]], ids=len)
 def test_a_proxy_that_connects_to_any_address_warns(
     networks: list[str],
@@ -30,7 +37,7 @@ def test_a_proxy_that_connects_to_any_address_warns(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """As the key of an agent is enough to choose it."""
-    monkeypatch.setattr(SerialProxy, "run", lambda proxy: proxy._server.socket.close())
+    monkeypatch.setattr(SerialProxy, "run", close)
     key = str(tmp_path / "key")
     assert serial_proxy.main(["--make-key", key]) == 0
     with caplog.at_level(logging.WARNING):
