@@ -76,7 +76,9 @@ STORIES = {
             "HOST": "sim-1", "SERVER": "web",
             "MIGRATION": "$(armillary migration list -f value -c ID)",
         },
-        exit_codes={"armillary migration abort": 1},  # it is over
+        exit_codes=dict.fromkeys(  # it is over
+            ("armillary migration abort", "armillary migration force-complete"), 1
+        ),
     ),
     "docs/operating/compute-agent.md": Story(
         before=("armillary flavor create small --vcpus 1 --ram 128 --disk 1", "touch setup.sh"),
