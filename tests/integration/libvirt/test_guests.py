@@ -164,7 +164,13 @@ def test_a_running_guest_moves_over_a_shared_directory_without_a_copy(daemons: D
     before = disk.stat().st_ino
     there = destination.prepare_live(guest, ANYWHERE, source.describe_live(guest.uuid))
     assert there["is_shared"]
-    source.live_migrate(guest, there, Watch())
+    try:
+        source.live_migrate(guest, there, Watch())
+    except exception.OperationFailed as error:
+        if "without shared storage is unsafe" not in str(error):
+            raise
+        assert states(source) == [("running", False)]
+        pytest.skip(f"libvirt calls the file system of {shared} a local one")
     destination.complete_live(guest, ANYWHERE)
     source.destroy(guest.uuid)
     assert (states(source), states(destination)) == ([], [("running", False)])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Mapping
 from typing import Any
 
 from oslo_config import cfg
@@ -32,6 +33,7 @@ from objects.instance import Instance
 LOG = logging.getLogger(__name__)
 
 POLL_SECONDS = 0.25
+_PREPARATION_MS_MAX = 10_000
 _KIB, _MIB = 1024, 1024**2
 
 
@@ -320,7 +322,8 @@ class _Move:
                 remaining_mb=found.get("memory_remaining", 0) // _MIB,
             )
         if watch.is_aborted():
-            self._abort()
+            if _is_copying(found):
+                self._abort()
         elif watch.is_forced():
             self._force()
         elif self._limit.is_over(found):
@@ -371,6 +374,15 @@ class _Move:
             return bool(self._domain.isActive())
         except self._library.libvirtError:
             return False
+
+
+def _is_copying(found: Mapping[str, Any]) -> bool:
+    """Return whether libvirt would heed an abort, by the statistics of the migration.
+
+    Until disks or memory are copied, libvirt 9.0 accepts an abort and migrates the guest anyway.
+    """
+    copied = found.get("memory_total") or found.get("disk_total")
+    return bool(copied) or found.get("time_elapsed", 0) > _PREPARATION_MS_MAX
 
 
 def _make_empty(files: InstanceFiles, storage: CopiedStorage, disk: DiskFile) -> None:
