@@ -59,7 +59,7 @@ test "$(ps -o uid= -p $(cat /run/armillary/api.pid))" -eq "$(id -u armillary)"
 dpkg -i $PACKAGES/second.deb
 armillary-manage deploy stop
 armillary-manage deploy start
-armillary-manage deploy single | tee /dev/stderr | grep 'Nothing to do'
+armillary-manage deploy single | grep 'Nothing to do'
 for second in $(seq 90); do armillary server list | grep ACTIVE && break; sleep 1; done
 armillary server list | grep ACTIVE
 dpkg -r armillary

@@ -310,7 +310,9 @@ def make_directories(layout: Layout, files: Files, services: list[Service]) -> N
     files.directory(layout.configuration, 0o750)
     files.directory(layout.state, 0o700, of_service=True)
     for service in services:
-        files.directory(service.state(layout), 0o700, of_service=not service.is_roots)
+        # The users of workloads and QEMU's have to pass through the agent's.
+        mode = 0o711 if service.is_roots else 0o700
+        files.directory(service.state(layout), mode, of_service=not service.is_roots)
         files.directory(service.own_directory(layout), 0o750)
 
 
