@@ -181,7 +181,11 @@ def spawn(step: Step) -> Outcome:
 
 
 def _spawn(step: Step) -> GuestInfo:
-    guest = step.driver.spawn(_with_image(step), step.place)
+    instance, former_host = _with_image(step), step.arguments.get("former_host")
+    if former_host is None:
+        guest = step.driver.spawn(instance, step.place)
+    else:
+        guest = step.driver.recover(instance, step.place, former_host=former_host)
     if not step.arguments.get("is_on", True):
         guest = step.driver.power_off(step.uuid, grace_seconds=step.grace_seconds)
     return guest

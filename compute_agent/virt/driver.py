@@ -189,6 +189,16 @@ class ComputeDriver(abc.ABC):
         repeated after ``destroy``.
         """
 
+    def recover(
+        self, instance: Instance, place: InstancePlacement, *, former_host: str
+    ) -> GuestInfo:
+        """Build the guest of a host that is down here; from its disks, if this host reaches them.
+
+        Nothing runs on the former host any more. Raises as ``spawn``; then the disks are the former
+        host's again.
+        """
+        return self.spawn(instance, place)
+
     @abc.abstractmethod
     def destroy(self, instance_uuid: str) -> None:
         """Stop the guest and remove it completely; a missing one is ignored."""

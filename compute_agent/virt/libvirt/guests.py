@@ -304,6 +304,36 @@ class Guests:
         self.start(domain)
         return domain
 
+    def recover(self, instance: Instance, place: InstancePlacement, former_host: str) -> Any:
+        """Build and start a guest of a host that is down, and return its domain.
+
+        It gets the disks that it had, if both hosts share them. Raises as ``build``; after an error
+        the caller's ``remove`` gives them back.
+        """
+        files = self.files(instance.uuid)
+        domain = self.find(instance.uuid)
+        if domain is None or not domain.isActive():
+            domain = self._with_its_disks(files, instance, place, former_host)
+        if files.read_note().former is not None:
+            files.write_note(Ownership(owner=self.host))  # there is no way back from now on
+        return domain
+
+    def _with_its_disks(
+        self, files: InstanceFiles, instance: Instance, place: InstancePlacement, former_host: str
+    ) -> Any:
+        files.make()
+        root, note = files.root, files.read_note()
+        is_taken = note.owner == self.host and note.former == former_host
+        if root is None or not (is_taken or note.owner == former_host):
+            return self.build(instance, place)
+        files.write_note(note.taken_by(self.host))
+        is_overlay = root.format == file_storage.QCOW2
+        with self.held_image(instance.image if is_overlay else None, instance.uuid):
+            files.create_extra(instance.flavor)
+        domain = self.define(instance, place)
+        self.start(domain)
+        return domain
+
     def _make_files(self, instance: Instance) -> None:
         guest_hardware.check(instance)
         files = self.files(instance.uuid)
@@ -431,8 +461,8 @@ class Guests:
             library.VIR_DOMAIN_UNDEFINE_MANAGED_SAVE
             | library.VIR_DOMAIN_UNDEFINE_SNAPSHOTS_METADATA
         )
-        if "<nvram" in domain.XMLDesc(0):
-            flags |= library.VIR_DOMAIN_UNDEFINE_NVRAM
+        if "<nvram" in domain.XMLDesc(0):  # its file may be another host's by now
+            flags |= library.VIR_DOMAIN_UNDEFINE_KEEP_NVRAM
         try:
             domain.undefineFlags(flags)
         except library.libvirtError as error:

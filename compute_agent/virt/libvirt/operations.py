@@ -78,16 +78,14 @@ class LibvirtOperations(ComputeDriver):
     # Guests ---------------------------------------------------------------------------------------
 
     def spawn(self, instance: Instance, place: InstancePlacement = ANYWHERE) -> GuestInfo:
-        try:
+        with self._building(instance.uuid):
             return self._info(self._guests.build(instance, place))
-        except (BadImage, UnsafeImage) as error:
-            self._undo_build(instance.uuid, error)
-            raise exception.BuildAborted(instance_uuid=instance.uuid, reason=str(error)) from error
-        except (self._library.libvirtError, *_FAILURES) as error:
-            self._undo_build(instance.uuid, error)
-            raise exception.BuildFailed(
-                instance_uuid=instance.uuid, host=self.host, reason=_said(error)
-            ) from error
+
+    def recover(
+        self, instance: Instance, place: InstancePlacement, *, former_host: str
+    ) -> GuestInfo:
+        with self._building(instance.uuid):
+            return self._info(self._guests.recover(instance, place, former_host))
 
     def destroy(self, instance_uuid: str) -> None:
         with self._operating(instance_uuid, "Deletion"):
@@ -360,6 +358,20 @@ class LibvirtOperations(ComputeDriver):
             return self._info(domain)
 
     # Parts ----------------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def _building(self, uuid: str) -> Iterator[None]:
+        """Undo a build that fails. Raises BuildAborted, BuildFailed, BuildNotUndone."""
+        try:
+            yield
+        except (BadImage, UnsafeImage) as error:
+            self._undo_build(uuid, error)
+            raise exception.BuildAborted(instance_uuid=uuid, reason=str(error)) from error
+        except (self._library.libvirtError, *_FAILURES) as error:
+            self._undo_build(uuid, error)
+            raise exception.BuildFailed(
+                instance_uuid=uuid, host=self.host, reason=_said(error)
+            ) from error
 
     @contextlib.contextmanager
     def _operating(self, uuid: str, operation: str) -> Iterator[None]:

@@ -128,9 +128,11 @@ def _back(rows: Rows) -> None:
     rows.instance.availability_zone = source.availability_zone
 
 
-def _is_on(operation: models.InstanceOperation) -> Arguments:
+def _spawn_arguments(operation: models.InstanceOperation) -> Arguments:
     move = Move.of(operation)
-    return Arguments(is_on=move.is_on or move.was == "error")
+    return Arguments(
+        is_on=move.is_on or move.was == "error", former_host=move.end(Side.SOURCE).host
+    )
 
 
 def _done(rows: Rows) -> None:
@@ -156,7 +158,7 @@ EVACUATE = Flow(
         ),
         SPAWN: AgentStage(
             Verb.SPAWN, Side.DESTINATION, then=DONE, undo=DROP_TRIED,
-            arguments=_is_on, on_enter=_spawned_at, done=take_power_state,
+            arguments=_spawn_arguments, on_enter=_spawned_at, done=take_power_state,
         ),
         DROP_TRIED: AgentStage(
             Verb.DROP, Side.DESTINATION, then=TAKE_AWAY, undo=TAKE_AWAY, on_enter=_back

@@ -56,6 +56,7 @@ class Arguments:
 
     ``is_on``: whether the guest is to run. ``migration_payload``, ``source`` and ``destination``
     are a driver's, as another host's driver answered them. ``image`` is a versioned object.
+    ``former_host`` is down, and its guest is to be built again.
     """
 
     is_on: bool | None = None
@@ -64,6 +65,7 @@ class Arguments:
     source: Mapping[str, Any] | None = None
     destination: Mapping[str, Any] | None = None
     image: Mapping[str, Any] | None = None
+    former_host: str | None = None
 
 
 def nothing(_rows: Rows) -> None:

@@ -148,3 +148,16 @@ def test_a_move_that_is_taken_back_leaves_the_disks_to_the_source(
     assert there["is_shared"]
     destination.destroy(guest.uuid)
     assert hosts.disks(guest) == {"disk"}
+
+
+def test_a_guest_of_a_dead_host_boots_from_its_disk_in_the_pool(hosts: Hosts) -> None:
+    source, destination = hosts.source, hosts.destination
+    guest = booted(source, swap_mb=16)
+    before = hosts.cluster.image_id(f"{guest.uuid}_disk")
+    source._guests.find(guest.uuid).destroy()  # as when its machine ends
+    destination.recover(guest, ANYWHERE, former_host=source.host)
+    wait_for_boots(destination, guest)
+    source.destroy(guest.uuid)
+    assert (states(source), states(destination)) == ([], [("running", False)])
+    assert hosts.disks(guest) == {"disk", "swap"}
+    assert hosts.cluster.image_id(f"{guest.uuid}_disk") == before

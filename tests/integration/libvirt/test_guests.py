@@ -16,6 +16,7 @@ from objects.numa import HostTopology, InstanceCell, InstanceTopology, fit
 from tests import builders
 from tests.fixtures.asking import wait_for
 from tests.fixtures.libvirt_hosts import GREETING, a_guest
+from tests.fixtures.services import leave_out
 from tests.integration.libvirt.libvirt_daemons import Daemons
 
 pytestmark = pytest.mark.libvirt
@@ -178,6 +179,41 @@ def test_a_running_guest_moves_over_a_shared_directory_without_a_copy(daemons: D
     assert disk.stat().st_ino == before
     destination.destroy(guest.uuid)
     assert list(shared.iterdir()) == []
+
+
+@pytest.mark.long
+def test_a_guest_of_a_dead_host_boots_from_the_shared_disk(daemons: Daemons) -> None:
+    """QEMU refuses it while the guest still runs; then the disk stays the former host's."""
+    shared = daemons.directory / "a/state/shared"
+    source, destination = (daemons.host(name, instances_path=str(shared)) for name in "ab")
+    guest = booted(source)
+    disk = shared / guest.uuid / "disk.raw"
+    before = disk.stat().st_ino
+    with pytest.raises(exception.BuildFailed, match="lock"):
+        destination.recover(guest, ANYWHERE, former_host="a")
+    wait_until_it_goes_on(source, guest)
+    source._guests.find(guest.uuid).destroy()  # as when its machine ends
+    destination.recover(guest, ANYWHERE, former_host="a")
+    wait_for_boots(destination, guest, 2)
+    source.destroy(guest.uuid)
+    assert (states(source), states(destination)) == ([], [("running", False)])
+    assert disk.stat().st_ino == before
+
+
+@pytest.mark.long
+def test_variables_of_the_firmware_outlive_a_former_host_that_shares_them(daemons: Daemons) -> None:
+    shared = daemons.directory / "a/state/shared"
+    source, destination = (daemons.host(name, instances_path=str(shared)) for name in "ab")
+    if "COMPUTE_FIRMWARE_UEFI" not in source.get_traits():
+        leave_out("libvirt", "there is no UEFI firmware (package ovmf)")
+    guest = a_guest(properties={"hw_firmware_type": "uefi"})
+    source.spawn(guest)
+    payload = source.detach(guest.uuid, grace_seconds=0)
+    destination.attach(guest, ANYWHERE, payload, is_on=True)
+    variables = shared / guest.uuid / "nvram.raw"
+    before = variables.stat().st_ino
+    source.destroy(guest.uuid)
+    assert variables.stat().st_ino == before
 
 
 @pytest.mark.long

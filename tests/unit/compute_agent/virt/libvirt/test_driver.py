@@ -34,6 +34,7 @@ pytestmark = pytest.mark.libvirt
 
 TEST = {"connection_uri": "test:///default", "virt_type": "test"}
 FAILED = exception.OperationFailed
+MARK = b"written by the guest"
 
 
 @pytest.fixture
@@ -517,6 +518,60 @@ def test_a_build_takes_no_files_of_another_host(
     with pytest.raises(exception.BuildFailed, match="belongs to the host host-1"):
         second.spawn(guest)
     assert set(disk_sizes(tmp_path, guest)) == {"disk.raw"}
+    first.destroy(guest.uuid)
+
+
+def test_an_evacuated_guest_has_its_shared_disks_again(
+    sharing: tuple[LibvirtDriver, LibvirtDriver], tmp_path: Path
+) -> None:
+    """Also when the agent was killed in between; the former host removes none when it is back."""
+    source, destination = sharing
+    source.spawn(guest := a_guest())
+    disk = tmp_path / "instances" / guest.uuid / "disk.raw"
+    with disk.open("r+b") as file:
+        file.write(MARK)
+    for _ in range(2):
+        info = destination.recover(guest, ANYWHERE, former_host="host-1")
+        assert info.power_state == "running"
+    assert disk.read_bytes().startswith(MARK)
+    source.destroy(guest.uuid)
+    assert (powers(source), powers(destination)) == ({}, {guest.uuid: "running"})
+    destination.destroy(guest.uuid)
+    assert disk_sizes(tmp_path, guest) == {}
+
+
+def test_an_evacuation_that_fails_gives_shared_disks_back(
+    sharing: tuple[LibvirtDriver, LibvirtDriver], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are the former host's, for the next attempt or its return."""
+    source, destination = sharing
+    source.spawn(guest := a_guest())
+    source.power_off(guest.uuid, grace_seconds=0)
+
+    def broken(_domain: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(destination._guests, "start", broken)
+    with pytest.raises(exception.BuildFailed, match="No space left"):
+        destination.recover(guest, ANYWHERE, former_host="host-1")
+    destination.destroy(guest.uuid)
+    assert source.power_on(guest).power_state == "running"
+    assert set(disk_sizes(tmp_path, guest)) == {"disk.raw"}
+    source.destroy(guest.uuid)
+
+
+def test_an_evacuated_guest_is_built_again_where_nothing_is_shared(host: LibvirtDriver) -> None:
+    guest = a_guest()
+    assert host.recover(guest, ANYWHERE, former_host="gone").power_state == "running"
+
+
+def test_an_evacuation_takes_disks_of_the_host_that_is_down_alone(
+    sharing: tuple[LibvirtDriver, LibvirtDriver],
+) -> None:
+    first, second = sharing
+    first.spawn(guest := a_guest())
+    with pytest.raises(exception.BuildFailed, match="belongs to the host host-1"):
+        second.recover(guest, ANYWHERE, former_host="host-3")
     first.destroy(guest.uuid)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from conductor.cell_conductor.operations.flows import FLOWS
+from objects.instances.instance_command import Verb
 from tests.fixtures.cell import node_uuid
 from tests.fixtures.operated_cell import Seen
 from tests.fixtures.operation_stories import BETWEEN_CELLS, IMAGE, MOVE, STORIES, Stage, Story
@@ -129,3 +130,21 @@ def test_the_end_of_a_snapshot_is_told_to_the_record_of_its_image(
     """What was stored, or that there is nothing."""
     cell = stage.play(STORIES[name])
     assert cell.top.ended_images == {IMAGE.id: size_bytes}
+
+
+def test_an_evacuation_names_the_host_whose_disks_are_taken_over(stage: Stage) -> None:
+    """That is down; the destination takes those of no other host."""
+    story = STORIES["evacuate"]
+    cell = stage.set(story)
+    for act in story.acts():
+        act(cell)
+    named = set()
+    while cell.operation is not None:
+        named |= {
+            (each.host, each.step.arguments.get("former_host"))
+            for agent in cell.agents.values()
+            for each in agent.commands
+            if each.step is not None and each.step.verb == Verb.SPAWN
+        }
+        cell.step()
+    assert named == {("b", "a")}
