@@ -40,7 +40,7 @@ from compute_agent.virt.libvirt.domain.guest_hardware import GuestHardware
 from compute_agent.virt.libvirt.domain.pins import Pins
 from compute_agent.virt.libvirt.host_properties import HostFacts
 from compute_agent.virt.libvirt.ownership import Ownership
-from compute_agent.virt.libvirt.record import NAMESPACE, PREFIX, GuestRecord
+from compute_agent.virt.libvirt.record import NAMESPACE, PREFIX, DiskSizes, GuestRecord
 from objects.images.image_meta import ImageMeta
 from objects.instance import Instance
 
@@ -242,17 +242,17 @@ class Guests:
         self,
         instance: Instance,
         place: InstancePlacement = ANYWHERE,
-        root_gb_least: int | None = None,
+        least: DiskSizes | None = None,
     ) -> Any:
         """Define a guest that is off with its current properties, replacing its definition.
 
         Raises DiskError, BadImage.
         """
-        spec = self.spec(instance, place, root_gb_least)
+        spec = self.spec(instance, place, least)
         return self.connection.get().defineXML(domain_xml.build(spec))
 
     def spec(
-        self, instance: Instance, place: InstancePlacement, root_gb_least: int | None = None
+        self, instance: Instance, place: InstancePlacement, least: DiskSizes | None = None
     ) -> GuestSpec:
         """Return the inputs of a guest's definition. Raises DiskError, BadImage."""
         files = self.files(instance.uuid)
@@ -262,7 +262,7 @@ class Guests:
         disks: tuple[GuestDisk, ...] = files.disks(instance.flavor)
         return GuestSpec(
             uuid=instance.uuid,
-            record=GuestRecord.of(instance, place, root_gb_least),
+            record=GuestRecord.of(instance, place, least),
             domain_type=self.facts.virt_type,
             arch=kind.arch,
             mode=kind.mode,
@@ -279,10 +279,10 @@ class Guests:
         )
 
     def settle(self, domain: Any, record: GuestRecord) -> None:
-        """Record that the last resize of a guest is final: its root disk may not be smaller."""
-        if record.root_gb_least == record.root_gb:
+        """Record that the last resize of a guest is final: its disks may not be smaller."""
+        if record.least == record.disks:
             return
-        settled = dataclasses.replace(record, root_gb_least=record.root_gb)
+        settled = dataclasses.replace(record, least=record.disks)
         library = self.library
         flags = library.VIR_DOMAIN_AFFECT_CONFIG
         if domain.isActive():

@@ -34,9 +34,10 @@ from compute_agent.virt.libvirt.moves.cold_moves import ColdMoves
 from compute_agent.virt.libvirt.moves.live_moves import CannotMove, LiveMoves, MoveAborted
 from compute_agent.virt.libvirt.moves.payloads import ColdPayload, LiveDestination, LiveSource
 from compute_agent.virt.libvirt.moves.remote_uris import UnknownPeer
-from compute_agent.virt.libvirt.record import GuestRecord
+from compute_agent.virt.libvirt.record import DiskSizes, GuestRecord
 from compute_agent.virt.libvirt.rescue import Rescue
 from compute_agent.virt.libvirt.serial_stream import LibvirtSerialStream
+from objects.flavor import Flavor
 from objects.images.image_meta import ImageMeta
 from objects.instance import Instance
 from objects.instances.diagnostics import Diagnostics
@@ -287,7 +288,7 @@ class LibvirtOperations(ComputeDriver):
         with self._operating(instance.uuid, "Resize"):
             domain = self._existing(instance.uuid)
             record = self._record(domain)
-            least = _root_gb_least(instance.flavor.root_gb, record.root_gb, record.root_gb_least)
+            least = _least_sizes(instance.flavor, record.disks, record.least)
             is_done = record == GuestRecord.of(instance, place, least)
             if not is_done or not is_on:
                 self._guests.shut_down(domain, _AT_ONCE)
@@ -408,7 +409,7 @@ class LibvirtOperations(ComputeDriver):
         """
         if domain is None and not self._guests.is_undefined(instance.uuid):
             raise NoGuest("the guest does not exist")
-        least = None if domain is None else self._record(domain).root_gb_least
+        least = None if domain is None else self._record(domain).least
         self._record_staying(instance.uuid)
         defined = self._guests.define(instance, place, least)
         self._guests.start(defined)
@@ -427,8 +428,9 @@ class LibvirtOperations(ComputeDriver):
         domain = self._guests.find(instance.uuid)
         if domain is not None and domain.isActive():
             return domain
-        # Taking a move back restores the guest at its source, so its disk need not shrink here.
-        _root_gb_least(instance.flavor.root_gb, sent.root_gb, sent.root_gb)
+        # Taking a move back restores the guest at its source, so its disks need not shrink here.
+        sizes = DiskSizes(sent.root_gb, sent.ephemeral_gb)
+        _least_sizes(instance.flavor, sizes, sizes)
         self._cold.take_over(instance, sent)
         domain = self._guests.define(instance, place)
         if is_on:
@@ -456,13 +458,24 @@ class LibvirtOperations(ComputeDriver):
             LOG.warning("%s: cannot remove a partial build: %s", uuid, error)
 
 
-def _root_gb_least(wanted: int, now: int, least: int) -> int:
-    """Return the smallest root disk, GiB, that a disk resized to ``wanted`` may be declared as.
+def _least_sizes(flavor: Flavor, now: DiskSizes, least: DiskSizes) -> DiskSizes:
+    """Return the smallest disks that those of a guest resized to a flavor may be declared as.
 
-    A disk never shrinks. Its flavor may, to revert a resize. Raises DiskError.
+    A disk never shrinks. Its flavor may, to revert a resize, or to have no ephemeral disk any more.
+    Raises DiskError.
     """
+    keeps_ephemeral = flavor.ephemeral_gb > 0
+    return DiskSizes(
+        _least_gb("root", flavor.root_gb, now.root_gb, least.root_gb),
+        _least_gb("ephemeral", flavor.ephemeral_gb, now.ephemeral_gb, least.ephemeral_gb)
+        if keeps_ephemeral
+        else 0,
+    )
+
+
+def _least_gb(which: str, wanted: int, now: int, least: int) -> int:
     if wanted < now and wanted != least:
-        raise DiskError(f"its root disk has {now} GiB and cannot shrink to {wanted} GiB")
+        raise DiskError(f"its {which} disk has {now} GiB and cannot shrink to {wanted} GiB")
     return least if wanted == now else min(wanted, now)
 
 

@@ -8,6 +8,7 @@ from xml.etree.ElementTree import Element, SubElement
 
 from compute_agent.host.instance_topology import ANYWHERE, InstancePlacement
 from compute_agent.virt.libvirt.domain import xml_text
+from objects.flavor import Flavor
 from objects.instance import Instance
 
 NAMESPACE = "urn:armillary:libvirt:1"
@@ -18,11 +19,23 @@ ElementTree.register_namespace(PREFIX, NAMESPACE)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class DiskSizes:
+    """Sizes of a guest's root and ephemeral disk, GiB."""
+
+    root_gb: int
+    ephemeral_gb: int
+
+    @classmethod
+    def of(cls, flavor: Flavor) -> Self:
+        return cls(flavor.root_gb, flavor.ephemeral_gb)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class GuestRecord:
     """The instance's properties when the guest was defined.
 
-    ``root_gb_least`` is the flavor's root disk before the last resize. A reverted resize may
-    declare it again, although the disk does not shrink.
+    ``least`` are the flavor's disks before the last resize. A reverted resize may declare them
+    again, although the disks do not shrink.
     """
 
     name: str
@@ -30,13 +43,13 @@ class GuestRecord:
     flavor: str
     vcpus: int
     memory_mb: int
-    root_gb: int
-    root_gb_least: int
+    disks: DiskSizes
+    least: DiskSizes
     place: InstancePlacement
 
     @classmethod
     def of(
-        cls, instance: Instance, place: InstancePlacement, root_gb_least: int | None = None
+        cls, instance: Instance, place: InstancePlacement, least: DiskSizes | None = None
     ) -> Self:
         """Return the record of an instance with its placement."""
         flavor = instance.flavor
@@ -46,8 +59,8 @@ class GuestRecord:
             flavor=flavor.name,
             vcpus=flavor.vcpus,
             memory_mb=flavor.memory_mb,
-            root_gb=flavor.root_gb,
-            root_gb_least=flavor.root_gb if root_gb_least is None else root_gb_least,
+            disks=DiskSizes.of(flavor),
+            least=least or DiskSizes.of(flavor),
             place=place,
         )
 
@@ -55,12 +68,16 @@ class GuestRecord:
         root = Element(_tag(_ROOT))
         SubElement(root, _tag("name")).text = one_line(self.name)
         SubElement(root, _tag("project")).text = self.project_id
-        sizes = ("vcpus", "memory_mb", "root_gb", "root_gb_least")
-        SubElement(
-            root,
-            _tag("flavor"),
-            {"name": self.flavor, **{size: str(getattr(self, size)) for size in sizes}},
-        )
+        sizes = {
+            "vcpus": self.vcpus,
+            "memory_mb": self.memory_mb,
+            "root_gb": self.disks.root_gb,
+            "root_gb_least": self.least.root_gb,
+            "ephemeral_gb": self.disks.ephemeral_gb,
+            "ephemeral_gb_least": self.least.ephemeral_gb,
+        }
+        written = {name: str(size) for name, size in sizes.items()}
+        SubElement(root, _tag("flavor"), {"name": self.flavor, **written})
         write_place(root, self.place)
         return root
 
@@ -87,14 +104,21 @@ class GuestRecord:
                 flavor=flavor.attrib["name"],
                 vcpus=int(flavor.attrib["vcpus"]),
                 memory_mb=int(flavor.attrib["memory_mb"]),
-                root_gb=int(flavor.attrib["root_gb"]),
-                root_gb_least=int(flavor.attrib["root_gb_least"]),
+                disks=_sizes(flavor),
+                least=_sizes(flavor, "_least"),
                 place=ANYWHERE
                 if place is None
                 else InstancePlacement.from_plain(json.loads(place.text or "")),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"the guest's metadata are invalid: {error}") from error
+
+
+def _sizes(flavor: Element, suffix: str = "") -> DiskSizes:
+    """Return sizes from the element of a flavor; an older release wrote those of root disks."""
+    return DiskSizes(
+        int(flavor.attrib[f"root_gb{suffix}"]), int(flavor.get(f"ephemeral_gb{suffix}", "0"))
+    )
 
 
 def one_line(text: str) -> str:

@@ -134,11 +134,13 @@ class InstanceFiles:
         """Create or grow the ephemeral and swap disks, of a guest that is off. Raises DiskError.
 
         A new ephemeral disk gets a file system. What is on it stays there when it grows; to use the
-        rest is left to the guest. Swap is made again in its new size.
+        rest is left to the guest. Swap is made again in its new size, which may be smaller.
         """
         for role, size in _extra_disks(flavor):
             disk = self.storage.find(self.directory, role)
-            if disk is not None and self.storage.size(disk) >= size:
+            found = 0 if disk is None else self.storage.size(disk)
+            is_too_large = role is Role.SWAP and found >= size + self.storage.rounds_up_bytes
+            if found >= size and not is_too_large:
                 continue
             with _converted():
                 if disk is None or role is Role.SWAP:

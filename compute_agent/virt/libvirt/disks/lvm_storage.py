@@ -8,7 +8,7 @@ from pathlib import Path
 from compute_agent.virt.libvirt.disks import block_devices, programs, qemu_img
 from compute_agent.virt.libvirt.disks.images import ImageFile
 from compute_agent.virt.libvirt.disks.qemu_img import DiskError
-from compute_agent.virt.libvirt.disks.storage import CopiedStorage, Role, Room
+from compute_agent.virt.libvirt.disks.storage import MIB, CopiedStorage, Role, Room
 from compute_agent.virt.libvirt.domain.guest_disks import DiskKind, GuestDisk
 
 DEVICES = Path("/dev")
@@ -25,6 +25,7 @@ class LvmStorage(CopiedStorage):
     """
 
     name = "logical volumes"
+    rounds_up_bytes = 32 * MIB  # extents are rarely larger; else swap is made again without need
 
     def __init__(self, group: str) -> None:
         self._group = group

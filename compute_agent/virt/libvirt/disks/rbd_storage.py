@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+from armillary import private_files
 from compute_agent.virt.libvirt.disks import programs, qemu_img
 from compute_agent.virt.libvirt.disks.images import ImageFile
 from compute_agent.virt.libvirt.disks.qemu_img import DiskError
@@ -56,7 +57,7 @@ class RbdStorage(DiskStorage):
         draft = self._new_draft(directory, role)
         local = directory / f".{role}{_BEGUN}"
         try:
-            with local.open("wb") as file:
+            with open(local, "wb", opener=private_files.opener) as file:
                 file.truncate(size)
             fill(local)
             self._rbd("import", "--no-progress", str(local), draft, seconds=_COPY_SECONDS_MAX)

@@ -46,6 +46,9 @@ class DiskStorage(abc.ABC):
     is_in_directory = False
     """Whether the disks are files in their guest's directory, and shared exactly if that is."""
 
+    rounds_up_bytes = 1
+    """A disk may be larger than asked by fewer bytes than this."""
+
     def check(self) -> None:  # noqa: B027 - optional
         """Raise DiskError with a remedy if this host cannot use the storage."""
 

@@ -43,8 +43,9 @@ class ColdMoves:
             address=remote_uris.own_address(self._conf),
             directory=str(files.directory),
             token=note.token,
-            root_gb=record.root_gb,
-            root_gb_least=record.root_gb_least,
+            root_gb=record.disks.root_gb,
+            root_gb_least=record.least.root_gb,
+            ephemeral_gb=record.disks.ephemeral_gb,
             files=sorted(path.name for path in files.directory.glob("*.raw"))
             + sorted(path.name for path in files.directory.glob("*.qcow2"))
             + [name for name in CONSOLES if (files.directory / name).exists()],

@@ -46,7 +46,8 @@ class ColdPayload:
     """A guest that is off, for its destination. ``base`` is the root disk's backing file.
 
     ``files`` are those of ``directory``; ``volumes`` are disks in ``volume_directory``. ``storage``
-    is the kind of storage that has the disks; an older source has files alone.
+    is the kind of storage that has the disks; an older source has files alone, and does not say how
+    large its ephemeral disk is.
     """
 
     host: str
@@ -60,6 +61,7 @@ class ColdPayload:
     storage: str = FILES
     volumes: list[DiskFile] = dataclasses.field(default_factory=list)
     volume_directory: str = ""
+    ephemeral_gb: int = 0
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> Self:

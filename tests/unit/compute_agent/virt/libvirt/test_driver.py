@@ -414,6 +414,26 @@ def test_a_disk_cannot_shrink(host: LibvirtDriver) -> None:
     assert powers(host) == {guest.uuid: "running"}
 
 
+def test_an_ephemeral_disk_shrinks_only_to_take_a_resize_back(host: LibvirtDriver) -> None:
+    """Placement would say less than the host holds; a flavor without one has it removed."""
+    sizes: dict[str, Any] = {"memory_mb": 64, "root_gb": 1}
+    host.spawn(guest := a_guest(flavor=builders.a_flavor(**sizes, ephemeral_gb=2)))
+    smaller = changed(guest, **sizes, ephemeral_gb=1)
+    with pytest.raises(FAILED, match="ephemeral disk has 2 GiB and cannot shrink to 1 GiB"):
+        host.resize(smaller, ANYWHERE, is_on=True)
+    larger = changed(guest, **sizes, ephemeral_gb=3)
+    host.resize(larger, ANYWHERE, is_on=True)
+    host.resize(guest, ANYWHERE, is_on=True)
+    payload = host.detach(guest.uuid, grace_seconds=0)
+    with pytest.raises(FAILED, match="ephemeral disk has 2 GiB"):
+        host.attach(smaller, ANYWHERE, payload, is_on=True)
+    without = changed(guest, **sizes)
+    host.resize(without, ANYWHERE, is_on=True)
+    host.settle(without)
+    host.resize(smaller, ANYWHERE, is_on=True)
+    assert powers(host) == {guest.uuid: "running"}
+
+
 @pytest.mark.parametrize("is_on", [True, False], ids=["running", "off"])
 def test_a_resize_that_is_confirmed_cannot_be_taken_back(
     host: LibvirtDriver, tmp_path: Path, is_on: bool

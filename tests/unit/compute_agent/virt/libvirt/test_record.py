@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from xml.etree import ElementTree
 
 import pytest
 
 from compute_agent.host.instance_topology import ANYWHERE, InstancePlacement
 from compute_agent.host.pci_devices import PciDevice
-from compute_agent.virt.libvirt.record import NAMESPACE, GuestRecord, write_place
+from compute_agent.virt.libvirt.record import NAMESPACE, DiskSizes, GuestRecord, write_place
 from objects.numa import InstanceCell, InstanceTopology
 from tests import builders
 
@@ -16,7 +17,7 @@ PLACE = InstancePlacement(
     InstanceTopology((InstanceCell(0, pinned_vcpus=frozenset({0}), memory_mb=8, pinning={0: 3}),)),
     (PciDevice("0000:06:00.1", "8086", "10ed", tags={"rack": "7"}),),
 )
-RECORD = GuestRecord.of(builders.an_instance("web & <co>"), PLACE, root_gb_least=0)
+RECORD = GuestRecord.of(builders.an_instance("web & <co>"), PLACE, DiskSizes(0, 0))
 
 
 def test_a_record_comes_back() -> None:
@@ -30,6 +31,13 @@ def test_a_record_comes_back_without_its_namespace() -> None:
     text = ElementTree.tostring(RECORD.to_element(), encoding="unicode")
     bare = text.replace("armillary:", "").replace(f' xmlns:armillary="{NAMESPACE}"', "")
     assert GuestRecord.from_text(bare) == RECORD
+
+
+def test_a_record_of_an_older_release_says_nothing_of_ephemeral_disks() -> None:
+    text = ElementTree.tostring(RECORD.to_element(), encoding="unicode")
+    older = re.sub(r' ephemeral_gb(_least)?="\d+"', "", text)
+    assert older != text
+    assert GuestRecord.from_text(older).disks == DiskSizes(RECORD.disks.root_gb, 0)
 
 
 def test_a_place_is_replaced() -> None:

@@ -89,11 +89,15 @@ def test_a_disk_that_is_there_is_kept(files: InstanceFiles, image: ImageFile) ->
     assert beginning(files.directory / "swap.raw", 4) == b"mine"
 
 
-def test_disks_grow_and_never_shrink(files: InstanceFiles, image: ImageFile) -> None:
+def test_disks_grow_and_only_swap_shrinks(files: InstanceFiles, image: ImageFile) -> None:
+    """Swap is made again; an area as large as it should be is left alone."""
     files.create_root(image, builders.a_flavor(root_gb=1))
     files.fit(builders.a_flavor(root_gb=3, swap_mb=2))
     files.fit(builders.a_flavor(root_gb=1, swap_mb=1))
-    assert sizes(files) == {"disk.raw": 3 * GIB, "swap.raw": 2 * MIB}
+    assert sizes(files) == {"disk.raw": 3 * GIB, "swap.raw": MIB}
+    before = (files.directory / "swap.raw").stat().st_ino
+    files.fit(builders.a_flavor(root_gb=1, swap_mb=1))
+    assert (files.directory / "swap.raw").stat().st_ino == before
 
 
 def test_an_image_that_is_not_here_leaves_nothing(files: InstanceFiles) -> None:

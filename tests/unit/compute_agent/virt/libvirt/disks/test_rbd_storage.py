@@ -24,7 +24,7 @@ for last; do :; done
 case $command in
     info) [ -e $pool/$last ] || fail; echo "{{\\"size\\": $(stat -c %s $pool/$last)}}" ;;
     rm) [ -e $pool/$last ] || fail; rm $pool/$last ;;
-    import) cp $2 $pool/$last ;;
+    import) stat -c %a $2 >$pool.mode; cp $2 $pool/$last ;;
     rename) mv $pool/$1 $pool/$last ;;
     resize) truncate -s ${{3%B}} $pool/$last ;;
 esac
@@ -90,6 +90,18 @@ def test_a_disk_grows_and_is_removed(storage: RbdStorage, directory: Path) -> No
     assert storage.find(directory, Role.EPHEMERAL) is None
     with pytest.raises(DiskError, match="does not exist"):
         storage.size(disk)
+
+
+def test_what_is_imported_is_for_no_other_account_to_read(
+    storage: RbdStorage, directory: Path, tmp_path: Path
+) -> None:
+    """A config drive has passwords, and others may pass through the directory."""
+    before = os.umask(0)
+    try:
+        storage.make(directory, Role.CONFIG_DRIVE, MIB, lambda path: None)
+    finally:
+        os.umask(before)
+    assert (tmp_path / "pool.mode").read_text() == "600\n"
 
 
 def test_a_note_about_the_owner_is_in_the_pool(
