@@ -178,6 +178,20 @@ def test_a_server_is_built_from_it_on_another_machine(machines: Machines, image:
     assert log.count(f"Fetched image {image}") == 1
 
 
+def test_an_image_is_fetched_before_a_server_is_built_from_it(machines: Machines) -> None:
+    """By the hosts of an aggregate; the build then fetches nothing."""
+    image = machines.snapshot_with_file(HOSTS[0])
+    rack = machines.post("/os-aggregates", {"aggregate": {"name": "rack"}})["aggregate"]["id"]
+    machines.post(f"/os-aggregates/{rack}/action", {"add_host": {"host": HOSTS[1]}})
+    asked = {"cache": [{"id": image}]}
+    answer = machines.request("POST", f"/os-aggregates/{rack}/images", json=asked)
+    assert answer.status_code == 202, answer.text
+    wait_for(lambda: image in machines.stored(HOSTS[1]), "it is fetched", SECONDS_MAX)
+    machines.assert_built(machines.create(image, HOSTS[1]), HOSTS[1])
+    log = machines.processes[HOSTS[1]].log.read_text()
+    assert log.count(f"Fetched image {image}") == 1
+
+
 def test_a_transfer_that_was_killed_is_repeated(machines: Machines, image: str) -> None:
     """The API is killed before it, the agent within its retries: the build goes on with both."""
     agent, api = machines.processes[HOSTS[0]], machines.processes["api"]

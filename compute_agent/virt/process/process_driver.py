@@ -36,7 +36,12 @@ from compute_agent.virt.process.process_isolation import Isolation, may_pass
 from compute_agent.virt.process.process_lease import LeaseFile
 from compute_agent.virt.process.process_lifecycle import Workloads, info
 from compute_agent.virt.process.process_operations import ProcessOperations
-from compute_agent.virt.process.process_specs import Command, SpecMaker, list_guests
+from compute_agent.virt.process.process_specs import (
+    COMMAND_PROPERTY,
+    Command,
+    SpecMaker,
+    list_guests,
+)
 from compute_agent.virt.process.process_strays import Strays
 from compute_agent.virt.snapshot_store import SnapshotStore
 from objects.images.image_meta import ImageMeta
@@ -118,6 +123,19 @@ class ProcessDriver(ProcessOperations):
         directory = Path(self._conf.image.store_path)
         return ImageCache(self._conf, directory, self.host, service=service)
 
+    def cache_image(self, image: ImageMeta) -> None:
+        if INSTANCE_UUID not in image.properties:
+            if image.properties.get(COMMAND_PROPERTY):
+                return  # it names a program, and has no data for workloads
+            reason = "workloads use the data of images that were made of workloads, and no other"
+        elif self._images.fetch(image):
+            return
+        else:
+            reason = f"image {image.id} is not here, and there is no way to the image service"
+        raise exception.OperationUnsupported(
+            host=self.host, operation=Feature.IMAGE_CACHE.value, reason=reason
+        )
+
     def expire_images(self) -> None:
         self._images.expire()
 
@@ -149,6 +167,7 @@ class ProcessDriver(ProcessOperations):
             "cpu_info": machine.cpu_info(self._processor),
             "isolation": {} if self._isolation is None else dict(self._isolation.described),
             "supported_instances": [[machine.architecture(), HYPERVISOR_TYPE, "exe"]],
+            "cached_images": self._images.list_ids(self._conf.image_cache.report_images_max),
         }
 
     def get_traits(self) -> frozenset[str]:
@@ -185,8 +204,7 @@ class ProcessDriver(ProcessOperations):
     @property
     def features(self) -> frozenset[Feature]:
         return frozenset(Feature) - {
-            Feature.LIVE_MOVE, Feature.ADMIN_PASS, Feature.CRASH_DUMP,
-            Feature.SERIAL_CONSOLE, Feature.IMAGE_CACHE,
+            Feature.LIVE_MOVE, Feature.ADMIN_PASS, Feature.CRASH_DUMP, Feature.SERIAL_CONSOLE,
         }  # fmt: skip
 
     def _build(

@@ -68,8 +68,7 @@ def memory_limit_mb(processes: Processes, instance: Instance) -> float:
 def test_what_it_cannot_do_is_refused(processes: Processes) -> None:
     """And says so."""
     assert frozenset(Feature) - processes.driver.features == {
-        Feature.LIVE_MOVE, Feature.ADMIN_PASS, Feature.CRASH_DUMP,
-        Feature.SERIAL_CONSOLE, Feature.IMAGE_CACHE,
+        Feature.LIVE_MOVE, Feature.ADMIN_PASS, Feature.CRASH_DUMP, Feature.SERIAL_CONSOLE,
     }  # fmt: skip
     with pytest.raises(exception.OperationUnsupported):
         processes.driver.describe_live("any")
@@ -442,3 +441,20 @@ def test_a_workload_held_for_a_snapshot_continues_with_the_next_agent(processes:
     statuses = processes.statuses(instance)
     assert statuses
     assert psutil.STATUS_STOPPED not in statuses
+
+
+def test_only_data_of_workloads_is_fetched_in_advance(processes: Processes) -> None:
+    """Without a way to the image service it has to be here; a program has no data."""
+    driver = processes.driver
+    driver.cache_image(builders.an_image(properties={"process_command": "sleep 9"}))
+    with pytest.raises(exception.OperationUnsupported, match="made of workloads, and no other"):
+        driver.cache_image(builders.an_image(disk_format="qcow2"))
+    snapshot = builders.an_image(properties={"instance_uuid": builders.a_uuid()})
+    with pytest.raises(exception.OperationUnsupported, match="no way to the image service"):
+        driver.cache_image(snapshot)
+    assert driver.get_attributes()["cached_images"] == []
+    path = SnapshotStore(processes.conf).path(snapshot.id)
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"data")
+    driver.cache_image(snapshot)
+    assert driver.get_attributes()["cached_images"] == [snapshot.id]
