@@ -31,11 +31,16 @@ class ZoneOrder(base.ArmillaryObject):
 
     ``instances`` are wire forms of instances, as the origin created them; ``host_ids`` (of the
     owning zone's compute nodes) and ``attempts`` (counted from 1) have one value for each.
-    ``origin`` is the zone that the request came from.
+    ``origin`` is the zone that the request came from. ``image_tickets`` has one for each, too, by
+    which hosts read the origin's image (``ImageTicket`` as plain values, or None); none at all is
+    the same as None for all.
     """
+
+    VERSION = "1.1"
 
     origin: str = fields.StringField()
     request_spec: RequestSpec = fields.ObjectField("RequestSpec")
     instances: list[dict[str, Any]] = fields.JSONField()
     host_ids: list[str] = fields.ListOfStringsField()
     attempts: list[int] = fields.JSONField()
+    image_tickets: list[dict[str, Any] | None] = fields.JSONField(default=[])

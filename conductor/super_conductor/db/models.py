@@ -579,7 +579,8 @@ class ZoneAttempt(Base):
 
     ``local_uuid`` is the instance's UUID here: the same as at its origin, unless an earlier attempt
     uses that. Null if it was cancelled before it arrived. ``parent`` is the parent zone that sent
-    it: see ``conductor.super_conductor.zones.parents``.
+    it: see ``conductor.super_conductor.zones.parents``. ``image_ticket`` is the ticket by which
+    hosts read the data of its image from the origin, null without one.
     """
 
     __tablename__ = "zone_guests"
@@ -592,3 +593,4 @@ class ZoneAttempt(Base):
     origin: Mapped[str] = mapped_column(sa.String(ZONE_NAME_LENGTH))
     is_cancelled: Mapped[bool]
     created_at: Mapped[datetime]
+    image_ticket: Mapped[dict[str, Any] | None]

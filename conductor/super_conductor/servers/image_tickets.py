@@ -6,6 +6,9 @@ for one when a host needs it, so a host without servers of a project gets none f
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Sequence
+
 from oslo_config import cfg
 from sqlalchemy.orm import Session
 
@@ -20,11 +23,17 @@ from conductor.super_conductor.db import (
     instance_mappings,
     request_specs,
 )
+from conductor.super_conductor.db.zones import zone_attempts
+from conductor.super_conductor.db.zones.zone_attempts import Guest
+from objects.images.image_meta import ImageMeta
 from objects.images.image_record import INSTANCE_UUID, PENDING_DELETE, SAVING, STATUSES, ImageRecord
 from objects.images.image_ticket import READ, WRITE, ImageTicket
 from objects.instances.instance_mapping import InstanceMapping
 
 PREFIX = "img1"
+PREFIX_OF_SERVER = "img2"
+"""Of tickets for another zone: for the server's image alone, as long as the server is there and the
+key is not replaced."""
 
 
 class ImageTickets:
@@ -46,13 +55,15 @@ class ImageTickets:
         image_id: str,
         access: str,
     ) -> ImageTicket | None:
-        if not self._conf.image.endpoint:
-            return None
         with self._database.reader() as session:
             mapping = instance_mappings.find_mapping(session, instance_uuid)
             record = images.find_record(session, image_id)
             if mapping is None or not _is_in(session, mapping, cell_uuid):
                 raise exception.InstanceNotFound(instance_uuid=instance_uuid)
+            if record is None and (guest := _guest(session, instance_uuid)) is not None:
+                return _of_origin(guest, image_id, access)
+            if not self._conf.image.endpoint:
+                return None
             if record is None or record.image.status == PENDING_DELETE:
                 raise exception.ImageNotFound(image=image_id)
             if not _is_for(session, mapping, record, access):
@@ -77,26 +88,79 @@ class ImageTickets:
             sha512=record.sha512,
         )
 
+    def of_servers(
+        self, image: ImageMeta | None, instance_uuids: Sequence[str]
+    ) -> list[ImageTicket]:
+        """Return tickets to read the image of servers that another zone builds, one for each.
+
+        Each is valid for as long as its server exists. None are returned if there is no way to the
+        data, or no data.
+        """
+        if image is None:
+            return []
+        with self._database.reader() as session:
+            record = images.find_record(session, image.id)
+        ticket = None if record is None else self.ticket(record)
+        if ticket is None:
+            return []
+        key = self._keys()[0]
+        return [
+            dataclasses.replace(
+                ticket, token=signed_text.seal(PREFIX_OF_SERVER, [image.id, uuid], key)
+            )
+            for uuid in instance_uuids
+        ]
+
     def redeem_image_ticket(
         self, context: RequestContext, token: str, image_id: str, access: str
     ) -> ImageRecord:
-        found = signed_text.open_sealed(PREFIX, token, self._keys())
-        if found is None or found[:2] != [image_id, access] or found[2] <= self._now():
-            raise exception.Unauthorized(
-                "The ticket is not one, has expired, or is for another image or access; the host "
-                "has to ask its cell's conductor for a new one."
-            )
+        keys = self._keys()
+        found = signed_text.open_sealed(PREFIX, token, keys)
+        is_valid = found is not None and found[:2] == [image_id, access] and found[2] > self._now()
         with self._database.reader() as session:
+            if not is_valid and not self._is_of_server(session, token, keys, image_id, access):
+                raise exception.Unauthorized(
+                    "The ticket is not one, has expired, or is for another image or access; the "
+                    "host has to ask its cell's conductor for a new one."
+                )
             record = images.find_record(session, image_id)
         gone = {PENDING_DELETE} if access == READ else set(STATUSES) - {SAVING}
         if record is None or record.image.status in gone:
             raise exception.ImageNotFound(image=image_id)
         return record
 
+    def _is_of_server(
+        self, session: Session, token: str, keys: Sequence[bytes], image_id: str, access: str
+    ) -> bool:
+        """Return whether a ticket is for a server's image, and the server exists."""
+        found = signed_text.open_sealed(PREFIX_OF_SERVER, token, keys)
+        if found is None or access != READ or found[0] != image_id:
+            return False
+        mapping = instance_mappings.find_mapping(session, found[1])
+        return mapping is not None and not mapping.queued_for_delete
+
     def _keys(self) -> list[bytes]:
         """Return the key that signs, then one that it replaced a short while ago."""
         name, now = deployment_secrets.IMAGE_TICKET_KEY, self._now()
         return [key.encode() for key in deployment_secrets.accepted(self._database, name, now=now)]
+
+
+def _guest(session: Session, instance_uuid: str) -> Guest | None:
+    """Return the attempt of another zone that an instance is of, if it is of one."""
+    guest = zone_attempts.by_local_uuid(session, [instance_uuid]).get(instance_uuid)
+    return None if guest is None or guest.origin == zone_attempts.OWN else guest
+
+
+def _of_origin(guest: Guest, image_id: str, access: str) -> ImageTicket:
+    """Return the ticket that came with a server. Raises Invalid if it does not open the image."""
+    ticket = None if guest.image_ticket is None else ImageTicket(**guest.image_ticket)
+    if ticket is None or ticket.image_id != image_id or access != READ:
+        raise exception.Invalid(
+            reason=f"this zone has no image {image_id}, and zone {guest.origin}, which asked for "
+            f"the server, gave no way to {access} its data; only the image that a server was "
+            "created from is read from there, if [image] endpoint is set there"
+        )
+    return ticket
 
 
 def _is_in(session: Session, mapping: InstanceMapping, cell_uuid: str) -> bool:

@@ -39,6 +39,7 @@ from conductor.super_conductor.zones import parents
 from conductor.super_conductor.zones.uuid_translation import UuidTranslation
 from objects.base import ArmillaryObject
 from objects.cell_mapping import CELL0_UUID
+from objects.images.image_ticket import ImageTicket
 from objects.instance import Instance
 from objects.instances.instance_mapping import InstanceMapping
 from objects.request_spec import Destination, RequestSpec
@@ -67,6 +68,7 @@ class _OrderedInstance:
     attempt: int
     instance: Instance
     spec: RequestSpec
+    image_ticket: dict[str, Any] | None
 
 
 class DelegatedBuilds:
@@ -306,13 +308,22 @@ def _to_delete(session: Session, guests: Iterable[Guest]) -> list[str]:
 
 def _check(order: ZoneOrder) -> None:
     """Raise Invalid for an inconsistent order."""
-    counts = {len(order.instances), len(order.host_ids), len(order.attempts)}
+    counts = {len(order.instances), len(order.host_ids), len(order.attempts), len(_tickets(order))}
     if len(counts) != 1 or not 1 <= len(order.instances) <= _INSTANCES_MAX:
         raise exception.Invalid(
             reason=f"an order has 1 to {_INSTANCES_MAX} instances, each with a host and an attempt"
         )
+    try:
+        for ticket in filter(None, _tickets(order)):
+            ImageTicket(**ticket)
+    except TypeError as error:
+        raise exception.Invalid(reason="the order contains an invalid image ticket") from error
     if not all(isinstance(number, int) and 0 < number < ATTEMPT_FINAL for number in order.attempts):
         raise exception.Invalid(reason="attempt numbers start at 1")
+
+
+def _tickets(order: ZoneOrder) -> Sequence[dict[str, Any] | None]:
+    return order.image_tickets or [None] * len(order.instances)
 
 
 def _new_ones(session: Session, order: ZoneOrder, parent: str) -> list[_OrderedInstance]:
@@ -321,7 +332,8 @@ def _new_ones(session: Session, order: ZoneOrder, parent: str) -> list[_OrderedI
     known = zone_attempts.list_guests(session, [one.uuid for one in instances], parent)
     taken = zone_attempts.used_local_uuids(session, [one.uuid for one in instances])
     new = []
-    for instance, host_id, attempt in zip(instances, order.host_ids, order.attempts, strict=True):
+    given = zip(instances, order.host_ids, order.attempts, _tickets(order), strict=True)
+    for instance, host_id, attempt, ticket in given:
         guests = known.get(instance.uuid, [])
         if any(guest.attempt == attempt and not guest.is_cancelled for guest in guests):
             continue
@@ -336,6 +348,7 @@ def _new_ones(session: Session, order: ZoneOrder, parent: str) -> list[_OrderedI
                 attempt,
                 instance.with_values(uuid=local_uuid),
                 _spec(order.request_spec, local_uuid, host_id),
+                ticket,
             )
         )
     return new
@@ -399,7 +412,7 @@ def _build_request(one: _OrderedInstance, lease: Lease, now: datetime) -> NewBui
 def _guest(one: _OrderedInstance, origin: str, parent: str, now: datetime) -> Guest:
     return Guest(
         one.instance_uuid, one.attempt, one.local_uuid, origin,
-        is_cancelled=False, created_at=now, parent=parent,
+        is_cancelled=False, created_at=now, parent=parent, image_ticket=one.image_ticket,
     )  # fmt: skip
 
 

@@ -8,6 +8,7 @@ until the first member has been placed.
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 from collections.abc import Sequence
 
@@ -22,6 +23,7 @@ from conductor.super_conductor.db.zones import zone_walks
 from conductor.super_conductor.db.zones.zone_attempts import OWN as OWN_ORIGIN
 from conductor.super_conductor.db.zones.zone_walks import Entry, Walk, WalkState
 from conductor.super_conductor.peers import Environment, Peers
+from conductor.super_conductor.servers.image_tickets import ImageTickets
 from conductor.super_conductor.zones import paths, walk_changes
 from conductor.super_conductor.zones.paths import Path
 from conductor.super_conductor.zones.routes import Waiting
@@ -48,6 +50,7 @@ class WalkStarter:
         self._peers = peers
         self._store = store
         self._context = context
+        self._tickets = ImageTickets(env.conf, env.database, env.now)
         self._group: str | None = None
         self._is_group_read = False
         self._away: dict[Path, str] = {}
@@ -191,12 +194,14 @@ class WalkStarter:
                 one.instance_uuid: one for one in build_requests.list_build_requests(session, uuids)
             }
             spec = request_specs.get_spec(session, uuids[0])
+        tickets = self._tickets.of_servers(spec.image, uuids) if path else []
         return ZoneOrder.from_values(
             origin=str(self._env.conf.zones.name) if path else OWN_ORIGIN,
             request_spec=self._with_group(spec),
             instances=[requests[uuid].instance.obj_to_primitive() for uuid in uuids],
             host_ids=[str(one.host_id) for one in walks],
             attempts=[one.attempt for one in walks],
+            image_tickets=[dataclasses.asdict(each) for each in tickets],
         )
 
     def _with_group(self, spec: RequestSpec) -> RequestSpec:

@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Collection, Sequence
 from datetime import datetime
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.orm import Session
@@ -36,6 +37,7 @@ class Guest:
     is_cancelled: bool
     created_at: datetime
     parent: str = OWN
+    image_ticket: dict[str, Any] | None = None
 
 
 def parent_of(context: RequestContext) -> str:

@@ -410,6 +410,7 @@ def _zones() -> None:
         _column("origin", _ZONE_NAME),
         _column("is_cancelled", sa.Boolean()),
         _column("created_at", _TIME),
+        _column("image_ticket", _JSON, null=True),
         _unique("zone_guests", "local_uuid"),
     )
     _index("zone_guests", "created_at")
