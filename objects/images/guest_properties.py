@@ -106,6 +106,9 @@ _NOT_OBEYED_ELSEWHERE = _words(
     "os_command_line os_require_quiesce os_secure_boot img_hide_hypervisor_id "
     "kernel_id ramdisk_id hide_hypervisor_id accel:device_profile"
 )
+_TO_BOOT = {"hw_disk_bus": "virtio", "hw_scsi_model": "virtio-scsi", "hw_architecture": ""}
+"""What the system of an image needs to boot, beside its firmware, and what guests have unless their
+image says so; nothing: that depends on the host."""
 _NO = _words("disabled optional")
 
 
@@ -170,6 +173,18 @@ def problems(flavor: Flavor, image: ImageMeta | None) -> Iterator[str]:
     for name in _not_obeyed(flavor.extra_specs, "hw:"):
         yield f"the extra spec {name} is not supported"
     yield from _quota_problems(flavor)
+
+
+def differences(own: ImageMeta | None, other: ImageMeta, firmware: str) -> Iterator[str]:
+    """Yield what an image needs to boot, and a guest of another image does not have.
+
+    ``firmware`` is that of guests whose image names none.
+    """
+    present = {"hw_firmware_type": firmware, **_TO_BOOT, **({} if own is None else own.properties)}
+    for name in ("hw_firmware_type", *_TO_BOOT):
+        wanted, found = other.properties.get(name), present[name]
+        if wanted and found and wanted != found:
+            yield f"{name} of the image is {wanted}, and of the guest {found}"
 
 
 def traits(flavor: Flavor, image: ImageMeta | None) -> Iterator[str]:

@@ -48,8 +48,6 @@ LOG = logging.getLogger(__name__)
 
 POLL_SECONDS = 0.25
 DEFAULT_BUS = "virtio"
-_RESCUE_DEVICE = ("hw_rescue_device", "hw_rescue_bus")
-"""Image properties that ask for a rescue disk behind the others."""
 
 _PAUSES = {
     "VIR_DOMAIN_PAUSED_UNKNOWN": "the hypervisor paused it",
@@ -92,9 +90,9 @@ class Guests:
         self._sleep = sleep
         self._clock = clock
         self._directories = InstanceDirectories(Path(conf.libvirt.instances_path))
-        self._image_directory = Path(conf.libvirt.images_path)
+        self.image_directory = Path(conf.libvirt.images_path)
         self.image_cache = ImageCache(
-            conf, self._image_directory, host, self._bases, service=image_service
+            conf, self.image_directory, host, self._bases, service=image_service
         )
 
     @property
@@ -275,7 +273,7 @@ class Guests:
             network=guest_networks.network_of(instance, self._conf),
             network_filter=guest_networks.filter_of(self._conf),
             devices=GuestDevices.of(instance),
-            hardware=GuestHardware.of(instance, str(files.nvram)),
+            hardware=GuestHardware.of(instance, str(files.nvram), kind.arch),
         )
 
     def settle(self, domain: Any, record: GuestRecord) -> None:
@@ -338,7 +336,7 @@ class Guests:
         guest_hardware.check(instance)
         files = self.files(instance.uuid)
         with self.held_image(instance.image, instance.uuid):
-            image = images.file_of(instance.image, self._image_directory)
+            image = images.file_of(instance.image, self.image_directory)
             image_formats.check(image)
             _check_size(image, instance)
             files.make()
@@ -369,31 +367,18 @@ class Guests:
                     raise BadImage(error.message) from error
             yield
 
-    def make_rescue_disk(self, uuid: str, image: ImageMeta) -> None:
-        """Make the disk that a guest is rescued from. Raises as ``held_image``, and DiskError."""
-        asked = [name for name in _RESCUE_DEVICE if name in image.properties]
-        if asked:
-            raise BadImage(
-                f"{' and '.join(asked)} cannot be obeyed: the rescue disk is the first disk, on "
-                "the bus of the guest's disks; use an image without"
-            )
-        with self.held_image(image, uuid):
-            found = images.file_of(image, self._image_directory)
-            image_formats.check(found)
-            self.files(uuid).create_rescue(found)
-
     def cache_image(self, image: ImageMeta) -> None:
         """Have an image's data on this host. Raises as ``ComputeDriver.cache_image``."""
         if images.FILE_PROPERTY not in image.properties and self.image_cache.fetch(image):
             return
         try:
-            is_here = images.file_of(image, self._image_directory).path.is_file()
+            is_here = images.file_of(image, self.image_directory).path.is_file()
         except (BadImage, DiskError) as error:
             raise exception.Invalid(reason=str(error)) from error
         if not is_here:
             raise exception.OperationUnsupported(
                 host=self.host, operation=Feature.IMAGE_CACHE.value,
-                reason=f"image {image.id} is not in {self._image_directory}, and cannot be fetched",
+                reason=f"image {image.id} is not in {self.image_directory}, and cannot be fetched",
             )  # fmt: skip
 
     def _bases(self) -> set[Path]:

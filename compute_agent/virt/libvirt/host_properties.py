@@ -15,6 +15,7 @@ from compute_agent.virt.libvirt.disks.hypervisor_access import HypervisorUser
 from compute_agent.virt.libvirt.domain import guest_networks, xml_text
 from compute_agent.virt.libvirt.domain.guest_cpu import GuestCpus
 from compute_agent.virt.libvirt.domain.guest_devices import DeviceSupport, reported_models
+from compute_agent.virt.libvirt.domain.guest_hardware import WITHOUT_BIOS
 from compute_agent.virt.machine.cpu_split import CpuSplit
 from compute_agent.virt.machine.device_spec import DeviceSpec, pick
 from objects.images.guest_properties import SETTINGS
@@ -28,7 +29,6 @@ _KIB_PER_MIB = 1024
 _MACHINES = {"x86_64": "q35", "aarch64": "virt"}
 _OWN_TRAITS = frozenset(
     {
-        "COMPUTE_FIRMWARE_BIOS",
         "COMPUTE_GRAPHICS_MODEL_NONE",
         "COMPUTE_IMAGE_TYPE_RAW",
         "COMPUTE_SAME_HOST_COLD_MIGRATE",
@@ -84,6 +84,8 @@ class HostFacts:
         traits = set(_OWN_TRAITS | self.cpus.traits)
         if self.capabilities.cpu.arch == "x86_64":
             traits.add("COMPUTE_ARCH_X86_64")
+        if self.kinds[0].arch not in WITHOUT_BIOS:
+            traits.add("COMPUTE_FIRMWARE_BIOS")
         if options.images_type == "qcow2":
             traits.add("COMPUTE_IMAGE_TYPE_QCOW2")
         has_network = bool(guest_networks.names_in(self._conf))

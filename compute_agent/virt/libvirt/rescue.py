@@ -11,9 +11,13 @@ from collections.abc import Callable
 from typing import Any
 
 from compute_agent.host.instance_topology import InstancePlacement
+from compute_agent.virt.libvirt.disks import image_formats, images
+from compute_agent.virt.libvirt.disks.images import BadImage
 from compute_agent.virt.libvirt.domain import xml_text
 from compute_agent.virt.libvirt.domain.guest_disks import SOURCE_ATTRIBUTES
+from compute_agent.virt.libvirt.domain.guest_hardware import BIOS, UEFI, WITHOUT_BIOS
 from compute_agent.virt.libvirt.guests import Guests
+from objects.images import guest_properties
 from objects.images.image_meta import ImageMeta
 from objects.instance import Instance
 
@@ -23,6 +27,8 @@ StartDefined = Callable[[Any, Instance, InstancePlacement], Any]
 """Defines a guest, given its domain or None, with the disks that it has; starts and returns it."""
 
 _AT_ONCE = 0.0
+_RESCUE_DEVICE = ("hw_rescue_device", "hw_rescue_bus")
+"""Image properties that ask for a rescue disk behind the others."""
 
 
 class Rescue:
@@ -44,7 +50,7 @@ class Rescue:
         was_on = domain is not None and bool(domain.isActive())
         was_rescued = files.rescue is not None
         try:
-            self._guests.make_rescue_disk(instance.uuid, image)
+            self.make_disk(instance, image)
             if domain is not None and not self._is_rescued(domain):
                 self._guests.shut_down(domain, grace_seconds)
             if domain is None or not domain.isActive():
@@ -54,6 +60,27 @@ class Rescue:
                 self._take_back(instance, place, is_on=was_on)
             raise
         return domain
+
+    def make_disk(self, instance: Instance, image: ImageMeta) -> None:
+        """Make the disk that a guest is rescued from.
+
+        Raises BadImage, also for an image that asks for other hardware than the guest has, and what
+        ``Guests.held_image`` raises.
+        """
+        asked = [name for name in _RESCUE_DEVICE if name in image.properties]
+        if asked:
+            raise BadImage(
+                f"{' and '.join(asked)} cannot be obeyed: the rescue disk is the first disk, on "
+                "the bus of the guest's disks; use an image without"
+            )
+        kind = self._guests.facts.kind_for(instance.image)
+        firmware = UEFI if kind is not None and kind.arch in WITHOUT_BIOS else BIOS
+        for difference in guest_properties.differences(instance.image, image, firmware):
+            raise BadImage(f"it is rescued with the hardware that it has, but {difference}")
+        with self._guests.held_image(image, instance.uuid):
+            found = images.file_of(image, self._guests.image_directory)
+            image_formats.check(found)
+            self._guests.files(instance.uuid).create_rescue(found)
 
     def end(self, instance: Instance, place: InstancePlacement) -> Any:
         """Remove the rescue disk, and start the guest from its own; return its domain. Idempotent.

@@ -14,6 +14,7 @@ from compute_agent.virt.libvirt.record import GuestRecord, one_line
 from objects.numa import InstanceTopology, format_cpus
 from objects.numa.host import ORDINARY_PAGE_KB_MAX
 
+_FEATURES = {"x86_64": ("acpi", "apic"), "i686": ("acpi", "apic"), "aarch64": ("acpi",)}
 _PCI_FIELDS = ("domain", "bus", "slot", "function")
 
 
@@ -78,10 +79,9 @@ def _add_system(domain: Element, spec: GuestSpec) -> None:
     kind.text = spec.mode
     spec.hardware.write_firmware(system)
     SubElement(system, "boot", {"dev": "hd"})
-    if spec.arch in ("x86_64", "i686"):
-        features = SubElement(domain, "features")
-        SubElement(features, "acpi")
-        SubElement(features, "apic")
+    for name in _FEATURES.get(spec.arch, ()):
+        features = domain.find("features")
+        SubElement(SubElement(domain, "features") if features is None else features, name)
 
 
 def _add_cpu(domain: Element, spec: GuestSpec) -> None:

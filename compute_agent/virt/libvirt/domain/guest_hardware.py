@@ -13,7 +13,9 @@ from objects.images import guest_properties
 from objects.images.guest_properties import CPU_QUOTAS, QUOTA
 from objects.instance import Instance
 
-UEFI, VIRTIO, WINDOWS = "uefi", "virtio", "windows"
+BIOS, UEFI, VIRTIO, WINDOWS = "bios", "uefi", "virtio", "windows"
+WITHOUT_BIOS = frozenset({"aarch64"})
+"""Architectures whose guests boot by UEFI alone."""
 AGENT_CHANNEL = "org.qemu.guest_agent.0"
 _WATCHDOG_MODEL = "i6300esb"
 _NO_WATCHDOG = "disabled"
@@ -28,7 +30,7 @@ class GuestHardware:
     CPUs, bytes and operations of disks, KiB per second of interfaces.
     """
 
-    firmware: str = "bios"
+    firmware: str = BIOS
     nvram_path: str | None = None
     vif_model: str = VIRTIO
     video_model: str | None = None
@@ -41,8 +43,8 @@ class GuestHardware:
     has_random_numbers: bool = True
 
     @classmethod
-    def of(cls, instance: Instance, nvram_path: str) -> Self:
-        """Return what flavor and image ask for.
+    def of(cls, instance: Instance, nvram_path: str, arch: str) -> Self:
+        """Return what flavor and image ask for, and what guests of an architecture need.
 
         What guests cannot have was refused when the guest was built, unless an older release built
         it: it keeps the default.
@@ -55,7 +57,7 @@ class GuestHardware:
             return value if values is None or value in values else None
 
         properties = {} if image is None else image.properties
-        firmware = setting("firmware_type") or "bios"
+        firmware = UEFI if arch in WITHOUT_BIOS else setting("firmware_type") or BIOS
         watchdog = setting("watchdog_action")
         video = setting("video_model")
         return cls(

@@ -106,7 +106,7 @@ def test_a_rescue_survives_the_agent_and_the_guests_end(rescued: Rescued) -> Non
 
 def test_a_rescue_that_was_interrupted_is_completed(rescued: Rescued) -> None:
     """Its agent died when the disk was there, and the guest still ran from its own."""
-    rescued.host._guests.make_rescue_disk(rescued.guest.uuid, rescued.image)
+    rescued.host._rescue.make_disk(rescued.guest, rescued.image)
     assert rescued.disks == ["disk.raw"]
     assert rescued.rescue() == RUNNING
     assert rescued.disks == ["rescue.raw", "disk.raw"]
@@ -134,6 +134,19 @@ def test_a_rescue_disk_behind_the_others_is_refused(rescued: Rescued) -> None:
     with pytest.raises(FAILED, match="hw_rescue_device cannot be obeyed"):
         rescued.rescue(builders.an_image(disk_format="raw", properties=properties))
     assert rescued.disks == ["disk.raw"]
+
+
+@pytest.mark.parametrize(("name", "value"), [("hw_firmware_type", "uefi"), ("hw_disk_bus", "sata")])
+def test_an_image_that_needs_other_hardware_is_refused(
+    rescued: Rescued, name: str, value: str
+) -> None:
+    """The guest would not boot from it; what says the same as the guest's image is allowed."""
+    properties = {FILE_PROPERTY: "rescue.raw", name: value, "hw_qemu_guest_agent": "yes"}
+    with pytest.raises(FAILED, match=f"{name} of the image is {value}, and of the guest "):
+        rescued.rescue(builders.an_image(disk_format="raw", properties=properties))
+    assert rescued.disks == ["disk.raw"]
+    same = {FILE_PROPERTY: "rescue.raw", "hw_firmware_type": "bios", "hw_machine_type": "pc"}
+    assert rescued.rescue(builders.an_image(disk_format="raw", properties=same)) == RUNNING
 
 
 @pytest.mark.parametrize("is_on", [True, False])

@@ -144,7 +144,13 @@ def test_nothing_is_there_that_was_not_asked_for() -> None:
 @pytest.mark.parametrize(
     "values",
     [
-        {"domain_type": "qemu", "arch": "aarch64", "machine": "virt", "cpu": a_cpu("maximum")},
+        {
+            "domain_type": "qemu",
+            "arch": "aarch64",
+            "machine": "virt",
+            "cpu": a_cpu("maximum"),
+            "hardware": GuestHardware(firmware="uefi", nvram_path="/i/nvram.raw"),
+        },
         {"cpu": a_cpu("host-passthrough"), "network": "default", "disk_bus": "sata"},
         {"disks": (VOLUME, IMAGE_OF_CEPH)},
         {
@@ -183,6 +189,13 @@ def test_a_guest_is_its_instance() -> None:
     assert attributes(domain, "memory") == [{"unit": "MiB"}]
     assert domain.get("type") == "kvm"
     assert attributes(domain, "os/type") == [{"arch": "x86_64", "machine": "q35"}]
+
+
+@pytest.mark.parametrize(
+    ("arch", "features"), [("x86_64", ["acpi", "apic"]), ("aarch64", ["acpi"]), ("s390x", [])]
+)
+def test_a_guest_has_what_its_architecture_has(arch: str, features: list[str]) -> None:
+    assert [each.tag for each in a_domain(arch=arch).iterfind("features/*")] == features
 
 
 def test_no_machine_type_is_the_hypervisors_default() -> None:

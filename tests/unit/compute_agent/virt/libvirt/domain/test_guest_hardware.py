@@ -22,11 +22,16 @@ def a_guest(
 
 
 def hardware(instance: Instance) -> GuestHardware:
-    return GuestHardware.of(instance, "/i/nvram.raw")
+    return GuestHardware.of(instance, "/i/nvram.raw", "x86_64")
 
 
 def test_a_guest_that_asks_for_nothing_gets_the_usual() -> None:
     assert hardware(a_guest()) == GuestHardware()
+
+
+def test_a_guest_boots_by_uefi_where_there_is_nothing_else() -> None:
+    found = GuestHardware.of(a_guest(), "/i/nvram.raw", "aarch64")
+    assert found == GuestHardware(firmware="uefi", nvram_path="/i/nvram.raw")
 
 
 def test_the_flavors_word_comes_first() -> None:
