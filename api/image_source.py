@@ -29,6 +29,9 @@ NO_LIMIT = 2**31 - 1
 class ImageSource(Protocol):
     """What handlers ask for images; all of it may raise Unavailable."""
 
+    takes_data_of_zones: bool
+    """Whether hosts of other zones can store snapshots there."""
+
     def lookup(self, context: RequestContext, image: str) -> str:
         """Return the reference by which the conductor finds an image, having stored its record.
 
@@ -68,6 +71,8 @@ def make_image_source(conf: cfg.ConfigOpts, conductor: SuperConductorAPI) -> Ima
 class OwnImages:
     """Images of our own image service: records of the conductor, data in files."""
 
+    takes_data_of_zones = False
+
     def __init__(self, conductor: SuperConductorAPI, store: ImageStore) -> None:
         self._conductor = conductor
         self._store = store
@@ -104,6 +109,8 @@ class GlanceImages:
     So whatever the conductor decides from an image's record, such as who may use it, is the same
     for both sources. A copy is not enough to use an image: Glance is asked first, each time.
     """
+
+    takes_data_of_zones = True
 
     def __init__(self, conductor: SuperConductorAPI, glance: Glance) -> None:
         self._conductor = conductor

@@ -49,10 +49,24 @@ def _snapshot(call: Call, wanted: dict[str, Any], more: dict[str, str]) -> Image
         )
     if not metadata.keys().isdisjoint(PROGRAM_PROPERTIES):
         call.authorize(image_service.SET_PROGRAM)
+    if not call.site.images.takes_data_of_zones:
+        _check_zone(call)
     snapshot = NewSnapshot(wanted["name"], {**metadata, **more}, call.site.images_per_project_max)
     made = call.conductor.create_snapshot(call.context, call.path["server_id"], snapshot)
     call.site.images.announce(made)
     return made
+
+
+def _check_zone(call: Call) -> None:
+    """Raise InstanceInvalidState for a server whose host cannot send its data here."""
+    server = call.conductor.get_server(call.context, call.path["server_id"])
+    if server.zone is not None:
+        raise exception.InstanceInvalidState(
+            instance_uuid=server.uuid,
+            operation="be stored as an image",
+            reason="it is in another zone, whose hosts cannot store data in this zone's image "
+            "service; that takes a Glance that both use",
+        )
 
 
 def _backups(call: Call, kind: str, owner: str | None) -> list[ImageRecord]:

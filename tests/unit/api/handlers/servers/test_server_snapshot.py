@@ -42,6 +42,20 @@ def test_the_place_of_the_image_is_told(api: Api, conductor: SuperConductor) -> 
         assert len(found) == count
 
 
+def test_a_server_in_another_zone_makes_no_image(api: Api, conductor: SuperConductor) -> None:
+    """Its record would wait for data for ever."""
+    server = a_server(conductor)
+    server.zone = "eu"
+    for body in (
+        {"createImage": {"name": "snap"}},
+        {"createBackup": {"name": "b", "backup_type": "daily", "rotation": 1}},
+    ):
+        refused = act(api, server, body)
+        assert refused.status_code == 409
+        assert "it is in another zone" in refused.text
+    assert conductor.images == []
+
+
 def test_what_a_host_runs_is_not_for_everybody_to_choose(
     api: Api, conductor: SuperConductor
 ) -> None:
