@@ -28,6 +28,8 @@ NOVA_NAMES = {
     "live_migrate": "live-migration",
     "revert_resize": "revertResize",
     "shelve_offload": "shelveOffload",
+    "soft_delete": "delete",
+    "unshelve_here": "unshelve",
 }
 """Operation -> the name under which clients know it; the others have the same."""
 

@@ -186,8 +186,9 @@ class Flow:
 
     def refusal(self, instance: models.Instance, reason: str) -> exception.InstanceInvalidState:
         """Return the error of an operation that the instance's state does not allow."""
+        asked = self.operation.removesuffix("_here")  # users ask for an unshelve, wherever it is
         return exception.InstanceInvalidState(
-            instance_uuid=instance.uuid, operation=self.operation, reason=reason
+            instance_uuid=instance.uuid, operation=asked, reason=reason
         )
 
 

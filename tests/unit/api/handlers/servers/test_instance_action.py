@@ -36,6 +36,22 @@ def test_actions_are_listed(path: str, api: Api, conductor: SuperConductor) -> N
     ]
 
 
+@pytest.mark.parametrize(
+    ("operation", "shown"),
+    [("live_migrate", "live-migration"), ("unshelve_here", "unshelve"), ("soft_delete", "delete"),
+     ("stop", "stop")],
+)  # fmt: skip
+def test_an_action_has_the_name_that_clients_know(
+    operation: str, shown: str, path: str, api: Api, conductor: SuperConductor
+) -> None:
+    """As in Nova, in lists and alone."""
+    (action,) = conductor.actions
+    action.action = operation
+    (listed,) = api.get(path).json["instanceActions"]
+    single = api.get(f"{path}/{action.request_id}").json["instanceAction"]
+    assert (listed["action"], single["action"]) == (shown, shown)
+
+
 def test_actions_are_listed_by_page_and_time(
     path: str, api: Api, conductor: SuperConductor
 ) -> None:

@@ -84,6 +84,13 @@ def test_the_table_has_every_operation_and_every_mark_a_state() -> None:
     assert sum(map(len, table.values())) == TABLE.count(" x")
 
 
+def test_a_refusal_names_what_users_ask_for() -> None:
+    """They do not know that there are two ways to unshelve."""
+    instance = models.Instance(uuid="u", vm_state="active", task_state=None, host="a")
+    with pytest.raises(exception.InstanceInvalidState, match="cannot unshelve: it is active"):
+        FLOWS["unshelve_here"].check(instance)
+
+
 @ALL
 def test_nothing_begins_while_something_else_is_done(operation: str) -> None:
     """The refusal names what is being done."""
