@@ -30,8 +30,9 @@ class ServerFilters:
     in queries within the deployment.
 
     ``existence`` is one of ``ALIVE``, ``DELETED``, ``ANY``: deleted servers are known for as long
-    as their cell keeps them. ``existed_since`` leaves out those deleted before,
-    ``created_before`` those created since.
+    as their cell keeps them. ``soft_deleted_is_deleted``: the soft-deleted ones, which can be
+    restored, count as deleted; otherwise as alive. ``existed_since`` leaves out those deleted
+    before, ``created_before`` those created since.
     """
 
     name: str | None = None
@@ -49,6 +50,7 @@ class ServerFilters:
     changed_since: datetime | None = None
     changed_before: datetime | None = None
     existence: str = ALIVE
+    soft_deleted_is_deleted: bool = False
     existed_since: datetime | None = None
     created_before: datetime | None = None
     equal: dict[str, SortValue] | None = None

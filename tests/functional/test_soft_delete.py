@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from api.versions import OWN_FIELDS_HEADER
 from tests.fixtures.asking import Api, wait_for
 from tests.fixtures.embedded import embedded_system
 
@@ -38,6 +39,13 @@ def server(system: Api) -> Iterator[str]:
     wait_for(lambda: uuid not in system.allocations(), "its allocation is gone")
 
 
+def listed_by_stock_clients(system: Api, **query: str) -> list[str]:
+    """Return the servers that a client lists which knows nothing of Armillary."""
+    headers: dict[str, Any] = {OWN_FIELDS_HEADER: None}
+    answer = system.request("GET", "/servers", params=query, headers=headers)
+    return [server["id"] for server in answer.json()["servers"]]
+
+
 @pytest.mark.parametrize(
     ("action", "status"), [("migrate", "VERIFY_RESIZE"), ("shelve", "SHELVED")]
 )
@@ -52,6 +60,9 @@ def test_a_deleted_server_is_kept_and_restored(
     system.wait_for_status(server, "SOFT_DELETED")
     assert system.request("DELETE", f"/servers/{server}").status_code == 204
     assert len(system.allocations()[server]) == 1
+    assert listed_by_stock_clients(system) == []
+    assert listed_by_stock_clients(system, status="SOFT_DELETED") == [server]
+    assert server in listed_by_stock_clients(system, deleted="1")
     system.act(server, "restore")
     shown = system.wait_for_status(server, "ACTIVE")
     assert shown["OS-EXT-STS:power_state"] == 1

@@ -93,6 +93,7 @@ def _filters(call: Call, all_projects_rule: str) -> ServerFilters:
         project_id=project_id if all_projects else None,
         all_projects=all_projects,
         existence=existence,
+        soft_deleted_is_deleted=_hides_soft_deleted(call, existence, status),
     )
 
 
@@ -161,6 +162,17 @@ def _existence(call: Call) -> str:
     if str(call.query.get("status")).upper() == "DELETED" and call.context.is_admin:
         return DELETED
     return ANY if "changes-since" in call.query else ALIVE
+
+
+def _hides_soft_deleted(call: Call, existence: str, status: str | None) -> bool:
+    """Return whether soft-deleted servers are listed with the deleted ones.
+
+    So they are in Nova; our own clients list them with the others, and so do those that ask for
+    their state.
+    """
+    asks = status == "SOFT_DELETED" or call.query.get("vm_state") == SOFT_DELETED
+    asks = asks or bool(call.query.get("soft_deleted"))
+    return not call.shows_own and (existence == DELETED or not asks)
 
 
 def answer(call: Call, listed: ServerPage, servers: list[Document]) -> Answer:

@@ -367,7 +367,10 @@ def _existence(filters: ServerFilters) -> list[sa.ColumnElement[bool]]:
     row = models.Instance
     conditions: list[sa.ColumnElement[bool]] = []
     if filters.existence != ANY:
-        conditions.append(_IS_ALIVE if filters.existence == ALIVE else ~_IS_ALIVE)
+        is_alive: sa.ColumnElement[bool] = _IS_ALIVE
+        if filters.soft_deleted_is_deleted:
+            is_alive = sa.and_(is_alive, row.vm_state != STATUS_TO_VM_STATE["SOFT_DELETED"])
+        conditions.append(is_alive if filters.existence == ALIVE else sa.not_(is_alive))
     if filters.existed_since is not None:
         conditions.append(sa.or_(_IS_ALIVE, row.deleted_at >= filters.existed_since))
     if filters.created_before is not None:

@@ -23,6 +23,7 @@ def may_match(filters: ServerFilters) -> bool:
         all_projects=filters.all_projects,
         uuid=filters.uuid,
         user_id=filters.user_id,
+        soft_deleted_is_deleted=filters.soft_deleted_is_deleted,
     )
 
 

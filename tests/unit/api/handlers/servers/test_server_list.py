@@ -116,6 +116,21 @@ def test_hosts_are_for_administrators(query: str, api: Api) -> None:
     assert api.send("GET", PATH, query_string=query, token=MEMBER).status_code == 403
 
 
+@pytest.mark.parametrize(
+    ("query", "hides"),
+    [("", True), ("status=SOFT_DELETED", False), ("vm_state=soft-delete", False),
+     ("soft_deleted=1", False), ("deleted=1&status=SOFT_DELETED", True)],
+)  # fmt: skip
+def test_soft_deleted_servers_are_listed_with_the_deleted_ones(
+    query: str, hides: bool, api: Api, conductor: SuperConductor
+) -> None:
+    """Unless their state is asked for; our own clients see them with the others."""
+    api.send("GET", PATH, query_string=query, headers=version("2.96"))
+    assert asked(conductor).get("soft_deleted_is_deleted", False) is hides
+    api.send("GET", PATH, query_string=query)
+    assert "soft_deleted_is_deleted" not in asked(conductor)
+
+
 def test_earlier_versions_ignore_later_filters(api: Api, conductor: SuperConductor) -> None:
     """As any parameter that they do not know; since 2.75 that is an error."""
     api.send("GET", PATH, query_string="tags=a&locked=1", headers=version("2.25"))

@@ -148,6 +148,16 @@ def test_deleted_instances_are_listed_when_asked_for(database: Database) -> None
     assert page(database, existence=ANY, created_before=NOW) == []
 
 
+def test_soft_deleted_instances_count_as_deleted_if_the_list_says_so(database: Database) -> None:
+    """By default as alive; in a list of all they are in any case."""
+    insert(database, an_instance("kept", vm_state="soft-delete"), an_instance("alive"))
+    assert set(page(database)) == {"kept", "alive"}
+    assert page(database, existence=DELETED) == []
+    assert page(database, soft_deleted_is_deleted=True) == ["alive"]
+    assert page(database, existence=DELETED, soft_deleted_is_deleted=True) == ["kept"]
+    assert set(page(database, existence=ANY, soft_deleted_is_deleted=True)) == {"kept", "alive"}
+
+
 def test_a_deleted_instance_is_not_found(database: Database) -> None:
     """By nothing that lists or gets; deleting again says that there was none."""
     made = an_instance()

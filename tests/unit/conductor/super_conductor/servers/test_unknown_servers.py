@@ -103,6 +103,7 @@ def test_pages_of_unknown_servers_are_whole(
         ({"status": "ACTIVE"}, False),
         ({"host": "cell1-host1"}, False),
         ({"existence": DELETED}, False),
+        ({"soft_deleted_is_deleted": True}, True),
     ],
     ids=[
         "all",
@@ -116,6 +117,7 @@ def test_pages_of_unknown_servers_are_whole(
         "status",
         "host",
         "deleted",
+        "without soft-deleted ones",
     ],
 )
 def test_unknown_servers_are_listed_if_what_is_known_tells_that_they_match(
@@ -196,9 +198,10 @@ def test_pinned_zone_and_hints_are_those_of_the_request(
 
 
 def test_no_filter_that_is_new_is_taken_for_one_that_mappings_tell() -> None:
-    """Each but those four leaves unknown servers out."""
+    """Each but those four, and how soft-deleted ones count, leaves unknown servers out."""
     known: dict[str, Any] = {"project_id": "p1", "all_projects": True, "uuid": "u", "user_id": "u1"}
     assert unknown_servers.may_match(ServerFilters(**known))
     for field in dataclasses.fields(ServerFilters):
         value: dict[str, Any] = {field.name: "x"}
-        assert unknown_servers.may_match(ServerFilters(**value)) == (field.name in known)
+        told = {*known, "soft_deleted_is_deleted"}
+        assert unknown_servers.may_match(ServerFilters(**value)) == (field.name in told)
