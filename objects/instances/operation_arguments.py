@@ -20,7 +20,7 @@ class OperationArguments:
     - resize: flavor (reference, required), is_cross_cell (it may go to another cell);
     - migrate: host, is_cross_cell;
     - unshelve: host, availability_zone (which it is pinned to from then on), or unpins_zone;
-    - live_migrate: host; evacuate: host.
+    - live_migrate: host; evacuate: host, stays_off (it is not started at its destination).
 
     For a server in another zone, ``new_flavor`` and ``new_image`` are what the references name in
     the zone that its users know.
@@ -37,6 +37,7 @@ class OperationArguments:
     vm_state: str | None = None
     availability_zone: str | None = None
     unpins_zone: bool = False
+    stays_off: bool = False
     new_flavor: Flavor | None = None
     new_image: ImageMeta | None = None
 
@@ -52,6 +53,7 @@ class CellOperation:
 
     Operations that move an instance have a ``migration_uuid``; those between hosts also a
     ``migration_type`` and, if it changes, the new flavor. A rebuild leaves what is None.
+    ``stays_off``: an evacuated server is not started at its destination.
     """
 
     is_hard: bool = False
@@ -60,3 +62,4 @@ class CellOperation:
     migration_uuid: str | None = None
     migration_type: str | None = None
     new_flavor: Flavor | None = None
+    stays_off: bool = False

@@ -21,6 +21,8 @@ from objects.instances.operation_arguments import OperationArguments
 from objects.instances.server_changes import ServerChanges
 
 Handler = Callable[[Call], Answer]
+EVACUATED_OFF_SINCE = (2, 95)
+"""Since this version evacuated servers are stopped, except for those of our own clients."""
 
 
 def _operate(call: Call, operation: str, **arguments: Any) -> Answer:
@@ -81,8 +83,9 @@ def live_migrate(call: Call) -> Answer:
 
 
 def evacuate(call: Call) -> Answer:
-    """Rebuild the server elsewhere because its host is down."""
-    return _moved(call, "evacuate", "evacuate")
+    """Rebuild the server elsewhere because its host is down; since 2.95 it is off there."""
+    stays_off = call.version >= EVACUATED_OFF_SINCE and not call.shows_own
+    return _moved(call, "evacuate", "evacuate", **({"stays_off": True} if stays_off else {}))
 
 
 def unshelve(call: Call) -> Answer:

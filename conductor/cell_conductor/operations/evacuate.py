@@ -6,6 +6,7 @@ the destination to what the instance holds, and removes the source once that hos
 destroyed the guest.
 """
 
+import dataclasses
 from collections.abc import Collection
 
 from armillary import exception
@@ -26,10 +27,11 @@ from conductor.cell_conductor.operations.power import set_state_by_power, take_p
 from conductor.cell_conductor.operations.rows import Rows, fence
 from conductor.cell_conductor.operations.transitions import record_failure
 from conductor.common.cell_db import models
-from conductor.common.cell_db.flow_states import Evacuated, Move
+from conductor.common.cell_db.flow_states import Evacuated, Evacuation, Move
 from objects.instance_fault import InstanceFault
 from objects.instances.instance_command import Verb
 from objects.instances.migration import MigrationStatus
+from objects.instances.operation_arguments import CellOperation
 
 FENCE = "fence_source"
 ADD = "add_claim"
@@ -47,6 +49,12 @@ def held_by(work: OwnWork) -> Allocations:
 
 def without(allocations: Allocations, providers: Collection[str]) -> Allocations:
     return {uuid: taken for uuid, taken in allocations.items() if uuid not in providers}
+
+
+def _begin(rows: Rows, arguments: CellOperation) -> None:
+    move_stages.begin(rows, arguments)
+    state = dataclasses.replace(Evacuation.of(rows.operation), stays_off=arguments.stays_off)
+    state.store(rows.operation)
 
 
 def _fence(work: OwnWork) -> str:
@@ -129,9 +137,10 @@ def _back(rows: Rows) -> None:
 
 
 def _spawn_arguments(operation: models.InstanceOperation) -> Arguments:
-    move = Move.of(operation)
+    move = Evacuation.of(operation)
     return Arguments(
-        is_on=move.is_on or move.was == "error", former_host=move.end(Side.SOURCE).host
+        is_on=not move.stays_off and (move.is_on or move.was == "error"),
+        former_host=move.end(Side.SOURCE).host,
     )
 
 
@@ -165,7 +174,7 @@ EVACUATE = Flow(
         ),
         TAKE_AWAY: OwnStage(_take_away, leads_to=(ADD,), done=_next),
     },
-    begin=move_stages.begin,
+    begin=_begin,
     end=_done,
     undo=move_stages.end_in_error,
     needs=None,

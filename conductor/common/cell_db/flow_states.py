@@ -211,6 +211,13 @@ class ColdMove(Move):
 
 
 @dataclasses.dataclass(frozen=True)
+class Evacuation(Move):
+    """State of an evacuation; ``stays_off``: the guest is not started at its destination."""
+
+    stays_off: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
 class LiveMove(Move):
     """State of a live migration.
 

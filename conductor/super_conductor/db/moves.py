@@ -23,6 +23,7 @@ class MoveArguments:
     ignore_hosts: list[str] = dataclasses.field(default_factory=list)
     host: str | None = None
     is_cross_cell: bool = False
+    stays_off: bool = False
 
 
 @dataclasses.dataclass(frozen=True)

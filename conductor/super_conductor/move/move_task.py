@@ -99,6 +99,7 @@ class MoveTask(SchedulingTask):
             migration_uuid=found.migration_uuid,
             migration_type=found.arguments.migration_type,
             new_flavor=move_specs.new_flavor_of(found),
+            stays_off=found.arguments.stays_off,
         )
         fence = self._peers.cells.call(
             found.cell_uuid,

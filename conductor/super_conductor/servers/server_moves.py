@@ -64,6 +64,7 @@ class ServerMoves:
             ignore_hosts=self._ignored(asked),
             is_cross_cell=asked.is_cross_cell,
             host=self._host_asked(asked),
+            stays_off=asked.arguments.stays_off,
         )
         if asked.operation != "resize":
             self._accept_move(asked, arguments)

@@ -10,6 +10,7 @@ import pytest
 
 from api.handlers.servers import server_view
 from api.schemas.servers import server as server_schemas
+from api.versions import OWN_FIELDS_HEADER
 from armillary import exception
 from armillary.http.microversion import HEADER
 from objects.hosts.host_answers import AvailabilityZone
@@ -275,6 +276,23 @@ def test_what_is_out_of_reach_is_said_so(
 
 
 # Who may
+
+
+@pytest.mark.parametrize(
+    ("headers", "stays_off"),
+    [({HEADER: "compute 2.94"}, False), ({HEADER: "compute 2.95"}, True),
+     ({HEADER: "compute 2.95", OWN_FIELDS_HEADER: "1"}, False)],
+    ids=["2.94", "2.95", "own client"],
+)  # fmt: skip
+def test_an_evacuated_server_is_stopped_since_2_95(
+    headers: dict[str, str], stays_off: bool, api: Api, conductor: SuperConductor, server: Instance
+) -> None:
+    """Our own clients have it as it was."""
+    path = f"/v2.1/servers/{server.uuid}/action"
+    assert api.send("POST", path, headers=headers, json={"evacuate": {}}).status_code == 202
+    ((_uuid, operation, given),) = conductor.operations
+    assert (operation, given.get("stays_off", False)) == ("evacuate", stays_off)
+
 
 FOR_ADMINISTRATORS = ["migrate", "os-migrateLive", "evacuate", "shelveOffload"]
 

@@ -32,7 +32,7 @@ ALIKE = {
     "start-fails", "rebuild-fails", "resize-stopped", "resize-next-host",
     "resize-no-claim", "resize-detach-fails", "resize-only-here-fails", "migrate",
     "live-paused", "live-paused-fails", "live-next-host", "live-no-describe", "evacuate-no-spawn",
-    "evacuate-no-room", "shelve-fails", "offload-fails", "unshelve-here-fails",
+    "evacuate-no-room", "evacuate-off", "shelve-fails", "offload-fails", "unshelve-here-fails",
     "unshelve-next-host", "soft-delete-resized-fails", "soft-delete-shelved", "restore-shelved",
 }  # fmt: skip
 """Stories whose stages are all in other stories, too: no process is killed in them."""

@@ -348,9 +348,10 @@ def test_an_evacuation_needs_a_dead_host(
         plane.operate(uuid, "evacuate", context=an_admin())
     assert (cell.begun, plane.left()) == ([], [])
     cell.services[0] = cell.services[0].with_values(up=False)
-    plane.operate(uuid, "evacuate", context=an_admin())
+    plane.operate(uuid, "evacuate", context=an_admin(), stays_off=True)
     plane.workers.work()
     assert cell.instances[uuid].host == "cell1-host2"
+    assert cell.begun[-1][2]["stays_off"]
 
 
 @pytest.mark.parametrize("may_stay", [False, True], ids=["away", "here"])
