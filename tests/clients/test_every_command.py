@@ -17,6 +17,12 @@ flavor set --property c=d every-large
 flavor unset --property c every-large
 flavor show every-large
 flavor list --all --long
+flavor create --vcpus 2 --ram 128 --disk 2 --ephemeral 1 --swap 64 --rxtx-factor 2.0 --private \
+--project admin every-private
+flavor list --private --long
+flavor set --description d --no-property --property x=y every-private
+flavor unset --project admin every-private
+flavor delete every-private
 server create --flavor every-tiny --image every-empty --nic none --wait --tag t every
 server show every
 server show --topology every
@@ -26,10 +32,17 @@ server list --changes-since 2020-01-01T00:00:00Z --availability-zone nova --flav
 server list --ip 127 --name every --status ACTIVE --tags t
 server list --sort-column Name --limit 1
 --os-compute-api-version 2.73 server list --locked
+server list --no-name-lookup --key-name none --instance-name every
+server list --deleted --changes-before 2100-01-01T00:00:00Z
+server list --status SOFT_DELETED --host sim-1
+server list --project admin --user admin --reservation-id r-1 --unlocked
 server set --property z=1 --name every2 --description new --tag u every
 server unset --property z --tag u every2
 server set --name every every2
 server set --tag v every
+server set --hostname other every
+server set --password new every
+server unset --description every
 server lock --reason mine every
 server unlock every
 server pause every
@@ -46,6 +59,7 @@ server unrescue every
 server resize --flavor every-large --wait every
 server resize confirm every
 server rebuild --wait --image every-empty every
+server rebuild --wait --name every --description d --property r=1 --image every-empty every
 server image create --name every-image --wait every
 server backup create --name every-backup --type daily --rotate 1 --wait every
 server migrate --wait every
@@ -55,6 +69,8 @@ server migration list --server every
 server event list every
 server event list --limit 5 --changes-since 2020-01-01T00:00:00Z every
 server migration list --project admin --user admin --limit 3
+server event list --long --changes-before 2100-01-01T00:00:00Z every
+server migration list --type evacuation --changes-before 2100-01-01T00:00:00Z
 server migration list --type resize --status confirmed --changes-since 2020-01-01T00:00:00Z
 server shelve --offload --wait every
 server unshelve --no-availability-zone --wait every
@@ -63,14 +79,19 @@ server volume list every
 --os-compute-api-version 2.42 host list
 --os-compute-api-version 2.42 host show sim-1
 console log show every
+console log show --lines 2 every
 server group create --policy anti-affinity --rule max_server_per_host=2 every-group
 server group list --long
+server group list --all-projects --limit 1 --offset 0
 server group show every-group
 server group delete every-group
 keypair create every-key
 keypair list
 keypair show every-key
 keypair delete every-key
+keypair create --type ssh every-typed
+keypair list --user admin
+keypair delete every-typed
 aggregate create --property k=v every-agg
 aggregate add host every-agg sim-1
 aggregate set --property l=m every-agg
@@ -79,11 +100,15 @@ aggregate cache image every-agg every-empty
 aggregate unset --property l every-agg
 aggregate list --long
 aggregate remove host every-agg sim-1
-aggregate delete every-agg
+aggregate set --name every-agg2 --zone every-zone --no-property every-agg
+aggregate delete every-agg2
 availability zone list --compute --long
 compute service list --long
 compute service set --disable --disable-reason x sim-2 nova-compute
 compute service set --enable sim-2 nova-compute
+compute service set --down sim-2 nova-compute
+compute service set --up sim-2 nova-compute
+compute service list --long --host sim-1 --service nova-compute
 hypervisor list --long
 hypervisor list --matching sim
 hypervisor list --limit 1
@@ -93,9 +118,14 @@ quota set --cores 60 admin
 quota show --usage
 quota show --default
 quota delete --compute admin
+quota list --compute
 usage list
+usage list --start 2020-01-01 --end 2100-01-01
 usage show
+usage show --project admin --start 2020-01-01
 limits show --absolute
+limits show --absolute --reserved
+limits show --rate
 image list --long
 image delete every-image
 image delete every-backup
