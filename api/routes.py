@@ -26,6 +26,7 @@ from api.handlers.servers import (
     server_metadata,
     server_tag,
     server_topology,
+    volume_attachment,
 )
 from armillary.http.dispatch import Routes
 
@@ -35,7 +36,7 @@ _NOUNS = (
     hypervisor, host, service, aggregate, availability_zone, server_group, quota_set, limit,
     key_pair, extension, explanation, dry_run, allocation, zone, health, event,
     usage, usage_audit, diagnostics, remote_console, external_event, claim, pool,
-    server_topology, network_proxy, console_link, fleet, fleet_host, now,
+    server_topology, network_proxy, console_link, fleet, fleet_host, now, volume_attachment,
 )  # fmt: skip
 
 ROUTES: Routes[Call] = {path: methods for noun in _NOUNS for path, methods in noun.ROUTES.items()}

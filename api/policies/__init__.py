@@ -27,6 +27,7 @@ from api.policies.servers import (
     server_metadata,
     server_tag,
     server_topology,
+    volume_attachment,
 )
 
 _NOUNS = (
@@ -35,7 +36,7 @@ _NOUNS = (
     limit, explanation, dry_run, allocation, zone, health, event, identity, extension, host,
     key_pair, server_attachment, image_service,
     image_metadata, usage, usage_audit, diagnostics, remote_console, external_event, claim, pool,
-    server_topology, network_proxy, console_link, fleet,
+    server_topology, network_proxy, console_link, fleet, volume_attachment,
 )  # fmt: skip
 
 

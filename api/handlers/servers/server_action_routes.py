@@ -7,6 +7,7 @@ from typing import Any
 
 from api.call import Call
 from api.handlers.servers import (
+    network_proxy,
     remote_console,
     server,
     server_action,
@@ -141,6 +142,7 @@ ACTIONS = ActionByBody(
         ),
         **remote_console.ACTIONS,
         **server_security_group.ACTIONS,
+        **network_proxy.ACTIONS,
         "os-getConsoleOutput": Action(
             server_action.console_output,
             policies.CONSOLE_OUTPUT,

@@ -1,4 +1,4 @@
-"""Attachments of a server by other services: one interface, the volume it boots from."""
+"""Attachments of a server by a network service: one interface, in the network of its host."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ from armillary import exception
 from armillary.http.call import Answer, Document
 from armillary.http.dispatch import Action, Routes
 from armillary.identifiers import mac_address
-
-ROOT_DEVICE = "/dev/vda"
 
 
 def list_addresses(call: Call) -> Answer:
@@ -52,14 +50,6 @@ def attach_interface(call: Call) -> Answer:
 def detach_interface(call: Call) -> Answer:
     """Refuse to detach the interface."""
     raise _interface_refused(call)
-
-
-def attach_volume(call: Call) -> Answer:
-    """Refuse to attach a volume: no volume service connects it."""
-    raise exception.Invalid(
-        f"No volume can be attached to server {call.subject.uuid}: without a volume service a "
-        "server has the volume that it was created to boot from, or none."
-    )
 
 
 def _interface_refused(call: Call) -> exception.Invalid:
@@ -102,23 +92,6 @@ def clear_password(call: Call) -> Answer:
     return Answer()
 
 
-def list_volumes(call: Call) -> Answer:
-    """List the volumes of a server: the one that it boots from, if it does."""
-    settings = call.subject.settings
-    volume = None if settings is None else settings.root_volume
-    attached = {
-        "id": volume,
-        "volumeId": volume,
-        "serverId": call.subject.uuid,
-        "device": ROOT_DEVICE,
-        "tag": None,
-        "delete_on_termination": False,
-        "attachment_id": None,
-        "bdm_uuid": volume,
-    }
-    return Answer({"volumeAttachments": [attached] if volume else []})
-
-
 ROUTES: Routes[Call] = {
     "/v2.1/servers/{server_id}/ips": {
         "GET": Action(
@@ -155,11 +128,5 @@ ROUTES: Routes[Call] = {
             show_password, policies.PASSWORD, schemas.PASSWORD_ANSWER, subject=server.load
         ),
         "DELETE": Action(clear_password, policies.CLEAR_PASSWORD, status=204, subject=server.load),
-    },
-    "/v2.1/servers/{server_id}/os-volume_attachments": {
-        "GET": Action(list_volumes, policies.VOLUMES, schemas.VOLUMES_ANSWER, subject=server.load),
-        "POST": Action(
-            attach_volume, policies.ATTACH_VOLUME, body=schemas.OTHERS, subject=server.load
-        ),
     },
 }

@@ -15,8 +15,6 @@ PASSWORD = "os_compute_api:os-server-password:show"  # noqa: S105 - names of rul
 CLEAR_PASSWORD = "os_compute_api:os-server-password:clear"  # noqa: S105
 ADD_SECURITY_GROUP = "os_compute_api:os-security-groups:add"
 REMOVE_SECURITY_GROUP = "os_compute_api:os-security-groups:remove"
-VOLUMES = "os_compute_api:os-volumes-attachments:index"
-ATTACH_VOLUME = "os_compute_api:os-volumes-attachments:create"
 
 _SERVER = "/v2.1/servers/{server_id}"
 
@@ -76,17 +74,5 @@ RULES = [
         READER,
         "List the security groups of a server.",
         [("GET", f"{_SERVER}/os-security-groups")],
-    ),
-    rule(
-        VOLUMES,
-        READER,
-        "List the volumes of a server.",
-        [("GET", f"{_SERVER}/os-volume_attachments")],
-    ),
-    rule(
-        ATTACH_VOLUME,
-        MEMBER,
-        "Attach a volume to a server.",
-        [("POST", f"{_SERVER}/os-volume_attachments")],
     ),
 ]

@@ -27,6 +27,7 @@ OTHER_PATHS = (
     f"{SERVER}/os-interface/{{port}}",
     f"{SERVER}/migrations/{{migration}}",
     f"{SERVER}/os-volume_attachments",
+    f"{SERVER}/os-volume_attachments/{{volume}}",
     "/os-aggregates/1",
     "/os-hypervisors/host1/search",
     "/os-hypervisors/host1/servers",
@@ -111,7 +112,7 @@ def test_each_version_has_its_schema(
         names = {
             "{image}": conductor.images[0].id, "{new}": f"new-{number}",
             "{service}": conductor.services[0].uuid, "{migration}": conductor.migrations[0].uuid,
-            "{port}": port_id(server),
+            "{port}": port_id(server), "{volume}": str(settings.root_volume),
         }  # fmt: skip
         headers = {"OpenStack-API-Version": "compute {}.{}".format(*version)}
         sent = filled(body, names)

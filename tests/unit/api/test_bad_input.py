@@ -116,7 +116,8 @@ NAMES = {
     "zone_name": "eu", "tag": "a", "host": "host1", "alias": "os-hosts", "network": "private",
     "quota_class": "default", "before": "2030-01-01",
     "power_action": "reboot", "keypair": "key", "claim_id": CLAIM, "host_name": "host1",
-    "group_id": GROUP, "network_id": "private", "port_id": PORT,
+    "group_id": GROUP, "network_id": "private", "port_id": PORT, "rule_id": GROUP,
+    "address_id": GROUP, "volume_id": GROUP,
 }  # fmt: skip
 
 

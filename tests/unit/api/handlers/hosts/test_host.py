@@ -201,7 +201,7 @@ def test_the_default_security_group_of_a_server_is_there_for_good(
 def test_what_needs_another_service_is_refused_with_the_reason(
     api: Api, conductor: SuperConductor
 ) -> None:
-    """Ports and volumes of a server are as they are; its only port is shown."""
+    """Ports of a server are as they are; its only port is shown."""
     server = conductor.servers[0]
     server.host_ip = "192.0.2.1"
     path = f"/v2.1/servers/{server.uuid}"
@@ -213,7 +213,6 @@ def test_what_needs_another_service_is_refused_with_the_reason(
     for refused in (
         api.post(f"{path}/os-interface", body),
         api.delete(f"{path}/os-interface/{port['port_id']}"),
-        api.post(f"{path}/os-volume_attachments", {"volumeAttachment": {"volumeId": server.uuid}}),
     ):
         assert refused.status_code == 400
         assert "without a" in message(refused)
