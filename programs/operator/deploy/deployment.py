@@ -310,9 +310,11 @@ def make_directories(layout: Layout, files: Files, services: list[Service]) -> N
     files.directory(layout.configuration, 0o750)
     files.directory(layout.state, 0o700, of_service=True)
     for service in services:
-        # The users of workloads and QEMU's have to pass through the agent's.
-        mode = 0o711 if service.is_roots else 0o700
-        files.directory(service.state(layout), mode, of_service=not service.is_roots)
+        state = service.state(layout)
+        if service.is_roots:  # users of workloads and QEMU's have to pass through the agent's
+            files.directory(state, 0o711, of_root=True)
+        else:
+            files.directory(state, 0o700, of_service=True)
         files.directory(service.own_directory(layout), 0o750)
 
 

@@ -26,9 +26,14 @@ class Files:
         self._steps = steps
         self._overwrites = overwrites
 
-    def directory(self, path: Path, mode: int, *, of_service: bool = False) -> None:
-        """Make a directory: root's with the services' group, or one of the services' account."""
-        owner = self._owner(is_services=of_service, is_groups=True)
+    def directory(
+        self, path: Path, mode: int, *, of_service: bool = False, of_root: bool = False
+    ) -> None:
+        """Make a directory: root's with the services' group, of the services' account, or of root.
+
+        ``mode`` is as in ``chmod``.
+        """
+        owner = self._owner(is_services=of_service, is_groups=not of_root)
         self._steps.do(
             "create" if not path.exists() else "change",
             f"directory {path} (mode {mode:04o})",
