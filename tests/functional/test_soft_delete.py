@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from api.versions import OWN_FIELDS_HEADER
+from compute_agent.virt.simulated.simulated_delays import SimulatedDelays
 from tests.fixtures.asking import Api, wait_for
 from tests.fixtures.embedded import embedded_system
 
 SECONDS = 0.5
 """Duration of what a host does."""
+
+REBOOT_SECONDS_MAX = 120
+"""Longest reboot of a guest whose answer no test lets through."""
 
 
 @pytest.fixture(scope="module")
@@ -69,14 +74,33 @@ def test_a_deleted_server_is_kept_and_restored(
     assert system.get("/images")["images"] == []
 
 
-def test_a_hard_reboot_takes_the_place_of_a_soft_one(system: Api, server: str) -> None:
+@pytest.fixture
+def guests_answer(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
+    """Return what is to be set before a guest on a simulated host answers a reboot."""
+    answer = threading.Event()
+    operation = SimulatedDelays.operation
+
+    def wait_for_guest(delays: SimulatedDelays, name: str, uuid: str) -> None:
+        if name == "reboot":
+            answer.wait(REBOOT_SECONDS_MAX)
+        operation(delays, name, uuid)
+
+    monkeypatch.setattr(SimulatedDelays, "operation", wait_for_guest)
+    yield answer
+    answer.set()
+
+
+def test_a_hard_reboot_takes_the_place_of_a_soft_one(
+    system: Api, server: str, guests_answer: threading.Event
+) -> None:
     """Then the server is active, and its actions say that the first one failed."""
     system.act(server, "reboot", {"type": "SOFT"})
-    assert system.wait_for_status(server, "REBOOT")
+    system.wait_for_status(server, "REBOOT")
     refused = system.request("POST", f"/servers/{server}/action", json={"reboot": {"type": "SOFT"}})
     assert refused.status_code == 409
     system.act(server, "reboot", {"type": "HARD"})
     system.wait_for_status(server, "HARD_REBOOT")
+    guests_answer.set()
     system.wait_for_status(server, "ACTIVE")
     path = f"/servers/{server}/os-instance-actions"
     wait_for(
