@@ -20,6 +20,7 @@ REASON_LENGTH_MAX = models.NAME_LENGTH
 _STEPS, _CHANGES = 0, 1
 """Source of an event; of the same moment, changes of the host are listed before steps."""
 _MARKER = re.compile(r"(\d{1,17})-([01])-(\d{1,19})", re.ASCII)
+_NUMBER_MAX = 2**63 - 1
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
@@ -36,9 +37,9 @@ class Place:
     def of(cls, marker: str) -> Place:
         """Return the place that a marker names. Raises Invalid."""
         found = _MARKER.fullmatch(marker)
-        if found is None:
+        microseconds, source, number = map(int, found.groups()) if found else (0, 0, -1)
+        if not 0 <= number <= _NUMBER_MAX:
             raise exception.Invalid(reason=f"{marker[:80]!r} is not a marker of a host's events")
-        microseconds, source, number = (int(part) for part in found.groups())
         return cls(_EPOCH + microseconds * _MICROSECOND, source, number)
 
     def __str__(self) -> str:

@@ -91,7 +91,7 @@ def test_pages_have_each_event_once_in_one_order(cell: Cell) -> None:
 
 
 @pytest.mark.parametrize(
-    "marker", ["", "x", "1-2-3", "1-0-", "-1-0-1", "1-0-1 ", "9" * 18 + "-0-1"]
+    "marker", ["", "x", "1-2-3", "1-0-", "-1-0-1", "1-0-1 ", "9" * 18 + "-0-1", "1-0-" + "9" * 19]
 )
 def test_a_marker_of_no_event_is_refused(cell: Cell, marker: str) -> None:
     """It is the caller's mistake."""
