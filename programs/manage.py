@@ -52,6 +52,7 @@ _PLACES = {
     "deploy join": "deploy.commands:DeployJoin",
     "deploy start": "deploy.commands:DeployStart",
     "deploy stop": "deploy.commands:DeployStop",
+    "host rotate-id-key": "host_commands:HostRotateIdKey",
     "identity hash-password": "identity_commands:HashPassword",
     "image rotate-ticket-key": "image_commands:ImageRotateTicketKey",
     "key create": "key_commands:KeyCreate",

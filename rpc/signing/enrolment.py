@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
-from armillary import exception
+from armillary import exception, host_patterns
 from rpc.signing import trust
 from rpc.signing.keys import PublicKey, SigningKey
 from rpc.signing.trust import Identity, TrustedKey, TrustList
@@ -44,7 +44,8 @@ def trusted(current: TrustList, identity: Identity) -> TrustList:
     """Return the list with a new identity.
 
     Raises Exists for a known name or key, Invalid for a scope that is missing or superfluous for
-    the role, or for hosts of another role than an agent's or a cell conductor's.
+    the role, for hosts of another role than an agent's or a cell conductor's, and for a cell's
+    patterns of which another cell has one that fits the same names.
     """
     if identity.name in current.identities:
         raise exception.Exists(
@@ -59,17 +60,19 @@ def trusted(current: TrustList, identity: Identity) -> TrustList:
     _check_hosts(identity.role, identity.hosts)
     for key in identity.keys:
         _refuse_known(current, key.public)
+    _refuse_shared_hosts(current, identity)
     return current.changed({identity.name: identity})
 
 
 def with_hosts(current: TrustList, name: str, hosts: tuple[str, ...]) -> TrustList:
     """Return the list with other patterns of hosts for an identity.
 
-    Raises NotFound, and Invalid for a role that has no hosts.
+    Raises NotFound, and Invalid for a role that has no hosts, or for names that another cell has.
     """
-    identity = _known(current, name)
+    identity = dataclasses.replace(_known(current, name), hosts=hosts)
     _check_hosts(identity.role, hosts)
-    return current.changed({name: dataclasses.replace(identity, hosts=hosts)})
+    _refuse_shared_hosts(current, identity)
+    return current.changed({name: identity})
 
 
 def rotated(
@@ -105,6 +108,22 @@ def revoked(current: TrustList, name: str, key_id: str | None) -> TrustList:
 def _check_hosts(role: str, hosts: tuple[str, ...]) -> None:
     if hosts and role not in trust.HAVE_HOSTS:
         raise exception.Invalid(reason=f"the role {role} has no hosts")
+
+
+def _refuse_shared_hosts(current: TrustList, identity: Identity) -> None:
+    """Raise Invalid if two cells are enrolled for the same names: neither would get such a host."""
+    if identity.role != trust.CELL_CONDUCTOR:
+        return
+    for other in current.identities.values():
+        if other.role != identity.role or other.scope == identity.scope:
+            continue
+        found = host_patterns.common(identity.hosts, other.hosts)
+        if found is not None:
+            raise exception.Invalid(
+                reason=f"{found[0]} and {found[1]}, which {other.name} is enrolled for, fit the "
+                "same names, and no host may be that of two cells; limit one of them (armillary-"
+                "manage key hosts)"
+            )
 
 
 def _known(current: TrustList, name: str) -> Identity:

@@ -27,15 +27,16 @@ ROLES = (
 AGENTS, SERVICES = "agents", "services"
 """The two lists; the agents' is long, and only conductors need it."""
 
+CELL_CONDUCTOR = "cell_conductor"
 SCOPED = {
     "compute": "the agent's host name",
-    "cell_conductor": "the UUID of its cell",
+    CELL_CONDUCTOR: "the UUID of its cell",
     "child_zone": "the name of the zone",
     "parent_zone": "the name of the zone",
 }
 """Role -> meaning of its scope, for roles that act for a part of the deployment only."""
 
-HAVE_HOSTS = frozenset({"compute", "cell_conductor"})
+HAVE_HOSTS = frozenset({"compute", CELL_CONDUCTOR})
 """Roles that may be enrolled for patterns of hosts."""
 
 _FORMAT = 1

@@ -10,6 +10,7 @@ from armillary.db import Database
 from conductor.super_conductor.db import models
 from conductor.super_conductor.db.statements import insert_missing
 
+HOST_ID_KEY = "host_id_key"
 IMAGE_TICKET_KEY = "image_ticket_key"
 
 _BYTES = 32
@@ -45,6 +46,17 @@ def accepted(database: Database, name: str, *, now: float) -> list[str]:
         return [find_or_make(database, name)]
     until, _, former = found.get(name + _FORMER, "0 ").partition(" ")
     return [found[name], former] if now < int(until) else [found[name]]
+
+
+def replace(database: Database, name: str) -> None:
+    """Replace a secret; the one before is forgotten."""
+    new = secrets.token_hex(_BYTES)
+
+    def write(session: Session) -> None:
+        _make(session, name)
+        session.get_one(models.DeploymentSecret, name).value = new
+
+    database.run_in_writer(write)
 
 
 def rotate(database: Database, name: str, *, former_until: float) -> None:

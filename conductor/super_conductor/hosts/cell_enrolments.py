@@ -9,9 +9,8 @@ them to the cell.
 
 from collections.abc import Sequence
 
+from rpc.signing.trust import CELL_CONDUCTOR
 from rpc.signing.trust_file import TrustFile
-
-CELL_CONDUCTOR = "cell_conductor"
 
 
 class CellEnrolments:
@@ -28,8 +27,9 @@ class CellEnrolments:
         """Return whether an unmapped host may be mapped to a cell.
 
         A cell that is enrolled for patterns may have hosts that fit one of them, and no other cell
-        may have those. One that is not may have no host while signatures are required, else those
-        that no other cell is enrolled for.
+        may have those; what fits the patterns of two cells, neither has before an operator has
+        approved it. A cell that is enrolled for none may have no host while signatures are
+        required, else those that no other cell is enrolled for.
         """
         enrolled = [
             identity
@@ -37,8 +37,7 @@ class CellEnrolments:
             for identity in trusted.current().identities.values()
             if identity.role == CELL_CONDUCTOR and identity.hosts
         ]
-        own = [identity for identity in enrolled if identity.scope == cell_uuid]
-        if self._is_required and not own:
-            return False
-        is_fitting = any(one.as_signer().is_enrolled_for(host) for one in own or enrolled)
-        return is_fitting if own else not is_fitting
+        fitting = {one.scope for one in enrolled if one.as_signer().is_enrolled_for(host)}
+        if any(one.scope == cell_uuid for one in enrolled):
+            return fitting == {cell_uuid}
+        return not self._is_required and not fitting

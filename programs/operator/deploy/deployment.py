@@ -65,6 +65,7 @@ class Deployment:
 
     def apply(self) -> None:
         """Do all steps. Raises Conflict, Invalid, Unavailable and StepFailed."""
+        self.record.check_hosts()
         here = self.services.here()
         self._make_account()
         self._make_directories(here)

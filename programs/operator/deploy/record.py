@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import re
 import secrets
 import uuid
@@ -11,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from armillary import exception, private_files
+from armillary import exception, host_patterns, private_files
 
 _VERSION = 1
 _SECRET_BYTES = 24
@@ -85,6 +86,17 @@ class Record:
             if agent.cell == cell:
                 found += [host, *agent.patterns]
         return tuple(dict.fromkeys(found))
+
+    def check_hosts(self) -> None:
+        """Raise Invalid if two cells may have hosts of the same names: neither would get one."""
+        for one, other in itertools.combinations(self.cells, 2):
+            found = host_patterns.common(self.hosts_of(one), self.hosts_of(other))
+            if found is not None:
+                raise exception.Invalid(
+                    reason=f"{found[0]} of {one} and {found[1]} of {other} fit the same names of "
+                    "hosts, and no host may be that of two cells; give one of them other patterns "
+                    "(--node)"
+                )
 
     def add_cell(self, name: str, *, is_here: bool) -> CellRecord:
         """Return the record of a cell, made with a new UUID if it is missing."""

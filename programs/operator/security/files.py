@@ -1,7 +1,6 @@
 """Security of files: access of other accounts; expiry of certificates, keys and tokens."""
 
 import datetime
-import fnmatch
 import os
 import stat
 from collections.abc import Iterable, Iterator
@@ -10,7 +9,7 @@ from pathlib import Path
 import yaml
 from cryptography import x509
 
-from armillary import exception
+from armillary import exception, host_patterns
 from armillary.identity.signed_tokens import KEYS_FILE
 from programs.operator.check_results import Result
 from programs.operator.security.inspected import (
@@ -115,9 +114,9 @@ def check_signing_keys(of: Inspected) -> Result | None:
 
 
 def _not_limited(identities: Iterable[Identity]) -> Iterator[str]:
-    """Yield a warning for each cell that gets no new hosts, or may name those of others."""
+    """Yield a warning for each cell that gets no new hosts, or keeps other cells from theirs."""
     cells = [one for one in identities if one.role == "cell_conductor"]
-    for one in cells:
+    for number, one in enumerate(cells, 1):
         others = [other for other in cells if other.scope != one.scope]
         if not one.hosts:
             yield (
@@ -127,22 +126,23 @@ def _not_limited(identities: Iterable[Identity]) -> Iterator[str]:
             )
         elif others and "*" in one.hosts:
             yield (
-                f"{one.name} is enrolled for every name of a host, so that a thief of its key "
-                "could take those of other cells' new hosts (key hosts)"
+                f"{one.name} is enrolled for every name of a host, so that no other cell gets a "
+                "new host until an operator approves it (key hosts)"
             )
         else:
-            yield from _also_of_others(one, others)
+            yield from _shared_names(one, [each for each in cells[number:] if each in others])
 
 
-def _also_of_others(one: Identity, others: Iterable[Identity]) -> Iterator[str]:
-    """Yield a warning for each pattern of another cell whose names this one may take."""
+def _shared_names(one: Identity, others: Iterable[Identity]) -> Iterator[str]:
+    """Yield a warning for each other cell with a pattern that fits names of this one's."""
     for other in others:
-        for pattern in other.hosts:
-            if pattern != "*" and any(fnmatch.fnmatchcase(pattern, own) for own in one.hosts):
-                yield (
-                    f"{one.name} is also enrolled for {pattern}, which {other.name} is enrolled "
-                    "for: the first of the two cells that names such a host has it (key hosts)"
-                )
+        shared = None if "*" in other.hosts else host_patterns.common(one.hosts, other.hosts)
+        if shared is not None:
+            yield (
+                f"{one.name} is enrolled for {shared[0]}, and {other.name} for {shared[1]}: "
+                "neither cell gets a new host with a name that both fit until an operator approves "
+                "it (key hosts)"
+            )
 
 
 def check_tokens(of: Inspected) -> Result | None:

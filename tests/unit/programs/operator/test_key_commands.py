@@ -121,6 +121,31 @@ def test_an_agent_is_enrolled_for_hosts(
     assert enrolled == [True, True, True, False]
 
 
+def test_no_two_cells_are_enrolled_for_the_same_names(change, tmp_path: Path) -> None:
+    """Neither at first nor later; two keys of one cell may be."""
+
+    def trust(name: str, cell: str, *patterns: str, code: int = 0) -> str:
+        hosts = [word for pattern in patterns for word in ("--host", pattern)]
+        ended = change(
+            "trust", name, "--role", "cell_conductor", "--scope", cell, *hosts,
+            "--public", public(tmp_path, name), code=code,
+        )  # fmt: skip
+        return str(ended.err)
+
+    trust("cell1-a", "one", "rack1-*", "gen-[0-4]")
+    trust("cell1-b", "one", "rack1-*")
+    assert "rack?-7 and rack1-*, which cell1-a is enrolled for" in trust(
+        "cell2-x", "two", "spare", "rack?-7", code=1
+    )
+    trust("cell2-a", "two", "rack2-*", "gen-[5-9]")
+    ended = change("hosts", "cell2-a", "--host", "gen-*", code=1)
+    assert "gen-* and gen-[0-4], which cell1-a" in ended.err
+    change("hosts", "cell1-a", "--host", "rack1-*")
+    ended = change("hosts", "cell1-b", "--host", "*", code=1)
+    assert "which cell2-a is enrolled for" in ended.err
+    change("hosts", "cell2-a", "--host", "gen-*")
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

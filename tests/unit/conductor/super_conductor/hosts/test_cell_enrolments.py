@@ -45,6 +45,21 @@ def test_a_cell_has_the_names_that_it_is_enrolled_for(cell: str, host: str, expe
     assert known.may_have(cell, host) is expected
 
 
+@pytest.mark.parametrize("is_required", [True, False])
+def test_no_cell_gets_a_name_that_two_cells_are_enrolled_for(is_required: bool) -> None:
+    """An operator approves it; two keys of one cell do not collide."""
+    known = enrolments(
+        is_required=is_required,
+        a=(ONE, ["*"]), b=(TWO, ["rack2-*"]), c=(TWO, ["rack?-1"]), d=(THREE, ["gen-1"]),
+    )  # fmt: skip
+    found = {
+        host: [cell for cell in (ONE, TWO, THREE) if known.may_have(cell, host)]
+        for host in ("rack2-1", "gen-1", "other")
+    }
+    assert found == {"rack2-1": [], "gen-1": [], "other": [ONE]}
+    assert enrolments(b=(TWO, ["rack2-*"]), c=(TWO, ["rack?-1"])).may_have(TWO, "rack2-1")
+
+
 def test_without_enrolments_a_cell_has_any_name() -> None:
     """As without signatures."""
     assert CellEnrolments().may_have(ONE, "rack1-7")

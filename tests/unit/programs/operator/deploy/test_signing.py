@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from armillary import exception
 from programs.operator.deploy.files import Files
 from programs.operator.deploy.layout import Layout
 from programs.operator.deploy.record import HostRecord, Record, Settings
@@ -66,3 +67,12 @@ def test_a_cell_whose_key_is_elsewhere_gets_further_hosts(tmp_path: Path, record
     after = trusted(tmp_path, record)["cell-cell2"]
     assert (before.hosts, after.hosts) == ((), ("rack1-4",))
     assert [key.public.text for key in after.keys] == [key.public.text for key in before.keys]
+
+
+def test_no_two_cells_may_have_hosts_of_the_same_names(record: Record) -> None:
+    """Neither would get such a host; the command ends before anything is made."""
+    record.cells["cell2"].patterns = ["rack2-*"]
+    record.check_hosts()
+    record.hosts["rack2-4"] = HostRecord("cell1", [], "process")
+    with pytest.raises(exception.Invalid, match=r"rack2-4 of cell1 and rack2-\* of cell2"):
+        record.check_hosts()
