@@ -25,7 +25,7 @@ from rpc.signing.place import TOP
 from tests.fixtures.brokers import fresh_vhost
 from tests.fixtures.configuration import messaging_conf
 from tests.fixtures.databases import fresh_database
-from tests.fixtures.deployment import free_port
+from tests.fixtures.ports import free_port
 from tests.fixtures.services import POSTGRESQL, RABBITMQ, why_missing
 
 START_SECONDS_MAX = 60

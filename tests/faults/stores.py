@@ -19,7 +19,7 @@ from kombu.connection import Connection
 from sqlalchemy.pool import NullPool
 
 from tests.fixtures.asking import wait_for
-from tests.fixtures.deployment import free_port
+from tests.fixtures.ports import free_port
 
 START_SECONDS_MAX = 180
 STOP_SECONDS_MAX = 30

@@ -7,8 +7,8 @@ from urllib.parse import urlsplit
 import pytest
 import requests
 
-from tests.fixtures.deployment import free_port
 from tests.fixtures.embedded import embedded_system
+from tests.fixtures.ports import free_port
 from tests.fixtures.slow_clients import SlowClients, many_files
 
 pytestmark = pytest.mark.sampled_file(every=3)

@@ -31,9 +31,9 @@ from tests.fixtures.deployment import (
     Cell,
     Deployment,
     Process,
-    free_port,
     running,
 )
+from tests.fixtures.ports import free_port
 from tests.fixtures.services import POSTGRESQL, RABBITMQ, Service, administrator, leave_out
 from tests.integration.accounts_deployment import PASSWORD, add_account, delete_account, grant
 

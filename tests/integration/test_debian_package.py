@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fixtures.deployment import free_port
+from tests.fixtures.ports import free_port
 from tests.fixtures.services import POSTGRESQL
 from tests.integration.deployed_by_command import command_for
 

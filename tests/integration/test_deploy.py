@@ -10,7 +10,7 @@ import pytest
 import requests
 import yaml
 
-from tests.fixtures.deployment import free_port
+from tests.fixtures.ports import free_port
 from tests.fixtures.services import MARIADB, POSTGRESQL
 from tests.integration.deployed_by_command import Command, command_for
 

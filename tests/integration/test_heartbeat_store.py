@@ -9,14 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.fixtures.asking import wait_for
-from tests.fixtures.deployment import (
-    SERVICE_DOWN_SECONDS,
-    SIMULATED,
-    Deployment,
-    deployed,
-    free_port,
-)
+from tests.fixtures.deployment import SERVICE_DOWN_SECONDS, SIMULATED, Deployment, deployed
 from tests.fixtures.memcached import Memcached, running_memcached
+from tests.fixtures.ports import free_port
 from tests.fixtures.waiting import seconds
 
 pytestmark = [pytest.mark.rabbitmq, pytest.mark.postgresql, pytest.mark.long]

@@ -16,7 +16,8 @@ import pytest
 
 from objects.images.image_record import DRAFT_PREFIX
 from tests.fixtures.asking import wait_for
-from tests.fixtures.deployment import Cell, Deployment, deployed, free_port, running
+from tests.fixtures.deployment import Cell, Deployment, deployed, running
+from tests.fixtures.ports import free_port
 from tests.fixtures.services import POSTGRESQL, RABBITMQ
 from tests.integration.deployed_by_command import CommandDeployment, command_for
 from tests.integration.signed_deployment import SignedDeployment

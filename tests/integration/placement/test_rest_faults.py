@@ -22,8 +22,8 @@ from tests.builders import a_uuid
 from tests.fixtures import forked_servers
 from tests.fixtures.asking import wait_for
 from tests.fixtures.databases import fresh_database
-from tests.fixtures.deployment import free_port
 from tests.fixtures.placement import SCHEMA
+from tests.fixtures.ports import free_port
 from tests.fixtures.services import POSTGRESQL, administrator
 from tests.fixtures.waiting import seconds
 

@@ -16,7 +16,7 @@ import requests
 
 from armillary.db import Database
 from tests.fixtures.asking import wait_for
-from tests.fixtures.deployment import free_port
+from tests.fixtures.ports import free_port
 from tests.fixtures.waiting import seconds
 
 pytestmark = pytest.mark.sampled_file(every=3)

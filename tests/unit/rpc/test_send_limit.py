@@ -19,6 +19,7 @@ from rpc.replies import _Replies
 from rpc.transport import Bus
 from tests.fixtures.asking import wait_for
 from tests.fixtures.configuration import messaging_conf
+from tests.fixtures.ports import free_port
 
 SLACK_SECONDS = 5  # a retry that has begun, on a busy machine
 
@@ -41,8 +42,7 @@ def port() -> Iterator[int]:
 @pytest.fixture
 def closed_port() -> int:
     """Return a port that refuses connections."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])
+    return free_port()
 
 
 def bus_to(port: int, tmp_path: Path) -> Bus:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import logging
 import os
-import socket
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -22,6 +21,7 @@ from armillary import exception
 from armillary.backoff import Backoff
 from armillary.db import Database, DatabaseOptions
 from armillary.db import database as database_module
+from tests.fixtures.ports import free_port
 from tests.fixtures.python_programs import StartProgram
 
 METADATA = MetaData()
@@ -300,7 +300,7 @@ def test_a_fork_gets_connections_of_its_own(sqlite_database: Database) -> None:
 )
 def test_a_database_out_of_reach_is_named_without_its_password(url: str) -> None:
     """DatabaseUnavailable is what every caller gets."""
-    database = Database(url.format(port=_closed_port()), name="placement")
+    database = Database(url.format(port=free_port()), name="placement")
     with pytest.raises(exception.DatabaseUnavailable, match="The placement database") as caught:
         database.ping()
     assert "geheim" not in str(caught.value)
@@ -341,15 +341,8 @@ def test_waiting_ends_when_the_service_stops() -> None:
     """The stop event is the only other way out."""
     stop = threading.Event()
     stop.set()
-    database = Database(f"postgresql://u@127.0.0.1:{_closed_port()}/x", name="api")
+    database = Database(f"postgresql://u@127.0.0.1:{free_port()}/x", name="api")
     assert not database.wait_until_available(stop)
-
-
-def _closed_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port: int = listener.getsockname()[1]
-        return port
 
 
 def test_an_outage_is_logged_once_and_its_end(

@@ -19,6 +19,7 @@ from armillary import exception
 from armillary.conf.scheduling import metrics as metrics_options
 from armillary.metrics import service_metrics
 from tests.fixtures.configuration import parsed_conf
+from tests.fixtures.ports import free_port
 from tests.fixtures.slow_clients import SlowClients, many_files
 
 __all__ = ["many_files"]
@@ -112,9 +113,7 @@ def test_a_default_port_that_is_in_use_is_left_alone(
 @pytest.fixture
 def metrics_port(conf: cfg.ConfigOpts) -> Iterator[int]:
     """Return the port of worker 1, which follows that of worker 0."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     conf.set_override("port", port - 1, group="metrics")
     server = service_metrics.serve(conf, "armillary-scheduler", 1)
     assert server is not None

@@ -25,6 +25,7 @@ from armillary.consoles import console_links, handshake
 from armillary.consoles.console_links import ConsoleKeys
 from compute_agent.consoles.console_port import REFUSED, ConsolePort
 from objects.instances.serial_console import SerialConsole
+from tests.fixtures.ports import free_port
 from tests.fixtures.serial_consoles import port_conf, running_port, running_proxy
 from tests.fixtures.slow_clients import leave_at_once
 from tests.fixtures.waiting import seconds
@@ -150,9 +151,7 @@ def test_a_guest_that_has_no_console_says_why(port: ConsolePort, links: SerialCo
 
 
 def test_a_host_that_is_away_is_told(links: SerialConsoleLinks) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        number = free.getsockname()[1]
-    gone = SerialConsole("127.0.0.1", number, "token", 60)
+    gone = SerialConsole("127.0.0.1", free_port(), "token", 60)
     assert refusal_of(links.url(UUID, gone)) == "the console's host cannot be reached"
 
 
