@@ -12,7 +12,7 @@ from _pytest.mark.structures import ParameterSet
 
 from tests.fixtures import sampling
 from tests.fixtures.asking import wait_for
-from tests.fixtures.deployment import LEASE_SECONDS, SERVICE_DOWN_SECONDS, two_cells
+from tests.fixtures.deployment import LEASE_SECONDS, two_cells
 from tests.fixtures.ledger import assert_all_active, assert_nothing_is_lost, delete_everything
 from tests.fixtures.services import POSTGRESQL
 
@@ -101,7 +101,7 @@ def test_an_agent_that_stays_away_loses_nothing(deployment, small):
     wait_for(
         lambda: any(h["state"] == "down" for h in hypervisors(deployment)),
         "the hosts of the killed agent are seen as down",
-        SERVICE_DOWN_SECONDS + LEASE_SECONDS + 10,
+        deployment.limits["down_seconds"] + LEASE_SECONDS + 10,
     )
     delete_everything(deployment)
 

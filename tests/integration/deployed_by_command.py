@@ -208,7 +208,9 @@ class CommandDeployment(Deployment):
     def _add_process(self, name: str, file: str, root: Path) -> None:
         configuration = root / "etc/armillary"
         own = configuration / f"{file}.conf.d" / "test.conf"
-        own.write_text(_QUICK + (self._simulated(name) if file == "compute" else ""))
+        own.write_text(
+            _QUICK.format(**self.limits) + (self._simulated(name) if file == "compute" else "")
+        )
         program = "conductor" if file.startswith("cell-") else file
         self.processes[name] = Process(
             name=name,

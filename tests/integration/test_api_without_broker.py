@@ -11,6 +11,7 @@ import pytest
 import requests
 
 from tests.faults.stores import Broker, store_folder, why_missing
+from tests.fixtures import waiting
 from tests.fixtures.asking import wait_for
 from tests.fixtures.deployment import START_SECONDS_MAX, Deployment
 from tests.fixtures.services import leave_out
@@ -19,7 +20,7 @@ pytestmark = pytest.mark.long
 
 TOP = "top"
 LIMIT_SECONDS = 10.0
-"""``[rpc] response_timeout_seconds`` of the fixture's configuration."""
+OPTIONS = f"[rpc]\nresponse_timeout_seconds = {LIMIT_SECONDS:g}\n"
 SLACK_SECONDS = 5.0
 AT_ONCE = 20
 """More requests at a time than the API has threads."""
@@ -48,7 +49,10 @@ def deployment(broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iter
     databases = {
         name: f"sqlite:///{folder}/{name}.sqlite" for name in ("api", "cell0", "placement")
     }
-    made = Deployment(folder, top_url=broker.url(TOP), databases=databases, cells=[], schedulers=0)
+    made = Deployment(
+        folder, top_url=broker.url(TOP), databases=databases, cells=[], schedulers=0,
+        options=OPTIONS,
+    )  # fmt: skip
     try:
         made.prepare()
         made.start("super", "api")
@@ -59,7 +63,9 @@ def deployment(broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iter
 
 
 def health(deployment: Deployment, path: str = "") -> requests.Response:
-    return requests.get(f"{deployment.api_url}/healthcheck{path}", timeout=LIMIT_SECONDS)
+    return requests.get(
+        f"{deployment.api_url}/healthcheck{path}", timeout=waiting.seconds(LIMIT_SECONDS)
+    )
 
 
 def ask(deployment: Deployment, method: str) -> tuple[int, float]:
@@ -87,7 +93,7 @@ def test_requests_are_503_while_the_broker_cannot_be_used(
         with ThreadPoolExecutor(AT_ONCE) as pool:
             found = list(pool.map(lambda method: ask(deployment, method), methods))
         assert {status for status, _ in found} == {503}
-        assert max(seconds for _, seconds in found) < LIMIT_SECONDS + SLACK_SECONDS
+        assert max(seconds for _, seconds in found) < waiting.seconds(LIMIT_SECONDS + SLACK_SECONDS)
         assert health(deployment, "/live").status_code == 200
     finally:
         broker.go_on() if fault == "is stalled" else broker.start()

@@ -9,7 +9,7 @@ import pytest
 
 from tests.fixtures.asking import wait_for
 from tests.fixtures.brokers import lose_vhosts
-from tests.fixtures.deployment import SERVICE_DOWN_SECONDS, Deployment, deployed
+from tests.fixtures.deployment import Deployment, deployed
 from tests.fixtures.ledger import assert_nothing_is_lost
 from tests.fixtures.waiting import seconds
 
@@ -33,7 +33,8 @@ def deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]
 def test_no_create_fails_because_the_scheduler_was_cut_off(deployment: Deployment) -> None:
     """Its silent cells are asked before their hosts count as down."""
     flavor = deployment.create_flavor("small", vcpus=1, ram=64, disk=0)
-    lose_vhosts(*deployment.virtual_hosts(), away_seconds=seconds(SERVICE_DOWN_SECONDS + 2))
+    away_seconds = seconds(deployment.limits["down_seconds"] + 2)
+    lose_vhosts(*deployment.virtual_hosts(), away_seconds=away_seconds)
 
     def create() -> str | None:
         asked = {"name": "one", "imageRef": "", "flavorRef": flavor, "networks": "none"}

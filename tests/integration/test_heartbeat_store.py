@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.fixtures.asking import wait_for
-from tests.fixtures.deployment import SERVICE_DOWN_SECONDS, SIMULATED, Deployment, deployed
+from tests.fixtures.deployment import SIMULATED, Deployment, deployed
 from tests.fixtures.memcached import Memcached, running_memcached
 from tests.fixtures.ports import free_port
-from tests.fixtures.waiting import seconds
 
 pytestmark = [pytest.mark.rabbitmq, pytest.mark.postgresql, pytest.mark.long]
 
@@ -50,7 +49,7 @@ def states(deployment: Deployment) -> dict[str, str]:
 
 def stay_up(deployment: Deployment, downs: float) -> None:
     """Look for several down times that no host is marked as down."""
-    until = time.monotonic() + downs * SERVICE_DOWN_SECONDS
+    until = time.monotonic() + downs * deployment.limits["down_seconds"]
     while time.monotonic() < until:
         assert states(deployment) == dict.fromkeys(("h1", "h2", "h3"), "up")
         time.sleep(0.5)
@@ -70,7 +69,7 @@ def test_without_memcached_no_host_goes_down_and_a_dead_one_is_found(
     stay_up(deployment, 2.5)
     assert told(deployment) == 1
     deployment.kill("agent-2")
-    limit = seconds(SERVICE_DOWN_SECONDS + 10)
+    limit = deployment.limits["down_seconds"] + 10
     wait_for(lambda: states(deployment)["h3"] == "down", "h3 is down", limit)
     memcached.start()
     deployment.start("agent-2")
