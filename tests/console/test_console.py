@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Callable
 from datetime import datetime
@@ -77,14 +78,18 @@ def test_the_fleet_shows_what_the_api_says(site: Deployment, placed: str, tab: T
     page.get_by_label(f"{HOSTS_TOTAL} hosts by use of vCPU").wait_for()
     page.get_by_role("button", name="Table").click()
     page.wait_for_selector("tbody tr")
-    listed = site.apis["root"].get("/armillary/fleet")["hosts"]
-    shown = {row[0]: (row[1], int(row[3])) for row in rows(page)}
-    assert shown == {
-        name: (state, servers)
-        for name, state, servers in zip(
-            listed["name"], listed["state"], listed["servers"], strict=True
-        )
-    }
+
+    def answered() -> dict[str, tuple[str, int]]:
+        hosts = site.apis["root"].get("/armillary/fleet")["hosts"]
+        each = zip(hosts["name"], hosts["state"], hosts["servers"], strict=True)
+        return {name: (state, servers) for name, state, servers in each}
+
+    def shown() -> dict[str, tuple[str, int]]:
+        return {row[0]: (row[1], int(row[3])) for row in rows(page)}
+
+    with contextlib.suppress(AssertionError):  # a server may just have been built
+        wait_for(lambda: shown() == answered(), "both say the same")
+    assert shown() == answered()
 
 
 @pytest.mark.long
@@ -193,6 +198,7 @@ def test_a_failed_request_shows_its_funnel(site: Deployment, refused: str, tab: 
     counts = [re.search(r"\d+", text) for text in removed]
     assert sum(int(each[0]) for each in counts if each) == trace["hosts_total"]
     page.locator(".funnel button.label").first.click()
+    page.locator(".funnel .hosts a").first.wait_for()
     assert page.locator(".funnel .hosts a").all_inner_texts() == trace["ruled_out"][0]["hosts"]
 
 
@@ -282,6 +288,16 @@ def test_an_api_that_fails_is_named_above_the_older_data(tab: Tab) -> None:
     page.get_by_role("alert").wait_for(state="detached")
 
 
+def wait_for_lock(site: Deployment, server: str, page: Any) -> None:
+    """Lock a server until that is among the events shown."""
+
+    def is_shown() -> bool:  # the stream may begin a moment after it was answered
+        site.apis["root"].request("POST", f"/servers/{server}/action", json={"lock": None})
+        return bool(page.locator(".strip", has_text="instance.lock").count())
+
+    wait_for(is_shown, "the event of the lock is shown", pause_seconds=0.5)
+
+
 @pytest.mark.long
 def test_the_event_stream_is_found_again(site: Deployment, placed: str, browser: Any) -> None:
     """After an outage of the API the strip says that something may be missing, and goes on."""
@@ -298,8 +314,7 @@ def test_the_event_stream_is_found_again(site: Deployment, placed: str, browser:
     network.set_state(link, State.OPEN)
     live.wait_for()
     page.locator(".strip .kind", has_text="reconnected").wait_for()
-    site.apis["root"].request("POST", f"/servers/{placed}/action", json={"lock": None})
-    page.locator(".strip", has_text="instance.lock").wait_for()
+    wait_for_lock(site, placed, page)
     tab.close()
     network.close()
     assert tab.faults == []
@@ -339,12 +354,7 @@ def test_live_events_are_shown(site: Deployment, placed: str, tab: Tab) -> None:
     """With the services of the deployment beside them."""
     page = tab.open("/now")
     page.get_by_role("status").filter(has_text="live").wait_for()
-
-    def is_shown() -> bool:  # the stream may begin a moment after it was answered
-        site.apis["root"].request("POST", f"/servers/{placed}/action", json={"lock": None})
-        return bool(page.locator(".strip", has_text="instance.lock").count())
-
-    wait_for(is_shown, "the event of the lock is shown", pause_seconds=0.5)
+    wait_for_lock(site, placed, page)
     services = site.apis["root"].get("/armillary/now")["services"]
     assert {row[0] for row in rows(page)} >= {
         each["binary"].removeprefix("armillary-") for each in services

@@ -21,6 +21,7 @@ from tests.fixtures.agent import Conductor, a_build, agent_conf
 from tests.fixtures.brokers import Broker
 from tests.fixtures.interfaces import an_rpc_server
 from tests.fixtures.python_programs import Program, StartProgram, start_program
+from tests.fixtures.waiting import seconds
 
 __all__ = ["start_program"]
 
@@ -88,9 +89,12 @@ class Machine:
         return self.conductor.reported(kind)
 
     def pid(self, instance: Instance) -> int:
-        path = self.state_path / "processes" / instance.uuid / "processes.json"
-        pid: int = json.loads(path.read_text())["workload"]["pid"]
+        found = json.loads((self.directory(instance) / "processes.json").read_text())
+        pid: int = found["workload"]["pid"]
         return pid
+
+    def directory(self, instance: Instance) -> Path:
+        return self.state_path / "processes" / instance.uuid
 
 
 @pytest.fixture(params=["threading", "eventlet"])
@@ -131,11 +135,12 @@ def test_workloads_go_on_while_the_agent_is_dead(machine: Machine) -> None:
     """The next one finds them, and knows how those ended that did meanwhile."""
     program = machine.start()
     long = machine.build("sleep 300")
-    short = machine.build("sh -c 'sleep 2; exit 7'")
+    short = machine.build("sh -c 'until [ -e may-end ]; do sleep 0.1; done; exit 7'")
     machine.wait_for_reports("build_succeeded", 2)
     kill_9(program)
-    pid = machine.pid(long)
-    psutil.Process(machine.pid(short)).wait(START_SECONDS_MAX)
+    pid, ending = machine.pid(long), psutil.Process(machine.pid(short))
+    (machine.directory(short) / "home" / "may-end").touch()
+    ending.wait(seconds(START_SECONDS_MAX))
     machine.start()
     assert machine.wait_for_reports("instance_ended", 1) == [(HOST, short.uuid, 1, 7)]
     assert psutil.Process(pid).cmdline() == ["sleep", "300"]

@@ -16,6 +16,7 @@ from oslo_config import cfg
 from rpc.notifications import event_feed
 from rpc.notifications.event_feed import FeedReader, FeedWriter
 from rpc.transport import Bus
+from tests.fixtures.asking import wait_for
 from tests.fixtures.brokers import NewVhost
 from tests.fixtures.configuration import messaging_conf
 
@@ -81,7 +82,7 @@ def test_each_follower_hears_all_and_leaves_no_queue(conf: cfg.ConfigOpts, url: 
         writer.publish({"events": ["now"]})
         assert [each.get(timeout=SECONDS_MAX) for each in (one, other)] == [{"events": ["now"]}] * 2
         assert queues_of(url) == [["true", "false"]] * 2
-    assert queues_of(url) == []
+    wait_for(lambda: queues_of(url) == [], "the broker has deleted them", SECONDS_MAX)
     writer.close()
 
 

@@ -68,6 +68,8 @@ class EchoAPI(Interface):
 
 
 BUSY_SECONDS = 5  # the broker closes a connection after three missed heartbeats, of a second each
+QUIET_SECONDS_MAX = 1.0  # a process that is stalled for longer sends no heartbeat either
+TRIES = 5
 
 
 class StrangerAPI(EchoAPI):
@@ -285,14 +287,24 @@ def test_a_connection_that_only_receives_stays_open(
     bus = Bus(conf, broker.url, process_name="busy", lock_directory=tmp_path)
     try:
         api = EchoAPI(bus, timeout_seconds=SECONDS_MAX)
-        api.echo(admin_context(), 0)
-        connected = _waiting(bus).connection._connection
-        ends = time.monotonic() + BUSY_SECONDS
-        while time.monotonic() < ends:
-            assert api.echo(admin_context(), 1) == 1
+        for _ in range(TRIES):
+            connected, longest = _kept_busy(api, bus)
+            if longest < QUIET_SECONDS_MAX:
+                break
         assert _waiting(bus).connection._connection is connected
     finally:
         bus.close()
+
+
+def _kept_busy(api: EchoAPI, bus: Bus) -> tuple[object, float]:
+    """Call all the time; return the connection at first, and the longest time without answers."""
+    api.echo(admin_context(), 0)
+    connected, longest = _waiting(bus).connection._connection, 0.0
+    began = answered = time.monotonic()
+    while answered < began + BUSY_SECONDS:
+        assert api.echo(admin_context(), 1) == 1
+        longest, answered = max(longest, time.monotonic() - answered), time.monotonic()
+    return connected, longest
 
 
 @pytest.fixture
@@ -340,9 +352,9 @@ def test_what_goes_to_all_is_heard_again_after_the_broker_lost_its_data(
     endpoint = Heard()
     server = make_bus("server").server(ToAllAPI, "one", [endpoint])
     server.start()
-    caller = ToAllAPI(make_bus("client"), timeout_seconds=1)
+    bus = make_bus("client")
     for value in range(BEFORE_LOSS):
-        caller.tell(admin_context(), value)
+        ToAllAPI(bus, timeout_seconds=SECONDS_MAX).tell(admin_context(), value)
     assert [endpoint.values.get(timeout=SECONDS_MAX) for _ in range(BEFORE_LOSS)]
     user = urlsplit(broker.url).username or ""
     _permit(user, vhost, NO_NAME)
@@ -350,6 +362,8 @@ def test_what_goes_to_all_is_heard_again_after_the_broker_lost_its_data(
     evaluate(f'rabbit_vhost:delete(<<"{vhost}">>, <<"tests">>)')
     evaluate(f'rabbit_vhost:add(<<"{vhost}">>, <<"tests">>)')
     _permit(user, vhost, ANY_NAME)
+
+    caller = ToAllAPI(bus, timeout_seconds=1)
 
     def is_heard() -> bool:
         with contextlib.suppress(exception.ArmillaryError):
@@ -378,7 +392,7 @@ def test_what_a_stream_repeats_after_a_lost_connection_is_dropped_silently(
     endpoint = Heard()
     server = make_bus("server").server(ToAllAPI, "one", [endpoint])
     server.start()
-    caller = ToAllAPI(make_bus("client"), timeout_seconds=1)
+    caller = ToAllAPI(make_bus("client"), timeout_seconds=SECONDS_MAX)
     heard: list[int] = []
     for value in range(BEFORE_CUT):
         caller.tell(admin_context(), value)

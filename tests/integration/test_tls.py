@@ -33,11 +33,13 @@ from tests.fixtures.configuration import messaging_conf
 from tests.fixtures.deployment import BIN, Cell, Deployment, running
 from tests.fixtures.interfaces import part_of
 from tests.fixtures.ledger import assert_all_active, assert_nothing_is_lost, delete_everything
+from tests.fixtures.waiting import seconds
 from tests.integration.tls_stores import TlsBroker, TlsDatabases, tls_mariadb, tls_stores
 
 pytestmark = pytest.mark.sampled_file(every=3)
 
 TOP, CELL = "top", "cell1"
+TIMEOUT_SECONDS = 60
 DATABASES = ("api", "cell0", "placement", CELL)
 SIMULATED = "[simulated]\nbuild_delay_seconds_min = 0.1\nbuild_delay_seconds_max = 0.2\n"
 
@@ -134,7 +136,7 @@ def test_everything_works_over_tls(deployment: Deployment, stores: Stores) -> No
 
 def test_the_api_speaks_to_no_client_without_tls(deployment: Deployment) -> None:
     """It says so."""
-    answer = requests.get(deployment.api_url.replace("https:", "http:"), timeout=10)
+    answer = requests.get(deployment.api_url.replace("https:", "http:"), timeout=TIMEOUT_SECONDS)
     assert answer.status_code == 400
 
 
@@ -143,9 +145,9 @@ def test_placement_lets_in_who_has_a_certificate(deployment: TlsDeployment) -> N
     url, believed = f"https://127.0.0.1:{deployment.placement_port}/", deployment.authority.ca_file
     mine = deployment.authority.issue("client")
     shown = (str(mine.cert_file), str(mine.key_file))
-    assert requests.get(url, verify=str(believed), cert=shown, timeout=10).ok
+    assert requests.get(url, verify=str(believed), cert=shown, timeout=TIMEOUT_SECONDS).ok
     with pytest.raises(requests.exceptions.ConnectionError):
-        requests.get(url, verify=str(believed), timeout=10)
+        requests.get(url, verify=str(believed), timeout=TIMEOUT_SECONDS)
 
 
 def test_a_renewed_certificate_is_shown_without_a_restart(deployment: TlsDeployment) -> None:
@@ -250,7 +252,7 @@ def test_a_renewed_certificate_is_shown_to_the_broker(
         wait_for(lambda: "retrying" in caplog.text, "the service is not let in, and says so", 30)
         assert starting.is_alive()
         authority.issue("renewed")
-        starting.join(60)
+        starting.join(seconds(60))
         assert not starting.is_alive()
         ZoneAPI(bus, timeout_seconds=30).ping(admin_context(), server="renewed")
     finally:

@@ -17,6 +17,7 @@ from objects.images.image_meta import ImageMeta
 from rpc import broker_logs, memory_transport
 from rpc.interface import Interface, call, cast, fanout
 from rpc.transport import Bus
+from tests.fixtures.asking import wait_for
 from tests.fixtures.configuration import messaging_conf
 from tests.fixtures.interfaces import Anything
 from tests.fixtures.looks import Looks
@@ -323,17 +324,23 @@ def test_answers_that_cannot_be_sent_are_one_line_a_minute(
     def refuse(*_answer, **_failure):
         raise error
 
+    def logged():
+        return [each for each in caplog.records if "answer" in each.getMessage()]
+
     serve()
     api = EchoAPI(make_bus(url), timeout_seconds=0.3)
     monkeypatch.setattr("oslo_messaging._drivers.amqpdriver.AMQPIncomingMessage.reply", refuse)
     monkeypatch.setattr(broker_logs._unsent_answers, "_said_at", float("-inf"))
+    monkeypatch.setattr(broker_logs._unsent_answers, "_unsaid", 0)
     for _ in range(3):
         with pytest.raises(exception.RpcTimeout):
             api.echo(admin_context(), 1)
+    wait_for(lambda: broker_logs._unsent_answers._unsaid == 2, "all three were tried", 10)
     monkeypatch.setattr(broker_logs._unsent_answers, "_said_at", float("-inf"))
     with pytest.raises(exception.RpcTimeout):
         api.echo(admin_context(), 1)
-    first, last = (each for each in caplog.records if "answer" in each.getMessage())
+    wait_for(lambda: len(logged()) >= 2, "the last one was tried", 10)
+    first, last = logged()
     assert (first.levelname, first.exc_info) == ("WARNING", None)
     assert "amqp://api:***@mq1/top" in first.getMessage()
     assert "(2 more since the last message)" in last.getMessage()

@@ -17,6 +17,7 @@ from tests.fixtures.configuration import messaging_conf
 from tests.fixtures.forged_replies import ReplyForger, failure_of
 from tests.fixtures.interfaces import BY_TOPIC, Anything
 from tests.fixtures.signing import AT_THE_TOP, SCOPES, Authority
+from tests.fixtures.waiting import seconds
 
 METHOD = {"placement": "claim", "compute": "get_console_output", "host_states": "get_host_states"}
 FAILURES = {
@@ -55,7 +56,7 @@ def attacked(authority):
                 message_signer=authority.signer("scheduler", is_required=required),
             )
             closing.callback(caller.close)
-            api = Anything(caller, BY_TOPIC[topic], timeout_seconds=timeout_seconds)
+            api = Anything(caller, BY_TOPIC[topic], timeout_seconds=seconds(timeout_seconds))
             return api.call(METHOD[topic], server)
 
         yield call

@@ -26,7 +26,7 @@ from tests.fixtures.asking import wait_for
 from tests.fixtures.audit_log import events_of
 from tests.fixtures.configuration import messaging_conf
 from tests.fixtures.signing import AT_THE_TOP, AUDIT_LOG, SCOPES, Authority
-from tests.fixtures.waiting import Deadline
+from tests.fixtures.waiting import Deadline, seconds
 
 CELL = SCOPES["cell_conductor"]
 OTHER_CELL = "5f3a4b1e-0000-4000-8000-000000000002"
@@ -477,7 +477,7 @@ def test_another_cells_conductor_answers_nothing(authority, serve, make_bus):
     """It takes a call off this cell's queue, and its answer is refused."""
     authority.enrol("cell_conductor", name="other", scope=OTHER_CELL)
     serve(authority.signer("other"), interface=CellAPI, scope=CELL)
-    api = CellAPI(make_bus(authority.signer("compute"), CELL), timeout_seconds=0.5)
+    api = CellAPI(make_bus(authority.signer("compute"), CELL), timeout_seconds=seconds(0.5))
     with pytest.raises(exception.RpcAnswerRefused, match="does not serve"):
         api.build_failed(admin_context(), SCOPES["compute"], "h")
 
@@ -501,7 +501,7 @@ def test_an_answer_counts_only_from_who_serves_the_topic(
     """An agent that gets at a call on the broker cannot answer it in placement's name."""
     key = keys.create(tmp_path / "key") if answers_as == "nobody" else None
     serve(authority.signer(answers_as, key=key))
-    api = PlacementAPI(make_bus(authority.signer("scheduler")), timeout_seconds=0.5)
+    api = PlacementAPI(make_bus(authority.signer("scheduler")), timeout_seconds=seconds(0.5))
     with pytest.raises(exception.RpcAnswerRefused, match="claim on placement was rejected"):
         api.claim("x")
 
