@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from tests.console.browser import Tab, chromium
-from tests.console.deployment import Deployment, deployment, token_of
+from tests.console.deployment import DOWN_SECONDS, REPORT_SECONDS, Deployment, deployment, token_of
+from tests.fixtures import waiting
+from tests.fixtures.deployment import LIMITS_FACTOR_MAX
 
 
 @pytest.fixture(scope="session")
@@ -20,7 +22,12 @@ def browser() -> Iterator[Any]:
 @pytest.fixture(scope="session")
 def site(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
     """A running deployment; it is not started where there is no browser to look at it."""
-    with deployment(tmp_path_factory.mktemp("console")) as lent:
+    factor = min(waiting.machine_factor(), LIMITS_FACTOR_MAX)
+    with deployment(
+        tmp_path_factory.mktemp("console"),
+        report_seconds=round(REPORT_SECONDS * factor),
+        down_seconds=round(DOWN_SECONDS * factor),
+    ) as lent:
         yield lent
 
 

@@ -30,7 +30,7 @@ USERS = {
     "rita": ("astronomy", "reader"),
 }
 """User -> project and role. A user's token is made from the name."""
-DOWN_SECONDS = 12
+REPORT_SECONDS, DOWN_SECONDS = 3, 12
 
 
 def token_of(user: str) -> str:
@@ -77,7 +77,7 @@ def deployment(
     *,
     hosts: Sequence[str] = (HOSTS, NUMA_HOST),
     hosts_total: int = HOSTS_TOTAL,
-    report_seconds: int = 3,
+    report_seconds: int = REPORT_SECONDS,
     down_seconds: int = DOWN_SECONDS,
 ) -> Iterator[Deployment]:
     """Lend a running deployment with its hosts up."""

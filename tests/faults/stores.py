@@ -18,6 +18,7 @@ import sqlalchemy as sa
 from kombu.connection import Connection
 from sqlalchemy.pool import NullPool
 
+from tests.fixtures import waiting
 from tests.fixtures.asking import wait_for
 from tests.fixtures.ports import free_port
 
@@ -163,7 +164,8 @@ class Broker(Store):
         listed = subprocess.run(
             [_rabbitmq("rabbitmqctl") or "", "-n", self._node, "--quiet", "list_queues", "-p",
              vhost, "name", "type", "messages", "consumers", "--formatter", "json"],
-            env=self._environment, capture_output=True, text=True, timeout=300, check=True,
+            env=self._environment, capture_output=True, text=True,
+            timeout=waiting.seconds(300), check=True,
         ).stdout  # fmt: skip
         return [row for row in json.loads(listed) if row["type"] != "stream"]
 
@@ -183,7 +185,8 @@ class Databases(Store):
         subprocess.run(
             [_postgresql("initdb") or "", "-D", folder / "data", "-U", "postgres", "-A", "trust",
              "--no-sync", "-E", "UTF8"],
-            check=True, capture_output=True, timeout=60, user=self._user, cwd=folder,
+            check=True, capture_output=True, timeout=waiting.seconds(60),
+            user=self._user, cwd=folder,
         )  # fmt: skip
 
     def start(self) -> None:

@@ -15,6 +15,7 @@ import yaml
 from programs import own_token
 from programs.commands.app import URL_VARIABLE, ClientApp
 from programs.demo.control_plane import LOG_FILE, ControlPlane
+from tests.fixtures import waiting
 from tests.fixtures.deployment import error_lines
 from tests.fixtures.documented_output import assert_among, example
 
@@ -65,11 +66,21 @@ def test_only_the_user_who_started_it_is_served(url: str, state_dir: Path, tmp_p
     """
     images = f"{url}/v2.1/images"
     for headers in ({}, {"X-Auth-Token": "admin"}, {"X-Auth-Token": "admin:admin"}):
-        assert requests.post(images, json=IMAGE, headers=headers, timeout=30).status_code == 401
+        assert (
+            requests.post(
+                images, json=IMAGE, headers=headers, timeout=waiting.seconds(30)
+            ).status_code
+            == 401
+        )
     token = (state_dir / own_token.TOKEN_FILE).read_text().strip()
     for foreign in ({"Host": "evil.example"}, {"Origin": "http://evil.example"}):
         headers = {"X-Auth-Token": token, **foreign}
-        assert requests.post(images, json=IMAGE, headers=headers, timeout=30).status_code == 403
+        assert (
+            requests.post(
+                images, json=IMAGE, headers=headers, timeout=waiting.seconds(30)
+            ).status_code
+            == 403
+        )
     found = [path for path in state_dir.rglob("*") if not path.is_symlink()]
     assert {"api-token", "clouds.yaml", "api.sqlite-wal", "compute-journal.sqlite"} <= {
         path.name for path in found
@@ -98,10 +109,14 @@ def services_of(state_dir: Path) -> set[str]:
     }
     project = {"name": cloud["project_name"], "domain": {"name": cloud["project_domain_name"]}}
     body: dict[str, Any] = {"auth": {"identity": identity, "scope": {"project": project}}}
-    answer = requests.post(f"{cloud['auth_url']}/auth/tokens", json=body, timeout=30)
+    answer = requests.post(
+        f"{cloud['auth_url']}/auth/tokens", json=body, timeout=waiting.seconds(30)
+    )
     headers = {"X-Auth-Token": answer.headers["X-Subject-Token"]}
     return {
         service["type"]
         for service in answer.json()["token"]["catalog"]
-        if requests.get(service["endpoints"][0]["url"], headers=headers, timeout=30).ok
+        if requests.get(
+            service["endpoints"][0]["url"], headers=headers, timeout=waiting.seconds(30)
+        ).ok
     }

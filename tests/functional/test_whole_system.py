@@ -17,6 +17,7 @@ from armillary.conf import base as base_conf
 from armillary.conf import register
 from armillary.conf import tracing as tracing_conf
 from armillary.metrics import tracing
+from tests.fixtures import waiting
 from tests.fixtures.asking import wait_for
 from tests.fixtures.embedded import embedded_system
 from tests.fixtures.ledger import assert_nothing_is_lost, delete_everything
@@ -249,6 +250,8 @@ def test_an_availability_zone_is_kept(system, tiny):
 def test_web_pages_of_other_sites_can_not_use_the_api(system, headers):
     """Neither by DNS rebinding nor by posting to this machine."""
     body = {"flavor": {"name": "theirs", "vcpus": 1, "ram": 64, "disk": 0}}
-    answer = requests.post(f"{system.api_url}/v2.1/flavors", json=body, headers=headers, timeout=60)
+    answer = requests.post(
+        f"{system.api_url}/v2.1/flavors", json=body, headers=headers, timeout=waiting.seconds(60)
+    )
     names = {flavor["name"] for flavor in system.get("/flavors")["flavors"]}
     assert (answer.status_code, "theirs" in names) == (403, False)

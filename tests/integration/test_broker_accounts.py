@@ -272,7 +272,7 @@ def test_a_parent_zones_account_asks_and_hears(
         ZoneAPI(parent, timeout_seconds=30).ping(admin_context())
         summary: Any = "all is well"
         ZoneSummariesAPI(child).update_summary(admin_context(), summary)
-        assert endpoint.heard.get(timeout=30) == "all is well"
+        assert endpoint.heard.get(timeout=waiting.seconds(30)) == "all is well"
 
 
 NOT_FOR_A_PARENT = {

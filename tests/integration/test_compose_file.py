@@ -12,6 +12,8 @@ import jsonschema
 import pytest
 import yaml
 
+from tests.fixtures import waiting
+
 pytestmark = pytest.mark.sampled_file(every=3)
 
 COMPOSE = Path(__file__).parents[2] / "etc" / "compose"
@@ -25,7 +27,7 @@ def specification(tmp_path_factory):
         [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "-d", folder, SPECIFICATION],
         check=True,
         capture_output=True,
-        timeout=100,
+        timeout=waiting.seconds(100),
     )
     (wheel,) = folder.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:

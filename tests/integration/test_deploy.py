@@ -10,6 +10,7 @@ import pytest
 import requests
 import yaml
 
+from tests.fixtures import waiting
 from tests.fixtures.ports import free_port
 from tests.fixtures.services import MARIADB, POSTGRESQL
 from tests.integration.deployed_by_command import Command, command_for
@@ -98,7 +99,10 @@ def test_start_names_the_service_that_has_ended(command: Command) -> None:
         code, printed = command.run("start", *root)
         assert code == 1
         assert "start compute failed: it has ended; see " in printed
-        assert requests.get(f"http://{api}/healthcheck", timeout=10).status_code == 200
+        assert (
+            requests.get(f"http://{api}/healthcheck", timeout=waiting.seconds(10)).status_code
+            == 200
+        )
         own.unlink()
         assert command.run("start", *root)[0] == 0
     finally:

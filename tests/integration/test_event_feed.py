@@ -16,6 +16,7 @@ from oslo_config import cfg
 from rpc.notifications import event_feed
 from rpc.notifications.event_feed import FeedReader, FeedWriter
 from rpc.transport import Bus
+from tests.fixtures import waiting
 from tests.fixtures.asking import wait_for
 from tests.fixtures.brokers import NewVhost
 from tests.fixtures.configuration import messaging_conf
@@ -63,7 +64,11 @@ def rabbitmqctl(url: str, command: str, vhost_option: str, *arguments: str) -> l
     """Return the lines that a command about the virtual host of a URL prints."""
     words = ["rabbitmqctl", "--quiet", command, vhost_option, urlsplit(url).path.removeprefix("/")]
     done = subprocess.run(
-        [*words, *arguments], check=True, capture_output=True, text=True, timeout=60
+        [*words, *arguments],
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=waiting.seconds(60),
     )
     return done.stdout.splitlines()
 

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from objects.images.image_record import DRAFT_PREFIX
+from tests.fixtures import waiting
 from tests.fixtures.asking import wait_for
 from tests.fixtures.deployment import Cell, Deployment, deployed, running
 from tests.fixtures.ports import free_port
@@ -55,7 +56,9 @@ class Workloads(Deployment):
     def program(self, command: str) -> str:
         """Return a new image that names a program."""
         body = {"name": "program", "process_command": command, "img_hv_type": "process"}
-        answer = self._session.post(f"{self.api_url}/image/v2/images", json=body, timeout=30)
+        answer = self._session.post(
+            f"{self.api_url}/image/v2/images", json=body, timeout=waiting.seconds(30)
+        )
         assert answer.ok, answer.text
         return str(answer.json()["id"])
 

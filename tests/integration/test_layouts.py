@@ -20,6 +20,7 @@ from armillary.context import admin_context
 from conductor.super_conductor.interface import SuperConductorAPI
 from objects.instances.operation_arguments import OperationArguments
 from objects.instances.server_filters import ServerFilters
+from tests.fixtures import waiting
 from tests.fixtures.asking import wait_for
 from tests.fixtures.services import POSTGRESQL, administrator
 from tests.integration.trusted_zones import AccountsZone, KeysZone, SignedZone, TlsZone, introduce
@@ -204,7 +205,7 @@ def test_without_a_scheduler_there_is_no_queue_for_one(api: ZoneDeployment) -> N
     vhost = api.virtual_hosts()[0]
     listed = subprocess.run(
         ["rabbitmqctl", "--quiet", "list_queues", "-p", vhost, "name"],
-        capture_output=True, text=True, check=True, timeout=60,
+        capture_output=True, text=True, check=True, timeout=waiting.seconds(60),
     ).stdout.split()  # fmt: skip
     has_process = any(name.startswith("scheduler") for name in api.processes)
     assert any(name.startswith("scheduler") for name in listed) == has_process

@@ -452,7 +452,7 @@ def queues_of(broker: Broker) -> list[dict[str, Any]]:
     columns = ["name", "type", "durable", "exclusive"]
     found = subprocess.run(
         ["rabbitmqctl", "--quiet", "--formatter", "json", "list_queues", "-p", vhost, *columns],
-        capture_output=True, check=True, timeout=60,
+        capture_output=True, check=True, timeout=waiting.seconds(60),
     )  # fmt: skip
     queues: list[dict[str, Any]] = json.loads(found.stdout)
     return queues

@@ -12,6 +12,7 @@ import time
 
 import pytest
 
+from tests.fixtures import waiting
 from tests.fixtures.asking import wait_for
 from tests.fixtures.deployment import BAD_HOST, two_cells
 from tests.fixtures.ledger import (
@@ -192,6 +193,6 @@ def queues_of(vhost):
         ["rabbitmqctl", "--quiet", "--formatter", "json", "list_queues", "-p", vhost, *columns],
         capture_output=True,
         check=True,
-        timeout=60,
+        timeout=waiting.seconds(60),
     )
     return json.loads(found.stdout)

@@ -26,7 +26,7 @@ from armillary.db import Database
 from conductor.super_conductor.zones.interface import ZoneAPI
 from rpc.notifications.event_feed import connection_to
 from rpc.transport import Bus
-from tests.fixtures import forked_servers
+from tests.fixtures import forked_servers, waiting
 from tests.fixtures.asking import wait_for
 from tests.fixtures.authority import Certificate, CertificateAuthority
 from tests.fixtures.configuration import messaging_conf
@@ -172,7 +172,9 @@ def test_the_security_check_asks_the_broker_and_the_databases(deployment: TlsDep
     """As the services do: with the certificate of the client."""
     command = [BIN / "armillary-status", "--config-file", deployment.folder / "super.conf"]
     check = ["security", "check", "--connect", "-f", "json"]
-    ran = subprocess.run([*map(str, command), *check], capture_output=True, text=True, timeout=120)
+    ran = subprocess.run(
+        [*map(str, command), *check], capture_output=True, text=True, timeout=waiting.seconds(120)
+    )
     details = {row["Check"]: row["Details"] for row in json.loads(ran.stdout)}
     assert "lets guest in" in details["Broker guest account"]
     assert "cannot be asked" not in details["Broker guest account"]

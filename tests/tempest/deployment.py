@@ -12,6 +12,8 @@ from typing import Any
 
 import requests
 
+from tests.fixtures import waiting
+from tests.fixtures.waiting import Deadline
 from tests.tempest import settings
 
 START_SECONDS_MAX = 120
@@ -33,9 +35,9 @@ def armillary(folder: Path, network_url: str) -> Iterator[str]:
     with (folder / "armillary.log").open("wb") as log:
         process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
     try:
-        deadline = time.monotonic() + START_SECONDS_MAX
+        deadline = Deadline(START_SECONDS_MAX)
         while not (state_dir / "api-url").exists():
-            if process.poll() is not None or time.monotonic() > deadline:
+            if process.poll() is not None or deadline.has_passed:
                 raise SystemExit((folder / "armillary.log").read_text()[-2000:])
             time.sleep(0.2)
         yield (state_dir / "api-url").read_text().strip()
@@ -53,7 +55,7 @@ def prepare(api_url: str) -> None:
     login = requests.post(
         f"{api_url}/identity/v3/auth/tokens",
         json={"auth": {"identity": identity, "scope": scope}},
-        timeout=60,
+        timeout=waiting.seconds(60),
     )
     login.raise_for_status()
     session = requests.Session()

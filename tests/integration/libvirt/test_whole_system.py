@@ -18,6 +18,7 @@ from websockets.sync.client import connect
 
 from armillary.consoles import console_links
 from compute_agent.virt.libvirt.disks.images import FILE_PROPERTY
+from tests.fixtures import waiting
 from tests.fixtures.asking import Api, wait_for
 from tests.fixtures.brokers import fresh_vhost
 from tests.fixtures.deployment import BIN, Process
@@ -141,9 +142,11 @@ class LibvirtSystem(Api):
         """Return a new image whose data only the image service has."""
         url = f"{self.api_url}/image/v2/images"
         body = {"name": "hello", "disk_format": "raw", "container_format": "bare"}
-        image: str = self._session.post(url, json=body, timeout=30).json()["id"]
+        image: str = self._session.post(url, json=body, timeout=waiting.seconds(30)).json()["id"]
         headers = {"Content-Type": "application/octet-stream"}
-        stored = self._session.put(f"{url}/{image}/file", data=data, headers=headers, timeout=30)
+        stored = self._session.put(
+            f"{url}/{image}/file", data=data, headers=headers, timeout=waiting.seconds(30)
+        )
         assert stored.ok, stored.text
         return image
 

@@ -15,6 +15,7 @@ import pytest
 import requests
 
 from armillary.db import Database
+from tests.fixtures import waiting
 from tests.fixtures.asking import wait_for
 from tests.fixtures.ports import free_port
 from tests.fixtures.waiting import seconds
@@ -49,7 +50,7 @@ def running(command: list[str], port: int, **environment: str) -> Iterator[psuti
 
 def answers(port: int) -> bool:
     try:
-        return requests.get(f"http://127.0.0.1:{port}/", timeout=5).ok
+        return requests.get(f"http://127.0.0.1:{port}/", timeout=waiting.seconds(5)).ok
     except requests.RequestException:
         return False
 

@@ -18,6 +18,7 @@ from armillary.http import openapi as openapi_of
 from armillary.http.dispatch import actions_of
 from armillary.http.openapi import operation_id
 from armillary.http.validation import by_version
+from tests.fixtures import waiting
 
 pytestmark = pytest.mark.sampled_tests(every=3)
 
@@ -104,6 +105,6 @@ def test_the_command_prints_it() -> None:
     """For tools that make clients of it."""
     printed = subprocess.run(
         [sys.executable, "-W", "ignore", "-m", "api.openapi"], capture_output=True, check=True,
-        timeout=60,
+        timeout=waiting.seconds(60),
     )  # fmt: skip
     assert json.loads(printed.stdout)["paths"].keys() == ROUTES.keys()

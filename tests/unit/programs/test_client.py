@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from programs import client
+from tests.fixtures import waiting
 
 HEAVY = ("cliff", "requests", "rich", "oslo_config", "sqlalchemy", "falcon")
 
@@ -29,7 +30,9 @@ def test_up_chooses_its_backend_before_anything_is_loaded() -> None:
     """What eventlet has to patch must not be there yet."""
     code = f"{PRELUDE}\nclient.main(['up', '--port', '0'])"
     command = [sys.executable, "-c", code]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    ended = subprocess.run(
+        command, capture_output=True, text=True, timeout=waiting.seconds(60), check=True
+    )
     assert ended.stdout.splitlines() == ["armillary ['--port', '0']", "[]"]
 
 
@@ -45,7 +48,9 @@ print(sorted({"requests", "rich", "oslo_config", "yaml", "alembic"} & set(sys.mo
 def test_a_command_loads_little_before_it_asks() -> None:
     """What it loads is most of what a short command takes."""
     command = [sys.executable, "-c", LOADED_FOR_A_COMMAND]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    ended = subprocess.run(
+        command, capture_output=True, text=True, timeout=waiting.seconds(60), check=True
+    )
     assert ended.stdout.splitlines() == ["4", "[]"]
 
 

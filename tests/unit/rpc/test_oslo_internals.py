@@ -18,6 +18,7 @@ from rpc import memory_transport, oslo_internals, queue_types, rabbit, replies, 
 from rpc import transport as bus_transport
 from rpc.broker import consumers
 from rpc.signing import transport as signed_transport
+from tests.fixtures import waiting
 
 USERS = (
     bus_transport, memory_transport, rabbit, consumers, replies, thread_pool, signed_transport,
@@ -79,7 +80,7 @@ def test_a_program_ends_at_its_start(tmp_path: Path, name: str) -> None:
         ],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=waiting.seconds(60),
     )
     assert ended.returncode == 78, ended.stderr
     lines = [line for line in ended.stderr.splitlines() if f"impl_rabbit.{name}" in line]

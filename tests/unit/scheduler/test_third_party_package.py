@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.fixtures import waiting
+
 pytestmark = pytest.mark.sampled_tests(every=2)
 
 ROOT = Path(__file__).parents[3]
@@ -50,7 +52,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
         cwd=shutil.copytree(PACKAGE, folder / "source"),
         check=True,
         capture_output=True,
-        timeout=60,
+        timeout=waiting.seconds(60),
     )
     return target
 
@@ -75,7 +77,7 @@ def test_its_plugins_decide(installed: Path, filter_name: str, weigher_name: str
         cwd=installed,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=waiting.seconds(60),
     )
     assert found.returncode == 0, found.stderr
     answer = json.loads(found.stdout)

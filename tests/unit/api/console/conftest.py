@@ -16,6 +16,7 @@ from oslo_config import cfg
 from api.front import make_front
 from armillary.identity import passwords
 from tests import builders
+from tests.fixtures import waiting
 from tests.fixtures.serving import serving
 from tests.fixtures.super_conductor import SuperConductor, SuperConductorClient
 
@@ -40,7 +41,9 @@ class Browser:
         """Send a request as the page does; ``headers`` replace those of the page."""
         own = {"Origin": self.url, "Sec-Fetch-Site": "same-origin", "X-CSRF-Token": self.csrf}
         headers = more.pop("headers", own)
-        return self.session.request(method, self.url + path, headers=headers, timeout=10, **more)
+        return self.session.request(
+            method, self.url + path, headers=headers, timeout=waiting.seconds(10), **more
+        )
 
     def log_in(self, user: str, **more: Any) -> dict[str, Any]:
         """Log in with a password; return the session as the page sees it."""

@@ -15,12 +15,13 @@ from falcon import testing
 
 from api.console.app import SECURITY_HEADERS
 from api.console.page import INDEX, STATIC, Page
+from tests.fixtures import waiting
 from tests.unit.api.console.conftest import Browser as Tab
 
 
 def status_of(url: str, path: str) -> int:
     """Return the status of a request whose path no client has cleaned up."""
-    connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=10)
+    connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=waiting.seconds(10))
     connection.putrequest("GET", path, skip_accept_encoding=True)
     connection.endheaders()
     status = connection.getresponse().status

@@ -19,6 +19,7 @@ from api.image.store import PIECE_BYTES
 from armillary.context import admin_context
 from compute_agent.virt.snapshot_store import SnapshotStore
 from objects.images.image_record import SAVING, STORE_LOCK
+from tests.fixtures import waiting
 from tests.fixtures.asking import wait_for
 from tests.fixtures.control_plane import a_user
 from tests.unit.api.image.conftest import ADMIN, ALICE, BOB, DATA, Images
@@ -124,7 +125,7 @@ def test_uploads_together_do_not_exceed_the_store(
     """Two that begin while there is room for one: the second is refused before it is complete."""
     conf.set_override("store_bytes_max", 600_000, group="image")
     first, second = images.create(), images.create()
-    connection = http.client.HTTPConnection(*address, timeout=30)
+    connection = http.client.HTTPConnection(*address, timeout=waiting.seconds(30))
     connection.putrequest("PUT", f"/image/v2/images/{first['id']}/file")
     connection.putheader("X-Auth-Token", ALICE)
     connection.putheader("Content-Type", "application/octet-stream")
@@ -152,7 +153,9 @@ def slow_uploads(
         found = []
         for _ in range(2):
             image = images.create()
-            sock = stack.enter_context(socket.create_connection(address, timeout=60))
+            sock = stack.enter_context(
+                socket.create_connection(address, timeout=waiting.seconds(60))
+            )
             sock.sendall(head.format(image["id"], ALICE).encode() + b"x" * PIECE_BYTES)
             found.append(sock)
         wait_for(lambda: len(files(store)) == 2, "both have begun", 30)
@@ -217,7 +220,7 @@ def pieces() -> Iterator[bytes]:
 def test_data_of_unknown_length_comes_in_chunks(images: Images, address: tuple[str, int]) -> None:
     """As clients send what they read from a pipe; over a real connection."""
     image = images.create()
-    connection = http.client.HTTPConnection(*address, timeout=30)
+    connection = http.client.HTTPConnection(*address, timeout=waiting.seconds(30))
     headers = {"X-Auth-Token": ALICE, "Content-Type": "application/octet-stream"}
     path = f"/image/v2/images/{image['id']}/file"
     connection.request("PUT", path, body=pieces(), headers=headers, encode_chunked=True)
@@ -232,7 +235,7 @@ def test_data_that_is_cut_off_is_not_stored(
 ) -> None:
     """A client that goes away leaves the image as it was."""
     image = images.create()
-    connection = http.client.HTTPConnection(*address, timeout=30)
+    connection = http.client.HTTPConnection(*address, timeout=waiting.seconds(30))
     connection.putrequest("PUT", f"/image/v2/images/{image['id']}/file")
     connection.putheader("X-Auth-Token", ALICE)
     connection.putheader("Content-Type", "application/octet-stream")
@@ -256,7 +259,7 @@ def test_a_refused_upload_is_not_read(address: tuple[str, int]) -> None:
         "PUT /image/v2/images/none/file HTTP/1.1\r\nHost: localhost\r\nX-Auth-Token: :\r\n"
         "Content-Type: application/octet-stream\r\nContent-Length: 100000000\r\n\r\n"
     )
-    with socket.create_connection(address, timeout=10) as connection:
+    with socket.create_connection(address, timeout=waiting.seconds(10)) as connection:
         connection.sendall(head.encode())
         answer = b""
         while piece := connection.recv(65536):

@@ -21,6 +21,7 @@ from armillary import exception
 from armillary.backoff import Backoff
 from armillary.db import Database, DatabaseOptions
 from armillary.db import database as database_module
+from tests.fixtures import waiting
 from tests.fixtures.ports import free_port
 from tests.fixtures.python_programs import StartProgram
 
@@ -172,7 +173,7 @@ def test_a_deadlock_is_run_again_until_it_succeeds(database: Database) -> None:
         database.run_in_writer(work)
 
     with ThreadPoolExecutor(2) as pool:
-        list(pool.map(lock_both, ("ab", "ba"), timeout=60))
+        list(pool.map(lock_both, ("ab", "ba"), timeout=waiting.seconds(60)))
     assert (value_of(database, "a"), value_of(database, "b")) == (2, 2)
     assert len(attempts) == (2 if database.dialect == "sqlite" else 3)
 

@@ -17,6 +17,7 @@ import pytest
 from armillary import exception
 from armillary.http.own_origin import own_origin
 from armillary.http.server import HttpServer
+from tests.fixtures import waiting
 from tests.fixtures.serving import serving
 
 SECONDS_MAX = 20
@@ -434,7 +435,7 @@ server = HttpServer(app, host="127.0.0.1", port=0, threads=5)
 server.start()
 results = []
 def fetch():
-    connection = http.client.HTTPConnection(*server.address, timeout=10)
+    connection = http.client.HTTPConnection(*server.address, timeout=60)
     connection.request("POST", "/", b"x" * 100000)
     results.append(connection.getresponse().read())
 threads = [threading.Thread(target=fetch) for _ in range(5)]
@@ -452,7 +453,7 @@ def test_it_works_with_either_concurrency_backend(backend: str) -> None:
     result = subprocess.run(
         [sys.executable, "-c", EVENTLET_PROGRAM],
         env={**os.environ, "ARMILLARY_CONCURRENCY_BACKEND": backend},
-        capture_output=True, text=True, timeout=60, check=False,
+        capture_output=True, text=True, timeout=waiting.seconds(60), check=False,
     )  # fmt: skip
     assert result.stdout.split() == [backend, "5", "True"], result.stderr
 

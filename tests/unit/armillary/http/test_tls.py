@@ -24,6 +24,7 @@ from armillary.http.server import HttpServer
 from armillary.http.tls import ReloadingContext, TlsFiles, tls_files
 from programs.commands.app import CACERT_VARIABLE, URL_VARIABLE, ClientApp
 from programs.http_client import ApiClient, ApiNotTrusted, NotAnArmillaryApi
+from tests.fixtures import waiting
 from tests.fixtures.authority import Certificate, CertificateAuthority
 from tests.fixtures.serving import serving
 from tests.fixtures.slow_clients import leave_at_once
@@ -435,7 +436,7 @@ def test_it_works_with_either_concurrency_backend(
     result = subprocess.run(
         [sys.executable, "-c", EVENTLET_PROGRAM, *files],
         env={**os.environ, "ARMILLARY_CONCURRENCY_BACKEND": backend},
-        capture_output=True, text=True, timeout=60, check=False,
+        capture_output=True, text=True, timeout=waiting.seconds(60), check=False,
     )  # fmt: skip
     assert result.stdout.split() == [backend, "https", "https", "https"], result.stderr
 

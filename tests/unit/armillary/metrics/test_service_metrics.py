@@ -18,6 +18,7 @@ from prometheus_client import REGISTRY
 from armillary import exception
 from armillary.conf.scheduling import metrics as metrics_options
 from armillary.metrics import service_metrics
+from tests.fixtures import waiting
 from tests.fixtures.configuration import parsed_conf
 from tests.fixtures.ports import free_port
 from tests.fixtures.slow_clients import SlowClients, many_files
@@ -124,7 +125,9 @@ def metrics_port(conf: cfg.ConfigOpts) -> Iterator[int]:
 
 def test_each_worker_has_a_port(metrics_port: int) -> None:
     """It shows what the process counts."""
-    with urllib.request.urlopen(f"http://127.0.0.1:{metrics_port}/metrics", timeout=20) as answer:
+    with urllib.request.urlopen(
+        f"http://127.0.0.1:{metrics_port}/metrics", timeout=waiting.seconds(20)
+    ) as answer:
         assert b"process_cpu_seconds_total" in answer.read()
 
 

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from armillary.plugins import scheduler, testing
+from tests.fixtures import waiting
 
 pytestmark = pytest.mark.sampled_tests(every=2)
 
@@ -80,7 +81,7 @@ def test_compute_hosts_do_not_load_a_scheduler() -> None:
     program = "import sys, armillary.plugins.compute; print('scheduler' in sys.modules)"
     ended = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", program],
-        cwd=ROOT, capture_output=True, text=True, timeout=60,
+        cwd=ROOT, capture_output=True, text=True, timeout=waiting.seconds(60),
     )  # fmt: skip
     assert ended.stdout.strip() == "False", ended.stderr
 
@@ -125,7 +126,7 @@ def test_the_example_of_the_page_works(tmp_path: Path) -> None:
             env={**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=waiting.seconds(60),
         )
         assert "4 passed" in ended.stdout, ended.stdout
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests.fixtures import waiting
 from tests.fixtures.python_programs import WAIT_SECONDS_MAX, StartProgram
 from tests.unit.armillary.service.programs import Systemd, pids, wait_until_ready
 
@@ -39,7 +40,9 @@ def test_a_drain_has_an_end(launch: StartProgram, options: Path) -> None:
     (worker,) = pids(program, "started")
     program.signal(signal.SIGTERM)
     program.wait_for_end()
-    psutil.wait_procs([psutil.Process(worker)] if psutil.pid_exists(worker) else [], timeout=20)
+    psutil.wait_procs(
+        [psutil.Process(worker)] if psutil.pid_exists(worker) else [], timeout=waiting.seconds(20)
+    )
     assert not psutil.pid_exists(worker)
 
 

@@ -31,6 +31,7 @@ from programs.bus_factory import bus_maker
 from programs.operator.application import OperatorApp
 from rpc.signing.place import TOP
 from tests import builders
+from tests.fixtures import waiting
 from tests.fixtures.databases import SCHEMAS, sqlite_with_tables
 from tests.fixtures.interfaces import an_rpc_server
 
@@ -70,7 +71,7 @@ def conf_file(tmp_path: Path) -> Path:
     path = tmp_path / "conductor.conf"
     path.write_text(
         f"[DEFAULT]\nstate_path = {tmp_path}\n"
-        "[conductor]\ncell_timeout_seconds = 1\n"
+        f"[conductor]\ncell_timeout_seconds = {waiting.seconds(1):.1f}\n"
         f"[api_database]\nconnection = sqlite:///{tmp_path}/api.sqlite\n"
         f"[cell0_database]\nconnection = sqlite:///{tmp_path}/cell0.sqlite\n"
     )

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.fixtures import waiting
+
 ROOT = Path(__file__).parents[4]
 
 SCRIPT = """
@@ -71,7 +73,7 @@ def test_a_new_attribute_needs_one_line() -> None:
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=waiting.seconds(60),
         check=False,
     )
     assert ran.returncode == 0, ran.stderr
