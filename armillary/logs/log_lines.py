@@ -11,6 +11,8 @@ import logging
 from oslo_context import context as oslo_context
 from oslo_log.formatters import FluentFormatter, JSONFormatter
 
+from armillary.logs.info_lines import InfoLines
+
 _STRUCTURED = (FluentFormatter, JSONFormatter)
 """Formatters that escape by themselves."""
 LINE_CHARACTERS_MAX = 16_384
@@ -23,8 +25,13 @@ class OneLineFormatter(logging.Formatter):
     def __init__(self, formatter: logging.Formatter) -> None:
         super().__init__()
         self._formatter = formatter
+        self._info_lines = InfoLines.of(formatter)
 
     def format(self, record: logging.LogRecord) -> str:
+        if self._info_lines is not None and record.levelno == logging.INFO:
+            line = self._info_lines.format(record)
+            if line is not None:
+                return _cut(printable(line), LINE_CHARACTERS_MAX)
         shown = object.__new__(type(record))  # a copy, without the cost of copy.copy
         vars(shown).update(vars(record))
         _set_context(shown)

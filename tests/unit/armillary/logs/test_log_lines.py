@@ -30,12 +30,14 @@ def test_no_value_forges_a_line(log, capfd):
     load()
     context = RequestContext(request_id=LIE, user_id=LIE, project_id=LIE, instance_uuid=LIE)
     log.warning("Refused %s", LIE, extra={"context": context})
+    log.info("Refused %s", LIE, extra={"context": context})
     log.error("It failed", exc_info=ValueError(LIE), extra={"context": context})
     lines = capfd.readouterr().err.splitlines()
     assert sum("a lie" in line for line in lines) > 2
     assert not [line for line in lines if line.startswith("2026-01-01") or "\x1b" in line]
     assert {line.partition(" armillary.test ")[0].split()[-1] for line in lines} == {
         "WARNING",
+        "INFO",
         "ERROR",
     }
 
