@@ -101,6 +101,40 @@ def test_an_answer_is_for_one_target(conf: cfg.ConfigOpts) -> None:
     assert not enforcer.is_allowed("servers:show", {"project_id": "p1"}, user("p2"))
 
 
+def test_many_rules_are_answered_as_each_alone(conf: cfg.ConfigOpts, tmp_path: Path) -> None:
+    """Those of the file, and those of one wording, too."""
+    path, now = tmp_path / "policy.yaml", [0.0]
+    path.write_text('"servers:show": "role:reader"\n')
+    rules = [*RULES, policy.RuleDefault("servers:list", "rule:owner")]
+    enforcer = Enforcer(conf, rules, clock=lambda: now[0])
+    names, target = [rule.name for rule in rules], {"project_id": "p1"}
+    for who in (user("p1"), user("p2", "reader"), user("p2", "admin")):
+        alone = {name: enforcer.is_allowed(name, target, who) for name in names}
+        assert enforcer.list_allowed(names, target, who) == alone
+        assert len(set(alone.values())) == 2 or "admin" in who.roles
+    path.write_text("{}")
+    os.utime(path, (0, 2_000_000_000))
+    now[0] += CACHE_SECONDS
+    assert enforcer.list_allowed(names, target, user("p1"))["servers:show"]
+    path.write_text('"servers:show": [')
+    os.utime(path, (0, 2_100_000_000))
+    now[0] += CACHE_SECONDS
+    assert enforcer.list_allowed(names, target, user("p1"))["servers:show"]
+
+
+def test_a_server_that_decides_is_asked_for_each_rule(
+    conf: cfg.ConfigOpts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It sees the rule's name, and may answer by it."""
+    monkeypatch.setattr(
+        "oslo_policy._external.HttpCheck.__call__",
+        lambda _check, _target, _creds, _enforcer, rule=None: rule == "servers:list",
+    )
+    rules = [policy.RuleDefault(f"servers:{name}", "http://example/") for name in ("show", "list")]
+    answers = Enforcer(conf, rules).list_allowed([each.name for each in rules], {}, user("p"))
+    assert answers == {"servers:show": False, "servers:list": True}
+
+
 def test_an_undeclared_rule_is_a_mistake_of_ours(conf: cfg.ConfigOpts) -> None:
     """A misspelt name must not pass for a refusal."""
     with pytest.raises(policy.PolicyNotRegistered):
