@@ -11,6 +11,7 @@ import falcon
 from api.console import cookie
 from api.console.links import ConsoleLinks
 from api.event_hub import EventHub
+from api.fleet_answers import FleetAnswers
 from api.formats.host_ids import HostIds
 from api.formats.links import Links
 from api.image_source import ImageSource
@@ -20,6 +21,7 @@ from api.versions import OWN_FIELDS_HEADER
 from armillary import exception
 from armillary.http import call
 from armillary.http.authentication import HEADER, is_anonymous
+from armillary.http.compression import accepts_gzip
 from armillary.http.own_origin import own_origin
 from conductor.super_conductor.interface import SuperConductorAPI
 
@@ -38,6 +40,7 @@ class AppState(call.Site):
     events: EventHub | None = None
     console_links: ConsoleLinks | None = None
     serial_consoles: SerialConsoleLinks | None = None
+    fleet_answers: FleetAnswers = field(default_factory=FleetAnswers)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -45,14 +48,15 @@ class Call(call.Call[AppState]):
     """A request to the Compute API; ``shows_own``: the client wants Armillary's own fields.
 
     ``token`` is what it was authenticated with; None if it has none, and needs none. ``etags`` are
-    those of answers that the client has. ``is_by_cookie``: the token is that of a session of the
-    console, which the client does not know.
+    those of answers that the client has, and ``accepts_gzip`` is whether it takes compressed ones.
+    ``is_by_cookie``: the token is that of a session of the console, which the client does not know.
     """
 
     links: Links
     shows_own: bool = False
     token: str | None = field(default=None, repr=False)
     etags: tuple[str, ...] = ()
+    accepts_gzip: bool = False
     is_by_cookie: bool = False
 
     @classmethod
@@ -65,6 +69,7 @@ class Call(call.Call[AppState]):
         etags = tuple(map(str, req.if_none_match or ()))
         return cls(
             links=links, shows_own=shows_own, token=token, etags=etags,
+            accepts_gzip=accepts_gzip(req.get_header("Accept-Encoding")),
             is_by_cookie=cookie.SESSION in req.env, **fields,
         )  # fmt: skip
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
 from api.call import Call
+from api.fleet_answers import FleetAnswer
 from api.policies.console import fleet as policies
 from api.schemas.console import fleet as schemas
 from armillary.http.call import Answer, Document
+from armillary.http.compression import VARIES
 from armillary.http.dispatch import Action, Routes
 from objects.hosts.fleet import FLEET_LIMIT_MAX, HOST_STATES, FleetPage
 
@@ -16,18 +19,26 @@ REVALIDATE = {"Cache-Control": "private, no-cache"}
 
 
 def index(call: Call) -> Answer:
-    """List all hosts by name; a client that names the ETag of its answer gets another if new."""
+    """List all hosts by name; a client that names the ETag of its answer gets another if new.
+
+    The answer does not depend on who asks: the policy has decided whether he may.
+    """
+    limit, marker = call.query.get("limit", FLEET_LIMIT_MAX), call.query.get("marker")
     known = call.etags[0] if len(call.etags) == 1 else None
+    answers = call.site.fleet_answers
+    kept = answers.find(limit, marker)
     page = call.conductor.get_fleet(
-        call.context,
-        limit=call.query.get("limit", FLEET_LIMIT_MAX),
-        marker=call.query.get("marker"),
-        known_epoch=known,
+        call.context, limit=limit, marker=marker, known_epoch=known if kept is None else kept.epoch
     )
-    headers = {**REVALIDATE, "ETag": f'"{page.epoch}"'}
+    headers = {**REVALIDATE, **VARIES, "ETag": f'"{page.epoch}"'}
     if page.epoch == known:
         return Answer(status=304, headers=headers)
-    return Answer(_shown(page), headers=headers)
+    if kept is None or page.epoch != kept.epoch:
+        kept = FleetAnswer(page.epoch, json.dumps(_shown(page), separators=(",", ":")).encode())
+        answers.keep(limit, marker, kept)
+    if not call.accepts_gzip:
+        return Answer(kept.plain, headers=headers)
+    return Answer(kept.compressed, headers={**headers, "Content-Encoding": "gzip"})
 
 
 def _shown(page: FleetPage) -> Document:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
+import json
+
 from tests import builders
 from tests.fixtures.http_api import Api, message
 from tests.fixtures.records.host_records import a_fleet
@@ -40,6 +43,21 @@ def test_an_answer_that_is_known_is_not_sent_again(api: Api, conductor: SuperCon
     assert (again.status_code, again.text) == (304, "")
     conductor.fleet = a_fleet("h1", servers=[1])
     assert api.send("GET", PATH, headers={"If-None-Match": etag}).status_code == 200
+
+
+def test_an_answer_is_compressed_for_who_can_read_that(api: Api, conductor: SuperConductor) -> None:
+    """And is the same; others get it as it is, also after a change."""
+    for count in (500, 600):
+        conductor.fleet = a_fleet(*(f"h{number}" for number in range(count)))
+        packed = api.send("GET", PATH, headers={"Accept-Encoding": "gzip"})
+        plain = api.send("GET", PATH, headers={"Accept-Encoding": "identity"})
+        assert packed.headers["Content-Encoding"] == "gzip"
+        assert packed.headers["ETag"] == plain.headers["ETag"]
+        assert "Content-Encoding" not in plain.headers
+        assert len(packed.content) < len(plain.content) / 2
+        unpacked = gzip.decompress(packed.content)
+        assert unpacked == plain.content
+        assert len(json.loads(unpacked)["hosts"]["name"]) == count
 
 
 def test_pages_follow_each_other(api: Api, conductor: SuperConductor) -> None:
