@@ -16,6 +16,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +68,27 @@ DRAWN = """
 })
 """
 """When the map has been drawn: a canvas is 300 pixels wide before that."""
+STAGES = """
+() => {
+  const [page] = performance.getEntriesByType("navigation");
+  const loaded = performance.getEntriesByType("resource");
+  const one = part => loaded.filter(each => each.name.includes(part));
+  const [fleet] = one("/armillary/fleet");
+  const [session] = one("/ui/session");
+  const files = one("/ui/assets/").filter(each => each.startTime < fleet.responseEnd);
+  return {
+    page: page.responseEnd,
+    files: Math.max(0, ...files.map(each => each.responseEnd)),
+    session: session.responseEnd,
+    asked: fleet.requestStart,
+    answered: fleet.responseStart,
+    data: fleet.responseEnd,
+    requests: loaded.length + 1,
+  };
+}
+"""
+"""When the parts of a first view were there, in milliseconds since the navigation began."""
+METRICS = ("ScriptDuration", "LayoutDuration", "RecalcStyleDuration", "TaskDuration")
 
 
 def bench() -> None:
@@ -89,13 +111,9 @@ def _bench(site: Deployment, browser: Any) -> None:
     tab = Tab(browser, site.url)
     tab.log_in(token_of("root"))
     cold = [first_visit(browser, site, tab) for _ in range(RUNS)]
-    seconds, before_data, data = (statistics.median(each) for each in zip(*cold, strict=True))
-    again = statistics.median(first_view(tab) for _ in range(RUNS))
-    print(
-        f"{HOSTS:7,} hosts: first view {seconds:.2f} s with an empty cache, {again:.2f} s again "
-        f"(medians of {RUNS}); {before_data / 1000:.0f} KB compressed before data, "
-        f"{data / 1000:.0f} KB of data"
-    )
+    warm = [visit(tab) for _ in range(RUNS)]
+    print(f"{HOSTS:7,} hosts: first view with an empty cache: {Visit.median_of(cold)}")
+    print(f"{HOSTS:7,} hosts: first view again: {Visit.median_of(warm)}")
     print(f"{HOSTS:7,} hosts: {frames_a_second(tab):.0f} frames a second while panning")
     processor, answers = cost_of_open_page(site, tab)
     print(
@@ -112,8 +130,49 @@ def _bench(site: Deployment, browser: Any) -> None:
     tab.close()
 
 
-def first_visit(browser: Any, site: Deployment, known: Tab) -> tuple[float, int, int]:
-    """Return the seconds to the first view with an empty cache, and the bytes of page and data."""
+@dataclass
+class Visit:
+    """One first view: its seconds, and where they went.
+
+    ``stages`` are milliseconds since the navigation began, ``metrics`` seconds of the page's main
+    thread, ``processor`` seconds of the services, ``page`` and ``data`` bytes received.
+    """
+
+    seconds: float
+    stages: dict[str, float]
+    metrics: dict[str, float]
+    processor: float
+    page: int = 0
+    data: int = 0
+
+    @staticmethod
+    def median_of(visits: list[Visit]) -> str:
+        """Return in words the visit that took the median of the time, and the fastest one's."""
+        ordered = sorted(visits, key=lambda each: each.seconds)
+        own, fastest = ordered[len(ordered) // 2], ordered[0].seconds
+        at, main = own.stages, {name: value * 1000 for name, value in own.metrics.items()}
+        style = main["LayoutDuration"] + main["RecalcStyleDuration"]
+        server, transfer = at["answered"] - at["asked"], at["data"] - at["answered"]
+        last = own.seconds * 1000 - max(at["data"], at["files"])
+        lines = [
+            f"{own.seconds:.2f} s (median of {len(ordered)}; fastest {fastest:.2f} s)",
+            f"page {at['page']:.0f} ms, session {at['session']:.0f} ms, files {at['files']:.0f} ms",
+            f"fleet asked for at {at['asked']:.0f} ms, server {server:.0f} ms, transfer "
+            f"{transfer:.0f} ms; drawn {last:.0f} ms after data and files",
+            f"main thread of the page: script {main['ScriptDuration']:.0f} ms, style and layout "
+            f"{style:.0f} ms, all {main['TaskDuration']:.0f} ms",
+            f"services: {own.processor * 1000:.0f} ms of processor time, "
+            f"{at['requests']:.0f} requests",
+        ]
+        if own.page:
+            lines.append(
+                f"{own.page / 1000:.0f} KB compressed before data, {own.data / 1000:.0f} KB of data"
+            )
+        return "\n        ".join(lines)
+
+
+def first_visit(browser: Any, site: Deployment, known: Tab) -> Visit:
+    """Return the first view with an empty cache."""
     tab = Tab(browser, site.url)
     tab.context.add_cookies(known.context.cookies())
     protocol = tab.context.new_cdp_session(tab.page)
@@ -130,9 +189,25 @@ def first_visit(browser: Any, site: Deployment, known: Tab) -> tuple[float, int,
         lambda event: urls.update({event["requestId"]: event["request"]["url"]}),
     )
     protocol.on("Network.loadingFinished", note)
-    seconds = first_view(tab)
+    made = replace(visit(tab), page=received["page"], data=received["data"])
     tab.close()
-    return seconds, received["page"], received["data"]
+    return made
+
+
+def visit(tab: Tab) -> Visit:
+    """Return the first view of a tab, some time after the last one."""
+    tab.page.goto("about:blank")
+    tab.page.wait_for_timeout(ASK_SECONDS * 1000)
+    protocol = tab.context.new_cdp_session(tab.page)
+    protocol.send("Performance.enable")
+    before = time.process_time()
+    seconds = first_view(tab)
+    processor = time.process_time() - before
+    metrics = {
+        each["name"]: each["value"] for each in protocol.send("Performance.getMetrics")["metrics"]
+    }
+    stages = tab.page.evaluate(STAGES)
+    return Visit(seconds, stages, {name: metrics[name] for name in METRICS}, processor)
 
 
 def first_view(tab: Tab) -> float:

@@ -33,7 +33,7 @@ def status_of(url: str, path: str) -> int:
 def test_each_view_is_the_page(browser: Tab, view: str) -> None:
     """Its scripts show what the path names."""
     answer = browser.send("GET", view)
-    assert answer.content == (STATIC / INDEX).read_bytes()
+    assert re.sub("/v-[0-9a-f]{16}/", "/", answer.text) == (STATIC / INDEX).read_text("utf-8")
     assert answer.headers["Content-Type"] == "text/html; charset=utf-8"
 
 
@@ -73,20 +73,28 @@ def of_directory(path: Path) -> testing.TestClient:
     return testing.TestClient(app)
 
 
-def test_a_file_is_sent_again_only_when_it_has_changed(tmp_path: Path) -> None:
-    """By its ETag; an upgrade is seen at once."""
-    (tmp_path / "assets").mkdir()
-    script = tmp_path / "assets" / "app.js"
-    script.write_text("one();")
-    web = of_directory(tmp_path)
-    first = web.simulate_get("/ui/assets/app.js")
-    assert (first.text, first.headers["Content-Type"]) == (
-        "one();", "text/javascript; charset=utf-8"
-    )  # fmt: skip
-    known = {"If-None-Match": first.headers["ETag"]}
-    assert web.simulate_get("/ui/assets/app.js", headers=known).status_code == 304
-    script.write_text("another();")
-    assert web.simulate_get("/ui/assets/app.js", headers=known).text == "another();"
+def test_files_are_kept_by_browsers_until_an_upgrade(tmp_path: Path) -> None:
+    """The page is asked for each time; it names its files by their version."""
+    scripts = []
+    for release in ("1", "2"):
+        assets = tmp_path / release / "assets"
+        assets.mkdir(parents=True)
+        (tmp_path / release / INDEX).write_text('<script src="/ui/assets/app.js"></script>')
+        (assets / "app.js").write_text(f"release({release});")
+        web = of_directory(tmp_path / release)
+        page = web.simulate_get("/ui/fleet")
+        assert page.headers["Cache-Control"] == "no-cache"
+        known = {"If-None-Match": page.headers["ETag"]}
+        assert web.simulate_get("/ui/fleet", headers=known).status_code == 304
+        scripts.append(re.findall('"(/ui/assets/[^"]+)"', page.text)[0])
+        script = web.simulate_get(scripts[-1])
+        assert script.text == f"release({release});"
+        assert script.headers["Content-Type"] == "text/javascript; charset=utf-8"
+        assert "immutable" in script.headers["Cache-Control"]
+    assert scripts[0] != scripts[1]
+    of_the_old_page = web.simulate_get(scripts[0])
+    assert of_the_old_page.text == "release(2);"
+    assert of_the_old_page.headers["Cache-Control"] == "no-cache"
 
 
 def test_a_large_file_is_compressed_for_who_can_read_that(tmp_path: Path) -> None:
@@ -97,7 +105,9 @@ def test_a_large_file_is_compressed_for_who_can_read_that(tmp_path: Path) -> Non
     packed = web.simulate_get("/ui/assets/app.js", headers={"Accept-Encoding": "br, gzip"})
     assert packed.headers["Content-Encoding"] == "gzip"
     assert len(packed.content) < 200
-    assert len(web.simulate_get("/ui/assets/app.js").content) == 8000
+    for accepted in ("", "br", "gzip;q=0"):
+        plain = web.simulate_get("/ui/assets/app.js", headers={"Accept-Encoding": accepted})
+        assert len(plain.content) == 8000
 
 
 def test_a_link_out_of_the_directory_is_not_followed(tmp_path: Path) -> None:

@@ -35,14 +35,14 @@ export const post = (path, body) => call("POST", path, { body });
 
 /** Send a request of the session (GET, POST, DELETE /ui/session). */
 export async function session(method, body) {
-  return documentOf(await send(method, "/ui/session", { body, sent: method === "GET" ? started() : undefined }));
+  return documentOf(await send(method, "/ui/session", { body }));
 }
 
-/** Return the request for the session that start.js has sent, once. */
-function started() {
-  const { startedSession } = window;
-  delete window.startedSession;
-  return startedSession;
+/** Return the answer to a request that start.js has sent, once; undefined if it has not. */
+async function started(url) {
+  const answer = window.started?.[url];
+  if (answer) delete window.started[url];
+  return answer;
 }
 
 /** Open an endless answer, such as the event stream; the caller reads its body. */
@@ -56,7 +56,7 @@ export async function open(path, query, signal) {
   return answer;
 }
 
-async function send(method, url, { body, signal, etag, sent }) {
+async function send(method, url, { body, signal, etag }) {
   const headers = { Accept: "application/json", ...VERSION };
   if (method !== "GET") {
     headers["X-CSRF-Token"] = csrfToken;
@@ -66,14 +66,15 @@ async function send(method, url, { body, signal, etag, sent }) {
   if (etag?.value) headers["If-None-Match"] = etag.value;
   let answer;
   try {
-    answer = await (sent ?? fetch(url, {
+    const early = method === "GET" && !etag?.value ? await started(url) : undefined;
+    answer = early ?? await fetch(url, {
       method,
       headers,
       credentials: "same-origin",
       cache: "no-store",
       body: body === undefined ? undefined : JSON.stringify(body),
       signal: AbortSignal.any([...(signal ? [signal] : []), AbortSignal.timeout(TIMEOUT_MS)]),
-    }));
+    });
   } catch (error) {
     if (error.name === "AbortError") throw error;
     throw new ApiError(0, "The API does not answer.", null);
