@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from datetime import datetime
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -90,6 +91,41 @@ def test_the_fleet_shows_what_the_api_says(site: Deployment, placed: str, tab: T
     with contextlib.suppress(AssertionError):  # a server may just have been built
         wait_for(lambda: shown() == answered(), "both say the same")
     assert shown() == answered()
+
+
+def test_the_first_view_is_asked_for_once(tab: Tab) -> None:
+    """While its modules are loaded; they and the styles are not asked for again."""
+    asked: list[str] = []
+
+    def note(request: Any) -> None:
+        path = urlsplit(request.url).path
+        if "/assets/" not in path and "if-none-match" not in request.headers:
+            asked.append(path)
+
+    tab.page.on("request", note)
+    tab.open("/fleet").locator("canvas").wait_for()
+    assert asked == ["/ui/fleet", "/ui/session", "/v2.1/armillary/fleet"]
+    tab.open("/fleet").locator("canvas").wait_for()
+    files = tab.page.evaluate(
+        "() => performance.getEntriesByType('resource').map(each => [each.name, each.transferSize])"
+    )
+    assert [name for name, sent_bytes in files if "/assets/" in name and sent_bytes] == []
+
+
+def test_a_part_of_the_map_is_in_the_address(tab: Tab) -> None:
+    """Who opens it sees the same hosts, and other groups are shown whole."""
+    page = tab.open("/fleet?by=none")
+    page.get_by_role("button", name="Zoom in").click()
+    page.wait_for_url("**zoom=**")
+    assert parse_qs(urlsplit(page.url).query)["at"][0] in {
+        *(f"sim-{number}" for number in range(1, 6)), "numa-1", MORTAL
+    }  # fmt: skip
+    page = tab.open("/fleet?by=none&at=sim-2&zoom=240")
+    box = page.locator(".heat-map canvas").bounding_box()
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.get_by_role("status").get_by_text("sim-2", exact=True).wait_for()
+    page.get_by_label("Group by").select_option("zone")
+    page.wait_for_url(lambda url: "zoom" not in url)
 
 
 @pytest.mark.long
@@ -343,6 +379,7 @@ def test_an_action_asks_before_it_is_taken(site: Deployment, tab: Tab) -> None:
     page.get_by_label("Actions on to-be-deleted").click()
     page.get_by_role("button", name="Delete…").click()
     page.get_by_role("dialog").get_by_role("button", name="Cancel").click()
+    assert page.locator(":focus").get_attribute("aria-label") == "Actions on to-be-deleted"
     page.get_by_label("Actions on to-be-deleted").click()
     page.get_by_role("button", name="Delete…").click()
     page.get_by_role("dialog").get_by_role("button", name="Delete").click()

@@ -30,6 +30,15 @@ def test_a_simulation_is_looked_at_without_a_service(browser: Any, tmp_path: Pat
         said = f"{servers} server{'' if servers == 1 else 's'}, "
         tab.page.get_by_text(said).first.wait_for()
     tab.page.get_by_text("64 vCPU asked").wait_for()
+    tab.page.wait_for_url("**#time=*")
+    tab.page.get_by_role("button", name="Zoom in").first.click()
+    tab.page.wait_for_url("**zoom=*")
+    colleague = Tab(browser, "file://", color_scheme="dark")
+    colleague.page.goto(tab.page.url)
+    colleague.page.get_by_text(said).first.wait_for()
+    assert colleague.page.get_by_role("slider").input_value() == slider.input_value()
+    assert colleague.faults == []
+    colleague.close()
     assert violations(tab.page) == []
     tab.close()
     assert tab.faults == []

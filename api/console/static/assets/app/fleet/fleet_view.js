@@ -11,6 +11,7 @@ import { Legend } from "./legend.js";
 
 const REFRESH_MS = 4000; // a 304 most of the time: little more than a heartbeat
 const FILTERS = ["q", "state", "trait", "without", "aggregate", "lack"];
+const WHOLE = { at: null, zoom: null }; // other filters or groups put the hosts elsewhere on the map
 const STATE_NAMES = [["", "Any state"], ["up", "Up"], [FULL, "Full"], ["draining", "Draining"], ["disabled", "Disabled"], ["down", "Down"]];
 
 export function Fleet({ query }) {
@@ -31,7 +32,7 @@ function Hosts({ hosts, query }) {
   const filter = FILTERS.map((name) => query[name] ?? "");
   const rows = useMemo(() => matching(hosts, query), [hosts, ...filter]);
   const groups = useMemo(() => grouped(hosts, rows, by), [rows, by]);
-  const change = (more) => go("/fleet", { ...query, page: null, ...more }, { replace: true });
+  const change = (more) => go("/fleet", { ...query, page: null, ...("class" in more ? {} : WHOLE), ...more }, { replace: true });
   const openHost = (row) => go(`/hosts/${encodeURIComponent(hosts.name[row])}`);
   const isTable = query.as === "table";
   return html`
@@ -46,6 +47,7 @@ function Hosts({ hosts, query }) {
         ? html`<${HostTable} hosts=${hosts} rows=${rows} resourceClass=${resourceClass} query=${query} change=${change} />`
         : html`<section class="fleet card flush" aria-label="Heat map of the hosts">
             <${HeatMap} hosts=${hosts} groups=${groups} resourceClass=${resourceClass} onOpen=${openHost}
+              part=${query.zoom ? { at: query.at, zoom: query.zoom } : null} onPart=${(part) => change({ at: part?.at, zoom: part?.zoom })}
               describe=${(row) => html`<${HostTip} hosts=${hosts} row=${row} resourceClass=${resourceClass} />`}
               label=${`${format.count(rows.length, "host")} by use of ${format.className(resourceClass)}`} />
             <${Legend} resourceClass=${resourceClass} />

@@ -1,19 +1,20 @@
 // The heat map: one cell a host on a canvas that pans and zooms; the fleet and the simulations show it.
-import { html, useEffect, useMemo, useRef, useState } from "../dom.js";
-import { layOut, placesOf, rowAt } from "./layout.js";
+import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from "../dom.js";
+import { CELL_PX, layOut, placesOf, rowAt } from "./layout.js";
 import { coloursOf, looksOf, paint, Pictures } from "./painter.js";
 
-const ZOOM_MAX = 160; // pixels a cell
-const CELL_MAX = 96; // pixels of a cell that the whole fleet is shown with at most
+const ZOOM_MAX = 240; // pixels a cell
 const STEP = 1.25;
 const MARGIN = 10; // pixels around the map
 const DRAG = 4; // pixels after which a press is a pan, not a click
+const SETTLED_MS = 300; // without a move, after which the part that is shown is told
 
 /**
  * `groups` are those of hosts.js. `describe` returns what the tip says about a row; `onOpen` is called with the
- * row that was clicked, or chosen by the keyboard.
+ * row that was clicked, or chosen by the keyboard. `part` is what is shown of the map: {at, zoom}, the host in the
+ * middle and the pixels of a cell, or null for all of it; `onPart` is told when that has changed.
  */
-export function HeatMap({ hosts, groups, resourceClass, describe, onOpen, label }) {
+export function HeatMap({ hosts, groups, resourceClass, describe, onOpen, label, part = null, onPart = () => {} }) {
   const canvas = useRef(null);
   const box = useRef(null);
   const [size, setSize] = useState(null);
@@ -66,13 +67,27 @@ export function HeatMap({ hosts, groups, resourceClass, describe, onOpen, label 
     });
   });
 
-  // A new layout is shown whole; new figures keep the part that is looked at.
-  useEffect(() => {
-    if (!layout || !size) return;
-    map.current.view = wholeOf(layout, size);
-    map.current.isWhole = true;
+  // A new layout is shown as the address says; new figures keep the part that is looked at.
+  const shown = part ? `${part.zoom} ${part.at}` : "";
+  useLayoutEffect(() => {
+    if (!layout) return;
+    const own = map.current;
+    if (!own.view || own.told !== shown || !areAlike(own.layout, layout) || own.size !== size) {
+      own.view = viewOf(part, hosts, layout, size) ?? wholeOf(layout, size);
+    }
+    Object.assign(own, { layout, size, told: shown });
     draw();
-  }, [layout, size]);
+  }, [layout, size, shown]);
+  map.current.tell = () => {
+    const now = partOf(map.current.view, hosts, layout, size);
+    map.current.told = now ? `${now.zoom} ${now.at}` : "";
+    onPart(now);
+  };
+  const tell = () => {
+    clearTimeout(map.current.settling);
+    map.current.settling = setTimeout(() => map.current.tell(), SETTLED_MS);
+  };
+  useEffect(() => () => clearTimeout(map.current.settling), []);
   useEffect(() => { if (map.current.view) draw(); }, [looks, colours, hosts]);
   useEffect(() => () => cancelAnimationFrame(map.current.frame), []);
 
@@ -90,15 +105,18 @@ export function HeatMap({ hosts, groups, resourceClass, describe, onOpen, label 
     const scale = Math.min(ZOOM_MAX, Math.max(least, view.scale * factor));
     map.current.view = bounded({ x: view.x + x / view.scale - x / scale, y: view.y + y / view.scale - y / scale, scale }, layout, size);
     draw();
+    tell();
   };
   const pan = (x, y) => {
     const { view } = map.current;
     map.current.view = bounded({ ...view, x: view.x - x / view.scale, y: view.y - y / view.scale }, layout, size);
     draw();
+    tell();
   };
   const whole = () => {
     map.current.view = wholeOf(layout, size);
     draw();
+    tell();
   };
   const pointers = usePointers({ canvas, map, layout, pan, zoom, hover, onOpen });
   const keys = useKeys({ map, layout, size, zoom, pan, whole, hover, onOpen });
@@ -119,8 +137,34 @@ export function HeatMap({ hosts, groups, resourceClass, describe, onOpen, label 
 }
 
 function wholeOf(layout, { width, height }) {
-  const scale = Math.min((width - 2 * MARGIN) / layout.width, (height - 2 * MARGIN) / layout.height, CELL_MAX);
+  const scale = Math.min((width - 2 * MARGIN) / layout.width, (height - 2 * MARGIN) / layout.height, CELL_PX);
   return { x: -MARGIN / scale, y: -MARGIN / scale, scale };
+}
+
+/** Return whether two layouts have their blocks at the same places. */
+function areAlike(one, other) {
+  const isSame = (block, index) => ["name", "x", "y", "columns", "lines"].every((key) => block[key] === other.blocks[index][key]);
+  return one.blocks.length === other.blocks.length && one.blocks.every(isSame);
+}
+
+/** Return the view of a part of the map; undefined where its host is not on it. */
+function viewOf(part, hosts, layout, { width, height }) {
+  const scale = Math.min(ZOOM_MAX, Number(part?.zoom));
+  const place = scale > 0 ? placesOf(layout).get(hosts.name.indexOf(part.at)) : undefined;
+  return place && bounded({ scale, x: place.x + 0.5 - width / scale / 2, y: place.y + 0.5 - height / scale / 2 }, layout, { width, height });
+}
+
+/** Return the part that a view shows: the host nearest to its middle, and the pixels of a cell; null for all. */
+function partOf(view, hosts, layout, { width, height }) {
+  const whole = wholeOf(layout, { width, height });
+  if (["x", "y", "scale"].every((key) => Math.abs(view[key] - whole[key]) < 0.01)) return null;
+  const [x, y] = [view.x + width / view.scale / 2 - 0.5, view.y + height / view.scale / 2 - 0.5];
+  let nearest = { row: -1, distance: Infinity };
+  for (const [row, place] of placesOf(layout)) {
+    const distance = (place.x - x) ** 2 + (place.y - y) ** 2;
+    if (distance < nearest.distance) nearest = { row, distance };
+  }
+  return { at: hosts.name[nearest.row], zoom: String(Math.round(view.scale * 10) / 10) };
 }
 
 /** Keep some of the map in sight. */

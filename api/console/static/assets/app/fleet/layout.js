@@ -2,7 +2,7 @@
 
 const NAME_PX = 24; // kept above a block for its name
 const GAP_PX = 14; // between blocks
-const CELL_PX = 96; // the largest cell of a fleet that is shown whole
+export const CELL_PX = 200; // the largest cell of a fleet that is shown whole: few hosts do not fill the map
 const ROUNDS = 8;
 
 /**

@@ -5,6 +5,8 @@ import { FULL, STATES, stateOf, useOf } from "./hosts.js";
 export const HEATS = 7;
 const SMALL = 5; // pixels: cells below this size are drawn from the picture
 const NAMED = 68; // pixels: cells from this size on show their name
+const MARK_MAX = 24; // pixels: a mark or line does not grow with a large cell for ever
+const LINE_MAX = 8;
 const LOOKS = [...Array.from({ length: HEATS }, (_, heat) => `heat-${heat}`), "cell-disabled", "cell-draining", "cell-down"];
 const STATE_LOOK = { disabled: HEATS, draining: HEATS + 1, down: HEATS + 2 };
 
@@ -104,7 +106,7 @@ function paintCells(context, block, { looks, full, names, view, right, bottom, c
 /** Tell states apart by form too: down has a cross, draining one slash, disabled bars. */
 function paintPattern(context, cells, look, size, colours) {
   context.strokeStyle = colours.surface;
-  context.lineWidth = Math.max(1, size / 9);
+  context.lineWidth = Math.min(LINE_MAX, Math.max(1, size / 9));
   context.beginPath();
   const inset = size * 0.22;
   for (let index = 0; index < cells.length; index += 3) {
@@ -129,7 +131,7 @@ function paintPattern(context, cells, look, size, colours) {
 
 /** Mark full hosts by a square in the middle. */
 function paintMarks(context, marked, size, colours) {
-  const side = Math.max(2, size * 0.3);
+  const side = Math.min(MARK_MAX, Math.max(2, size * 0.3));
   const at = (size - side) / 2;
   context.fillStyle = colours.surface;
   for (let index = 0; index < marked.length; index += 2) context.fillRect(marked[index] + at, marked[index + 1] + at, side, side);

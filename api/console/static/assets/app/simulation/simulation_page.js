@@ -1,12 +1,13 @@
 // The page of a simulation: one or two policies side by side, with a slider over time.
 import * as format from "../format.js";
-import { html, render, useMemo, useState } from "../dom.js";
+import { html, render, useMemo } from "../dom.js";
 import { Empty, Field, Note, Segments, Select } from "../parts.js";
 import { grouped, groupings } from "../fleet/hosts.js";
 import { HeatMap } from "../fleet/heat_map.js";
 import { Legend } from "../fleet/legend.js";
 import { Chart } from "../now/figure.js";
 import { Decision } from "../why/decision.js";
+import { useAddressed } from "./address.js";
 import { fleetAt, fleetOf, nearest } from "./samples.js";
 
 const COUNTS = [
@@ -17,9 +18,11 @@ const COUNTS = [
 function Page({ data }) {
   const fleet = useMemo(() => fleetOf(data.hosts), [data]);
   const times = data.runs[0].hosts.seconds;
-  const [at, setAt] = useState(Math.floor((times.length - 1) / 2));
-  const [resourceClass, setClass] = useState(fleet.classes[0]);
-  const [by, setBy] = useState("zone");
+  const [address, change] = useAddressed();
+  const at = sampleAt(times, address.time);
+  const resourceClass = fleet.classes.includes(address.class) ? address.class : fleet.classes[0];
+  const by = groupings(fleet).some(([name]) => name === address.by) ? address.by : "zone";
+  const part = address.zoom ? { at: address.at, zoom: address.zoom } : null;
   const rows = useMemo(() => fleet.name.map((_, row) => row), [fleet]);
   const groups = useMemo(() => grouped(fleet, rows, by), [fleet, by]);
   const { scenario } = data;
@@ -32,11 +35,11 @@ function Page({ data }) {
       <section class="card flush" aria-label="Hosts over time">
         <div class="controls">
           <label class="field slider"><span>Time: ${format.duration(times[at]) || "0 s"}</span>
-            <input type="range" min="0" max=${times.length - 1} value=${at} onInput=${(event) => setAt(Number(event.target.value))} aria-valuetext=${format.duration(times[at])} /></label>
-          <${Field} label="Colour by use of"><${Select} value=${resourceClass} onChange=${setClass} options=${fleet.classes.map((name) => [name, format.className(name)])} /><//>
-          <${Field} label="Group by"><${Select} value=${by} onChange=${setBy} options=${groupings(fleet)} /><//>
+            <input type="range" min="0" max=${times.length - 1} value=${at} onInput=${(event) => change({ time: String(times[event.target.value]) })} aria-valuetext=${format.duration(times[at])} /></label>
+          <${Field} label="Colour by use of"><${Select} value=${resourceClass} onChange=${(name) => change({ class: name })} options=${fleet.classes.map((name) => [name, format.className(name)])} /><//>
+          <${Field} label="Group by"><${Select} value=${by} onChange=${(name) => change({ by: name, at: null, zoom: null })} options=${groupings(fleet)} /><//>
         </div>
-        <div class="policies">${data.runs.map((run) => html`<${Policy} key=${run.policy} run=${run} fleet=${fleet} at=${at} groups=${groups} resourceClass=${resourceClass} />`)}</div>
+        <div class="policies">${data.runs.map((run) => html`<${Policy} key=${run.policy} run=${run} fleet=${fleet} at=${at} groups=${groups} resourceClass=${resourceClass} part=${part} change=${change} />`)}</div>
         <${Legend} resourceClass=${resourceClass} />
       </section>
       <div class="columns">
@@ -45,15 +48,23 @@ function Page({ data }) {
         <section class="card half flush" aria-labelledby="compare-title"><h2 id="compare-title">${data.runs.length > 1 ? "The policies compared" : "In numbers"}</h2><${Comparison} data=${data} /></section>
         <section class="card half flush" aria-labelledby="refusals-title"><h2 id="refusals-title">Why servers were refused</h2><${Refusals} runs=${data.runs} /></section>
       </div>
-      <${Decisions} runs=${data.runs} at=${times[at]} />
+      <${Decisions} runs=${data.runs} at=${times[at]} address=${address} change=${change} />
     </div></main>`;
 }
 
-function Policy({ run, fleet, at, groups, resourceClass }) {
+/** Return the index of the sample that an address names by its second; the one in the middle unless it does. */
+function sampleAt(times, second) {
+  if (!second || Number.isNaN(Number(second))) return Math.floor((times.length - 1) / 2);
+  const after = times.findIndex((each) => each >= Number(second));
+  return after < 0 ? times.length - 1 : after;
+}
+
+function Policy({ run, fleet, at, groups, resourceClass, part, change }) {
   const hosts = useMemo(() => fleetAt(fleet, run.hosts, at), [fleet, run, at]);
   const now = useMemo(() => summary(hosts, resourceClass), [hosts, resourceClass]);
   return html`<div class="policy"><h2>${run.policy} <span class="hint">${format.percent(now.use)} of ${format.className(resourceClass)}, ${format.count(now.servers, "server")}, ${format.count(now.empty, "empty host")}${now.down ? `, ${now.down} down` : ""}</span></h2>
     <${HeatMap} hosts=${hosts} groups=${groups} resourceClass=${resourceClass} onOpen=${() => {}} label=${`Hosts under ${run.policy}`}
+      part=${part} onPart=${(now) => change({ at: now?.at, zoom: now?.zoom })}
       describe=${(row) => html`<b>${hosts.name[row]}</b><span>${hosts.state[row] ? "down" : "up"} · ${format.count(hosts.servers[row], "server")}</span>
         ${hosts.classes.filter((name) => hosts.capacity[name][row] > 0).map((name) => html`<span>${format.className(name)}: ${format.amounts(name, hosts.used[name][row], hosts.capacity[name][row])}</span>`)}`} /></div>`;
 }
@@ -102,14 +113,15 @@ function Refusals({ runs }) {
 }
 
 /** Decisions that were kept with their traces; the one shown is the nearest to the time of the slider. */
-function Decisions({ runs, at }) {
-  const [policy, setPolicy] = useState("0");
-  const [outcome, setOutcome] = useState(runs.some((run) => run.samples.refused?.length) ? "refused" : "placed");
+function Decisions({ runs, at, address, change }) {
+  const policy = runs[address.policy] ? address.policy : "0";
+  const usual = runs.some((run) => run.samples.refused?.length) ? "refused" : "placed";
+  const outcome = ["placed", "refused"].includes(address.outcome) ? address.outcome : usual;
   const samples = runs[Number(policy)].samples[outcome] ?? [];
   const shown = nearest(samples, at);
   return html`<section class="stack" aria-labelledby="decisions-title"><div class="row"><h2 id="decisions-title">A decision near that time</h2>
-      ${runs.length > 1 && html`<${Segments} label="Policy" value=${policy} onChange=${setPolicy} options=${runs.map((run, index) => [String(index), run.policy])} />`}
-      <${Segments} label="Outcome" value=${outcome} onChange=${setOutcome} options=${[["placed", "Placed"], ["refused", "Refused"]]} /></div>
+      ${runs.length > 1 && html`<${Segments} label="Policy" value=${policy} onChange=${(name) => change({ policy: name })} options=${runs.map((run, index) => [String(index), run.policy])} />`}
+      <${Segments} label="Outcome" value=${outcome} onChange=${(name) => change({ outcome: name })} options=${[["placed", "Placed"], ["refused", "Refused"]]} /></div>
     ${shown
       ? html`<${Note} tone=${outcome === "placed" ? "good" : "bad"}><b>Request ${format.whole(shown.request)}</b> for ${format.count(shown.count, "server")} of flavor ${shown.flavor}, after ${format.duration(shown.at_seconds)}.${shown.trace.sentence ? ` ${shown.trace.sentence}` : ""}<//>
         <${Decision} key=${`${policy} ${outcome} ${shown.request}`} trace=${shown.trace} />`
