@@ -95,10 +95,12 @@ export function useLoaded(load, inputs, { every = null } = {}) {
   useEffect(() => {
     let timer = null;
     let isGone = false;
+    let isOverdue = false;
     const controller = new AbortController();
     let pause = every;
     const run = async () => {
       clearTimeout(timer);
+      isOverdue = false;
       const began = performance.now();
       try {
         const data = await load(controller.signal);
@@ -110,12 +112,15 @@ export function useLoaded(load, inputs, { every = null } = {}) {
       pause = pauseAfter(every, performance.now() - began);
       if (every && !isGone) wait();
     };
-    const wait = () => { timer = setTimeout(() => (document.hidden ? wait() : run()), pause); };
+    const wait = () => { timer = setTimeout(() => { isOverdue = document.hidden; if (!isOverdue) run(); }, pause); };
+    const catchUp = () => { if (isOverdue && !document.hidden) run(); }; // who comes back sees what is now
     again.current = run;
+    document.addEventListener("visibilitychange", catchUp);
     set((old) => ({ ...old, isLoading: true }));
     run();
     return () => {
       isGone = true;
+      document.removeEventListener("visibilitychange", catchUp);
       clearTimeout(timer);
       controller.abort();
     };
@@ -170,16 +175,20 @@ export function Confirm({ title, children, action, danger, onClose, onConfirm })
   const own = useRef(null);
   const [error, setError] = useState(null);
   const [isBusy, setBusy] = useState(false);
+  const isSent = useRef(false); // at once: a second click may come before the button shows it
   useEffect(() => own.current.showModal(), []);
   const confirm = async (event) => {
     event.preventDefault();
+    if (isSent.current) return;
+    isSent.current = true;
     setBusy(true);
     try {
       await onConfirm();
-      onClose();
+      own.current?.close(); // gives the focus back
     } catch (failed) {
       setError(failed);
       setBusy(false);
+      isSent.current = false;
     }
   };
   return html`<dialog ref=${own} onClose=${onClose} aria-labelledby="confirm-title">
@@ -188,8 +197,8 @@ export function Confirm({ title, children, action, danger, onClose, onConfirm })
       <div>${children}</div>
       ${error && html`<${Failure} error=${error} />`}
       <div class="buttons">
-        <button type="button" class="button" onClick=${onClose}>Cancel</button>
-        <button class="button primary ${danger ? "danger" : ""}" disabled=${isBusy}>${action}</button>
+        <button type="button" class="button" onClick=${() => own.current.close()}>Cancel</button>
+        <button class="button primary ${danger ? "danger" : ""}" aria-disabled=${String(isBusy)}>${action}</button>
       </div>
     </form>
   </dialog>`;

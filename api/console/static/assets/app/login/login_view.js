@@ -13,6 +13,7 @@ export function Login({ methods, hasEnded, onLogin, wanted }) {
   const [method, setMethod] = useState(usable[0]);
   const [error, setError] = useState(null);
   const [isBusy, setBusy] = useState(location.hash.length > 1);
+  const [byLink, setByLink] = useState(isBusy);
   const login = async (body) => {
     setBusy(true);
     setError(null);
@@ -23,6 +24,7 @@ export function Login({ methods, hasEnded, onLogin, wanted }) {
     } catch (failed) {
       setError(failed);
       setBusy(false);
+      setByLink(false);
     }
   };
   useEffect(() => {
@@ -35,6 +37,7 @@ export function Login({ methods, hasEnded, onLogin, wanted }) {
   }, []);
   const submit = (event) => {
     event.preventDefault();
+    if (isBusy) return; // a disabled button would lose the focus
     const given = Object.fromEntries([...new FormData(event.target)].filter(([, value]) => value));
     login(given);
   };
@@ -46,7 +49,7 @@ export function Login({ methods, hasEnded, onLogin, wanted }) {
       ${hasEnded && !error && html`<${Note} tone="warn" role="status">Your session has ended. Log in again to go on where you were.<//>`}
       ${error && html`<${Refusal} error=${error} />`}
       ${usable.length > 1 && html`<${Segments} label="How to log in" value=${method} onChange=${setMethod} options=${usable.map((each) => [each, TITLES[each]])} />`}
-      ${isBusy ? html`<${Loading} what="Logging in…" />` : html`<form class="stack" onSubmit=${submit}>
+      ${byLink ? html`<${Loading} what="Logging in…" />` : html`<form class="stack" aria-busy=${String(isBusy)} onSubmit=${submit}>
         ${method === "token" && html`<${Field} label="Token" hint="The one that the command line uses, or a link from: armillary console">
           <input name="token" type="password" autocomplete="off" required /><//>`}
         ${method === "password" && html`
@@ -57,7 +60,7 @@ export function Login({ methods, hasEnded, onLogin, wanted }) {
             <${Field} label="Domain of the user"><input name="user_domain" placeholder="Default" /><//>
             <${Field} label="Domain of the project"><input name="project_domain" placeholder="Default" /><//>
           </div></details>`}
-        <button class="button primary">Log in</button>
+        <button class="button primary">${isBusy ? "Logging in…" : "Log in"}</button>
       </form>`}
     </section>
   </main>`;

@@ -15,10 +15,15 @@ export function ServerMenu({ server, onDone, label = "Actions", small = true }) 
     await carryOut(action, server);
     onDone(`${action.name}: accepted for ${server.name}`);
   };
+  const choose = (action) => {
+    menu.current.open = false;
+    menu.current.querySelector("summary").focus(); // where the dialog returns the focus to
+    setChosen(action);
+  };
   return html`<details class="menu" ref=${menu}>
       <summary class=${`button ${small ? "small" : ""}`} aria-label=${`${label} on ${server.name}`}>${label}</summary>
       <div class="items">${actions.map((action) => html`<button type="button" class=${action.danger ? "danger" : ""}
-        onClick=${() => { menu.current.open = false; setChosen(action); }}>${action.name}…</button>`)}</div>
+        onClick=${() => choose(action)}>${action.name}…</button>`)}</div>
     </details>
     ${chosen && html`<${Confirm} title=${`${chosen.name}: ${server.name}?`} action=${chosen.name} danger=${chosen.danger}
       onClose=${() => setChosen(null)} onConfirm=${() => act(chosen)}>${chosen.says ?? ""}<p class="hint"><code>${server.id}</code></p><//>`}`;
