@@ -37,6 +37,7 @@ FLAVORS = {"small": (2, 4, 20), "medium": (4, 16, 40), "large": (8, 32, 80), "hu
 REQUESTS = 36
 SERVERS_A_REQUEST = 24
 NAMES = ("web", "cache", "db", "batch", "ci")
+SHOWN_HOST = "gpu-01-04"
 DISABLED = ("a-02-05", "a-07-31", "b-03-12", "gpu-01-02")
 DOWN = ("a-04-11", "b-08-10", "b-08-11")
 SEED = 5
@@ -72,7 +73,7 @@ def main(arguments: list[str]) -> int:
 def addresses(site: Deployment, server: str, refused: str) -> Iterator[tuple[str, str]]:
     yield "login", "/login"
     yield "fleet", "/fleet?by=key:rack&class=MEMORY_MB"
-    yield "host", "/hosts/gpu-01-04"
+    yield "host", f"/hosts/{SHOWN_HOST}"
     yield "why", f"/why/{server}"
     yield "refused", f"/why/{refused}"
     yield "what-if", "/what-if?amounts=free&VCPU=16&MEMORY_MB=61440&DISK_GB=100&required=CUSTOM_SSD"
@@ -106,6 +107,11 @@ def fill(site: Deployment) -> tuple[str, str]:
         flavor = rng.choices(list(flavors.values()), [1, 3, 4, 4])[0]
         zone = rng.choices(["east", "west"], [5, 2])[0]
         ask(site, f"{rng.choice(NAMES)}-{number:02}", flavor, SERVERS_A_REQUEST, zone)
+    pinned = add_flavor(root, "pinned-8", 8, 32 * 1024, 80)
+    specs = {"extra_specs": {"hw:cpu_policy": "dedicated"}}
+    root.post(f"/flavors/{pinned}/os-extra_specs", specs)
+    ask(site, "trainer", pinned, 2, f"west:{SHOWN_HOST}")
+    ask(site, "reader", flavors["medium"], 3, f"west:{SHOWN_HOST}")
     refused = site.create("training-big", flavor=site.greedy_flavor)
     server = ask(site, "solo", flavors["medium"], 1, "west")
     mark(site)
