@@ -61,7 +61,7 @@ class Store:
             return
         os.killpg(self._running.pid, signal.SIGTERM)
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self._running.wait(STOP_SECONDS_MAX)
+            self._running.wait(waiting.seconds(STOP_SECONDS_MAX))
         self.kill()
 
     def pause(self) -> None:

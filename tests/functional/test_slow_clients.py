@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 import pytest
 import requests
 
+from tests.fixtures import waiting
 from tests.fixtures.embedded import embedded_system
 from tests.fixtures.ports import free_port
 from tests.fixtures.slow_clients import SlowClients, many_files
@@ -30,5 +31,5 @@ def test_both_apis_answer_beside_500_slow_clients(tmp_path):
             assert api.settled(uuids)[uuids[0]]["status"] == "ACTIVE"
         with SlowClients(("127.0.0.1", rest_port), BODY, b"x"):
             url = f"http://127.0.0.1:{rest_port}/resource_providers"
-            answer = requests.get(url, timeout=SECONDS_MAX)
+            answer = requests.get(url, timeout=waiting.seconds(SECONDS_MAX))
         assert len(answer.json()["resource_providers"]) == 3

@@ -19,7 +19,7 @@ from sqlalchemy.engine import make_url
 
 from rpc.broker import broker_accounts
 from rpc.broker.broker_accounts import Access, Permissions
-from tests.fixtures import forked_servers
+from tests.fixtures import forked_servers, waiting
 from tests.fixtures.brokers import evaluate
 from tests.fixtures.databases import kill_connections
 from tests.fixtures.deployment import (
@@ -68,7 +68,7 @@ class Command:
         with log.open("wb") as output:
             command = ["armillary-manage", "deploy", *words]
             running = forked_servers.start(command, output.fileno(), environment)
-            code = running.wait(SECONDS_MAX)
+            code = running.wait(waiting.seconds(SECONDS_MAX))
         return code, log.read_text()
 
     def single(self, *words: str, **options: str) -> tuple[int, str]:

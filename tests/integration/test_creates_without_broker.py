@@ -24,6 +24,7 @@ from programs.http_client import VERSION_HEADERS
 from rpc.queue_types import CONTROL_EXCHANGE
 from tests.faults.published import Published
 from tests.faults.stores import Broker, store_folder, why_missing
+from tests.fixtures import waiting
 from tests.fixtures.asking import wait_for
 from tests.fixtures.databases import SCHEMAS, fresh_database
 from tests.fixtures.deployment import SIMULATED, Cell, Deployment, running
@@ -98,7 +99,7 @@ class User:
         key = {"Idempotency-Key": f'"{self._key}"'} if with_key else {}
         headers = {**VERSION_HEADERS, **key}
         return requests.post(
-            self._url, json=self._body, headers=headers, timeout=ANSWER_SECONDS_MAX
+            self._url, json=self._body, headers=headers, timeout=waiting.seconds(ANSWER_SECONDS_MAX)
         )
 
     def ask_until_accepted(self) -> str:

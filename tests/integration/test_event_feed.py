@@ -21,7 +21,7 @@ from tests.fixtures.asking import wait_for
 from tests.fixtures.brokers import NewVhost
 from tests.fixtures.configuration import messaging_conf
 
-SECONDS_MAX = 30.0
+SECONDS_MAX = 120.0
 
 
 @pytest.fixture

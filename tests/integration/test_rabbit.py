@@ -52,7 +52,7 @@ class Echo:
 
     def hang(self, context: Any) -> str:
         self.begun.set()
-        self.release.wait(SECONDS_MAX)
+        self.release.wait(waiting.seconds(SECONDS_MAX))
         return "answered"
 
 
@@ -161,14 +161,14 @@ def test_an_answer_finds_the_queue_of_a_connection_made_again(
     answers: list[str] = []
     caller = threading.Thread(target=lambda: answers.append(api.hang(admin_context())))
     caller.start()
-    assert echo.begun.wait(SECONDS_MAX)
+    assert echo.begun.wait(waiting.seconds(SECONDS_MAX))
     consumer = _waiting(bus).reply_consumer
     lost = consumer._declared_on
     _cut(bus)
     # An answer that comes before the broker sees the loss goes with the queue.
     wait_for(lambda: consumer._declared_on is not lost, "the queue is declared again", SECONDS_MAX)
     echo.release.set()
-    caller.join(SECONDS_MAX)
+    caller.join(waiting.seconds(SECONDS_MAX))
     assert answers == ["answered"]
 
 
@@ -249,7 +249,7 @@ def test_servers_of_an_older_release_are_reached(
     server = make_bus("server").server(CastAPI, "one", [endpoint])
     server.start()
     caller.tell(admin_context(), 2)
-    assert endpoint.values.get(timeout=SECONDS_MAX) == 2
+    assert endpoint.values.get(timeout=waiting.seconds(SECONDS_MAX)) == 2
     server.stop()
     server.wait()
 
@@ -355,7 +355,7 @@ def test_what_goes_to_all_is_heard_again_after_the_broker_lost_its_data(
     bus = make_bus("client")
     for value in range(BEFORE_LOSS):
         ToAllAPI(bus, timeout_seconds=SECONDS_MAX).tell(admin_context(), value)
-    assert [endpoint.values.get(timeout=SECONDS_MAX) for _ in range(BEFORE_LOSS)]
+    assert [endpoint.values.get(timeout=waiting.seconds(SECONDS_MAX)) for _ in range(BEFORE_LOSS)]
     user = urlsplit(broker.url).username or ""
     _permit(user, vhost, NO_NAME)
     close_connections(vhost)  # at once, as by a broker that dies: no consumer is told
@@ -397,14 +397,14 @@ def test_what_a_stream_repeats_after_a_lost_connection_is_dropped_silently(
     for value in range(BEFORE_CUT):
         caller.tell(admin_context(), value)
     while len(heard) < BEFORE_CUT:
-        heard.append(endpoint.values.get(timeout=SECONDS_MAX))
+        heard.append(endpoint.values.get(timeout=waiting.seconds(SECONDS_MAX)))
     with caplog.at_level(logging.DEBUG):
         close_connections(vhost)
         wait_for(
             lambda: caplog.text.count("heard before") >= BEFORE_CUT, "the repeats", SECONDS_MAX
         )
         caller.tell(admin_context(), BEFORE_CUT)
-        heard.append(endpoint.values.get(timeout=SECONDS_MAX))
+        heard.append(endpoint.values.get(timeout=waiting.seconds(SECONDS_MAX)))
     server.stop()
     server.wait()
     assert heard == list(range(BEFORE_CUT + 1))

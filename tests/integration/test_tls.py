@@ -39,7 +39,7 @@ from tests.integration.tls_stores import TlsBroker, TlsDatabases, tls_mariadb, t
 pytestmark = pytest.mark.sampled_file(every=3)
 
 TOP, CELL = "top", "cell1"
-TIMEOUT_SECONDS = 60
+TIMEOUT_SECONDS = 300
 DATABASES = ("api", "cell0", "placement", CELL)
 SIMULATED = "[simulated]\nbuild_delay_seconds_min = 0.1\nbuild_delay_seconds_max = 0.2\n"
 

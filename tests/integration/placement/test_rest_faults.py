@@ -19,7 +19,7 @@ from sqlalchemy.engine import make_url
 from armillary.db import Database
 from placement.providers import names
 from tests.builders import a_uuid
-from tests.fixtures import forked_servers
+from tests.fixtures import forked_servers, waiting
 from tests.fixtures.asking import wait_for
 from tests.fixtures.databases import fresh_database
 from tests.fixtures.placement import SCHEMA
@@ -69,7 +69,7 @@ class Server:
     def kill(self) -> None:
         if self._process is not None:
             self._process.kill()
-            self._process.wait(SECONDS_MAX)
+            self._process.wait(waiting.seconds(SECONDS_MAX))
 
     def ask(self, method: str, path: str, body: Any = None) -> requests.Response:
         return requests.request(

@@ -12,7 +12,7 @@ from api import event_hub
 from api.event_hub import ALIVE, EVENT, NOTICE, EventFilter, EventHub, Follower
 from armillary import exception
 
-SECONDS_MAX = 20.0
+SECONDS_MAX = 60.0
 SERVER = "8a6f1f2e-9d0b-4b58-a1b5-0c8f0f8d8d11"
 
 

@@ -10,7 +10,7 @@ import pytest
 from armillary import exception
 from armillary.group_commit import GroupCommit
 
-WAIT_SECONDS_MAX = 20
+WAIT_SECONDS_MAX = 60
 
 
 class Commits:

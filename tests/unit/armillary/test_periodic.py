@@ -13,7 +13,7 @@ import pytest
 from armillary import exception
 from armillary.periodic import PeriodicRunner, PeriodicTask
 
-WAIT_SECONDS_MAX = 20
+WAIT_SECONDS_MAX = 60
 
 
 class FakeClock:

@@ -11,7 +11,7 @@ import pytest
 
 from rpc.thread_pool import ThreadPool
 
-SECONDS_MAX = 10
+SECONDS_MAX = 60
 END = None
 
 Work = Callable[[Any], None]

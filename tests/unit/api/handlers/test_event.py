@@ -17,7 +17,7 @@ from tests.fixtures.serving import serving
 from tests.fixtures.super_conductor import SuperConductorClient
 
 PATH = "/v2.1/armillary/events"
-SECONDS_MAX = 20.0
+SECONDS_MAX = 60.0
 
 
 class Feed:

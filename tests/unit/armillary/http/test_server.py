@@ -20,7 +20,7 @@ from armillary.http.server import HttpServer
 from tests.fixtures import waiting
 from tests.fixtures.serving import serving
 
-SECONDS_MAX = 20
+SECONDS_MAX = 60
 
 
 def read_all(environ: dict[str, Any]) -> bytes:

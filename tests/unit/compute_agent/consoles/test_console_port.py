@@ -31,7 +31,7 @@ from tests.fixtures.slow_clients import leave_at_once
 from tests.fixtures.waiting import seconds
 
 UUID = "c0ffee00-0000-4000-8000-000000000001"
-SECONDS_MAX = 30
+SECONDS_MAX = 60
 
 
 class Terminal:

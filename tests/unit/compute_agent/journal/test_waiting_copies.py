@@ -20,7 +20,7 @@ from objects.instances.instance_command import InstanceCommand, Verb
 from tests.fixtures.agent import AGENT, HOSTS, Agent, a_build, image_services
 
 HOST = HOSTS[0]
-SECONDS_MAX = 10.0
+SECONDS_MAX = 60.0
 
 
 class Copying:

@@ -6,7 +6,7 @@ import threading
 
 from compute_agent.work.named_locks import NamedLocks
 
-SECONDS_MAX = 10.0
+SECONDS_MAX = 60.0
 
 
 def test_a_name_is_held_by_one_at_a_time() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from compute_agent.work.work_queue import Key, WorkQueue
 
-SECONDS_MAX = 10.0
+SECONDS_MAX = 60.0
 
 
 class Gate:

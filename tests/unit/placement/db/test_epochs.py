@@ -12,7 +12,7 @@ from placement.db import epochs
 from tests.fixtures.databases import NewTables
 from tests.fixtures.placement import SCHEMA
 
-SECONDS_MAX = 30
+SECONDS_MAX = 60
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from tests.builders import a_provider
 from tests.fixtures.databases import NewTables
 from tests.fixtures.placement import SCHEMA, NewEngine, engines
 
-SECONDS_MAX = 30
+SECONDS_MAX = 60
 GOLD, SILVER = "CUSTOM_GOLD", "CUSTOM_SILVER"
 LARGEST = Inventory(AMOUNT_MAX, AMOUNT_MAX, AMOUNT_MAX, AMOUNT_MAX, AMOUNT_MAX, RATIO_MAX)
 

@@ -16,7 +16,7 @@ from placement.ledger.consumer_writes import ConsumerWrite
 from placement.providers.inventory import Inventory
 from tests.builders import a_claim, a_provider, a_uuid
 
-WAIT_SECONDS_MAX = 20
+WAIT_SECONDS_MAX = 60
 
 
 @pytest.fixture

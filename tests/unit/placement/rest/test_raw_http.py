@@ -12,7 +12,7 @@ from oslo_config import cfg
 from placement.engine import PlacementEngine
 from placement.rest.manager import make_server
 
-SECONDS_MAX = 20
+SECONDS_MAX = 60
 HEADERS = b"Host: localhost\r\nX-Auth-Token: admin\r\nOpenStack-API-Version: placement latest\r\n"
 JSON = b"Content-Type: application/json\r\n"
 END = b"Connection: close\r\n\r\n"

@@ -19,7 +19,7 @@ from rpc.notifications.event_feed import FeedReader, FeedWriter, connection_to
 from rpc.transport import Bus
 from tests.fixtures.configuration import messaging_conf
 
-SECONDS_MAX = 20.0
+SECONDS_MAX = 60.0
 
 Follow = Callable[[], "queue.Queue[dict[str, Any]]"]
 

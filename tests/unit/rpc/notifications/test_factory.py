@@ -20,7 +20,7 @@ from rpc.notifications.notifier import Notifier
 from tests import builders
 from tests.fixtures.configuration import messaging_conf
 
-SECONDS_MAX = 20.0
+SECONDS_MAX = 60.0
 
 
 @pytest.fixture

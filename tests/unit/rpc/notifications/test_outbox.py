@@ -14,7 +14,7 @@ from rpc.notifications import factory as outbox_module
 from rpc.notifications.factory import Outbox
 from rpc.notifications.notification import Notification
 
-SECONDS_MAX = 20.0
+SECONDS_MAX = 60.0
 
 
 class AWay:

@@ -37,7 +37,7 @@ from tests.fleets import (
     some_hosts,
 )
 
-SECONDS_MAX = 10.0
+SECONDS_MAX = 60.0
 
 
 def a_request(spec: RequestSpec | None = None, count: int = 1, **values: Any) -> SchedulingRequest:

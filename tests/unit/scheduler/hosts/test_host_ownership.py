@@ -19,7 +19,7 @@ from tests.fixtures.waiting import Deadline
 from tests.fleets import CELL, OTHER_CELL, Host, a_batch, a_host, scheduling_conf
 
 NODE = a_uuid()
-SECONDS_MAX = 10.0
+SECONDS_MAX = 60.0
 
 
 class Conductors:

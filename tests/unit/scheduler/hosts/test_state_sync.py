@@ -17,7 +17,7 @@ from scheduler.hosts.state_sync import InstanceInfo, StateSync
 from tests.builders import a_uuid, an_aggregate
 from tests.fleets import CELL, OTHER_CELL, Clock, Host, a_batch, a_fleet, a_host, scheduling_conf
 
-SECONDS_MAX = 10
+SECONDS_MAX = 60
 
 
 class Conductors:

@@ -15,7 +15,7 @@ from scheduler.plugins import plugin_calls
 from scheduler.plugins.plugin_timeouts import PluginTimedOut, PluginTimeouts
 from tests.fleets import scheduling_conf
 
-SECONDS_MAX = 20
+SECONDS_MAX = 60
 
 
 class SleepyFilter:
