@@ -84,3 +84,9 @@ class JournalDiskFull(ConfigurationError):
         "left, but %(needed_kib)d KiB are needed to start. Free some space and start "
         "again: the journal is intact, and instances keep running."
     )
+
+
+class JournalUnwritable(Unavailable):
+    """The agent's journal takes no writes at the moment; nothing was changed."""
+
+    template = "The journal %(path)s cannot be written at the moment: %(reason)s"

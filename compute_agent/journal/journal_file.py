@@ -2,6 +2,7 @@
 
 import contextlib
 import fcntl
+import logging
 import os
 import shutil
 import sqlite3
@@ -11,10 +12,18 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from armillary import exception, private_files
+from armillary.logs.outage_log import OutageLog
+
+LOG = logging.getLogger(__name__)
 
 BUSY_TIMEOUT_SECONDS = 30.0
 ROOM_BYTES_MIN = 1024**2
 """Minimum free disk space. SQLite alone needs about 70 KiB to start writing."""
+_DISK_ERRORS = (
+    sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN,
+)  # fmt: skip
+_PRIMARY_CODE = 0xFF
+"""Bits of an extended result code that say what kind of error it is."""
 
 
 class JournalFile:
@@ -32,6 +41,7 @@ class JournalFile:
         self._connection: sqlite3.Connection | None = None
         self._owner_fd: int | None = None
         self._serial = 0
+        self._outage = OutageLog(LOG, f"The journal {self._path}")
 
     def open(self) -> None:
         """Open or create the file. Raises JournalCorrupt, ConfigurationError if it is in use."""
@@ -62,21 +72,26 @@ class JournalFile:
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[sqlite3.Cursor]:
-        """Yield a cursor; commit at the end of the block, roll back on an exception."""
+        """Yield a cursor; commit at the end of the block, roll back on an exception.
+
+        Raises JournalUnwritable while the disk takes no writes, as when it is full. That is logged
+        here, once: callers need not.
+        """
         with self._lock:
             if self._connection is None:
                 raise exception.Unavailable(reason="the journal is closed")
-            cursor = self._connection.cursor()
-            cursor.execute("BEGIN IMMEDIATE")
+            changes = self._connection.total_changes
             try:
-                yield cursor
-                cursor.execute("COMMIT")
-            except BaseException:
-                if self._connection.in_transaction:
-                    cursor.execute("ROLLBACK")
-                raise
-            finally:
-                cursor.close()
+                with _committed(self._connection) as cursor:
+                    yield cursor
+            except sqlite3.Error as error:
+                if not _is_of_the_disk(error):
+                    raise
+                self._outage.failed(error)
+                facts = {"path": str(self._path), "reason": str(error)}
+                raise exception.JournalUnwritable(**facts) from error
+            if self._connection.total_changes > changes:  # an empty one says nothing of the disk
+                self._outage.succeeded()
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[sqlite3.Cursor]:
@@ -150,6 +165,26 @@ class JournalFile:
                 **facts,
             )
         return exception.JournalCorrupt(**facts)
+
+
+@contextlib.contextmanager
+def _committed(connection: sqlite3.Connection) -> Iterator[sqlite3.Cursor]:
+    cursor = connection.cursor()
+    try:
+        cursor.execute("BEGIN IMMEDIATE")
+        yield cursor
+        cursor.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:  # SQLite rolls back by itself on some errors of the disk
+            cursor.execute("ROLLBACK")
+        raise
+    finally:
+        cursor.close()
+
+
+def _is_of_the_disk(error: sqlite3.Error) -> bool:
+    code = getattr(error, "sqlite_errorcode", None)  # absent from what Python itself raises
+    return code is not None and code & _PRIMARY_CODE in _DISK_ERRORS
 
 
 _TABLES = (

@@ -225,6 +225,8 @@ class InstanceWork:
             self._journal.note_dirty(host, uuid, entry.attempt)
         except (exception.BuildFailed, exception.BuildAborted) as error:
             self._note_failure(entry, error)
+        except exception.JournalUnwritable:
+            raise  # the build is resumed; its guest may run already
         except Exception as error:
             LOG.exception("%s: attempt %d on %s failed unexpectedly", uuid, entry.attempt, host)
             with contextlib.suppress(Exception):

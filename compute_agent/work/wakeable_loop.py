@@ -5,6 +5,8 @@ import threading
 import time
 from collections.abc import Callable
 
+from armillary import exception
+
 LOG = logging.getLogger(__name__)
 
 FAILURE_PAUSE_SECONDS = 5.0
@@ -14,7 +16,7 @@ class WakeableLoop:
     """Calls ``step`` in one thread: immediately after ``start`` and ``wake``.
 
     ``step`` returns the seconds until the next call, or None to wait for ``wake``. An exception is
-    logged, and the step is called again after a pause.
+    logged, unless the journal has done so, and the step is called again after a pause.
     """
 
     def __init__(self, name: str, step: Callable[[], float | None]) -> None:
@@ -54,6 +56,9 @@ class WakeableLoop:
     def _step_safely(self) -> float | None:
         try:
             return self._step()
+        except exception.JournalUnwritable as error:
+            LOG.debug("%s waits: %s", self._name, error)
+            return FAILURE_PAUSE_SECONDS
         except Exception:
             LOG.exception("%s failed; retrying in %.0f s", self._name, FAILURE_PAUSE_SECONDS)
             return FAILURE_PAUSE_SECONDS

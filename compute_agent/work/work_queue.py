@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable
 
+from armillary import exception
 from armillary.concurrency import WorkerPool
 
 LOG = logging.getLogger(__name__)
@@ -123,8 +124,12 @@ class WorkQueue:
     def _run(self, work: _Work) -> None:
         try:
             work.run()
+        # It is still in the journal, and a periodic task resumes it.
+        except exception.JournalUnwritable as error:
+            LOG.debug("%s: work on host %s waits: %s", work.key[1], work.host, error)
+        except exception.ArmillaryError as error:
+            LOG.warning("%s: work on host %s failed: %s", work.key[1], work.host, error)
         except Exception:
-            # It is still in the journal, and a periodic task resumes it.
             LOG.exception("%s: work on host %s failed", work.key[1], work.host)
         finally:
             self._done(work)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import shutil
 import sqlite3
 from collections.abc import Iterator
@@ -467,6 +468,29 @@ def test_a_full_disk_stops_the_agent_with_the_way_out(
     again.open()
     assert entry(again, kept) is not None
     again.close()
+
+
+def test_a_disk_that_fills_up_is_said_once_and_when_it_is_over(
+    journal: Journal, caplog: pytest.LogCaptureFixture
+) -> None:
+    """All that is to be recorded meanwhile is refused; what was recorded can be read."""
+    kept = running(journal)
+    caplog.set_level(logging.INFO, "compute_agent")
+    assert journal._connection is not None
+    (pages,) = journal._connection.execute("PRAGMA page_count").fetchone()
+    journal._connection.execute(f"PRAGMA max_page_count = {pages}")
+    for _ in range(5):
+        with pytest.raises(exception.JournalUnwritable, match="disk is full"):
+            journal.accept_builds([a_build() for _ in range(100)])
+        with journal.transaction():  # writes nothing
+            pass
+    assert entry(journal, kept) is not None
+    journal._connection.execute("PRAGMA max_page_count = 100000")
+    assert accept(journal, *a_build()) is Acceptance.NEW
+    said = [(each.levelname, each.exc_info) for each in caplog.records]
+    assert said == [("WARNING", None), ("INFO", None)]
+    assert "disk is full" in caplog.messages[0]
+    assert "available again" in caplog.messages[1]
 
 
 def test_a_second_agent_on_the_same_file_is_refused(journal: Journal, tmp_path: Path) -> None:

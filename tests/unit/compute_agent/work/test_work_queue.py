@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Iterator
 
 import pytest
 
+from armillary import exception
 from compute_agent.work.work_queue import Key, WorkQueue
 
 SECONDS_MAX = 60.0
@@ -216,6 +218,40 @@ def test_work_that_breaks_gives_its_place_free(
     queue.build(key("b"), gate.work("b"))
     gate.wait_begun("b")
     assert (queue.is_in_hand(key("a")), queue.is_in_hand(key("b"))) == (False, True)
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        pytest.param(exception.JournalUnwritable(path="j", reason="full"), [], id="journal"),
+        pytest.param(
+            exception.OperationFailed(
+                operation="Deletion", instance_uuid="1", host="h", reason="no daemon"
+            ),
+            [("WARNING", False)],
+            id="driver",
+        ),
+        pytest.param(ValueError("a bug"), [("ERROR", True)], id="unexpected"),
+    ],
+)
+def test_work_that_fails_is_said_with_a_traceback_only_if_it_is_unexpected(
+    make_queue: Callable[..., WorkQueue],
+    caplog: pytest.LogCaptureFixture,
+    error: Exception,
+    said: list[tuple[str, bool]],
+) -> None:
+    """What is repeated while the disk is full says nothing: the journal has said it once."""
+    caplog.set_level(logging.INFO, "compute_agent")
+    queue = make_queue()
+    was_run = threading.Event()
+
+    def fail() -> None:
+        raise error
+
+    queue.chore(key("a"), fail)
+    queue.chore(key("a"), was_run.set)  # begins when the former has ended
+    assert was_run.wait(SECONDS_MAX)
+    assert [(each.levelname, each.exc_info is not None) for each in caplog.records] == said
 
 
 def test_what_has_not_begun_does_not_begin_after_the_shutdown(
