@@ -64,6 +64,7 @@ class _Connection(oslo_internals.Connection):  # type: ignore[misc]
     _heartbeat_due = 0.0
     _fanouts_due = 0.0
     _is_set_up = False
+    _is_socket_limited = False
     _q_manager: Any
     outage = send_limit.Outage()  # replaced by that of the driver
 
@@ -103,9 +104,24 @@ class _Connection(oslo_internals.Connection):  # type: ignore[misc]
                 )
         except (OSError, amqp_exceptions.AMQPError, OperationalError) as error:
             raise send_limit.failure(error) from error
+        with contextlib.suppress(AttributeError):  # it has been closed again
+            self.connection.connection.sock.settimeout(limit)  # not that of a connection in use yet
         self._set_current_channel(self.connection.channel())
         self.set_transport_socket_timeout()
         self.outage.ended()
+
+    def set_transport_socket_timeout(self, timeout: float | None = None) -> None:
+        """Set how long a read or write may take: no longer than what is left of the caller's limit.
+
+        The library gives the whole of the limit to each publishing, also to one that was begun
+        again after a connection was lost.
+        """
+        is_shared = self.purpose == oslo_internals.PURPOSE_LISTEN  # as that of all replies
+        left = None if is_shared else send_limit.remaining_seconds()
+        self._is_socket_limited = left is not None
+        if left is not None:
+            timeout = left if timeout is None else min(timeout, left)
+        super().set_transport_socket_timeout(timeout)
 
     def ensure(self, method: Callable[[], Any], *retries: Any, **how: Any) -> Any:
         """Run ``method``; set up the driver's costly retries only after a failure.
@@ -116,6 +132,8 @@ class _Connection(oslo_internals.Connection):  # type: ignore[misc]
             self._set_current_channel(None)
             self.connection.collect()
         if self.channel is not None:
+            if self._is_socket_limited or send_limit.remaining_seconds() is not None:
+                self.set_transport_socket_timeout()
             try:
                 return method()
             except _FOR_THE_CALLER:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 import time
+import types
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +14,7 @@ import pytest
 
 from armillary import exception
 from armillary.context import RequestContext, admin_context
-from rpc import send_limit
+from rpc import oslo_internals, rabbit, send_limit
 from rpc.interface import Interface, call
 from rpc.replies import _Replies
 from rpc.transport import Bus
@@ -62,6 +63,34 @@ def test_a_call_waits_no_longer_for_the_broker_than_for_an_answer(
 ) -> None:
     """It knows that it was not sent."""
     assert seconds_of_call(bus_to(closed_port, tmp_path), 0.5) < 0.5 + SLACK_SECONDS
+
+
+@pytest.mark.parametrize(
+    ("purpose", "seconds"),
+    [
+        pytest.param("send", 2.0, id="send"),
+        pytest.param(oslo_internals.PURPOSE_LISTEN, 60.0, id="listen"),
+    ],
+)
+def test_a_message_is_waited_for_no_longer_than_what_is_left_of_its_call(
+    purpose: str, seconds: float, port: int
+) -> None:
+    """Also when a connection that was lost has taken most of it; later users have all the time."""
+    with socket.create_connection(("127.0.0.1", port)) as own:
+        connection = object.__new__(rabbit._Connection)
+        connection.purpose = purpose
+        connection.channel = types.SimpleNamespace(
+            is_open=True, connection=types.SimpleNamespace(sock=own)
+        )
+        connection.heartbeat_timeout_threshold = 60
+        connection._heartbeat_supported_and_enabled = lambda: True
+        with send_limit.limited(2.0):
+            connection.set_transport_socket_timeout(60.0)
+            assert (own.gettimeout() or 0) <= seconds
+            assert connection._is_socket_limited == (seconds == 2.0)
+        connection.ensure(connection.set_transport_socket_timeout)
+        assert own.gettimeout() == 60.0
+        assert not connection._is_socket_limited
 
 
 def test_a_broker_that_says_nothing_is_away(port: int, tmp_path: Path) -> None:
