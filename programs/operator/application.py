@@ -9,6 +9,7 @@ from typing import Any, TextIO
 from oslo_config import cfg
 
 from armillary import exception
+from armillary.logs import outage_log
 from programs import EXIT_CONFIGURATION
 from programs.application import EXIT_FAILED, Application
 from programs.operator.nova import words as nova_words
@@ -16,6 +17,8 @@ from programs.operator.nova.words import Words
 
 # index: number of -v options plus one; -q is 0
 LEVELS = {0: logging.ERROR, 1: logging.WARNING, 2: logging.INFO}
+_PEERS_LOGGED_BY = "conductor."
+"""Prefix of the loggers of connections to cells and zones."""
 
 
 class OperatorApp(Application):
@@ -94,6 +97,19 @@ class OperatorApp(Application):
             self._error = error
             raise
         logging.getLogger().setLevel(LEVELS.get(options.verbose_level, logging.DEBUG))
+        for handler in logging.getLogger().handlers:
+            if not isinstance(handler, logging.FileHandler):
+                handler.addFilter(self._is_shown)
+
+    def _is_shown(self, record: logging.LogRecord) -> bool:
+        """Return whether a log line goes to the terminal.
+
+        That a cell does not answer is said by the command itself; with ``-v`` the log says it, too.
+        """
+        is_outage = record.module == outage_log.__name__.rpartition(".")[2]
+        return bool(self.options.verbose_level > 1) or not (
+            is_outage and record.name.startswith(_PEERS_LOGGED_BY)
+        )
 
     def run_subcommand(self, argv: list[str]) -> int:
         options = self.options

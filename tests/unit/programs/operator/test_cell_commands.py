@@ -194,6 +194,22 @@ def test_a_cell_that_does_not_answer_is_named(
     assert "cell silent does not answer; its hosts are skipped" in ended.err
 
 
+@pytest.mark.parametrize(("options", "logged"), [([], 0), (["-v"], 1)], ids=["plain", "-v"])
+def test_that_a_cell_does_not_answer_is_said_once(
+    run_manage: Run,
+    cell_conductor: CellConductor,
+    api_database: Database,
+    capsys: pytest.CaptureFixture[str],
+    options: list[str],
+    logged: int,
+) -> None:
+    """By the command; the log has it with -v only."""
+    register(api_database, "silent")
+    ended = run_manage(*options, "cell", "discover-hosts")
+    assert ended.err.count("cell silent does not answer") == 1
+    assert capsys.readouterr().err.count("Cell silent is unavailable") == logged
+
+
 def test_one_cell_is_asked_when_it_is_named(
     run_manage: Run, cell_conductor: CellConductor, api_database: Database
 ) -> None:
