@@ -119,4 +119,4 @@ def make_endpoints(
 
 def make_zone_endpoint(env: Environment, peers: Peers) -> ZoneEndpoint:
     """Return the endpoint of topic ``zone``, for parent zones."""
-    return ZoneEndpoint(env.database, peers)
+    return ZoneEndpoint(env.database, peers, hides_hosts=env.conf.zones.hide_host_names)

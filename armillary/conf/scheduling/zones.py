@@ -87,8 +87,8 @@ waits from the moment at which their zone could not be reached. 0: it fails at o
             help="""
 Whether this zone hides the names of its hosts from its parents: in what they see of their servers
 here (details, faults, actions, explanations, migrations) and in reasons of failed builds, a host is
-named by the UUID of its compute node, and the pool of a claim by its UUID. The zone's own API and
-logs have the names.
+named by the UUID of its compute node, and the pool of a claim by its UUID; addresses of hosts are
+left out. The zone's own API and logs have the names.
 """,
         ),
         cfg.FloatOpt(

@@ -8,6 +8,7 @@ from armillary.db import Database
 from conductor.super_conductor.builds import group_members
 from conductor.super_conductor.peers import Peers
 from conductor.super_conductor.zones import parents
+from conductor.super_conductor.zones.hidden_hosts import HiddenHosts
 from objects.zones.zone_answer import ZoneAnswer
 from objects.zones.zone_attempt import Attempts
 from objects.zones.zone_query import ZoneOrder, ZoneQuery
@@ -23,7 +24,8 @@ call to it therefore times out this much later."""
 class ZoneEndpoint:
     """See ``ZoneAPI``."""
 
-    def __init__(self, database: Database, peers: Peers) -> None:
+    def __init__(self, database: Database, peers: Peers, *, hides_hosts: bool = False) -> None:
+        self._hosts = HiddenHosts(database, is_on=hides_hosts)
         self._database = database
         self._peers = peers
         self._zones = peers.zones
@@ -31,6 +33,7 @@ class ZoneEndpoint:
     def select_hosts(self, context: RequestContext, query: ZoneQuery) -> ZoneAnswer:
         """Ask this zone's schedulers, with the group members that only a conductor knows.
 
+        Their reasons name no host, if names are hidden.
         Raises Invalid for a time limit in which the threads here would be kept too long.
         """
         if not 0 < query.time_limit_seconds <= _TIME_LIMIT_SECONDS_MAX:
@@ -45,9 +48,17 @@ class ZoneEndpoint:
             group_members.refresh(
                 group, self._database, self._peers.cells, request_id=context.request_id
             )
-        return self._peers.scheduler.select_for_zone(
-            context, query, timeout_seconds=query.time_limit_seconds * _TIMEOUT_FACTOR
-        )
+        try:
+            answer = self._peers.scheduler.select_for_zone(
+                context, query, timeout_seconds=query.time_limit_seconds * _TIMEOUT_FACTOR
+            )
+        except exception.ArmillaryError as error:
+            if self._hosts.is_on:
+                raise self._hosts.in_error(error) from None
+            raise
+        if self._hosts.is_on:
+            answer.zones = self._hosts.in_answer(answer.zones)
+        return answer
 
     def create(self, context: RequestContext, path: list[str], order: ZoneOrder) -> None:
         context = parents.with_parent(context)

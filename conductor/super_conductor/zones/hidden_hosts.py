@@ -1,9 +1,11 @@
 """Host names replaced in what a zone tells its parents, with ``[zones] hide_host_names``.
 
 A host is named by the UUID of its compute node, which parents know from the zone's offers. In
-texts, only names that stand alone are replaced, as hosts may be called like parts of words.
+texts, only names that stand alone are replaced, as hosts may be called like parts of words. The
+addresses of hosts are left out, and so are all addresses in texts.
 """
 
+import ipaddress
 import json
 import re
 from collections.abc import Collection, Mapping
@@ -17,7 +19,7 @@ from rpc.wire.serializer import ObjectSerializer
 T = TypeVar("T")
 
 HIDDEN = "hidden"
-"""Name of a host whose node is not known."""
+"""Name of a host whose node is not known, and address of any host."""
 
 _NAMES = frozenset(
     {
@@ -27,6 +29,9 @@ _NAMES = frozenset(
 )  # fmt: skip
 """Fields that have nothing but names of hosts or nodes, or the number of hosts."""
 
+_ADDRESS = "host_ip"
+"""The field that has a host's address."""
+
 _TEXTS = frozenset({"message", "details", "reason", "sentence", "notes", "old_states"})
 """Fields with sentences, which may name hosts."""
 
@@ -34,6 +39,7 @@ _OF_USERS = frozenset({"metadata", "hints", "scheduler_hints", "extra_specs", "p
 """Fields with users' own keys and values, which are left as they are."""
 
 _WORD = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*[A-Za-z0-9_]|[A-Za-z0-9_]")
+_MAY_BE_ADDRESS = re.compile(r"\d+(?:\.\d+){3}|[0-9A-Fa-f]*:[0-9A-Fa-f:]*:[0-9A-Fa-f.]*")
 _SERIALIZER = ObjectSerializer()
 
 
@@ -104,6 +110,8 @@ def _hidden(value: Any, field: str | None, names: Mapping[str, str]) -> Any:
         return [_hidden(each, field, names) for each in value]
     if not isinstance(value, str):
         return value
+    if field == _ADDRESS:
+        return None
     if field in _NAMES:
         return _name_of(value, names) or (HIDDEN if value else value)
     return _hidden_text(value, names) if field in _TEXTS else value
@@ -115,7 +123,16 @@ def _inner(key: str, field: str | None) -> str | None:
 
 
 def _hidden_text(text: str, names: Mapping[str, str]) -> str:
-    return _WORD.sub(lambda found: _name_of(found[0], names) or found[0], text)
+    named = _WORD.sub(lambda found: _name_of(found[0], names) or found[0], text)
+    return _MAY_BE_ADDRESS.sub(lambda found: HIDDEN if _is_address(found[0]) else found[0], named)
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _words(text: str) -> set[str]:

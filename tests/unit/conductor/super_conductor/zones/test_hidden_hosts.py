@@ -11,9 +11,13 @@ from armillary import exception
 from conductor.super_conductor.zones.hidden_hosts import HiddenHosts
 from objects.instances.operation_arguments import OperationArguments
 from objects.instances.server_filters import ServerFilters
+from objects.zones.zone_query import ZoneQuery
 from rpc.wire.serializer import ObjectSerializer
+from scheduler.zones.offers import Offers, ZoneEntry, as_answer
+from tests.builders import a_uuid
 from tests.fixtures.control_plane import an_admin
 from tests.fixtures.zones import Zone, root
+from tests.fleets import a_request_spec
 from tests.unit.conductor.super_conductor.zones.test_walk import child, create
 
 __all__ = ["root"]
@@ -74,6 +78,49 @@ def test_errors_name_no_hidden_host(root: Zone) -> None:
         root.endpoint.operate_server(an_admin(), uuid, "stop", OperationArguments())
     assert HOST not in f"{caught.value.message} {caught.value.kwargs}"
     assert nodes[HOST] in caught.value.message
+
+
+def test_addresses_of_hosts_are_hidden(root: Zone) -> None:
+    """In details, lists and reasons; those of the servers themselves are told."""
+    owner = child(root, "eu-1")
+    hide(owner)
+    (uuid,) = create(root, f"eu/eu-1:{HOST}")
+    root.walk()
+    cell = owner.cell()
+    cell._set(uuid, host_ip="192.0.2.7", addresses=["198.51.100.3"])
+    shown = root.endpoint.get_server(an_admin(), uuid)
+    assert (shown.host_ip, shown.addresses) == (None, ["198.51.100.3"])
+    (listed,) = root.endpoint.list_servers(
+        an_admin(), filters=ServerFilters(all_projects=True), limit=10
+    ).instances
+    assert listed.host_ip is None
+    cell.refusal = exception.InstanceLocked(
+        "192.0.2.7:22 and 2001:db8::7 do not answer at 12:30:45"
+    )
+    with pytest.raises(exception.InstanceLocked) as caught:
+        root.endpoint.operate_server(an_admin(), uuid, "stop", OperationArguments())
+    assert caught.value.message == "hidden:22 and hidden do not answer at 12:30:45"
+
+
+def test_reasons_of_a_search_name_no_hidden_host(root: Zone) -> None:
+    """What the zone's scheduler reports on its own hosts, and the errors that it raises."""
+    owner = child(root, "eu")
+    nodes = hide(owner)
+    row = ZoneEntry([], "own", reason=f"{HOST} is full")
+    owner.scheduler.zone_answer = as_answer(Offers.none(), zones=[row])
+    (told,) = owner.border.select_hosts(an_admin(), a_query()).zones
+    assert told == {**row.to_plain(), "reason": f"{nodes[HOST]} is full"}
+    owner.scheduler.error = exception.Invalid(reason=f"{HOST} cannot be asked")
+    with pytest.raises(exception.Invalid) as caught:
+        owner.border.select_hosts(an_admin(), a_query())
+    assert HOST not in f"{caught.value.message} {caught.value.kwargs}"
+
+
+def a_query() -> ZoneQuery:
+    return ZoneQuery.from_values(
+        request_id="req-1", visited=["root"], request_spec=a_request_spec(), entries_max=10,
+        instance_uuids=[a_uuid()], time_limit_seconds=5.0, profile="default",
+    )  # fmt: skip
 
 
 def test_only_names_that_stand_alone_are_replaced(root: Zone) -> None:
