@@ -37,6 +37,7 @@ class SchedulerAPI(Interface):
         return_alternates: bool = True,
         dry_run: bool = False,
         takes_zones: bool = False,
+        only_zones: Sequence[str] = (),
         timeout_seconds: float | None = None,
     ) -> Destinations:
         """Select and claim a host for each instance, and select alternates in its cell.
@@ -46,7 +47,9 @@ class SchedulerAPI(Interface):
         ``fences`` are those of the claims, one per instance. A second attempt claims with the next
         fences, so later writes must use higher ones. ``dry_run`` claims nothing. With
         ``takes_zones`` the answer may be ``zone_entries``, without claims, if other zones have
-        hosts. Raises Invalid, Unavailable shortly after startup, UnsupportedPolicy, Conflict.
+        hosts. With ``only_zones``, paths such as ``eu/eu-1``, only these zones below this one and
+        those below them are searched, and the answer has ``zone_entries``. Raises Invalid,
+        Unavailable shortly after startup, UnsupportedPolicy, Conflict.
         """
 
     @call(CONDUCTOR)

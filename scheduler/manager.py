@@ -206,6 +206,7 @@ class SchedulerManager:
         return_alternates: bool = True,
         dry_run: bool = False,
         takes_zones: bool = False,
+        only_zones: Sequence[str] = (),
     ) -> Destinations:
         """Implement ``SchedulerAPI``; shortly after startup, wait for the hosts."""
         return self.decide(
@@ -217,12 +218,15 @@ class SchedulerManager:
                 return_alternates,
                 dry_run,
                 takes_zones,
+                only_zones,
             )
         )
 
     def decide(self, request: SchedulingRequest) -> Destinations:
         """Decide one request; shortly after startup, wait for the hosts. Raises as the API."""
         request.check()
+        if request.only_zones and not (self._zones and self._zones.asks_children):
+            raise exception.Invalid(reason="this scheduler asks no other zones")
         driver = self._driver_for(request.request_spec)
         self._wait_until_ready()
         self._notify_start(request)
@@ -300,8 +304,12 @@ class SchedulerManager:
             answer: ZoneAnswer = self._watch.run(context, lambda: zones.answer(context, query))
         except PluginTimedOut as stuck:
             raise exception.Unavailable(reason=str(stuck)) from stuck
+        own = [zone for zone in answer.zones if zone["outcome"] == "own" and not zone["path"]]
+        if own and not answer.host_ids and self._may_hear_of_hosts:
+            raise exception.Unavailable(  # its parent would take it for an answer
+                reason="the scheduler has just started and does not know the state of some hosts"
+            )
         if notes := self._age_notes():
-            own = [zone for zone in answer.zones if zone["outcome"] == "own" and not zone["path"]]
             for zone in own:
                 zone["reason"] = " ".join([*filter(None, [zone["reason"]]), *notes])
             answer.obj_reset_changes()
@@ -402,13 +410,18 @@ class SchedulerManager:
         restored = self._host_store.restored_cells()
         if not (unknown or restored) and self._driver.uses_allocation_candidates:
             return  # placement knows all hosts, even those not reported here yet
-        is_young = time.monotonic() - self._started < self._conf.service_down_time
-        if is_young and not self._sync.is_complete:
+        if self._may_hear_of_hosts:
             self._driver.refresh()
             raise exception.Unavailable(
                 reason="the scheduler has just started and does not know "
                 f"{unknown or 'the state of some'} hosts yet"
             ) from error
+
+    @property
+    def _may_hear_of_hosts(self) -> bool:
+        """Whether this process is so young that cells which have not answered may be just slow."""
+        is_young = time.monotonic() - self._started < self._conf.service_down_time
+        return is_young and not self._sync.is_complete
 
     def update_host_states(self, context: RequestContext, batch: HostStateBatch) -> None:
         """Apply a push from a cell."""

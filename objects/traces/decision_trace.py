@@ -42,7 +42,8 @@ class DecisionTrace(base.ArmillaryObject):
       it is not enabled.
     - ``old_states``: sentences about hosts whose state is from a snapshot of an earlier scheduler.
     - ``zones``: outcome of each zone of the tree, as ``ZoneAnswer.zones``; empty if no other zone
-      could have been asked.
+      could have been asked. In a stored trace, those of later searches follow, and their hosts
+      follow the runners-up of each choice.
     """
 
     request_id: str | None = fields.StringField(nullable=True)

@@ -1,6 +1,6 @@
 """ZoneAnswer: hosts offered by a zone's sub-tree, with the data to weigh them again."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -47,6 +47,16 @@ class ZoneAnswer(base.ArmillaryObject):
             {"host_id": host_id, "path": list(path)}
             for host_id, path in zip(self.host_ids, self.paths, strict=True)
         ]
+
+
+_SILENT = ("late", "failed")
+
+
+def silent_among(zones: Iterable[Mapping[str, Any]]) -> set[tuple[str, ...]]:
+    """Return the paths of the zones that were asked and did not answer; see ``zones``."""
+    rows = list(zones)
+    silent = {tuple(each["path"]) for each in rows if each["outcome"] in _SILENT}
+    return silent - {tuple(each["path"]) for each in rows if each["outcome"] == "asked"}
 
 
 def entry_name(path: Sequence[str], host_id: str) -> str:

@@ -13,8 +13,12 @@ class ZoneQuery(base.ArmillaryObject):
     ``visited`` names the zones that the query has passed, the origin first; a zone that finds
     itself there returns an empty answer. ``entries_max`` is N, the maximum number of hosts in any
     zone's answer, at least the number of instances. ``time_limit_seconds`` is the time left for the
-    answer, ``profile`` the name of the weighing profile that all zones must share.
+    answer, ``profile`` the name of the weighing profile that all zones must share. ``only`` has the
+    paths of the zones to search, relative to the asked zone, if these are not all: others, and the
+    asked zone itself, offer nothing.
     """
+
+    VERSION = "1.1"
 
     request_id: str = fields.StringField()
     visited: list[str] = fields.ListOfStringsField()
@@ -23,6 +27,7 @@ class ZoneQuery(base.ArmillaryObject):
     entries_max: int = fields.IntegerField()
     time_limit_seconds: float = fields.FloatField()
     profile: str = fields.StringField()
+    only: list[list[str]] = fields.JSONField(default=[])
 
 
 @base.ArmillaryObjectRegistry.register

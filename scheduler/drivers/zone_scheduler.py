@@ -16,7 +16,7 @@ from objects.instances.instance_group import AFFINITY
 from objects.packed import unchecked
 from objects.request_spec import RequestSpec
 from objects.traces.decision_trace import DecisionTrace, Plain
-from objects.zones.zone_answer import entry_name
+from objects.zones.zone_answer import entry_name, silent_among
 from scheduler.drivers.filter_scheduler import FilterScheduler
 from scheduler.request.scheduling_request import Outcome, SchedulingRequest
 from scheduler.selection import responses
@@ -42,7 +42,7 @@ class ZoneSearchingScheduler(FilterScheduler):
 
     def select_many(self, requests: Sequence[SchedulingRequest]) -> list[Outcome]:
         search = self._search
-        if search is None or not search.has_children:
+        if search is None or not (search.has_children or any(one.only_zones for one in requests)):
             return super().select_many(requests)
         asked = [_Asked(request, *_planned(search, request)) for request in requests]
         works = [partial(self._ask, search, one) for one in asked if one.is_for_zones]
@@ -67,10 +67,21 @@ class ZoneSearchingScheduler(FilterScheduler):
         except Exception as error:
             asked.outcome = error
             return
-        if all(not path for path in found.offers.paths):
-            asked.zones = [zone for zone in found.zones if zone.path]
-            return
-        asked.outcome = self._destinations_of(asked.request, found)
+        asked.zones = [zone for zone in found.zones if zone.path]
+        if asked.request.only_zones and not len(found.offers):
+            asked.outcome = self._no_host_in(asked)
+        elif not _is_for_own_zone(asked.request.request_spec, found):
+            asked.outcome = self._destinations_of(asked.request, found)
+
+    def _no_host_in(self, asked: _Asked) -> Exception:
+        """Return the error for a request to certain zones, which have no host for it."""
+        trace = DecisionTrace.from_values(
+            request_id=asked.request.context.request_id,
+            created_at=self._now(),
+            zones=[zone.to_plain() for zone in asked.zones],
+            sentence=_sentence(asked.zones, self.noun),
+        )
+        return responses.no_valid_host(trace)
 
     def _no_host_beside(self, asked: _Asked, bound_to: Sequence[str]) -> Exception:
         """Return the error for a request whose affinity group's zones have no host for it."""
@@ -184,7 +195,7 @@ class _Asked:
 
     @property
     def is_for_zones(self) -> bool:
-        return self.plan is not None and bool(self.plan.to_ask)
+        return self.plan is not None and bool(self.plan.to_ask or self.request.only_zones)
 
     @property
     def bound_to(self) -> list[str]:
@@ -193,10 +204,24 @@ class _Asked:
 
 
 def _planned(search: ZoneSearch, request: SchedulingRequest) -> tuple[Plan | None, list[ZoneEntry]]:
-    if not request.takes_zones or _is_for_own_hosts(request.request_spec):
+    if not request.only_zones and (
+        not request.takes_zones or _is_for_own_hosts(request.request_spec)
+    ):
         return None, []
-    plan = search.plan(request.request_spec)
+    plan = search.plan(request.request_spec, only=[path.split("/") for path in request.only_zones])
     return plan, plan.left_out
+
+
+def _is_for_own_zone(spec: RequestSpec, found: Found) -> bool:
+    """Return whether this zone decides alone, as no other one has a host.
+
+    While a zone that may have one does not answer, its own hosts are tried in turn, too: if all
+    fail, that zone can still be searched.
+    """
+    if any(found.offers.paths):
+        return False
+    is_for_host = spec.kind is None and len(found.offers) > 0
+    return not (is_for_host and silent_among(zone.to_plain() for zone in found.zones))
 
 
 def _is_for_own_hosts(spec: RequestSpec) -> bool:

@@ -19,7 +19,8 @@ Outcome = Destinations | Exception
 class SchedulingRequest:
     """A request for instances of one spec; see ``SchedulerAPI.select_destinations``.
 
-    ``takes_zones`` is whether hosts of other zones are acceptable.
+    ``takes_zones`` is whether hosts of other zones are acceptable. ``only_zones`` are the paths of
+    the zones below this one to search in place of all, empty for all.
     """
 
     context: RequestContext
@@ -29,6 +30,7 @@ class SchedulingRequest:
     return_alternates: bool = True
     dry_run: bool = False
     takes_zones: bool = True
+    only_zones: Sequence[str] = ()
 
     def check(self) -> None:
         """Raise ``Invalid`` unless there are unique instances, each with a fence."""

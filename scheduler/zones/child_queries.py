@@ -3,7 +3,7 @@
 import dataclasses
 import logging
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future, wait
 from typing import Protocol
 
@@ -49,15 +49,17 @@ class ChildQueries:
         self._outages: dict[str, OutageLog] = {}
 
     def begin(
-        self,
-        names: Sequence[str],
-        context: RequestContext,
-        query: ZoneQuery,
-        timeout_seconds: float,
+        self, queries: Mapping[str, ZoneQuery], context: RequestContext, timeout_seconds: float
     ) -> Callable[[], list[ChildResult]]:
-        """Send all queries now; return a function that collects the results until the deadline."""
+        """Send all queries, by child; return a function that collects results until the deadline.
+
+        Results are in the order of the queries.
+        """
         started = time.monotonic()
-        asked = {name: self._ask(name, context, query, timeout_seconds) for name in names}
+        asked = {
+            name: self._ask(name, context, query, timeout_seconds)
+            for name, query in queries.items()
+        }
         return lambda: self._wait(asked, started, timeout_seconds)
 
     def _ask(

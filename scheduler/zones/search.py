@@ -103,13 +103,21 @@ class ZoneSearch:
         """Whether there are any child zones."""
         return len(self._children) > 0
 
-    def plan(self, spec: RequestSpec, visited: Sequence[str] = ()) -> Plan:
-        """Return which children to query, by comparing the request with their capabilities."""
+    def plan(
+        self, spec: RequestSpec, visited: Sequence[str] = (), only: Sequence[Sequence[str]] = ()
+    ) -> Plan:
+        """Return which children to query, by comparing the request with their capabilities.
+
+        ``only`` as in ``ZoneQuery``.
+        """
         needs = needs_of(spec)
         plan = Plan([], [])
         bound_to = bound_to_zones(spec)
         names = {path.partition("/")[0] for path in bound_to}
+        searched = {path[0] for path in only}
         for child in self._children.all():
+            if searched and child.name not in searched:
+                continue
             outcome, reason = self._reason_to_skip(child, visited)
             if outcome is None and bound_to and child.name not in names:
                 outcome, reason = "pruned", f"{_IN_OTHER_ZONES}: {', '.join(bound_to)}"
@@ -143,6 +151,7 @@ class ZoneSearch:
             entries_max=self._limit(self._conf.zones.entries_max, request.instance_uuids),
             time_limit_seconds=self._conf.zones.select_timeout_seconds,
             profile=self._conf.zones.weighing_profile,
+            only=[path.split("/") for path in request.only_zones],
         )
 
     def answer(self, context: RequestContext, query: ZoneQuery) -> ZoneAnswer:
@@ -158,19 +167,24 @@ class ZoneSearch:
             LOG.error("%s: rejected a parent zone's query: %s",
                       query.request_id, reason)  # fmt: skip
             return as_answer(Offers.none(), zones=[ZoneEntry([], "failed", reason=reason)])
-        plan = self.plan(query.request_spec, query.visited)
+        if not all(query.only):
+            query = query.with_values(only=[])
+        plan = self.plan(query.request_spec, query.visited, query.only)
         found = self.search(context, query, plan)
         was_pruned = bool(plan.left_out) and not plan.to_ask and not len(found.offers)
         return as_answer(found.offers, zones=found.zones, was_pruned=was_pruned)
 
     def search(self, context: RequestContext, query: ZoneQuery, plan: Plan) -> Found:
         """Query the plan's children and, at the same time, this zone's own hosts."""
+        below = self._for_children(query)
         waiting = self._asking.begin(
-            plan.to_ask, context, self._for_children(query), query.time_limit_seconds
+            {name: below.with_values(only=_only_below(query, name)) for name in plan.to_ask},
+            context,
+            query.time_limit_seconds,
         )
         own, own_told, own_trace = self._own(context, query)
         heard = waiting()
-        zones = [own_told, *plan.left_out, *(zone for each in heard for zone in each.zones)]
+        zones = [*own_told, *plan.left_out, *(zone for each in heard for zone in each.zones)]
         if plan.notes:
             zones = [_noted(zone, plan.notes) for zone in zones]
         adjustments = self._children.adjustments()
@@ -189,8 +203,13 @@ class ZoneSearch:
 
     def _own(
         self, context: RequestContext, query: ZoneQuery
-    ) -> tuple[Offers, ZoneEntry, DecisionTrace | None]:
-        """Return the local hosts, their trace entry, and the trace of how they were found."""
+    ) -> tuple[Offers, list[ZoneEntry], DecisionTrace | None]:
+        """Return the local hosts, their trace entry, and the trace of how they were found.
+
+        There is no entry if only other zones are searched.
+        """
+        if query.only:
+            return Offers.none(), [], None
         started = time.monotonic()
         request = SchedulingRequest(
             context, query.request_spec, query.instance_uuids, [0] * len(query.instance_uuids)
@@ -212,7 +231,7 @@ class ZoneSearch:
                 LOG.warning("%s: skipping this zone's own hosts: %s", query.request_id, error)
                 reason = error.message
         seconds = time.monotonic() - started
-        return offers, ZoneEntry([], "own", len(offers), seconds, reason), trace
+        return offers, [ZoneEntry([], "own", len(offers), seconds, reason)], trace
 
     def _for_children(self, query: ZoneQuery) -> ZoneQuery:
         """Return the query for the children, without anything that applies only in this zone."""
@@ -247,6 +266,12 @@ class ZoneSearch:
     @staticmethod
     def _limit(entries_max: int, instance_uuids: Sequence[str]) -> int:
         return max(entries_max, len(instance_uuids))
+
+
+def _only_below(query: ZoneQuery, name: str) -> list[list[str]]:
+    """Return which zones a child is to search, relative to it; empty for its whole sub-tree."""
+    rest = [path[1:] for path in query.only if path[0] == name]
+    return rest if all(rest) else []
 
 
 def _unheard_below(child: Child) -> list[ZoneEntry]:

@@ -59,12 +59,12 @@ class ZoneService:
         is_ready: Callable[[], bool],
     ) -> None:
         self._host_store = host_store
-        self._asks_children = isinstance(driver, ZoneScheduler)
+        self.asks_children = isinstance(driver, ZoneScheduler)
         self._cluster_metadata: object = None
         self._cluster_metadata_lock = threading.Lock()
         self._refreshed_at = -_REFRESH_PAUSE_SECONDS
         self.children = Children(conf, clock=time.monotonic, now=lambda: datetime.now(UTC))
-        if make_bus is None and self._asks_children:
+        if make_bus is None and self.asks_children:
             raise exception.ConfigurationError(reason="zone_scheduler needs a bus to each zone")
         self._links = RpcLinks(conf, make_bus or _no_bus, self._take, self.children.note_tried)
         self.search = self._search_of(conf, driver)
@@ -101,7 +101,7 @@ class ZoneService:
             links=self._links,
             rng=random.Random(),  # noqa: S311 - spreads load, guards nothing
         )
-        if self._asks_children and isinstance(driver, ZoneSearchingScheduler):
+        if self.asks_children and isinstance(driver, ZoneSearchingScheduler):
             driver.search_with(search)
         return search
 
@@ -124,7 +124,7 @@ class ZoneService:
 
     def wait_ready(self, limit_seconds: Callable[[], float]) -> None:
         """Wait until the children were asked for their summaries, after a start."""
-        if not self._asks_children:
+        if not self.asks_children:
             return
         self._learn_children()
         if not self.children.wait_tried(0):
@@ -188,7 +188,7 @@ class ZoneService:
     def _learn_children(self) -> None:
         cluster_metadata = self._host_store.cluster_metadata
         if (
-            not self._asks_children
+            not self.asks_children
             or cluster_metadata.zones is self._cluster_metadata
             or cluster_metadata.is_restored
         ):
@@ -206,7 +206,7 @@ class ZoneService:
         is_cut_off = (
             self._host_store.cluster_metadata.is_restored
         )  # no super conductor names the children
-        return not self._asks_children or is_cut_off or self.children.wait_tried(0)
+        return not self.asks_children or is_cut_off or self.children.wait_tried(0)
 
     def _take(self, name: str, summary: ZoneSummary) -> None:
         if self.children.take(name, summary):

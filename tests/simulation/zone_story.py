@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import dataclasses
+import functools
 import gc
 import logging
 import random
@@ -69,6 +70,7 @@ class Story:
         for zone in self.zones.values():
             zone.add_cell(hosts=HOSTS)
             zone.is_safe = False  # a zone may be killed in a call of its parent, too
+            zone.scheduler.is_silent = functools.partial(_is_cut_off, zone)
         for name, parent in PARENTS.items():
             if parent is not None:
                 self.zones[parent].add_child(self.zones[name])
@@ -99,6 +101,8 @@ class Story:
             self._look_at_some()
         self._settle()
         self._check()
+        searched = (len(zone.scheduler.searched) for zone in self.zones.values())
+        self.counts["searched again"] = sum(searched)
 
     def close(self) -> None:
         for zone in reversed(list(self.zones.values())):
@@ -264,6 +268,16 @@ def _names_of_hosts(zone: Zone, path: str = "") -> Iterator[str]:
     yield from (f"{path}:cell1-host{number + 1}" for number in range(HOSTS))
     for child in zone.children:
         yield from _names_of_hosts(child, f"{path}/{child.name}".lstrip("/"))
+
+
+def _is_cut_off(zone: Zone, path: list[str]) -> bool:
+    """Return whether a link on the way to a zone is cut, so that it answers no search."""
+    for name in path:
+        below = next(child for child in zone.children if child.name == name)
+        if zone.bus_to(below).is_down:
+            return True
+        zone = below
+    return False
 
 
 class _InlinePool:

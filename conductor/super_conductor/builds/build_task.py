@@ -159,26 +159,28 @@ class BuildTask(SchedulingTask):
     def store_selections(self) -> None:
         """Store the answer and its trace; from here on a cell may know of the instances."""
         chosen = self._selections()
-        offered = [] if self._destinations is None else self._destinations.zone_entries
+        found = self._destinations
+        offered = [] if found is None else found.zone_entries
         entries = [Entry(tuple(one["path"]), one["host_id"]) for one in offered]
+        silent = [] if found is None else absence.silent_zones(found.trace.zones)
         stage = Stage.WALKING if entries else Stage.HANDING_OVER
 
         def write(session: Session) -> None:
             self._lock(session, stage=stage, failure=None)
-            if chosen and self._destinations is not None:
-                check_zones(session, self._env.conf, self._destinations.hosts)
+            if chosen and found is not None:
+                check_zones(session, self._env.conf, found.hosts)
             living = {one.instance_uuid for one in self._pending(session) if not one.is_deleting}
             if entries:
                 begun = [uuid for uuid in self._scheduled if uuid in living]
                 now = moment(self._env.now())
                 zone_walks.add_walks(
-                    session, self.lease.key, entries, begun, together=self._are_bound, now=now
-                )
+                    session, self.lease.key, entries, begun,
+                    silent=silent, together=self._are_bound, now=now,
+                )  # fmt: skip
             build_requests.store_selections(
                 session, [row for row in chosen if row.instance_uuid in living]
             )
-            if self._destinations is not None:
-                found = self._destinations
+            if found is not None:
                 selections = found.selections_of(self._scheduled) if found.hosts else {}
                 self._store_trace(session, found.trace, selections)
 
@@ -208,10 +210,12 @@ class BuildTask(SchedulingTask):
         """Try the hosts that zones offered; close when each instance has arrived or failed."""
         walks = walk.Walks(
             self._env, self._peers, self._services.leases, self.lease, self._reservation,
-            context=self._context, clean_up=self._services.clean_up,
+            context=self._context, clean_up=self._services.clean_up, search=self._search_zones,
         )  # fmt: skip
         leased_work.run(walks, walk.STEPS, self._services.watch)
         self.is_waiting = walks.is_waiting
+        if walks.wait_reason is not None:
+            self._store_wait_reason(walks.wait_reason)
         if not self.is_waiting:
             self.close()
 
@@ -262,16 +266,28 @@ class BuildTask(SchedulingTask):
             return answer
         return self._peers.scheduling.select_destinations(
             self._context,
-            self._spec(),
+            self._spec(self._scheduled),
             self._scheduled,
             fences=[int(self._reservation.fence)] * len(self._scheduled),
             timeout_seconds=self._answer_timeout_seconds,
         )
 
-    def _spec(self) -> RequestSpec:
-        """Return the spec of all requested instances, with the current members of its group."""
-        spec = self._read(lambda session: request_specs.get_spec(session, self._scheduled[0]))
-        spec.num_instances = len(self._scheduled)
+    def _search_zones(self, instance_uuids: Sequence[str], zones: Sequence[str]) -> Destinations:
+        """Ask a scheduler for hosts of certain zones; nothing is claimed. Raises what it raised."""
+        return self._peers.scheduler.select_destinations(
+            self._context,
+            self._spec(instance_uuids),
+            instance_uuids,
+            fences=[int(self._reservation.fence)] * len(instance_uuids),
+            takes_zones=True,
+            only_zones=zones,
+            timeout_seconds=self._answer_timeout_seconds,
+        )
+
+    def _spec(self, instance_uuids: Sequence[str]) -> RequestSpec:
+        """Return the spec of these instances, with the current members of its group."""
+        spec = self._read(lambda session: request_specs.get_spec(session, instance_uuids[0]))
+        spec.num_instances = len(instance_uuids)
         if spec.instance_group is not None:
             group_members.refresh(
                 spec.instance_group,
@@ -293,7 +309,7 @@ class BuildTask(SchedulingTask):
             return reason
         self._wait_for_zones(reason)
         return pending_group_members.failure_reason(
-            self._env, self._reservation, self._spec(), self._failed_trace, reason
+            self._env, self._reservation, self._spec(self._scheduled), self._failed_trace, reason
         )
 
     def _wait_for_zones(self, reason: str) -> None:

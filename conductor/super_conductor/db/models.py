@@ -535,7 +535,11 @@ class Zone(Base):
 
 
 class ZoneEntries(Base):
-    """Hosts that zones offered for a reservation, best first: {"host_id", "path"} each."""
+    """Hosts that zones offered for a reservation, and the zones that have not answered.
+
+    ``entries`` has a list for each search that found hosts, best first: {"host_id", "path"} each.
+    ``silent`` has paths of zones.
+    """
 
     __tablename__ = "zone_entries"
 
@@ -546,6 +550,7 @@ class ZoneEntries(Base):
         primary_key=True,
     )
     entries: Mapped[list[Any]]
+    silent: Mapped[list[Any]]
 
 
 class ZoneWalk(Base):

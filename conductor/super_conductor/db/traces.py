@@ -85,6 +85,20 @@ def add_traces(session: Session, traces: Mapping[str, SplitTrace], *, now: datet
     insert_missing(session, models.InstanceChoice, rows)
 
 
+def add_search(session: Session, reservation_id: str, later: SplitTrace) -> None:
+    """Add the zones of a later search, and its hosts to the choices of its instances."""
+    row = session.get(models.DecisionTrace, reservation_id)
+    if row is not None:
+        zones = [*row.trace.get("zones", []), *later.shared.get("zones", [])]
+        row.trace = {**row.trace, "zones": zones}
+    for instance_uuid, choice in later.choices.items():
+        stored = session.get(models.InstanceChoice, instance_uuid)
+        if stored is not None:
+            best = {name: choice[name] for name in ("host", "weight", "shares")}
+            others = [*stored.choice.get("runners_up", []), best, *choice["runners_up"]]
+            stored.choice = {**stored.choice, "runners_up": others}
+
+
 def find_trace(session: Session, instance_uuid: str) -> PlainTrace | None:
     """Return the shared part with this instance's choice; None if there is none."""
     shared = session.scalars(

@@ -12,6 +12,8 @@ Each candidate host is tried by an *attempt*, in these states
 - watched: poll the attempt. The walk ends when it is active;
 - cancelling: cancel the attempt. The next candidate is tried only when the zone reports that
   nothing is left, so two attempts can never both succeed;
+- at the end of the list: search zones that were silent when it was made
+  (``conductor.super_conductor.zones.repeated_search``), and go on with the hosts that they offer;
 - unknown: the zone has not answered for too long. The instance ends in ERROR and is left to
   reconciliation with that zone.
 
@@ -38,6 +40,7 @@ from conductor.super_conductor.peers import Environment, Peers
 from conductor.super_conductor.permanent_failure import NO_VALID_HOST, PermanentFailure
 from conductor.super_conductor.zones import walk_changes
 from conductor.super_conductor.zones.paths import Path
+from conductor.super_conductor.zones.repeated_search import RepeatedSearch, SearchZones
 from conductor.super_conductor.zones.routes import Waiting
 from conductor.super_conductor.zones.walk_start import WalkStarter
 from conductor.super_conductor.zones.walk_store import WalkStore
@@ -52,6 +55,7 @@ class Walks:
     """One conductor's work on the walks of one reservation, under its lease.
 
     ``is_waiting`` after the last step: attempts are under way, so run the steps again soon.
+    ``wait_reason`` is why, if it is not an attempt.
     """
 
     def __init__(
@@ -64,6 +68,7 @@ class Walks:
         *,
         context: RequestContext,
         clean_up: Callable[[Sequence[str]], None],
+        search: SearchZones,
     ) -> None:
         self._env = env
         self._peers = peers
@@ -71,7 +76,11 @@ class Walks:
         self._clean_up = clean_up
         self._store = WalkStore(env, leases, lease, reservation)
         self._starter = WalkStarter(env, peers, self._store, context)
+        self._repeated_search = RepeatedSearch(
+            self._store, search, trace_size_max=env.conf.conductor.trace_size_max
+        )
         self.is_waiting = False
+        self.wait_reason: str | None = None
 
     # Steps
 
@@ -100,6 +109,11 @@ class Walks:
         """Start the next attempts."""
         self._starter.start_attempts()
 
+    def search_again(self) -> None:
+        """Search the zones that did not answer, for walks that have no other host left."""
+        self._repeated_search.run()
+        self.wait_reason = self._repeated_search.wait_reason
+
     def reconcile(self) -> None:
         """Set ``is_waiting``. Raises PermanentFailure when no walk has a candidate left."""
         walks = self._store.walks()
@@ -108,12 +122,17 @@ class Walks:
             or one.state in _UNDER_WAY
             or self._store.entry_of(one) is not None
             or self._store.open_entries(one)
+            or self._store.is_in_wait(one)
             for one in walks
             if one.state != WalkState.UNKNOWN
         )
         if walks and not self.is_waiting:
             self._store.write(lambda session: _store_ends(session, walks))
-            raise PermanentFailure(NO_VALID_HOST, walk_changes.summary_of(walks))
+            summary = walk_changes.summary_of(walks)
+            waited = self._store.absence_limit.total_seconds()
+            if (silent := self._store.offered.silent) and waited:
+                summary = f"{summary}. No answer within {waited:.0f} s: zone {', '.join(silent)}"
+            raise PermanentFailure(NO_VALID_HOST, summary)
 
     # Polling
 
@@ -215,5 +234,6 @@ STEPS: Sequence[Step[Walks, None]] = (
     Step("drop deleted on their walks", Walks.drop_deleted),
     Step("poll zones", Walks.poll),
     Step("start attempts", Walks.start_attempts),
+    Step("search silent zones", Walks.search_again),
     Step("reconcile walks", Walks.reconcile),
 )

@@ -58,7 +58,7 @@ class WalkStarter:
 
     def start_attempts(self) -> None:
         """Start the next attempts; when a candidate is refused at once, try the one after it."""
-        for _entry in self._store.entries:
+        for _entry in self._store.offered.entries:
             if not self._start_next():
                 return
 

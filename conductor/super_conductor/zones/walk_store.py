@@ -15,7 +15,7 @@ from conductor.super_conductor.db import build_requests, cleanups
 from conductor.super_conductor.db.cleanups import Cleanup, CleanupKind
 from conductor.super_conductor.db.reservations import Reservation
 from conductor.super_conductor.db.zones import zone_walks
-from conductor.super_conductor.db.zones.zone_walks import Entry, Walk
+from conductor.super_conductor.db.zones.zone_walks import Entry, Offered, Walk, WalkState
 from conductor.super_conductor.peers import Environment
 from conductor.super_conductor.zones import paths, walk_changes
 from conductor.super_conductor.zones.paths import Path
@@ -33,8 +33,8 @@ class WalkStore:
         self._leases = leases
         self._lease = lease
         self._reservation = reservation
-        self.entries = self.read(lambda session: zone_walks.find_entries(session, lease.key))
-        """The offered hosts, best first."""
+        self.offered = self.read(lambda session: zone_walks.find_offered(session, lease.key))
+        """The offered hosts, and zones that have not answered."""
 
     @property
     def key(self) -> str:
@@ -46,17 +46,33 @@ class WalkStore:
         return moment(self._env.now())
 
     def entry_of(self, one: Walk) -> Entry | None:
-        """Return the current candidate of a walk; None at the end of the list."""
-        if one.step >= len(self.entries):
-            return None
-        return self.entries[(one.start + one.step) % len(self.entries)]
+        """Return the current candidate of a walk; None at the end of its lists."""
+        return self.offered.entry_at(one.start, one.step)
 
     def open_entries(self, one: Walk) -> list[Entry]:
         """Return the candidates of a walk at the end of its list whose zone was unreachable."""
         if self.entry_of(one) is not None:
             return []
-        limit = timedelta(seconds=self._env.conf.zones.absence_wait_seconds)
-        return walk_changes.open_entries(one, self.entries, self.now, limit)
+        return walk_changes.open_entries(one, self.offered.entries, self.now, self.absence_limit)
+
+    @property
+    def absence_limit(self) -> timedelta:
+        """For how long silent zones are waited for."""
+        return timedelta(seconds=self._env.conf.zones.absence_wait_seconds)
+
+    def is_in_wait(self, one: Walk) -> bool:
+        """Return whether a walk is at the end of its lists, and waits for silent zones.
+
+        It does from the failure of its last attempt on.
+        """
+        if one.state != WalkState.NEXT or one.is_deleting or self.entry_of(one) is not None:
+            return False
+        return bool(self.offered.silent) and self.now < one.since + self.absence_limit
+
+    def update_offered(self, offered: Offered) -> None:
+        """Store what zones have offered by now."""
+        self.write(lambda session: zone_walks.update_offered(session, self.key, offered))
+        self.offered = offered
 
     def walks(self) -> list[Walk]:
         """Return the walks that have not ended, in the order of the request."""

@@ -59,7 +59,7 @@ FINGERPRINTS = {
     "Service": "1.0-fd3ce74a64d925b6b8c9e7b5e4a10257",
     "ZoneAnswer": "1.0-9ed84bdd9b6219c3e5f001ac23dee013",
     "ZoneOrder": "1.1-ba79e7e208f253ae2659b7d3b4ab8f75",
-    "ZoneQuery": "1.0-9c7fb5a44b7230d5709b5421351aa9a6",
+    "ZoneQuery": "1.1-1044d21a3ffc607d3ccc120ee77fdef0",
     "ZoneSummary": "1.0-4e1478ec57567dda4040bb8a83912bf0",
 }
 

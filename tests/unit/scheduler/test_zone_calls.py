@@ -312,7 +312,8 @@ def test_a_child_that_cannot_be_asked_after_a_start_is_waited_for(deploy: MakeDe
     big = a_request_spec(flavor=a_flavor("big", memory_mb=10**6))
     with pytest.raises(exception.Unavailable, match="has not heard from zone leaf yet"):
         select(root.api, spec=big, takes_zones=True)
-    assert len(select(root.api, takes_zones=True).selections()[0]) == 3
+    own = select(root.api, takes_zones=True).zone_entries  # to be tried, and the child after them
+    assert [entry["path"] for entry in own] == [[], [], []]
 
 
 def test_a_restarted_scheduler_answers_by_its_snapshot(
@@ -335,6 +336,28 @@ def test_a_restarted_scheduler_answers_by_its_snapshot(
     with pytest.raises(exception.Unavailable, match="does not know the state of some hosts"):
         restarted.select_destinations(admin_context(), big, [a_uuid()], [1000])
     restarted.stop(1.0)
+
+
+def test_a_zone_whose_cell_has_not_answered_since_its_start_has_no_answer(
+    deploy: MakeDeployment,
+) -> None:
+    """Its parent waits for it in place of "no host"; what it does know it offers."""
+    zone = deploy(
+        dead_cells=[OTHER_CELL], zones__name="leaf", scheduler__first_sync_wait_seconds=0.1
+    )
+    wait_for(lambda: len(zone.manager._host_store) == 3, "hosts of the other are known", 15)
+    big = a_request_spec(flavor=a_flavor("big", memory_mb=10**6))
+    with pytest.raises(exception.Unavailable, match="does not know the state of some hosts"):
+        zone.api.select_for_zone(admin_context(), zone.query(spec=big))
+    assert len(zone.api.select_for_zone(admin_context(), zone.query()).host_ids) == 3
+
+
+def test_certain_zones_are_searched_by_a_scheduler_that_asks_zones(deploy: MakeDeployment) -> None:
+    """Any other refuses, and claims nothing."""
+    alone = deploy(zones__name="leaf")
+    with pytest.raises(exception.Invalid, match="asks no other zones"):
+        select(alone.api, only_zones=["eu"])
+    assert not alone.placement.consumers
 
 
 def a_batch(request_id: str) -> SchedulingBatch:

@@ -75,9 +75,42 @@ class Walk(StoredWalk):
 
 
 @dataclasses.dataclass(frozen=True)
-class _Entries:
+class Offered:
+    """What zones have offered for a reservation: a list of hosts for each search, best first.
+
+    ``silent`` are the paths of zones that have not answered yet.
+    """
+
+    lists: list[list[Entry]]
+    silent: list[str] = dataclasses.field(default_factory=list)
+
+    @property
+    def entries(self) -> list[Entry]:
+        """All hosts of all searches."""
+        return [entry for each in self.lists for entry in each]
+
+    def entry_at(self, start: int, step: int) -> Entry | None:
+        """Return the host for a step of a walk that begins each list at ``start``.
+
+        None after the last one of the last list.
+        """
+        for each in self.lists:
+            if step < len(each):
+                return each[(start + step) % len(each)]
+            step -= len(each)
+        return None
+
+
+@dataclasses.dataclass(frozen=True)
+class _Row:
     reservation_id: str
     entries: list[Any]
+    silent: list[str]
+
+
+def _row(reservation_id: str, offered: Offered) -> _Row:
+    plain = [[dataclasses.asdict(entry) for entry in each] for each in offered.lists]
+    return _Row(reservation_id, plain, offered.silent)
 
 
 def add_walks(
@@ -86,15 +119,17 @@ def add_walks(
     entries: Sequence[Entry],
     instance_uuids: Sequence[str],
     *,
+    silent: Sequence[str],
     together: bool,
     now: datetime,
 ) -> None:
     """Start walks: the first instance at the best entry, the others at the entries after it.
 
-    With ``together`` all of them start at the best entry.
+    With ``together`` all of them start at the best entry. ``silent`` are the paths of zones that
+    did not answer the search.
     """
-    plain = [dataclasses.asdict(entry) for entry in entries]
-    insert_missing(session, models.ZoneEntries, [_Entries(reservation_id, plain)])
+    offered = Offered([list(entries)], list(silent))
+    insert_missing(session, models.ZoneEntries, [_row(reservation_id, offered)])
     walks = [
         StoredWalk(
             uuid, reservation_id, start, step=0, attempt=0, state=WalkState.NEXT, path=None,
@@ -114,10 +149,25 @@ def starts(entries: int, instances: int, *, together: bool) -> list[int]:
     return [0 if together else index % entries for index in range(instances)]
 
 
-def find_entries(session: Session, reservation_id: str) -> list[Entry]:
-    """Return the entries that zones offered for a reservation, best first."""
+def find_offered(session: Session, reservation_id: str) -> Offered:
+    """Return what zones have offered for a reservation; nothing if it has no walks."""
     row = session.get(models.ZoneEntries, reservation_id)
-    return [] if row is None else [Entry(tuple(one["path"]), one["host_id"]) for one in row.entries]
+    if row is None:
+        return Offered([])
+    lists = [[Entry(tuple(one["path"]), one["host_id"]) for one in each] for each in row.entries]
+    return Offered(lists, list(row.silent))
+
+
+def update_offered(session: Session, reservation_id: str, offered: Offered) -> None:
+    """Store what zones have offered by now, and which are silent."""
+    row = _row(reservation_id, offered)
+    update(
+        session,
+        models.ZoneEntries,
+        models.ZoneEntries.reservation_id == reservation_id,
+        entries=row.entries,
+        silent=row.silent,
+    )
 
 
 def list_walks(session: Session, reservation_id: str) -> list[Walk]:

@@ -8,13 +8,14 @@ import pytest
 
 from armillary import exception
 from armillary.context import RequestContext, admin_context
+from objects.destinations import Destinations
 from objects.request_spec import Destination, RequestSpec
 from objects.traces.decision_trace import DecisionTrace
 from objects.zones.zone_answer import ZoneAnswer
 from objects.zones.zone_query import ZoneQuery
 from scheduler.drivers.base import load_driver
 from scheduler.drivers.zone_scheduler import ZoneScheduler
-from scheduler.request.scheduling_request import SchedulingRequest
+from scheduler.request.scheduling_request import Outcome, SchedulingRequest
 from tests.builders import a_flavor, a_uuid
 from tests.fixtures.zone_trees import Zone, outcomes
 from tests.fleets import CELL, a_group, a_host, a_request_spec, scheduling_conf, some_hosts
@@ -176,6 +177,59 @@ def test_many_requests_are_each_answered_in_their_place() -> None:
     assert not isinstance(four, Exception)
     assert (len(one.zone_entries), len(two.zone_entries), len(four.zone_entries)) == (4, 0, 4)
     assert two.hosts[0].service_host == "host1"
+
+
+def test_own_hosts_are_a_list_while_another_zone_does_not_answer() -> None:
+    """If all of them fail, that zone can still be searched; nothing is claimed yet."""
+    root = a_parent()
+    root.late = {"leaf"}
+    root.conf.set_override("select_timeout_seconds", 0.1, group="zones")
+    found = root.select()
+    assert [entry["path"] for entry in found.zone_entries] == [[], []]
+    assert not root.placement.consumers
+    assert outcomes(found.trace.zones) == {"leaf": "late"}
+
+
+def search_of(root: Zone, *zones: str) -> Outcome:
+    """Return what a search of certain zones alone finds."""
+    uuids = [a_uuid(), a_uuid()]
+    request = SchedulingRequest(
+        admin_context(), a_request_spec(), uuids, [1, 1], only_zones=list(zones)
+    )
+    (found,) = root.driver.select_many([request])
+    return found
+
+
+def test_certain_zones_alone_can_be_searched() -> None:
+    """They and those below them, through those above, whose own hosts and others are left out."""
+    leaf = Zone("leaf", some_hosts(1))
+    deep = Zone("deep", some_hosts(2), [leaf])
+    root = Zone(
+        "root", some_hosts(1), [Zone("mid", some_hosts(1), [deep, Zone("other", some_hosts(1))])]
+    ).push_all()
+    found = search_of(root, "mid/deep")
+    assert isinstance(found, Destinations)
+    paths = sorted("/".join(entry["path"]) for entry in found.zone_entries)
+    assert paths == ["mid/deep", "mid/deep", "mid/deep/leaf"]
+    assert outcomes(found.trace.zones) == dict.fromkeys(
+        ["mid", "mid/deep", "mid/deep/leaf"], "asked"
+    )
+    assert not any(zone.placement.consumers for zone in (root, deep, leaf))
+    assert root.below["mid"].questions == {"deep": 1}
+
+
+def test_a_search_of_certain_zones_that_have_nothing_claims_nothing_here() -> None:
+    """Its own hosts are not claimed, also if the zone was removed meanwhile."""
+    root = a_parent()
+    for name in ("leaf", "removed"):
+        root.below["leaf"].placement.fill(root.below["leaf"].hosts[0], MEMORY_MB=32768)
+        root.below["leaf"].placement.fill(root.below["leaf"].hosts[1], MEMORY_MB=32768)
+        assert isinstance(search_of(root, name), exception.NoValidHost)
+    assert not root.placement.consumers
+    root.below.clear()
+    root.know_children()
+    assert isinstance(search_of(root, "leaf"), exception.NoValidHost)
+    assert not root.placement.consumers
 
 
 def test_a_zone_that_asks_others_needs_a_name() -> None:

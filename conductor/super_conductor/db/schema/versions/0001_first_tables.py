@@ -385,7 +385,7 @@ def _zones() -> None:
     op.create_table(
         "zone_entries",
         _column("reservation_id", _WORD, primary_key=True),
-        _column("entries", _JSON),
+        *_columns(_JSON, "entries", "silent"),
         _foreign_key("zone_entries", "reservation_id", "reservations.reservation_id", cascade=True),
     )
     op.create_table(
