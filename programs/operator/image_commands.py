@@ -16,7 +16,9 @@ class ImageRotateTicketKey(WithOptions):
     """Replace the key with which super conductors sign hosts' tickets for images.
 
     It counts at once in every super conductor. Tickets that were signed before are accepted for
-    the overlap; hosts ask for another one when a ticket is refused, so no transfer fails.
+    the overlap; hosts ask for another one when a ticket is refused, so no transfer fails. Hosts of
+    child zones cannot ask: the tickets of servers there have a key of their own, which stays unless
+    --of-servers is given.
     """
 
     app: Any
@@ -27,15 +29,30 @@ class ImageRotateTicketKey(WithOptions):
             help="how long tickets of the former key are accepted; 0 after a theft; default: twice "
             "[image] ticket_lifetime_seconds",
         )  # fmt: skip
+        parser.add_argument(
+            "--of-servers", action="store_true",
+            help="after a theft: replace the key of tickets of servers in child zones, too; the "
+            "hosts of those servers cannot read their images any more, so that a rebuild, or an "
+            "evacuation to a host without the image, fails there",
+        )  # fmt: skip
 
     def take_action(self, parsed_args: Namespace) -> None:
         seconds = parsed_args.overlap_seconds
         if seconds is None:  # clocks differ by less than the lifetime
             seconds = 2 * self.app.conf.image.ticket_lifetime_seconds
-        name = deployment_secrets.IMAGE_TICKET_KEY
+        name, of_servers = deployment_secrets.IMAGE_TICKET_KEY, deployment_secrets.SERVER_TICKET_KEY
         until = time.time() + seconds
-        deployment_secrets.rotate(open_api(self.app.conf), name, former_until=until)
+        database = open_api(self.app.conf)
+        deployment_secrets.find_or_copy(database, of_servers, other=name)
+        deployment_secrets.rotate(database, name, former_until=until)
+        if parsed_args.of_servers:
+            deployment_secrets.replace(database, of_servers)
         self.app.stdout.write(
             "Image tickets are signed with a new key; those of the former one are accepted for "
             f"{seconds} s\n"
         )
+        if parsed_args.of_servers:
+            self.app.stdout.write(
+                "Hosts of child zones can no longer read the images of the servers that are there; "
+                "servers that are created from now on are not concerned\n"
+            )

@@ -12,6 +12,8 @@ from conductor.super_conductor.db.statements import insert_missing
 
 HOST_ID_KEY = "host_id_key"
 IMAGE_TICKET_KEY = "image_ticket_key"
+SERVER_TICKET_KEY = "server_ticket_key"
+"""Signs tickets that are valid for as long as a server exists."""
 
 _BYTES = 32
 _FORMER = ".former"
@@ -31,6 +33,19 @@ def find_or_make(database: Database, name: str) -> str:
         if found is not None:
             return found.value
     return database.run_in_writer(lambda session: _make(session, name))
+
+
+def find_or_copy(database: Database, name: str, *, other: str) -> str:
+    """Return a secret; if it is missing, it is created with the value of another."""
+    value = find_or_make(database, other)
+
+    def copy(session: Session) -> str:
+        insert_missing(session, models.DeploymentSecret, [_NewSecret(name, value)])
+        return session.get_one(models.DeploymentSecret, name).value
+
+    with database.reader() as session:
+        found = session.get(models.DeploymentSecret, name)
+    return database.run_in_writer(copy) if found is None else found.value
 
 
 def accepted(database: Database, name: str, *, now: float) -> list[str]:

@@ -32,14 +32,15 @@ from objects.instances.instance_mapping import InstanceMapping
 
 PREFIX = "img1"
 PREFIX_OF_SERVER = "img2"
-"""Of tickets for another zone: for the server's image alone, as long as the server is there and the
-key is not replaced."""
+"""Of tickets for another zone: for the server's image alone, as long as the server is there."""
 
 
 class ImageTickets:
     """Issues and redeems tickets.
 
     The key is a secret of the deployment: ``armillary-manage image rotate-ticket-key`` replaces it.
+    Tickets for another zone have a key of their own, which stays, since a child zone knows no way
+    to ask for another ticket; it is replaced after a theft alone.
     """
 
     def __init__(self, conf: cfg.ConfigOpts, database: Database, now: Clock) -> None:
@@ -103,7 +104,7 @@ class ImageTickets:
         ticket = None if record is None else self.ticket(record)
         if ticket is None:
             return []
-        key = self._keys()[0]
+        key = self._server_key()
         return [
             dataclasses.replace(
                 ticket, token=signed_text.seal(PREFIX_OF_SERVER, [image.id, uuid], key)
@@ -118,7 +119,7 @@ class ImageTickets:
         found = signed_text.open_sealed(PREFIX, token, keys)
         is_valid = found is not None and found[:2] == [image_id, access] and found[2] > self._now()
         with self._database.reader() as session:
-            if not is_valid and not self._is_of_server(session, token, keys, image_id, access):
+            if not is_valid and not self._is_of_server(session, token, image_id, access):
                 raise exception.Unauthorized(
                     "The ticket is not one, has expired, or is for another image or access; the "
                     "host has to ask its cell's conductor for a new one."
@@ -129,11 +130,9 @@ class ImageTickets:
             raise exception.ImageNotFound(image=image_id)
         return record
 
-    def _is_of_server(
-        self, session: Session, token: str, keys: Sequence[bytes], image_id: str, access: str
-    ) -> bool:
+    def _is_of_server(self, session: Session, token: str, image_id: str, access: str) -> bool:
         """Return whether a ticket is for a server's image, and the server exists."""
-        found = signed_text.open_sealed(PREFIX_OF_SERVER, token, keys)
+        found = signed_text.open_sealed(PREFIX_OF_SERVER, token, [self._server_key()])
         if found is None or access != READ or found[0] != image_id:
             return False
         mapping = instance_mappings.find_mapping(session, found[1])
@@ -143,6 +142,14 @@ class ImageTickets:
         """Return the key that signs, then one that it replaced a short while ago."""
         name, now = deployment_secrets.IMAGE_TICKET_KEY, self._now()
         return [key.encode() for key in deployment_secrets.accepted(self._database, name, now=now)]
+
+    def _server_key(self) -> bytes:
+        """Return the key of tickets for another zone, at first that of all tickets."""
+        return deployment_secrets.find_or_copy(
+            self._database,
+            deployment_secrets.SERVER_TICKET_KEY,
+            other=deployment_secrets.IMAGE_TICKET_KEY,
+        ).encode()
 
 
 def _guest(session: Session, instance_uuid: str) -> Guest | None:

@@ -13,7 +13,8 @@ from armillary.conf import image, register
 from armillary.context import admin_context
 from armillary.db import Database
 from conductor.common.clock import moment
-from conductor.super_conductor.db import images
+from conductor.super_conductor.db import images, instance_mappings
+from conductor.super_conductor.db.instance_mappings import NewMapping
 from conductor.super_conductor.servers.image_tickets import ImageTickets
 from objects.images.image_record import PUBLIC, ImageRecord
 from objects.images.image_ticket import READ
@@ -66,6 +67,24 @@ def test_tickets_of_the_former_key_count_for_a_while(
     after = conductors.issue(one)
     for token in (before, after):
         assert conductors.redeem(other, token) == conductors.record.image.id
+
+
+def test_servers_in_child_zones_keep_their_tickets(run_manage: Run, conductors: Conductors) -> None:
+    """For their zone cannot ask for others; a thief's end with the key of their own."""
+    conductor, server = conductors.start(), builders.a_uuid()
+    with conductors.database.writer() as session:
+        mapping = NewMapping(server, "r-1", "p1", "u1", 1, 512, moment(time.time()))
+        instance_mappings.add_mappings(session, [mapping])
+    (ticket,) = conductor.of_servers(conductors.record.image, [server])
+    for words in ((), ("--overlap-seconds", "0")):
+        assert run_manage("image", "rotate-ticket-key", *words).code == 0
+        assert conductors.redeem(conductor, ticket.token) == conductors.record.image.id
+    ended = run_manage("image", "rotate-ticket-key", "--overlap-seconds", "0", "--of-servers")
+    assert (ended.code, "Hosts of child zones can no longer read" in ended.out) == (0, True)
+    with pytest.raises(exception.Unauthorized):
+        conductors.redeem(conductor, ticket.token)
+    (later,) = conductor.of_servers(conductors.record.image, [server])
+    assert conductors.redeem(conductors.start(), later.token) == conductors.record.image.id
 
 
 def test_a_stolen_key_signs_nothing_any_more(run_manage: Run, conductors: Conductors) -> None:
