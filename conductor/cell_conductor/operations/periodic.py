@@ -1,7 +1,8 @@
 """Periodic operations on instances that are due, without a request.
 
-Confirm resizes after the confirm window, offload shelved instances, and release what evacuated
-instances hold on a host that is back. The super conductor deletes soft-deleted instances.
+Confirm resizes after the confirm window, offload shelved instances, turn off guests that were
+soft-deleted while their host was down, and release what evacuated instances hold on a host that is
+back. The super conductor deletes soft-deleted instances.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from armillary.context import RequestContext, admin_context
 from armillary.db import Database
 from compute_agent.interface import ComputeAPI
 from conductor.cell_conductor.operations.evacuate import without
+from conductor.cell_conductor.operations.soft_delete import SOFT_DELETED
 from conductor.common import leased_work
 from conductor.common.cell_db import compute_nodes, instances, migrations, models, services
 from conductor.common.cell_db.flow_states import Evacuated
@@ -87,6 +89,7 @@ class PeriodicOperations:
             count += self._begin_all(
                 "shelved", conf.shelved_offload_time, "shelve_offload", failed.as_string().is_(None)
             )
+        count += self._begin_all(SOFT_DELETED, 0, "soft_delete", *_runs_on_a_host_that_is_up())
         return count + self._clear_evacuated()
 
     def _begin_all(
@@ -197,6 +200,13 @@ class PeriodicOperations:
         move = evacuated.move
         self._database.run_in_writer(write)
         LOG.info("%s: cleaned up on evacuated host %s", move.instance_uuid, move.source_host)
+
+
+def _runs_on_a_host_that_is_up() -> list[sa.ColumnElement[bool]]:
+    up = sa.select(models.Service.host).where(
+        models.Service.is_up.is_(True), models.Service.forced_down.is_(False)
+    )
+    return [models.Instance.power_state == "running", models.Instance.host.in_(up)]
 
 
 def _is_back(service: models.Service | None) -> bool:

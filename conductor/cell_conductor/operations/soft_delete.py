@@ -1,7 +1,9 @@
 """Soft delete and restore: keep a deleted server on its host, off, until it is reclaimed.
 
 A resize that waits to be confirmed is confirmed first. A shelved server is off already; restored,
-it is unshelved. An offloaded one has no host and is deleted at once instead.
+it is unshelved. An offloaded one has no host, and is offloaded again when it is restored. If the
+host is down, its guest is turned off once the host is back: ``PeriodicOperations`` begins the soft
+delete again for that.
 """
 
 from __future__ import annotations
@@ -31,11 +33,14 @@ POWER_OFF = "power_off"
 POWER_ON = "power_on"
 RESIZED = "resized"
 SHELVED = "shelved"
+OFFLOADED = "shelved_offloaded"
+SOFT_DELETED = "soft-delete"
 
 
 def _choose(work: OwnWork) -> str:
     """Return the first stage, by the state that the server is deleted in."""
-    return {RESIZED: resize.ROUTE, SHELVED: DONE}.get(work.instance.vm_state, POWER_OFF)
+    by_state = {RESIZED: resize.ROUTE, SHELVED: DONE, OFFLOADED: DONE}
+    return by_state.get(work.instance.vm_state, POWER_OFF)
 
 
 def _begin(rows: Rows, arguments: CellOperation) -> None:
@@ -48,7 +53,7 @@ def _confirmed(rows: Rows, _following: str) -> None:
 
 
 def _soft_deleted(rows: Rows) -> None:
-    rows.instance.vm_state = "soft-delete"
+    rows.instance.vm_state = SOFT_DELETED
 
 
 def _undo(rows: Rows) -> None:
@@ -63,32 +68,48 @@ SOFT_DELETE = Flow(
     "soft_delete",
     task_state="soft-deleting",
     vm_states=(
-        "active", "stopped", "paused", "suspended", "rescued", RESIZED, SHELVED, "error",
+        "active", "stopped", "paused", "suspended", "rescued", RESIZED, SHELVED, OFFLOADED, "error",
+        SOFT_DELETED,
     ),
     first=CHOOSE,
     stages={
         CHOOSE: OwnStage(_choose, leads_to=(resize.ROUTE, POWER_OFF, DONE)),
         **resize.confirm_stages(then=POWER_OFF, done=_confirmed),
         POWER_OFF: AgentStage(
-            Verb.POWER_OFF, Side.HERE, then=DONE, undo=UNDONE, done=take_power_state
+            Verb.POWER_OFF, Side.HERE, then=DONE, undo=UNDONE, down=DONE, done=take_power_state
         ),
     },
     begin=_begin,
     end=_soft_deleted,
     undo=_undo,
+    needs=None,
 )  # fmt: skip
+
+
+def _choose_restore(work: OwnWork) -> str:
+    return DONE if work.instance.host is None else POWER_ON
+
+
+def _restored(rows: Rows) -> None:
+    if rows.instance.host is None:
+        rows.instance.vm_state = OFFLOADED
+    else:
+        shelve.end_unshelved(rows)
+
+
 RESTORE = Flow(
     "restore",
     task_state="restoring",
-    vm_states=("soft-delete",),
-    first=POWER_ON,
+    vm_states=(SOFT_DELETED,),
+    first=CHOOSE,
     stages={
+        CHOOSE: OwnStage(_choose_restore, leads_to=(POWER_ON, DONE)),
         POWER_ON: AgentStage(
             Verb.POWER_ON, Side.HERE, then=shelve.FORGET, undo=UNDONE, done=take_power_state
         ),
         shelve.FORGET: shelve.FORGETTING,
     },
     begin=lambda _rows, _arguments: None,
-    end=shelve.end_unshelved,
+    end=_restored,
     undo=restore_state,
 )

@@ -406,17 +406,20 @@ def _conditions(filters: ServerFilters) -> list[sa.ColumnElement[bool]]:
             known = sa.cast(row.addresses, sa.String)
             own = sa.and_(known.contains(separator), name_search.matches(known, address))
             conditions.append(sa.or_(own, sa.tuple_(row.host, row.node).in_(hosts)))
-    if filters.status in STATUS_TO_TASK_STATES:
-        conditions.append(row.task_state.in_(STATUS_TO_TASK_STATES[filters.status]))
-    elif filters.status is not None:
-        vm_state = STATUS_TO_VM_STATE.get(filters.status, filters.status)
-        conditions.append(row.vm_state == vm_state)
+    if filters.status is not None:
+        conditions.append(sa.or_(*map(_has_status, filters.status.split(","))))
     changed_at = sa.func.coalesce(row.updated_at, row.created_at)
     if filters.changed_since is not None:
         conditions.append(changed_at >= filters.changed_since)
     if filters.changed_before is not None:
         conditions.append(changed_at <= filters.changed_before)
     return conditions
+
+
+def _has_status(status: str) -> sa.ColumnElement[bool]:
+    if status in STATUS_TO_TASK_STATES:
+        return models.Instance.task_state.in_(STATUS_TO_TASK_STATES[status])
+    return models.Instance.vm_state == STATUS_TO_VM_STATE.get(status, status)
 
 
 def _is_older(marker: InstanceMarker) -> sa.ColumnElement[bool]:

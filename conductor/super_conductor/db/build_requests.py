@@ -224,7 +224,8 @@ def _conditions(filters: ServerFilters) -> list[sa.ColumnElement[bool]]:
     row = models.BuildRequest
     conditions: list[sa.ColumnElement[bool]] = []
     needs_host = filters.host or filters.ip or filters.ip6
-    if filters.status not in (None, "BUILD") or needs_host or filters.existence == DELETED:
+    is_building = filters.status is None or "BUILD" in filters.status.split(",")
+    if not is_building or needs_host or filters.existence == DELETED:
         conditions.append(sa.false())
     conditions += instance_columns.conditions(_REQUESTS, _COLUMNS, filters)
     if filters.description is not None:

@@ -10,14 +10,20 @@ from conductor.super_conductor.db.deferred_operations import Deferred
 from conductor.super_conductor.delete.delete_task import Deletes
 from conductor.super_conductor.servers.deferred_operations import (
     DELETE,
+    SOFT_DELETE,
     DeferredOperations,
+    StillBusy,
     arguments_of,
     may_be_deferred,
     not_deferrable,
 )
 from conductor.super_conductor.servers.guest_requests import GuestRequests
 from conductor.super_conductor.servers.server_migrations import ServerMigrations
-from conductor.super_conductor.servers.server_operations import ServerOperations
+from conductor.super_conductor.servers.server_operations import (
+    ServerOperations,
+    is_busy,
+    is_soft_deleted,
+)
 from conductor.super_conductor.servers.server_views import ServerReader
 from conductor.super_conductor.zones.remote_servers import RemoteServers
 from objects.instance import Instance
@@ -57,6 +63,7 @@ class ServersEndpoint:
         self._remote_servers = remote_servers
         self._deferred = deferred
         deferred.performer = self
+        operations.defer_soft_delete = self._defer_soft_delete
 
     def create_servers(self, context: RequestContext, servers: NewServers) -> CreatedServers:
         accepted = self._acceptance.accept(context, servers)
@@ -169,7 +176,30 @@ class ServersEndpoint:
 
     def perform(self, context: RequestContext, deferred: Deferred) -> None:
         """Carry out a deferred operation; see ``deferred_operations.Performer``."""
-        self._operate(context, deferred.instance_uuid, deferred.operation, arguments_of(deferred))
+        uuid, operation = deferred.instance_uuid, deferred.operation
+        try:
+            self._operate(context, uuid, operation, arguments_of(deferred))
+        except exception.InstanceInvalidState:
+            if operation != SOFT_DELETE:
+                raise
+            self._end_soft_delete(context, deferred)
+
+    def _defer_soft_delete(self, context: RequestContext, instance_uuid: str, reason: str) -> None:
+        self._deferred.accept(
+            context, instance_uuid, SOFT_DELETE, OperationArguments(), reason=reason
+        )
+
+    def _end_soft_delete(self, context: RequestContext, deferred: Deferred) -> None:
+        """Delete a server that cannot be kept, or is busy for as long as it would be kept.
+
+        Raises StillBusy.
+        """
+        server = self.get_server(context, deferred.instance_uuid)
+        if is_soft_deleted(server):
+            return
+        if is_busy(server) and not self._operations.is_reclaimable(deferred.accepted_at):
+            raise StillBusy
+        self._deletes.delete(context, server.uuid)
 
     def record_refusal(self, context: RequestContext, deferred: Deferred, reason: str) -> None:
         """Record the refusal of a deferred operation; see ``deferred_operations.Performer``."""

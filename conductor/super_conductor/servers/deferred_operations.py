@@ -1,5 +1,7 @@
 """Operations that were accepted while the server's cell or zone was silent, done when it is back.
 
+So are soft deletes of servers that another operation is running on, done when that has ended.
+
 The request is stored before it is answered. Recovery carries it out as if it had just arrived, with
 the context of its request, so that the cell recognises a repeat. What the cell refuses by then is
 recorded in the server's actions with the reason.
@@ -30,7 +32,7 @@ from objects.instances.server_changes import ServerChanges
 
 LOG = logging.getLogger(__name__)
 
-DELETE = "delete"
+DELETE, SOFT_DELETE = "delete", "soft_delete"
 TASK_STATES: Mapping[str, str | None] = {
     DELETE: "deleting",
     "force_delete": "deleting",
@@ -47,7 +49,7 @@ TASK_STATES: Mapping[str, str | None] = {
     "rescue": "rescuing",
     "unrescue": "unrescuing",
     "rebuild": "rebuilding",
-    "soft_delete": "soft-deleting",
+    SOFT_DELETE: "soft-deleting",
     "unshelve": "unshelving",
     "resize": "resize_prep",
     "confirm_resize": "resize_confirming",
@@ -70,11 +72,15 @@ FAILURES_MAX = 10
 """Maximum number of unexpected errors of an operation in this process; then it is refused."""
 
 
+class StillBusy(Exception):
+    """Another operation is still running on the server."""
+
+
 class Performer(Protocol):
     """Carries out deferred operations."""
 
     def perform(self, context: RequestContext, deferred: Deferred) -> None:
-        """Carry out an operation. Raises Unavailable, or what refuses it."""
+        """Carry out an operation. Raises Unavailable, StillBusy, or what refuses it."""
 
     def record_refusal(self, context: RequestContext, deferred: Deferred, reason: str) -> None:
         """Record in the server's actions why an accepted operation was refused."""
@@ -137,7 +143,7 @@ class DeferredOperations(LeasedWork):
                 return
             raise
         LOG.info(
-            "%s %s: %s accepted, deferred until its cell or zone answers: %s",
+            "%s %s: %s accepted and deferred: %s",
             context.request_id, instance_uuid, operation, reason,
         )  # fmt: skip
 
@@ -157,7 +163,8 @@ class DeferredOperations(LeasedWork):
         raise exception.InstanceInvalidState(
             instance_uuid=instance_uuid,
             operation=operation,
-            reason=f"its {present.operation} waits until its cell or zone answers",
+            reason=f"its {present.operation} waits until its cell or zone answers, or until what "
+            "is being done to it has ended",
         )
 
     def resume(self, keys: Sequence[str]) -> list[Lease]:
@@ -179,11 +186,14 @@ class DeferredOperations(LeasedWork):
         return leases
 
     def _perform(self, lease: Lease, deferred: Deferred) -> bool:
-        """Carry out one operation; return False if its outcome is unknown."""
+        """Carry out one operation, unless its server is busy; return False if it got no answer."""
         context, uuid = deferred.context, deferred.instance_uuid
         context.update_store()
         try:
             self._execute(context, deferred)
+        except StillBusy:
+            self.release([Release(lease, _BACKOFF.seconds(deferred.tries))])
+            return True
         except exception.Unavailable as error:
             LOG.debug("%s: %s still waits: %s", uuid, deferred.operation, error)
             return False

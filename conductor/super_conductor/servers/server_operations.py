@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable
+from datetime import datetime, timedelta
 
 from oslo_config import cfg
 
@@ -10,7 +11,7 @@ from armillary.context import RequestContext
 from armillary.db import Database
 from conductor.cell_conductor.interface import CellConductorAPI
 from conductor.common.cell_db.services import COMPUTE
-from conductor.common.clock import Clock
+from conductor.common.clock import Clock, moment
 from conductor.super_conductor.accept import quotas
 from conductor.super_conductor.accept.placed_usage import PlacedUsageReader
 from conductor.super_conductor.builds.cell0 import Cell0
@@ -43,12 +44,31 @@ UNSCHEDULED = frozenset({"force_delete"})
 WITHOUT_HOST = frozenset({"force_delete", "update"})
 """Operations on servers in cell0."""
 
+DeferSoftDelete = Callable[[RequestContext, str, str], None]
+"""Stores the soft delete of a busy server, and the reason why it waits."""
+
 RebuildCheck = Callable[[RequestContext, Instance, ImageMeta], None]
 """Raises NoValidHost if an instance's host cannot run an image."""
 
 
+def is_soft_deleted(server: Instance) -> bool:
+    """Return whether a server is deleted softly, or is about to be."""
+    return server.vm_state == SOFT_DELETED or server.task_state == SOFT_DELETING
+
+
+def is_busy(server: Instance) -> bool:
+    """Return whether an operation is running on a server that was built and can be kept."""
+    is_kept = server.host is not None and server.vm_state != "building"
+    return is_kept and server.task_state not in (None, "deleting")
+
+
 class ServerOperations:
-    """Accepts operations; see ``SuperConductorAPI.operate_server``."""
+    """Accepts operations; see ``SuperConductorAPI.operate_server``.
+
+    ``defer_soft_delete`` is set once the parts that it needs are there.
+    """
+
+    defer_soft_delete: DeferSoftDelete
 
     def __init__(
         self,
@@ -78,6 +98,7 @@ class ServerOperations:
             placed_usage=placed_usage,
         )  # fmt: skip
         self._rebuild_check = rebuild_check
+        self._now = now
         self._placed_usage = placed_usage
         self._resize_ends = resize_ends
         self._handlers: dict[str, Callable[[RequestedOperation], None]] = {
@@ -159,21 +180,31 @@ class ServerOperations:
         return named
 
     def soft_delete(self, context: RequestContext, instance_uuid: str) -> bool:
-        """Soft-delete a server if that is enabled and possible; return whether it was done.
+        """Soft-delete a server if that is enabled and possible; return whether it was accepted.
 
         False means that the server has to be deleted now. Nothing is done to one that is deleted
-        softly already: a repeated request must not end what the first one keeps.
+        softly already: a repeated request must not end what the first one keeps. One that another
+        operation is running on is soft-deleted after that.
         """
         if self._conf.reclaim_instance_interval <= 0:
             return False
         server = self._servers.get_server(context, instance_uuid)
-        if server.vm_state == SOFT_DELETED or server.task_state == SOFT_DELETING:
+        if is_soft_deleted(server):
             return True
         try:
             self.operate(context, instance_uuid, "soft_delete", OperationArguments())
-        except (exception.InstanceInvalidState, exception.MigrationNotFound):
+        except exception.MigrationNotFound:
             return False
+        except exception.InstanceInvalidState as refusal:
+            if not is_busy(server):
+                return False
+            self.defer_soft_delete(context, instance_uuid, refusal.message)
         return True
+
+    def is_reclaimable(self, deleted_at: datetime) -> bool:
+        """Return whether a server that was deleted at a time need not be kept any longer."""
+        kept = timedelta(seconds=self._conf.reclaim_instance_interval)
+        return moment(self._now()) - deleted_at >= kept
 
     def check_references(self, context: RequestContext, arguments: OperationArguments) -> None:
         """Raise FlavorNotFound or ImageNotFound if the arguments name what does not exist."""

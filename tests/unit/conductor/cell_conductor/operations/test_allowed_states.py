@@ -37,13 +37,13 @@ shelve            x   x   x   x
 shelve_offload                            x
 unshelve_here                             x
 unshelve                                      x
-soft_delete       x   x   x   x   x   x   x           x
+soft_delete       x   x   x   x   x   x   x   x   x   x
 restore                                           x
 """
 """Operations, states, and an x where one begins in the other.
 
-A reboot of what is not active has to be a hard one. A server that is offloaded or being built is
-deleted at once instead of softly.
+A reboot of what is not active has to be a hard one. A server that is being built is deleted at once
+instead of softly. A soft-deleted one whose guest runs is turned off by another soft delete.
 """
 
 

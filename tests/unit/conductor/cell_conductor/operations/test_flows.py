@@ -34,12 +34,15 @@ ALIKE = {
     "live-paused", "live-paused-fails", "live-next-host", "live-no-describe", "evacuate-no-spawn",
     "evacuate-no-room", "evacuate-off", "shelve-fails", "offload-fails", "unshelve-here-fails",
     "unshelve-next-host", "soft-delete-resized-fails", "soft-delete-shelved", "restore-shelved",
+    "soft-delete-offloaded", "restore-offloaded",
 }  # fmt: skip
 """Stories whose stages are all in other stories, too: no process is killed in them."""
 
 
 def owed(seen: Seen, uuid: str) -> dict[str, set[str]]:
     """Return who has to hold what when a stage begins."""
+    if seen.operation in ("soft_delete", "restore") and seen.host is None:
+        return {}
     is_confirming = _is_confirming(seen)
     source_owner, destination_owner = OWNERS["confirm_resize" if is_confirming else seen.operation]
     start = "source" if is_confirming or seen.operation != "soft_delete" else "destination"

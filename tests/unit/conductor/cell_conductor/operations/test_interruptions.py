@@ -89,13 +89,13 @@ def test_a_host_that_is_down_for_a_while_holds_up_or_loses(stage: Stage, name: s
 
 REFUSED = {
     "stop": "", "start": "stop", "reboot": "", "rebuild": "", "restore": "soft-delete",
-    "soft_delete": "", "shelve": "", "unshelve_here": "shelve", "resize": "", "migrate": "",
+    "shelve": "", "unshelve_here": "shelve", "resize": "", "migrate": "",
     "pause": "", "unpause": "pause", "suspend": "", "resume": "suspend",
     "rescue": "", "unrescue": "rescue", "snapshot": "", "backup": "",
     "live_migrate": "", "revert_resize": "resize",
 }  # fmt: skip
 """Operations that need a host, and after which story they may begin."""
-NEEDED_NONE = {"confirm_resize", "evacuate", "shelve_offload", "unshelve"}
+NEEDED_NONE = {"confirm_resize", "evacuate", "shelve_offload", "soft_delete", "unshelve"}
 
 
 @pytest.mark.parametrize("operation", REFUSED)
@@ -120,6 +120,28 @@ def test_every_operation_says_whether_it_needs_a_host() -> None:
     """A new one has to be named here."""
     assert set(FLOWS) == {*REFUSED, *NEEDED_NONE}
     assert {name for name, flow in FLOWS.items() if flow.needs is None} == NEEDED_NONE
+
+
+def test_a_server_on_a_lost_host_is_kept_and_its_guest_off_once_the_host_is_back(
+    stage: Stage,
+) -> None:
+    """It could not be turned off when it was soft-deleted; nothing else is done to it."""
+    cell = stage.set(STORIES["stop"])
+    cell.lose("a")
+    cell.outlast()
+    cell.operate(cell.uuid, "soft_delete")
+    cell.settle()
+    row = cell.row(cell.uuid)
+    assert (row.vm_state, row.task_state, row.power_state) == ("soft-delete", None, "running")
+    cell.timed.run()
+    assert cell.operation is None, "the host is still down"
+    cell.find("a")
+    cell.timed.run()
+    cell.settle()
+    row = cell.row(cell.uuid)
+    assert (row.vm_state, row.task_state, row.power_state) == ("soft-delete", None, "shutdown")
+    assert cell.timed.run() == 0
+    check_whole(cell)
 
 
 @pytest.mark.parametrize("name", ["resize", "live", "unshelve"])

@@ -283,3 +283,55 @@ def test_a_resize_whose_begin_was_not_answered_is_accepted(
     plane.settle()
     assert [one[1] for one in cell.begun] == ["resize"]
     assert cell.instances[uuid].flavor.name == "large"
+
+
+# Soft deletes of busy servers
+
+KEPT_SECONDS = 1_000_000
+
+
+@pytest.fixture
+def busy(plane: ControlPlane, cell: CellConductor, uuid: str) -> str:
+    """Have a server that is being rebooted deleted by its user, while deletes are soft."""
+    plane.conf.set_override("reclaim_instance_interval", KEPT_SECONDS)
+    cell.refusal = exception.InstanceInvalidState(
+        instance_uuid=uuid, operation="soft_delete", reason="it is rebooting"
+    )
+    cell.instances[uuid] = cell.instances[uuid].with_values(task_state="rebooting")
+    plane.endpoint.delete_server(a_user(), uuid)
+    return uuid
+
+
+def test_a_busy_server_is_soft_deleted_when_it_is_idle(
+    plane: ControlPlane, cell: CellConductor, busy: str
+) -> None:
+    """It is never deleted at once instead; a repeated delete changes nothing."""
+    plane.recover()
+    plane.endpoint.delete_server(a_user(), busy)
+    plane.recover()
+    assert (deferred(plane, busy), cell.begun, busy in cell.instances) == ("soft_delete", [], True)
+    cell.refusal = None
+    cell.instances[busy] = cell.instances[busy].with_values(task_state=None)
+    plane.settle()
+    assert [one[:2] for one in cell.begun] == [(busy, "soft_delete")]
+    assert deferred(plane, busy) is None
+
+
+def test_a_server_that_stays_busy_is_deleted_when_its_time_is_up(
+    plane: ControlPlane, cell: CellConductor, busy: str
+) -> None:
+    """It would not have been kept for longer."""
+    plane.clock.advance(KEPT_SECONDS)
+    plane.settle()
+    assert deferred(plane, busy) is None
+    assert busy not in cell.instances
+
+
+def test_a_busy_server_is_deleted_by_force_at_once(
+    plane: ControlPlane, cell: CellConductor, busy: str
+) -> None:
+    """Its soft delete is forgotten."""
+    ask(plane, busy, "force_delete")
+    plane.settle()
+    assert deferred(plane, busy) is None
+    assert cell.begun == []

@@ -218,10 +218,10 @@ def test_a_delete_is_soft_where_servers_are_kept(
 def test_what_cannot_be_kept_is_deleted_now(
     plane: ControlPlane, cell: CellConductor, uuid: str
 ) -> None:
-    """Such as one that something is being done to, or that is in no cell."""
+    """Such as one whose builds failed, or that is in no cell."""
     plane.conf.set_override("reclaim_instance_interval", 60)
     cell.refusal = exception.InstanceInvalidState(
-        instance_uuid=uuid, operation="soft_delete", reason="it is rebooting"
+        instance_uuid=uuid, operation="soft_delete", reason="it is on no host"
     )
     assert not plane.operations.soft_delete(a_user(), uuid)
     (pending,) = plane.create()
