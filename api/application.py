@@ -10,6 +10,7 @@ from api.body import read_body
 from armillary.http.call import CallT, Site
 from armillary.http.dispatch import Dialect, Endpoint, Routes
 from armillary.http.errors import App, answer_errors
+from armillary.http.not_stored import NotStored
 
 
 def make_application(
@@ -22,7 +23,7 @@ def make_application(
     **dialect: Any,
 ) -> App:
     """Return an application; ``dialect`` has what differs from the Compute API's usual form."""
-    app = App(middleware=middleware)
+    app = App(middleware=[NotStored(), *middleware])
     answer_errors(app, write_error, realm="armillary")
     app.req_options.strip_url_path_trailing_slash = True
     made = Dialect(

@@ -25,7 +25,8 @@ class ServerFilters:
 
     ``sort`` None is the order by creation, newest first; so are servers with equal values.
 
-    ``status``: one of the Compute API, such as ACTIVE; an unknown one matches nothing. With
+    ``status``: one of the Compute API, such as ACTIVE, or several with commas between them, of
+    which a server has one; an unknown one matches nothing. With
     ``all_projects`` an administrator sees the servers of all projects, which ``project_id`` limits
     in queries within the deployment.
 

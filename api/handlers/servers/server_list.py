@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from itertools import zip_longest
 from typing import Any
 
@@ -52,12 +53,15 @@ CONSTANTS = {"kernel_id": "", "ramdisk_id": "", "root_device_name": "", "progres
 """Query parameters about attributes that all servers have the same value of."""
 NO_UUID = ""
 """Matches no server."""
-FOR_ADMINISTRATORS = frozenset({"host", "node"})
+FOR_ADMINISTRATORS = frozenset({"host", "node", "deleted"})
+"""Query parameters of administrators, the first two also sort keys.
+
+For others the parameters are ignored, as in Nova; our own clients get a refusal instead.
+"""
 SOFT_DELETED = "soft-delete"
 NEWEST_FIRST = SortKey("created_at")
 KNOWN_STATUSES = sorted([*STATUSES, *NEVER_SHOWN])
 KNOWN_STATUSES_SINCE = (2, 38)
-"""In earlier versions no server has an unknown status."""
 
 
 def list_servers(call: Call, all_projects_rule: str) -> ServerPage:
@@ -73,39 +77,45 @@ def list_servers(call: Call, all_projects_rule: str) -> ServerPage:
 
 def _filters(call: Call, all_projects_rule: str) -> ServerFilters:
     sort_keys = _listed(call.query.get("sort_key"))
-    asked = FOR_ADMINISTRATORS & {*call.query, *sort_keys}
-    if asked or call.query.get("deleted"):
+    is_asked = call.shows_own and any(call.query.get(name) for name in FOR_ADMINISTRATORS)
+    if is_asked or not FOR_ADMINISTRATORS.isdisjoint(sort_keys):
         call.authorize(policies.ALL_FILTERS)
+    if not call.allows(policies.ALL_FILTERS):
+        query = {name: call.query[name] for name in call.query.keys() - FOR_ADMINISTRATORS}
+        call = dataclasses.replace(call, query=query)
     project_id = call.query.get("project_id", call.query.get("tenant_id"))
     all_projects = call.query.get("all_tenants", False) in (True, "")
     if all_projects:
         call.authorize(all_projects_rule)
     existence = _existence(call)
-    status = _status(call)
+    statuses = _statuses(call)
+    if existence == DELETED:
+        statuses = [status for status in statuses if status != "DELETED"]
     return ServerFilters(
         **{name: call.query.get(name) for name in FILTERS},
         **_tags(call),
         equal=_equal(call) or None,
         sort=_sort(call, sort_keys),
-        status=None if existence == DELETED and status == "DELETED" else status,
+        status=",".join(statuses) or None,
         changed_since=times.asked(call.query, "changes-since"),
         changed_before=times.asked(call.query, "changes-before"),
         project_id=project_id if all_projects else None,
         all_projects=all_projects,
         existence=existence,
-        soft_deleted_is_deleted=_hides_soft_deleted(call, existence, status),
+        soft_deleted_is_deleted=_hides_soft_deleted(call, existence, statuses),
     )
 
 
-def _status(call: Call) -> str | None:
-    """Return the status to filter by. Raises Invalid for an unknown one, since 2.38."""
-    given = call.query.get("status")
-    if given is None:
-        return None
-    status = str(given).upper()
-    if call.version >= KNOWN_STATUSES_SINCE and status not in KNOWN_STATUSES:
-        raise invalid("status", given, f"It must be one of {', '.join(KNOWN_STATUSES)}")
-    return status
+def _statuses(call: Call) -> list[str]:
+    """Return the statuses that are listed, none for all. Raises Invalid for an unknown, since 2.38.
+
+    In earlier versions no server has an unknown one.
+    """
+    statuses = [given.upper().replace(",", " ") for given in _listed(call.query.get("status"))]
+    unknown = [status for status in statuses if status not in KNOWN_STATUSES]
+    if unknown and call.version >= KNOWN_STATUSES_SINCE:
+        raise invalid("status", unknown[0], f"It must be one of {', '.join(KNOWN_STATUSES)}")
+    return statuses
 
 
 def _equal(call: Call) -> dict[str, SortValue]:
@@ -159,18 +169,18 @@ def _existence(call: Call) -> str:
     is_deleted = call.query.get("deleted")
     if is_deleted is not None:
         return DELETED if is_deleted else ALIVE
-    if str(call.query.get("status")).upper() == "DELETED" and call.context.is_admin:
+    if call.context.is_admin and _statuses(call) == ["DELETED"]:
         return DELETED
     return ANY if "changes-since" in call.query else ALIVE
 
 
-def _hides_soft_deleted(call: Call, existence: str, status: str | None) -> bool:
+def _hides_soft_deleted(call: Call, existence: str, statuses: list[str]) -> bool:
     """Return whether soft-deleted servers are listed with the deleted ones.
 
     So they are in Nova; our own clients list them with the others, and so do those that ask for
     their state.
     """
-    asks = status == "SOFT_DELETED" or call.query.get("vm_state") == SOFT_DELETED
+    asks = "SOFT_DELETED" in statuses or call.query.get("vm_state") == SOFT_DELETED
     asks = asks or bool(call.query.get("soft_deleted"))
     return not call.shows_own and (existence == DELETED or not asks)
 

@@ -198,7 +198,7 @@ TAG = ruled(
 )
 TAGS: Schema = {"type": "array", "items": TAG, "maxItems": 50}
 _DESCRIPTION: Schema = {"type": ["string", "null"], "maxLength": TEXT_MAX}
-_HOSTNAME = ruled(
+_FULL_HOSTNAME = ruled(
     {
         "type": "string",
         "minLength": 1,
@@ -207,6 +207,16 @@ _HOSTNAME = ruled(
     },
     "A host name may contain letters, digits, dots and hyphens",
 )
+_SHORT_HOSTNAME = ruled(
+    {
+        "type": "string",
+        "minLength": 1,
+        "maxLength": 63,
+        "pattern": "^[a-zA-Z0-9]([a-zA-Z0-9-]*[a-zA-Z0-9])?$",
+    },
+    "A host name may contain letters, digits and hyphens, and dots since microversion 2.94",
+)
+_HOSTNAME = since(2, 90, changed((2, 94), before=_SHORT_HOSTNAME, after=_FULL_HOSTNAME))
 _ADDRESSES = {
     "accessIPv4": {"type": "string", "format": "ipv4"},
     "accessIPv6": {"type": "string", "format": "ipv6"},
@@ -236,7 +246,7 @@ _SERVER = fields(
         "trusted_image_certificates": since(2, 63, _NO_CERTIFICATES),
         "host": since(2, 74, HOST),
         "hypervisor_hostname": since(2, 74, HOST),
-        "hostname": since(2, 90, _HOSTNAME),
+        "hostname": _HOSTNAME,
         **_ADDRESSES,
     },
     required=["name", "flavorRef"],
@@ -249,7 +259,7 @@ UPDATE = every(
                 "name": _NAME,
                 "OS-DCF:diskConfig": _DISK_CONFIG,
                 "description": since(2, 19, _DESCRIPTION),
-                "hostname": since(2, 90, _HOSTNAME),
+                "hostname": _HOSTNAME,
                 **_ADDRESSES,
             }
         )
@@ -271,7 +281,7 @@ REBUILD = every(
                 "key_name": since(2, 54, nullable(name())),
                 "user_data": since(2, 57, _USER_DATA),
                 "trusted_image_certificates": since(2, 63, _NO_CERTIFICATES),
-                "hostname": since(2, 90, _HOSTNAME),
+                "hostname": _HOSTNAME,
                 **_ADDRESSES,
             },
             required=["imageRef"],

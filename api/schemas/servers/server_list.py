@@ -56,13 +56,13 @@ IGNORED_SORT_KEYS = (
 )  # fmt: skip
 """Sort keys that the Compute API takes and ignores; ``locked`` until it is a sort key."""
 
-SORT_MAX = 16
-"""Maximum number of sort keys."""
+REPEATED_MAX = 16
+"""Maximum number of sort keys, and of statuses."""
 
 
 def _one_or_more(values: Schema) -> Schema:
     """Return a parameter that may be repeated."""
-    return {"anyOf": [values, {"type": "array", "items": values, "maxItems": SORT_MAX}]}
+    return {"anyOf": [values, {"type": "array", "items": values, "maxItems": REPEATED_MAX}]}
 
 
 _SORT_KEY = {"enum": [*SORT_KEYS, *CONSTANT_SORT_KEYS, *IGNORED_SORT_KEYS]}
@@ -72,7 +72,7 @@ _TAGS = since(2, 26, text(maximum=50 * 61))
 
 _FILTERS: dict[str, Part] = {
     "name": text(minimum=1),
-    "status": text(),
+    "status": _one_or_more(text()),
     "host": HOST,
     "reservation_id": name(),
     "all_tenants": {"type": ["boolean", "string"], "enum": [True, False, ""]},

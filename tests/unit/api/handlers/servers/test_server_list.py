@@ -48,6 +48,31 @@ def test_a_parameter_is_a_filter(
     assert {name: asked(conductor).get(name) for name in expected} == expected
 
 
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("status=ACTIVE&status=error", "ACTIVE,ERROR"),
+        ("status=bogus&status=ERROR", "BOGUS,ERROR"),
+        ("status=ACTIVE,ERROR", "ACTIVE ERROR"),
+        ("status=DELETED&status=ACTIVE", "DELETED,ACTIVE"),
+    ],
+)
+def test_several_statuses_are_asked_for(
+    query: str, expected: str, api: Api, conductor: SuperConductor
+) -> None:
+    """By repeating the parameter, not with commas; one that is unknown matches nothing."""
+    headers = {"OpenStack-API-Version": "compute 2.37"}
+    assert api.send("GET", PATH, query_string=query, headers=headers).status_code == 200
+    assert asked(conductor)["status"] == expected
+
+
+def test_each_of_several_statuses_has_to_be_known(api: Api) -> None:
+    """Since microversion 2.38."""
+    headers = {"OpenStack-API-Version": "compute 2.38"}
+    answer = api.send("GET", PATH, query_string="status=ACTIVE&status=x", headers=headers)
+    assert (answer.status_code, "Value: X." in message(answer)) == (400, True)
+
+
 ORDERS: dict[str, tuple[str, list[SortKey] | None]] = {
     "": ("", None),
     "newest first": ("sort_key=created_at&sort_dir=desc", None),

@@ -195,3 +195,27 @@ def test_the_image_may_be_given_as_a_device(api: Api, conductor: SuperConductor)
     server = {"name": "web", "flavorRef": "small", "block_device_mapping_v2": [device]}
     assert api.post("/v2.1/servers", {"server": server}).status_code == 202
     assert conductor.requests[-1]["image"] == conductor.images[0].id
+
+
+@pytest.mark.parametrize(
+    ("version", "hostname", "status"),
+    [
+        ("2.89", "db1", 400),
+        ("2.90", "db1", 202),
+        ("2.93", "db1.example.org", 400),
+        ("2.94", "db1.example.org", 202),
+        ("2.93", "n" * 64, 400),
+        ("2.94", "db_1", 400),
+    ],
+)
+def test_host_names_have_dots_since_2_94(
+    version: str, hostname: str, status: int, api: Api, conductor: SuperConductor
+) -> None:
+    """And are there since 2.90."""
+    conductor.flavors = [builders.a_flavor("small")]
+    conductor.images = [builders.an_image("img")]
+    wanted = {"name": "s", "flavorRef": "small", "networks": "none", "hostname": hostname,
+              "imageRef": conductor.images[0].id}  # fmt: skip
+    headers = {"OpenStack-API-Version": f"compute {version}"}
+    answer = api.send("POST", "/v2.1/servers", json={"server": wanted}, headers=headers)
+    assert answer.status_code == status

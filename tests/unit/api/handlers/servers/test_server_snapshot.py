@@ -78,6 +78,21 @@ def test_older_backups_of_the_type_are_deleted(api: Api, conductor: SuperConduct
     assert len(conductor.images) == 3
 
 
+def test_a_rotation_of_none_keeps_no_backup_and_makes_none(
+    api: Api, conductor: SuperConductor
+) -> None:
+    """Which would only be deleted while it is made; other types stay."""
+    server = a_server(conductor)
+    for kind in ("daily", "daily", "weekly"):
+        act(api, server, {"createBackup": {"name": "b", "backup_type": kind, "rotation": 9}})
+    none = {"createBackup": {"name": "b", "backup_type": "daily", "rotation": 0}}
+    answer = act(api, server, none)
+    assert (answer.status_code, answer.content) == (202, b"")
+    assert [image.properties["backup_type"] for image in conductor.images] == ["weekly"]
+    conductor.servers[0] = conductor.servers[0].with_values(vm_state="shelved")
+    assert act(api, server, none).status_code == 409
+
+
 def test_an_image_of_another_project_is_not_a_backup_of_the_server(
     api: Api, conductor: SuperConductor
 ) -> None:
