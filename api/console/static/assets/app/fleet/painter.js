@@ -5,6 +5,7 @@ import { FULL, STATES, stateOf, useOf } from "./hosts.js";
 export const HEATS = 7;
 const SMALL = 5; // pixels: cells below this size are drawn from the picture
 const NAMED = 68; // pixels: cells from this size on show their name
+const NAME_GAP = 8; // pixels between the names of two blocks
 const MARK_MAX = 24; // pixels: a mark or line does not grow with a large cell for ever
 const LINE_MAX = 8;
 const LOOKS = [...Array.from({ length: HEATS }, (_, heat) => `heat-${heat}`), "cell-disabled", "cell-draining", "cell-down"];
@@ -41,9 +42,11 @@ export function paint(context, { layout, looks, full, names, view, width, height
   context.fillRect(0, 0, width, height);
   const right = view.x + width / view.scale;
   const bottom = view.y + height / view.scale;
-  for (const block of layout.blocks) {
+  for (const [index, block] of layout.blocks.entries()) {
     if (block.x > right || block.y - 2 > bottom || block.x + block.columns < view.x || block.y + block.lines < view.y) continue;
-    paintName(context, block, view, colours);
+    const next = layout.blocks[index + 1];
+    const end = next?.y === block.y ? (next.x - view.x) * view.scale - NAME_GAP : width;
+    paintName(context, block, view, colours, end);
     if (view.scale < SMALL) paintPicture(context, block, view, pictures.of(block));
     else paintCells(context, block, { looks, full, names, view, right, bottom, colours });
   }
@@ -51,7 +54,8 @@ export function paint(context, { layout, looks, full, names, view, width, height
   if (hovered >= 0) paintFrame(context, layout, hovered, view, colours.accent);
 }
 
-function paintName(context, block, view, colours) {
+/** Write a block's name, which may be longer than the block: up to `end`, where the next one begins. */
+function paintName(context, block, view, colours, end) {
   const size = Math.max(10, Math.min(13, view.scale * 1.1));
   if (view.scale < 2 && block.columns * view.scale < 60) return;
   context.font = `600 ${size}px ${colours.font}`;
@@ -59,14 +63,14 @@ function paintName(context, block, view, colours) {
   context.textBaseline = "bottom";
   const x = (block.x - view.x) * view.scale;
   const y = (block.y - view.y) * view.scale - 3;
-  const room = Math.max(block.columns * view.scale, 40);
+  const room = Math.max(end - x, 40);
   const text = `${block.name}  ${block.rows.length.toLocaleString("en")}`;
   context.fillText(shortened(context, text, room), x, y);
 }
 
 function shortened(context, text, room) {
   if (context.measureText(text).width <= room) return text;
-  const letters = Math.floor((text.length * room) / context.measureText(text).width) - 1;
+  const letters = Math.floor((text.length * room) / context.measureText(text).width) - 2;
   return letters > 2 ? `${text.slice(0, letters)}…` : "";
 }
 
