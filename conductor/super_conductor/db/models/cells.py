@@ -1,0 +1,47 @@
+"""Tables of cells, and of the hosts in them."""
+
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.orm import Mapped, mapped_column
+
+from conductor.super_conductor.db.models.base import NAME_LENGTH, UUID_LENGTH, Base
+
+
+class Cell(Base):
+    """A cell and how to reach it; cell0 has no row."""
+
+    __tablename__ = "cells"
+
+    uuid: Mapped[str] = mapped_column(sa.String(UUID_LENGTH), primary_key=True)
+    name: Mapped[str] = mapped_column(sa.String(NAME_LENGTH), unique=True)
+    transport_url: Mapped[str] = mapped_column(sa.Text)
+    disabled: Mapped[bool]
+    created_at: Mapped[datetime]
+    updated_at: Mapped[datetime | None]
+
+
+class HostMapping(Base):
+    """The cell of a host, and its compute nodes at the last discovery."""
+
+    __tablename__ = "host_mappings"
+
+    host: Mapped[str] = mapped_column(sa.String(NAME_LENGTH), primary_key=True)
+    cell_uuid: Mapped[str] = mapped_column(
+        sa.ForeignKey(Cell.uuid, name="fk_host_mappings_cell"), index=True
+    )
+    node_uuids: Mapped[list[Any]]
+
+
+class MetadataSeq(Base):
+    """One row: sequence number of the cluster metadata that schedulers cache.
+
+    ``hosts_value`` is the number of the last change that took a host from its cell.
+    """
+
+    __tablename__ = "metadata_seq"
+
+    id: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    value: Mapped[int] = mapped_column(sa.BigInteger)
+    hosts_value: Mapped[int] = mapped_column(sa.BigInteger)
