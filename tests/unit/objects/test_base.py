@@ -69,3 +69,23 @@ def test_plain_values_are_ready_for_json():
     plain = an_instance(created_at="2026-01-02T03:04:05Z").to_plain()
     assert plain["flavor"]["vcpus"] == 1
     assert plain["created_at"] == "2026-01-02T03:04:05Z"
+
+
+def test_a_copy_is_equal_and_shares_nothing_that_can_change():
+    """Neither a nested object, nor a dictionary, nor the notes of what was changed."""
+    instance = an_instance(metadata={"a": "b"})
+    instance.name = "renamed"
+    copied = instance.obj_clone()
+    assert copied.obj_to_primitive() == instance.obj_to_primitive()
+    copied.metadata["a"] = copied.flavor.extra_specs["c"] = "d"
+    copied.flavor.vcpus = 8
+    copied.launch_index = 3
+    assert (instance.metadata, instance.flavor.extra_specs) == ({"a": "b"}, {})
+    assert (instance.flavor.vcpus, instance.obj_what_changed()) == (1, {"name"})
+
+
+def test_containers_of_a_copy_take_only_what_their_field_does():
+    """As those of the original."""
+    copied = an_instance(metadata={"a": "b"}).obj_clone()
+    copied.metadata["number"] = 7
+    assert copied.metadata["number"] == "7"
