@@ -112,6 +112,7 @@ class Work:
             staleness_check=staleness_check,
             on_change=on_change,
             on_unwanted=on_doubt,
+            on_fault=self.instances.doubt_power,
         )
 
 

@@ -59,6 +59,8 @@ class AddressReports:
                 continue
             try:
                 by_guest = driver.list_addresses()
+            except exception.Unavailable:  # the driver has said so
+                continue
             except Exception:
                 LOG.exception("Cannot list the addresses of the guests of host %s", host)
                 continue

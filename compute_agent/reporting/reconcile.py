@@ -203,6 +203,8 @@ class Reconciler:
         for host, driver in self._drivers.items():
             try:
                 of_host = driver.list_guests()
+            except exception.Unavailable:  # the driver has said so
+                continue
             except Exception:
                 LOG.exception("Cannot list the guests of host %s", host)
                 continue

@@ -229,7 +229,7 @@ class Reporter:
             if host not in self._lost:
                 self._lost.add(host)
                 self._notifier.driver_lost(host, error)
-            LOG.exception("Cannot read the resources of host %s", host)
+                LOG.exception("Cannot read the resources of host %s", host)
             return None
         self._lost.discard(host)
         self._notifier.metrics_update(host, node.node, node.attributes.get("metrics") or [])

@@ -69,7 +69,8 @@ class CommandExecution:
     """Receives commands and executes them through the queue.
 
     ``on_change`` gets the host. ``on_unwanted`` gets (host, instance UUID) when a command is
-    dropped whose predecessors may have left something behind.
+    dropped whose predecessors may have left something behind. ``on_fault`` gets the same when a
+    command failed, and may have had an effect nevertheless.
     """
 
     def __init__(
@@ -87,6 +88,7 @@ class CommandExecution:
         staleness_check: StalenessCheck,
         on_change: Callable[[str], None],
         on_unwanted: Callable[[str, str], None],
+        on_fault: Callable[[str, str], None] = lambda host, uuid: None,
     ) -> None:
         self._conf = conf
         self._journal = journal
@@ -103,6 +105,7 @@ class CommandExecution:
         self._thoughts = staleness_check
         self._on_change = on_change
         self._on_unwanted = on_unwanted
+        self._on_fault = on_fault
 
     def take(self, context: RequestContext, command: InstanceCommand) -> None:
         """Record a command and queue it. Duplicate, late and unknown commands are handled."""
@@ -220,6 +223,7 @@ class CommandExecution:
                 "%s: command %d, %s on %s failed: %s",
                 command.instance.uuid, command.sequence, command.verb, command.host, fault.details,
             )  # fmt: skip
+            self._on_fault(command.host, command.instance.uuid)
         self._outbox.wake()
         self._on_change(command.host)
 

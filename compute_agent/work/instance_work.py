@@ -27,6 +27,8 @@ LOG = logging.getLogger(__name__)
 LEAVES_A_GUEST = (Kind.BUILD_SUCCEEDED, Kind.INSTANCE_ENDED)
 """Kinds of reports whose guest must be destroyed if the report is stale."""
 
+CHECKS_OF_DOUBTFUL_POWER = 2
+
 BuildContent = tuple[Instance, RequestSpec]
 """The instance to build and its request spec."""
 
@@ -65,6 +67,8 @@ class InstanceWork:
         self._on_doubt = on_doubt
         self._doubted: set[tuple[str, str]] = set()
         self._powers: dict[tuple[str, str], str] = {}
+        self._doubtful_powers: dict[tuple[str, str], int] = {}
+        """How often a guest's power state is reported yet, changed or not."""
         self._unknown_hosts: set[str] = set()
 
     # Commands -------------------------------------------------------------------------------------
@@ -301,15 +305,18 @@ class InstanceWork:
         for host in {host for host, _uuid in ended} & self._drivers.keys():
             self._doubt_running(host, ended)
         running = self._journal.list_running()
-        if len(self._powers) > sum(map(len, running.values())):
-            here = {(host, uuid) for host, attempts in running.items() for uuid in attempts}
-            self._powers = {key: power for key, power in self._powers.items() if key in here}
+        here = {(host, uuid) for host, attempts in running.items() for uuid in attempts}
+        for kept in (self._powers, self._doubtful_powers):
+            for key in set(kept) - here:
+                kept.pop(key, None)
         for host, attempts in running.items():
             driver = self._drivers.get(host)
             if driver is None:
                 continue
             try:
                 guests = {guest.instance_uuid: guest for guest in driver.list_guests()}
+            except exception.Unavailable:  # the driver has said so
+                continue
             except Exception:
                 LOG.exception("Cannot list the guests of host %s", host)
                 continue
@@ -320,10 +327,21 @@ class InstanceWork:
                 elif not self._is_starting(host, uuid):
                     self._note_end(host, uuid, attempt, guest)
 
+    def doubt_power(self, host: str, uuid: str) -> None:
+        """Report the power state of a guest at the next checks, even if it did not change.
+
+        What a failed command was to do may have been done; the conductor does not listen while it
+        ends the operation.
+        """
+        self._doubtful_powers[host, uuid] = CHECKS_OF_DOUBTFUL_POWER
+
     def _doubt_running(self, host: str, ended: Mapping[tuple[str, str], int]) -> None:
         """Have guests compared with the record, once each, that run though they have ended."""
         try:
             guests = self._drivers[host].list_guests()
+        except exception.Unavailable as error:  # the driver has said so
+            LOG.debug("Cannot list the guests of host %s: %s", host, error)
+            return
         except Exception:
             LOG.exception("Cannot list the guests of host %s", host)
             return
@@ -342,17 +360,25 @@ class InstanceWork:
         """
         key = (host, guest.instance_uuid)
         former = self._powers.setdefault(key, guest.power_state)
-        if former == guest.power_state or guest.is_moving:
+        is_doubtful = key in self._doubtful_powers
+        if (former == guest.power_state and not is_doubtful) or guest.is_moving:
             return
         if self._journal.note_power(*key, attempt, guest.power_state, guest.reason):
+            self._count_doubt(key)
             LOG.info("%s: %s on %s (%s)", key[1], guest.power_state, host, guest.reason)
             self._powers[key] = guest.power_state
             self._outbox.wake()
+
+    def _count_doubt(self, key: tuple[str, str]) -> None:
+        left = self._doubtful_powers.pop(key, 1) - 1
+        if left:
+            self._doubtful_powers[key] = left
 
     def _note_end(self, host: str, uuid: str, attempt: int, guest: GuestInfo | None) -> None:
         exit_code = guest.exit_code if guest is not None else None
         reason = guest.reason if guest is not None else None
         self._powers.pop((host, uuid), None)
+        self._doubtful_powers.pop((host, uuid), None)
         if self._journal.end(host, uuid, attempt, exit_code, reason):
             LOG.info("%s: stopped by itself on %s, exit code %s (%s)",
                      uuid, host, exit_code, reason)  # fmt: skip

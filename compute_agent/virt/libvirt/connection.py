@@ -3,13 +3,16 @@
 import importlib
 import logging
 import threading
+import time
 from typing import Any
 
 from armillary import exception
+from armillary.logs.outage_log import OutageLog
 
 LOG = logging.getLogger(__name__)
 
 MODULE = "libvirt"
+RETRY_SECONDS = 0.5
 HOW_TO_INSTALL = (
     "the driver libvirt needs libvirt-python: install the distribution's package libvirt-dev (or "
     "libvirt-devel), then `pip install 'armillary[libvirt]'`"
@@ -40,16 +43,41 @@ class Connection:
         self.uri = uri
         self._lock = threading.Lock()
         self._opened: Any = None
+        self._number = 0
+        self._outage = OutageLog(LOG, f"libvirt at {uri}")
 
     def get(self) -> Any:
         """Return a working connection (virConnect). Raises Unavailable with libvirt's reason."""
         with self._lock:
             if self._opened is not None and not self._answers():
-                LOG.warning("The connection to %s was lost", self.uri)
+                self._outage.failed("the connection was lost")
                 self._drop()
             if self._opened is None:
                 self._opened = self._open()
             return self._opened
+
+    @property
+    def number(self) -> int:
+        """How often it has been opened."""
+        return self._number
+
+    def is_lost(self, number: int) -> bool:
+        """Return whether the connection with this number is open no more."""
+        with self._lock:
+            return self._opened is None or self._number != number or not self._answers()
+
+    def returns(self, seconds: float) -> bool:
+        """Wait until the daemon answers again; return whether it does within ``seconds``."""
+        give_up_at = time.monotonic() + seconds
+        while True:
+            try:
+                self.get()
+            except exception.Unavailable:
+                if time.monotonic() >= give_up_at:
+                    return False
+                time.sleep(RETRY_SECONDS)
+            else:
+                return True
 
     def close(self) -> None:
         """Close the connection; guests keep running."""
@@ -58,9 +86,13 @@ class Connection:
 
     def _open(self) -> Any:
         try:
-            return self.library.open(self.uri)
+            opened = self.library.open(self.uri)
         except self.library.libvirtError as error:
+            self._outage.failed(error)
             raise exception.Unavailable(reason=f"{self.uri}: {error}") from error
+        self._outage.succeeded()
+        self._number += 1
+        return opened
 
     def _answers(self) -> bool:
         """Probe the connection: a lost one is only noticed by the next call."""

@@ -23,6 +23,8 @@ from compute_agent.virt.driver import (
     SerialStream,
 )
 from compute_agent.virt.libvirt import diagnostics, guest_addresses
+from compute_agent.virt.libvirt.connection import Connection
+from compute_agent.virt.libvirt.daemon_restarts import repeated
 from compute_agent.virt.libvirt.disks import live_snapshots, qemu_img
 from compute_agent.virt.libvirt.disks.file_storage import RAW
 from compute_agent.virt.libvirt.disks.images import BadImage
@@ -34,10 +36,9 @@ from compute_agent.virt.libvirt.moves.cold_moves import ColdMoves
 from compute_agent.virt.libvirt.moves.live_moves import CannotMove, LiveMoves, MoveAborted
 from compute_agent.virt.libvirt.moves.payloads import ColdPayload, LiveDestination, LiveSource
 from compute_agent.virt.libvirt.moves.remote_uris import UnknownPeer
-from compute_agent.virt.libvirt.record import DiskSizes, GuestRecord
+from compute_agent.virt.libvirt.record import DiskSizes, GuestRecord, least_sizes
 from compute_agent.virt.libvirt.rescue import Rescue
 from compute_agent.virt.libvirt.serial_stream import LibvirtSerialStream
-from objects.flavor import Flavor
 from objects.images.image_meta import ImageMeta
 from objects.instance import Instance
 from objects.instances.diagnostics import Diagnostics
@@ -76,18 +77,25 @@ class LibvirtOperations(ComputeDriver):
     def host(self) -> str:
         return str(self._conf.host)
 
+    @property
+    def daemon(self) -> Connection:
+        return self._guests.connection
+
     # Guests ---------------------------------------------------------------------------------------
 
+    @repeated
     def spawn(self, instance: Instance, place: InstancePlacement = ANYWHERE) -> GuestInfo:
         with self._building(instance.uuid):
             return self._info(self._guests.build(instance, place))
 
+    @repeated
     def recover(
         self, instance: Instance, place: InstancePlacement, *, former_host: str
     ) -> GuestInfo:
         with self._building(instance.uuid):
             return self._info(self._guests.recover(instance, place, former_host))
 
+    @repeated
     def destroy(self, instance_uuid: str) -> None:
         with self._operating(instance_uuid, "Deletion"):
             self._guests.remove(instance_uuid)
@@ -104,6 +112,7 @@ class LibvirtOperations(ComputeDriver):
                 LOG.debug("Cannot find the addresses of a guest: %s", error)
         return found
 
+    @repeated
     def power_off(self, instance_uuid: str, *, grace_seconds: float) -> GuestInfo:
         with self._operating(instance_uuid, "Stop"):
             if self._guests.find(instance_uuid) is None and self._guests.is_undefined(
@@ -115,6 +124,7 @@ class LibvirtOperations(ComputeDriver):
             self._record_staying(instance_uuid)
             return self._info(domain)
 
+    @repeated
     def power_on(self, instance: Instance, place: InstancePlacement = ANYWHERE) -> GuestInfo:
         with self._operating(instance.uuid, "Start"):
             domain = self._guests.find(instance.uuid)
@@ -122,6 +132,7 @@ class LibvirtOperations(ComputeDriver):
                 domain = self._start_redefined(domain, instance, place)
             return self._info(domain)
 
+    @repeated
     def reboot(
         self, instance: Instance, place: InstancePlacement, *, is_hard: bool, grace_seconds: float
     ) -> GuestInfo:
@@ -131,6 +142,7 @@ class LibvirtOperations(ComputeDriver):
                 self._guests.shut_down(domain, _AT_ONCE if is_hard else grace_seconds)
             return self._info(self._start_redefined(domain, instance, place))
 
+    @repeated
     def pause(self, instance_uuid: str) -> GuestInfo:
         with self._operating(instance_uuid, "Pause"):
             domain = self._running(instance_uuid)
@@ -138,6 +150,7 @@ class LibvirtOperations(ComputeDriver):
                 domain.suspend()  # libvirt's word
             return self._info(domain)
 
+    @repeated
     def unpause(self, instance_uuid: str) -> GuestInfo:
         with self._operating(instance_uuid, "Unpause"):
             domain = self._existing(instance_uuid)
@@ -145,6 +158,7 @@ class LibvirtOperations(ComputeDriver):
                 domain.resume()
             return self._info(domain)
 
+    @repeated
     def suspend(self, instance_uuid: str) -> GuestInfo:
         with self._operating(instance_uuid, "Suspend"):
             domain = self._existing(instance_uuid)
@@ -152,6 +166,7 @@ class LibvirtOperations(ComputeDriver):
                 self._running(instance_uuid).managedSave(0)
             return self._info(domain)
 
+    @repeated
     def resume(self, instance: Instance, place: InstancePlacement) -> GuestInfo:
         with self._operating(instance.uuid, "Resume"):
             domain = self._existing(instance.uuid)
@@ -159,6 +174,7 @@ class LibvirtOperations(ComputeDriver):
                 self._guests.start(domain)  # restores its memory
             return self._info(domain)
 
+    @repeated
     def rescue(
         self, instance: Instance, place: InstancePlacement, image: ImageMeta, *,
         grace_seconds: float,
@@ -166,10 +182,12 @@ class LibvirtOperations(ComputeDriver):
         with self._operating(instance.uuid, "Rescue"):
             return self._info(self._rescue.begin(instance, place, image, grace_seconds))
 
+    @repeated
     def unrescue(self, instance: Instance, place: InstancePlacement) -> GuestInfo:
         with self._operating(instance.uuid, "Unrescue"):
             return self._info(self._rescue.end(instance, place))
 
+    @repeated
     def snapshot(self, instance_uuid: str, image: ImageMeta, path: Path) -> None:
         """Copy the root disk; a running guest continues where its hypervisor can copy meanwhile."""
         with self._operating(instance_uuid, "Snapshot"):
@@ -254,6 +272,7 @@ class LibvirtOperations(ComputeDriver):
 
     # Moves ----------------------------------------------------------------------------------------
 
+    @repeated
     def detach(self, instance_uuid: str, *, grace_seconds: float) -> dict[str, object]:
         with self._operating(instance_uuid, "Detaching"):
             domain = self._existing(instance_uuid)
@@ -267,6 +286,7 @@ class LibvirtOperations(ComputeDriver):
                     self._guests.start(domain)
                 raise
 
+    @repeated
     def attach(
         self,
         instance: Instance,
@@ -284,11 +304,12 @@ class LibvirtOperations(ComputeDriver):
                 self._undo(instance.uuid)
             raise
 
+    @repeated
     def resize(self, instance: Instance, place: InstancePlacement, *, is_on: bool) -> GuestInfo:
         with self._operating(instance.uuid, "Resize"):
             domain = self._existing(instance.uuid)
             record = self._record(domain)
-            least = _least_sizes(instance.flavor, record.disks, record.least)
+            least = least_sizes(instance.flavor, record.disks, record.least)
             is_done = record == GuestRecord.of(instance, place, least)
             if not is_done or not is_on:
                 self._guests.shut_down(domain, _AT_ONCE)
@@ -300,6 +321,7 @@ class LibvirtOperations(ComputeDriver):
                 self._guests.start(domain)
             return self._info(domain)
 
+    @repeated
     def settle(self, instance: Instance) -> None:
         with self._operating(instance.uuid, "Confirming a resize"):
             domain = self._guests.find(instance.uuid)
@@ -307,6 +329,7 @@ class LibvirtOperations(ComputeDriver):
                 self._guests.settle(domain, self._record(domain))
                 self._guests.files(instance.uuid).remove_extra_but(instance.flavor)
 
+    @repeated
     def prepare_live(
         self, instance: Instance, place: InstancePlacement, source: Mapping[str, Any]
     ) -> dict[str, object]:
@@ -329,11 +352,13 @@ class LibvirtOperations(ComputeDriver):
             "cache": ready.cache,
         }
 
+    @repeated
     def describe_live(self, instance_uuid: str) -> dict[str, object]:
         with self._operating(instance_uuid, "Live migration"):
             found = self._live.describe(instance_uuid, self._running(instance_uuid))
             return dataclasses.asdict(found)
 
+    @repeated
     def live_migrate(
         self, instance: Instance, destination: Mapping[str, Any], watch: LiveWatch
     ) -> None:
@@ -352,6 +377,7 @@ class LibvirtOperations(ComputeDriver):
                     raise
             self._live.note_gone(uuid, LiveDestination.from_plain(destination))
 
+    @repeated
     def complete_live(self, instance: Instance, place: InstancePlacement) -> GuestInfo:
         with self._operating(instance.uuid, "Live migration"):
             domain = self._running(instance.uuid)
@@ -430,7 +456,7 @@ class LibvirtOperations(ComputeDriver):
             return domain
         # Taking a move back restores the guest at its source, so its disks need not shrink here.
         sizes = DiskSizes(sent.root_gb, sent.ephemeral_gb)
-        _least_sizes(instance.flavor, sizes, sizes)
+        least_sizes(instance.flavor, sizes, sizes)
         self._cold.take_over(instance, sent)
         domain = self._guests.define(instance, place)
         if is_on:
@@ -456,27 +482,6 @@ class LibvirtOperations(ComputeDriver):
             self._guests.remove(uuid)
         except (self._library.libvirtError, *_FAILURES) as error:
             LOG.warning("%s: cannot remove a partial build: %s", uuid, error)
-
-
-def _least_sizes(flavor: Flavor, now: DiskSizes, least: DiskSizes) -> DiskSizes:
-    """Return the smallest disks that those of a guest resized to a flavor may be declared as.
-
-    A disk never shrinks. Its flavor may, to revert a resize, or to have no ephemeral disk any more.
-    Raises DiskError.
-    """
-    keeps_ephemeral = flavor.ephemeral_gb > 0
-    return DiskSizes(
-        _least_gb("root", flavor.root_gb, now.root_gb, least.root_gb),
-        _least_gb("ephemeral", flavor.ephemeral_gb, now.ephemeral_gb, least.ephemeral_gb)
-        if keeps_ephemeral
-        else 0,
-    )
-
-
-def _least_gb(which: str, wanted: int, now: int, least: int) -> int:
-    if wanted < now and wanted != least:
-        raise DiskError(f"its {which} disk has {now} GiB and cannot shrink to {wanted} GiB")
-    return least if wanted == now else min(wanted, now)
 
 
 def _said(error: BaseException) -> str:

@@ -7,6 +7,7 @@ from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
 from compute_agent.host.instance_topology import ANYWHERE, InstancePlacement
+from compute_agent.virt.libvirt.disks.qemu_img import DiskError
 from compute_agent.virt.libvirt.domain import xml_text
 from objects.flavor import Flavor
 from objects.instance import Instance
@@ -140,3 +141,24 @@ def _tag(name: str) -> str:
 
 def _local(element: Element) -> str:
     return element.tag.rpartition("}")[2]
+
+
+def least_sizes(flavor: Flavor, now: DiskSizes, least: DiskSizes) -> DiskSizes:
+    """Return the smallest disks that those of a guest resized to a flavor may be declared as.
+
+    A disk never shrinks. Its flavor may, to revert a resize, or to have no ephemeral disk any more.
+    Raises DiskError.
+    """
+    keeps_ephemeral = flavor.ephemeral_gb > 0
+    return DiskSizes(
+        _least_gb("root", flavor.root_gb, now.root_gb, least.root_gb),
+        _least_gb("ephemeral", flavor.ephemeral_gb, now.ephemeral_gb, least.ephemeral_gb)
+        if keeps_ephemeral
+        else 0,
+    )
+
+
+def _least_gb(which: str, wanted: int, now: int, least: int) -> int:
+    if wanted < now and wanted != least:
+        raise DiskError(f"its {which} disk has {now} GiB and cannot shrink to {wanted} GiB")
+    return least if wanted == now else min(wanted, now)

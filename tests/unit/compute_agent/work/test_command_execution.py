@@ -195,6 +195,30 @@ def test_a_number_of_another_command_is_refused(agent: Agent) -> None:
     assert agent.conductor.faults[-1].code == NUMBER_USED
 
 
+def test_what_a_failed_command_did_nevertheless_is_reported(
+    agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Twice: the conductor does not listen while it ends the operation. No check saw it before."""
+    instance, spec = built(agent)
+    driver = agent.drivers[HERE]
+    pause = driver.pause
+
+    def cut_off(uuid: str) -> GuestInfo:
+        pause(uuid)
+        raise exception.OperationFailed(
+            operation="Pause", instance_uuid=uuid, host=HERE, reason="the daemon has ended"
+        )
+
+    monkeypatch.setattr(driver, "pause", cut_off)
+    tell(agent, command(instance, spec, Told(Verb.PAUSE, HERE), 1))
+    agent.settle()
+    for _ in range(4):
+        agent.work.report_power_states()
+        agent.settle()
+    told = agent.conductor.reported("power_changed")
+    assert told == [(HERE, instance.uuid, 1, "paused")] * 2
+
+
 def test_a_failure_is_answered_with_its_reason(
     agent: Agent, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import time
 import types
 from typing import Any
 
@@ -58,3 +60,35 @@ def test_a_daemon_that_is_away_is_named_and_found_again() -> None:
         opened.get()
     daemon.is_up = True
     assert opened.get() is not first
+
+
+def test_a_connection_that_was_opened_again_is_not_the_former(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The one who used the former has lost it, though the daemon answers."""
+    daemon = Daemon()
+    opened = Connection(daemon, "test")
+    opened.get()
+    number = opened.number
+    assert not opened.is_lost(number)
+    daemon.is_up = False
+    assert opened.is_lost(number)
+    assert not opened.returns(0.0)
+    monkeypatch.setattr(time, "sleep", lambda _seconds: setattr(daemon, "is_up", True))
+    assert opened.returns(60.0)
+    assert opened.is_lost(number)
+    assert not opened.is_lost(opened.number)
+
+
+def test_an_outage_is_said_once_and_when_it_is_over(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "compute_agent")
+    daemon = Daemon()
+    opened = Connection(daemon, "test:///x")
+    opened.get()
+    daemon.is_up = False
+    for _ in range(5):
+        with pytest.raises(exception.Unavailable):
+            opened.get()
+    daemon.is_up = True
+    opened.get()
+    assert [each.levelname for each in caplog.records] == ["WARNING", "INFO"]
