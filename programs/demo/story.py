@@ -17,10 +17,10 @@ from programs.demo.control_plane import ControlPlane, expect
 from programs.demo.screen import CommandLine, Screen
 from programs.http_client import ApiClient, Document
 
-START_SECONDS_MAX = 45.0
-HOSTS_SECONDS_MAX = 30.0
-SERVERS_SECONDS_MAX = 60
-STOP_SECONDS_MAX = 15.0
+START_SECONDS_MAX = 180.0
+HOSTS_SECONDS_MAX = 120.0
+SERVERS_SECONDS_MAX = 180
+STOP_SECONDS_MAX = 60.0
 LOOK_SECONDS = 0.2
 SETTLE_SECONDS = 0.5  # hosts reach the scheduler a moment after the API shows them
 
