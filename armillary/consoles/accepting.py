@@ -4,6 +4,7 @@ import errno
 import logging
 import socket
 import ssl
+import threading
 import time
 from typing import Any
 
@@ -32,14 +33,25 @@ def accept(listener: socket.socket) -> tuple[socket.socket, Any]:
                 time.sleep(PAUSE_SECONDS)
 
 
-class LastingListener:
-    """A listening socket whose ``accept`` is the one above."""
+class BoundedListener:
+    """A listening socket whose ``accept`` is the one above, for so many connections at a time.
 
-    def __init__(self, listener: socket.socket) -> None:
+    It closes those beyond ``connections_max``. ``release`` is called when one has ended.
+    """
+
+    def __init__(self, listener: socket.socket, connections_max: int) -> None:
         self._listener = listener
+        self._places = threading.BoundedSemaphore(connections_max)
 
     def accept(self) -> tuple[socket.socket, Any]:
-        return accept(self._listener)
+        while True:
+            connection, peer = accept(self._listener)
+            if self._places.acquire(blocking=False):
+                return connection, peer
+            connection.close()
+
+    def release(self) -> None:
+        self._places.release()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._listener, name)

@@ -23,7 +23,7 @@ from websockets.typing import Subprotocol
 
 from armillary import exception
 from armillary.consoles import handshake
-from armillary.consoles.accepting import LastingListener
+from armillary.consoles.accepting import BoundedListener
 from armillary.consoles.console_links import ConsoleKeys, ConsoleLink, open_sealed
 
 LOG = logging.getLogger(__name__)
@@ -75,23 +75,9 @@ class SerialProxy:
             server_header=None,
         )
         # The library stops serving at the first connection that cannot be accepted.
-        self._server.socket = LastingListener(self._server.socket)  # type: ignore[assignment]
-        self._server.handler = self._bounded(self._server.handler)
-
-    def _bounded(self, handle: Handler) -> Handler:
-        """Return a handler that closes connections beyond those that the process can have."""
-        places = threading.BoundedSemaphore(_PLACES_FACTOR * self._options.connections_max)
-
-        def bounded(connection: socket.socket, address: Any) -> None:
-            if not places.acquire(blocking=False):
-                connection.close()
-                return
-            try:
-                handle(connection, address)
-            finally:
-                places.release()
-
-        return bounded
+        listener = BoundedListener(self._server.socket, _PLACES_FACTOR * options.connections_max)
+        self._server.socket = listener  # type: ignore[assignment]
+        self._server.handler = _releasing(listener, self._server.handler)
 
     @property
     def address(self) -> tuple[str, int]:
@@ -172,6 +158,16 @@ class SerialProxy:
             if any(address in network for network in networks):
                 return str(text)
         raise OSError(f"{link.address} is in none of the --agent-network")
+
+
+def _releasing(listener: BoundedListener, handle: Handler) -> Handler:
+    def handle_and_release(connection: socket.socket, address: Any) -> None:
+        try:
+            handle(connection, address)
+        finally:
+            listener.release()
+
+    return handle_and_release
 
 
 def _present(agent: socket.socket, link: ConsoleLink) -> str | None:

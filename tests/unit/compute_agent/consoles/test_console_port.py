@@ -15,8 +15,8 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
-from websockets.exceptions import ConnectionClosed, InvalidStatus
-from websockets.sync.client import connect
+from websockets.exceptions import ConnectionClosed, InvalidMessage, InvalidStatus
+from websockets.sync.client import ClientConnection, connect
 from websockets.typing import Subprotocol
 
 from api.serial_consoles import SerialConsoleLinks
@@ -25,6 +25,7 @@ from armillary.consoles import console_links, handshake
 from armillary.consoles.console_links import ConsoleKeys
 from compute_agent.consoles.console_port import REFUSED, ConsolePort
 from objects.instances.serial_console import SerialConsole
+from tests.fixtures.asking import wait_for
 from tests.fixtures.ports import free_port
 from tests.fixtures.serial_consoles import port_conf, running_port, running_proxy
 from tests.fixtures.slow_clients import leave_at_once
@@ -182,9 +183,28 @@ def test_clients_that_leave_at_once_or_say_nothing_end_no_proxy(
             leave_at_once(address)
         for _ in range(3):
             silent.enter_context(socket.create_connection(address, SECONDS_MAX))
-        with connect(url, ssl=trusted, open_timeout=seconds(SECONDS_MAX)) as user:
+
+        def connected() -> ClientConnection | None:
+            try:  # those that left at once may still have their places
+                return connect(url, ssl=trusted, open_timeout=seconds(SECONDS_MAX))
+            except (OSError, EOFError, InvalidMessage):
+                return None
+
+        with wait_for(connected, "a user gets in") as user:
             user.send("root\r")
             assert user.recv(SECONDS_MAX) == b"ROOT\r"
+
+
+def test_a_proxy_that_has_refused_connections_stops() -> None:
+    """Those beyond the places that it has are closed at once, and not waited for."""
+    with running_proxy() as links, contextlib.ExitStack() as silent:
+        url = links.url(UUID, SerialConsole("127.0.0.1", free_port(), "token", 60))
+        address = ("127.0.0.1", int(url.split(":")[2].split("/")[0]))
+        callers = [
+            silent.enter_context(socket.create_connection(address, SECONDS_MAX)) for _ in range(6)
+        ]
+        assert callers[-1].recv(1) == b""
+        silent.close()
 
 
 def test_an_address_in_use_is_named() -> None:
