@@ -170,7 +170,8 @@ EVACUATE = Flow(
             arguments=_spawn_arguments, on_enter=_spawned_at, done=take_power_state,
         ),
         DROP_TRIED: AgentStage(
-            Verb.DROP, Side.DESTINATION, then=TAKE_AWAY, undo=TAKE_AWAY, on_enter=_back
+            Verb.DROP, Side.DESTINATION, then=TAKE_AWAY, given_up=TAKE_AWAY, down=TAKE_AWAY,
+            on_enter=_back,
         ),
         TAKE_AWAY: OwnStage(_take_away, leads_to=(ADD,), done=_next),
     },

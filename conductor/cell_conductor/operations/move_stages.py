@@ -254,8 +254,12 @@ def releasing(following: str, *, on_enter: Callable[[Rows], None] = nothing) -> 
 
 
 def drop_destination(then: str) -> AgentStage:
-    """Return the stage that cleans up the destination; a host that is down reaps later."""
-    return AgentStage(Verb.DROP, Side.DESTINATION, then=then, undo=then)
+    """Return the stage that cleans up the destination; a host that is down reaps later.
+
+    What is left of a guest there needs its room, so it is dropped again until that is done, or
+    given up.
+    """
+    return AgentStage(Verb.DROP, Side.DESTINATION, then=then, given_up=then, down=then)
 
 
 def schedule(then: str, undo: str = GIVE_BACK) -> SuperStage:

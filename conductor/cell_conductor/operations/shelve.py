@@ -236,8 +236,8 @@ UNSHELVE = Flow(
         ),
         FORGET: FORGETTING,
         DROP_TRIED: AgentStage(
-            Verb.DROP, Side.DESTINATION, then=move_stages.NEXT, undo=move_stages.NEXT,
-            on_enter=_leave,
+            Verb.DROP, Side.DESTINATION, then=move_stages.NEXT, given_up=move_stages.NEXT,
+            down=move_stages.NEXT, on_enter=_leave,
         ),
         move_stages.NEXT: move_stages.next_host(ready=CLAIM),
         move_stages.GIVE_BACK: _freeing(FenceStep.GIVE_BACK, UNDONE),
