@@ -95,6 +95,8 @@ class World:
             assert self.api.request("DELETE", f"/servers/{uuid}").status_code == 204
         elif story.action == "rebuild":
             self.api.act(uuid, story.action, {**arguments, "imageRef": self.image})
+        elif story.action == "rescue":  # answered with a password
+            self.api.post(f"/servers/{uuid}/action", {"rescue": None})
         elif story.action is not None:
             self.api.act(uuid, story.action, arguments)
 
