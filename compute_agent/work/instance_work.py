@@ -24,9 +24,6 @@ from objects.request_spec import RequestSpec
 
 LOG = logging.getLogger(__name__)
 
-LEAVES_A_GUEST = (Kind.BUILD_SUCCEEDED, Kind.INSTANCE_ENDED)
-"""Kinds of reports whose guest must be destroyed if the report is stale."""
-
 CHECKS_OF_DOUBTFUL_POWER = 2
 
 BuildContent = tuple[Instance, RequestSpec]
@@ -127,9 +124,15 @@ class InstanceWork:
             self._on_change(host)
 
     def forget_stale(self, report: Report) -> None:
-        """Destroy an instance that was moved to another host or deleted."""
-        if report.kind in LEAVES_A_GUEST:
+        """Destroy the guest of a build that is not wanted any more; compare others.
+
+        The report of an end is also stale while a move or resize that failed here waits to be
+        repeated: the record may name another attempt by then, and the guest is the only copy.
+        """
+        if report.kind == Kind.BUILD_SUCCEEDED:
             self.forget(report.instance_uuid, report.host, report.attempt)
+        elif report.kind == Kind.INSTANCE_ENDED:
+            self._on_doubt(report.host, report.instance_uuid)
 
     def _repeat(self, context: RequestContext, host: str, uuid: str, attempt: int) -> None:
         if self._journal.report_again(host, uuid, attempt):

@@ -144,15 +144,32 @@ def test_reports_of_an_instance_keep_their_order(agent: Agent) -> None:
     assert agent.conductor.reported("instance_ended") == [(HOST, uuid, 1, 7)]
 
 
-@pytest.mark.parametrize("stale", ["build_succeeded", "instance_ended"])
-def test_what_came_too_late_is_destroyed_and_forgotten(agent: Agent, stale: str) -> None:
+def test_a_build_that_came_too_late_is_destroyed_and_forgotten(agent: Agent) -> None:
     """Another attempt owns the instance: nothing of it stays, and nothing more is said."""
     uuid = built(agent)
-    journal_of(agent).end(HOST, uuid, 1, exit_code=0)
-    agent.conductor.answers[stale] = "stale"
+    agent.conductor.answers["build_succeeded"] = "stale"
     agent.settle()
     assert (agent.guests(), agent.states(), waiting(agent)) == (set(), {}, [])
     assert agent.conductor.reported("instance_deleted") == []
+    assert agent.conductor.reported("build_succeeded") == [(HOST, uuid, 1, "running")]
+
+
+@pytest.mark.parametrize("is_moving", [True, False])
+def test_a_guest_whose_end_came_too_late_is_compared(agent: Agent, *, is_moving: bool) -> None:
+    """A move that failed here and is to be repeated needs it; else it is another's by now."""
+    uuid = built(agent)
+    agent.settle()
+    journal_of(agent).end(HOST, uuid, 1, exit_code=0)
+    del agent.conductor.instances[uuid]  # the record names another attempt
+    if is_moving:
+        agent.conductor.moving.append({"instance_uuid": uuid, "host": HOST})
+    agent.conductor.answers["instance_ended"] = "stale"
+    agent.settle()
+    assert agent.guests() == {(HOST, uuid)}
+    agent.reconciler.step()
+    agent.settle()
+    assert agent.guests() == ({(HOST, uuid)} if is_moving else set())
+    assert waiting(agent) == []
 
 
 @pytest.mark.parametrize("has_ended", [False, True])
