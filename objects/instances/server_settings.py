@@ -18,7 +18,7 @@ class ServerSettings(base.ArmillaryObject):
     volume that the server boots from.
     """
 
-    VERSION = "1.1"
+    VERSION = "1.0"
 
     description: str | None = fields.StringField(nullable=True)
     tags: list[str] = fields.ListOfStringsField(default=[])

@@ -18,7 +18,7 @@ class ZoneQuery(base.ArmillaryObject):
     asked zone itself, offer nothing.
     """
 
-    VERSION = "1.1"
+    VERSION = "1.0"
 
     request_id: str = fields.StringField()
     visited: list[str] = fields.ListOfStringsField()
@@ -41,7 +41,7 @@ class ZoneOrder(base.ArmillaryObject):
     the same as None for all.
     """
 
-    VERSION = "1.1"
+    VERSION = "1.0"
 
     origin: str = fields.StringField()
     request_spec: RequestSpec = fields.ObjectField("RequestSpec")

@@ -178,7 +178,7 @@ class ZoneSearch:
         """Query the plan's children and, at the same time, this zone's own hosts."""
         below = self._for_children(query)
         waiting = self._asking.begin(
-            {name: below.with_values(only=_only_below(query, name)) for name in plan.to_ask},
+            {name: _limited_to(below, name) for name in plan.to_ask},
             context,
             query.time_limit_seconds,
         )
@@ -268,10 +268,12 @@ class ZoneSearch:
         return max(entries_max, len(instance_uuids))
 
 
-def _only_below(query: ZoneQuery, name: str) -> list[list[str]]:
-    """Return which zones a child is to search, relative to it; empty for its whole sub-tree."""
+def _limited_to(query: ZoneQuery, name: str) -> ZoneQuery:
+    """Return the query for a child, with the zones to search relative to it; none for all."""
+    if not query.only:
+        return query
     rest = [path[1:] for path in query.only if path[0] == name]
-    return rest if all(rest) else []
+    return query.with_values(only=rest if all(rest) else [])
 
 
 def _unheard_below(child: Child) -> list[ZoneEntry]:

@@ -31,11 +31,9 @@ def reason_to_wait(
 
 def count_of(silent: Collection[str]) -> str:
     """Return how many zones do not answer, in words for users, who see no names of zones."""
-    return (
-        "1 zone that does not answer"
-        if len(silent) == 1
-        else (f"{len(silent)} zones that do not answer")
-    )
+    if len(silent) == 1:
+        return "1 zone that does not answer"
+    return f"{len(silent)} zones that do not answer"
 
 
 def silent_zones(zones: Iterable[Mapping[str, Any]]) -> list[str]:

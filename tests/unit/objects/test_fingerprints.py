@@ -54,12 +54,12 @@ FINGERPRINTS = {
     "SchedulingAnswers": "1.0-3ef19eb6c9f84aa9be05eed46320bdd2",
     "SchedulingBatch": "1.0-68bf9785b91b282abc4de78a55aa30ea",
     "Selection": "1.0-de14b4e0c722af592c45dd230626146b",
-    "ServerSettings": "1.1-e1d693cc1d309909b41e2a277362d65a",
+    "ServerSettings": "1.0-e1d693cc1d309909b41e2a277362d65a",
     "ServerRecord": "1.0-e702641906184f4e95ce0e668ed4311a",
     "Service": "1.0-fd3ce74a64d925b6b8c9e7b5e4a10257",
     "ZoneAnswer": "1.0-9ed84bdd9b6219c3e5f001ac23dee013",
-    "ZoneOrder": "1.1-ba79e7e208f253ae2659b7d3b4ab8f75",
-    "ZoneQuery": "1.1-1044d21a3ffc607d3ccc120ee77fdef0",
+    "ZoneOrder": "1.0-ba79e7e208f253ae2659b7d3b4ab8f75",
+    "ZoneQuery": "1.0-1044d21a3ffc607d3ccc120ee77fdef0",
     "ZoneSummary": "1.0-4e1478ec57567dda4040bb8a83912bf0",
 }
 
