@@ -25,9 +25,10 @@ class ZoneAnswer(base.ArmillaryObject):
     ``was_pruned`` is set if no zone was
     asked because the summaries ruled it out. ``zones`` lists each zone considered: ``{"path":
     [...], "outcome": "asked" | "own" | "pruned" | "late" | "failed" | "stale" | "offline" |
-    "disabled" | "cycle", "hosts": n, "seconds": s, "reason": text or None}``. A zone that was asked
-    is there twice: with the number of hosts that its parent received, and with the number of its
-    own hosts.
+    "disabled" | "cycle", "hosts": n, "seconds": s, "reason": text or None, "may_serve": bool}``. A
+    zone that was asked is there twice: with the number of hosts that its parent received, and with
+    the number of its own hosts. ``may_serve`` is set for a stale zone that could serve the request
+    by its last summary, or whose summary is unknown.
     """
 
     host_ids: list[str] = fields.ListOfStringsField(default=[])
@@ -57,6 +58,11 @@ def silent_among(zones: Iterable[Mapping[str, Any]]) -> set[tuple[str, ...]]:
     rows = list(zones)
     silent = {tuple(each["path"]) for each in rows if each["outcome"] in _SILENT}
     return silent - {tuple(each["path"]) for each in rows if each["outcome"] == "asked"}
+
+
+def stale_among(zones: Iterable[Mapping[str, Any]]) -> set[tuple[str, ...]]:
+    """Return the paths of the stale zones that may serve the request; see ``zones``."""
+    return {tuple(each["path"]) for each in zones if each.get("may_serve")}
 
 
 def entry_name(path: Sequence[str], host_id: str) -> str:

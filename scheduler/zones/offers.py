@@ -40,6 +40,7 @@ class ZoneEntry:
     hosts: int = 0
     seconds: float = 0.0
     reason: str | None = None
+    may_serve: bool = False
 
     @classmethod
     def of_child(cls, name: str, zone: Mapping[str, Any]) -> Self:
@@ -50,6 +51,7 @@ class ZoneEntry:
             hosts=int(zone["hosts"]),
             seconds=float(zone["seconds"]),
             reason=None if zone["reason"] is None else str(zone["reason"]),
+            may_serve=zone.get("may_serve") is True,
         )
 
     def to_plain(self) -> dict[str, Any]:

@@ -3,6 +3,8 @@
 The same holds for the pools of a kind, in place of hosts.
 """
 
+from __future__ import annotations
+
 import dataclasses
 import logging
 import random
@@ -138,7 +140,9 @@ class ZoneSearch:
                 if unheard:
                     listed = ", ".join("/".join(zone.path) for zone in unheard)
                     reason = f"{reason}; not counting what is not heard from: {listed}"
-            plan.left_out.append(ZoneEntry([child.name], outcome or "offline", reason=reason))
+            may_serve = outcome == "stale" and self._could_serve(child, needs)
+            left_out = ZoneEntry([child.name], outcome or "offline", reason=reason)
+            plan.left_out.append(dataclasses.replace(left_out, may_serve=may_serve))
         return plan
 
     def origin_query(self, request: SchedulingRequest) -> ZoneQuery:
@@ -246,6 +250,13 @@ class ZoneSearch:
             time_limit_seconds=query.time_limit_seconds * _SHARE_OF_TIME,
         )
 
+    def _could_serve(self, child: Child, needs: Needs) -> bool:
+        """Return whether a child could serve a request by its last summary."""
+        if child.capabilities is None:
+            return True
+        profile = self._conf.zones.weighing_profile
+        return self._pruner.why_not(child.capabilities, needs, profile) is None
+
     def _reason_to_skip(
         self, child: Child, visited: Sequence[str]
     ) -> tuple[str | None, str | None]:
@@ -284,7 +295,12 @@ def _unheard_below(child: Child) -> list[ZoneEntry]:
     if child.summary is None:
         return []
     return [
-        ZoneEntry([child.name, *path], state, reason=f"zone {above} has no recent summary of it")
+        ZoneEntry(
+            [child.name, *path],
+            state,
+            reason=f"zone {above} has no recent summary of it",
+            may_serve=state == State.STALE,
+        )
         for path, state in zones_below(child.summary.zones)
         if state in (State.STALE, State.OFFLINE)
         for above in [path[-2] if len(path) > 1 else child.name]

@@ -78,7 +78,7 @@ waits as long for a member that is being built in another zone.
             help="""
 Seconds for which a request waits for zones that do not answer, if no other zone can serve it: a
 zone is unreachable for seconds while its services restart. A request that finds no host waits from
-its acceptance on, until the silent zone answers or its summary expires. One whose hosts all failed
+its acceptance on, until the silent zone answers or is offline. One whose hosts all failed
 waits from the last failure on, for the zones that did not answer the search, and from the moment at
 which it could not be reached for a zone whose hosts it was to try. 0: it fails at once.
 """,

@@ -8,7 +8,7 @@ from conductor.common.clock import moment
 from conductor.super_conductor.peers import Environment
 from conductor.super_conductor.zones import paths
 from objects.traces.decision_trace import DecisionTrace
-from objects.zones.zone_answer import silent_among
+from objects.zones.zone_answer import silent_among, stale_among
 
 _HAVE_ANSWERED = frozenset({"asked", "pruned", "disabled", "cycle"})
 """Outcomes of zones that can or cannot serve a request, in place of not being heard from."""
@@ -20,16 +20,18 @@ def reason_to_wait(
 ) -> str | None:
     """Return a sentence if a request that nothing fits may wait for zones; None if not any more.
 
-    These are those that were asked about it and did not answer.
+    These are those that were asked about it and did not answer, and stale ones that could serve it
+    by their last summaries.
     """
-    silent = silent_zones([] if trace is None else trace.zones)
+    zones = [] if trace is None else trace.zones
+    absent = silent_among(zones) | stale_among(zones)
     limit = timedelta(seconds=env.conf.zones.absence_wait_seconds)
-    if not silent or moment(env.now()) >= accepted_at + limit:
+    if not absent or moment(env.now()) >= accepted_at + limit:
         return None
-    return f"Waiting for {count_of(silent)}."
+    return f"Waiting for {count_of(absent)}."
 
 
-def count_of(silent: Collection[str]) -> str:
+def count_of(silent: Collection[object]) -> str:
     """Return how many zones do not answer, in words for users, who see no names of zones."""
     if len(silent) == 1:
         return "1 zone that does not answer"

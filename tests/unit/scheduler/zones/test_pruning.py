@@ -13,6 +13,7 @@ from armillary import exception
 from armillary.context import admin_context
 from objects.images.image_meta import ImageMeta
 from objects.request_spec import RequestSpec
+from objects.zones.zone_answer import stale_among
 from scheduler.request.scheduling_request import SchedulingRequest
 from scheduler.zones.capabilities import Capabilities
 from scheduler.zones.search import Pruner, needs_of
@@ -284,9 +285,27 @@ def test_a_grandchild_that_is_not_heard_from_is_named() -> None:
     assert outcomes(plan.left_out) == {"eu": "pruned", "eu/eu-1": "stale"}
     (told,) = (zone.reason for zone in plan.left_out if zone.path == ["eu"])
     assert str(told).endswith("not counting what is not heard from: eu/eu-1")
+    assert stale_among(zone.to_plain() for zone in plan.left_out) == {("eu", "eu-1")}
     leaf.push()
     middle.push()
     assert root.search.plan(large).left_out == []
+
+
+@pytest.mark.parametrize(("memory_mb", "may_serve"), [(60_000, True), (70_000, False)])
+def test_a_stale_zone_may_serve_what_its_last_summary_has(memory_mb: int, may_serve: bool) -> None:
+    """It is not asked; a request that it alone can serve waits for it, from any zone above."""
+    leaf = Zone("eu-1", [big()])
+    middle = Zone("eu", [a_host("small", total_usable_ram_mb=1024, free_ram_mb=1024)], [leaf])
+    root = Zone("root", [], [middle]).push_all()
+    spec = a_request_spec(flavor=a_flavor("f", memory_mb=memory_mb))
+    root.clock.seconds += 3.1 * PUSH_SECONDS
+    for zone, path in ((middle, ["eu-1"]), (root, ["eu"])):
+        (left_out,) = zone.search.plan(spec).left_out
+        assert (left_out.path, left_out.outcome) == (path, "stale")
+        assert left_out.may_serve is may_serve
+    root.clock.seconds += 30 * PUSH_SECONDS
+    (left_out,) = root.search.plan(spec).left_out
+    assert (left_out.outcome, left_out.may_serve) == ("offline", False)
 
 
 def test_a_zone_is_asked_for_pools_that_may_have_room_again() -> None:

@@ -33,8 +33,10 @@ FIRST, SECOND = int(Fence.of_build(1)), int(Fence.of_build(2))
 TIMEOUT = oslo_messaging.MessagingTimeout("no answer")
 
 
-def no_valid_host() -> exception.NoValidHost:
-    trace = DecisionTrace.from_values(hosts_total=2, sentence="2 of 2 hosts lack VCPU")
+def no_valid_host(*zones: dict[str, object]) -> exception.NoValidHost:
+    trace = DecisionTrace.from_values(
+        hosts_total=2, sentence="2 of 2 hosts lack VCPU", zones=list(zones)
+    )
     return exception.NoValidHost(reason="2 of 2 hosts lack VCPU", trace=trace.obj_to_primitive())
 
 
@@ -210,6 +212,36 @@ def test_a_build_that_failed_is_an_action_in_cell0(plane: ControlPlane) -> None:
     (uuid,) = plane.build()
     (action,) = plane.servers.list_actions(a_user(), uuid)
     assert (action.action, [event.result for event in action.events]) == ("create", ["Error"])
+
+
+@pytest.mark.parametrize(
+    "zone", [{"outcome": "late"}, {"outcome": "failed"}, {"outcome": "stale", "may_serve": True}]
+)
+def test_a_request_waits_for_a_zone_that_may_serve_it(
+    plane: ControlPlane, zone: dict[str, object]
+) -> None:
+    """[zones] absence_wait_seconds from its acceptance on: then there is no host."""
+    plane.conf.set_override("name", "root", group="zones")
+    plane.scheduler.error = no_valid_host({"path": ["eu"], "hosts": 0, **zone})
+    accepted_at = plane.clock()
+    (uuid,) = plane.build()
+    assert plane.places(uuid) == []
+    plane.settle()
+    assert plane.clock() >= accepted_at + plane.conf.zones.absence_wait_seconds
+    assert plane.places(uuid) == [CELL0_UUID]
+
+
+@pytest.mark.parametrize(
+    "zone", [{"outcome": "pruned"}, {"outcome": "offline"}, {"outcome": "stale"}]
+)
+def test_a_request_does_not_wait_for_a_zone_that_cannot_serve_it(
+    plane: ControlPlane, zone: dict[str, object]
+) -> None:
+    """A stale zone is one of them whose last summary has no room."""
+    plane.conf.set_override("name", "root", group="zones")
+    plane.scheduler.error = no_valid_host({"path": ["eu"], "hosts": 0, **zone})
+    (uuid,) = plane.build()
+    assert plane.places(uuid) == [CELL0_UUID]
 
 
 def test_a_policy_that_no_host_can_satisfy_is_final(plane: ControlPlane) -> None:
