@@ -98,6 +98,10 @@ def is_up(deployment, host):
     return next(each["state"] == "up" for each in found if each["host"] == host)
 
 
+def exists(deployment, uuid):
+    return deployment.request("GET", f"/servers/{uuid}").status_code != 404
+
+
 def statuses(found):
     return {server["status"] for server in found.values()}
 
@@ -110,7 +114,8 @@ def test_an_agent_that_stood_still_runs_nothing_beside_evacuated_copies(deployme
         deployment.pause(first)
         wait_for(lambda: not is_up(deployment, first), "it counts as down", 60)
         assert not places(servers)
-        deployment.request("DELETE", f"/servers/{deleted}")
+        deployment.request("POST", f"/servers/{deleted}/action", json={"forceDelete": None})
+        wait_for(lambda: not exists(deployment, deleted), "it is deleted", 60)
         for uuid in evacuated:
             deployment.act(uuid, "evacuate")
         assert statuses(deployment.at_rest(evacuated)) == {"ACTIVE"}
