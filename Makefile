@@ -128,15 +128,17 @@ integration: $(TEST) $(LIBVIRT) ## Run real processes on RabbitMQ, PostgreSQL an
 console: $(TEST) $(BROWSER) ## Look at the web console with Chromium: what each view shows, and axe-core
 	$(TIMED) tests/console
 
-# Nothing is sampled here: all cases of what `make test` samples, and what is marked as long. What waits begins first.
+# Nothing is sampled here: all cases of what `make test` samples, and what is marked as long. The unit tests take the
+# processors longest, so they begin at once; of the others, which mostly wait, four run beside them.
 LONG = nice -n 1 $(PYTEST) --run-minutes-max 60 --closing-lines $(GROUPS)/$@ --failed-folder $(VENV)/failed/$@
-LONG_GROUPS := $(addprefix long-,layouts faults zones integration guests placement functional console units)
+LONG_GROUPS := $(addprefix long-,units layouts zones integration faults guests functional placement console)
 LAYOUTS := tests/integration/test_layouts.py
 ZONES := $(wildcard tests/integration/test_*zone*.py)
 long: export ARMILLARY_EVERY_EFFECT := 1
 long: $(TEST) $(LIBVIRT) $(BROWSER) $(HARNESS) $(REFERENCE) $(VENV)/clients/.made ## Run all cases of what `make test` samples, and what it leaves out for its length: kills, layouts, guests
 	@rm -rf $(GROUPS)
-	@$(MAKE) --no-print-directory -k -j 9 --output-sync=line $(LONG_GROUPS); outcome=$$?; \
+	@$(VENV)/bin/python -m tests.fixtures.room_in_databases
+	@$(MAKE) --no-print-directory -k -j 5 --output-sync=line $(LONG_GROUPS); outcome=$$?; \
 		head -qn -1 $(GROUPS)/*; tail -qn 1 $(GROUPS)/*; exit $$outcome
 
 .PHONY: $(LONG_GROUPS)
@@ -165,7 +167,7 @@ long-console:
 	$(LONG) -m long tests/console
 
 long-units:
-	nice -n 1 $(LONG) tests/unit
+	$(LONG) tests/unit
 
 costs: $(TEST) $(LIBVIRT) ## Measure which unit tests are costly: `make test` runs a share of them with each commit
 	$(PYTEST) --measure-costs --run-minutes-max 60 -m 'not long' tests/unit
