@@ -92,9 +92,9 @@ class Check(CompiledSchema):
     def body(self, value: Any) -> None:
         """Raise ``Invalid`` unless ``value`` is valid.
 
-        Numbers and booleans that were sent as text are replaced in it.
+        Numbers and booleans that were sent as text are replaced in it, UUIDs by their usual form.
         """
-        _convert_fields(value, self.schema)
+        _converted(value, self.schema)
         error = self.find_error(value)
         if error is not None:
             raise exception.Invalid(_sentence(_with_rule(error)))
@@ -125,9 +125,16 @@ def check_path(parameters: Mapping[str, str]) -> None:
 
 
 def _converted(value: Any, schema: Schema) -> Any:
-    """Return a text in the type of its schema, if it can be; anything else unchanged."""
+    """Return a text, also in lists and objects, in the type of its schema, if it can be."""
+    if isinstance(value, dict):
+        _convert_fields(value, schema)
+        return value
+    if isinstance(value, list):
+        return [_converted(each, schema.get("items", {})) for each in value]
     if not isinstance(value, str):
         return value
+    if schema.get("format") == "uuid":
+        return value.lower() if _is_uuid(value) else value
     kinds = schema.get("type", ())
     if "boolean" in kinds:
         return _BOOLEANS.get(value.lower(), value)
@@ -138,14 +145,10 @@ def _converted(value: Any, schema: Schema) -> Any:
     return value
 
 
-def _convert_fields(value: Any, schema: Schema) -> None:
-    """Convert the fields of an object, and of the objects in it."""
-    if not isinstance(value, dict):
-        return
+def _convert_fields(value: dict[str, Any], schema: Schema) -> None:
     for name, part in schema.get("properties", {}).items():
         if name in value:
             value[name] = _converted(value[name], part)
-            _convert_fields(value[name], part)
 
 
 def _with_rule(error: Any) -> Any:

@@ -15,6 +15,7 @@ from api.schemas.base import (
     every,
     fields,
     integer,
+    listed,
     name,
     nullable,
     ruled,
@@ -43,6 +44,8 @@ THING = every(
         )
     }
 )
+
+SHOUTED = "4B1F3F6C-8D1A-4C43-9A59-0E2D9B0F5C11"
 
 GOOD: list[dict[str, Any]] = [
     {},
@@ -132,6 +135,20 @@ QUERY = fields({**PAGE, "all": BOOLEAN, "name": text(5)})
 def test_a_query_gets_the_types_of_its_schema(sent: dict[str, str], read: dict[str, Any]) -> None:
     """On the wire all are texts."""
     assert Check(QUERY).query(sent) == read
+
+
+def test_what_is_nested_gets_the_types_of_its_schema() -> None:
+    """UUIDs are compared as texts later: all have their usual form, in lists and objects, too."""
+    schema = every(
+        {"owner": UUID, "others": listed(UUID), "parts": listed(fields({"on": BOOLEAN}))}
+    )
+    body: dict[str, Any] = {
+        "owner": SHOUTED, "others": [SHOUTED, SHOUTED.lower()], "parts": [{"on": "yes"}, {}],
+    }  # fmt: skip
+    Check(schema).body(body)
+    assert body == {
+        "owner": SHOUTED.lower(), "others": [SHOUTED.lower()] * 2, "parts": [{"on": True}, {}],
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(
