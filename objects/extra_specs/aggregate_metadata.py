@@ -1,12 +1,12 @@
 """Aggregate metadata keys that the scheduler interprets, with their validation.
 
-The API rejects invalid values. For invalid values stored earlier, the scheduler logs a warning once
-and uses the configured value.
+The API rejects invalid values, except for those that have to be numbers: filters and weighers use
+the configured value in their place, and the log warns of them.
 """
 
 import math
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from objects.extra_specs import extra_specs
 
@@ -28,25 +28,31 @@ def mistakes(metadata: Mapping[str, str | None]) -> Iterator[tuple[str, str]]:
             yield key, rule
 
 
-def _mistake(key: str, text: str) -> str | None:
-    if key.endswith(MULTIPLIER_SUFFIX):
-        return None if _is_finite(text) else "It must be a number, such as 2.0 or -1"
-    if key in RATIOS:
-        return None if _is_finite(text) and float(text) > 0 else "It must be a number above 0"
+def invalid_numbers(metadata: Mapping[str, str]) -> list[str]:
+    """Return the keys whose value is not the number that it has to be."""
+    return [key for key, text in sorted(metadata.items()) if not _is_number(text, _parser_of(key))]
+
+
+def _parser_of(key: str) -> Callable[[str], float] | None:
+    """Return what reads the value of a key as a number; None if it may be any text."""
     if key in COUNTS:
-        return None if extra_specs.amount(text) is not None else "It must be a whole number from 0"
+        return int
+    return float if key in RATIOS or key.endswith(MULTIPLIER_SUFFIX) else None
+
+
+def _is_number(text: str, parser: Callable[[str], float] | None) -> bool:
+    try:
+        return parser is None or math.isfinite(parser(text))
+    except ValueError:
+        return False
+
+
+def _mistake(key: str, text: str) -> str | None:
     if key == ROUTED_NETWORK:
         return None if all(map(_is_uuid, text.split(","))) else "It must list UUIDs of networks"
     if key.startswith(TRAIT_PREFIX):
         return extra_specs.mistake(key, text)
     return None
-
-
-def _is_finite(text: str) -> bool:
-    try:
-        return math.isfinite(float(text))
-    except ValueError:
-        return False
 
 
 def _is_uuid(text: str) -> bool:

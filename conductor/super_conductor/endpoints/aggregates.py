@@ -1,9 +1,8 @@
 """Aggregates: each change is stored, then sent to placement and the schedulers."""
 
 import logging
-import math
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from sqlalchemy.orm import Session
 
@@ -14,19 +13,11 @@ from conductor.super_conductor.db import aggregates
 from conductor.super_conductor.hosts.cluster_metadata import MetadataPublisher
 from conductor.super_conductor.hosts.zone_guard import ZoneGuard
 from objects.aggregate import Aggregate, AggregateChanges
+from objects.extra_specs import aggregate_metadata
 from rpc.notifications import SILENT, Notifier
 from rpc.notifications.notifier import START
 
 LOG = logging.getLogger(__name__)
-
-_MULTIPLIER = "_weight_multiplier"
-_NUMBERS = frozenset(
-    {
-        *("max_io_ops_per_host", "max_instances_per_host"),
-        *("cpu_allocation_ratio", "ram_allocation_ratio", "disk_allocation_ratio"),
-    }
-)
-"""Keys of metadata, beside multipliers, whose values filters and weighers read as numbers."""
 
 
 class AggregatesEndpoint:
@@ -79,8 +70,7 @@ class AggregatesEndpoint:
             what,
             lambda session: aggregates.update_aggregate(session, aggregate, changes, now=now),
         )
-        for key in changes.metadata or {}:
-            _warn_unless_number(changed, key)
+        _warn_of_numbers(changed, changes.metadata or {})
         return changed
 
     def delete_aggregate(self, context: RequestContext, aggregate: str) -> None:
@@ -137,18 +127,12 @@ class AggregatesEndpoint:
         return changed
 
 
-def _warn_unless_number(aggregate: Aggregate, key: str) -> None:
-    """Warn of a value that schedulers will ignore, because it is not a number."""
-    text = aggregate.metadata.get(key)
-    if text is None or not (key in _NUMBERS or key.endswith(_MULTIPLIER)):
-        return
-    try:
-        is_number = math.isfinite(float(text))
-    except ValueError:
-        is_number = False
-    if not is_number:
-        LOG.warning(
-            "Aggregate %s: metadata %s is %r, which is not a number; its hosts have the configured "
-            "value instead",
-            aggregate.name, key, text,
-        )  # fmt: skip
+def _warn_of_numbers(aggregate: Aggregate, changed: Collection[str]) -> None:
+    """Warn of values that schedulers will ignore, because they are not numbers."""
+    for key in aggregate_metadata.invalid_numbers(aggregate.metadata):
+        if key in changed:
+            LOG.warning(
+                "Aggregate %s: metadata %s is %r, which is not a number; its hosts have the "
+                "configured value instead",
+                aggregate.name, key, aggregate.metadata[key],
+            )  # fmt: skip

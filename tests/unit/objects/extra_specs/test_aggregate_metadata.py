@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from objects.extra_specs.aggregate_metadata import mistakes
+from objects.extra_specs.aggregate_metadata import invalid_numbers, mistakes
 
 A = "0a1d3c5e-7f90-4b21-8c43-5d6e7f8091a2"
 B = "1b2e4d6f-8091-4c32-9d54-6e7f8091a2b3"
@@ -14,10 +14,7 @@ B = "1b2e4d6f-8091-4c32-9d54-6e7f8091a2b3"
     ("key", "text"),
     [
         ("ram_weight_multiplier", "-1"),
-        ("colour_weight_multiplier", " 2.5 "),
-        ("cpu_allocation_ratio", "16.0"),
-        ("max_instances_per_host", "0"),
-        ("max_io_ops_per_host", "8"),
+        ("cpu_allocation_ratio", "abc"),
         ("routed_network", A),
         ("routed_network", f"{A.upper()}, {B}"),
         ("trait:CUSTOM_GPU", "required"),
@@ -35,13 +32,6 @@ def test_what_can_be_read_is_right(key: str, text: str | None) -> None:
 @pytest.mark.parametrize(
     ("key", "text", "rule"),
     [
-        ("ram_weight_multiplier", "abc", "a number"),
-        ("metrics_weight_multiplier", "nan", "a number"),
-        ("cpu_weight_multiplier", "1e400", "a number"),
-        ("cpu_allocation_ratio", "0", "above 0"),
-        ("disk_allocation_ratio", "1,2", "above 0"),
-        ("max_instances_per_host", "8,16", "whole number"),
-        ("max_io_ops_per_host", "-1", "whole number"),
         ("routed_network", "red", "UUIDs"),
         ("routed_network", f"{A},", "UUIDs"),
         ("trait:GPU", "required", "Unknown trait GPU"),
@@ -52,3 +42,21 @@ def test_what_cannot_be_read_is_named_with_its_key(key: str, text: str, rule: st
     ((found, sentence),) = mistakes({key: text, "fine": "yes"})
     assert found == key
     assert rule in sentence
+
+
+@pytest.mark.parametrize(
+    ("key", "text"),
+    [
+        ("ram_weight_multiplier", "abc"),
+        ("metrics_weight_multiplier", "nan"),
+        ("cpu_weight_multiplier", "1e400"),
+        ("disk_allocation_ratio", "1,2"),
+        ("max_instances_per_host", "8,16"),
+        ("max_io_ops_per_host", "1.5"),
+    ],
+)
+def test_what_has_to_be_a_number_and_is_none_is_found(key: str, text: str) -> None:
+    """Filters and weighers use the configured value then."""
+    numbers = {"colour_weight_multiplier": " 2.5 ", "cpu_allocation_ratio": "16.0"}
+    counts = {"max_instances_per_host": "0", "max_io_ops_per_host": "8", key: text}
+    assert invalid_numbers({**numbers, **counts, "ssd": "yes"}) == [key]

@@ -47,6 +47,13 @@ def test_metadata_is_set_and_removed(one: str, api: Api) -> None:
     assert api.post(f"{one}/action", body).json["aggregate"]["metadata"] == {"gpu": "true"}
 
 
+@pytest.mark.parametrize("key", ["max_io_ops_per_host", "ram_weight_multiplier"])
+def test_what_is_not_a_number_is_stored(key: str, one: str, api: Api) -> None:
+    """As in Nova: its hosts keep the configured value."""
+    body = {"set_metadata": {"metadata": {key: "8,16"}}}
+    assert api.post(f"{one}/action", body).json["aggregate"]["metadata"][key] == "8,16"
+
+
 @pytest.mark.parametrize(
     ("action", "status"),
     [({"add_host": {"host": "host9"}}, 404), ({"remove_host": {"host": "host1"}}, 404)],
@@ -102,8 +109,8 @@ def test_a_bad_aggregate_names_its_field(
         ({"set_metadata": {"metadata": {}}}, "set_metadata.metadata"),
         ({"set_metadata": {"metadata": {"a": 1}}}, "set_metadata.metadata.a"),
         (
-            {"set_metadata": {"metadata": {"cpu_weight_multiplier": "fast", "ssd": None}}},
-            "set_metadata.metadata.cpu_weight_multiplier",
+            {"set_metadata": {"metadata": {"trait:CUSTOM_GPU": "perhaps", "ssd": None}}},
+            "set_metadata.metadata.trait:CUSTOM_GPU",
         ),
         (
             {"set_metadata": {"metadata": {"availability_zone": "a:b"}}},
