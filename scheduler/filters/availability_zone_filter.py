@@ -25,7 +25,7 @@ class AvailabilityZoneFilter(filters.BaseHostFilter):
     def host_passes(self, host_state: HostState, spec: RequestSpec) -> bool:
         if not spec.availability_zone:
             return True
-        zones = aggregate_metadata.words(host_state.aggregates, AVAILABILITY_ZONE_KEY)
+        zones = aggregate_metadata.zones(host_state.aggregates)
         return spec.availability_zone in (zones or {self._default})
 
     def host_mask(self, hosts: HostTable, spec: RequestSpec) -> filters.Mask:
@@ -37,8 +37,7 @@ class AvailabilityZoneFilter(filters.BaseHostFilter):
         for aggregate in hosts.cluster_metadata.aggregates_with(AVAILABILITY_ZONE_KEY):
             inside = hosts.in_aggregate(aggregate)
             has_zone |= inside
-            zones = aggregate_metadata.words([aggregate], AVAILABILITY_ZONE_KEY)
-            if spec.availability_zone in zones:
+            if spec.availability_zone in aggregate_metadata.zones([aggregate]):
                 mask |= inside
         if spec.availability_zone == self._default:
             mask |= ~has_zone

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from objects.aggregate import Aggregate
+from objects.aggregate import AVAILABILITY_ZONE_KEY, Aggregate
 from scheduler.hosts.host_table import HostTable, Mask, Numbers
 
 LOG = logging.getLogger(__name__)
@@ -23,6 +23,16 @@ def words(aggregates: Iterable[Aggregate], key: str) -> set[str]:
         if key in aggregate.metadata
         for word in aggregate.metadata[key].split(",")
     }
+
+
+def zones(aggregates: Iterable[Aggregate]) -> set[str]:
+    """Return the availability zones of a host: the names that its aggregates give.
+
+    A name may have commas; it is taken for a list, too, as other values are.
+    """
+    key = AVAILABILITY_ZONE_KEY
+    named = {each.metadata[key] for each in aggregates if key in each.metadata}
+    return {word for name in named for word in (name, *map(str.strip, name.split(",")))}
 
 
 def per_membership(

@@ -25,7 +25,7 @@ class AvailabilityZone(request_filters.BaseRequestFilter):
         aggregates = [
             each.uuid
             for each in cluster_metadata.aggregates_with(AVAILABILITY_ZONE_KEY)
-            if zone in aggregate_metadata.words([each], AVAILABILITY_ZONE_KEY)
+            if zone in aggregate_metadata.zones([each])
         ]
         if not aggregates:
             raise exception.RequestFilterFailed(

@@ -20,6 +20,7 @@ AGGREGATES = [
         (None, "in-north", True),
         ("north", "in-north", True),
         ("east", "in-north", True),
+        ("north, east", "in-north", True),
         ("south", "in-north", False),
         ("north", "in-plain", False),
         ("nova", "in-north", False),
