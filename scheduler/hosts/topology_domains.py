@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
+from oslo_config import cfg
 
 from objects.request_spec import RequestSpec
 from scheduler.hosts.aggregate_metadata import words
@@ -16,6 +17,8 @@ from scheduler.hosts.cluster_metadata import ClusterMetadata
 from scheduler.hosts.host_table import Column, HostTable, Mask, Numbers, Snapshot
 
 NO_DOMAIN = -1
+_ZONE_FILTER = "AvailabilityZoneFilter"
+"""Keeps requests for the default availability zone out of the others."""
 _LABEL_MAX = 2**61
 
 
@@ -49,8 +52,10 @@ class _Labels:
 class TopologyDomains:
     """Counts members by domain, of all hosts that the scheduler knows. Keeps the latest labels."""
 
-    def __init__(self, default_zone: str) -> None:
-        self._default_zone = default_zone
+    def __init__(self, conf: cfg.ConfigOpts) -> None:
+        self._default_zone: str = conf.default_availability_zone
+        enabled = {name.rpartition(".")[2] for name in conf.filter_scheduler.enabled_filters}
+        self._keeps_to_default_zone = _ZONE_FILTER in enabled
         self._labels: _Labels | None = None
         self._all: HostTable | None = None
 
@@ -95,8 +100,8 @@ class TopologyDomains:
         is_up = np.asarray(everything.column("service_up"))
         mask: Mask = is_up & ~np.asarray(everything.column("service_disabled"))
         zone = spec.availability_zone
-        if zone is None:
-            return mask
+        if zone is None or (zone == self._default_zone and not self._keeps_to_default_zone):
+            return mask  # hosts of all zones are allowed
         zones = [
             everything.cluster_metadata.zone_of(name, self._default_zone)
             for name in everything.host

@@ -24,7 +24,7 @@ class TopologySpreadWeigher(weights.BaseHostWeigher):
 
     def __init__(self, conf: cfg.ConfigOpts) -> None:
         super().__init__(conf)
-        self._domains = TopologyDomains(conf.default_availability_zone)
+        self._domains = TopologyDomains(conf)
 
     def is_host_local_for(self, spec: RequestSpec) -> bool:
         """Return False for a group to spread: a member counts for all hosts of its domain."""

@@ -27,7 +27,7 @@ class TopologySpreadFilter(filters.BaseHostFilter):
 
     def __init__(self, conf: cfg.ConfigOpts) -> None:
         super().__init__(conf)
-        self._domains = TopologyDomains(conf.default_availability_zone)
+        self._domains = TopologyDomains(conf)
 
     def runs_once_for(self, spec: RequestSpec) -> bool:
         return spec.instance_group is None or spec.instance_group.policy != SPREAD

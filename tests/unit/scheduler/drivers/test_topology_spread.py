@@ -35,13 +35,19 @@ def fleet_of(**vcpus: int) -> list[Host]:
 
 
 def scheduler_over(
-    hosts: list[Host], racks: dict[str, tuple[str, ...]] | None = None, **options: Any
+    hosts: list[Host],
+    racks: dict[str, tuple[str, ...]] | None = None,
+    zones: dict[str, str] | None = None,
+    **options: Any,
 ) -> FilterScheduler:
+    """Return one with racks, of which ``zones`` names the availability zones of some."""
     aggregates = [
         Aggregate.from_values(
-            uuid=a_uuid(), name=f"rack-{rack}", metadata={"rack": rack}, hosts=list(members)
+            uuid=a_uuid(), name=f"{key}-{rack}", metadata={key: name}, hosts=list(members)
         )
         for rack, members in (racks or RACKS).items()
+        for key, name in (("rack", rack), ("availability_zone", (zones or {}).get(rack)))
+        if name is not None
     ]
     conf = scheduling_conf(**options)
     fleet = a_fleet(hosts, cluster_metadata=some_cluster_metadata(aggregates=aggregates), conf=conf)
@@ -52,15 +58,19 @@ def a_spread(policy: str = "spread", **rules: str) -> InstanceGroup:
     return a_group(policy, rules={"topology_key": "rack", **rules})
 
 
-def place(driver: FilterScheduler, group: InstanceGroup, count: int = 1) -> list[str]:
-    return [row[0] for row in lists(driver, group, count)]
+def place(
+    driver: FilterScheduler, group: InstanceGroup, count: int = 1, zone: str | None = None
+) -> list[str]:
+    return [row[0] for row in lists(driver, group, count, zone)]
 
 
-def lists(driver: FilterScheduler, group: InstanceGroup, count: int = 1) -> list[list[str]]:
+def lists(
+    driver: FilterScheduler, group: InstanceGroup, count: int = 1, zone: str | None = None
+) -> list[list[str]]:
     """Return for each instance its host, then its alternates."""
     found = driver.select_destinations(
         admin_context(None),
-        a_request_spec(instance_group=group.obj_clone()),
+        a_request_spec(instance_group=group.obj_clone(), availability_zone=zone),
         [a_uuid() for _ in range(count)],
         fences=[1000] * count,
         return_alternates=True,
@@ -118,6 +128,17 @@ def test_a_full_rack_is_not_forgotten() -> None:
         place(scheduler_over(fleet_of(c1=1)), a_spread(), 6)
     found = racks_of(place(scheduler_over(fleet_of(c1=1)), a_spread("soft-spread"), 7))
     assert found == {"r1": 3, "r2": 3, "r3": 1}
+
+
+@pytest.mark.parametrize("policy", ["spread", "soft-spread"])
+def test_racks_of_other_zones_count_if_the_default_zone_is_asked_for(policy: str) -> None:
+    """Such a request may use all hosts, unless a filter keeps it to those without a zone."""
+    zones = {"r2": "east", "r3": "east"}
+    found = racks_of(place(scheduler_over(fleet_of(), zones=zones), a_spread(policy), 6, "nova"))
+    assert sorted(found.values()) == [2, 2, 2]
+    enabled = [*scheduling_conf().filter_scheduler.enabled_filters, "AvailabilityZoneFilter"]
+    strict = scheduler_over(fleet_of(), zones=zones, filter_scheduler__enabled_filters=enabled)
+    assert racks_of(place(strict, a_spread(policy), 6, "nova")) == {"r1": 6}
 
 
 def test_a_rack_whose_hosts_are_down_does_not_count() -> None:
