@@ -9,7 +9,7 @@ from pathlib import Path
 from oslo_config import cfg
 
 from armillary import exception
-from armillary.periodic import PeriodicTask
+from armillary.concurrency.periodic import PeriodicTask
 from compute_agent import parts
 from compute_agent.consoles.console_port import ConsolePort
 from compute_agent.endpoint import ComputeEndpoint

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from oslo_config import cfg
 
+from armillary.concurrency.periodic import PeriodicTask
 from armillary.context import RequestContext
 from armillary.db import Database
 from armillary.metrics import service_metrics
-from armillary.periodic import PeriodicTask
 from objects.allocations.allocation import (
     ClaimStatus,
     ConsumerHolding,

@@ -7,10 +7,10 @@ from typing import Any
 from oslo_config import cfg
 
 from armillary import exception
+from armillary.concurrency.periodic import PeriodicTask
 from armillary.context import admin_context
 from armillary.logs.outage_log import OutageLog
 from armillary.metrics.service_figures import FigureReporter, worker_number
-from armillary.periodic import PeriodicTask
 from armillary.service_history import CURRENT_VERSION
 from conductor.super_conductor.interface import SuperConductorAPI
 from rpc.transport import Bus

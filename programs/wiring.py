@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from oslo_config import cfg
 
 from armillary import exception, service_history
+from armillary.concurrency.periodic import PeriodicTask
 from armillary.http.server import HttpServer
 from armillary.http.tls import tls_files
 from armillary.http.trusted_hosts import guarded
-from armillary.periodic import PeriodicTask
 from armillary.service import Manager, Server
 from armillary.service.worker_count import worker_count
 from rpc.notifications import make_notifier

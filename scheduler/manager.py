@@ -12,9 +12,9 @@ import numpy as np
 from oslo_config import cfg
 
 from armillary import exception
+from armillary.concurrency.periodic import PeriodicTask
 from armillary.context import RequestContext, admin_context
 from armillary.metrics import service_metrics
-from armillary.periodic import PeriodicTask
 from conductor.cell_conductor.interface import HostStatesAPI
 from conductor.super_conductor.interface import SuperConductorAPI
 from objects.aggregate import Aggregate

@@ -31,7 +31,7 @@ names = {file.parts[0] for file in distribution("armillary").files if file.suffi
 away = [name for name in names if not importlib.util.find_spec(name).origin.startswith(sys.argv[1])]
 sys.exit(f"not from the wheel: {away}" if away or "armillary" not in names else 0)
 PYTHON
-"$folder/venv/bin/python" -c 'from armillary.installed_files import installed; installed("systemd").stat()'
+"$folder/venv/bin/python" -c 'from programs.operator.deploy.installed_files import installed; installed("systemd").stat()'
 HOME=$folder "$folder/venv/bin/armillary" demo >"$folder/demo.log" 2>&1 || { cat "$folder/demo.log"; exit 1; }
 echo "armillary demo ran from the wheel"
 "$folder/venv/bin/python" "$tools/check_services.py" "$folder/venv/bin" "$folder/services"

@@ -14,8 +14,8 @@ from oslo_config import cfg
 from oslo_service.backend.base import ServiceBase
 
 from armillary import exception
+from armillary.concurrency.periodic import PeriodicRunner, PeriodicTask
 from armillary.logs.masking import mask_passwords
-from armillary.periodic import PeriodicRunner, PeriodicTask
 from armillary.service.supervisor import Supervisor
 from armillary.service.worker_states import WorkerSlot
 

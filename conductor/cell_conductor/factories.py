@@ -5,10 +5,10 @@ from functools import partial
 
 from oslo_config import cfg
 
+from armillary.concurrency.periodic import PeriodicTask
 from armillary.context import RequestContext
 from armillary.metrics import service_metrics
 from armillary.metrics.service_figures import CELL_CONDUCTOR, FigureReporter
-from armillary.periodic import PeriodicTask
 from compute_agent.interface import ComputeAPI
 from conductor.cell_conductor import servicegroup
 from conductor.cell_conductor.base_task import Environment

@@ -8,11 +8,11 @@ from oslo_config import cfg
 
 from armillary import exception
 from armillary.concurrency import WorkerPool
+from armillary.concurrency.periodic import PeriodicTask
 from armillary.context import RequestContext, admin_context
 from armillary.db import Database
 from armillary.db.idempotency import IdempotencyRecords
 from armillary.metrics import service_metrics
-from armillary.periodic import PeriodicTask
 from conductor.cell_conductor import factories
 from conductor.cell_conductor.base_task import Environment
 from conductor.cell_conductor.endpoints.agent_endpoints import AgentEndpoints

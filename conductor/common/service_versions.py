@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from oslo_config import cfg
 
 from armillary import exception
+from armillary.concurrency.periodic import PeriodicTask
 from armillary.context import RequestContext, admin_context
 from armillary.logs.outage_log import OutageLog
-from armillary.periodic import PeriodicTask
 from rpc.version_caps import ConfiguredCap, OldestServices, is_auto
 
 LOG = logging.getLogger(__name__)

@@ -2,8 +2,8 @@
 
 import logging
 
+from armillary.concurrency.periodic import PeriodicTask
 from armillary.context import admin_context
-from armillary.periodic import PeriodicTask
 from conductor.super_conductor.claims.orphaned_claims import OrphanedClaims
 from conductor.super_conductor.delete.retention import Reclaimer, Retention
 from conductor.super_conductor.hosts import discovery

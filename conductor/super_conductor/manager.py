@@ -6,10 +6,10 @@ import time
 from oslo_config import cfg
 
 from armillary.concurrency import WorkerPool
+from armillary.concurrency.periodic import PeriodicTask
 from armillary.db import Database
 from armillary.db.idempotency import IdempotencyRecords
 from armillary.metrics.service_figures import SUPER_CONDUCTOR, FigureReporter
-from armillary.periodic import PeriodicTask
 from conductor.common import leased_work
 from conductor.common.clock import Clock
 from conductor.common.leased_work import StepHook

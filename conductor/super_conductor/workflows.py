@@ -11,7 +11,7 @@ from sqlalchemy.orm import InstrumentedAttribute
 
 from armillary import exception
 from armillary.concurrency import WorkerPool
-from armillary.periodic import PeriodicTask
+from armillary.concurrency.periodic import PeriodicTask
 from conductor.common import leased_work
 from conductor.common.leased_work import LeasedWork, Recovery, StepHook
 from conductor.common.leases import LeaseMixin, Leases

@@ -9,8 +9,8 @@ from oslo_utils import timeutils
 from sqlalchemy.orm import Session
 
 from armillary import exception
+from armillary.concurrency.group_commit import GroupCommit
 from armillary.db import Database
-from armillary.group_commit import GroupCommit
 from placement.db import allocations
 from placement.ledger.ledger import Ledger
 

@@ -6,8 +6,8 @@ import threading
 from collections.abc import Callable, Sequence
 
 from armillary import exception
+from armillary.concurrency.group_commit import GroupCommit
 from armillary.context import RequestContext
-from armillary.group_commit import GroupCommit
 from objects.allocations.allocation import ClaimStatus
 from objects.packed.claim_batch import AnyResult, Claim, is_already_held
 from placement.interface import PlacementAPI

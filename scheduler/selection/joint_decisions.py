@@ -5,7 +5,7 @@ from functools import partial
 
 from armillary import exception
 from armillary.concurrency import WorkerPool
-from armillary.group_commit import KeyedGroupCommit
+from armillary.concurrency.group_commit import KeyedGroupCommit
 from scheduler.request import equal_requests
 from scheduler.selection.decision import Decision
 from scheduler.selection.run_concurrently import run_concurrently

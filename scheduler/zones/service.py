@@ -11,9 +11,9 @@ from typing import Any
 from oslo_config import cfg
 
 from armillary import exception
+from armillary.concurrency.periodic import PeriodicTask
 from armillary.context import RequestContext, admin_context
 from armillary.logs.outage_log import OutageLog
-from armillary.periodic import PeriodicTask
 from conductor.super_conductor.zones.interface import ZoneSummariesAPI
 from objects.zones.known_zones import KnownZones
 from objects.zones.zone_answer import ZoneAnswer

@@ -15,10 +15,10 @@ from oslo_messaging import conffixture
 from sqlalchemy import Engine
 
 import objects
+from armillary.concurrency.periodic import PeriodicRunner
 from armillary.conf import register_all
 from armillary.context import RequestContext
 from armillary.db import Database, engines, sqlite
-from armillary.periodic import PeriodicRunner
 from compute_agent import manager as agent_module
 from compute_agent.journal.journal import Journal
 from compute_agent.virt.simulated.simulated_driver import FILE_NAME, SimulatedDriver

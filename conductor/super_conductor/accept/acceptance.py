@@ -20,10 +20,10 @@ from oslo_config import cfg
 from sqlalchemy.orm import Session
 
 from armillary import exception
+from armillary.concurrency.group_commit import KeyedGroupCommit
 from armillary.context import RequestContext
 from armillary.db import Database, idempotency
 from armillary.db.database import note
-from armillary.group_commit import KeyedGroupCommit
 from armillary.idempotency import digest
 from conductor.common.clock import Clock, moment
 from conductor.common.leases import Lease, Leases

@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 
 from armillary import exception
+from armillary.concurrency.group_commit import KeyedGroupCommit
 from armillary.context import RequestContext, admin_context
-from armillary.group_commit import KeyedGroupCommit
 from conductor.cell_conductor.interface import CellConductorAPI
 from conductor.common import leased_work
 from conductor.common.leased_work import StepHook

@@ -4,8 +4,8 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 
 from armillary import exception
+from armillary.concurrency.group_commit import GroupCommit
 from armillary.context import RequestContext, admin_context
-from armillary.group_commit import GroupCommit
 from objects.destinations import Destinations
 from objects.packed.scheduling_batch import Answer, BatchedRequest, SchedulingBatch
 from objects.request_spec import RequestSpec

@@ -7,8 +7,8 @@ import shlex
 from collections.abc import Iterable
 
 from armillary import exception
-from armillary.installed_files import installed
 from programs.operator.deploy.files import Files
+from programs.operator.deploy.installed_files import installed
 from programs.operator.deploy.layout import Layout
 from programs.operator.deploy.services import Service
 from programs.operator.deploy.steps import Steps, run_program

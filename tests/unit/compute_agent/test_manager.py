@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from armillary import exception
+from armillary.concurrency.periodic import PeriodicRunner
 from armillary.context import admin_context
-from armillary.periodic import PeriodicRunner
 from compute_agent.interface import ComputeAPI
 from compute_agent.manager import ComputeManager
 from compute_agent.reporting.admission import AdmittedServer

@@ -9,7 +9,7 @@ from oslo_config import cfg
 
 from armillary import conf as armillary_conf
 from armillary import exception
-from armillary.periodic import PeriodicTask
+from armillary.concurrency.periodic import PeriodicTask
 from armillary.service_history import CURRENT_VERSION, SCHEDULER
 from programs.heartbeats import HeartbeatSender
 from rpc.version_caps import OldestServices

@@ -19,8 +19,8 @@ from pathlib import Path  # noqa: E402
 from oslo_config import cfg  # noqa: E402
 
 from armillary import exception, service  # noqa: E402
+from armillary.concurrency.periodic import PeriodicTask  # noqa: E402
 from armillary.conf import loader  # noqa: E402
-from armillary.periodic import PeriodicTask  # noqa: E402
 
 HOW = os.environ.get("HOW", "")
 FOREVER_SECONDS = 100

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from oslo_config import cfg
 
+from armillary.concurrency.periodic import PeriodicTask
 from armillary.conf import loader
-from armillary.periodic import PeriodicTask
 from armillary.service import Server, ServiceGroup
 from tests.fixtures.python_programs import Program, StartProgram
 from tests.unit.armillary.service.programs import Systemd, pids

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import pytest
 from oslo_config import cfg
 
+from armillary.concurrency.periodic import PeriodicTask
 from armillary.conf import base
-from armillary.periodic import PeriodicTask
 from armillary.service.managed import ManagedService, Server
 from armillary.service.supervisor import Supervisor
 from armillary.service.systemd import Notifier

@@ -3,7 +3,7 @@
 import sysconfig
 from pathlib import Path
 
-_TREE = Path(__file__).parents[1]
+_TREE = Path(__file__).parents[3]
 
 
 def installed(*parts: str) -> Path:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from armillary import exception
-from armillary.group_commit import GroupCommit
+from armillary.concurrency.group_commit import GroupCommit
 
 WAIT_SECONDS_MAX = 60
 

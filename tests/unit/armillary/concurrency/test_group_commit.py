@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from armillary import exception
-from armillary.group_commit import GroupCommit, KeyedGroupCommit
+from armillary.concurrency.group_commit import GroupCommit, KeyedGroupCommit
 
 SECONDS_MAX = 60.0
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from armillary import exception
-from armillary.periodic import PeriodicRunner, PeriodicTask
+from armillary.concurrency.periodic import PeriodicRunner, PeriodicTask
 
 WAIT_SECONDS_MAX = 60
 
