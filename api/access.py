@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from oslo_config import cfg
 
-from api.authentication import make_authenticate
+from api.middleware.authentication import make_authenticate
 from api.policies import list_rules
 from api.policies.base import IS_ADMIN
 from armillary.context import RequestContext

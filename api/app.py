@@ -10,18 +10,18 @@ from oslo_config import cfg
 from api import openapi
 from api.access import Access
 from api.application import make_application
-from api.body import Body
 from api.call import AppState, Call
 from api.console.links import ConsoleLinks
-from api.empty_ids import EmptyIds
 from api.event_hub import EventHub
 from api.formats.host_ids import HostIds
-from api.idempotency import IdempotencyRecords
+from api.formats.serial_consoles import SerialConsoleLinks
 from api.image_source import NO_LIMIT, make_image_source
-from api.project_in_path import ProjectInPath
+from api.middleware.body import Body
+from api.middleware.empty_ids import EmptyIds
+from api.middleware.idempotency import IdempotencyRecords
+from api.middleware.project_in_path import ProjectInPath
 from api.readiness import Readiness
 from api.routes import ROUTES
-from api.serial_consoles import SerialConsoleLinks
 from api.versions import MICROVERSIONS, UNKNOWN_QUERIES_UNTIL
 from armillary.audit import AuditTrail
 from armillary.http.audit import Audit

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from api import errors, validation
-from api.body import read_body
+from api.middleware.body import read_body
 from armillary.http.call import CallT, Site
 from armillary.http.dispatch import Dialect, Endpoint, Routes
 from armillary.http.errors import App, answer_errors

@@ -14,9 +14,9 @@ from api.event_hub import EventHub
 from api.fleet_answers import FleetAnswers
 from api.formats.host_ids import HostIds
 from api.formats.links import Links
+from api.formats.serial_consoles import SerialConsoleLinks
 from api.image_source import ImageSource
 from api.readiness import Readiness
-from api.serial_consoles import SerialConsoleLinks
 from api.versions import OWN_FIELDS_HEADER
 from armillary import exception
 from armillary.http import call

@@ -10,7 +10,6 @@ from oslo_config import cfg
 
 from api.access import Access
 from api.application import make_application
-from api.body import Body
 from api.console import errors
 from api.console.call import AppState, Call
 from api.console.links import ConsoleLinks
@@ -21,6 +20,7 @@ from api.console.session_handlers import ROUTES
 from api.console.sessions import Sessions
 from api.console.token_holders import TokenHolders
 from api.identity.login_guard import LoginGuard
+from api.middleware.body import Body
 from armillary.audit import AuditTrail
 from armillary.http.audit import Audit
 from armillary.http.bounds import Bounds

@@ -6,12 +6,12 @@ from oslo_config import cfg
 
 from api.access import Access
 from api.application import make_application
-from api.body import Body
 from api.identity import errors
 from api.identity.call import AppState, Call
 from api.identity.catalog import Catalog
 from api.identity.login_guard import LoginGuard
 from api.identity.routes import ROUTES
+from api.middleware.body import Body
 from armillary.audit import AuditTrail
 from armillary.http.audit import Audit
 from armillary.http.authentication import RouteAuthentication

@@ -9,10 +9,10 @@ from oslo_config import cfg
 
 from api.access import Access
 from api.application import make_application
-from api.body import parse_any
 from api.image.call import AppState, Call
 from api.image.routes import ROUTES, TRANSFERS
 from api.image.store import ImageStore
+from api.middleware.body import parse_any
 from armillary.audit import AuditTrail
 from armillary.http.audit import Audit
 from armillary.http.authentication import RouteAuthentication

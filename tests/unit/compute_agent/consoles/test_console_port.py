@@ -19,7 +19,7 @@ from websockets.exceptions import ConnectionClosed, InvalidMessage, InvalidStatu
 from websockets.sync.client import ClientConnection, connect
 from websockets.typing import Subprotocol
 
-from api.serial_consoles import SerialConsoleLinks
+from api.formats.serial_consoles import SerialConsoleLinks
 from armillary import exception
 from armillary.consoles import console_links, handshake
 from armillary.consoles.console_links import ConsoleKeys

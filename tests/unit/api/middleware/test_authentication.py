@@ -11,8 +11,8 @@ import yaml
 from falcon import testing
 from oslo_config import cfg
 
-from api.authentication import make_authenticate
 from api.front import make_front
+from api.middleware.authentication import make_authenticate
 from armillary import exception
 from tests.fixtures.http_api import Api
 from tests.fixtures.keystone import StandInKeystone

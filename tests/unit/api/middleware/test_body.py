@@ -9,7 +9,7 @@ import falcon
 import pytest
 from oslo_config import cfg
 
-from api import body
+from api.middleware import body
 from tests.fixtures.http_api import Api, message
 
 PATH = "/v2.1/flavors"

@@ -1,0 +1,1 @@
+"""Middleware of the Compute API: authentication, bodies, projects in paths, idempotency."""
