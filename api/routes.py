@@ -9,19 +9,17 @@ from api.handlers.console import console_link, fleet, fleet_host, now
 from api.handlers.flavors import extra_spec, flavor, flavor_access
 from api.handlers.hosts import aggregate, availability_zone, host, hypervisor, service, usage_audit
 from api.handlers.images import image, image_metadata
+from api.handlers.networks import external_event, network_proxy, server_attachment
 from api.handlers.quotas import limit, quota_set, usage
 from api.handlers.scheduling import allocation, dry_run, explanation, zone
 from api.handlers.servers import (
     diagnostics,
-    external_event,
     instance_action,
     key_pair,
     migration,
-    network_proxy,
     remote_console,
     server,
     server_action_routes,
-    server_attachment,
     server_group,
     server_metadata,
     server_tag,

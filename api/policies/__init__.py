@@ -10,19 +10,17 @@ from api.policies.console import console_link, fleet
 from api.policies.flavors import extra_spec, flavor
 from api.policies.hosts import aggregate, availability_zone, host, hypervisor, service, usage_audit
 from api.policies.images import image, image_metadata, image_service
+from api.policies.networks import external_event, network_proxy, server_attachment
 from api.policies.quotas import limit, quota_set, usage
 from api.policies.scheduling import allocation, dry_run, explanation, zone
 from api.policies.servers import (
     diagnostics,
-    external_event,
     instance_action,
     key_pair,
     migration,
-    network_proxy,
     remote_console,
     server,
     server_action,
-    server_attachment,
     server_group,
     server_metadata,
     server_tag,

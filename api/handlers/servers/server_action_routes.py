@@ -6,14 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from api.call import Call
-from api.handlers.servers import (
-    network_proxy,
-    remote_console,
-    server,
-    server_action,
-    server_security_group,
-    server_snapshot,
-)
+from api.handlers.networks import network_proxy, server_security_group
+from api.handlers.servers import remote_console, server, server_action, server_snapshot
 from api.policies.servers import server_action as policies
 from api.schemas.servers import server as server_schemas
 from api.schemas.servers import server_action as schemas

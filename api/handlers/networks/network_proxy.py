@@ -13,8 +13,8 @@ from typing import Any
 from api.call import Call
 from api.handlers.servers import server
 from api.handlers.servers.server_request import DEFAULT_SECURITY_GROUP
-from api.policies.servers import network_proxy as policies
-from api.schemas.servers import network_proxy as schemas
+from api.policies.networks import network_proxy as policies
+from api.schemas.networks import network_proxy as schemas
 from armillary import exception
 from armillary.http.call import Answer, Document
 from armillary.http.dispatch import Action, Routes

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from api.call import Call
-from api.policies.servers import external_event as policies
-from api.schemas.servers import external_event as schemas
+from api.policies.networks import external_event as policies
+from api.schemas.networks import external_event as schemas
 from armillary import exception
 from armillary.http.call import Answer, Document
 from armillary.http.dispatch import Action, Routes

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from api.schemas.base import NUMBER, OBJECT, STRING, STRING_OR_NULL, every, listed, name, since
-from api.schemas.servers import network_proxy
+from api.schemas.networks import network_proxy
 
 NETWORK_ANSWER = {
     "type": "object",

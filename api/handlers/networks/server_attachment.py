@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 from api.call import Call
 from api.formats import addresses
-from api.handlers.servers import network_proxy, server
-from api.policies.servers import server_attachment as policies
-from api.schemas.servers import server_attachment as schemas
+from api.handlers.networks import network_proxy
+from api.handlers.servers import server
+from api.policies.networks import server_attachment as policies
+from api.schemas.networks import server_attachment as schemas
 from armillary import exception
 from armillary.http.call import Answer, Document
 from armillary.http.dispatch import Action, Routes

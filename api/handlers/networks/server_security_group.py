@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from api.call import Call
+from api.handlers.networks.network_proxy import group_of
 from api.handlers.servers import server
-from api.handlers.servers.network_proxy import group_of
 from api.handlers.servers.server_request import DEFAULT_SECURITY_GROUP
-from api.policies.servers import server_attachment as policies
-from api.schemas.servers import server_attachment as schemas
+from api.policies.networks import server_attachment as policies
+from api.schemas.networks import server_attachment as schemas
 from armillary import exception
 from armillary.http.call import Answer
 from armillary.http.dispatch import Action

@@ -1,0 +1,1 @@
+"""Networks, which are another service's: what early versions and stock clients still ask for."""

@@ -1,0 +1,1 @@
+"""Default policies of what concerns networks."""
