@@ -6,7 +6,8 @@ import shlex
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from pathlib import Path
 
-from programs.commands import arguments, base, image_upload
+from programs.commands import arguments, base
+from programs.commands.images import image_upload
 from programs.commands.lookup import find_image
 from programs.http_client import Document
 
