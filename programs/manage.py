@@ -66,10 +66,10 @@ _PLACES = {
     "nova import-config": "nova.import_config:NovaImportConfig",
     "plugin list": "plugin_commands:PluginList",
     "plugin create": "plugin_commands:PluginCreate",
-    "placement audit": "placement_commands:PlacementAudit",
-    "placement heal-allocations": "placement_heal:PlacementHealAllocations",
-    "placement adopt-providers": "placement_adopt:PlacementAdoptProviders",
-    "placement sync-aggregates": "placement_sync:PlacementSyncAggregates",
+    "placement audit": "placement.audit:PlacementAudit",
+    "placement heal-allocations": "placement.heal_allocations:PlacementHealAllocations",
+    "placement adopt-providers": "placement.adopt_providers:PlacementAdoptProviders",
+    "placement sync-aggregates": "placement.sync_aggregates:PlacementSyncAggregates",
 }
 _ALONE = frozenset({"nova", "identity"})
 """First words of commands that use neither a database nor a broker, and start sooner."""

@@ -14,7 +14,7 @@ from conductor.super_conductor.repair.heal_allocations import (
 from objects.instance import Instance
 from objects.instances.server_answers import CellServerPage
 from objects.request_spec import RequestSpec
-from programs.operator.placement_commands import (
+from programs.operator.placement.audit import (
     EXIT_INCOMPLETE,
     BadInput,
     PlacementCommand,

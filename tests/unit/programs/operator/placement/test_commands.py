@@ -16,9 +16,9 @@ from conductor.super_conductor.repair.heal_allocations import HealResult
 from objects.aggregate import Aggregate
 from programs import manage
 from programs.bus_factory import bus_maker
-from programs.operator.placement_commands import audit_code
-from programs.operator.placement_heal import heal_code
-from programs.operator.placement_sync import SyncResult, sync_code
+from programs.operator.placement.audit import audit_code
+from programs.operator.placement.heal_allocations import heal_code
+from programs.operator.placement.sync_aggregates import SyncResult, sync_code
 from rpc.signing.place import TOP
 from tests import builders
 from tests.fixtures.interfaces import an_rpc_server

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from armillary import exception
 from objects.aggregate import Aggregate
 from objects.repair_answers import AggregateSyncResult
-from programs.operator.placement_commands import PlacementCommand
+from programs.operator.placement.audit import PlacementCommand
 from programs.operator.service_clients import Peers
 from programs.progress import Show, counted
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from objects.allocations.fence import FENCE_FINAL, Fence, FenceStep
-from programs.operator import placement_heal
+from programs.operator.placement import heal_allocations
 from tests import builders
 from tests.fixtures.placement import placement_template, placement_url
 from tests.fixtures.placement_repair import AWAY, HELD, Cloud, RunPlacement, cloud, run_placement
@@ -206,7 +206,7 @@ def test_so_many_are_healed_at_most(
     cloud: Cloud, run_placement: RunPlacement, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Run after run, until the code says that there are no more."""
-    monkeypatch.setattr(placement_heal, "PAGE_SIZE", 2)
+    monkeypatch.setattr(heal_allocations, "PAGE_SIZE", 2)
     for _ in range(5):
         cloud.add_server()
     codes = []
@@ -220,7 +220,7 @@ def test_all_pages_are_looked_at(
     cloud: Cloud, run_placement: RunPlacement, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also when the last server of one is deleted meanwhile."""
-    monkeypatch.setattr(placement_heal, "PAGE_SIZE", 2)
+    monkeypatch.setattr(heal_allocations, "PAGE_SIZE", 2)
     servers = [cloud.add_server() for _ in range(5)]
     last = sorted(server.uuid for server in servers)[3]  # newest first: the second one is here
     cloud.bus.meanwhile("claim_batch", lambda: cloud.cell.instances.pop(last), when_done=True)

@@ -1,0 +1,1 @@
+"""``armillary-manage placement``: audit and repair of what placement has recorded."""
