@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from armillary.table_columns import Age, ShortId, cells
 from programs.application import WithOptions
+from programs.display.output import Lister, ShowOne
+from programs.display.progress import Show, progress
 from programs.http_client import ApiClient, Document
-from programs.output import Lister, ShowOne
-from programs.progress import Show, progress
 
 if TYPE_CHECKING:
     from programs.commands.app import ClientApp

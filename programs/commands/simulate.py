@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from armillary import concurrency, exception
 from programs.application import WithOptions
 from programs.commands import arguments
-from programs.progress import Show, progress
+from programs.display.progress import Show, progress
 
 if TYPE_CHECKING:
     from simulator.results.outcome import Outcome

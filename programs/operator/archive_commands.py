@@ -17,8 +17,8 @@ from armillary.db import Database
 from conductor.common.cell_db import shadow_tables
 from conductor.common.cell_db.shadow_tables import Counts
 from programs.application import WithOptions
+from programs.display.progress import counted
 from programs.operator.databases import DATABASES, Known, is_configured
-from programs.progress import counted
 
 EXIT_NOTHING = 0
 EXIT_DONE = 1

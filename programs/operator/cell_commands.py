@@ -11,6 +11,7 @@ from armillary import exception
 from armillary.context import admin_context
 from conductor.super_conductor.db import cells, host_mappings
 from objects.cell_mapping import CELL0_UUID, CellMapping
+from programs.display.output import Lister
 from programs.operator.transport_records import (
     CreateRecord,
     ListRecords,
@@ -19,7 +20,6 @@ from programs.operator.transport_records import (
     RemoveRecord,
     UpdateRecord,
 )
-from programs.output import Lister
 
 if TYPE_CHECKING:
     from conductor.super_conductor.hosts.cells import Cells

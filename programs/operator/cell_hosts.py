@@ -9,10 +9,10 @@ from armillary.context import admin_context
 from conductor.super_conductor.db import cells, host_mappings, instance_mappings
 from objects.cell_mapping import CELL0_UUID, CellMapping
 from objects.instances.server_filters import ServerFilters
+from programs.display.output import Lister
 from programs.operator.cell_commands import AskCells
 from programs.operator.databases import API, CELL0
 from programs.operator.transport_records import add_no_verify
-from programs.output import Lister
 from rpc.transport import configured_url
 
 EXIT_NO_CELL = 1

@@ -6,8 +6,8 @@ from typing import Any
 from armillary.db import errors, online_migrations
 from programs.application import WithOptions
 from programs.commands import arguments
+from programs.display.output import Lister
 from programs.operator import databases
-from programs.output import Lister
 
 
 def _name(text: str) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 
 from armillary import exception
 from programs.application import WithOptions
-from programs.output import Lister, ShowOne
+from programs.display.output import Lister, ShowOne
 from rpc.signing import enrolment, keys, trust
 from rpc.signing.keys import PublicKey, SigningKey
 from rpc.signing.trust import Identity, TrustedKey, TrustList

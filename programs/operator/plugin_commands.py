@@ -12,7 +12,7 @@ from armillary import exception
 from armillary.conf import register
 from armillary.conf.scheduling import filter_scheduler, scheduler
 from programs.application import WithOptions
-from programs.output import Lister
+from programs.display.output import Lister
 
 GROUP_OF_KIND = {
     "filter": "armillary.scheduler.filters",

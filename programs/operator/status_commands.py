@@ -19,10 +19,10 @@ from conductor.common.cell_db import unfinished as cell
 from conductor.common.unfinished_work import Group, Source, Work
 from conductor.super_conductor.db import unfinished as api
 from programs.application import WithOptions
+from programs.display.output import Lister
 from programs.operator.check_results import Code
 from programs.operator.checks import CHECKS, run_check
 from programs.operator.databases import API, DATABASES, Known, is_configured
-from programs.output import Lister
 
 CELL = next(known for known in DATABASES if known.name == "cell")
 HEADINGS = ("Table", "Operation", "Stage", "Count", "Free", "Oldest")

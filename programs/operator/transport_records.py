@@ -13,8 +13,8 @@ from armillary.logs.masking import mask_passwords
 from objects.cell_mapping import CellMapping
 from objects.zones.child_zone import ChildZone
 from programs.application import WithOptions
+from programs.display.output import Lister, ShowOne
 from programs.operator.databases import open_api
-from programs.output import Lister, ShowOne
 
 COLUMNS = ("UUID", "Name", "Disabled", "Transport URL")
 

@@ -14,8 +14,8 @@ from programs.commands import arguments, base, lookup
 from programs.commands.decisions.trace_text import lines_of
 from programs.commands.placement.base import amount
 from programs.commands.wait import Pace
+from programs.display.text_table import screen_width
 from programs.http_client import ApiNotFound, Document
-from programs.text_table import screen_width
 
 PATH = ("armillary", "claims")
 QUOTAS = ("armillary", "claim-quotas")

@@ -10,8 +10,8 @@ from programs.commands import arguments
 from programs.commands.base import ApiCommand
 from programs.commands.decisions.trace_text import INDENT, UNKNOWN_HOST, aligned, fitted, lines_of
 from programs.commands.lookup import find_server
+from programs.display.text_table import screen_width
 from programs.http_client import Document
-from programs.text_table import screen_width
 
 _CREATE = "create"
 _DETAIL_LINES_MAX = 5

@@ -20,8 +20,8 @@ from programs.commands.decisions.trace_text import (
     lines_of,
 )
 from programs.commands.servers.server_create import add_placement_options, request_body
+from programs.display.text_table import screen_width
 from programs.http_client import Document
-from programs.text_table import screen_width
 
 HOSTS_SHOWN_MAX = 10
 

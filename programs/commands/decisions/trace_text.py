@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from armillary.table_columns import printable
 from objects.traces.ruled_out import rule_text
+from programs.display.text_table import screen_width
 from programs.http_client import Document
-from programs.text_table import screen_width
 
 UNKNOWN_HOST = "a host"
 UNKNOWN_ZONE = "a zone"

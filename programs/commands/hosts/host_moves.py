@@ -12,8 +12,8 @@ from programs.commands.base import ApiCommand
 from programs.commands.lookup import find_service
 from programs.commands.servers.server import HOST, TASK
 from programs.commands.servers.server_action import last_failure
+from programs.display.progress import Show, counts_text
 from programs.http_client import ApiNotFound, ApiRefused, Document
-from programs.progress import Show, counts_text
 
 LOG = logging.getLogger(__name__)
 

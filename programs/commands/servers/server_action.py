@@ -14,8 +14,8 @@ from programs.commands.base import ApiCommand
 from programs.commands.lookup import find_flavor, find_image, find_server
 from programs.commands.servers import serial_terminal
 from programs.commands.servers.server import HOST
+from programs.display.progress import Show, counts_text
 from programs.http_client import ApiClient, Document
-from programs.progress import Show, counts_text
 
 LOG = logging.getLogger(__name__)
 

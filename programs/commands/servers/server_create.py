@@ -13,8 +13,8 @@ from armillary.table_columns import printable
 from programs.commands import arguments, base, wait
 from programs.commands.lookup import find_flavor, find_group, find_image
 from programs.commands.servers.server import BUILT_COLUMNS, fault
+from programs.display.progress import counts_text
 from programs.http_client import ApiClient, Document
-from programs.progress import counts_text
 
 LOG = logging.getLogger(__name__)
 

@@ -20,8 +20,8 @@ from conductor.super_conductor.repair.allocation_audit import (
     Find,
 )
 from programs.application import WithOptions
+from programs.display.progress import Show, counted, progress
 from programs.operator.service_clients import Peers, peers
-from programs.progress import Show, counted, progress
 
 EXIT_INVALID = 127
 EXIT_INCOMPLETE = 10

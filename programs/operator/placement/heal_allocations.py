@@ -14,6 +14,7 @@ from conductor.super_conductor.repair.heal_allocations import (
 from objects.instance import Instance
 from objects.instances.server_answers import CellServerPage
 from objects.request_spec import RequestSpec
+from programs.display.progress import counted
 from programs.operator.placement.audit import (
     EXIT_INCOMPLETE,
     BadInput,
@@ -22,7 +23,6 @@ from programs.operator.placement.audit import (
     parse_uuid,
 )
 from programs.operator.service_clients import Peers
-from programs.progress import counted
 from scheduler.request.resource_query import expected_allocations
 
 PAGE_SIZE = 200

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from armillary import exception
 from objects.aggregate import Aggregate
 from objects.repair_answers import AggregateSyncResult
+from programs.display.progress import Show, counted
 from programs.operator.placement.audit import PlacementCommand
 from programs.operator.service_clients import Peers
-from programs.progress import Show, counted
 
 _VERBS = {"read": "read", "write": "written"}
 

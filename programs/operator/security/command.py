@@ -5,10 +5,10 @@ import time
 from typing import Any
 
 from armillary import exception
+from programs.display.output import Lister
 from programs.operator.check_results import Code, Result
 from programs.operator.security import accounts, files, guests, services
 from programs.operator.security.inspected import ROLES, Check, Inspected, register_options, roles_of
-from programs.output import Lister
 
 CHECKS: tuple[tuple[str, Check], ...] = (
     ("Authentication", services.check_authentication),

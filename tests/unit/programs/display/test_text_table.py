@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from programs import text_table
+from programs.display import text_table
 
 ROWS = [["name", "reason"], ["web", "the disk of this host is nearly full"], ["db", ""]]
 

@@ -17,8 +17,8 @@ from cliff.formatters.value import ValueFormatter
 from cliff.formatters.yaml_format import YAMLFormatter
 
 from armillary.table_columns import cells
-from programs import text_table
 from programs.application import WithOptions
+from programs.display import text_table
 
 TABLE = "table"
 LIST = "list-"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from programs.output import items_of
+from programs.display.output import items_of
 from tests import builders
 from tests.unit.programs.conftest import Armillary, BuildingSuperConductor
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 
-from programs.progress import counts_text, progress
+from programs.display.progress import counts_text, progress
 
 
 class Terminal(io.StringIO):

@@ -1,0 +1,1 @@
+"""Display for people and programs: tables, values, progress."""
