@@ -8,7 +8,7 @@ _MODULES = (
     "zones.child_zone", "packed.claim_batch", "hosts.compute_node", "traces.decision_trace",
     "destinations", "flavor", "hosts.fleet", "hosts.host_mapping", "hosts.host_states",
     "images.image_meta", "instance",
-    "instances.instance_action", "instances.instance_command", "instance_fault",
+    "instances.instance_action", "instances.instance_command", "instances.instance_fault",
     "instances.instance_group", "instances.instance_mapping", "instances.migration",
     "packed.provider_uuids", "request_spec", "allocations.resource_query",
     "packed.scheduling_batch",

@@ -5,7 +5,7 @@ from datetime import datetime
 from objects import base, fields
 from objects.flavor import Flavor
 from objects.images.image_meta import ImageMeta
-from objects.instance_fault import InstanceFault
+from objects.instances.instance_fault import InstanceFault
 from objects.instances.server_settings import ServerSettings
 
 OWNER = "owner"

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 
 from armillary.context import RequestContext
 from objects.aggregate import Aggregate
-from objects.cluster_metadata import ClusterMetadataDict
 from objects.destinations import Destinations
+from objects.hosts.cluster_metadata import ClusterMetadataDict
 from objects.hosts.fleet import HostColumns
 from objects.hosts.host_states import HostStateBatch
 from objects.packed.scheduling_batch import SchedulingAnswers, SchedulingBatch

@@ -19,8 +19,8 @@ from conductor.cell_conductor.interface import HostStatesAPI
 from conductor.super_conductor.interface import SuperConductorAPI
 from objects.aggregate import Aggregate
 from objects.claims.resource_kinds import known_kinds
-from objects.cluster_metadata import ClusterMetadataDict
 from objects.destinations import Destinations
+from objects.hosts.cluster_metadata import ClusterMetadataDict
 from objects.hosts.fleet import HostColumns
 from objects.hosts.host_states import HostStateBatch
 from objects.packed.scheduling_batch import SchedulingAnswers, SchedulingBatch

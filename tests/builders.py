@@ -15,8 +15,8 @@ from objects.hosts.compute_node import ComputeNode
 from objects.hosts.service import Service
 from objects.images.image_meta import ImageMeta
 from objects.instance import Instance
-from objects.instance_fault import InstanceFault
 from objects.instances.instance_action import InstanceAction, InstanceActionEvent
+from objects.instances.instance_fault import InstanceFault
 from objects.instances.instance_group import InstanceGroup
 from objects.instances.migration import Migration
 

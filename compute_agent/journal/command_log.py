@@ -21,8 +21,8 @@ from compute_agent.journal.journal import (
 )
 from objects.base import ArmillaryObject
 from objects.instance import Instance
-from objects.instance_fault import NUMBER_USED, InstanceFault
 from objects.instances.instance_command import NO_ANSWER, CommandAnswer, InstanceCommand
+from objects.instances.instance_fault import NUMBER_USED, InstanceFault
 from objects.request_spec import RequestSpec
 
 Key = tuple[str, str]

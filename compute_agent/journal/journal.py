@@ -20,7 +20,7 @@ from compute_agent.journal.journal_entries import State as State
 from compute_agent.journal.journal_rows import JournalRows, place_text
 from compute_agent.virt.driver import RUNNING
 from objects.instance import Instance
-from objects.instance_fault import InstanceFault
+from objects.instances.instance_fault import InstanceFault
 from objects.request_spec import RequestSpec
 
 NO_FURTHER_ATTEMPT = 2**31 - 1

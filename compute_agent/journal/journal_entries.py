@@ -9,8 +9,8 @@ from typing import Any, Self
 
 from compute_agent.host.instance_topology import InstancePlacement, PlacementWanted
 from objects.instance import Instance
-from objects.instance_fault import InstanceFault
 from objects.instances.instance_command import NO_ANSWER, CommandAnswer
+from objects.instances.instance_fault import InstanceFault
 
 TEXTS_CACHED_MAX = 4096
 """Number of parsed texts to cache; entries are read often but change seldom."""

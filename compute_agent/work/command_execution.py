@@ -21,8 +21,8 @@ from compute_agent.virt.driver import ComputeDriver
 from compute_agent.virt.image_service import ImageService
 from compute_agent.work.work_queue import WorkQueue
 from conductor.cell_conductor.interface import CellConductorAPI
-from objects.instance_fault import FAILED, GUEST_LOST, InstanceFault
 from objects.instances.instance_command import InstanceCommand, Verb
+from objects.instances.instance_fault import FAILED, GUEST_LOST, InstanceFault
 
 LOG = logging.getLogger(__name__)
 

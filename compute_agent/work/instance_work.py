@@ -19,7 +19,7 @@ from compute_agent.reporting.staleness_check import OUT_OF_REACH, StalenessCheck
 from compute_agent.virt.driver import ComputeDriver, GuestInfo
 from compute_agent.work.work_queue import WorkQueue
 from objects.instance import Instance
-from objects.instance_fault import InstanceFault
+from objects.instances.instance_fault import InstanceFault
 from objects.request_spec import RequestSpec
 
 LOG = logging.getLogger(__name__)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from objects.instance import Instance
-from objects.instance_fault import InstanceFault
+from objects.instances.instance_fault import InstanceFault
 from objects.instances.new_servers import DryRunHost
 from objects.traces.decision_trace import PlainTrace
 

@@ -4,8 +4,8 @@ from typing import Any
 
 from objects import base, fields
 from objects.instance import Instance
-from objects.instance_fault import InstanceFault
 from objects.instances.instance_action import InstanceAction
+from objects.instances.instance_fault import InstanceFault
 from objects.instances.migration import Migration
 
 ACTIONS_MAX = 200

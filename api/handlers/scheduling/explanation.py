@@ -11,8 +11,8 @@ from api.schemas.scheduling import explanation as schemas
 from armillary.http.call import Answer, Document
 from armillary.http.dispatch import Action, Routes
 from objects.instance import Instance
-from objects.instance_fault import InstanceFault
 from objects.instances.explanation import BuildAttempt, Decision
+from objects.instances.instance_fault import InstanceFault
 
 
 def show(call: Call) -> Answer:

@@ -11,8 +11,8 @@ from armillary.http.call import Document
 from objects.flavor import Flavor
 from objects.hosts.service import Service
 from objects.instance import UNKNOWN, Instance
-from objects.instance_fault import UNASKED, InstanceFault
 from objects.instances.guest_names import hostname_of
+from objects.instances.instance_fault import UNASKED, InstanceFault
 from objects.instances.power_states import NO_POWER_STATE, number_of
 from objects.instances.server_changes import ServerChanges
 from objects.instances.server_settings import ServerSettings

@@ -23,7 +23,7 @@ from conductor.common.cell_db import (
 )
 from conductor.common.cell_db.builds import Stage
 from objects.allocations.fence import Fence
-from objects.instance_fault import InstanceFault
+from objects.instances.instance_fault import InstanceFault
 from objects.selection import Selection
 
 

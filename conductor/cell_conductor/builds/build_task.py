@@ -27,8 +27,8 @@ from conductor.common.leased_work import Step
 from conductor.common.leases import Lease
 from objects.allocations.allocation import AllocationClaim
 from objects.allocations.fence import FENCE_FINAL
-from objects.instance_fault import InstanceFault
 from objects.instances.build_request import BuildRequest
+from objects.instances.instance_fault import InstanceFault
 from objects.packed.claim_batch import AnyResult
 from placement.interface import PlacementAPI
 

@@ -34,9 +34,9 @@ from conductor.common.cell_db.builds import Stage
 from conductor.common.clock import Clock, moment
 from conductor.common.leases import Lease
 from objects.instance import Instance
-from objects.instance_fault import UNASKED, InstanceFault
 from objects.instances.guest_addresses import ADDRESSES_MAX, GuestAddresses
 from objects.instances.instance_command import BuiltReport
+from objects.instances.instance_fault import UNASKED, InstanceFault
 from objects.instances.power_states import STATES_BY_POWER
 
 LOG = logging.getLogger(__name__)

@@ -8,9 +8,9 @@ from objects.hosts.compute_node import ComputeNode
 from objects.hosts.host_answers import NodeReportResult
 from objects.images.image_ticket import ImageTicket
 from objects.instance import Instance
-from objects.instance_fault import InstanceFault
 from objects.instances.guest_addresses import GuestAddresses
 from objects.instances.instance_command import BuiltReport, CommandAnswer, CommandId
+from objects.instances.instance_fault import InstanceFault
 from rpc.callers import AGENT_ITSELF
 from rpc.interface import Interface, call, cast
 

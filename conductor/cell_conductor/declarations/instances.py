@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 from armillary.context import RequestContext
 from objects.instance import Instance
-from objects.instance_fault import InstanceFault
 from objects.instances.build_request import BuildRequest
 from objects.instances.diagnostics import Diagnostics
 from objects.instances.instance_action import InstanceAction
+from objects.instances.instance_fault import InstanceFault
 from objects.instances.migration import Migration
 from objects.instances.operation_arguments import CellOperation
 from objects.instances.serial_console import SerialConsole

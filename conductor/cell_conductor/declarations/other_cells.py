@@ -1,8 +1,8 @@
 """Moves between cells: what another cell asks of this one, by way of the super conductor."""
 
 from armillary.context import RequestContext
-from objects.instance_fault import InstanceFault
 from objects.instances.instance_command import CommandAnswer, CommandId, InstanceCommand
+from objects.instances.instance_fault import InstanceFault
 from objects.instances.server_record import ServerRecord
 from rpc.callers import CONDUCTOR
 from rpc.interface import Interface, call

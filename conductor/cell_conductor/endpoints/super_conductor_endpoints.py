@@ -27,11 +27,11 @@ from objects.hosts.service import Service
 from objects.images.image_meta import ImageMeta
 from objects.images.image_ticket import ImageTicket
 from objects.instance import Instance
-from objects.instance_fault import InstanceFault
 from objects.instances.build_request import BuildRequest
 from objects.instances.diagnostics import Diagnostics
 from objects.instances.instance_action import InstanceAction
 from objects.instances.instance_command import CommandAnswer, CommandId, InstanceCommand
+from objects.instances.instance_fault import InstanceFault
 from objects.instances.migration import Migration
 from objects.instances.operation_arguments import CellOperation
 from objects.instances.serial_console import SerialConsole

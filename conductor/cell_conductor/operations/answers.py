@@ -28,8 +28,8 @@ from conductor.common.cell_db import (
 from conductor.common.cell_db.flow_states import LiveMove
 from conductor.common.clock import Clock, moment
 from conductor.common.leases import Lease
-from objects.instance_fault import InstanceFault
 from objects.instances.instance_command import CommandAnswer, CommandId
+from objects.instances.instance_fault import InstanceFault
 from objects.instances.migration import MigrationStatus
 
 LOG = logging.getLogger(__name__)

@@ -40,8 +40,8 @@ from conductor.common.cell_db.flow_states import Move
 from conductor.common.leased_work import Release, Step
 from conductor.common.leases import Lease
 from conductor.super_conductor.interface import SuperConductorAPI
-from objects.instance_fault import InstanceFault
 from objects.instances.instance_command import InstanceCommand
+from objects.instances.instance_fault import InstanceFault
 from objects.instances.server_record import ServerRecord
 from placement.interface import PlacementAPI
 

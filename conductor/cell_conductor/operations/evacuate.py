@@ -28,8 +28,8 @@ from conductor.cell_conductor.operations.rows import Rows, fence
 from conductor.cell_conductor.operations.transitions import record_failure
 from conductor.common.cell_db import models
 from conductor.common.cell_db.flow_states import Evacuated, Evacuation, Move
-from objects.instance_fault import InstanceFault
 from objects.instances.instance_command import Verb
+from objects.instances.instance_fault import InstanceFault
 from objects.instances.migration import MigrationStatus
 from objects.instances.operation_arguments import CellOperation
 

@@ -23,8 +23,8 @@ from conductor.common.cell_db import (
 )
 from conductor.common.clock import Clock, moment
 from objects.instance import ADMIN, OWNER
-from objects.instance_fault import InstanceFault
 from objects.instances.diagnostics import Diagnostics
+from objects.instances.instance_fault import InstanceFault
 from objects.instances.serial_console import SerialConsole
 from objects.instances.server_changes import ServerChanges
 from objects.instances.server_topology import ServerTopology

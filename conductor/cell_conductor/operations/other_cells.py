@@ -18,8 +18,8 @@ from conductor.common.cell_db import actions, faults, instances, migrations, mod
 from conductor.common.cell_db.flow_states import End, FinishedMove, Move
 from conductor.super_conductor.interface import SuperConductorAPI
 from objects.instance import Instance
-from objects.instance_fault import InstanceFault
 from objects.instances.instance_command import CommandAnswer, CommandId, InstanceCommand
+from objects.instances.instance_fault import InstanceFault
 from objects.instances.server_record import ACTIONS_MAX, FAULTS_MAX, ServerRecord
 
 ASKED_MAX = 1000

@@ -21,7 +21,7 @@ from conductor.common.cell_db.flow_states import FlowState, Move
 from conductor.common.cell_db.stored_object import StoredObject
 from conductor.common.clock import Clock, moment
 from conductor.common.leases import Lease
-from objects.instance_fault import InstanceFault
+from objects.instances.instance_fault import InstanceFault
 from objects.instances.operation_arguments import CellOperation
 from objects.request_spec import RequestSpec
 from objects.selection import Selection

@@ -25,8 +25,8 @@ from conductor.common.cell_db.flow_states import FlowState, LiveMove
 from conductor.common.cell_db.stored_object import StoredObject
 from conductor.common.clock import Clock, moment
 from conductor.common.leases import Lease
-from objects.instance_fault import GUEST_LOST, NUMBER_USED, InstanceFault
 from objects.instances.instance_command import CommandAnswer
+from objects.instances.instance_fault import GUEST_LOST, NUMBER_USED, InstanceFault
 
 LOG = logging.getLogger(__name__)
 

@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
 from conductor.common.cell_db import models, notify
-from objects.instance_fault import InstanceFault
+from objects.instances.instance_fault import InstanceFault
 
 MESSAGE_LENGTH_MAX = 255
 DETAILS_LENGTH_MAX = 15_000

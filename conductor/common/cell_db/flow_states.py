@@ -12,7 +12,7 @@ from conductor.common.cell_db import models
 from conductor.common.cell_db.stored_object import StoredObject
 from objects.flavor import Flavor
 from objects.images.image_meta import ImageMeta
-from objects.instance_fault import InstanceFault
+from objects.instances.instance_fault import InstanceFault
 from objects.request_spec import RequestSpec
 from objects.selection import Selection
 

@@ -27,7 +27,7 @@ from conductor.common.cell_db import (
 )
 from conductor.common.cell_db.stored_object import StoredObject, stored_text
 from objects.instance import Instance
-from objects.instance_fault import InstanceFault
+from objects.instances.instance_fault import InstanceFault
 from objects.instances.server_answers import InstanceMarker
 from objects.instances.server_filters import ALIVE, ANY, ServerFilters
 

@@ -18,7 +18,7 @@ from sqlalchemy.orm.util import identity_key
 from armillary.context import RequestContext
 from armillary.db.database import note
 from conductor.common.cell_db import models
-from objects.instance_fault import InstanceFault
+from objects.instances.instance_fault import InstanceFault
 from rpc.notifications import Notifier
 from rpc.notifications.notifier import START
 

@@ -39,7 +39,7 @@ from conductor.super_conductor.zones import absence, pending_group_members, walk
 from conductor.super_conductor.zones.pending_group_members import MustWait
 from objects.cell_mapping import CELL0_UUID
 from objects.destinations import Destinations
-from objects.instance_fault import InstanceFault
+from objects.instances.instance_fault import InstanceFault
 from objects.packed.scheduling_batch import Answer
 from objects.request_spec import RequestSpec
 from objects.selection import Selection

@@ -15,8 +15,8 @@ from conductor.common.cell_db import actions, faults, instance_changes, instance
 from conductor.common.clock import Clock, moment
 from objects.cell_mapping import CELL0_UUID
 from objects.instance import Instance
-from objects.instance_fault import InstanceFault
 from objects.instances.instance_action import InstanceAction
+from objects.instances.instance_fault import InstanceFault
 from objects.instances.server_answers import InstanceMarker
 from objects.instances.server_changes import ServerChanges
 from objects.instances.server_filters import ServerFilters

@@ -6,8 +6,8 @@ from armillary.context import RequestContext
 from objects.images.image_meta import ImageMeta
 from objects.images.image_record import StoredImage
 from objects.images.image_ticket import ImageTicket
-from objects.instance_fault import InstanceFault
 from objects.instances.instance_command import CommandAnswer, CommandId, InstanceCommand
+from objects.instances.instance_fault import InstanceFault
 from objects.instances.server_record import ServerRecord
 from rpc.callers import CELL, CELL_ITSELF
 from rpc.interface import Interface, call

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from armillary.context import RequestContext
 from objects.allocations.allocation import AllocationPage
-from objects.cluster_metadata import ClusterMetadataDict
+from objects.hosts.cluster_metadata import ClusterMetadataDict
 from objects.instances.server_answers import CellServerMarker, CellServerPage
 from objects.repair_answers import AggregateSyncResult, OrphanSearch
 from rpc.callers import API, CONDUCTOR, OPERATOR, SCHEDULER

@@ -10,7 +10,7 @@ from armillary.db import Database
 from conductor.super_conductor.db import aggregates, cells, host_mappings, metadata_seq
 from conductor.super_conductor.db.zones import zone_records
 from objects.aggregate import Aggregate
-from objects.cluster_metadata import ClusterMetadataDict
+from objects.hosts.cluster_metadata import ClusterMetadataDict
 from placement.interface import PlacementAPI
 from scheduler.interface import SchedulerAPI
 

@@ -21,8 +21,8 @@ from conductor.super_conductor.db.cell_changes import CellChange
 from conductor.super_conductor.db.cleanups import Cleanup, CleanupKind
 from conductor.super_conductor.delete.delete_task import Deletes
 from conductor.super_conductor.hosts.cells import Cells
-from objects.instance_fault import InstanceFault
 from objects.instances.instance_command import CommandAnswer, CommandId, InstanceCommand
+from objects.instances.instance_fault import InstanceFault
 from objects.instances.server_record import ServerRecord
 from placement.interface import PlacementAPI
 

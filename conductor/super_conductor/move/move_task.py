@@ -37,7 +37,7 @@ from conductor.super_conductor.permanent_failure import (
 from conductor.super_conductor.scheduling_task import SchedulingTask, SchedulingWork
 from objects.allocations.fence import TRIES_MAX, Fence
 from objects.instance import Instance
-from objects.instance_fault import InstanceFault
+from objects.instances.instance_fault import InstanceFault
 from objects.instances.operation_arguments import CellOperation
 from objects.request_spec import RequestSpec
 from objects.selection import Selection

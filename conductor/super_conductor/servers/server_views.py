@@ -32,9 +32,9 @@ from conductor.super_conductor.zones import remote_servers, uuid_translation
 from conductor.super_conductor.zones.remote_servers import RemoteServers
 from objects.cell_mapping import CELL0_UUID
 from objects.instance import Instance
-from objects.instance_fault import InstanceFault
 from objects.instances.explanation import BuildAttempt, Explanation
 from objects.instances.instance_action import InstanceAction, InstanceActionEvent
+from objects.instances.instance_fault import InstanceFault
 from objects.instances.instance_mapping import InstanceMapping
 from objects.instances.server_answers import InstanceMarker, ServerPage
 from objects.instances.server_filters import ANY, ServerFilters

@@ -16,8 +16,8 @@ from armillary.context import admin_context
 from conductor.cell_conductor.interface import HostStatesAPI
 from conductor.super_conductor.interface import SuperConductorAPI
 from objects.base import ArmillaryObject
-from objects.cluster_metadata import CellDict
 from objects.destinations import Destinations
+from objects.hosts.cluster_metadata import CellDict
 from objects.hosts.host_states import HostStateBatch
 from objects.packed.claim_batch import ClaimAnswers, ClaimBatch
 from objects.packed.scheduling_batch import BatchedRequest, SchedulingBatch

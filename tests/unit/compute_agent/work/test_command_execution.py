@@ -14,8 +14,8 @@ from armillary.context import admin_context
 from compute_agent.journal.held_guests import HeldGuests
 from compute_agent.virt.driver import GuestInfo
 from objects.instance import Instance
-from objects.instance_fault import GUEST_LOST, NUMBER_USED
 from objects.instances.instance_command import InstanceCommand, Verb
+from objects.instances.instance_fault import GUEST_LOST, NUMBER_USED
 from objects.request_spec import RequestSpec
 from tests import builders
 from tests.fixtures.agent import HOSTS, Agent, a_build

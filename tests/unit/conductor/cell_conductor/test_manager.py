@@ -20,7 +20,7 @@ from conductor.cell_conductor.manager import CellConductorManager
 from objects.flavor import Flavor
 from objects.hosts.host_answers import ServiceChanges
 from objects.instance import Instance
-from objects.instance_fault import InstanceFault
+from objects.instances.instance_fault import InstanceFault
 from objects.instances.server_filters import ServerFilters
 from objects.request_spec import RequestSpec
 from placement.interface import PlacementAPI

@@ -14,9 +14,9 @@ from armillary import exception
 from armillary.context import admin_context
 from conductor.cell_conductor.endpoints import backports
 from objects import base, fields
-from objects.cluster_metadata import ClusterMetadataDict
 from objects.flavor import Flavor
-from objects.instance_fault import InstanceFault
+from objects.hosts.cluster_metadata import ClusterMetadataDict
+from objects.instances.instance_fault import InstanceFault
 from objects.instances.server_answers import ServerPage
 from objects.packed.provider_uuids import ProviderUUIDs
 from objects.request_spec import RequestSpec

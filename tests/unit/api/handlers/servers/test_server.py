@@ -14,7 +14,7 @@ from armillary.http.microversion import HEADER
 from objects.hosts.host_answers import AvailabilityZone
 from objects.instance import UNKNOWN as UNKNOWN_STATE
 from objects.instance import Instance
-from objects.instance_fault import UNASKED
+from objects.instances.instance_fault import UNASKED
 from tests import builders
 from tests.fixtures.http_api import MEMBER, Api, message
 from tests.fixtures.super_conductor import SuperConductor, SuperConductorClient

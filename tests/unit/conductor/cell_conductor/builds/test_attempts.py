@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from conductor.common.cell_db import actions, faults
-from objects.instance_fault import InstanceFault
 from objects.instances.build_request import BuildRequest
 from objects.instances.instance_action import InstanceAction
+from objects.instances.instance_fault import InstanceFault
 from tests.fixtures.cell import Cell, a_build_request, node_uuid
 
 

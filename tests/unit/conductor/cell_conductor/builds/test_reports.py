@@ -8,10 +8,10 @@ from armillary import exception
 from armillary.context import admin_context
 from conductor.cell_conductor.builds.reports import ACCEPTED, STALE
 from conductor.common.cell_db import instances, models
-from objects.instance_fault import UNASKED
 from objects.instances.build_request import BuildRequest
 from objects.instances.guest_addresses import GuestAddresses
 from objects.instances.instance_command import BuiltReport
+from objects.instances.instance_fault import UNASKED
 from objects.instances.server_filters import ServerFilters
 from objects.instances.server_settings import ServerSettings
 from tests.fixtures.cell import Cell, a_build_request, node_uuid

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from armillary.db import Database
 from conductor.common.cell_db import faults
-from objects.instance_fault import InstanceFault
+from objects.instances.instance_fault import InstanceFault
 from tests.builders import A_TIME, a_fault, a_uuid
 
 NOW = A_TIME + timedelta(hours=1)

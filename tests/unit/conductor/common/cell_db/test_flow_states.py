@@ -21,7 +21,7 @@ from conductor.common.cell_db.flow_states import (
 from conductor.common.cell_db.models import InstanceOperation, Migration
 from conductor.common.cell_db.stored_object import StoredObject
 from objects.flavor import Flavor
-from objects.instance_fault import InstanceFault
+from objects.instances.instance_fault import InstanceFault
 from tests.fixtures.cell import a_selection
 
 CELL = "00000000-0000-4000-8000-0000000000c1"

@@ -6,7 +6,7 @@ import pytest
 
 from armillary import exception
 from objects.cell_mapping import CELL0_UUID
-from objects.instance_fault import InstanceFault
+from objects.instances.instance_fault import InstanceFault
 from objects.instances.server_filters import ServerFilters
 from tests import builders
 from tests.fixtures.control_plane import ControlPlane, a_user

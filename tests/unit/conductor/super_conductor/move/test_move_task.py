@@ -12,7 +12,7 @@ from armillary import exception
 from conductor.super_conductor.db import models, moves, traces
 from conductor.super_conductor.move import move_task
 from objects.allocations.fence import TRIES_MAX, Fence, FenceStep
-from objects.instance_fault import InstanceFault
+from objects.instances.instance_fault import InstanceFault
 from tests.fixtures.control_plane import ControlPlane
 from tests.fixtures.direct_bus import moments
 from tests.unit.conductor.super_conductor.move.moves import (

@@ -13,8 +13,8 @@ from conductor.super_conductor.db.zones.zone_attempts import Guest
 from conductor.super_conductor.hosts.cluster_metadata import MetadataPublisher
 from conductor.super_conductor.hosts.host_views import Hosts
 from conductor.super_conductor.zones.uuid_translation import UuidTranslation
-from objects.instance_fault import InstanceFault
 from objects.instances.instance_action import InstanceAction
+from objects.instances.instance_fault import InstanceFault
 from objects.instances.operation_arguments import OperationArguments
 from objects.instances.server_filters import MigrationFilters, ServerFilters
 from rpc.wire.dataclass_codec import codec_of
