@@ -9,7 +9,8 @@ from armillary import exception
 from armillary.context import admin_context
 from armillary.service_history import COMPUTE, CURRENT_VERSION, OLDEST_SUPPORTED
 from conductor.common.service_records import ON_TOP, ServiceRecords
-from conductor.super_conductor.db import aggregates, cells, host_mappings
+from conductor.super_conductor.db import cells, host_mappings
+from conductor.super_conductor.db.catalogue import aggregates
 from conductor.super_conductor.hosts.cells import Cells
 from objects.cell_mapping import CELL0_UUID
 from objects.hosts.host_answers import ZoneUse

@@ -27,7 +27,8 @@ from compute_agent.virt.simulated.simulated_hosts import parse_hosts
 from compute_agent.virt.simulated.simulated_store import SimulatedStore
 from conductor.cell_conductor.manager import CellConductorManager
 from conductor.common.clock import moment
-from conductor.super_conductor.db import cells, flavors, images
+from conductor.super_conductor.db import cells
+from conductor.super_conductor.db.catalogue import flavors, images
 from conductor.super_conductor.interface import SuperConductorAPI
 from conductor.super_conductor.manager import SuperConductorManager
 from placement.manager import PlacementManager

@@ -37,12 +37,12 @@ from conductor.super_conductor.db import (
     models,
     request_specs,
     reservations,
-    server_groups,
 )
-from conductor.super_conductor.db import quotas as quotas_db
 from conductor.super_conductor.db.build_requests import NewBuildRequest
+from conductor.super_conductor.db.catalogue import quotas as quotas_db
+from conductor.super_conductor.db.catalogue import server_groups
+from conductor.super_conductor.db.catalogue.quotas import PlacedUsage
 from conductor.super_conductor.db.instance_mappings import NewMapping
-from conductor.super_conductor.db.quotas import PlacedUsage
 from conductor.super_conductor.db.request_specs import NewSpec
 from conductor.super_conductor.db.reservations import NewReservation
 from objects.base import ArmillaryObject, Primitive

@@ -12,7 +12,7 @@ from armillary.context import RequestContext
 from armillary.db import Database
 from conductor.super_conductor.accept import plain_specs, server_requests
 from conductor.super_conductor.builds import decision_traces, group_members
-from conductor.super_conductor.db import aggregates
+from conductor.super_conductor.db.catalogue import aggregates
 from conductor.super_conductor.db.zones import zone_walks
 from conductor.super_conductor.hosts.cells import Cells
 from conductor.super_conductor.zones import paths

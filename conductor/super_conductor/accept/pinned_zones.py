@@ -6,7 +6,8 @@ from oslo_config import cfg
 from sqlalchemy.orm import Session
 
 from armillary import exception
-from conductor.super_conductor.db import aggregates, request_specs
+from conductor.super_conductor.db import request_specs
+from conductor.super_conductor.db.catalogue import aggregates
 
 
 def check_known(session: Session, conf: cfg.ConfigOpts, zone: str) -> None:

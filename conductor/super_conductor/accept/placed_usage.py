@@ -4,8 +4,8 @@ from oslo_config import cfg
 
 from armillary.context import RequestContext
 from armillary.db import Database
-from conductor.super_conductor.db import quotas as quotas_db
-from conductor.super_conductor.db.quotas import PlacedUsage
+from conductor.super_conductor.db.catalogue import quotas as quotas_db
+from conductor.super_conductor.db.catalogue.quotas import PlacedUsage
 from placement.interface import PlacementAPI
 
 VCPU, PCPU, MEMORY_MB = "VCPU", "PCPU", "MEMORY_MB"

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from armillary import exception
 from armillary.context import RequestContext
-from conductor.super_conductor.db import flavors, images, server_groups
+from conductor.super_conductor.db.catalogue import flavors, images, server_groups
 from objects import numa
 from objects.base import ArmillaryObject
 from objects.flavor import Flavor

@@ -10,7 +10,7 @@ from armillary.context import RequestContext
 from armillary.db import Database
 from conductor.super_conductor.accept.placed_usage import PlacedUsageReader
 from conductor.super_conductor.db import claims
-from conductor.super_conductor.db import quotas as quotas_db
+from conductor.super_conductor.db.catalogue import quotas as quotas_db
 from objects.allocations.allocation import AllocationPage
 from placement.interface import PlacementAPI
 

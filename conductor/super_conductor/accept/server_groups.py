@@ -11,8 +11,9 @@ from armillary.db import Database
 from conductor.common.clock import Clock, moment
 from conductor.super_conductor.accept import quotas
 from conductor.super_conductor.accept.owners import owner_of
-from conductor.super_conductor.db import models, server_groups
-from conductor.super_conductor.db import quotas as quotas_db
+from conductor.super_conductor.db import models
+from conductor.super_conductor.db.catalogue import quotas as quotas_db
+from conductor.super_conductor.db.catalogue import server_groups
 from objects.instances.instance_group import POLICIES, SPREAD_POLICIES, InstanceGroup
 from rpc.notifications import SILENT, Notifier
 

@@ -9,15 +9,8 @@ from sqlalchemy.orm import Session
 from armillary import exception
 from armillary.context import RequestContext
 from conductor.super_conductor.accept import pinned_zones
-from conductor.super_conductor.db import (
-    cells,
-    flavors,
-    host_mappings,
-    images,
-    instance_mappings,
-    models,
-    server_groups,
-)
+from conductor.super_conductor.db import cells, host_mappings, instance_mappings, models
+from conductor.super_conductor.db.catalogue import flavors, images, server_groups
 from objects.flavor import Flavor
 from objects.images.image_meta import ImageMeta
 from objects.instances.instance_group import InstanceGroup

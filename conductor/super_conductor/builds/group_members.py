@@ -9,7 +9,8 @@ from sqlalchemy.orm import Session
 from armillary.context import admin_context
 from armillary.db import Database
 from conductor.cell_conductor.interface import CellConductorAPI
-from conductor.super_conductor.db import build_requests, instance_mappings, server_groups
+from conductor.super_conductor.db import build_requests, instance_mappings
+from conductor.super_conductor.db.catalogue import server_groups
 from conductor.super_conductor.db.zones import zone_attempts, zone_walks
 from conductor.super_conductor.db.zones.zone_walks import WalkState
 from conductor.super_conductor.hosts.cells import Cells

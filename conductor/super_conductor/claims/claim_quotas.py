@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 from armillary import exception
 from conductor.super_conductor.accept.quotas import LIMIT_MAX, UNLIMITED, fitting_count
 from conductor.super_conductor.db import claims as queries
-from conductor.super_conductor.db import quotas as quotas_db
+from conductor.super_conductor.db.catalogue import quotas as quotas_db
 from objects.claims.resource_claim import NewClaim
 from objects.extra_specs.extra_specs import is_resource_class
 

@@ -13,9 +13,10 @@ from conductor.super_conductor.builds import decision_traces
 from conductor.super_conductor.claims import claim_quotas
 from conductor.super_conductor.claims.claim_task import LATE_SECONDS_MAX, Claims
 from conductor.super_conductor.claims.remote_claims import RemoteClaims
-from conductor.super_conductor.db import aggregates, instance_mappings
 from conductor.super_conductor.db import claims as queries
-from conductor.super_conductor.db import quotas as quotas_db
+from conductor.super_conductor.db import instance_mappings
+from conductor.super_conductor.db.catalogue import aggregates
+from conductor.super_conductor.db.catalogue import quotas as quotas_db
 from conductor.super_conductor.db.zones import zone_attempts
 from conductor.super_conductor.peers import Environment, Peers
 from conductor.super_conductor.zones.walk_explanations import choice_at

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from armillary import exception
 from armillary.context import RequestContext
-from conductor.super_conductor.db import aggregates, instance_mappings
+from conductor.super_conductor.db import instance_mappings
+from conductor.super_conductor.db.catalogue import aggregates
 from conductor.super_conductor.hosts import cell_reports
 from conductor.super_conductor.peers import Environment, Peers
 from conductor.super_conductor.permanent_failure import PermanentFailure

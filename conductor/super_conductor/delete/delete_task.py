@@ -23,8 +23,8 @@ from conductor.super_conductor.db import (
     deferred_operations,
     instance_mappings,
     moves,
-    server_groups,
 )
+from conductor.super_conductor.db.catalogue import server_groups
 from conductor.super_conductor.db.cleanups import Cleanup, CleanupKind
 from conductor.super_conductor.hosts.cells import Question
 from conductor.super_conductor.peers import Environment, Peers

@@ -3,7 +3,7 @@
 from armillary.context import RequestContext
 from armillary.db import Database
 from conductor.common.clock import Clock, moment
-from conductor.super_conductor.db import flavors, images
+from conductor.super_conductor.db.catalogue import flavors, images
 from objects.flavor import Flavor
 from objects.images.image_meta import ImageMeta
 from objects.images.image_record import ImageRecord

@@ -7,7 +7,7 @@ from armillary.context import RequestContext
 from armillary.db import Database
 from conductor.common.clock import Clock, moment
 from conductor.super_conductor.accept import quotas
-from conductor.super_conductor.db import key_pairs
+from conductor.super_conductor.db.catalogue import key_pairs
 from objects.key_pair import KeyPair
 
 

@@ -7,7 +7,8 @@ from sqlalchemy.orm import Session
 
 from armillary.context import RequestContext, admin_context
 from armillary.db import Database
-from conductor.super_conductor.db import aggregates, cells, host_mappings, metadata_seq
+from conductor.super_conductor.db import cells, host_mappings, metadata_seq
+from conductor.super_conductor.db.catalogue import aggregates
 from conductor.super_conductor.db.zones import zone_records
 from objects.aggregate import Aggregate
 from objects.hosts.cluster_metadata import ClusterMetadataDict

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from sqlalchemy.orm import Session
 
 from armillary import exception
-from conductor.super_conductor.db import aggregates, cells
+from conductor.super_conductor.db import cells
+from conductor.super_conductor.db.catalogue import aggregates
 from objects.aggregate import Aggregate
 from objects.hosts.fleet import DISABLED, DOWN, DRAINING, UP, FleetPage, FleetUsage, HostColumns
 

@@ -11,7 +11,8 @@ from armillary.context import RequestContext
 from armillary.db import Database
 from conductor.common import activity
 from conductor.common.clock import Clock
-from conductor.super_conductor.db import aggregates, host_mappings, unfinished
+from conductor.super_conductor.db import host_mappings, unfinished
+from conductor.super_conductor.db.catalogue import aggregates
 from conductor.super_conductor.hosts import cell_reports
 from conductor.super_conductor.hosts.cells import Cells
 from conductor.super_conductor.servers.server_migrations import ServerMigrations

@@ -11,7 +11,8 @@ from armillary.context import RequestContext
 from armillary.db import Database
 from conductor.common.cell_db.services import COMPUTE
 from conductor.common.service_records import ServiceRecords
-from conductor.super_conductor.db import aggregates, host_mappings
+from conductor.super_conductor.db import host_mappings
+from conductor.super_conductor.db.catalogue import aggregates
 from conductor.super_conductor.hosts import cell_reports
 from conductor.super_conductor.hosts.cells import Cells
 from conductor.super_conductor.hosts.cluster_metadata import MetadataPublisher

@@ -18,7 +18,8 @@ from armillary import exception
 from armillary.concurrency import WorkerPool, WorkerPoolFull
 from armillary.context import RequestContext
 from armillary.db import Database
-from conductor.super_conductor.db import aggregates, host_mappings, images
+from conductor.super_conductor.db import host_mappings
+from conductor.super_conductor.db.catalogue import aggregates, images
 from conductor.super_conductor.hosts.cells import Cells
 from conductor.super_conductor.servers.image_tickets import ImageTickets
 from objects.aggregate import Aggregate

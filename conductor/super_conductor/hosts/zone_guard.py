@@ -20,13 +20,13 @@ from armillary.context import RequestContext
 from armillary.db import Database
 from conductor.cell_conductor.interface import CellConductorAPI
 from conductor.super_conductor.db import (
-    aggregates,
     build_requests,
     host_mappings,
     metadata_seq,
     moves,
     request_specs,
 )
+from conductor.super_conductor.db.catalogue import aggregates
 from conductor.super_conductor.hosts.cells import Cells
 from objects.selection import Selection
 

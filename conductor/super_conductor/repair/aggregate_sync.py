@@ -5,7 +5,8 @@ import dataclasses
 from armillary import exception
 from armillary.context import RequestContext
 from armillary.db import Database
-from conductor.super_conductor.db import aggregates, host_mappings
+from conductor.super_conductor.db import host_mappings
+from conductor.super_conductor.db.catalogue import aggregates
 from objects.aggregate import Aggregate
 from objects.repair_answers import AggregateSyncResult
 from placement.interface import PlacementAPI

@@ -19,10 +19,10 @@ from conductor.common.clock import Clock
 from conductor.super_conductor.db import (
     cell_changes,
     deployment_secrets,
-    images,
     instance_mappings,
     request_specs,
 )
+from conductor.super_conductor.db.catalogue import images
 from conductor.super_conductor.db.zones import zone_attempts
 from conductor.super_conductor.db.zones.zone_attempts import Guest
 from objects.images.image_meta import ImageMeta

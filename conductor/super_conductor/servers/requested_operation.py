@@ -4,7 +4,7 @@ import dataclasses
 
 from armillary.context import RequestContext
 from armillary.db import Database
-from conductor.super_conductor.db import flavors, images
+from conductor.super_conductor.db.catalogue import flavors, images
 from objects.instance import Instance
 from objects.instances.operation_arguments import OperationArguments
 

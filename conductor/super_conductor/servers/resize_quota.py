@@ -8,8 +8,8 @@ from sqlalchemy.orm import Session
 from conductor.common.clock import Clock, exact_moment
 from conductor.super_conductor.accept import quotas
 from conductor.super_conductor.db import instance_mappings
-from conductor.super_conductor.db import quotas as quotas_db
-from conductor.super_conductor.db.quotas import PlacedUsage
+from conductor.super_conductor.db.catalogue import quotas as quotas_db
+from conductor.super_conductor.db.catalogue.quotas import PlacedUsage
 from objects.flavor import Flavor
 from objects.instance import Instance
 from objects.instances.instance_mapping import InstanceMapping

@@ -17,12 +17,12 @@ from conductor.common.cell_db.actions import BUILD_EVENT, CLAIM_EVENT, CREATE, E
 from conductor.super_conductor.builds import decision_traces
 from conductor.super_conductor.builds.cell0 import Cell0
 from conductor.super_conductor.db import (
-    aggregates,
     build_requests,
     deferred_operations,
     instance_mappings,
     request_specs,
 )
+from conductor.super_conductor.db.catalogue import aggregates
 from conductor.super_conductor.db.zones import zone_attempts
 from conductor.super_conductor.hosts import cell_reports
 from conductor.super_conductor.hosts.cells import Cells

@@ -13,7 +13,8 @@ from armillary import exception
 from armillary.context import RequestContext
 from armillary.db import Database
 from conductor.common.clock import Clock, moment
-from conductor.super_conductor.db import images, instance_mappings, request_specs
+from conductor.super_conductor.db import instance_mappings, request_specs
+from conductor.super_conductor.db.catalogue import images
 from conductor.super_conductor.servers.server_operations import ServerOperations
 from conductor.super_conductor.servers.server_views import ServerReader
 from objects.images.image_meta import PRIVATE_PROPERTIES, PROGRAM_PROPERTIES, ImageMeta

@@ -10,7 +10,7 @@ from __future__ import annotations
 from armillary import exception
 from armillary.context import RequestContext
 from armillary.db import Database
-from conductor.super_conductor.db import server_groups
+from conductor.super_conductor.db.catalogue import server_groups
 from conductor.super_conductor.db.zones import zone_attempts
 from objects.instances.instance_group import InstanceGroup
 

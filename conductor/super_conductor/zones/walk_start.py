@@ -18,7 +18,8 @@ from armillary import exception
 from armillary.context import RequestContext
 from conductor.super_conductor.builds import group_members
 from conductor.super_conductor.builds.group_members import Places
-from conductor.super_conductor.db import build_requests, request_specs, server_groups
+from conductor.super_conductor.db import build_requests, request_specs
+from conductor.super_conductor.db.catalogue import server_groups
 from conductor.super_conductor.db.zones import zone_walks
 from conductor.super_conductor.db.zones.zone_attempts import OWN as OWN_ORIGIN
 from conductor.super_conductor.db.zones.zone_walks import Entry, Walk, WalkState

@@ -9,7 +9,8 @@ import sqlalchemy as sa
 
 from armillary.db import Database
 from conductor.common import name_search
-from conductor.super_conductor.db import flavors, models
+from conductor.super_conductor.db import models
+from conductor.super_conductor.db.catalogue import flavors
 from tests import builders
 from tests.fixtures.control_plane import NOW
 

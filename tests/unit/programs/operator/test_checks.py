@@ -10,7 +10,7 @@ from oslo_config import cfg
 
 from armillary.db import Database
 from conductor.common.cell_db.services import record_heartbeat
-from conductor.super_conductor.db import aggregates
+from conductor.super_conductor.db.catalogue import aggregates
 from programs.bus_factory import bus_maker
 from programs.operator import service_checks
 from rpc.signing import place

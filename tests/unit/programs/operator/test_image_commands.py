@@ -13,7 +13,8 @@ from armillary.conf import image, register
 from armillary.context import admin_context
 from armillary.db import Database
 from conductor.common.clock import moment
-from conductor.super_conductor.db import images, instance_mappings
+from conductor.super_conductor.db import instance_mappings
+from conductor.super_conductor.db.catalogue import images
 from conductor.super_conductor.db.instance_mappings import NewMapping
 from conductor.super_conductor.servers.image_tickets import ImageTickets
 from objects.images.image_record import PUBLIC, ImageRecord

@@ -17,7 +17,8 @@ from conductor.common.clock import moment
 from conductor.super_conductor.accept import server_requests
 from conductor.super_conductor.accept.acceptance import Acceptance, Accepted
 from conductor.super_conductor.accept.placed_usage import PlacedUsageReader
-from conductor.super_conductor.db import cells, models, quotas, request_specs, server_groups
+from conductor.super_conductor.db import cells, models, request_specs
+from conductor.super_conductor.db.catalogue import quotas, server_groups
 from objects.allocations.fence import FIRST_FENCE
 from objects.instances.new_servers import NewServers
 from objects.instances.server_settings import ServerSettings
@@ -266,7 +267,7 @@ def test_a_disabled_flavor_is_refused(plane: ControlPlane, accept: Accept) -> No
 
 def test_the_zone_of_an_aggregate_may_be_asked_for(plane: ControlPlane, accept: Accept) -> None:
     """It exists as soon as an aggregate names it."""
-    from conductor.super_conductor.db import aggregates
+    from conductor.super_conductor.db.catalogue import aggregates
 
     with plane.database.writer() as session:
         aggregates.create_aggregate(session, "rack", "east", now=moment(plane.clock()))

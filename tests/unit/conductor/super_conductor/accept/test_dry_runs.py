@@ -12,7 +12,8 @@ from armillary import exception
 from armillary.context import RequestContext
 from conductor.common.clock import moment
 from conductor.super_conductor.accept.dry_runs import DryRuns
-from conductor.super_conductor.db import models, server_groups
+from conductor.super_conductor.db import models
+from conductor.super_conductor.db.catalogue import server_groups
 from objects.instances.new_servers import DryRunRequest, NewServers
 from objects.traces.decision_trace import DecisionTrace
 from tests.fixtures.control_plane import ControlPlane, a_user, an_admin

@@ -9,7 +9,7 @@ from armillary import exception
 from conductor.super_conductor.accept.acceptance import Acceptance
 from conductor.super_conductor.accept.placed_usage import PlacedUsageReader
 from conductor.super_conductor.accept.quotas import QuotasEndpoint
-from conductor.super_conductor.db import quotas as quotas_db
+from conductor.super_conductor.db.catalogue import quotas as quotas_db
 from objects.instances.new_servers import NewServers
 from tests.fixtures.control_plane import PROJECT, ControlPlane, a_user
 

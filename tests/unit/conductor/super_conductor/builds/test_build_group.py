@@ -10,7 +10,7 @@ import pytest
 from armillary import exception
 from conductor.common.clock import moment
 from conductor.super_conductor.builds import build_group
-from conductor.super_conductor.db import server_groups
+from conductor.super_conductor.db.catalogue import server_groups
 from objects.allocations.fence import Fence
 from objects.cell_mapping import CELL0_UUID
 from tests.fixtures.control_plane import ControlPlane, a_user

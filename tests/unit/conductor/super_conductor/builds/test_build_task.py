@@ -13,7 +13,8 @@ from sqlalchemy.orm import Session
 from armillary import exception
 from conductor.common.clock import moment
 from conductor.super_conductor.builds import build_task
-from conductor.super_conductor.db import host_mappings, instance_mappings, server_groups, traces
+from conductor.super_conductor.db import host_mappings, instance_mappings, traces
+from conductor.super_conductor.db.catalogue import server_groups
 from objects.allocations.fence import Fence
 from objects.cell_mapping import CELL0_UUID
 from objects.instance import Instance

@@ -15,7 +15,7 @@ from armillary import exception
 from armillary.context import Signer
 from conductor.common.clock import moment
 from conductor.super_conductor.claims.claim_task import LATE_SECONDS_MAX
-from conductor.super_conductor.db import aggregates
+from conductor.super_conductor.db.catalogue import aggregates
 from conductor.super_conductor.zones.forwarded import request_for
 from conductor.super_conductor.zones.interface import ZoneAPI
 from objects.claims.resource_claim import ClaimState, NewClaim, ResourceClaim

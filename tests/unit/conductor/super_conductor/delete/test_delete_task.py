@@ -10,7 +10,7 @@ import pytest
 
 from armillary import exception
 from conductor.super_conductor.builds import build_task
-from conductor.super_conductor.db import quotas
+from conductor.super_conductor.db.catalogue import quotas
 from objects.allocations.fence import FENCE_FINAL
 from tests.fixtures.control_plane import ControlPlane, a_user
 from tests.fixtures.direct_bus import moments

@@ -5,7 +5,8 @@ from __future__ import annotations
 import oslo_messaging
 import pytest
 
-from conductor.super_conductor.db import aggregates, cells
+from conductor.super_conductor.db import cells
+from conductor.super_conductor.db.catalogue import aggregates
 from conductor.super_conductor.hosts import discovery
 from conductor.super_conductor.hosts.cluster_metadata import MetadataPublisher
 from objects.aggregate import Aggregate

@@ -7,7 +7,8 @@ import pytest
 
 from armillary import exception
 from conductor.super_conductor.db import cells as cells_db
-from conductor.super_conductor.db import host_mappings, quotas, request_specs
+from conductor.super_conductor.db import host_mappings, request_specs
+from conductor.super_conductor.db.catalogue import quotas
 from conductor.super_conductor.hosts.discovery import (
     Discovered,
     ForeignHosts,

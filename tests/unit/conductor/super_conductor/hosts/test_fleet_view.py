@@ -6,7 +6,7 @@ import oslo_messaging
 import pytest
 
 from armillary import exception
-from conductor.super_conductor.db import aggregates
+from conductor.super_conductor.db.catalogue import aggregates
 from conductor.super_conductor.hosts.fleet_view import KEPT_SECONDS, FleetView
 from objects.hosts.fleet import DOWN, UP
 from tests.fixtures.control_plane import NOW, ControlPlane, an_admin

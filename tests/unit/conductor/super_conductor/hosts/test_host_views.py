@@ -6,7 +6,8 @@ import oslo_messaging
 import pytest
 
 from armillary import exception
-from conductor.super_conductor.db import aggregates, host_mappings
+from conductor.super_conductor.db import host_mappings
+from conductor.super_conductor.db.catalogue import aggregates
 from conductor.super_conductor.hosts.cluster_metadata import MetadataPublisher
 from conductor.super_conductor.hosts.host_views import Hosts
 from objects.hosts.host_answers import AvailabilityZone, HostAvailability, ServiceChanges

@@ -9,7 +9,8 @@ import pytest
 
 from armillary import exception
 from conductor.common.clock import moment
-from conductor.super_conductor.db import aggregates, models
+from conductor.super_conductor.db import models
+from conductor.super_conductor.db.catalogue import aggregates
 from conductor.super_conductor.hosts.image_caching import UNANSWERED_MAX, ImageCaching
 from conductor.super_conductor.servers.image_tickets import ImageTickets
 from objects.hosts.image_fetches import ImageFetches

@@ -14,7 +14,8 @@ from sqlalchemy.orm import Session
 
 from armillary import exception
 from conductor.common.leases import Lease
-from conductor.super_conductor.db import aggregates, moves
+from conductor.super_conductor.db import moves
+from conductor.super_conductor.db.catalogue import aggregates
 from conductor.super_conductor.endpoints.aggregates import AggregatesEndpoint
 from conductor.super_conductor.hosts.cluster_metadata import MetadataPublisher
 from conductor.super_conductor.hosts.zone_guard import ZoneGuard, check_zones

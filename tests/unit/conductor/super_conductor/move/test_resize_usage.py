@@ -6,7 +6,8 @@ import oslo_messaging
 import pytest
 
 from armillary import exception
-from conductor.super_conductor.db import models, quotas
+from conductor.super_conductor.db import models
+from conductor.super_conductor.db.catalogue import quotas
 from conductor.super_conductor.move import resize_usage
 from tests import builders
 from tests.fixtures.control_plane import ControlPlane, an_admin

@@ -9,7 +9,8 @@ import pytest
 
 from armillary import exception
 from armillary.context import admin_context
-from conductor.super_conductor.db import aggregates, host_mappings
+from conductor.super_conductor.db import host_mappings
+from conductor.super_conductor.db.catalogue import aggregates
 from conductor.super_conductor.repair.aggregate_sync import AggregateSync
 from objects.aggregate import Aggregate
 from tests import builders

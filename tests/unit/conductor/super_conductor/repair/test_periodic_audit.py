@@ -11,7 +11,7 @@ import pytest
 import conductor.super_conductor.repair.periodic_audit
 from armillary.metrics import service_metrics
 from conductor.super_conductor.claims.orphaned_claims import OrphanedClaims
-from conductor.super_conductor.db import quotas
+from conductor.super_conductor.db.catalogue import quotas
 from conductor.super_conductor.repair import lost_servers
 from conductor.super_conductor.repair.lost_servers import LostServers
 from conductor.super_conductor.repair.orphaned_allocations import Orphans

@@ -10,7 +10,8 @@ import pytest
 from armillary import exception
 from armillary.context import admin_context
 from conductor.common.clock import moment
-from conductor.super_conductor.db import cell_changes, images, models
+from conductor.super_conductor.db import cell_changes, models
+from conductor.super_conductor.db.catalogue import images
 from conductor.super_conductor.servers.image_tickets import ImageTickets
 from objects.images.image_record import (
     COMMUNITY,

@@ -10,7 +10,8 @@ import pytest
 from armillary import exception
 from conductor.common.clock import moment
 from conductor.super_conductor.accept import pinned_zones
-from conductor.super_conductor.db import aggregates, cells, quotas
+from conductor.super_conductor.db import cells
+from conductor.super_conductor.db.catalogue import aggregates, quotas
 from conductor.super_conductor.delete.retention import Reclaimer
 from objects.instances.server_changes import ServerChanges
 from objects.instances.server_filters import MigrationFilters

@@ -7,7 +7,7 @@ import pytest
 from armillary import exception
 from armillary.context import RequestContext, admin_context
 from conductor.common.clock import moment
-from conductor.super_conductor.db import images
+from conductor.super_conductor.db.catalogue import images
 from conductor.super_conductor.servers.snapshots import SnapshotsEndpoint
 from objects.images.image_record import PRIVATE, ImageRecord, NewSnapshot, StoredImage
 from tests import builders

@@ -7,8 +7,9 @@ import pytest
 from armillary import exception
 from conductor.common.clock import moment
 from conductor.super_conductor.builds import group_members
-from conductor.super_conductor.db import build_requests, server_groups
+from conductor.super_conductor.db import build_requests
 from conductor.super_conductor.db.build_requests import NewSelections
+from conductor.super_conductor.db.catalogue import server_groups
 from conductor.super_conductor.zones import pending_group_members
 from objects.allocations.fence import FIRST_FENCE
 from objects.instances.instance_group import InstanceGroup

@@ -7,7 +7,7 @@ import pytest
 from armillary import exception
 from armillary.context import admin_context
 from conductor.common.clock import moment
-from conductor.super_conductor.db import images
+from conductor.super_conductor.db.catalogue import images
 from conductor.super_conductor.servers.image_tickets import ImageTickets
 from objects.images.image_record import PUBLIC, ImageRecord
 from objects.images.image_ticket import READ, WRITE, ImageTicket

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from armillary import exception
-from conductor.super_conductor.db import quotas
+from conductor.super_conductor.db.catalogue import quotas
 from objects.cell_mapping import CELL0_UUID
 from objects.flavor import Flavor
 from objects.instance import Instance

@@ -12,7 +12,7 @@ from contextlib import ExitStack
 import pytest
 
 from armillary import exception
-from conductor.super_conductor.db import quotas
+from conductor.super_conductor.db.catalogue import quotas
 from objects.traces.decision_trace import DecisionTrace
 from tests.fixtures.control_plane import API_SCHEMA, PROJECT
 from tests.fixtures.databases import SERVERS, SyncedDatabases, on_one_server

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from conductor.super_conductor.db import aggregates, host_mappings
+from conductor.super_conductor.db import host_mappings
+from conductor.super_conductor.db.catalogue import aggregates
 from tests import builders
 from tests.fixtures.placement import placement_template, placement_url
 from tests.fixtures.placement_repair import AWAY, Cloud, RunPlacement, cloud, run_placement

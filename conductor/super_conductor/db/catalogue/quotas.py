@@ -6,7 +6,8 @@ from collections.abc import Mapping
 import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
-from conductor.super_conductor.db import models, server_groups
+from conductor.super_conductor.db import models
+from conductor.super_conductor.db.catalogue import server_groups
 from conductor.super_conductor.db.statements import insert_missing
 
 OF_ALL_PROJECTS = ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 
 from armillary.db import Database
-from conductor.super_conductor.db import quotas
+from conductor.super_conductor.db.catalogue import quotas
 from tests.fixtures.control_plane import ControlPlane, a_user
 
 

@@ -9,7 +9,8 @@ from sqlalchemy.orm import Session
 
 from armillary import exception
 from armillary.db import Database
-from conductor.super_conductor.db import aggregates, cells, host_mappings, metadata_seq
+from conductor.super_conductor.db import cells, host_mappings, metadata_seq
+from conductor.super_conductor.db.catalogue import aggregates
 from objects.aggregate import Aggregate, AggregateChanges
 from tests.fixtures.control_plane import NOW
 

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from armillary import exception
 from armillary.db import Database
-from conductor.super_conductor.db import flavors
+from conductor.super_conductor.db.catalogue import flavors
 from objects.flavor import Flavor
 from tests import builders
 from tests.fixtures.control_plane import NOW, a_user

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from armillary import exception
 from armillary.context import admin_context
 from armillary.db import Database
-from conductor.super_conductor.db import images
+from conductor.super_conductor.db.catalogue import images
 from objects.images.image_meta import ImageMeta
 from tests import builders
 from tests.fixtures.control_plane import NOW

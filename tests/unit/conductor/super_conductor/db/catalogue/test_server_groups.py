@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from armillary import exception
 from armillary.db import Database
-from conductor.super_conductor.db import server_groups
+from conductor.super_conductor.db.catalogue import server_groups
 from objects.instances.instance_group import InstanceGroup
 from tests import builders
 from tests.fixtures.control_plane import NOW
