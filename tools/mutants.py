@@ -24,7 +24,7 @@ from pathlib import Path, PurePath
 
 import psutil
 
-from tests.fixtures import watchdog
+from tests.fixtures.plugins import watchdog
 from tests.fixtures.waiting import Deadline
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -16,7 +16,7 @@ from placement.candidates.result import Found
 from placement.candidates.strategy import Strategy
 from placement.providers.provider_table import ProviderTable
 from placement.providers.sharing import SHARING_TRAIT
-from tests.fixtures.provider_tables import TableBuilder
+from tests.fixtures.placement.provider_tables import TableBuilder
 
 DEVICES = 8
 TRAITS_OF_PROVIDER = 20

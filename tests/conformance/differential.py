@@ -18,7 +18,7 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from tests.conformance import wsgi_lines
-from tests.fixtures.placement_fuzz_world import EmptyWorld
+from tests.fixtures.placement.placement_fuzz_world import EmptyWorld
 from tests.fixtures.services import leave_out
 
 TITLE = "openstack-placement"

@@ -18,7 +18,7 @@ from tests.conformance.differential import Pair, Reference
 from tests.conformance.request_sequences import play
 from tests.conformance.stories import LATEST, Story
 from tests.fixtures import sampling
-from tests.fixtures.placement_fuzz_world import EmptyWorld
+from tests.fixtures.placement.placement_fuzz_world import EmptyWorld
 
 pytestmark = pytest.mark.sampled_file(every=3)
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.fixtures import conformance
-from tests.fixtures.conformance import Outcome
+from tests.fixtures.placement import conformance
+from tests.fixtures.placement.conformance import Outcome
 
 KNOWN = conformance.known_failures(Path(__file__).with_name("known_failures.yaml"))
 

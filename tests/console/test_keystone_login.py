@@ -16,7 +16,7 @@ from tests.console.browser import Tab
 from tests.console.deployment import add_flavor
 from tests.fixtures.asking import Api
 from tests.fixtures.embedded import embedded_conf
-from tests.fixtures.keystone import PASSWORD, TOKEN_OF_USER, StandInKeystone
+from tests.fixtures.services.keystone import PASSWORD, TOKEN_OF_USER, StandInKeystone
 
 SERVERS = {"member": "of-the-member", "stranger": "of-the-stranger"}
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tests.faults.operations import UNRECORDED, Accepted
 from tests.faults.records import MISCOUNTED, Records
-from tests.fixtures.record_checks import FoundGuest, RecordChecks, tasks_left
+from tests.fixtures.checks.record_checks import FoundGuest, RecordChecks, tasks_left
 
 
 def left(records: Records, agents: Sequence[str]) -> list[str]:

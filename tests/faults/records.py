@@ -13,7 +13,7 @@ from sqlalchemy.pool import NullPool
 from compute_agent.virt.process.process_guest import ProcessGuest
 from compute_agent.virt.simulated.simulated_guest import Role
 from tests.faults.world import CELLS, DATABASES, FaultyDeployment
-from tests.fixtures.record_checks import Row
+from tests.fixtures.checks.record_checks import Row
 
 MISCOUNTED = """
 SELECT resource_provider_id, resource_class_id, u.used, coalesce(a.amount, 0) AS allocated

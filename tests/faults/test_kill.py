@@ -12,8 +12,12 @@ from _pytest.mark.structures import ParameterSet
 
 from tests.fixtures import sampling
 from tests.fixtures.asking import wait_for
+from tests.fixtures.checks.ledger import (
+    assert_all_active,
+    assert_nothing_is_lost,
+    delete_everything,
+)
 from tests.fixtures.deployment import LEASE_SECONDS, two_cells
-from tests.fixtures.ledger import assert_all_active, assert_nothing_is_lost, delete_everything
 from tests.fixtures.services import POSTGRESQL
 
 pytestmark = [pytest.mark.rabbitmq, pytest.mark.postgresql, pytest.mark.sampled_file(every=2)]

@@ -8,8 +8,8 @@ import shutil
 import pytest
 
 from tests.fixtures.asking import wait_for
+from tests.fixtures.checks.ledger import assert_all_active, delete_everything
 from tests.fixtures.deployment import REPORT_INTERVAL_SECONDS, two_cells
-from tests.fixtures.ledger import assert_all_active, delete_everything
 from tests.fixtures.services import POSTGRESQL
 
 pytestmark = [pytest.mark.rabbitmq, pytest.mark.postgresql, pytest.mark.long]

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from objects.instances.migration import MigrationType
 from tests.faults.records import Guest, Records
-from tests.fixtures.record_checks import Row
+from tests.fixtures.checks.record_checks import Row
 
 LOOK_SECONDS = 0.5
 RETURN_SECONDS = 60.0

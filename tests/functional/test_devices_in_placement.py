@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.fixtures.asking import wait_for
+from tests.fixtures.checks.ledger import delete_everything
 from tests.fixtures.embedded import embedded_system
-from tests.fixtures.ledger import delete_everything
 
 pytestmark = pytest.mark.sampled_file(every=3)
 

@@ -17,10 +17,10 @@ import pytest
 
 from compute_agent.virt.libvirt import connection, daemon_restarts
 from tests.fixtures.asking import Api, wait_for
+from tests.fixtures.checks.ledger import delete_everything, expected_allocations
 from tests.fixtures.embedded import embedded_system
-from tests.fixtures.ledger import delete_everything, expected_allocations
-from tests.fixtures.libvirt_hosts import IMAGE_NAME, libvirt_library, write_image
-from tests.fixtures.libvirt_outages import AFTER, BEFORE, KilledDaemon
+from tests.fixtures.libvirt.libvirt_hosts import IMAGE_NAME, libvirt_library, write_image
+from tests.fixtures.libvirt.libvirt_outages import AFTER, BEFORE, KilledDaemon
 from tests.fixtures.sampling import seed
 
 AWAY_SECONDS = 1.5

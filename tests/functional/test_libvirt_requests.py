@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pytest
 
 from tests.fixtures.asking import Api, wait_for
+from tests.fixtures.checks.ledger import delete_everything
 from tests.fixtures.embedded import embedded_system
-from tests.fixtures.ledger import delete_everything
-from tests.fixtures.libvirt_hosts import IMAGE_NAME, libvirt_library, write_image
+from tests.fixtures.libvirt.libvirt_hosts import IMAGE_NAME, libvirt_library, write_image
 
 pytestmark = pytest.mark.sampled_file(every=3)
 

@@ -9,8 +9,8 @@ import pytest
 
 from armillary.identifiers import is_uuid
 from tests.fixtures.asking import Api, wait_for
+from tests.fixtures.checks.ledger import delete_everything
 from tests.fixtures.embedded import embedded_system
-from tests.fixtures.ledger import delete_everything
 
 HOST = "OS-EXT-SRV-ATTR:host"
 

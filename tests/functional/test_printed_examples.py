@@ -13,7 +13,7 @@ import pytest
 
 from programs.commands.app import URL_VARIABLE, ClientApp
 from tests.fixtures.asking import Api, wait_for
-from tests.fixtures.documented_output import assert_among, assert_printed, example
+from tests.fixtures.checks.documented_output import assert_among, assert_printed, example
 from tests.fixtures.embedded import embedded_system
 
 HOSTS = [

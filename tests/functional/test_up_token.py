@@ -16,8 +16,8 @@ from programs import own_token
 from programs.commands.app import URL_VARIABLE, ClientApp
 from programs.demo.control_plane import LOG_FILE, ControlPlane
 from tests.fixtures import waiting
+from tests.fixtures.checks.documented_output import assert_among, example
 from tests.fixtures.deployment import error_lines
-from tests.fixtures.documented_output import assert_among, example
 
 pytestmark = pytest.mark.sampled_file(every=3)
 

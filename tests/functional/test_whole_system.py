@@ -19,8 +19,8 @@ from armillary.conf import tracing as tracing_conf
 from armillary.metrics import tracing
 from tests.fixtures import waiting
 from tests.fixtures.asking import wait_for
+from tests.fixtures.checks.ledger import assert_nothing_is_lost, delete_everything
 from tests.fixtures.embedded import embedded_system
-from tests.fixtures.ledger import assert_nothing_is_lost, delete_everything
 
 
 @pytest.fixture(scope="module")

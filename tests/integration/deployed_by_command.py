@@ -19,7 +19,7 @@ from sqlalchemy.engine import make_url
 
 from rpc.broker import broker_accounts
 from rpc.broker.broker_accounts import Access, Permissions
-from tests.fixtures import forked_servers, waiting
+from tests.fixtures import waiting
 from tests.fixtures.brokers import evaluate
 from tests.fixtures.databases import kill_connections
 from tests.fixtures.deployment import (
@@ -34,6 +34,7 @@ from tests.fixtures.deployment import (
     running,
 )
 from tests.fixtures.ports import free_port
+from tests.fixtures.programs import forked_servers
 from tests.fixtures.services import POSTGRESQL, RABBITMQ, Service, administrator, leave_out
 from tests.integration.accounts_deployment import PASSWORD, add_account, delete_account, grant
 

@@ -28,9 +28,13 @@ from rpc.transport import Bus
 from tests.fixtures import waiting
 from tests.fixtures.asking import wait_for
 from tests.fixtures.brokers import fresh_vhost
+from tests.fixtures.checks.ledger import (
+    assert_all_active,
+    assert_nothing_is_lost,
+    delete_everything,
+)
 from tests.fixtures.configuration import messaging_conf
 from tests.fixtures.interfaces import part_of
-from tests.fixtures.ledger import assert_all_active, assert_nothing_is_lost, delete_everything
 from tests.fixtures.services import RABBITMQ
 from tests.integration.deployed_by_command import CommandDeployment, two_cells_by_command
 

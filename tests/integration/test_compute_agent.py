@@ -20,7 +20,7 @@ from tests import builders
 from tests.fixtures.agent import Conductor, a_build, agent_conf
 from tests.fixtures.brokers import Broker
 from tests.fixtures.interfaces import an_rpc_server
-from tests.fixtures.python_programs import Program, StartProgram, start_program
+from tests.fixtures.programs.python_programs import Program, StartProgram, start_program
 from tests.fixtures.waiting import seconds
 
 __all__ = ["start_program"]

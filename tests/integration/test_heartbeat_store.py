@@ -10,8 +10,8 @@ import pytest
 
 from tests.fixtures.asking import wait_for
 from tests.fixtures.deployment import SIMULATED, Deployment, deployed
-from tests.fixtures.memcached import Memcached, running_memcached
 from tests.fixtures.ports import free_port
+from tests.fixtures.services.memcached import Memcached, running_memcached
 
 pytestmark = [pytest.mark.rabbitmq, pytest.mark.postgresql, pytest.mark.long]
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from tests.fixtures.asking import wait_for
+from tests.fixtures.checks.ledger import assert_all_active, delete_everything
 from tests.fixtures.deployment import Deployment, deployed
-from tests.fixtures.ledger import assert_all_active, delete_everything
 from tests.integration.signed_deployment import SignedDeployment
 
 pytestmark = [pytest.mark.rabbitmq, pytest.mark.postgresql, pytest.mark.long]

@@ -27,8 +27,8 @@ from rpc.transport import Bus
 from tests.fixtures import waiting
 from tests.fixtures.asking import wait_for
 from tests.fixtures.brokers import Broker, close_connections, evaluate
+from tests.fixtures.checks.looks import Looks
 from tests.fixtures.configuration import messaging_conf
-from tests.fixtures.looks import Looks
 from tests.fixtures.services import RABBITMQ, leave_out
 
 SECONDS_MAX = 30

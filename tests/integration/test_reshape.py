@@ -13,10 +13,10 @@ from armillary.db import Database
 from compute_agent.host.child_providers import cell_uuid
 from placement.engine import PlacementEngine
 from tests.fixtures.asking import wait_for
+from tests.fixtures.checks.ledger import delete_everything
 from tests.fixtures.deployment import Deployment, deployed
-from tests.fixtures.ledger import delete_everything
 from tests.fixtures.placement import engines
-from tests.fixtures.placement_examiner import Examiner
+from tests.fixtures.placement.placement_examiner import Examiner
 
 pytestmark = [pytest.mark.rabbitmq, pytest.mark.postgresql, pytest.mark.sampled_file(every=3)]
 

@@ -14,13 +14,13 @@ import pytest
 
 from tests.fixtures import waiting
 from tests.fixtures.asking import wait_for
-from tests.fixtures.deployment import BAD_HOST, two_cells
-from tests.fixtures.ledger import (
+from tests.fixtures.checks.ledger import (
     assert_all_active,
     assert_nothing_is_lost,
     delete_everything,
     expected_allocations,
 )
+from tests.fixtures.deployment import BAD_HOST, two_cells
 from tests.fixtures.sampling import TAKES_ALL
 from tests.fixtures.services import MARIADB, POSTGRESQL
 from tests.fixtures.waiting import seconds

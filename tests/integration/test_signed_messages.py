@@ -27,12 +27,16 @@ from tests.builders import a_claim, a_provider, a_uuid
 from tests.fixtures.asking import wait_for
 from tests.fixtures.brokers import close_connections
 from tests.fixtures.cell import a_node
+from tests.fixtures.checks.ledger import (
+    assert_all_active,
+    assert_nothing_is_lost,
+    delete_everything,
+)
 from tests.fixtures.configuration import messaging_conf
 from tests.fixtures.deployment import two_cells
-from tests.fixtures.forged_replies import ReplyForger, failure_of
 from tests.fixtures.interfaces import BY_TOPIC, Anything
-from tests.fixtures.ledger import assert_all_active, assert_nothing_is_lost, delete_everything
 from tests.fixtures.services import POSTGRESQL
+from tests.fixtures.signing.forged_replies import ReplyForger, failure_of
 from tests.fixtures.waiting import seconds
 from tests.integration.signed_deployment import SignedDeployment
 

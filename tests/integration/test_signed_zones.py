@@ -18,10 +18,10 @@ from rpc.broker.broker_accounts import PARENT_ZONE, TOP
 from rpc.signing.place import zone_scope
 from rpc.transport import Bus
 from tests.fixtures.asking import wait_for
-from tests.fixtures.authority import CertificateAuthority
 from tests.fixtures.configuration import messaging_conf
 from tests.fixtures.interfaces import Anything
 from tests.fixtures.services import POSTGRESQL
+from tests.fixtures.signing.authority import CertificateAuthority
 from tests.integration.trusted_zones import SignedZone, introduce
 from tests.integration.zone_deployment import tree
 

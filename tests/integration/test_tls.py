@@ -26,13 +26,18 @@ from armillary.db import Database
 from conductor.super_conductor.zones.interface import ZoneAPI
 from rpc.notifications.event_feed import connection_to
 from rpc.transport import Bus
-from tests.fixtures import forked_servers, waiting
+from tests.fixtures import waiting
 from tests.fixtures.asking import wait_for
-from tests.fixtures.authority import Certificate, CertificateAuthority
+from tests.fixtures.checks.ledger import (
+    assert_all_active,
+    assert_nothing_is_lost,
+    delete_everything,
+)
 from tests.fixtures.configuration import messaging_conf
 from tests.fixtures.deployment import BIN, Cell, Deployment, running
 from tests.fixtures.interfaces import part_of
-from tests.fixtures.ledger import assert_all_active, assert_nothing_is_lost, delete_everything
+from tests.fixtures.programs import forked_servers
+from tests.fixtures.signing.authority import Certificate, CertificateAuthority
 from tests.fixtures.waiting import seconds
 from tests.integration.tls_stores import TlsBroker, TlsDatabases, tls_mariadb, tls_stores
 

@@ -9,8 +9,8 @@ import pytest
 
 from armillary.service_history import CURRENT_VERSION
 from tests.fixtures.asking import wait_for
+from tests.fixtures.checks.ledger import delete_everything
 from tests.fixtures.deployment import Deployment, deployed
-from tests.fixtures.ledger import delete_everything
 from tests.integration import newer_release
 
 pytestmark = [pytest.mark.rabbitmq, pytest.mark.postgresql, pytest.mark.sampled_file(every=3)]

@@ -14,7 +14,7 @@ import pytest
 
 from programs.commands.app import URL_VARIABLE, ClientApp
 from tests.fixtures.asking import wait_for
-from tests.fixtures.documented_output import assert_printed, example, section
+from tests.fixtures.checks.documented_output import assert_printed, example, section
 from tests.fixtures.services import POSTGRESQL
 from tests.integration.pools import add_pool, placement_answers, used_gb
 from tests.integration.zone_deployment import ZoneDeployment, tree

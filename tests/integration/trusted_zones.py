@@ -19,8 +19,8 @@ from sqlalchemy.engine import make_url
 from rpc.broker.broker_accounts import PARENT_ZONE, TOP
 from rpc.transport import Bus
 from tests.fixtures import waiting
-from tests.fixtures.authority import Certificate, CertificateAuthority
 from tests.fixtures.configuration import messaging_conf
+from tests.fixtures.signing.authority import Certificate, CertificateAuthority
 from tests.integration.accounts_deployment import AccountsDeployment
 from tests.integration.signed_deployment import SignedDeployment
 from tests.integration.zone_deployment import ZoneDeployment

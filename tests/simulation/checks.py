@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from compute_agent.virt.simulated.simulated_guest import Role
-from tests.fixtures.record_checks import OVERFULL, FoundGuest, RecordChecks, Row, tasks_left
+from tests.fixtures.checks.record_checks import OVERFULL, FoundGuest, RecordChecks, Row, tasks_left
 from tests.simulation.hub import HUB
 from tests.simulation.world import AGENTS, CELLS, World
 

@@ -29,10 +29,10 @@ from unittest import mock
 from armillary import exception
 from conductor.super_conductor import peer_link
 from objects.instances.server_filters import ServerFilters
-from tests.fixtures import compiled_statements
 from tests.fixtures.cell import Clock
 from tests.fixtures.control_plane import a_user
 from tests.fixtures.direct_bus import DirectBus, Killed
+from tests.fixtures.plugins import compiled_statements
 from tests.fixtures.zones import Zone
 
 PARENTS = {

@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from armillary.http.server import HttpServer
-from tests.fixtures.serving import serving
+from tests.fixtures.programs.serving import serving
 from tests.tempest.settings import NETWORK_NAME
 
 SINGULAR = {

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.fixtures import conformance
-from tests.fixtures.conformance import Outcome
-from tests.fixtures.forked_servers import command_to_ask
+from tests.fixtures.placement import conformance
+from tests.fixtures.placement.conformance import Outcome
+from tests.fixtures.programs.forked_servers import command_to_ask
 
 GOOD = Outcome("usage", "list all", is_passed=True)
 BAD = Outcome("usage", "list none", is_passed=False, findings=("status: 500 is not 200",))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.fixtures.libvirt_hosts import MARKER
+from tests.fixtures.libvirt.libvirt_hosts import MARKER
 from tests.integration.libvirt.libvirt_daemons import both_daemons, daemons
 from tests.integration.libvirt.system_daemons import both_system_daemons, system_daemons
 

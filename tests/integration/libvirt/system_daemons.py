@@ -21,9 +21,9 @@ import pytest
 from oslo_config import cfg
 
 from compute_agent.virt.libvirt.driver import LibvirtDriver
-from tests.fixtures import guest_image
 from tests.fixtures.asking import wait_for
-from tests.fixtures.libvirt_hosts import host_conf, libvirt_library, make_host, need_program
+from tests.fixtures.libvirt import guest_image
+from tests.fixtures.libvirt.libvirt_hosts import host_conf, libvirt_library, make_host, need_program
 from tests.fixtures.services import leave_out
 from tests.integration.libvirt.libvirt_daemons import end_guests
 

@@ -13,8 +13,8 @@ from compute_agent.virt.libvirt.disks.images import FILE_PROPERTY
 from compute_agent.virt.libvirt.driver import LibvirtDriver
 from objects.instance import Instance
 from tests import builders
-from tests.fixtures.ceph_clusters import POOL, Cluster, running_cluster
-from tests.fixtures.libvirt_hosts import GREETING, a_guest, write_image
+from tests.fixtures.libvirt.ceph_clusters import POOL, Cluster, running_cluster
+from tests.fixtures.libvirt.libvirt_hosts import GREETING, a_guest, write_image
 from tests.integration.libvirt.system_daemons import NAMES, SystemDaemons
 from tests.integration.libvirt.test_guests import (
     Watch,

@@ -24,10 +24,10 @@ from pathlib import Path
 import pytest
 from websockets.sync.client import connect
 
-from tests.fixtures import guest_image
 from tests.fixtures.asking import wait_for
 from tests.fixtures.deployment import BIN
-from tests.fixtures.libvirt_hosts import libvirt_library, need_program
+from tests.fixtures.libvirt import guest_image
+from tests.fixtures.libvirt.libvirt_hosts import libvirt_library, need_program
 from tests.fixtures.ports import free_port
 from tests.fixtures.services import POSTGRESQL, RABBITMQ, leave_out
 from tests.fixtures.waiting import Deadline

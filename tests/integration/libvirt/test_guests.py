@@ -15,7 +15,7 @@ from objects.instance import Instance
 from objects.numa import HostTopology, InstanceCell, InstanceTopology, fit
 from tests import builders
 from tests.fixtures.asking import wait_for
-from tests.fixtures.libvirt_hosts import GREETING, a_guest
+from tests.fixtures.libvirt.libvirt_hosts import GREETING, a_guest
 from tests.fixtures.services import leave_out
 from tests.integration.libvirt.libvirt_daemons import Daemons
 

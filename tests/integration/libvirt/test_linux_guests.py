@@ -25,9 +25,9 @@ from compute_agent.virt.libvirt.driver import LibvirtDriver
 from objects.instance import Instance
 from objects.instances.server_settings import ServerSettings
 from tests import builders
-from tests.fixtures import guest_image
+from tests.fixtures.agent.serial_consoles import running_port, running_proxy
 from tests.fixtures.asking import wait_for
-from tests.fixtures.serial_consoles import running_port, running_proxy
+from tests.fixtures.libvirt import guest_image
 from tests.fixtures.waiting import Deadline
 from tests.integration.libvirt.system_daemons import GUESTS_USER, SystemDaemons
 

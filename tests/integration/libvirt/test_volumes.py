@@ -15,9 +15,9 @@ from compute_agent.virt.libvirt.disks.images import FILE_PROPERTY
 from compute_agent.virt.libvirt.driver import LibvirtDriver
 from objects.instance import Instance
 from tests import builders
-from tests.fixtures.libvirt_hosts import a_guest, write_image
-from tests.fixtures.volume_devices import DEVICES
-from tests.fixtures.volume_groups import volume_groups
+from tests.fixtures.libvirt.libvirt_hosts import a_guest, write_image
+from tests.fixtures.libvirt.volume_devices import DEVICES
+from tests.fixtures.libvirt.volume_groups import volume_groups
 from tests.integration.libvirt.system_daemons import NAMES, SystemDaemons
 from tests.integration.libvirt.test_guests import Watch, states, wait_for_boots
 

@@ -21,9 +21,9 @@ from compute_agent.virt.libvirt.disks.images import FILE_PROPERTY
 from tests.fixtures import waiting
 from tests.fixtures.asking import Api, wait_for
 from tests.fixtures.brokers import fresh_vhost
+from tests.fixtures.checks.ledger import delete_everything, expected_allocations
 from tests.fixtures.deployment import BIN, Process
-from tests.fixtures.ledger import delete_everything, expected_allocations
-from tests.fixtures.libvirt_hosts import BOOT_SECTOR, GREETING, IMAGE_NAME, libvirt_library
+from tests.fixtures.libvirt.libvirt_hosts import BOOT_SECTOR, GREETING, IMAGE_NAME, libvirt_library
 from tests.integration.libvirt import control_plane_program
 from tests.integration.libvirt.libvirt_daemons import (
     IMAGE_BYTES,

@@ -14,7 +14,7 @@ from objects.allocations.fence import FENCE_FINAL
 from placement.engine import PlacementEngine
 from tests.builders import a_claim, a_provider
 from tests.fixtures.placement import SCHEMA, NewEngine, engines
-from tests.fixtures.placement_rows import recorded_usage, true_providers
+from tests.fixtures.placement.placement_rows import recorded_usage, true_providers
 
 PROVIDERS = 3
 SLOTS = 10  # of each provider

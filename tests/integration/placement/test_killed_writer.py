@@ -8,8 +8,8 @@ import pytest
 
 from placement.engine import PlacementEngine
 from tests.fixtures.placement import SCHEMA, engines
-from tests.fixtures.placement_examiner import Examiner
-from tests.fixtures.placement_rows import dump, true_consumers
+from tests.fixtures.placement.placement_examiner import Examiner
+from tests.fixtures.placement.placement_rows import dump, true_consumers
 from tests.integration.placement import placement_processes as processes
 from tests.integration.placement.placement_processes import (
     CONSUMERS,

@@ -13,7 +13,7 @@ from armillary.http.dispatch import Action, actions_of
 from armillary.http.ranges import breakpoints
 from objects.instances.server_settings import ServerSettings
 from tests import builders
-from tests.fixtures import answer_checks
+from tests.fixtures.checks import answer_checks
 from tests.fixtures.http_api import Api
 from tests.fixtures.super_conductor import SuperConductor
 from tests.unit.api.handlers.servers.test_key_pair import KEY

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.fixtures.python_programs import fork_program, fork_servers, start_program
+from tests.fixtures.programs.python_programs import fork_program, fork_servers, start_program
 
 __all__ = ["fork_program", "fork_servers", "keep_logging", "start_program"]
 

@@ -15,7 +15,7 @@ import prometheus_client
 import pytest
 
 from armillary.audit import SUCCESS, AuditTrail, Event, Initiator
-from tests.fixtures.audit_log import events_of
+from tests.fixtures.checks.audit_log import events_of
 
 
 def trail(path: Path) -> AuditTrail:

@@ -29,11 +29,11 @@ from conductor.super_conductor.permanent_failure import PermanentFailure
 from objects.allocations.fence import FENCE_FINAL
 from objects.cell_mapping import CELL0_UUID
 from tests.fixtures.cell import Cell, a_build_request
+from tests.fixtures.cell.operated_cell import OperatedCell
+from tests.fixtures.cell.operation_stories import BETWEEN_CELLS, ON_B, Stage
+from tests.fixtures.cell.operation_stories import STORIES as OPERATIONS
 from tests.fixtures.control_plane import ControlPlane
 from tests.fixtures.direct_bus import Killed
-from tests.fixtures.operated_cell import OperatedCell
-from tests.fixtures.operation_stories import BETWEEN_CELLS, ON_B, Stage
-from tests.fixtures.operation_stories import STORIES as OPERATIONS
 from tests.fixtures.sampling import sample
 from tests.unit.conductor.super_conductor.move.moves import (
     an_instance,

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.fixtures import documented_output
-from tests.fixtures.documented_output import ROOT, Example
+from tests.fixtures.checks import documented_output
+from tests.fixtures.checks.documented_output import ROOT, Example
 
 NOT_COMPARED = {
     ("docs/operating/audit.md", 2): "configuration of logrotate",

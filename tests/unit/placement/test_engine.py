@@ -15,7 +15,7 @@ from placement.providers.inventory import Inventory
 from tests.builders import a_provider, a_query, a_uuid
 from tests.fixtures.examples import examples
 from tests.fixtures.placement import NewEngine, engines
-from tests.fixtures.placement_law import LAW_PHASES, PlacementLaw
+from tests.fixtures.placement.placement_law import LAW_PHASES, PlacementLaw
 
 
 def test_candidates_are_in_the_order_of_the_providers(new_engine: NewEngine) -> None:

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from objects.allocations.resource_query import RequestGroup
-from tests.fixtures.placement_rows import TrueConsumer
-from tests.fixtures.placement_scenes import (
+from tests.fixtures.placement.placement_rows import TrueConsumer
+from tests.fixtures.placement.placement_scenes import (
     Scene,
     a_question,
     granular,
@@ -16,7 +16,7 @@ from tests.fixtures.placement_scenes import (
     numa_devices,
     uuid_of,
 )
-from tests.fixtures.placement_truth import (
+from tests.fixtures.placement.placement_truth import (
     a_candidate,
     true_candidates,
     true_provider_list,

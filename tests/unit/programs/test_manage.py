@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.fixtures.databases import newest_version
-from tests.fixtures.python_programs import StartProgram
+from tests.fixtures.programs.python_programs import StartProgram
 
 MAIN = "import sys; from programs.manage import main; sys.exit(main())"
 

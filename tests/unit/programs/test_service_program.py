@@ -11,7 +11,7 @@ from oslo_config import cfg
 
 from armillary import exception
 from programs import service_program
-from tests.fixtures.python_programs import StartProgram
+from tests.fixtures.programs.python_programs import StartProgram
 
 pytestmark = pytest.mark.sampled_tests(every=3)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.fixtures.python_programs import StartProgram
+from tests.fixtures.programs.python_programs import StartProgram
 
 MAIN = "import sys; from programs.status import main; sys.exit(main())"
 

@@ -18,9 +18,9 @@ from rpc import broker_logs, memory_transport
 from rpc.interface import Interface, call, cast, fanout
 from rpc.transport import Bus
 from tests.fixtures.asking import wait_for
+from tests.fixtures.checks.looks import Looks
 from tests.fixtures.configuration import messaging_conf
 from tests.fixtures.interfaces import Anything
-from tests.fixtures.looks import Looks
 
 SERIALISE = "oslo_messaging._drivers.common.serialize_remote_exception"
 

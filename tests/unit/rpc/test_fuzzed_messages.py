@@ -25,7 +25,7 @@ from rpc.wire.dataclass_codec import codec_of
 from rpc.wire.declared_objects import declared_objects
 from rpc.wire.serializer import ObjectSerializer
 from tests import builders
-from tests.fixtures.fuzzing import ODD, altered, fuzzed
+from tests.fixtures.checks.fuzzing import ODD, altered, fuzzed
 from tests.fixtures.signing import AT_THE_TOP, Authority
 from tests.fleets import a_batch, a_request_spec, some_hosts
 

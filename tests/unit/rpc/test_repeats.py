@@ -8,7 +8,7 @@ import pytest
 
 from armillary.context import RequestContext, Signer
 from rpc.repeats import answering_repeats
-from tests.fixtures.idempotency import MemoryRecords
+from tests.fixtures.super_conductor.idempotency import MemoryRecords
 
 WORLD = Signer("world-ctl", "parent_zone", "world")
 

@@ -28,7 +28,7 @@ from scheduler.manager import SchedulerManager
 from tests.builders import a_flavor, a_uuid
 from tests.fixtures.asking import wait_for
 from tests.fixtures.interfaces import an_rpc_server
-from tests.fixtures.zone_trees import Zone
+from tests.fixtures.zones.zone_trees import Zone
 from tests.fleets import (
     CELL,
     OTHER_CELL,

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.fixtures import watchdog
+from tests.fixtures.plugins import watchdog
 from tools import mutants
 from tools.mutants import Fault, Outcome, StaleFault
 

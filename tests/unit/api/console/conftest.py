@@ -17,7 +17,7 @@ from api.front import make_front
 from armillary.identity import passwords
 from tests import builders
 from tests.fixtures import waiting
-from tests.fixtures.serving import serving
+from tests.fixtures.programs.serving import serving
 from tests.fixtures.super_conductor import SuperConductor, SuperConductorClient
 
 PASSWORD = "correct horse"

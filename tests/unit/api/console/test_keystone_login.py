@@ -9,8 +9,8 @@ import pytest
 import requests
 
 from api.front import make_front
-from tests.fixtures.keystone import PASSWORD, StandInKeystone
-from tests.fixtures.serving import serving
+from tests.fixtures.programs.serving import serving
+from tests.fixtures.services.keystone import PASSWORD, StandInKeystone
 from tests.fixtures.super_conductor import SuperConductor, SuperConductorClient
 from tests.unit.api.conftest import make_conf
 from tests.unit.api.console.conftest import FLAVORS, SESSION, Browser

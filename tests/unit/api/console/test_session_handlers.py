@@ -10,8 +10,8 @@ from oslo_config import cfg
 
 from api.console.links import ConsoleLinks
 from api.front import make_front
-from tests.fixtures.audit_log import events_of, switch_on
-from tests.fixtures.serving import serving
+from tests.fixtures.checks.audit_log import events_of, switch_on
+from tests.fixtures.programs.serving import serving
 from tests.fixtures.super_conductor import SuperConductorClient
 from tests.unit.api.console.conftest import FLAVOR, FLAVORS, PASSWORD, SERVERS, SESSION, TOKEN
 from tests.unit.api.console.conftest import Browser as Tab

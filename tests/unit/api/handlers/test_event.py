@@ -13,7 +13,7 @@ from oslo_config import cfg
 from api.app import make_app
 from api.event_hub import EventHub
 from tests.fixtures.http_api import MEMBER, Api
-from tests.fixtures.serving import serving
+from tests.fixtures.programs.serving import serving
 from tests.fixtures.super_conductor import SuperConductorClient
 
 PATH = "/v2.1/armillary/events"

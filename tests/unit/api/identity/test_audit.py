@@ -11,8 +11,8 @@ from oslo_config import cfg
 
 from api.front import make_front
 from tests import builders
-from tests.fixtures.audit_log import events_of, switch_on
-from tests.fixtures.documented_output import assert_keys, example
+from tests.fixtures.checks.audit_log import events_of, switch_on
+from tests.fixtures.checks.documented_output import assert_keys, example
 from tests.fixtures.http_api import MEMBER, Api
 from tests.fixtures.super_conductor import SuperConductor, SuperConductorClient
 from tests.unit.api.identity.conftest import PASSWORD, Client, asked, get, log_in, of_project

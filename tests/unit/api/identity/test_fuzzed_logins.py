@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from tests.fixtures.fuzzing import ODD, altered, fuzzed
+from tests.fixtures.checks.fuzzing import ODD, altered, fuzzed
 from tests.unit.api.identity.conftest import Client, asked, log_in, of_project
 
 TOKENS = "/identity/v3/auth/tokens"

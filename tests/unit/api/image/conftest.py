@@ -17,7 +17,7 @@ from conductor.super_conductor.interface import SuperConductorAPI
 from conductor.super_conductor.servers.image_tickets import ImageTickets
 from tests.fixtures.cell import Clock
 from tests.fixtures.control_plane import api_database  # noqa: F401 - a fixture
-from tests.fixtures.serving import serving
+from tests.fixtures.programs.serving import serving
 
 DATA = bytes(range(256)) * 2000
 ALICE, BOB, ADMIN = "alice:stars", "bob:moons", "admin"

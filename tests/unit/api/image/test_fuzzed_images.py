@@ -8,7 +8,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from tests.fixtures.fuzzing import ODD, altered, fuzzed
+from tests.fixtures.checks.fuzzing import ODD, altered, fuzzed
 from tests.unit.api.image.conftest import Images
 
 IMAGE = {

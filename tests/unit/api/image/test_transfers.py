@@ -23,9 +23,9 @@ from compute_agent.virt.image_service import PIECE_BYTES, ImageService
 from objects.images.image_record import SAVING, STORE_LOCK, ImageRecord
 from objects.images.image_ticket import HEADER, READ, WRITE, ImageTicket
 from tests.fixtures.asking import wait_for
-from tests.fixtures.authority import CertificateAuthority
 from tests.fixtures.control_plane import a_user, an_admin
-from tests.fixtures.serving import serving
+from tests.fixtures.programs.serving import serving
+from tests.fixtures.signing.authority import CertificateAuthority
 from tests.unit.api.image.conftest import ALICE, DATA, Images, Records
 
 SERVER = "5f3a4b1e-0000-4000-8000-000000000001"

@@ -15,7 +15,7 @@ from api.front import make_front
 from api.middleware.authentication import make_authenticate
 from armillary import exception
 from tests.fixtures.http_api import Api
-from tests.fixtures.keystone import StandInKeystone
+from tests.fixtures.services.keystone import StandInKeystone
 from tests.fixtures.super_conductor import SuperConductor, SuperConductorClient
 from tests.unit.api.conftest import make_conf
 

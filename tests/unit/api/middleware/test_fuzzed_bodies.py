@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from tests.fixtures.fuzzing import altered, fuzzed
+from tests.fixtures.checks.fuzzing import altered, fuzzed
 from tests.fixtures.http_api import Api
 
 FLAVOR = {"flavor": {"name": "f", "ram": 1, "vcpus": 1, "disk": 0, "id": "auto", "swap": 0}}

@@ -11,7 +11,7 @@ import pytest
 
 from armillary import concurrency
 from armillary.concurrency import WorkerPool, WorkerPoolFull
-from tests.fixtures.python_programs import StartProgram
+from tests.fixtures.programs.python_programs import StartProgram
 
 pytestmark = pytest.mark.sampled_tests(every=3)
 

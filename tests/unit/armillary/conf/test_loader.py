@@ -17,7 +17,7 @@ from armillary import conf as armillary_conf
 from armillary import exception
 from armillary.conf import base, former_names, loader
 from armillary.context import RequestContext
-from tests.fixtures.python_programs import StartProgram
+from tests.fixtures.programs.python_programs import StartProgram
 
 Write = Callable[[str], str]
 ROOT = Path(__file__).parents[4]

@@ -23,7 +23,7 @@ from armillary.db import Database, DatabaseOptions
 from armillary.db import database as database_module
 from tests.fixtures import waiting
 from tests.fixtures.ports import free_port
-from tests.fixtures.python_programs import StartProgram
+from tests.fixtures.programs.python_programs import StartProgram
 
 METADATA = MetaData()
 COUNTER = Table(

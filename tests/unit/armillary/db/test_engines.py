@@ -10,7 +10,7 @@ import sqlalchemy
 
 from armillary import exception
 from armillary.db import Database
-from tests.fixtures.authority import CertificateAuthority
+from tests.fixtures.signing.authority import CertificateAuthority
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from sqlalchemy import text
 
 from armillary import exception
 from armillary.db import Database
-from tests.fixtures.python_programs import StartProgram
+from tests.fixtures.programs.python_programs import StartProgram
 
 FIRST = """
 from alembic import op

@@ -12,7 +12,7 @@ from sqlalchemy import text
 
 from armillary import exception
 from armillary.db import Database, sqlite
-from tests.fixtures.python_programs import StartProgram
+from tests.fixtures.programs.python_programs import StartProgram
 
 # Opens files that no process has switched to WAL yet, all at the same moments as others do.
 OPENER = """

@@ -19,9 +19,9 @@ from armillary.http.connections import Limits, crowded_out
 from armillary.http.server import HttpServer
 from armillary.http.tls import TlsFiles
 from tests.fixtures.asking import wait_for
-from tests.fixtures.authority import CertificateAuthority
-from tests.fixtures.serving import serving
-from tests.fixtures.slow_clients import SlowClients, many_files
+from tests.fixtures.http_api.slow_clients import SlowClients, many_files
+from tests.fixtures.programs.serving import serving
+from tests.fixtures.signing.authority import CertificateAuthority
 
 __all__ = ["many_files"]
 

@@ -18,7 +18,7 @@ from armillary import exception
 from armillary.http.own_origin import own_origin
 from armillary.http.server import HttpServer
 from tests.fixtures import waiting
-from tests.fixtures.serving import serving
+from tests.fixtures.programs.serving import serving
 
 SECONDS_MAX = 60
 

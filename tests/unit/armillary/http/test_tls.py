@@ -25,9 +25,9 @@ from armillary.http.tls import ReloadingContext, TlsFiles, tls_files
 from programs.commands.app import CACERT_VARIABLE, URL_VARIABLE, ClientApp
 from programs.http_client import ApiClient, ApiNotTrusted, NotAnArmillaryApi
 from tests.fixtures import waiting
-from tests.fixtures.authority import Certificate, CertificateAuthority
-from tests.fixtures.serving import serving
-from tests.fixtures.slow_clients import leave_at_once
+from tests.fixtures.http_api.slow_clients import leave_at_once
+from tests.fixtures.programs.serving import serving
+from tests.fixtures.signing.authority import Certificate, CertificateAuthority
 
 pytestmark = pytest.mark.sampled_tests(every=2)
 

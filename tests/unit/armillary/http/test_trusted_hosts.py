@@ -14,7 +14,7 @@ from api import errors
 from armillary.conf import api as api_options
 from armillary.conf import register
 from armillary.http.trusted_hosts import TrustedHosts, guarded
-from tests.fixtures import audit_log
+from tests.fixtures.checks import audit_log
 
 
 class Fine:

@@ -20,8 +20,8 @@ from armillary.conf.scheduling import metrics as metrics_options
 from armillary.metrics import service_metrics
 from tests.fixtures import waiting
 from tests.fixtures.configuration import parsed_conf
+from tests.fixtures.http_api.slow_clients import SlowClients, many_files
 from tests.fixtures.ports import free_port
-from tests.fixtures.slow_clients import SlowClients, many_files
 
 __all__ = ["many_files"]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fixtures.python_programs import Program, StartProgram
+from tests.fixtures.programs.python_programs import Program, StartProgram
 from tests.unit.armillary.service.programs import CODE, Systemd
 
 

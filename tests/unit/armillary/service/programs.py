@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 from pathlib import Path
 
-from tests.fixtures.python_programs import WAIT_SECONDS_MAX, Program
+from tests.fixtures.programs.python_programs import WAIT_SECONDS_MAX, Program
 from tests.fixtures.waiting import Deadline
 
 CODE = (Path(__file__).parent / "sample_service.py").read_text(encoding="utf-8")

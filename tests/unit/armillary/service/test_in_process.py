@@ -14,7 +14,7 @@ from oslo_config import cfg
 from armillary.concurrency.periodic import PeriodicTask
 from armillary.conf import loader
 from armillary.service import Server, ServiceGroup
-from tests.fixtures.python_programs import Program, StartProgram
+from tests.fixtures.programs.python_programs import Program, StartProgram
 from tests.unit.armillary.service.programs import Systemd, pids
 
 SECONDS_MAX = 60

@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from tests.fixtures import waiting
-from tests.fixtures.python_programs import WAIT_SECONDS_MAX, StartProgram
+from tests.fixtures.programs.python_programs import WAIT_SECONDS_MAX, StartProgram
 from tests.unit.armillary.service.programs import Systemd, pids, wait_until_ready
 
 

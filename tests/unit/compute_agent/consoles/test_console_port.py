@@ -25,10 +25,10 @@ from armillary.consoles import console_links, handshake
 from armillary.consoles.console_links import ConsoleKeys
 from compute_agent.consoles.console_port import REFUSED, ConsolePort
 from objects.instances.serial_console import SerialConsole
+from tests.fixtures.agent.serial_consoles import port_conf, running_port, running_proxy
 from tests.fixtures.asking import wait_for
+from tests.fixtures.http_api.slow_clients import leave_at_once
 from tests.fixtures.ports import free_port
-from tests.fixtures.serial_consoles import port_conf, running_port, running_proxy
-from tests.fixtures.slow_clients import leave_at_once
 from tests.fixtures.waiting import seconds
 
 UUID = "c0ffee00-0000-4000-8000-000000000001"

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from armillary import exception
 from compute_agent.journal.journal import Journal
 from tests import builders
-from tests.fixtures.fuzzing import fuzzed
+from tests.fixtures.checks.fuzzing import fuzzed
 from tests.fleets import a_request_spec
 
 HOST = "host1"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.fixtures.processes import processes
-from tests.fixtures.simulated import simulated
+from tests.fixtures.agent.processes import processes
+from tests.fixtures.agent.simulated import simulated
 
 __all__ = ["processes", "simulated"]

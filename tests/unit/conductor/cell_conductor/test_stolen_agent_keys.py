@@ -29,8 +29,8 @@ from tests.fixtures.cell import (
     node_uuid,
 )
 from tests.fixtures.databases import sqlite_with_tables
-from tests.fixtures.fake_placement import Placement
 from tests.fixtures.interfaces import an_rpc_server
+from tests.fixtures.placement.fake_placement import Placement
 from tests.fixtures.signing import Authority
 
 CONTEXT = admin_context()

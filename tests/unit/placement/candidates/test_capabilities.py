@@ -15,7 +15,7 @@ from placement.interface import PlacementAPI
 from placement.providers.provider_table import ProviderTable
 from tests.builders import a_provider, a_query, a_uuid
 from tests.fixtures.placement import ANSWER_SECONDS_MAX, PlacementService
-from tests.fixtures.provider_tables import TableBuilder
+from tests.fixtures.placement.provider_tables import TableBuilder
 
 DISABLED = "COMPUTE_STATUS_DISABLED"
 

@@ -11,8 +11,8 @@ from placement.candidates.problem import Problem, problem_of
 from placement.candidates.query import Group, Query
 from placement.providers.provider_table import ProviderTable
 from placement.providers.sharing import SHARING_TRAIT
-from tests.fixtures.placement_scenes import Scene
-from tests.fixtures.placement_tables import a_table
+from tests.fixtures.placement.placement_scenes import Scene
+from tests.fixtures.placement.placement_tables import a_table
 
 
 def a_table_of_two_trees() -> ProviderTable:

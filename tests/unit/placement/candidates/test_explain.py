@@ -7,7 +7,7 @@ from typing import Any
 from objects.traces.explanation import CandidatesExplanation, Lack, Rejection
 from placement.candidates.explain import NEAREST_MAX, explain
 from placement.candidates.query import Group, Query
-from tests.fixtures.provider_tables import TableBuilder
+from tests.fixtures.placement.provider_tables import TableBuilder
 
 
 def ask(builder: TableBuilder, *groups: Group, **query: Any) -> CandidatesExplanation:

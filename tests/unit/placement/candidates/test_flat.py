@@ -16,8 +16,8 @@ from placement.candidates.result import Found
 from placement.candidates.strategy import DEFAULT, Strategy
 from placement.providers.inventory import Inventory
 from placement.providers.provider_table import ProviderTable
-from tests.fixtures.placement_scenes import Scene, uuid_of
-from tests.fixtures.placement_tables import a_table, names_of
+from tests.fixtures.placement.placement_scenes import Scene, uuid_of
+from tests.fixtures.placement.placement_tables import a_table, names_of
 
 NAMES = "abcdefgh"
 

@@ -9,7 +9,7 @@ from objects.allocations.resource_query import RequestGroup, ResourceQuery
 from placement.candidates import rpc_candidates
 from placement.candidates.result import Batch, Found
 from placement.providers.provider_table import ProviderTable
-from tests.fixtures.provider_tables import TableBuilder
+from tests.fixtures.placement.provider_tables import TableBuilder
 
 
 def a_table() -> ProviderTable:

@@ -12,8 +12,8 @@ from placement.candidates.funnel import Funnel, Reach
 from placement.candidates.problem import problem_of
 from placement.candidates.query import Group, Query
 from placement.candidates.tree_classes import TreeClass, TreeClassFinder
-from tests.fixtures.placement_scenes import Scene, uuid_of
-from tests.fixtures.placement_tables import a_table
+from tests.fixtures.placement.placement_scenes import Scene, uuid_of
+from tests.fixtures.placement.placement_tables import a_table
 
 GPU = Group({"PGPU": 1}, suffix="_A")
 GPU_TOO = Group({"PGPU": 1}, suffix="_B")

@@ -15,8 +15,8 @@ from placement.candidates.result import Found
 from placement.candidates.strategy import Strategy
 from placement.providers.provider_table import ProviderTable
 from placement.providers.sharing import SHARING_TRAIT
-from tests.fixtures.placement_scenes import Scene, uuid_of
-from tests.fixtures.placement_tables import a_table, candidates_of, names_of
+from tests.fixtures.placement.placement_scenes import Scene, uuid_of
+from tests.fixtures.placement.placement_tables import a_table, candidates_of, names_of
 
 
 def a_scene(hosts: int = 1, devices: int = 3) -> Scene:

@@ -13,7 +13,7 @@ from objects.packed.claim_batch import ClaimBatch
 from placement.engine import PlacementEngine
 from placement.ownership import CellWriter
 from tests.builders import a_provider, a_uuid
-from tests.fixtures.fuzzing import altered, fuzzed
+from tests.fixtures.checks.fuzzing import altered, fuzzed
 
 PROVIDER, CONSUMER, GROUP = a_uuid(), a_uuid(), a_uuid()
 BATCH = {

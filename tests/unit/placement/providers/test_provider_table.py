@@ -10,7 +10,7 @@ from objects.packed.provider_uuids import check_of, check_of_shares
 from placement.providers.inventory import Inventory
 from placement.providers.provider_changes import ChangedProvider, ProviderChanges
 from placement.providers.provider_table import EPOCH_NONE, ProviderTable, tree_order
-from tests.fixtures.provider_tables import rows_of_tree, traits_of
+from tests.fixtures.placement.provider_tables import rows_of_tree, traits_of
 
 FOUR = Inventory(4, 0, 1, 4, 1, 1.0)
 SIX = Inventory(6, 2, 1, 6, 1, 2.0)

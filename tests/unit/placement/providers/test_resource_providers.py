@@ -19,7 +19,7 @@ from placement.providers.provider_record import ProviderFilters, ProviderRecord
 from placement.providers.resource_providers import Parent
 from tests.builders import a_claim, a_provider, a_uuid
 from tests.fixtures.placement import NewEngine
-from tests.fixtures.provider_tables import rows_of_tree
+from tests.fixtures.placement.provider_tables import rows_of_tree
 
 AGGREGATES = [f"c0ffee00-0000-4000-8000-{number:012}" for number in (2, 1, 3)]
 NOON = dt.datetime(2030, 1, 1, 12)

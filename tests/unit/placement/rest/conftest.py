@@ -10,8 +10,8 @@ import pytest
 from oslo_config import cfg
 
 from placement.engine import PlacementEngine
-from tests.fixtures.keystone import StandInKeystone
-from tests.fixtures.placement_rest import PlacementApi, rest_conf
+from tests.fixtures.placement.placement_rest import PlacementApi, rest_conf
+from tests.fixtures.services.keystone import StandInKeystone
 from tests.fixtures.stand_in import StandIn
 
 

@@ -10,7 +10,7 @@ from oslo_config import cfg
 
 from armillary import exception
 from placement.engine import PlacementEngine
-from tests.fixtures.placement_rest import PlacementApi, check_error, detail, rest_conf
+from tests.fixtures.placement.placement_rest import PlacementApi, check_error, detail, rest_conf
 
 EMPTY = "/resource_providers"
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from oslo_config import cfg
 
 from placement.engine import PlacementEngine
-from tests.fixtures.audit_log import events_of, switch_on
-from tests.fixtures.placement_rest import PlacementApi
+from tests.fixtures.checks.audit_log import events_of, switch_on
+from tests.fixtures.placement.placement_rest import PlacementApi
 
 PROVIDER = "00000000-0000-4000-8000-00000000000a"
 

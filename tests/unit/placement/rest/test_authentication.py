@@ -10,8 +10,8 @@ import yaml
 
 from armillary import exception
 from placement.engine import PlacementEngine
-from tests.fixtures.keystone import StandInKeystone
-from tests.fixtures.placement_rest import PlacementApi, rest_conf
+from tests.fixtures.placement.placement_rest import PlacementApi, rest_conf
+from tests.fixtures.services.keystone import StandInKeystone
 
 PROVIDERS = "/resource_providers"
 USAGES = "/usages?project_id=p1"

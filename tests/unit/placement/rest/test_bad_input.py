@@ -12,8 +12,13 @@ from typing import Any
 import pytest
 
 from tests.fixtures.placement import engines
-from tests.fixtures.placement_fuzz_world import CLASSES, CONSUMERS, PROVIDERS, make_familiar_things
-from tests.fixtures.placement_rest import PlacementApi, check_error, detail, rest_conf
+from tests.fixtures.placement.placement_fuzz_world import (
+    CLASSES,
+    CONSUMERS,
+    PROVIDERS,
+    make_familiar_things,
+)
+from tests.fixtures.placement.placement_rest import PlacementApi, check_error, detail, rest_conf
 from tests.fixtures.sampling import sample
 
 PROVIDER, OTHER = PROVIDERS[0], PROVIDERS[2]

@@ -10,7 +10,7 @@ from falcon import testing
 
 from placement.engine import PlacementEngine
 from placement.rest.app import Bounds
-from tests.fixtures.placement_rest import PlacementApi, detail, rest_conf
+from tests.fixtures.placement.placement_rest import PlacementApi, detail, rest_conf
 
 PROVIDERS = "/resource_providers"
 JSON = {"Content-Type": "application/json"}

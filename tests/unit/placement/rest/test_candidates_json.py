@@ -12,7 +12,12 @@ from placement.candidates.result import Batch, Found
 from placement.providers.provider_table import ProviderTable
 from placement.rest import candidates_json
 from placement.rest.candidates_json import Shape, collect
-from tests.fixtures.provider_tables import TableBuilder, plain_hosts, rows_of_tree, traits_of
+from tests.fixtures.placement.provider_tables import (
+    TableBuilder,
+    plain_hosts,
+    rows_of_tree,
+    traits_of,
+)
 
 VERSIONS = [(1, 10), (1, 12), (1, 17), (1, 27), (1, 29), (1, 34), (1, 39)]
 

@@ -14,7 +14,7 @@ from placement.engine import PlacementEngine
 from placement.rest import routes
 from placement.rest.call import Call
 from placement.rest.policies import resource_class, usage
-from tests.fixtures.placement_rest import PlacementApi, rest_conf
+from tests.fixtures.placement.placement_rest import PlacementApi, rest_conf
 
 NAMED = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
 BY_NAME = {"type": "object", "properties": {"name": {"type": "string"}}}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.fixtures.placement_rest import PlacementApi
+from tests.fixtures.placement.placement_rest import PlacementApi
 
 HEADERS = {"Idempotency-Key": "one"}
 

@@ -15,7 +15,7 @@ from armillary.db import Database
 from placement.db.preparation import SCHEMA
 from placement.rest import manager
 from placement.rest.manager import RestManager
-from tests.fixtures.placement_rest import rest_conf
+from tests.fixtures.placement.placement_rest import rest_conf
 
 NOWHERE = "postgresql+psycopg2://127.0.0.1:1/placement"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.fixtures.placement_rest import PlacementApi, check_error, detail
+from tests.fixtures.placement.placement_rest import PlacementApi, check_error, detail
 
 PROVIDERS = "/resource_providers"
 

@@ -11,7 +11,7 @@ from openapi_spec_validator import validate
 
 from placement.rest import openapi
 from placement.rest.routes import ROUTES
-from tests.fixtures.placement_rest import PlacementApi
+from tests.fixtures.placement.placement_rest import PlacementApi
 
 DOCUMENT = openapi.document()
 OPERATIONS = [(path, method) for path, methods in ROUTES.items() for method in methods]

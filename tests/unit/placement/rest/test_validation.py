@@ -9,7 +9,7 @@ import pytest
 
 from placement.rest import validation
 from placement.rest.validation import Check
-from tests.fixtures.placement_rest import PlacementApi, detail
+from tests.fixtures.placement.placement_rest import PlacementApi, detail
 
 BODY = Check(
     {

@@ -8,7 +8,7 @@ from armillary.db import Database
 from conductor.super_conductor.db import cells, host_mappings
 from objects.hosts.host_answers import HostRequest
 from tests import builders
-from tests.fixtures.mappings import map_instances
+from tests.fixtures.super_conductor.mappings import map_instances
 from tests.unit.programs.operator.conftest import CELL_UUID, CellConductor, Ended, Run, register
 
 URL = "rabbit://user:geheim@broker:5672/cell1"

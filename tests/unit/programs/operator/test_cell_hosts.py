@@ -10,7 +10,7 @@ import pytest
 from armillary.db import Database
 from conductor.super_conductor.db import cells, host_mappings
 from tests import builders
-from tests.fixtures.mappings import map_instances
+from tests.fixtures.super_conductor.mappings import map_instances
 from tests.unit.programs.operator.conftest import CELL_UUID, CellConductor, Run, register
 
 URL = "kombu+memory:////first"

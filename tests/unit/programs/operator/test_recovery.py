@@ -21,8 +21,8 @@ from programs import status
 from programs.operator.databases import API
 from programs.operator.status_commands import CELL
 from tests import builders
+from tests.fixtures.checks.documented_output import assert_printed, example
 from tests.fixtures.databases import ON_ALL_THREE, fresh_database, sqlite_with_tables
-from tests.fixtures.documented_output import assert_printed, example
 from tests.fixtures.services import MARIADB, POSTGRESQL
 from tests.unit.programs.operator.conftest import Run, runner
 

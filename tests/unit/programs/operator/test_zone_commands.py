@@ -16,7 +16,7 @@ from programs.bus_factory import bus_maker
 from rpc.signing.place import TOP
 from tests import builders
 from tests.fixtures.interfaces import an_rpc_server
-from tests.fixtures.mappings import map_instances
+from tests.fixtures.super_conductor.mappings import map_instances
 from tests.unit.programs.operator.conftest import Ended, Run
 
 URL = "rabbit://world:geheim@broker:5671/top"

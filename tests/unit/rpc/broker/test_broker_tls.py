@@ -13,8 +13,8 @@ from oslo_config import cfg
 from armillary import exception
 from rpc.broker import broker_tls
 from rpc.transport import Bus
-from tests.fixtures.authority import CertificateAuthority
 from tests.fixtures.configuration import messaging_conf
+from tests.fixtures.signing.authority import CertificateAuthority
 
 
 def conf_with(**options: Any) -> cfg.ConfigOpts:

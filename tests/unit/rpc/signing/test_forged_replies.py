@@ -14,9 +14,9 @@ from rpc.signing import envelope
 from rpc.signing.place import TOP, Place
 from rpc.transport import Bus
 from tests.fixtures.configuration import messaging_conf
-from tests.fixtures.forged_replies import ReplyForger, failure_of
 from tests.fixtures.interfaces import BY_TOPIC, Anything
 from tests.fixtures.signing import AT_THE_TOP, SCOPES, Authority
+from tests.fixtures.signing.forged_replies import ReplyForger, failure_of
 from tests.fixtures.waiting import seconds
 
 METHOD = {"placement": "claim", "compute": "get_console_output", "host_states": "get_host_states"}

@@ -23,7 +23,7 @@ from rpc.signing.push import TrustPush
 from rpc.signing.trust import AGENTS, SERVICES
 from rpc.transport import Bus
 from tests.fixtures.asking import wait_for
-from tests.fixtures.audit_log import events_of
+from tests.fixtures.checks.audit_log import events_of
 from tests.fixtures.configuration import messaging_conf
 from tests.fixtures.signing import AT_THE_TOP, AUDIT_LOG, SCOPES, Authority
 from tests.fixtures.waiting import Deadline, seconds

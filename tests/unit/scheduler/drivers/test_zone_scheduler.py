@@ -17,7 +17,7 @@ from scheduler.drivers.base import load_driver
 from scheduler.drivers.zone_scheduler import ZoneScheduler
 from scheduler.request.scheduling_request import Outcome, SchedulingRequest
 from tests.builders import a_flavor, a_uuid
-from tests.fixtures.zone_trees import Zone, outcomes
+from tests.fixtures.zones.zone_trees import Zone, outcomes
 from tests.fleets import CELL, a_group, a_host, a_request_spec, scheduling_conf, some_hosts
 
 

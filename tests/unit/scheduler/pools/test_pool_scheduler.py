@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from objects.claims.resource_claim import ClaimState
-from tests.fixtures.claims import ClaimPlane, claims
 from tests.fixtures.placement import placement_template, placement_url
+from tests.fixtures.super_conductor.claims import ClaimPlane, claims
 
 __all__ = ["claims", "placement_template", "placement_url"]
 

@@ -15,7 +15,7 @@ from scheduler.filters.compute_capabilities_filter import ComputeCapabilitiesFil
 from scheduler.filters.json_filter import JsonFilter
 from scheduler.filters.numa_topology_filter import NUMATopologyFilter
 from scheduler.request import resource_query
-from tests.fixtures.fuzzing import ODD, fuzzed
+from tests.fixtures.checks.fuzzing import ODD, fuzzed
 from tests.fleets import a_request_spec, a_table, scheduling_conf, some_hosts
 
 TABLE = a_table(some_hosts(3))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import strategies as st
 
 from scheduler.snapshot import snapshot_file
-from tests.fixtures.fuzzing import altered, fuzzed
+from tests.fixtures.checks.fuzzing import altered, fuzzed
 from tests.unit.scheduler.snapshot.test_snapshot_keeper import Process
 
 _DEEP = [b"[" * 100_000, b'{"a":' * 100_000, b"\xff\xfe", b"null", b"9" * 5000]

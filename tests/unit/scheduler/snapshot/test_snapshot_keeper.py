@@ -17,7 +17,7 @@ from scheduler.hosts.host_store import HostStore, Outcome
 from scheduler.snapshot.snapshot_keeper import SnapshotKeeper
 from scheduler.zones.children import Children
 from tests.builders import a_uuid, an_aggregate
-from tests.fixtures.zone_trees import Zone
+from tests.fixtures.zones.zone_trees import Zone
 from tests.fleets import (
     CELL,
     OTHER_CELL,

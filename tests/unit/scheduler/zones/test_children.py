@@ -11,7 +11,7 @@ from armillary import exception
 from objects.zones.zone_summary import ZoneSummary
 from scheduler.zones.children import State
 from tests.builders import a_flavor
-from tests.fixtures.zone_trees import NOW, PUSH_SECONDS, Zone, outcomes
+from tests.fixtures.zones.zone_trees import NOW, PUSH_SECONDS, Zone, outcomes
 from tests.fleets import a_host, a_request_spec
 
 

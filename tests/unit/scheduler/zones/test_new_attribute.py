@@ -40,7 +40,7 @@ class Warmest(BaseHostWeigher):
         return float(host_state.warmth)
 
 
-from tests.fixtures.zone_trees import Zone
+from tests.fixtures.zones.zone_trees import Zone
 from tests.fleets import a_host, a_request_spec
 
 options = {

@@ -12,7 +12,7 @@ from armillary.conf import register
 from armillary.context import admin_context
 from simulator.memory_placement import MemoryPlacement
 from tests.builders import a_flavor
-from tests.fixtures.zone_trees import Zone
+from tests.fixtures.zones.zone_trees import Zone
 from tests.fleets import Clock, a_host, a_request_spec
 
 VOLUME = "CUSTOM_VOLUME_GB"

@@ -19,7 +19,7 @@ from scheduler.zones.capabilities import Capabilities
 from scheduler.zones.search import Pruner, needs_of
 from tests.builders import a_flavor, a_uuid
 from tests.fixtures.examples import examples
-from tests.fixtures.zone_trees import PUSH_SECONDS, Zone, outcomes
+from tests.fixtures.zones.zone_trees import PUSH_SECONDS, Zone, outcomes
 from tests.fleets import Clock, Host, a_host, a_request_spec
 
 KINDS = ("kvm", "vmware", "simulated")

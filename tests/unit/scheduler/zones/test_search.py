@@ -16,7 +16,7 @@ from objects.zones.zone_answer import ZoneAnswer
 from objects.zones.zone_query import ZoneQuery
 from tests.builders import a_flavor, a_uuid
 from tests.fixtures import waiting
-from tests.fixtures.zone_trees import Zone, outcomes, sent
+from tests.fixtures.zones.zone_trees import Zone, outcomes, sent
 from tests.fleets import Clock, Host, a_group, a_host, a_request_spec, some_hosts
 
 pytestmark = pytest.mark.sampled_tests(every=2)

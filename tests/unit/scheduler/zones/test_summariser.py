@@ -12,7 +12,7 @@ from objects.hosts import host_attributes
 from objects.hosts.host_attributes import Collector, HostAttribute, Kind, Rollup
 from scheduler.zones import capabilities
 from scheduler.zones.capabilities import Capabilities
-from tests.fixtures.zone_trees import Zone, outcomes
+from tests.fixtures.zones.zone_trees import Zone, outcomes
 from tests.fleets import Host, a_host, a_request_spec, some_hosts
 from tests.unit.scheduler.zones.test_pruning import an_image
 

@@ -7,7 +7,7 @@ import pytest
 from armillary import exception
 from objects.zones.zone_summary import ZoneSummary
 from scheduler.zones.service import SummaryPusher
-from tests.fixtures.zone_trees import PUSH_SECONDS, Zone
+from tests.fixtures.zones.zone_trees import PUSH_SECONDS, Zone
 from tests.fleets import a_host
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.fixtures.libvirt_hosts import MARKER
+from tests.fixtures.libvirt.libvirt_hosts import MARKER
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -21,7 +21,7 @@ from objects.instance import Instance
 from objects.instances.instance_command import NEEDS_SOURCE
 from objects.numa import HostTopology, InstanceCell, InstanceTopology, fit
 from tests import builders
-from tests.fixtures.libvirt_hosts import (
+from tests.fixtures.libvirt.libvirt_hosts import (
     a_guest,
     host_conf,
     libvirt_library,

@@ -16,7 +16,7 @@ from compute_agent.virt.libvirt.disks.images import FILE_PROPERTY
 from compute_agent.virt.libvirt.driver import LibvirtDriver
 from objects.images.image_meta import ImageMeta
 from tests import builders
-from tests.fixtures.libvirt_hosts import (
+from tests.fixtures.libvirt.libvirt_hosts import (
     BOOT_SECTOR,
     IMAGE_NAME,
     host_conf,

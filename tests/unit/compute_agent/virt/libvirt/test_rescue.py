@@ -16,7 +16,7 @@ from compute_agent.virt.libvirt.driver import LibvirtDriver
 from objects.images.image_meta import ImageMeta
 from objects.instance import Instance
 from tests import builders
-from tests.fixtures.libvirt_hosts import a_guest, host_conf, make_host, write_image
+from tests.fixtures.libvirt.libvirt_hosts import a_guest, host_conf, make_host, write_image
 
 pytestmark = pytest.mark.libvirt
 

@@ -16,7 +16,7 @@ from compute_agent.host.instance_topology import ANYWHERE
 from compute_agent.virt.process.process_guest import ProcessGuest
 from objects.instance import Instance
 from objects.instances.server_settings import ServerSettings
-from tests.fixtures.processes import Processes
+from tests.fixtures.agent.processes import Processes
 from tests.unit.compute_agent.virt.process.test_process_isolation import need_root
 
 READ = "sh -c 'cd $ARMILLARY_CONFIG_DRIVE/openstack && cat latest/user_data content/0000; ls -A'"

@@ -10,7 +10,7 @@ from pathlib import Path
 from hypothesis import strategies as st
 
 from compute_agent.virt.process import process_archives
-from tests.fixtures.fuzzing import fuzzed
+from tests.fixtures.checks.fuzzing import fuzzed
 
 BYTES_MAX = 65_536
 KINDS = st.sampled_from([b"0", b"1", b"2", b"3", b"5", b"6", b"7", b"L", b"K", b"x", b"g", b"S"])

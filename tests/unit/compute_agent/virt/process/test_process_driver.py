@@ -24,8 +24,8 @@ from compute_agent.virt.process import cgroups, process_shim
 from compute_agent.virt.process.process_driver import ProcessDriver
 from objects.numa import HostCell, HostTopology, InstanceTopology, fit, format_cpus
 from tests.fixtures.agent import AGENT
+from tests.fixtures.agent.processes import Processes
 from tests.fixtures.asking import wait_for
-from tests.fixtures.processes import Processes
 from tests.fixtures.services import leave_out
 
 pytestmark = pytest.mark.sampled_tests(every=2)
@@ -320,7 +320,7 @@ def test_a_workload_survives_the_agent_and_its_exit_code_is_known(processes: Pro
 AN_AGENT = """
 import json, sys
 from tests import builders
-from tests.fixtures.processes import Processes
+from tests.fixtures.agent.processes import Processes
 from pathlib import Path
 processes = Processes(Path(sys.argv[1]))
 print(processes.spawn(sys.argv[2]).uuid, flush=True)

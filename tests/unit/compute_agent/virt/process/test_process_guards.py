@@ -12,8 +12,8 @@ from compute_agent.virt.process import guard_connection, process_guards
 from compute_agent.virt.process.process_driver import DIRECTORY_NAME
 from compute_agent.virt.process.process_guest import ProcessGuest
 from compute_agent.virt.process.process_strays import Strays
+from tests.fixtures.agent.processes import Processes
 from tests.fixtures.asking import wait_for
-from tests.fixtures.processes import Processes
 
 pytestmark = pytest.mark.sampled_tests(every=2)
 

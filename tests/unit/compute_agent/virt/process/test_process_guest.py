@@ -12,8 +12,8 @@ from armillary import exception
 from compute_agent.virt.process import process_guest, process_shim
 from compute_agent.virt.process.process_guest import ProcessGuest, ProcessStatus
 from compute_agent.virt.process.process_shim import ProcessSpec
+from tests.fixtures.agent.processes import Processes
 from tests.fixtures.asking import wait_for
-from tests.fixtures.processes import Processes
 
 
 def a_spec(*argv: str) -> ProcessSpec:

@@ -16,8 +16,8 @@ from armillary import exception
 from compute_agent.virt.process import process_isolation, process_namespaces
 from compute_agent.virt.process.process_isolation import FALLBACK_USER, UIDS, Isolation
 from tests import builders
+from tests.fixtures.agent.processes import Processes
 from tests.fixtures.asking import wait_for
-from tests.fixtures.processes import Processes
 from tests.fixtures.services import leave_out
 
 BASE = 1879048192

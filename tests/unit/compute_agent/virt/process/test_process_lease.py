@@ -7,8 +7,8 @@ import pytest
 
 from compute_agent.virt.process import process_shim
 from objects.instance import Instance
+from tests.fixtures.agent.processes import Processes
 from tests.fixtures.asking import wait_for
-from tests.fixtures.processes import Processes
 
 
 def extend(processes: Processes, seconds: float, *, is_strict: bool = False) -> None:

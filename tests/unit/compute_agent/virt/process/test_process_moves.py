@@ -17,8 +17,8 @@ from compute_agent.virt.process.process_lifecycle import Workloads
 from objects.instance import Instance
 from objects.instances.instance_command import NEEDS_SOURCE
 from tests import builders
+from tests.fixtures.agent.processes import Processes
 from tests.fixtures.asking import wait_for
-from tests.fixtures.processes import Processes
 
 pytestmark = pytest.mark.sampled_tests(every=2)
 

@@ -22,8 +22,8 @@ from compute_agent.virt.process.process_lifecycle import Workloads
 from compute_agent.virt.snapshot_store import SnapshotStore
 from objects.instance import Instance
 from tests import builders
+from tests.fixtures.agent.processes import Processes
 from tests.fixtures.asking import wait_for
-from tests.fixtures.processes import Processes
 from tests.fixtures.services import leave_out
 
 pytestmark = pytest.mark.sampled_tests(every=2)

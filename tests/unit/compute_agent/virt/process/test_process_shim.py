@@ -15,8 +15,8 @@ import pytest
 from armillary import exception
 from compute_agent.virt.process import process_shim
 from objects.instance import Instance
+from tests.fixtures.agent.processes import Processes
 from tests.fixtures.asking import wait_for
-from tests.fixtures.processes import Processes
 
 pytestmark = pytest.mark.sampled_tests(every=2)
 

@@ -10,7 +10,7 @@ from compute_agent.virt.simulated.simulated_delays import (
     check_patterns,
     is_failing,
 )
-from tests.fixtures.simulated import SimulatedHosts
+from tests.fixtures.agent.simulated import SimulatedHosts
 
 
 @pytest.mark.parametrize(

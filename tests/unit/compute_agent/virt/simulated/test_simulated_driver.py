@@ -13,7 +13,7 @@ from compute_agent.virt.driver import GuestInfo
 from compute_agent.virt.simulated.simulated_driver import SimulatedDriver
 from tests import builders
 from tests.fixtures.agent import agent_conf
-from tests.fixtures.simulated import SimulatedHosts
+from tests.fixtures.agent.simulated import SimulatedHosts
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from compute_agent.virt.simulated.simulated_driver import SimulatedDriver
 from objects.instance import Instance
 from objects.instances.instance_command import NEEDS_SOURCE
 from tests import builders
-from tests.fixtures.simulated import SimulatedHosts, power, spawned
+from tests.fixtures.agent.simulated import SimulatedHosts, power, spawned
 
 FAILED = exception.OperationFailed
 

@@ -13,7 +13,7 @@ from compute_agent.virt.driver import Feature, GuestInfo
 from compute_agent.virt.simulated.simulated_driver import SimulatedDriver
 from objects.instance import Instance
 from tests import builders
-from tests.fixtures.simulated import SimulatedHosts, power, spawned
+from tests.fixtures.agent.simulated import SimulatedHosts, power, spawned
 
 Operation = Callable[[SimulatedDriver, Instance], object]
 

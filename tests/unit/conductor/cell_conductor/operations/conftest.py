@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.fixtures.operated_cell import OperatedCell
-from tests.fixtures.operation_stories import Stage
+from tests.fixtures.cell.operated_cell import OperatedCell
+from tests.fixtures.cell.operation_stories import Stage
 
 
 @pytest.fixture(scope="module")

@@ -7,8 +7,8 @@ import pytest
 from conductor.cell_conductor.operations.flows import FLOWS
 from objects.instances.instance_command import Verb
 from tests.fixtures.cell import node_uuid
-from tests.fixtures.operated_cell import Seen
-from tests.fixtures.operation_stories import BETWEEN_CELLS, IMAGE, MOVE, STORIES, Stage, Story
+from tests.fixtures.cell.operated_cell import Seen
+from tests.fixtures.cell.operation_stories import BETWEEN_CELLS, IMAGE, MOVE, STORIES, Stage, Story
 
 INSTANCE, MIGRATION, NOBODY = "instance", "migration", "nobody"
 OWNERS = {

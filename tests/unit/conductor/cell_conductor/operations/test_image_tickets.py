@@ -13,8 +13,8 @@ from objects.images.image_meta import ImageMeta
 from objects.images.image_ticket import READ, WRITE
 from tests import builders
 from tests.fixtures.cell import Cell
-from tests.fixtures.operated_cell import HOSTS, OperatedCell
-from tests.fixtures.operation_stories import IMAGE, STORIES, Stage
+from tests.fixtures.cell.operated_cell import HOSTS, OperatedCell
+from tests.fixtures.cell.operation_stories import IMAGE, STORIES, Stage
 
 OTHER = builders.a_uuid()
 

@@ -18,8 +18,8 @@ from conductor.common.cell_db import faults
 from objects.allocations.fence import FENCE_FINAL
 from objects.hosts.host_answers import ServiceChanges
 from tests.fixtures.cell import node_uuid
-from tests.fixtures.operated_cell import OperatedCell, Seen
-from tests.fixtures.operation_stories import IMAGE, MOVE, ON_B, STORIES, Stage
+from tests.fixtures.cell.operated_cell import OperatedCell, Seen
+from tests.fixtures.cell.operation_stories import IMAGE, MOVE, ON_B, STORIES, Stage
 from tests.fixtures.sampling import sample
 
 pytestmark = pytest.mark.sampled_tests(every=3)

@@ -11,8 +11,8 @@ from objects.allocations.allocation import AllocationClaim, ClaimStatus
 from objects.allocations.fence import FenceStep
 from objects.packed.claim_batch import ClaimBatch
 from tests.fixtures.cell import node_uuid
-from tests.fixtures.operated_cell import OperatedCell, Seen
-from tests.fixtures.operation_stories import STORIES, Stage
+from tests.fixtures.cell.operated_cell import OperatedCell, Seen
+from tests.fixtures.cell.operation_stories import STORIES, Stage
 
 MOVES = pytest.mark.parametrize("name", ["resize", "live", "unshelve"])
 

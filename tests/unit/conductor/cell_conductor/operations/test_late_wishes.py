@@ -12,8 +12,8 @@ from armillary.context import RequestContext, admin_context
 from conductor.cell_conductor.operations.flows import FLOWS
 from conductor.common.cell_db import actions, faults, instances, operations
 from objects.instances.operation_arguments import CellOperation
-from tests.fixtures.operated_cell import OperatedCell
-from tests.fixtures.operation_stories import MOVE, STORIES, Stage
+from tests.fixtures.cell.operated_cell import OperatedCell
+from tests.fixtures.cell.operation_stories import MOVE, STORIES, Stage
 
 LIVE = {"migration_uuid": MOVE, "migration_type": "live-migration"}
 

@@ -9,8 +9,8 @@ from armillary.context import RequestContext, admin_context
 from conductor.common.cell_db import actions
 from objects.instances.instance_action import InstanceAction
 from objects.instances.operation_arguments import CellOperation
-from tests.fixtures.operated_cell import OperatedCell
-from tests.fixtures.operation_stories import STORIES, Stage
+from tests.fixtures.cell.operated_cell import OperatedCell
+from tests.fixtures.cell.operation_stories import STORIES, Stage
 
 
 def reboot(cell: OperatedCell, context: RequestContext, *, is_hard: bool) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from conductor.cell_conductor.operations import shelved_images
-from tests.fixtures.operation_stories import STORIES, Stage
+from tests.fixtures.cell.operation_stories import STORIES, Stage
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from objects.allocations.fence import Fence
 from objects.cell_mapping import CELL0_UUID
 from tests.fixtures.control_plane import ControlPlane, a_user
 from tests.fixtures.direct_bus import moments
-from tests.fixtures.fake_cell_conductor import CellConductor
+from tests.fixtures.super_conductor.fake_cell_conductor import CellConductor
 
 STEPS = [step.name for step in (*build_group.CHOOSE, *build_group.HAND_OVER)]
 EFFECTS_MAX = 60

@@ -21,7 +21,7 @@ from objects.instance import Instance
 from objects.traces.decision_trace import DecisionTrace
 from tests.fixtures.control_plane import ControlPlane, a_user
 from tests.fixtures.direct_bus import moments
-from tests.fixtures.fake_cell_conductor import CellConductor
+from tests.fixtures.super_conductor.fake_cell_conductor import CellConductor
 from tests.fixtures.told import Told
 
 ALL_STEPS = [step.name for steps in build_task.STEPS.values() for step in steps]

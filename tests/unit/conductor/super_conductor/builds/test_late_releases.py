@@ -18,10 +18,10 @@ from objects.destinations import Destinations
 from placement.db.preparation import SCHEMA
 from placement.manager import PlacementManager
 from tests.builders import a_provider
-from tests.fixtures import fake_scheduler
 from tests.fixtures.control_plane import ControlPlane, an_admin
 from tests.fixtures.databases import NewTables
 from tests.fixtures.placement import placement_conf
+from tests.fixtures.super_conductor import fake_scheduler
 
 pytestmark = pytest.mark.sampled(every=3)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from armillary import exception
-from tests.fixtures.claims import ClaimPlane, claims
 from tests.fixtures.control_plane import PROJECT, a_user, an_admin
 from tests.fixtures.placement import placement_template, placement_url
+from tests.fixtures.super_conductor.claims import ClaimPlane, claims
 
 __all__ = ["claims", "placement_template", "placement_url"]
 

@@ -13,9 +13,9 @@ from armillary import exception
 from conductor.common.clock import moment
 from conductor.super_conductor.claims import claim_task
 from objects.claims.resource_claim import ClaimState
-from tests.fixtures.claims import ClaimPlane, claims
 from tests.fixtures.control_plane import PROJECT, a_user
 from tests.fixtures.placement import placement_template, placement_url
+from tests.fixtures.super_conductor.claims import ClaimPlane, claims
 
 __all__ = ["claims", "placement_template", "placement_url"]
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from tests import builders
-from tests.fixtures.claims import ClaimPlane, claims
 from tests.fixtures.control_plane import an_admin
 from tests.fixtures.placement import placement_template, placement_url
+from tests.fixtures.super_conductor.claims import ClaimPlane, claims
 
 __all__ = ["claims", "placement_template", "placement_url"]
 

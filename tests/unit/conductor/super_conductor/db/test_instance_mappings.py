@@ -8,7 +8,7 @@ from armillary.db import Database
 from conductor.super_conductor.db import cleanups, instance_mappings
 from objects.cell_mapping import CELL0_UUID
 from tests.fixtures.control_plane import NOW, a_user
-from tests.fixtures.mappings import map_instances
+from tests.fixtures.super_conductor.mappings import map_instances
 
 CELL = "c0ffee00-0000-4000-8000-000000000001"
 ONE, TWO, THREE = (f"00000000-0000-4000-8000-00000000000{number}" for number in (1, 2, 3))

@@ -8,7 +8,7 @@ from typing import Any
 from armillary.db import Database
 from conductor.super_conductor.db import instance_mappings, models, traces
 from conductor.super_conductor.db.traces import MoveTrace, SplitTrace
-from tests.fixtures.mappings import map_instances
+from tests.fixtures.super_conductor.mappings import map_instances
 
 ONE, TWO = (f"00000000-0000-4000-8000-00000000000{number}" for number in (1, 2))
 NOW = datetime(2030, 1, 31, 12, tzinfo=UTC)

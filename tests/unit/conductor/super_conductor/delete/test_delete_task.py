@@ -14,7 +14,7 @@ from conductor.super_conductor.db.catalogue import quotas
 from objects.allocations.fence import FENCE_FINAL
 from tests.fixtures.control_plane import ControlPlane, a_user
 from tests.fixtures.direct_bus import moments
-from tests.fixtures.fake_cell_conductor import CellConductor
+from tests.fixtures.super_conductor.fake_cell_conductor import CellConductor
 
 BUILD_STEPS = [step.name for step in (*build_task.SCHEDULE, *build_task.HAND_OVER)]
 CELL0_STEPS = [step.name for step in (*build_task.SCHEDULE[:-1], *build_task.STORE_IN_CELL0)]

@@ -31,7 +31,7 @@ from objects.instances.server_record import ServerRecord
 from rpc.signing.trust import SERVICES, Identity, TrustList
 from tests import builders
 from tests.fixtures.control_plane import NOW, ControlPlane, a_user, an_admin
-from tests.fixtures.fake_cell_conductor import CellConductor
+from tests.fixtures.super_conductor.fake_cell_conductor import CellConductor
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from conductor.super_conductor.hosts.discovery import (
 from objects.hosts.service import Service
 from tests import builders
 from tests.fixtures.control_plane import NOW, ControlPlane, a_user
-from tests.fixtures.fake_cell_conductor import CellConductor
+from tests.fixtures.super_conductor.fake_cell_conductor import CellConductor
 
 TIMEOUT = oslo_messaging.MessagingTimeout("no answer")
 

@@ -14,7 +14,7 @@ from objects.hosts.host_answers import AvailabilityZone, HostAvailability, Servi
 from objects.hosts.service import Service
 from tests import builders
 from tests.fixtures.control_plane import NOW, ControlPlane, an_admin
-from tests.fixtures.fake_cell_conductor import CellConductor
+from tests.fixtures.super_conductor.fake_cell_conductor import CellConductor
 
 TIMEOUT = oslo_messaging.MessagingTimeout("no answer")
 

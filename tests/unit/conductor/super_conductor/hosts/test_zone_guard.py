@@ -22,7 +22,7 @@ from conductor.super_conductor.hosts.zone_guard import ZoneGuard, check_zones
 from objects.aggregate import AggregateChanges
 from tests.builders import a_uuid
 from tests.fixtures.control_plane import NOW, ControlPlane, a_selection, an_admin
-from tests.fixtures.fake_cell_conductor import CellConductor
+from tests.fixtures.super_conductor.fake_cell_conductor import CellConductor
 from tests.fixtures.waiting import seconds
 
 USED, FREE = "cell1-host1", "cell1-host2"

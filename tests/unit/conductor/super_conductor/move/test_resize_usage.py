@@ -11,7 +11,7 @@ from conductor.super_conductor.db.catalogue import quotas
 from conductor.super_conductor.move import resize_usage
 from tests import builders
 from tests.fixtures.control_plane import ControlPlane, an_admin
-from tests.fixtures.fake_cell_conductor import CellConductor
+from tests.fixtures.super_conductor.fake_cell_conductor import CellConductor
 
 pytestmark = pytest.mark.sampled_tests(every=2)
 

@@ -16,7 +16,7 @@ from objects.aggregate import Aggregate
 from tests import builders
 from tests.fixtures.control_plane import NOW
 from tests.fixtures.placement import placement_template, placement_url
-from tests.fixtures.placement_repair import AWAY, Cloud, cloud
+from tests.fixtures.placement.placement_repair import AWAY, Cloud, cloud
 
 __all__ = ["cloud", "placement_template", "placement_url"]
 

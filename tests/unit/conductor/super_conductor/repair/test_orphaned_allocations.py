@@ -17,7 +17,7 @@ from tests import builders
 from tests.builders import a_migration
 from tests.fixtures.control_plane import NOW, ControlPlane, a_user
 from tests.fixtures.placement import placement_template, placement_url
-from tests.fixtures.placement_repair import Cloud, cloud
+from tests.fixtures.placement.placement_repair import Cloud, cloud
 
 __all__ = ["cloud", "placement_template", "placement_url"]
 

@@ -25,7 +25,7 @@ from objects.allocations.fence import Fence
 from tests import builders
 from tests.fixtures.control_plane import an_admin
 from tests.fixtures.placement import placement_template, placement_url
-from tests.fixtures.placement_repair import AWAY, HELD, Cloud, cloud
+from tests.fixtures.placement.placement_repair import AWAY, HELD, Cloud, cloud
 
 __all__ = ["cloud", "placement_template", "placement_url"]
 

@@ -11,7 +11,7 @@ from armillary.context import RequestContext
 from conductor.super_conductor.delete.retention import Retention
 from objects.traces.decision_trace import DecisionTrace
 from tests.fixtures.control_plane import PROJECT, ControlPlane, a_user, an_admin
-from tests.fixtures.fake_cell_conductor import CellConductor
+from tests.fixtures.super_conductor.fake_cell_conductor import CellConductor
 
 OPERATIONS = {
     "resize": "resize",

@@ -15,7 +15,7 @@ from objects.fields import TASK_STATES as KNOWN_STATES
 from objects.instances.operation_arguments import OperationArguments
 from objects.instances.server_changes import ServerChanges
 from tests.fixtures.control_plane import ControlPlane, a_user, an_admin
-from tests.fixtures.fake_cell_conductor import CellConductor
+from tests.fixtures.super_conductor.fake_cell_conductor import CellConductor
 from tests.unit.conductor.super_conductor.move.moves import an_instance
 
 

@@ -18,7 +18,7 @@ from objects.instances.server_filters import MigrationFilters
 from tests import builders
 from tests.builders import a_migration
 from tests.fixtures.control_plane import NOW, ControlPlane, a_user, an_admin
-from tests.fixtures.fake_cell_conductor import CellConductor
+from tests.fixtures.super_conductor.fake_cell_conductor import CellConductor
 
 
 @pytest.fixture

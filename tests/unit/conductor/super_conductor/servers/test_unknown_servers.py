@@ -17,7 +17,7 @@ from objects.instances.server_answers import ServerPage
 from objects.instances.server_filters import DELETED, ServerFilters
 from tests import builders
 from tests.fixtures.control_plane import ControlPlane, a_user, an_admin
-from tests.fixtures.fake_cell_conductor import CellConductor
+from tests.fixtures.super_conductor.fake_cell_conductor import CellConductor
 
 TIMEOUT = oslo_messaging.MessagingTimeout("no answer")
 

@@ -21,7 +21,7 @@ from rpc.wire.dataclass_codec import codec_of
 from rpc.wire.serializer import ObjectSerializer
 from tests.builders import A_TIME, a_migration, a_uuid
 from tests.fixtures.control_plane import a_user, an_admin
-from tests.fixtures.fake_cell_conductor import CellConductor
+from tests.fixtures.super_conductor.fake_cell_conductor import CellConductor
 from tests.fixtures.zones import Zone, root
 from tests.unit.conductor.super_conductor.zones.test_walk import child, create, show
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.builders import a_uuid
-from tests.fixtures.placement_rest import PlacementApi, check_error
+from tests.fixtures.placement.placement_rest import PlacementApi, check_error
 
 AGGREGATES = [f"c0ffee00-0000-4000-8000-{number:012}" for number in range(3)]
 

@@ -8,7 +8,7 @@ import pytest
 
 from placement.engine import PlacementEngine
 from tests.builders import a_claim, a_provider, a_uuid
-from tests.fixtures.placement_rest import PlacementApi, check_error, detail
+from tests.fixtures.placement.placement_rest import PlacementApi, check_error, detail
 
 ME = "c0ffee00-0000-4000-8000-000000000001"
 OWNER = {"project_id": "p1", "user_id": "u1"}

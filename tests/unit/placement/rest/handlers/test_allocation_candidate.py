@@ -7,7 +7,7 @@ import pytest
 from placement.engine import PlacementEngine
 from placement.providers.inventory import Inventory
 from tests.builders import a_provider, a_uuid
-from tests.fixtures.placement_rest import PlacementApi, detail
+from tests.fixtures.placement.placement_rest import PlacementApi, detail
 
 CANDIDATES = "/allocation_candidates"
 EXPLANATION = "/allocation_candidates/explanation"

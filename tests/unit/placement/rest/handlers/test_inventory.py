@@ -8,7 +8,7 @@ import pytest
 
 from placement.engine import PlacementEngine
 from tests.builders import a_claim, a_provider, a_uuid
-from tests.fixtures.placement_rest import PlacementApi, check_error, detail
+from tests.fixtures.placement.placement_rest import PlacementApi, check_error, detail
 
 MAX = 2**31 - 1
 DEFAULTS = {

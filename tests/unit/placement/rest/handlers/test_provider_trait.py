@@ -8,7 +8,7 @@ import pytest
 
 from placement.engine import PlacementEngine
 from tests.builders import a_provider
-from tests.fixtures.placement_rest import PlacementApi, check_error
+from tests.fixtures.placement.placement_rest import PlacementApi, check_error
 
 AVX = "HW_CPU_X86_AVX"
 

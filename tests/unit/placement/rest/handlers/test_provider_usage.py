@@ -6,7 +6,7 @@ import pytest
 
 from placement.engine import PlacementEngine
 from tests.builders import a_claim, a_provider, a_uuid
-from tests.fixtures.placement_rest import PlacementApi
+from tests.fixtures.placement.placement_rest import PlacementApi
 
 
 def test_each_class_that_a_provider_has_is_listed(

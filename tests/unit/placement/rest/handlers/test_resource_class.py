@@ -8,7 +8,7 @@ import pytest
 
 from placement.engine import PlacementEngine
 from tests.builders import a_provider
-from tests.fixtures.placement_rest import PlacementApi
+from tests.fixtures.placement.placement_rest import PlacementApi
 
 LONGEST = "CUSTOM_" + "X" * 248
 BAD_NAMES: dict[str, Any] = {

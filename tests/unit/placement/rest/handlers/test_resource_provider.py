@@ -12,7 +12,7 @@ from oslo_config import cfg
 from placement.engine import PlacementEngine
 from tests.builders import a_claim, a_provider, a_uuid
 from tests.fixtures.placement import NewEngine
-from tests.fixtures.placement_rest import PlacementApi, check_error, detail
+from tests.fixtures.placement.placement_rest import PlacementApi, check_error, detail
 
 PATH = "/resource_providers"
 UUID = "c0ffee00-0000-4000-8000-00000000000a"

@@ -9,7 +9,7 @@ import pytest
 from placement.engine import PlacementEngine
 from placement.ledger.consumer_writes import ConsumerWrite
 from tests.builders import a_provider, a_uuid
-from tests.fixtures.placement_rest import PlacementApi
+from tests.fixtures.placement.placement_rest import PlacementApi
 
 
 @pytest.fixture

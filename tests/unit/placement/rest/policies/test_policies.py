@@ -12,7 +12,7 @@ from armillary.exception import PolicyNotAuthorized
 from armillary.policy import Enforcer
 from placement.rest.policies import list_rules
 from placement.rest.routes import ROUTES
-from tests.fixtures.placement_rest import rest_conf
+from tests.fixtures.placement.placement_rest import rest_conf
 
 DOCUMENTED = [rule for rule in list_rules() if isinstance(rule, policy.DocumentedRuleDefault)]
 USAGES = "placement:usages"

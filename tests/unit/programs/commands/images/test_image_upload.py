@@ -24,7 +24,7 @@ from conductor.super_conductor.endpoints.flavors_and_images import ImagesEndpoin
 from conductor.super_conductor.interface import SuperConductorAPI
 from programs.commands.app import TOKEN_VARIABLE, URL_VARIABLE, ClientApp
 from tests.fixtures.control_plane import api_database  # noqa: F401 - a fixture
-from tests.fixtures.serving import serving
+from tests.fixtures.programs.serving import serving
 
 Run = Callable[..., tuple[int, str]]
 QCOW2 = (b"QFI\xfb" + struct.pack(">IQIIQ", 3, 0, 0, 16, 1024**2)).ljust(512, b"\0") + b"x" * 512

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests import builders
 from tests.fixtures.placement import placement_template, placement_url
-from tests.fixtures.placement_repair import Cloud, RunPlacement, cloud, run_placement
+from tests.fixtures.placement.placement_repair import Cloud, RunPlacement, cloud, run_placement
 
 __all__ = ["cloud", "placement_template", "placement_url", "run_placement"]
 

@@ -10,7 +10,13 @@ from objects.instances.migration import MigrationStatus
 from tests import builders
 from tests.builders import a_migration
 from tests.fixtures.placement import placement_template, placement_url
-from tests.fixtures.placement_repair import AWAY, Cloud, RunPlacement, cloud, run_placement
+from tests.fixtures.placement.placement_repair import (
+    AWAY,
+    Cloud,
+    RunPlacement,
+    cloud,
+    run_placement,
+)
 
 __all__ = ["cloud", "placement_template", "placement_url", "run_placement"]
 

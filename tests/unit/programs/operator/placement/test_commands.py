@@ -23,7 +23,7 @@ from rpc.signing.place import TOP
 from tests import builders
 from tests.fixtures.interfaces import an_rpc_server
 from tests.fixtures.placement import placement_template, placement_url
-from tests.fixtures.placement_repair import Cloud, RunPlacement, cloud, run_placement
+from tests.fixtures.placement.placement_repair import Cloud, RunPlacement, cloud, run_placement
 from tests.unit.programs.operator.conftest import Run
 
 __all__ = ["cloud", "placement_template", "placement_url", "run_placement"]

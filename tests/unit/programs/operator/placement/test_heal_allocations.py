@@ -10,7 +10,14 @@ from objects.allocations.fence import FENCE_FINAL, Fence, FenceStep
 from programs.operator.placement import heal_allocations
 from tests import builders
 from tests.fixtures.placement import placement_template, placement_url
-from tests.fixtures.placement_repair import AWAY, HELD, Cloud, RunPlacement, cloud, run_placement
+from tests.fixtures.placement.placement_repair import (
+    AWAY,
+    HELD,
+    Cloud,
+    RunPlacement,
+    cloud,
+    run_placement,
+)
 
 __all__ = ["cloud", "placement_template", "placement_url", "run_placement"]
 

@@ -8,7 +8,13 @@ from conductor.super_conductor.db import host_mappings
 from conductor.super_conductor.db.catalogue import aggregates
 from tests import builders
 from tests.fixtures.placement import placement_template, placement_url
-from tests.fixtures.placement_repair import AWAY, Cloud, RunPlacement, cloud, run_placement
+from tests.fixtures.placement.placement_repair import (
+    AWAY,
+    Cloud,
+    RunPlacement,
+    cloud,
+    run_placement,
+)
 
 __all__ = ["cloud", "placement_template", "placement_url", "run_placement"]
 

@@ -13,7 +13,7 @@ from compute_agent.virt.libvirt.disks.qemu_img import DiskError
 from objects.instance import Instance
 from objects.instances.server_settings import ServerSettings
 from tests import builders
-from tests.fixtures.libvirt_hosts import host_conf
+from tests.fixtures.libvirt.libvirt_hosts import host_conf
 from tests.fixtures.services import leave_out
 
 LABEL = slice(32808, 32840)

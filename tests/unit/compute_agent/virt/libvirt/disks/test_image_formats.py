@@ -10,7 +10,7 @@ import pytest
 from compute_agent.virt.libvirt.disks import image_formats
 from compute_agent.virt.libvirt.disks.images import BadImage, ImageFile
 from compute_agent.virt.libvirt.disks.qemu_img import DiskError
-from tests.fixtures.libvirt_hosts import need_program, write_image
+from tests.fixtures.libvirt.libvirt_hosts import need_program, write_image
 
 pytestmark = pytest.mark.libvirt
 

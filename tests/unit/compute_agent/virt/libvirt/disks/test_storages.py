@@ -10,7 +10,7 @@ import pytest
 from armillary import exception
 from compute_agent.virt.libvirt.disks import direct_io, storages
 from compute_agent.virt.libvirt.disks.storage import Role
-from tests.fixtures.libvirt_hosts import host_conf
+from tests.fixtures.libvirt.libvirt_hosts import host_conf
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from compute_agent.virt.libvirt.domain.pins import Pins
 from compute_agent.virt.libvirt.record import GuestRecord
 from objects.numa import InstanceCell, InstanceTopology
 from tests import builders
-from tests.fixtures.libvirt_hosts import libvirt_library
+from tests.fixtures.libvirt.libvirt_hosts import libvirt_library
 
 UUID = "6695eb01-f6a4-4304-89aa-97f2502e1934"
 TOPOLOGY = InstanceTopology(

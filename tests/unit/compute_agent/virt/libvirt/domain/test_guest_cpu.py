@@ -13,7 +13,7 @@ from compute_agent.virt.libvirt.connection import Connection
 from compute_agent.virt.libvirt.disks.images import BadImage
 from compute_agent.virt.libvirt.domain.guest_cpu import GuestCpus
 from tests import builders
-from tests.fixtures.libvirt_hosts import host_conf
+from tests.fixtures.libvirt.libvirt_hosts import host_conf
 
 KIND = GuestKind("x86_64", "hvm", ("qemu",), frozenset({"q35"}))
 FEATURES = {"qemu64": ["sse2"], "Nehalem": ["sse2", "sse4.2"], "Haswell": ["sse2", "avx2"]}

@@ -10,7 +10,7 @@ import pytest
 from armillary import exception
 from compute_agent.virt.libvirt.domain import guest_networks
 from tests import builders
-from tests.fixtures.libvirt_hosts import host_conf, libvirt_library, make_host
+from tests.fixtures.libvirt.libvirt_hosts import host_conf, libvirt_library, make_host
 
 TEST = {"connection_uri": "test:///default", "virt_type": "test"}
 

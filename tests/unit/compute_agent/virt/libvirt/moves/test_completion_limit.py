@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from compute_agent.virt.libvirt.moves.completion_limit import CompletionLimit
-from tests.fixtures.libvirt_hosts import host_conf
+from tests.fixtures.libvirt.libvirt_hosts import host_conf
 
 GIB = 1024**3
 

@@ -8,7 +8,7 @@ import pytest
 
 from compute_agent.virt.libvirt.moves import remote_uris
 from compute_agent.virt.libvirt.moves.remote_uris import UnknownPeer
-from tests.fixtures.libvirt_hosts import host_conf
+from tests.fixtures.libvirt.libvirt_hosts import host_conf
 
 
 @pytest.mark.parametrize(
