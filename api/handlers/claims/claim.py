@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -15,6 +14,7 @@ from armillary import exception
 from armillary.http.call import Answer, Document
 from armillary.http.dispatch import Action, Routes
 from armillary.http.validation import invalid
+from armillary.identifiers import uuid_of_request
 from objects.claims.resource_claim import NewClaim, ResourceClaim
 
 
@@ -64,7 +64,7 @@ def create(call: Call) -> Answer:
     if "pool" in wanted:
         call.authorize(policies.CREATE_ON_POOL)
     asked = NewClaim(
-        uuid=str(uuid.uuid4()),
+        uuid=uuid_of_request(call.context, "claim"),
         name=wanted.get("name"),
         kind=wanted["kind"],
         resources=wanted["resources"],

@@ -42,25 +42,7 @@ class ClaimsEndpoint:
         self._remote = RemoteClaims(peers)
 
     def create_claim(self, context: RequestContext, claim: NewClaim) -> ResourceClaim:
-        _check(claim, get_kind(claim.kind))
-        now = moment(self._now())
-        if claim.ends_at is not None and claim.ends_at <= now:
-            raise exception.Invalid(reason=f"the end of the claim, {claim.ends_at}, has passed")
-        lease = self._claims.leases.held(claim.uuid)
-
-        def accept(session: Session) -> ResourceClaim:
-            project_id = context.project_id or ""
-            quotas_db.lock_project(session, project_id)
-            if claim.server_uuid is not None:
-                _check_server(session, context, claim.server_uuid)
-            if not claim.is_delegated:
-                claim_quotas.check(session, self._conf, project_id, claim)
-            queries.add(session, claim, context, lease, now=now)
-            return queries.get(session, claim.uuid, None)
-
-        accepted = self._database.run_in_writer(accept)
-        self._claims.start(lease)
-        return accepted
+        return self._accept(context, claim) or self.get_claim(context, claim.uuid)
 
     def create_delegated(self, context: RequestContext, claim: NewClaim) -> ResourceClaim:
         """Accept a claim of a parent zone, which counts it against its quota. Idempotent."""
@@ -69,10 +51,35 @@ class ClaimsEndpoint:
             return known
         parent = zone_attempts.parent_of(context)
         own = dataclasses.replace(claim, is_delegated=True, parent_zone=parent)
+        return self._accept(context, own) or self.get_delegated(context, claim.uuid)
+
+    def _accept(self, context: RequestContext, claim: NewClaim) -> ResourceClaim | None:
+        """Store a claim and start it; None if there is one, as its request was repeated."""
+        _check(claim, get_kind(claim.kind))
+        now = moment(self._now())
+        if claim.ends_at is not None and claim.ends_at <= now:
+            raise exception.Invalid(reason=f"the end of the claim, {claim.ends_at}, has passed")
+        lease = self._claims.leases.held(claim.uuid)
+
+        def accept(session: Session) -> ResourceClaim | None:
+            project_id = context.project_id or ""
+            quotas_db.lock_project(session, project_id)
+            if queries.known(session, [claim.uuid]):
+                return None
+            if claim.server_uuid is not None:
+                _check_server(session, context, claim.server_uuid)
+            if not claim.is_delegated:
+                claim_quotas.check(session, self._conf, project_id, claim)
+            queries.add(session, claim, context, lease, now=now)
+            return queries.get(session, claim.uuid, None)
+
         try:
-            return self.create_claim(context, own)
-        except db_exception.DBDuplicateEntry:  # another conductor has just accepted it
-            return self.get_delegated(context, claim.uuid)
+            accepted = self._database.run_in_writer(accept)
+        except db_exception.DBDuplicateEntry:  # of another project, a moment ago
+            return None
+        if accepted is not None:
+            self._claims.start(lease)
+        return accepted
 
     def delete_delegated(self, context: RequestContext, claim_uuid: str) -> None:
         """Accept the end of a claim of a parent zone, whose request may still be on its way.
@@ -224,7 +231,11 @@ def _check(claim: NewClaim, kind: ResourceKind) -> None:
 
 
 def _check_server(session: Session, context: RequestContext, server_uuid: str) -> None:
-    """Raise InstanceNotFound unless the server exists in the caller's project."""
+    """Raise InstanceNotFound unless the server exists in the caller's project.
+
+    Until the transaction ends it is not deleted; its delete then ends the claim.
+    """
+    instance_mappings.lock(session, server_uuid)
     mapping = instance_mappings.find_mapping(session, server_uuid)
     is_there = mapping is not None and not mapping.queued_for_delete
     if not is_there or (mapping is not None and mapping.project_id != context.project_id):

@@ -104,6 +104,12 @@ def find_mapping(session: Session, instance_uuid: str) -> InstanceMapping | None
     return find_mappings(session, [instance_uuid]).get(instance_uuid)
 
 
+def lock(session: Session, instance_uuid: str) -> None:
+    """Lock the mapping of an instance, if there is one, until the transaction ends."""
+    query = sa.select(Row.instance_uuid).where(Row.instance_uuid == instance_uuid)
+    session.execute(query.with_for_update())
+
+
 def find_mappings(session: Session, instance_uuids: Collection[str]) -> dict[str, InstanceMapping]:
     """Return instance -> mapping for those that are known."""
     rows = session.scalars(_FOUND, {"uuids": [*instance_uuids]})

@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
-from objects.claims.resource_claim import ClaimState
-from tests.fixtures.http_api import MEMBER, Api, message
+from armillary import exception
+from armillary.context import RequestContext
+from objects.claims.resource_claim import ClaimState, NewClaim
+from tests.fixtures.http_api import MEMBER, NEWEST, Api, message
 from tests.fixtures.super_conductor import SuperConductor
 
 PATH = "/v2.1/armillary/claims"
@@ -32,6 +34,24 @@ def test_a_claim_is_accepted_shown_and_ended(api: Api, conductor: SuperConductor
     assert [one["id"] for one in api.get(PATH, token=MEMBER).json["claims"]] == [made["id"]]
     assert api.delete(f"{PATH}/{made['id']}", token=MEMBER).status_code == 204
     assert conductor.claims == {}
+
+
+def test_a_repeat_after_a_lost_answer_asks_for_the_same_claim(
+    api: Api, conductor: SuperConductor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its conductor may have accepted the first one: it must know the second one for a repeat."""
+    asked: list[str] = []
+
+    def lost(_context: RequestContext, claim: NewClaim) -> None:
+        asked.append(claim.uuid)
+        raise exception.RpcTimeout(method="create_claim", topic="conductor", timeout_seconds=1)
+
+    monkeypatch.setattr(conductor, "create_claim", lost)
+    for key in ("key-of-the-first", "key-of-the-first", "another-key"):
+        headers = {**NEWEST, "Idempotency-Key": key}
+        answer = api.send("POST", PATH, json={"claim": STORAGE}, headers=headers, token=MEMBER)
+        assert answer.status_code == 504
+    assert asked[0] == asked[1] != asked[2]
 
 
 def test_administrators_read_the_names_of_pools(api: Api) -> None:

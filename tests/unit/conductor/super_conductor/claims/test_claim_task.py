@@ -4,23 +4,37 @@ from __future__ import annotations
 
 import functools
 import itertools
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from pathlib import Path
 
 import oslo_messaging
 import pytest
+import sqlalchemy as sa
 
 from armillary import exception
+from armillary.db import Database
 from conductor.common.clock import moment
 from conductor.super_conductor.claims import claim_task
-from objects.claims.resource_claim import ClaimState
-from tests.fixtures.control_plane import PROJECT, a_user
+from conductor.super_conductor.claims.endpoint import ClaimsEndpoint
+from conductor.super_conductor.db import instance_mappings
+from objects.claims.resource_claim import ClaimState, NewClaim
+from tests.builders import a_uuid
+from tests.fixtures.asking import wait_for
+from tests.fixtures.control_plane import API_SCHEMA, NOW, PROJECT, ControlPlane, a_user, an_admin
+from tests.fixtures.databases import SyncedDatabases
 from tests.fixtures.placement import placement_template, placement_url
+from tests.fixtures.services import POSTGRESQL
 from tests.fixtures.super_conductor.claims import ClaimPlane, claims
 
 __all__ = ["claims", "placement_template", "placement_url"]
 
 TIMEOUT = oslo_messaging.MessagingTimeout("no answer")
 STEPS = [step.name for step in claim_task.STEPS]
+WAITING = sa.text(
+    "SELECT count(*) FROM pg_stat_activity "
+    "WHERE datname = current_database() AND wait_event_type = 'Lock'"
+)
 END_STEPS = [step.name for step in claim_task.END_STEPS]
 
 
@@ -78,6 +92,16 @@ def test_a_pool_of_another_kind_never_serves_a_claim(claims: ClaimPlane) -> None
     """Its trait says what a pool is for."""
     claims.add_pool("net", "network", {"DISK_GB": 1000})
     assert claims.claim().fault == "No pool fits. Placement knows no pools."
+
+
+def test_a_claim_that_is_asked_for_again_is_the_same(claims: ClaimPlane, pools: list[str]) -> None:
+    """Its lifetime counts from the repeat, so its end is later; the first one stays."""
+    claims.endpoint.update_claim_quotas(an_admin(), PROJECT, {"claims": 1})
+    ends_at = moment(claims.plane.clock()) + timedelta(hours=1)
+    made = claims.claim(ends_at=ends_at)
+    again = claims.claim(uuid=made.uuid, ends_at=ends_at + timedelta(seconds=30))
+    assert again == made
+    assert claims.endpoint.list_claims(a_user()) == [made]
 
 
 def test_a_deleted_claim_is_released(claims: ClaimPlane, pools: list[str]) -> None:
@@ -173,6 +197,12 @@ def test_what_a_lost_try_claimed_is_not_kept_beside_the_next(
     assert held == {claims.get(made.uuid).pool_uuid: {"DISK_GB": 100}}
 
 
+def is_waiting(database: Database) -> bool:
+    """Return whether a transaction in a database waits for another one."""
+    with database.reader() as session:
+        return bool(session.scalar(WAITING))
+
+
 class TestOfServers:
     """Claims that belong to a server."""
 
@@ -196,3 +226,23 @@ class TestOfServers:
         assert claims.get(made.uuid).state == ClaimState.PENDING
         claims.plane.deletes.delete(a_user(), uuid)
         assert claims.get(made.uuid).state == ClaimState.DELETING
+
+    @pytest.mark.postgresql
+    def test_a_claim_that_crosses_the_delete_of_its_server_is_refused(
+        self, tmp_path: Path, synced_databases: SyncedDatabases
+    ) -> None:
+        """The delete, which ends the server's claims, would not see one that comes meanwhile."""
+        with synced_databases.lend(POSTGRESQL, API_SCHEMA) as url, ThreadPoolExecutor(1) as thread:
+            plane = ControlPlane(tmp_path, api_url=url)
+            plane.add_cell()
+            plane.add_flavor()
+            (uuid,) = plane.create()
+            endpoint = ClaimsEndpoint(plane.env, plane.peers, plane.claims)
+            claim = NewClaim(a_uuid(), "storage", {"DISK_GB": 1}, server_uuid=uuid)
+            with plane.database.writer() as session:
+                instance_mappings.queue_for_delete(session, uuid, now=NOW)
+                crossing = thread.submit(endpoint.create_claim, a_user(), claim)
+                wait_for(lambda: crossing.done() or is_waiting(plane.database), "it waits")
+            with pytest.raises(exception.InstanceNotFound):
+                crossing.result()
+            plane.close()
