@@ -8,6 +8,7 @@ from sqlalchemy.orm import Session
 from armillary import exception
 from armillary.context import RequestContext
 from armillary.db import Database
+from armillary.identifiers import uuid_of_request
 from conductor.common.clock import Clock, moment
 from conductor.super_conductor.accept import quotas
 from conductor.super_conductor.accept.owners import owner_of
@@ -40,15 +41,21 @@ class ServerGroupsEndpoint:
         check_group(name, policy, rules)
         owner = owner_of(context)
         now = moment(self._now())
+        group_uuid = uuid_of_request(context, f"server_group/{name}")
 
-        def write(session: Session) -> InstanceGroup:
+        def write(session: Session) -> InstanceGroup | None:
+            quotas_db.lock_project(session, owner.project_id)
+            if server_groups.is_known(session, group_uuid):
+                return None
             self._check_quota(session, owner.project_id)
             return server_groups.create_group(
                 session, name=name, project_id=owner.project_id, user_id=owner.user_id,
-                policy=policy, rules=rules, now=now,
+                policy=policy, rules=rules, now=now, group_uuid=group_uuid,
             )  # fmt: skip
 
         made = self._database.run_in_writer(write)
+        if made is None:  # the conductor that made it has not kept the answer for repeats
+            return self.get_server_group(context, group_uuid)
         self._notifier.server_group(context, "create", made)
         return made
 
@@ -72,7 +79,6 @@ class ServerGroupsEndpoint:
             self._notifier.server_group(context, "delete", gone)
 
     def _check_quota(self, session: Session, project_id: str) -> None:
-        quotas_db.lock_project(session, project_id)
         limits = quotas.limits_of(session, self._conf, project_id)
         used = {"server_groups": server_groups.count_groups(session, project_id)}
         quotas.fitting_count(limits, used, {"server_groups": 1}, min_count=1, max_count=1)

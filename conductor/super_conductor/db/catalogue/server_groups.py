@@ -22,11 +22,12 @@ def create_group(
     policy: str,
     rules: dict[str, str],
     now: datetime,
+    group_uuid: str | None = None,
 ) -> InstanceGroup:
     """Store a group whose values are validated."""
     row = models.ServerGroup(
-        uuid=str(uuid.uuid4()), name=name, project_id=project_id, user_id=user_id, policy=policy,
-        rules=rules, created_at=now,
+        uuid=group_uuid or str(uuid.uuid4()), name=name, project_id=project_id, user_id=user_id,
+        policy=policy, rules=rules, created_at=now,
     )  # fmt: skip
     session.add(row)
     session.flush()

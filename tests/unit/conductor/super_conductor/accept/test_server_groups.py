@@ -61,6 +61,15 @@ def test_there_is_a_quota_of_groups(plane: ControlPlane, groups: ServerGroupsEnd
     assert groups.create_server_group(a_user("p2"), "g", "affinity", {})
 
 
+def test_a_repeat_is_the_same_group(plane: ControlPlane, groups: ServerGroupsEndpoint) -> None:
+    """Its conductor may have died after it stored the group, with the quota used up."""
+    plane.conf.set_override("server_groups", 1, group="quota")
+    request = a_user()
+    made = {groups.create_server_group(request, "g", "affinity", {}).uuid for _ in range(2)}
+    assert {one.uuid for one in groups.list_server_groups(a_user())} == made
+    assert len(made) == 1
+
+
 def test_groups_of_others_are_for_administrators(groups: ServerGroupsEndpoint) -> None:
     """To show, to list, to delete."""
     group = groups.create_server_group(a_user("p2"), "g", "affinity", {}).uuid
