@@ -128,9 +128,9 @@ integration: $(TEST) $(LIBVIRT) ## Run real processes on RabbitMQ, PostgreSQL an
 console: $(TEST) $(BROWSER) ## Look at the web console with Chromium: what each view shows, and axe-core
 	$(TIMED) tests/console
 
-# Nothing is sampled here: all cases of what `make test` samples, and what is marked as long. The unit tests take the
-# processors longest, so they begin at once; of the others, which mostly wait, four run beside them.
-LONG = nice -n 1 $(PYTEST) --run-minutes-max 60 --closing-lines $(GROUPS)/$@ --failed-folder $(VENV)/failed/$@
+# Nothing is sampled here: all cases of what `make test` samples or runs a share of, and what is marked as long. The
+# unit tests take the processors longest and begin at once; of the others four run at a time, which mostly wait.
+LONG = nice -n 1 $(PYTEST) -m long --run-minutes-max 60 --closing-lines $(GROUPS)/$@ --failed-folder $(VENV)/failed/$@
 LONG_GROUPS := $(addprefix long-,units layouts zones integration faults guests functional placement console)
 LAYOUTS := tests/integration/test_layouts.py
 ZONES := $(wildcard tests/integration/test_*zone*.py)
@@ -143,13 +143,13 @@ long: $(TEST) $(LIBVIRT) $(BROWSER) $(HARNESS) $(REFERENCE) $(VENV)/clients/.mad
 
 .PHONY: $(LONG_GROUPS)
 long-integration:
-	$(LONG) -m long $(filter-out $(LAYOUTS) $(ZONES),$(wildcard tests/integration/test_*.py))
+	$(LONG) $(filter-out $(LAYOUTS) $(ZONES),$(wildcard tests/integration/test_*.py))
 
 long-layouts:
-	$(LONG) -m long $(LAYOUTS)
+	$(LONG) $(LAYOUTS)
 
 long-zones:
-	$(LONG) -m long $(ZONES)
+	$(LONG) $(ZONES)
 
 long-guests:
 	$(LONG) tests/integration/libvirt
@@ -161,10 +161,10 @@ long-placement:
 	ARMILLARY_CONFORMANCE=$(CONFORMANCE) $(LONG) tests/integration/placement tests/conformance
 
 long-functional:
-	$(LONG) -m long tests/functional
+	$(LONG) tests/functional
 
 long-console:
-	$(LONG) -m long tests/console
+	$(LONG) tests/console
 
 long-units:
 	$(LONG) tests/unit
