@@ -209,6 +209,12 @@ def test_a_create_is_seen_from_the_dry_run_to_active(site: Deployment, tab: Tab)
     page.get_by_text("Attempt 1 on").wait_for()
 
 
+def test_a_server_shows_the_name_of_its_image(site: Deployment, placed: str, tab: Tab) -> None:
+    """Beside its ID, which is left when the image is deleted."""
+    page = tab.open(f"/servers/{placed}")
+    page.locator("dl.facts", has_text=f"sleeper {site.image}").wait_for()
+
+
 @pytest.mark.long
 def test_free_amounts_are_built_with_a_flavor_of_their_own(site: Deployment, tab: Tab) -> None:
     """Which has the amounts that were asked for."""

@@ -37,7 +37,16 @@ async function load(id, isAllowed, signal) {
   ]);
   const brief = (actions?.instanceActions ?? []).slice(0, ACTIONS_SHOWN);
   const full = await Promise.all(brief.map((each) => optional(stepsOf(path, each, signal))));
-  return { server: server.server, actions: full.map((each, index) => each ?? brief[index]), migrations: migrations?.migrations ?? [] };
+  const image = await optional(nameOfImage(server.server.image?.id, signal));
+  return { server: server.server, image, actions: full.map((each, index) => each ?? brief[index]), migrations: migrations?.migrations ?? [] };
+}
+
+const imageNames = new Map();
+
+async function nameOfImage(id, signal) { // an image may be gone although its servers are there
+  if (!id) return null;
+  if (!imageNames.has(id)) imageNames.set(id, (await api.get(`/images/${encodeURIComponent(id)}`, {}, signal)).image.name);
+  return imageNames.get(id);
 }
 
 const finished = new Map(); // steps of actions that have ended; they do not change again
@@ -66,13 +75,13 @@ function Shown({ found, onDone }) {
       ${server.fault && html`<${Note} tone="bad"><b>${server.fault.message}</b>${server.fault.details && server.fault.details !== server.fault.message && !server.fault.message.includes(server.fault.details) && html`<div>${server.fault.details}</div>`}<div class="hint"><${Time} at=${server.fault.created} /></div><//>`}
       ${server.locked && html`<${Note} tone="warn">Locked${server.locked_reason ? `: ${server.locked_reason}` : ""}.<//>`}
       <div class="columns">
-        <section class="card five" aria-labelledby="facts-title"><h2 id="facts-title">Facts</h2><${Facts} server=${server} /></section>
+        <section class="card five" aria-labelledby="facts-title"><h2 id="facts-title">Facts</h2><${Facts} server=${server} image=${found.image} /></section>
         <section class="card seven" aria-labelledby="life-title"><h2 id="life-title">Life</h2><${Life} found=${found} /></section>
       </div>
     </div>`;
 }
 
-function Facts({ server }) {
+function Facts({ server, image }) {
   const { is_admin: isAdmin } = useSession();
   const host = server["OS-EXT-SRV-ATTR:host"];
   const { flavor } = server;
@@ -85,7 +94,7 @@ function Facts({ server }) {
     ${flavor && html`<dt>Flavor</dt><dd>${flavor.original_name}</dd>
       <dt>Resources</dt><dd>${flavor.vcpus} vCPU, ${format.mebibytes(flavor.ram)} memory, ${format.gibibytes(flavor.disk + flavor.ephemeral)} disk</dd>
       ${Object.keys(flavor.extra_specs ?? {}).length > 0 && html`<dt>Extra specs</dt><dd class="tags">${Object.entries(flavor.extra_specs).map(([key, value]) => html`<span class="tag">${key}=${value}</span>`)}</dd>`}`}
-    <dt>Image</dt><dd>${server.image ? html`<code>${server.image.id}</code>` : "none (volume)"}</dd>
+    <dt>Image</dt><dd>${server.image ? html`${image && `${image} `}<code>${server.image.id}</code>` : "none (volume)"}</dd>
     ${hints.length > 0 && html`<dt>Scheduler hints</dt><dd class="tags">${hints.map(([key, value]) => html`<span class="tag">${key}=${[value].flat().join(", ")}</span>`)}</dd>`}
     ${server.server_groups?.length > 0 && html`<dt>Server group</dt><dd><code>${server.server_groups[0]}</code></dd>`}
     <dt>Project, user</dt><dd>${server.tenant_id}, ${server.user_id}</dd>
