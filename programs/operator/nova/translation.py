@@ -64,7 +64,7 @@ class Translated:
         if self.ours is not None and self.outcome in (Outcome.KEPT, Outcome.RENAMED):
             value = mask_passwords(", ".join(self.values))
             text += f" -> {_shown(self.ours)} = {'***' if self.is_secret else value}"
-        return f"{text}: {self.reason}" if self.reason else text
+        return _one_line(f"{text}: {self.reason}" if self.reason else text)
 
 
 class _Undecided(Exception):
@@ -96,19 +96,29 @@ def translate(sections: Mapping[str, Mapping[str, Sequence[str]]]) -> list[Trans
     """Return what becomes of each option, in the order of the file."""
     ours = _own_options()
     found = [
-        _translate((group, name.replace("-", "_")), tuple(values), ours)
-        for group, options in sections.items()
+        _translate((_group(section), name.replace("-", "_")), tuple(values), ours)
+        for section, options in sections.items()
         for name, values in options.items()
     ]
-    kept = {one.ours for one in found if one.outcome is Outcome.KEPT}
-    return [
-        dataclasses.replace(
-            one, outcome=Outcome.DROPPED, reason=f"{_shown(one.ours)} is in the file, too"
-        )
-        if one.ours is not None and one.outcome is Outcome.RENAMED and one.ours in kept
-        else one
-        for one in found
-    ]
+    return list(_without_repeated(found))
+
+
+def _without_repeated(found: Sequence[Translated]) -> Iterator[Translated]:
+    """Yield what becomes of options; one that the file has by two names counts once."""
+    present = {one.ours: one for one in found if one.ours == one.name}
+    for one in found:
+        if one.ours is None or one.outcome is not Outcome.RENAMED:
+            yield one
+            continue
+        first = present.setdefault(one.ours, one)
+        if first is one:
+            yield one
+        elif first.name == one.ours or first.values == one.values:
+            reason = f"{_shown(first.name)} is in the file, too"
+            yield dataclasses.replace(one, outcome=Outcome.DROPPED, reason=reason)
+        else:
+            reason = f"{_shown(first.name)} is in the file, too, and has another value"
+            yield dataclasses.replace(one, outcome=Outcome.DECIDE, values=(), reason=reason)
 
 
 def lines_of(translated: Sequence[Translated]) -> Iterator[str]:
@@ -118,7 +128,7 @@ def lines_of(translated: Sequence[Translated]) -> Iterator[str]:
     if undecided:
         yield "#"
         yield "# To decide:"
-        yield from (f"# {_shown(one.name)}: {one.reason}" for one in undecided)
+        yield from (_one_line(f"# {_shown(one.name)}: {one.reason}") for one in undecided)
     by_group: dict[str, dict[str, tuple[str, ...]]] = {}
     for one in translated:
         if one.ours is not None and one.values and one.outcome is not Outcome.DROPPED:
@@ -126,7 +136,9 @@ def lines_of(translated: Sequence[Translated]) -> Iterator[str]:
     for group, found in by_group.items():
         yield ""
         yield f"[{group}]"
-        yield from (f"{name} = {value}" for name, values in found.items() for value in values)
+        yield from (
+            f"{name} = {_written(value)}" for name, values in found.items() for value in values
+        )
 
 
 def mistake_in(text: str) -> str | None:
@@ -149,6 +161,8 @@ def _translate(name: Name, values: tuple[str, ...], ours: Mapping[Name, cfg.Opt]
     meant = RENAMED.get(name, name)
     if meant not in ours:
         return _foreign(name, values)
+    if not ours[meant].multi:
+        values = values[-1:]  # the last one counts
     try:
         translated = _checked(meant, _converted(meant, values), ours[meant])
     except _Undecided as error:
@@ -258,6 +272,25 @@ def _own_options() -> dict[Name, cfg.Opt]:
         for group, options in module.OPTIONS.items()
         for option in options
     }
+
+
+def _group(section: str) -> str:
+    """Return the group of a section, whose name may have capitals."""
+    return section if section == "DEFAULT" else section.lower()
+
+
+def _written(value: str) -> str:
+    """Return a value as a file has it: further lines indented, and quotes where they matter."""
+    first, *others = value.split("\n")
+    is_quoted = first.startswith(("'", '"')) and first[0] == first[-1]
+    if first != first.strip() or is_quoted:
+        first = f'"{first}"'
+    return "\n    ".join([first, *others])
+
+
+def _one_line(text: str) -> str:
+    """Return a text whose value may have several lines on one."""
+    return " ".join(text.split("\n"))
 
 
 def _is_zero(text: str) -> bool:

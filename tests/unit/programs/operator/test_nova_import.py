@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from armillary.conf import loader
-from programs.operator.nova.translation import NOVA_ALL_FILTERS, Outcome, translate
+from programs.operator.nova.translation import NOVA_ALL_FILTERS, Outcome, read, translate
 from tests.unit.programs.operator.conftest import Run
 
 NOVA_CONF = """
@@ -114,3 +114,68 @@ def test_a_file_that_is_none_is_refused(text: str | None, run_manage: Run, tmp_p
     path.write_text("[DEFAULT]\n")
     again = run_manage("nova", "import-config", str(path), "--output", str(path))
     assert (again.code, "exists" in again.err) == (1, True)
+
+
+ODD_CONF = """
+[DEFAULT]
+default_log_levels = amqp=WARN,
+    boto=WARN
+scheduler_default_filters =
+    SameHostFilter,
+\tComputeFilter
+max_instances_per_host = ten,
+    eleven
+pci_alias = {"vendor_id": "8086",
+    "product_id": "10ed", "name": "nic"}
+osapi_max_limit = many
+osapi_max_limit = 500
+[Filter_Scheduler]
+ram_weight_multiplier = 2.0
+[keystone_authtoken]
+password = " 'secret' "
+username = '"me"'
+[DEFAULT]
+quota_cores = 7
+"""
+
+
+def test_a_file_in_unusual_form_is_translated(run_manage: Run, tmp_path: Path) -> None:
+    """Values of several lines, a section twice and in capitals, quotes, and an option twice."""
+    odd, path = tmp_path / "odd.conf", tmp_path / "ours.conf"
+    odd.write_text(ODD_CONF)
+    ended = run_manage("nova", "import-config", str(odd), "--output", str(path))
+    assert (ended.code, "no service starts" in ended.err) == (3, False), ended.err
+    assert len(ended.err.splitlines()) == 10  # one for each option, and the sum
+    conf, warnings = loader.read_files([str(path)])
+    assert warnings == []
+    assert conf.filter_scheduler.enabled_filters == ["SameHostFilter", "ComputeFilter"]
+    assert conf.filter_scheduler.ram_weight_multiplier == 2.0
+    assert "10ed" in conf.pci.alias[0]
+    assert (conf.api.max_limit, conf.quota.cores) == (500, 7)
+    before, after = read(odd), read(path)
+    assert after["DEFAULT"] == {"default_log_levels": ["amqp=WARN,\nboto=WARN"]}
+    login = {"password": [" 'secret' "], "username": ['"me"']}
+    assert after["keystone_authtoken"] == before["keystone_authtoken"] == login
+    assert "decide: [DEFAULT] max_instances_per_host: " in ended.err
+
+
+@pytest.mark.parametrize(
+    ("values", "outcomes"),
+    [
+        (("a", "a"), [Outcome.RENAMED, Outcome.DROPPED]),
+        (("a", "b"), [Outcome.RENAMED, Outcome.DECIDE]),
+    ],
+)
+def test_an_option_by_two_former_names_is_in_the_result_once(
+    values: tuple[str, str], outcomes: list[Outcome]
+) -> None:
+    """If the values differ, a person has to say which one counts."""
+    first, second = values
+    found = translate(
+        {
+            "DEFAULT": {"pci_passthrough_whitelist": [f'{{"vendor_id": "{first}"}}']},
+            "pci": {"passthrough_whitelist": [f'{{"vendor_id": "{second}"}}']},
+        }
+    )
+    assert [one.outcome for one in found] == outcomes
+    assert len([one for one in found if one.values and one.outcome is Outcome.RENAMED]) == 1
