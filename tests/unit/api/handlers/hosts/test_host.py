@@ -126,6 +126,7 @@ def test_extensions_are_listed_and_shown(api: Api) -> None:
     """By their alias."""
     listed = ask(api, "/extensions").json["extensions"]
     assert "os-services" in [one["alias"] for one in listed]
+    assert {"SimpleTenantUsage", "DiskConfig", "Keypairs"} <= {one["name"] for one in listed}
     assert ask(api, "/extensions/os-hosts").json["extension"]["name"] == "Hosts"
     assert ask(api, "/extensions/os-nothing").status_code == 404
 
