@@ -90,6 +90,11 @@ class Call(call.Call[AppState]):
             return False
         return True
 
+    def values(self, parameter: str) -> list[str]:
+        """Return the values of a query parameter that may be repeated."""
+        found = self.query.get(parameter, [])
+        return found if isinstance(found, list) else [found]
+
     @property
     def page_size(self) -> int:
         """Maximum number of items in this response."""

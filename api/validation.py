@@ -46,7 +46,6 @@ _BOOLEANS = {
 _PATH_UUIDS: Mapping[str, Callable[[str], exception.NotFound]] = {
     "server_group_id": lambda value: exception.ServerGroupNotFound(group=value),
     "server_id": lambda value: exception.InstanceNotFound(instance_uuid=value),
-    "service_id": lambda value: exception.ServiceNotFound(service=value),
 }
 """Parts of a path that are UUIDs, and the error for anything else: no service is asked for it."""
 _formats = jsonschema.FormatChecker(formats=())

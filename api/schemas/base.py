@@ -16,6 +16,8 @@ Part = Schema | Ranged | tuple[Ranged, ...]
 INTEGER_MAX = 2**31 - 1
 TEXT_MAX = 255
 MAP_SIZE_MAX = 128
+REPEATED_MAX = 16
+"""Maximum number of values of a query parameter that may be repeated."""
 
 KEY_PATTERN = r"^[a-zA-Z0-9\-_:. ]{1,255}$"
 HOST_PATTERN = r"^[a-zA-Z0-9\-_.]+$"
@@ -110,13 +112,21 @@ def text_map(value_max: int = TEXT_MAX, *, is_limited: bool = True) -> Schema:
     }
 
 
+def one_or_more(values: Schema) -> Schema:
+    """Return a query parameter that may be repeated."""
+    return {"anyOf": [values, {"type": "array", "items": values, "maxItems": REPEATED_MAX}]}
+
+
 BOOLEAN: Schema = {"type": "boolean"}
+BOOLEAN_OR_EMPTY: Schema = {"type": ["boolean", "string"], "enum": [True, False, ""]}
+"""A query parameter that may have no value, which means that it is true."""
 UUID: Schema = {"type": "string", "format": "uuid"}
 HOST = name(HOST_PATTERN, "A host name may contain letters, digits and -_. only, at most 255")
 ZONE = name(
     ZONE_PATTERN, "A zone's name must be printable, without a colon, and at most 255 characters"
 )
 
+SORT_DIRECTION: Schema = {"enum": ["asc", "desc"]}
 PAGE = {"limit": integer(), "marker": name()}
 """Pagination parameters of a list."""
 

@@ -33,8 +33,10 @@ class Action(Generic[CallT]):
     query is not validated yet. ``exists`` checks the object of the path between policy and
     validation, and raises ``NotFound``. ``body`` None means that no body is expected, ``answer``
     None that none is described; fields that it declares for other versions are dropped from the
-    response. With ``has_etag`` a client that names the answer's ETag may get status 304, without a
-    body. ``status`` 204 promises a response without a body, whatever the client accepts.
+    response. ``refuses_unknown_since`` is the first version in which unknown query parameters are
+    an error, if it is not that of the API. With ``has_etag`` a client that names the answer's ETag
+    may get status 304, without a body. ``status`` 204 promises a response without a body, whatever
+    the client accepts.
     """
 
     handler: Handler[CallT]
@@ -44,6 +46,7 @@ class Action(Generic[CallT]):
     until: Version | None = None
     too_old_status: int = 404
     query: Versioned = field(default_factory=lambda: NOTHING)
+    refuses_unknown_since: Version | None = None
     body: Versioned | None = None
     status: int = 200
     subject: Callable[[CallT], Any] = own
@@ -231,8 +234,8 @@ class _ReadyAction(Generic[CallT]):
 
     def _known(self, query: Mapping[str, Any], check: Check, version: Version) -> Mapping[str, Any]:
         """Return the parameters to check: all, or those that the action knows."""
-        last = self._dialect.ignores_unknown_until
-        if last is None or version > last:
+        last, first = self._dialect.ignores_unknown_until, self._action.refuses_unknown_since
+        if last is None or version > last or (first is not None and version >= first):
             return query
         return {name: value for name, value in query.items() if name in check.properties}
 

@@ -29,7 +29,7 @@ def show(call: Call) -> Answer:
 
 def create(call: Call) -> Answer:
     """Set extra specs of a flavor; others are kept."""
-    given = call.body["extra_specs"]
+    given = _texts(call.body["extra_specs"])
     _check(given, "extra_specs.")
     flavor = _flavor(call)
     specs = {**flavor.extra_specs, **given}
@@ -44,11 +44,12 @@ def update(call: Call) -> Answer:
     Its combination with others is not validated, since they are set one by one.
     """
     key = call.path["key"]
-    if key not in call.body:
-        raise invalid(next(iter(call.body)), key, f"The only field must be '{key}', as in the path")
-    _check(call.body)
-    _store(call, {**_specs(call), **call.body})
-    return Answer(dict(call.body))
+    given = _texts(call.body)
+    if key not in given:
+        raise invalid(next(iter(given)), key, f"The only field must be '{key}', as in the path")
+    _check(given)
+    _store(call, {**_specs(call), **given})
+    return Answer(given)
 
 
 def delete(call: Call) -> Answer:
@@ -57,6 +58,11 @@ def delete(call: Call) -> Answer:
     _require(call, specs)
     _store(call, {key: value for key, value in specs.items() if key != call.path["key"]})
     return Answer()
+
+
+def _texts(specs: Mapping[str, str | float]) -> dict[str, str]:
+    """Return extra specs with all values as text: clients may send numbers."""
+    return {key: str(value) for key, value in specs.items()}
 
 
 def _flavor(call: Call) -> Flavor:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import operator
+from itertools import zip_longest
+from typing import Any
 
 from api.call import Call
 from api.formats.links import page
@@ -74,12 +76,26 @@ def _page(call: Call) -> tuple[list[Flavor], Document]:
         if flavor.memory_mb >= call.query.get("minRam", 0)
         and flavor.root_gb >= call.query.get("minDisk", 0)
     ]
-    key = operator.attrgetter(schemas.SORT_KEYS[call.query.get("sort_key", "flavorid")])
-    flavors.sort(key=key, reverse=call.query.get("sort_dir") == "desc")
+    _sort(flavors, call.values("sort_key"), call.values("sort_dir"))
     cut, marker = page(
         flavors, lambda flavor: flavor.flavorid, call.page_size, call.query.get("marker")
     )
     return cut, {} if marker is None else {"flavors_links": call.links.next_page(marker)}
+
+
+def _sort(flavors: list[Flavor], keys: list[str], directions: list[str]) -> None:
+    """Sort by the keys; one without a direction ascends, and flavors without a value come first."""
+    by_id = ("flavorid", directions[0] if directions and not keys else "asc")
+    order = [by_id, *reversed(list(zip_longest(keys, directions[: len(keys)], fillvalue="asc")))]
+    for key, direction in order:  # sorting is stable: the first key is the last to be sorted by
+        if key not in schemas.CONSTANT_SORT_KEYS:
+            value = operator.attrgetter(schemas.SORT_KEYS[key])
+            flavors.sort(key=lambda flavor: _present(value(flavor)), reverse=direction == "desc")
+
+
+def _present(value: Any) -> tuple[Any, ...]:
+    """Return a value that is comparable even if it is None."""
+    return () if value is None else (value,)
 
 
 def _is_public(call: Call) -> bool | None:

@@ -14,10 +14,12 @@ from api.formats import times
 from api.formats.integer_ids import integer_id, is_integer_id
 from api.formats.links import page
 from api.policies.hosts import hypervisor as policies
+from api.schemas.base import PAGE
 from api.schemas.hosts import hypervisor as schemas
 from armillary import exception
 from armillary.http.call import Answer, Document
 from armillary.http.dispatch import Action, Routes
+from armillary.http.validation import invalid
 from objects.hosts import host_attributes
 from objects.hosts.compute_node import ComputeNode
 from objects.hosts.host_answers import ComputeNodeDetails, ComputeNodePage, ProviderUsages
@@ -150,6 +152,9 @@ def _named(found: ComputeNodeDetails) -> list[dict[str, str]]:
 
 def _page(call: Call, listed: ComputeNodePage) -> tuple[list[ComputeNode], Document]:
     pattern = call.query.get("hypervisor_hostname_pattern", "")
+    if pattern and not call.shows_own and not call.query.keys().isdisjoint(PAGE):
+        rule = "A list of hypervisors that match a pattern has no pages"
+        raise invalid("hypervisor_hostname_pattern", pattern, rule)
     nodes = [node for node in listed.nodes if pattern in node.node]
     cut, marker = page(nodes, lambda node: node.uuid, call.page_size, call.query.get("marker"))
     extras: Document = {}

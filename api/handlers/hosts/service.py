@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from api.call import Call
 from api.formats import times
-from api.formats.integer_ids import integer_id
+from api.formats.integer_ids import integer_id, is_integer_id
 from api.policies.hosts import service as policies
+from api.schemas.base import Schema
 from api.schemas.hosts import service as schemas
 from armillary import exception
-from armillary.http.call import Answer, Document
+from armillary.http.call import Answer, Document, Handler
 from armillary.http.dispatch import Action, Routes
 from armillary.http.validation import invalid
+from armillary.identifiers import is_uuid
 from objects.hosts.host_answers import ServiceChanges
 from objects.hosts.service import Service
 
@@ -20,6 +24,9 @@ INTERNAL_ZONE = "internal"
 """The availability zone of services that are not on hosts for servers."""
 UUIDS_SINCE = (2, 53)
 """Services of earlier versions are shown by number."""
+BY_HOST_UNTIL = (2, 52)
+"""The last version that changes a service by its host and binary; later ones take its UUID."""
+FORCE_DOWN_SINCE = (2, 11)
 
 
 def index(call: Call) -> Answer:
@@ -39,7 +46,7 @@ def index(call: Call) -> Answer:
 
 def update(call: Call) -> Answer:
     """Enable, disable or force down a service, given by UUID."""
-    return _update(call, call.path["service_id"], _changes(call))
+    return _update(call, _service_id(call), _changes(call))
 
 
 def enable(call: Call) -> Answer:
@@ -65,8 +72,23 @@ def force_down(call: Call) -> Answer:
 
 def delete(call: Call) -> Answer:
     """Delete the record of a service, with the host's nodes and providers."""
-    call.conductor.delete_service(call.context, call.path["service_id"])
+    call.conductor.delete_service(call.context, _service_id(call))
     return Answer()
+
+
+def _service_id(call: Call) -> str:
+    """Return the UUID of the service of the path. Raises ServiceNotFound if no service has it.
+
+    Versions that show numbers take them, too.
+    """
+    wanted = call.path["service_id"]
+    if is_uuid(wanted):
+        return wanted
+    if call.version < UUIDS_SINCE and is_integer_id(wanted):
+        for service in call.conductor.list_services(call.context).services:
+            if integer_id(service.uuid) == int(wanted):
+                return str(service.uuid)
+    raise exception.ServiceNotFound(service=wanted)
 
 
 def _changes(call: Call) -> ServiceChanges:
@@ -125,31 +147,31 @@ def _show(call: Call, service: Service) -> Document:
     }
 
 
+def _by_host(handler: Handler[Call], answer: Schema, body: Schema) -> Action[Call]:
+    return Action(handler, policies.UPDATE, answer, body=body, until=BY_HOST_UNTIL)
+
+
 ROUTES: Routes[Call] = {
     "/v2.1/os-services": {
         "GET": Action(index, policies.LIST, schemas.INDEX_ANSWER, query=schemas.INDEX_QUERY)
     },
-    "/v2.1/os-services/enable": {
-        "PUT": Action(enable, policies.UPDATE, schemas.ENABLE_ANSWER, body=schemas.ENABLE)
-    },
-    "/v2.1/os-services/disable": {
-        "PUT": Action(disable, policies.UPDATE, schemas.ENABLE_ANSWER, body=schemas.ENABLE)
-    },
+    "/v2.1/os-services/enable": {"PUT": _by_host(enable, schemas.ENABLE_ANSWER, schemas.ENABLE)},
+    "/v2.1/os-services/disable": {"PUT": _by_host(disable, schemas.ENABLE_ANSWER, schemas.ENABLE)},
     "/v2.1/os-services/disable-log-reason": {
-        "PUT": Action(
-            disable_with_reason,
-            policies.UPDATE,
-            schemas.DISABLE_WITH_REASON_ANSWER,
-            body=schemas.DISABLE_WITH_REASON,
+        "PUT": _by_host(
+            disable_with_reason, schemas.DISABLE_WITH_REASON_ANSWER, schemas.DISABLE_WITH_REASON
         )
     },
     "/v2.1/os-services/force-down": {
-        "PUT": Action(
-            force_down, policies.UPDATE, schemas.FORCE_DOWN_ANSWER, body=schemas.FORCE_DOWN
+        "PUT": replace(
+            _by_host(force_down, schemas.FORCE_DOWN_ANSWER, schemas.FORCE_DOWN),
+            since=FORCE_DOWN_SINCE,
         )
     },
     "/v2.1/os-services/{service_id}": {
-        "PUT": Action(update, policies.UPDATE, schemas.UPDATE_ANSWER, body=schemas.UPDATE),
+        "PUT": Action(
+            update, policies.UPDATE, schemas.UPDATE_ANSWER, body=schemas.UPDATE, since=UUIDS_SINCE
+        ),
         "DELETE": Action(delete, policies.DELETE, status=204),
     },
 }

@@ -97,14 +97,25 @@ def _class(quotas: Quotas, **identifier: str) -> Answer:
 
 ROUTES: Routes[Call] = {
     "/v2.1/os-quota-sets/{project_id}": {
-        "GET": Action(show, policies.SHOW, schemas.SHOW_ANSWER, subject=load),
-        "PUT": Action(
-            update, policies.UPDATE, schemas.UPDATE_ANSWER, body=schemas.UPDATE, subject=load
+        "GET": Action(
+            show, policies.SHOW, schemas.SHOW_ANSWER, query=schemas.USER_QUERY, subject=load
         ),
-        "DELETE": Action(delete, policies.DELETE, status=202, subject=load),
+        "PUT": Action(
+            update,
+            policies.UPDATE,
+            schemas.UPDATE_ANSWER,
+            query=schemas.USER_QUERY,
+            body=schemas.UPDATE,
+            subject=load,
+        ),
+        "DELETE": Action(
+            delete, policies.DELETE, query=schemas.USER_QUERY, status=202, subject=load
+        ),
     },
     "/v2.1/os-quota-sets/{project_id}/detail": {
-        "GET": Action(detail, policies.DETAIL, schemas.DETAIL_ANSWER, subject=load)
+        "GET": Action(
+            detail, policies.DETAIL, schemas.DETAIL_ANSWER, query=schemas.USER_QUERY, subject=load
+        )
     },
     "/v2.1/os-quota-sets/{project_id}/defaults": {
         "GET": Action(defaults, policies.DEFAULTS, schemas.SHOW_ANSWER, subject=load)

@@ -126,7 +126,12 @@ def _event(
 ROUTES: Routes[Call] = {
     "/v2.1/servers/{server_id}/os-instance-actions": {
         "GET": Action(
-            index, policies.LIST, schemas.INDEX_ANSWER, query=schemas.INDEX_QUERY, subject=load
+            index,
+            policies.LIST,
+            schemas.INDEX_ANSWER,
+            query=schemas.INDEX_QUERY,
+            refuses_unknown_since=(2, 58),
+            subject=load,
         )
     },
     "/v2.1/servers/{server_id}/os-instance-actions/{request_id}": {

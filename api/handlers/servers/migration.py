@@ -15,6 +15,8 @@ from objects.flavor import Flavor
 from objects.instances.migration import Migration, MigrationType
 from objects.instances.server_filters import MigrationFilters
 
+OF_SERVER_SINCE = (2, 23)
+"""Since this version a server's own migrations have a path."""
 MIGRATIONS_MAX = 1000
 """Maximum number of a server's migrations among which one is sought."""
 
@@ -164,12 +166,15 @@ ROUTES: Routes[Call] = {
             policies.OF_SERVER_INDEX,
             schemas.OF_SERVER_ANSWER,
             query=schemas.OF_SERVER_QUERY,
+            since=OF_SERVER_SINCE,
             subject=server.load,
         )
     },
     "/v2.1/servers/{server_id}/migrations/{migration_id}": {
-        "GET": Action(show, policies.SHOW, schemas.SHOW_ANSWER, subject=server.load),
-        "DELETE": Action(abort, policies.ABORT, status=202, subject=server.load),
+        "GET": Action(
+            show, policies.SHOW, schemas.SHOW_ANSWER, since=OF_SERVER_SINCE, subject=server.load
+        ),
+        "DELETE": Action(abort, policies.ABORT, status=202, since=(2, 24), subject=server.load),
     },
     "/v2.1/servers/{server_id}/migrations/{migration_id}/action": {
         "POST": ActionByBody(
@@ -186,6 +191,12 @@ ROUTES: Routes[Call] = {
         )
     },
     "/v2.1/os-migrations": {
-        "GET": Action(index, policies.INDEX, schemas.INDEX_ANSWER, query=schemas.INDEX_QUERY)
+        "GET": Action(
+            index,
+            policies.INDEX,
+            schemas.INDEX_ANSWER,
+            query=schemas.INDEX_QUERY,
+            refuses_unknown_since=(2, 59),
+        )
     },
 }

@@ -85,7 +85,11 @@ def live_migrate(call: Call) -> Answer:
 def evacuate(call: Call) -> Answer:
     """Rebuild the server elsewhere because its host is down; since 2.95 it is off there."""
     stays_off = call.version >= EVACUATED_OFF_SINCE and not call.shows_own
-    return _moved(call, "evacuate", "evacuate", **({"stays_off": True} if stays_off else {}))
+    accepted = _moved(call, "evacuate", "evacuate", **({"stays_off": True} if stays_off else {}))
+    if call.version > schemas.PASSWORD_OF_EVACUATION_UNTIL:
+        return accepted
+    wanted = call.body["evacuate"] or {}
+    return Answer({"adminPass": wanted.get("adminPass") or new_password()})
 
 
 def unshelve(call: Call) -> Answer:

@@ -57,7 +57,10 @@ ACTIONS = ActionByBody(
         "os-migrateLive": _action(
             server_action.live_migrate, policies.LIVE_MIGRATE, schemas.LIVE_MIGRATE
         ),
-        "evacuate": _action(server_action.evacuate, policies.EVACUATE, schemas.EVACUATE),
+        "evacuate": replace(
+            _action(server_action.evacuate, policies.EVACUATE, schemas.EVACUATE),
+            answer=schemas.EVACUATE_ANSWER,
+        ),
         "createImage": Action(
             server_snapshot.create_image,
             policies.CREATE_IMAGE,

@@ -18,7 +18,7 @@ def load(call: Call) -> InstanceGroup:
 
 def index(call: Call) -> Answer:
     """List the server groups of the caller's project, or of all projects."""
-    all_projects = call.query.get("all_projects", False)
+    all_projects = call.query.get("all_projects", False) in (True, "")
     if all_projects:
         call.authorize(policies.INDEX_ALL_PROJECTS)
     groups = call.conductor.list_server_groups(call.context, all_projects=all_projects)

@@ -76,7 +76,7 @@ def list_servers(call: Call, all_projects_rule: str) -> ServerPage:
 
 
 def _filters(call: Call, all_projects_rule: str) -> ServerFilters:
-    sort_keys = _listed(call.query.get("sort_key"))
+    sort_keys = call.values("sort_key")
     is_asked = call.shows_own and any(call.query.get(name) for name in FOR_ADMINISTRATORS)
     if is_asked or not FOR_ADMINISTRATORS.isdisjoint(sort_keys):
         call.authorize(policies.ALL_FILTERS)
@@ -87,6 +87,7 @@ def _filters(call: Call, all_projects_rule: str) -> ServerFilters:
     all_projects = call.query.get("all_tenants", False) in (True, "")
     if all_projects:
         call.authorize(all_projects_rule)
+    changed_since, changed_before = times.asked_changes(call.query)
     existence = _existence(call)
     statuses = _statuses(call)
     if existence == DELETED:
@@ -97,8 +98,8 @@ def _filters(call: Call, all_projects_rule: str) -> ServerFilters:
         equal=_equal(call) or None,
         sort=_sort(call, sort_keys),
         status=",".join(statuses) or None,
-        changed_since=times.asked(call.query, "changes-since"),
-        changed_before=times.asked(call.query, "changes-before"),
+        changed_since=changed_since,
+        changed_before=changed_before,
         project_id=project_id if all_projects else None,
         all_projects=all_projects,
         existence=existence,
@@ -111,7 +112,7 @@ def _statuses(call: Call) -> list[str]:
 
     In earlier versions no server has an unknown one.
     """
-    statuses = [given.upper().replace(",", " ") for given in _listed(call.query.get("status"))]
+    statuses = [given.upper().replace(",", " ") for given in call.values("status")]
     unknown = [status for status in statuses if status not in KNOWN_STATUSES]
     if unknown and call.version >= KNOWN_STATUSES_SINCE:
         raise invalid("status", unknown[0], f"It must be one of {', '.join(KNOWN_STATUSES)}")
@@ -140,7 +141,7 @@ def _tags(call: Call) -> dict[str, Any]:
 
 def _sort(call: Call, keys: list[str]) -> list[SortKey] | None:
     """Return the sort keys; a key without a direction has the first one, or descends."""
-    directions = _listed(call.query.get("sort_dir"))
+    directions = call.values("sort_dir")
     keys = keys or [NEWEST_FIRST.name]
     if len(directions) > len(keys):
         rule = "There are more directions than sort keys"
@@ -155,13 +156,6 @@ def _sort(call: Call, keys: list[str]) -> list[SortKey] | None:
         if key in known
     ]
     return None if not sort or sort[0] == NEWEST_FIRST else sort
-
-
-def _listed(values: Any) -> list[str]:
-    """Return the values of a parameter that may be repeated."""
-    if values is None:
-        return []
-    return values if isinstance(values, list) else [values]
 
 
 def _existence(call: Call) -> str:

@@ -20,7 +20,9 @@ ONE_AT_MOST = (
 def index(call: Call) -> Answer:
     """List the volumes of a server: the one that it boots from, if it does."""
     volume = _root_of(call.subject)
-    return Answer({"volumeAttachments": [_shown(call, volume)] if volume else []})
+    shown = [_shown(call, volume)] if volume else []
+    start = call.query.get("offset", 0)
+    return Answer({"volumeAttachments": shown[start : start + call.page_size]})
 
 
 def show(call: Call) -> Answer:
@@ -76,7 +78,13 @@ def _shown(call: Call, volume: str) -> Document:
 
 ROUTES: Routes[Call] = {
     "/v2.1/servers/{server_id}/os-volume_attachments": {
-        "GET": Action(index, policies.INDEX, schemas.INDEX_ANSWER, subject=server.load),
+        "GET": Action(
+            index,
+            policies.INDEX,
+            schemas.INDEX_ANSWER,
+            query=schemas.INDEX_QUERY,
+            subject=server.load,
+        ),
         "POST": Action(attach, policies.CREATE, body=schemas.CREATE, subject=server.load),
     },
     "/v2.1/servers/{server_id}/os-volume_attachments/{volume_id}": {

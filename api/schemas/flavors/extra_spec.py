@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from api.schemas.base import STRING_MAP, Schema, every, text_map
+from api.schemas.base import STRING_MAP, Schema, every, text, text_map
 
-EXTRA_SPECS = text_map()
+EXTRA_SPECS: Schema = {
+    **text_map(),
+    "additionalProperties": {**text(), "type": ["string", "number"]},
+}
+"""Values may be numbers, which are stored as text."""
 
 CREATE = every({"extra_specs": EXTRA_SPECS})
 

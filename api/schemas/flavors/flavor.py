@@ -8,6 +8,7 @@ from api.schemas.base import (
     NAMED,
     NUMBER,
     PAGE,
+    SORT_DIRECTION,
     STRING,
     STRING_MAP,
     STRING_OR_NULL,
@@ -19,6 +20,7 @@ from api.schemas.base import (
     listed,
     name,
     nullable,
+    one_or_more,
     ruled,
     since,
     text,
@@ -35,9 +37,14 @@ SORT_KEYS = {
     "rxtx_factor": "rxtx_factor",
     "disabled": "disabled",
     "is_public": "is_public",
+    "description": "description",
     "created_at": "created_at",
+    "updated_at": "updated_at",
+    "id": "created_at",
 }
-"""Values of the query's ``sort_key``, and fields of flavors."""
+"""Values of the query's ``sort_key``, and fields of flavors; an ``id`` is a running number."""
+CONSTANT_SORT_KEYS = ("vcpu_weight",)
+"""Values of ``sort_key`` by which all flavors are equal here."""
 
 _ID = ruled(
     {**name(r"^[a-zA-Z0-9. _\-]+$"), "type": ["string", "integer", "null"]},
@@ -86,8 +93,8 @@ INDEX_QUERY = fields(
             {"type": ["boolean", "string"], "enum": [True, False, "none", "None"]},
             "It must be true, false or none, which lists both kinds",
         ),
-        "sort_key": {"enum": list(SORT_KEYS)},
-        "sort_dir": {"enum": ["asc", "desc"]},
+        "sort_key": one_or_more({"enum": [*SORT_KEYS, *CONSTANT_SORT_KEYS]}),
+        "sort_dir": one_or_more(SORT_DIRECTION),
     }
 )
 

@@ -2,22 +2,36 @@
 
 from __future__ import annotations
 
-from api.schemas.base import NUMBER, STRING, UUID, every, fields, listed, ruled, text
+from api.schemas.base import NUMBER, STRING, UUID, Schema, every, fields, listed, ruled, text
+from armillary.http.microversion import BEGINNING, Version
+from armillary.http.ranges import Ranged
 
 EVENTS_MAX = 1000
-NAMES = [
-    "network-changed",
-    "network-vif-plugged",
-    "network-vif-unplugged",
-    "network-vif-deleted",
-    "volume-extended",
-    "power-update",
-    "accelerator-request-bound",
-    "volume-reimaged",
-]
+_OF_NETWORKS = (
+    "network-changed", "network-vif-plugged", "network-vif-unplugged", "network-vif-deleted",
+)  # fmt: skip
+_LATER = {
+    (2, 51): "volume-extended",
+    (2, 76): "power-update",
+    (2, 82): "accelerator-request-bound",
+    (2, 93): "volume-reimaged",
+}
+"""Other events, by the first version that has them."""
+
+
+def _named(version: Version) -> Schema:
+    """Return the names of the events that a version has."""
+    names = [*_OF_NETWORKS, *(name for since, name in _LATER.items() if since <= version)]
+    return ruled({"enum": names}, f"It must be one of {', '.join(names)}")
+
+
+_NAME = (
+    *(Ranged(_named(version), since=version) for version in reversed(_LATER)),
+    Ranged(_named(BEGINNING)),
+)
 _EVENT = fields(
     {
-        "name": ruled({"enum": NAMES}, f"It must be one of {', '.join(NAMES)}"),
+        "name": _NAME,
         "server_uuid": UUID,
         "status": ruled(
             {"enum": ["failed", "completed", "in-progress"]},

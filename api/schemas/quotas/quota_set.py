@@ -12,6 +12,7 @@ from api.schemas.base import (
     fields,
     integer,
     since,
+    text,
     until,
 )
 
@@ -34,6 +35,9 @@ def _quotas(number: Schema, **more: Part) -> dict[str, Part]:
 _LIMIT = integer(minimum=-1)
 NAMES = tuple(_quotas(_LIMIT))
 """Names of all quotas."""
+
+USER_QUERY = fields({"user_id": text()})
+"""A user, who has the quotas of the project: there are no others."""
 
 UPDATE = every(
     {"quota_set": {**fields(_quotas(_LIMIT, force=BOOLEAN, tenant_id=STRING)), "minProperties": 1}}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from api.schemas.base import (
@@ -14,6 +14,7 @@ from api.schemas.base import (
     ZONE,
     Part,
     Schema,
+    changed,
     every,
     fields,
     integer,
@@ -27,6 +28,8 @@ from api.schemas.base import (
 from armillary.http.ranges import Ranged
 
 CONSOLE_LINES_MAX = 100_000
+PASSWORD_OF_EVACUATION_UNTIL = (2, 13)
+"""The last version whose answer to an evacuation has a password, and no empty body."""
 
 _REFERENCE = text(maximum=2048, minimum=1)
 _NOTHING: Schema = {"type": ["null", "object"], "maxProperties": 0}
@@ -38,9 +41,9 @@ def nothing(action: str) -> Schema:
     return every({action: _NOTHING})
 
 
-def _perhaps(action: str, properties: Mapping[str, Part]) -> Schema:
-    """Return the body of an action whose parameters are all optional."""
-    return every({action: nullable(fields(properties))})
+def _perhaps(action: str, properties: Mapping[str, Part], required: Iterable[str] = ()) -> Schema:
+    """Return the body of an action, which may be null."""
+    return every({action: nullable(fields(properties, required))})
 
 
 REBOOT = every(
@@ -71,11 +74,12 @@ _NO_OVERCOMMIT = ruled(
     {"type": "boolean", "const": False},
     "Placement decides about the overcommitment of disks: only false is allowed",
 )
+_BOOLEAN_OR_AUTO: Schema = {"type": ["boolean", "string"], "enum": [True, False, "auto"]}
 LIVE_MIGRATE = _perhaps(
     "os-migrateLive",
     {
         "host": _HOST_OR_NULL,
-        "block_migration": {"type": ["boolean", "string"], "enum": [True, False, "auto"]},
+        "block_migration": changed((2, 25), before=BOOLEAN, after=_BOOLEAN_OR_AUTO),
         "disk_over_commit": until(2, 24, _NO_OVERCOMMIT),
         "force": _NO_FORCE,
     },
@@ -84,11 +88,13 @@ EVACUATE = _perhaps(
     "evacuate",
     {
         "host": _HOST_OR_NULL,
-        "onSharedStorage": until(2, 13, BOOLEAN),
+        "onSharedStorage": until(*PASSWORD_OF_EVACUATION_UNTIL, BOOLEAN),
         "adminPass": STRING,
         "force": replace(_NO_FORCE, since=(2, 29)),
     },
+    required=["onSharedStorage"],
 )
+EVACUATE_ANSWER = nullable(fields({"adminPass": until(*PASSWORD_OF_EVACUATION_UNTIL, STRING)}))
 _UNSHELVE_ZONE = (Ranged(nullable(ZONE), since=(2, 91)), Ranged(ZONE, since=(2, 77)))
 UNSHELVE = _perhaps("unshelve", {"availability_zone": _UNSHELVE_ZONE, "host": since(2, 91, HOST)})
 _IMAGE_METADATA = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from api.schemas.base import (
-    BOOLEAN,
+    BOOLEAN_OR_EMPTY,
     LINKS,
     OBJECT,
     PAGE,
@@ -49,7 +49,7 @@ CREATE = every(
     }
 )
 
-INDEX_QUERY = fields({**PAGE, "offset": integer(), "all_projects": BOOLEAN})
+INDEX_QUERY = fields({**PAGE, "offset": integer(), "all_projects": BOOLEAN_OR_EMPTY})
 
 GROUP = every(
     {

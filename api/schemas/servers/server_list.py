@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from api.schemas.base import (
     BOOLEAN,
+    BOOLEAN_OR_EMPTY,
     HOST,
     INTEGER_MAX,
     PAGE,
+    SORT_DIRECTION,
     UUID,
     Part,
-    Schema,
     fields,
     integer,
     name,
+    one_or_more,
     since,
     text,
 )
@@ -56,26 +58,16 @@ IGNORED_SORT_KEYS = (
 )  # fmt: skip
 """Sort keys that the Compute API takes and ignores; ``locked`` until it is a sort key."""
 
-REPEATED_MAX = 16
-"""Maximum number of sort keys, and of statuses."""
-
-
-def _one_or_more(values: Schema) -> Schema:
-    """Return a parameter that may be repeated."""
-    return {"anyOf": [values, {"type": "array", "items": values, "maxItems": REPEATED_MAX}]}
-
-
 _SORT_KEY = {"enum": [*SORT_KEYS, *CONSTANT_SORT_KEYS, *IGNORED_SORT_KEYS]}
-_SORT_DIRECTION = {"enum": ["asc", "desc"]}
 _TAGS = since(2, 26, text(maximum=50 * 61))
 """Comma-separated tags."""
 
 _FILTERS: dict[str, Part] = {
     "name": text(minimum=1),
-    "status": _one_or_more(text()),
+    "status": one_or_more(text()),
     "host": HOST,
     "reservation_id": name(),
-    "all_tenants": {"type": ["boolean", "string"], "enum": [True, False, ""]},
+    "all_tenants": BOOLEAN_OR_EMPTY,
     "tenant_id": name(),
     "project_id": name(),
     "uuid": text(),
@@ -121,7 +113,7 @@ INDEX_QUERY = fields(
         **PAGE,
         "marker": UUID,
         **_FILTERS,
-        "sort_key": _one_or_more(_SORT_KEY),
-        "sort_dir": _one_or_more(_SORT_DIRECTION),
+        "sort_key": one_or_more(_SORT_KEY),
+        "sort_dir": one_or_more(SORT_DIRECTION),
     }
 )

@@ -10,6 +10,7 @@ from api.schemas.base import (
     UUID,
     every,
     fields,
+    integer,
     listed,
     nullable,
     since,
@@ -29,6 +30,7 @@ _ATTACHMENT = every(
         "bdm_uuid": since(2, 89, STRING),
     }
 )
+INDEX_QUERY = fields({"limit": integer(), "offset": integer()})
 INDEX_ANSWER = every({"volumeAttachments": listed(_ATTACHMENT)})
 SHOW_ANSWER = every({"volumeAttachment": _ATTACHMENT})
 CREATE = every(

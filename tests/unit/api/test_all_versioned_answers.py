@@ -42,6 +42,7 @@ SERVICE = {"host": "host1", "binary": "nova-compute"}
 WRITES: list[tuple[str, str, dict[str, Any]]] = [
     ("PUT", SERVER, {"server": {"name": "other"}}),
     ("POST", f"{SERVER}/action", {"rebuild": {"imageRef": "{image}"}}),
+    ("POST", f"{SERVER}/action", {"evacuate": {"onSharedStorage": False}}),
     ("POST", f"{SERVER}/action", {"createImage": {"name": "snapshot"}}),
     ("POST", f"{SERVER}/action",
      {"createBackup": {"name": "b", "backup_type": "daily", "rotation": 1}}),
@@ -118,6 +119,8 @@ def test_each_version_has_its_schema(
         sent = filled(body, names)
         if path == "/os-server-groups" and body and version >= (2, 64):
             sent = {"server_group": {"name": "g", "policy": "affinity"}}
+        if "evacuate" in (body or ()) and version >= (2, 14):
+            sent = {"evacuate": {}}
         answer = api.send(method, f"/v2.1{filled(path, names)}", headers=headers, json=sent)
         assert answer.status_code < 300, (version, answer.text)
 

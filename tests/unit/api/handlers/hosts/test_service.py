@@ -6,12 +6,17 @@ from typing import Any
 
 import pytest
 
+from api.formats.integer_ids import integer_id
+from api.versions import OWN_FIELDS_HEADER
+from armillary.http.microversion import HEADER
 from objects.hosts.service import Service
 from tests import builders
 from tests.fixtures.http_api import Api, message
 from tests.fixtures.super_conductor import SuperConductor, SuperConductorClient
 
 PATH = "/v2.1/os-services"
+BY_HOST = {HEADER: "compute 2.52", OWN_FIELDS_HEADER: "1"}
+"""Headers of a request that names a service by its host and binary."""
 
 
 @pytest.fixture
@@ -92,9 +97,10 @@ def test_a_service_is_changed_by_host_and_binary(
     api: Api,
     conductor: SuperConductor,
 ) -> None:
-    """The way of version 2.1."""
+    """The way until version 2.52."""
     body = {"host": "host1", "binary": "armillary-compute", **more}
-    assert api.put(f"{PATH}/{action}", body).status_code == 200
+    answer = api.send("PUT", f"{PATH}/{action}", json=body, headers=BY_HOST)
+    assert answer.status_code == 200
     changed = conductor.services[0]
     assert (changed.disabled, changed.disabled_reason, changed.forced_down) == after
 
@@ -110,7 +116,7 @@ def test_enabling_forgets_the_reason(api: Api, conductor: SuperConductor) -> Non
                                   {"host": "host1", "binary": "other"}], ids=str)  # fmt: skip
 def test_host_and_binary_must_go_together(body: Any, service: Service, api: Api) -> None:
     """404 names both."""
-    answer = api.put(f"{PATH}/disable", body)
+    answer = api.send("PUT", f"{PATH}/disable", json=body, headers=BY_HOST)
     assert answer.status_code == 404
     assert message(answer) == (
         f"Service {body['binary']} on host {body['host']} could not be found."
@@ -149,3 +155,30 @@ def test_a_service_is_deleted_unless_it_is_in_use(
     conductor.servers = []
     assert api.delete(f"{PATH}/{service.uuid}").status_code == 204
     assert api.delete(f"{PATH}/{service.uuid}").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("minor", "is_number", "status"), [(52, True, 204), (52, False, 204), (53, False, 204)]
+)
+def test_a_service_is_deleted_by_the_id_that_is_shown(
+    minor: int, is_number: bool, status: int, service: Service, api: Api, conductor: SuperConductor
+) -> None:
+    """A number until 2.52."""
+    shown = integer_id(service.uuid) if is_number else service.uuid
+    headers = {HEADER: f"compute 2.{minor}"}
+    assert api.send("DELETE", f"{PATH}/{shown}", headers=headers).status_code == status
+    assert service not in conductor.services
+
+
+@pytest.mark.parametrize(
+    ("minor", "name"),
+    [(52, "first"), (52, "1"), (53, "{number}"), (96, ".."),
+     (96, "4B1F3F6C-8D1A-4C43-9A59-0E2D9B0F5C11")],
+)  # fmt: skip
+def test_a_path_without_a_known_id_names_no_service(
+    minor: int, name: str, service: Service, api: Api, client: SuperConductorClient
+) -> None:
+    """No other service is asked to delete it."""
+    path = f"{PATH}/{name.format(number=integer_id(service.uuid))}"
+    assert api.send("DELETE", path, headers={HEADER: f"compute 2.{minor}"}).status_code == 404
+    assert "delete_service" not in [method for method, _context in client.calls]
