@@ -7,9 +7,11 @@ operator gives it one.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from armillary import exception
+from objects.hosts.operator_traits import first_of_operators
 
 CELL_CONDUCTOR = "cell_conductor"
 
@@ -34,6 +36,15 @@ class CellWriter:
         if not self.owns(owner):
             raise exception.NotItsOwn(
                 reason=f"resource provider {provider} {_of(owner)}, not to {self.cell_uuid}"
+            )
+
+    def check_traits(self, provider: str, traits: Iterable[str]) -> None:
+        """Raise NotItsOwn if operators alone decide whether a provider has one of these traits."""
+        refused = first_of_operators(traits)
+        if refused is not None:
+            raise exception.NotItsOwn(
+                reason=f"resource provider {provider}: operators set the trait {refused}, not the "
+                f"cell {self.cell_uuid}"
             )
 
 

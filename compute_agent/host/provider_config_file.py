@@ -14,6 +14,7 @@ import os_traits
 import yaml
 
 from armillary import exception
+from objects.hosts.operator_traits import is_of_operators
 
 LOG = logging.getLogger(__name__)
 
@@ -161,6 +162,8 @@ def _traits(path: Path, place: str, provider: Mapping[str, Any]) -> frozenset[st
         where = f"{place}.traits.additional[{index}]"
         if name == os_traits.COMPUTE_STATUS_DISABLED:
             raise _mistake(path, where, f"{name} follows the service: disable that instead")
+        if is_of_operators(name):
+            raise _mistake(path, where, f"{name} is not reported by hosts: set it in placement")
         if re.match(_CUSTOM, name) is None and name not in _standard_traits():
             raise _mistake(path, where, f"no trait {name} exists; your own begin with CUSTOM_")
     return frozenset(found)

@@ -89,7 +89,7 @@ class ProviderWriter:
         """Add or remove a trait.
 
         Raises ``ResourceProviderNotFound``, ``TraitNotFound``; ``NotItsOwn`` if the provider is not
-        the writer's.
+        the writer's, or the trait is one that operators set.
         """
         if not names.is_trait(trait):
             raise exception.TraitNotFound(traits=trait)
@@ -101,6 +101,7 @@ class ProviderWriter:
                 raise exception.ResourceProviderNotFound(provider=provider)
             if writer is not None:
                 writer.check_provider(provider, old.cell_uuid)
+                writer.check_traits(provider, [trait])
             traits = old.traits | {trait} if present else old.traits - {trait}
             queries.store(session, [(old, replace(old, traits=traits))], epoch, self._clock())
 
@@ -310,6 +311,7 @@ class _Plan:
                 report = with_free_names(report, self._foreign_names)
             change = change_of(report, self._stored)
             self._check_owners(None, change.gone)
+            self._check_traits(change)
             self._check_unique(change)
         except exception.NotItsOwn as error:
             return _result(uuid, None, str(error), is_not_its_own=True)
@@ -344,6 +346,14 @@ class _Plan:
             facts = self._stored.facts.get(uuid)
             if facts is not None and facts.cell_uuid is not None:
                 self._writer.check_provider(uuid, facts.cell_uuid)
+
+    def _check_traits(self, change: TreeChange) -> None:
+        """Raise NotItsOwn if the writer changes traits that operators alone set."""
+        if self._writer is None:
+            return
+        for before, after in change.members:
+            present = frozenset[str]() if before is None else before.traits
+            self._writer.check_traits(after.uuid, present ^ after.traits)
 
     def _owned(self, facts: CurrentProvider) -> CurrentProvider:
         if self._writer is None or facts.cell_uuid is not None:

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from objects.hosts import operator_traits
 from placement.providers.columns import Mask, Rows
 
-SHARING_TRAIT = "MISC_SHARES_VIA_AGGREGATE"
+SHARING_TRAIT = operator_traits.SHARING_TRAIT
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 from oslo_utils import uuidutils
 from sqlalchemy.orm import Session
 
-from armillary.context import RequestContext
+from armillary.context import RequestContext, Signer
 from armillary.db import Database
 from conductor.cell_conductor.hosts.providers import (
     ChildProvider,
@@ -24,6 +25,7 @@ from conductor.common.clock import Clock, moment
 from objects.hosts.compute_node import ComputeNode
 from objects.hosts.host_answers import NodeReportResult
 from objects.hosts.host_attributes import BY_NAME, Collector, HostAttribute, Kind, collected_by
+from objects.hosts.operator_traits import first_of_operators
 
 BATCH_SIZE = 500
 CHILDREN_MAX = 1000
@@ -88,9 +90,9 @@ class HostNodes:
         reshape: Collection[str],
     ) -> list[NodeReportResult]:
         with self._database.reader() as session:
-            plan = self._plan(session, agent, nodes)
+            plan = self._plan(session, agent, nodes, context.signer)
         if not plan.is_empty:
-            plan = self._store(agent, nodes)
+            plan = self._store(agent, nodes, context.signer)
         good = [node for place, node in enumerate(nodes) if place not in plan.errors]
         refused, ratios = self._confirm(context, good, plan.kept, reshape)
         return [
@@ -102,9 +104,9 @@ class HostNodes:
             for place, node in enumerate(nodes)
         ]
 
-    def _store(self, agent: str, nodes: Sequence[ComputeNode]) -> _Plan:
+    def _store(self, agent: str, nodes: Sequence[ComputeNode], signer: Signer | None) -> _Plan:
         def write(session: Session) -> _Plan:
-            plan = self._plan(session, agent, nodes)
+            plan = self._plan(session, agent, nodes, signer)
             if plan.is_empty:
                 return plan
             seq = host_seq.next_number(session)
@@ -138,7 +140,9 @@ class HostNodes:
                 rows = compute_nodes.find_known(session, uuids, [])
         return refused, {row.uuid: row.allocation_ratios for row in rows}
 
-    def _plan(self, session: Session, agent: str, nodes: Sequence[ComputeNode]) -> _Plan:
+    def _plan(
+        self, session: Session, agent: str, nodes: Sequence[ComputeNode], signer: Signer | None
+    ) -> _Plan:
         carried = services.find_by_hosts(session, {node.host for node in nodes})
         rows = compute_nodes.find_known(
             session, {node.uuid for node in nodes}, {node.host for node in nodes}
@@ -150,9 +154,11 @@ class HostNodes:
             service = carried.get(node.host)
             error = (
                 _why_not_its_own(node, agent, service)
+                or _why_bad_name(node, signer)
                 or _why_another(node, by_uuid, by_name)
                 or _why_bad_attributes(node)
                 or _why_bad_children(node)
+                or _why_bad_traits(node)
             )
             if error is not None or service is None:
                 plan.errors[place] = error or ""
@@ -196,6 +202,16 @@ def _why_not_its_own(node: ComputeNode, agent: str, service: models.Service | No
     if service.agent != agent:
         return f"host {node.host} belongs to agent {service.agent}, {agent} cannot report it"
     return None
+
+
+def _why_bad_name(node: ComputeNode, signer: Signer | None) -> str | None:
+    """Return why a node may not have its name, which no other provider can have then."""
+    if signer is None or node.node == node.host or signer.is_enrolled_for(node.node):
+        return None
+    return (
+        f"node {node.node} of host {node.host} has another name than its host; agent "
+        f"{signer.name} is not enrolled for it"
+    )
 
 
 def _why_another(
@@ -251,6 +267,18 @@ def _why_bad_children(node: ComputeNode) -> str | None:
         if error is not None:
             return f"child_providers[{place}] of node {node.node}: {error}"
     return None
+
+
+def _why_bad_traits(node: ComputeNode) -> str | None:
+    """Return why a node, or a provider below it, may not have its traits; None if it may."""
+    children = itertools.chain.from_iterable(each["traits"] for each in node.child_providers)
+    refused = first_of_operators([*node.traits, *children])
+    if refused is None:
+        return None
+    return (
+        f"node {node.node} has the trait {refused}, by which operators let a provider serve other "
+        "hosts; hosts do not report it"
+    )
 
 
 def _why_bad_child(child: Any) -> str | None:

@@ -249,6 +249,36 @@ def test_a_stolen_cell_key_sets_no_trait_of_another_cells_provider(
         signed.thief.set_trait(CONTEXT, provider, "COMPUTE_STATUS_DISABLED", present=present)
 
 
+@pytest.mark.parametrize("trait", [SHARING_TRAIT, "CUSTOM_POOL_STORAGE"])
+def test_a_stolen_cell_key_lets_no_provider_serve_other_hosts(
+    signed: SignedPlacement, own: str, unharmed: Callable[[], None], trait: str
+) -> None:
+    """Which would draw what is for hosts of other cells, or claims, to one of its own."""
+    engine = signed.manager.engine
+    engine.traits.ensure("CUSTOM_POOL_STORAGE")
+    child = a_provider(a_uuid(), traits=[trait], parent_uuid=own)
+    for report in (a_provider(own, traits=[trait]), a_provider(own, children=[child])):
+        unharmed_now = signed.state()
+        (result,) = signed.thief.set_providers(CONTEXT, [report])
+        assert "operators set the trait" in str(result.error)
+        assert signed.state() == unharmed_now
+    unharmed()
+    with pytest.raises(exception.NotItsOwn, match="operators set the trait"):
+        signed.thief.set_trait(CONTEXT, own, trait, present=True)
+
+
+def test_a_cell_leaves_the_traits_that_operators_set(signed: SignedPlacement, own: str) -> None:
+    """An operator may let a host share: the host's later reports change nothing of that."""
+    engine = signed.manager.engine
+    engine.providers.set_trait(own, SHARING_TRAIT, present=True)
+    (result,) = signed.thief.set_providers(CONTEXT, [a_provider(own, traits=["HW_NUMA_ROOT"])])
+    assert result.error is None
+    dropping = a_provider(own, managed_traits=[SHARING_TRAIT])
+    (result,) = signed.thief.set_providers(CONTEXT, [dropping])
+    assert "operators set the trait" in str(result.error)
+    assert engine.traits.get_of(own).traits == {SHARING_TRAIT, "HW_NUMA_ROOT"}
+
+
 def test_a_stolen_cell_key_deletes_no_provider_of_another_cell(
     signed: SignedPlacement, provider: str, unharmed: Callable[[], None]
 ) -> None:

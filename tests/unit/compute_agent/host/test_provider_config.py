@@ -148,6 +148,10 @@ def test_a_configured_directory_has_to_be_there(tmp_path: Path) -> None:
             a_file(an_entry("COMPUTE_STATUS_DISABLED", name="x")),
             "$.providers[0].traits.additional[0]", "disable that",
         ),
+        (
+            a_file(an_entry("MISC_SHARES_VIA_AGGREGATE", name="x")),
+            "$.providers[0].traits.additional[0]", "set it in placement",
+        ),
         (a_file(an_entry("CUSTOM_A", "CUSTOM_A", name="x")), "$.providers[0].traits", "unique"),
         (
             a_file(an_entry(name="x", inventories={"VCPU": {"total": 1}})),
@@ -182,8 +186,9 @@ def test_a_configured_directory_has_to_be_there(tmp_path: Path) -> None:
     ],
     ids=[
         "no-yaml", "key-twice", "empty", "no-meta", "version", "extra", "nobody", "no-name",
-        "no-uuid", "both-names", "unknown-trait", "disabled", "trait-twice", "standard-class",
-        "no-total", "large-total", "reserved", "min-unit", "ratio", "large-file",
+        "no-uuid", "both-names", "unknown-trait", "disabled", "of-operators", "trait-twice",
+        "standard-class", "no-total", "large-total", "reserved", "min-unit", "ratio",
+        "large-file",
     ],
 )  # fmt: skip
 def test_a_bad_file_is_refused_with_its_place(

@@ -208,3 +208,33 @@ def test_a_stolen_agents_key_reports_no_node_of_another_host(
         (result,) = stolen.report_compute_nodes(CONTEXT, "thief", [reported])
         assert "belongs to agent victim" in str(result.error)
     assert nodes(cell) == before
+
+
+@pytest.mark.parametrize("trait", ["MISC_SHARES_VIA_AGGREGATE", "CUSTOM_POOL_STORAGE"])
+@pytest.mark.parametrize("is_child", [False, True])
+def test_a_stolen_agents_key_lets_its_host_serve_no_others(
+    cell: SignedCell, stolen: CellConductorAPI, trait: str, is_child: bool
+) -> None:
+    """Which would have servers of other hosts take its word for CPUs and disks that they lack."""
+    before = nodes(cell)
+    child = {
+        "uuid": builders.a_uuid(), "name": "below", "parent_uuid": node_uuid("thief"),
+        "inventories": {}, "traits": [trait],
+    }  # fmt: skip
+    values = {"child_providers": [child]} if is_child else {"traits": ["COMPUTE_NODE", trait]}
+    (result,) = stolen.report_compute_nodes(CONTEXT, "thief", [a_node("thief", **values)])
+    assert f"has the trait {trait}" in str(result.error)
+    assert nodes(cell) == before
+    assert trait not in str(cell.placement.providers)
+
+
+@pytest.mark.parametrize("name", ["victim", "a-host-to-come"])
+def test_a_stolen_agents_key_keeps_no_host_out_by_its_name(
+    cell: SignedCell, stolen: CellConductorAPI, name: str
+) -> None:
+    """A node of its own host has that host's name, or one that the agent is enrolled for."""
+    before = nodes(cell)
+    reported = a_node("thief", uuid=builders.a_uuid(), node=name)
+    (result,) = stolen.report_compute_nodes(CONTEXT, "thief", [reported])
+    assert f"node {name} of host thief" in str(result.error)
+    assert nodes(cell) == before
