@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
-
-import falcon
+from typing import TYPE_CHECKING, Any
 
 from armillary import exception
 from armillary.audit import FAILED, REFUSED, SUCCESS, UNKNOWN, AuditTrail, Event, Initiator
 from armillary.context import RequestContext
+
+if TYPE_CHECKING:  # services without an API check the Host header alone
+    import falcon
 
 READING = frozenset({"GET", "HEAD", "OPTIONS"})
 REFUSALS = frozenset({401, 403, 429})

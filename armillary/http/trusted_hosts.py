@@ -28,6 +28,8 @@ SHOWN_MAX = 100  # maximum length of a foreign name in the response and in the l
 
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 
+_ALLOW = ", or add the host to [api] allowed_hosts"
+
 
 def guarded(
     app: WsgiApp,
@@ -70,7 +72,7 @@ class TrustedHosts:
     names or addresses without a port. An ``Origin`` may also be one of ``origins``, or any if these
     have ``*``, as in ``[cors] allowed_origin``; it is not checked for ``unchecked_methods``. A
     request without ``Host`` (HTTP/1.0) does not come from a browser and passes; the opaque origin
-    ``null`` does not.
+    ``null`` does not. ``more_advice`` ends the sentence that tells which hosts to use.
     """
 
     def __init__(
@@ -82,8 +84,10 @@ class TrustedHosts:
         unchecked_methods: Sequence[str] = (),
         *,
         trail: AuditTrail | None = None,
+        more_advice: str = _ALLOW,
     ) -> None:
         self._trail = trail
+        self._more_advice = more_advice
         self._app = app
         self._refusal = refusal
         self._allowed = {_normalized(host) for host in allowed}
@@ -121,7 +125,7 @@ class TrustedHosts:
         headers, body = self._refusal(
             403,
             f"The {header} header names a host that is not trusted here. Use localhost or the "
-            "address of this machine, or add the host to [api] allowed_hosts.",
+            f"address of this machine{self._more_advice}.",
         )
         start_response("403 Forbidden", [*headers.items(), ("Content-Length", str(len(body)))])
         return [body]

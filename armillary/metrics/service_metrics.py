@@ -11,15 +11,9 @@ import logging
 import threading
 import weakref
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import prometheus_client
-from oslo_config import cfg
-
-from armillary import exception
-
-if TYPE_CHECKING:
-    from armillary.http.server import HttpServer
 
 LOG = logging.getLogger(__name__)
 
@@ -317,7 +311,7 @@ ALL = tuple(
 )
 
 
-def _expose_all() -> None:
+def expose_all() -> None:
     """Expose each counter from now on, with 0, so that its first event is seen as a change."""
     for metric in ALL:
         if isinstance(metric, Counter):
@@ -376,36 +370,3 @@ def _show_size(gauge: prometheus_client.Gauge, holder: Any, size: Callable[[Any]
         return 0.0 if found is None else float(size(found))
 
     gauge.set_function(now)
-
-
-def serve(conf: cfg.ConfigOpts, binary: str, worker: int) -> HttpServer | None:
-    """Expose the metrics on ``[metrics] port`` plus the worker's number; port 0 exposes none.
-
-    Raises ``ConfigurationError`` when a configured port is in use; a default port is left alone.
-    """
-    first = conf.metrics.port
-    if first is None:
-        first = _default_port(conf, binary)
-    if not first:
-        return None
-    from armillary.http.server import HttpServer
-
-    _expose_all()
-    host, port = str(conf.metrics.listen), first + worker
-    server = HttpServer(
-        prometheus_client.make_wsgi_app(), host=host, port=port, threads=SCRAPES_MAX
-    )
-    try:
-        server.start()
-    except exception.ConfigurationError as error:
-        if conf.metrics.port is not None:
-            raise
-        LOG.info("Metrics are not exposed, set [metrics] port for them: %s", error.message)
-        return None
-    return server
-
-
-def _default_port(conf: cfg.ConfigOpts, binary: str) -> int:
-    if binary == "armillary-conductor":
-        binary = f"{binary} {conf.conductor.role}"
-    return DEFAULT_PORTS.get(binary, 0)

@@ -14,7 +14,7 @@ from oslo_config import cfg
 
 from armillary import concurrency
 from armillary.conf import loader
-from armillary.metrics import service_metrics, tracing
+from armillary.metrics import tracing
 from armillary.service import backdoor, report
 from armillary.service.managed import (
     Factory,
@@ -147,7 +147,9 @@ class _Starter:
 
     def run(self, events: _Events) -> None:
         try:
-            service_metrics.serve(self._conf, self._binary, 0)
+            from armillary.metrics import metrics_server
+
+            metrics_server.serve(self._conf, self._binary, 0)
             tracing.start(self._conf, self._binary)
             self._group.start()
             if self._on_ready is not None:

@@ -6,7 +6,7 @@ from oslo_config import cfg
 
 from armillary import concurrency
 from armillary.conf import loader
-from armillary.metrics import service_figures, service_metrics, tracing
+from armillary.metrics import service_figures, tracing
 from armillary.service import backdoor, report
 from armillary.service.managed import Factory, ManagedService, Manager
 from armillary.service.supervisor import Supervisor
@@ -73,7 +73,9 @@ def _in_worker(conf: cfg.ConfigOpts, binary: str, factory: Factory, index: int) 
 
     def make() -> Manager:
         report.watch_file(conf, binary)
-        service_metrics.serve(conf, binary, index)
+        from armillary.metrics import metrics_server
+
+        metrics_server.serve(conf, binary, index)
         service_figures.set_worker(index)
         tracing.start(conf, binary)
         return factory()

@@ -6,6 +6,7 @@ import gc
 import queue
 import re
 import socket
+import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +18,7 @@ from prometheus_client import REGISTRY
 
 from armillary import exception
 from armillary.conf.scheduling import metrics as metrics_options
-from armillary.metrics import service_metrics
+from armillary.metrics import metrics_server, service_metrics
 from tests.fixtures import waiting
 from tests.fixtures.configuration import parsed_conf
 from tests.fixtures.http_api.slow_clients import SlowClients, many_files
@@ -93,7 +94,7 @@ def conf() -> cfg.ConfigOpts:
 def test_nothing_is_shown_on_port_0(conf: cfg.ConfigOpts) -> None:
     """It opens none."""
     conf.set_override("port", 0, group="metrics")
-    assert service_metrics.serve(conf, "armillary-scheduler", 0) is None
+    assert metrics_server.serve(conf, "armillary-scheduler", 0) is None
 
 
 def test_a_default_port_that_is_in_use_is_left_alone(
@@ -105,10 +106,10 @@ def test_a_default_port_that_is_in_use_is_left_alone(
         other.listen()
         port = other.getsockname()[1]
         monkeypatch.setitem(service_metrics.DEFAULT_PORTS, "armillary-scheduler", port)
-        assert service_metrics.serve(conf, "armillary-scheduler", 0) is None
+        assert metrics_server.serve(conf, "armillary-scheduler", 0) is None
         conf.set_override("port", port, group="metrics")
         with pytest.raises(exception.ConfigurationError):
-            service_metrics.serve(conf, "armillary-scheduler", 0)
+            metrics_server.serve(conf, "armillary-scheduler", 0)
 
 
 @pytest.fixture
@@ -116,7 +117,7 @@ def metrics_port(conf: cfg.ConfigOpts) -> Iterator[int]:
     """Return the port of worker 1, which follows that of worker 0."""
     port = free_port()
     conf.set_override("port", port - 1, group="metrics")
-    server = service_metrics.serve(conf, "armillary-scheduler", 1)
+    server = metrics_server.serve(conf, "armillary-scheduler", 1)
     assert server is not None
     yield port
     server.stop()
@@ -129,6 +130,20 @@ def test_each_worker_has_a_port(metrics_port: int) -> None:
         f"http://127.0.0.1:{metrics_port}/metrics", timeout=waiting.seconds(20)
     ) as answer:
         assert b"process_cpu_seconds_total" in answer.read()
+
+
+@pytest.mark.parametrize(
+    "header", [("Host", "rebound.example"), ("Origin", "http://page.example"), ("Origin", "null")]
+)
+def test_a_web_page_reads_no_metrics(metrics_port: int, header: tuple[str, str]) -> None:
+    """By DNS rebinding, or as another page of this machine's browser."""
+    request = urllib.request.Request(
+        f"http://127.0.0.1:{metrics_port}/metrics", headers=dict([header])
+    )
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        urllib.request.urlopen(request, timeout=waiting.seconds(20))
+    with refused.value:
+        assert refused.value.code == 403
 
 
 @pytest.mark.usefixtures("many_files")
@@ -161,7 +176,7 @@ def test_a_reading_is_shown_while_its_source_lives_and_answers() -> None:
 
 def test_counters_exist_from_the_start() -> None:
     """With 0 for the values of labels that are known."""
-    service_metrics._expose_all()
+    service_metrics.expose_all()
     for name, labels in (
         ("zones_asked", {}),
         ("zones_missing", {"outcome": "late"}),
