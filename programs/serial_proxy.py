@@ -15,6 +15,7 @@ from pathlib import Path
 from armillary import exception
 from armillary.consoles import console_links
 from armillary.http.tls import tls_files
+from armillary.logs import log_lines
 from programs import EXIT_CONFIGURATION
 
 PROGRAM = "armillary-serialproxy"
@@ -25,6 +26,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run until SIGTERM or SIGINT; return the exit code."""
     arguments = parse(sys.argv[1:] if argv is None else argv)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    log_lines.protect(logging.getLogger())
     logging.getLogger("websockets").setLevel(logging.WARNING)
     try:
         if arguments.make_key is not None:

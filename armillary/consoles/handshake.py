@@ -5,11 +5,13 @@ After ``ok`` both sides send bytes of the terminal. Any other answer is why ther
 
 import re
 import socket
+import time
 
 GREETING = b"armillary-console/1 "
 ACCEPTED = b"ok\n"
 LINE_BYTES_MAX = 256
 HANDSHAKE_SECONDS_MAX = 10.0
+"""For a whole line, however slowly its bytes come."""
 _TOKEN = re.compile(r"[0-9A-Za-z]{1,128}")
 
 
@@ -29,7 +31,6 @@ def send_token(connection: socket.socket, token: str) -> str | None:
 
 def receive_token(connection: socket.socket) -> str | None:
     """Return the token that the other side presents, None for anything else. Raises OSError."""
-    connection.settimeout(HANDSHAKE_SECONDS_MAX)
     line = read_line(connection)
     connection.settimeout(None)
     if not line.startswith(GREETING) or not line.endswith(b"\n"):
@@ -38,9 +39,17 @@ def receive_token(connection: socket.socket) -> str | None:
 
 
 def read_line(connection: socket.socket) -> bytes:
-    """Read up to the end of a line and not beyond; a shorter answer was ended by the other side."""
+    """Read up to the end of a line and not beyond; a shorter answer was ended by the other side.
+
+    Raises OSError, also if that takes too long.
+    """
     line = b""
+    ends_at = time.monotonic() + HANDSHAKE_SECONDS_MAX
     while not line.endswith(b"\n") and len(line) < LINE_BYTES_MAX:
+        left = ends_at - time.monotonic()
+        if left <= 0:
+            raise TimeoutError("the other side did not complete its line in time")
+        connection.settimeout(left)
         piece = connection.recv(1)
         if not piece:
             break

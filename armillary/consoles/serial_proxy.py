@@ -104,7 +104,10 @@ class SerialProxy:
         return None
 
     def _link(self, request: Request) -> ConsoleLink:
-        query = urllib.parse.parse_qs(urllib.parse.urlsplit(request.path).query)
+        try:
+            query = urllib.parse.parse_qs(urllib.parse.urlsplit(request.path).query)
+        except ValueError as error:
+            raise exception.Invalid(reason="the address of the console is malformed") from error
         return open_sealed(query.get("token", [""])[0], self._options.keys)
 
     def _serve(self, user: ServerConnection) -> None:

@@ -169,6 +169,41 @@ def test_without_a_token_the_agent_ends_a_connection(line: bytes) -> None:
             assert handshake.read_line(caller) in (REFUSED, b"")
 
 
+class Clock:
+    """Advances by three seconds with each reading."""
+
+    def __init__(self) -> None:
+        self._now = 0.0
+
+    def monotonic(self) -> float:
+        self._now += 3.0
+        return self._now
+
+
+def test_a_line_has_to_be_complete_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However often a byte of it comes: it would keep a place of the port for most of an hour."""
+    monkeypatch.setattr(handshake, "time", Clock())
+    near, far = socket.socketpair()
+    with near, far:
+        far.sendall(b"x" * (handshake.LINE_BYTES_MAX - 1))
+        with pytest.raises(TimeoutError):
+            handshake.receive_token(near)
+
+
+@pytest.mark.parametrize("path", ["//[", "//[?token=x", "/?token=%ff&token", "/?" + "&" * 1000])
+def test_an_odd_address_of_a_console_is_refused(
+    path: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """And nothing of it is in the log."""
+    with running_proxy() as links:
+        url = links.url(UUID, SerialConsole("127.0.0.1", free_port(), "token", 60))
+        address = ("127.0.0.1", int(url.split(":")[2].split("/")[0]))
+        with socket.create_connection(address, SECONDS_MAX) as caller:
+            caller.sendall(f"GET {path} HTTP/1.1\r\nHost: console\r\n\r\n".encode())
+            assert caller.recv(12, socket.MSG_WAITALL) == b"HTTP/1.1 403"
+    assert [record.message for record in caplog.records if record.exc_info] == []
+
+
 def test_clients_that_leave_at_once_or_say_nothing_end_no_proxy(
     port: ConsolePort, certificate: Path
 ) -> None:
