@@ -120,8 +120,9 @@ def _by_token(call: LoginRequest, token: str) -> Login:
 
 def _by_password(call: LoginRequest, wanted: Mapping[str, Any]) -> Login:
     """Check a password. An unknown user takes as long as a wrong password, and fails alike."""
-    who = str(wanted.get("id") or wanted.get("name") or "")
     user = _find_user(call.identity.accounts(), wanted)
+    given = str(wanted.get("id") or wanted.get("name") or "")
+    who = given if user is None else user.id  # whichever of both names the user
     line = user.password if user is not None else None
     guard = call.guard
     with guard.attempt(who, call.client):

@@ -11,6 +11,7 @@ from wsgiref.types import StartResponse, WSGIEnvironment
 
 from oslo_config import cfg
 
+from armillary.http.forwarded import remembering_peer, with_client_address
 from armillary.http.own_origin import DEFAULT_PORTS
 
 WsgiApp = Callable[..., Any]
@@ -41,7 +42,8 @@ def wrapped(
 
         conf.register_opts(http_proxy_to_wsgi.OPTS, group=PROXY_SECTION)
         if conf[PROXY_SECTION].enable_proxy_headers_parsing:
-            app = http_proxy_to_wsgi.HTTPProxyToWSGI(_named_by_proxy(app), conf)
+            app = _named_by_proxy(with_client_address(app))
+            app = remembering_peer(http_proxy_to_wsgi.HTTPProxyToWSGI(app, conf))
     return app
 
 

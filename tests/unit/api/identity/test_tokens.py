@@ -3,8 +3,10 @@
 import hashlib
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import falcon
@@ -194,6 +196,18 @@ def test_guesses_are_slowed_down(web: Client) -> None:
     assert web.simulate_post(TOKENS, json=asked("root")).status_code == 201
 
 
+def test_guesses_by_name_and_by_id_are_counted_together(
+    web: Client, write_accounts: WriteAccounts
+) -> None:
+    write_accounts(id="a-l-i-c-e")
+    named = asked(password="guess")
+    by_id = {"id": "a-l-i-c-e", "password": "guess"}
+    identified = {"auth": {"identity": {"methods": ["password"], "password": {"user": by_id}}}}
+    bodies = [named, identified] * FREE_FAILURES_OF_USER
+    assert web.simulate_post(TOKENS, json=identified).status_code == 401
+    assert 429 in [web.simulate_post(TOKENS, json=body).status_code for body in bodies]
+
+
 def test_guesses_from_all_addresses_of_a_network_are_counted_together(web: Client) -> None:
     """A machine has a whole IPv6 network: a new address for each guess changes nothing."""
 
@@ -205,6 +219,36 @@ def test_guesses_from_all_addresses_of_a_network_are_counted_together(web: Clien
     own = [guess(f"2001:db8:0:1::{n:x}") for n in range(1, FREE_FAILURES_OF_USER + 3)]
     assert own[-1] == 429
     assert guess("2001:db8:0:2::1") == 401
+
+
+@pytest.fixture
+def behind_a_proxy(conf: cfg.ConfigOpts, tmp_path: Path) -> None:
+    """Have the API believe a proxy's headers."""
+    with (tmp_path / "api.conf").open("a") as file:
+        file.write("[oslo_middleware]\nenable_proxy_headers_parsing = true\n")
+    conf.reload_config_files()
+
+
+@pytest.mark.usefixtures("behind_a_proxy")
+@pytest.mark.parametrize(
+    "forged",
+    [
+        lambda n: {"X-Forwarded-For": f"203.0.113.{n}, 198.51.100.7"},
+        lambda n: {"Forwarded": f"for=203.0.113.{n}, for=198.51.100.7"},
+        lambda n: {"Forwarded": f"for=203.0.113.{n}", "X-Forwarded-For": "198.51.100.7"},
+        lambda n: {"X-Forwarded-For": f"nowhere-{n}"},
+    ],
+    ids=["listed", "described", "both", "no-address"],
+)
+def test_guesses_are_counted_whatever_address_a_client_forges(
+    web: Client, forged: Callable[[int], dict[str, str]]
+) -> None:
+    """The proxy appends the address that it sees to what the client sent."""
+    codes = [
+        web.simulate_post(TOKENS, json=asked(password="guess"), headers=forged(n)).status_code
+        for n in range(1, FREE_FAILURES_OF_USER + 3)
+    ]
+    assert codes[-1] == 429
 
 
 def test_a_guess_that_waits_for_its_turn_is_refused_after_others_failed() -> None:
