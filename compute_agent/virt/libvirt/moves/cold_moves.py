@@ -6,6 +6,7 @@ from pathlib import Path, PurePosixPath
 
 from oslo_config import cfg
 
+from armillary.identifiers import is_uuid
 from compute_agent.virt.libvirt.disks import images, qemu_img
 from compute_agent.virt.libvirt.disks.file_storage import QCOW2
 from compute_agent.virt.libvirt.disks.instance_files import CONSOLES, InstanceFiles
@@ -16,6 +17,7 @@ from compute_agent.virt.libvirt.moves import remote_files, remote_uris
 from compute_agent.virt.libvirt.moves.payloads import ColdPayload, DiskFile, disk_name, role_of
 from compute_agent.virt.libvirt.ownership import Ownership
 from compute_agent.virt.libvirt.record import GuestRecord
+from objects.images.image_meta import ImageMeta
 from objects.instance import Instance
 
 
@@ -66,7 +68,7 @@ class ColdMoves:
             files.write_note(note.taken_by(self._guests.host))
         elif note.owner != self._guests.host or note.is_moving:
             with self._base_held(instance, sent):
-                self._fetch(files, sent)
+                self._fetch(files, sent, instance.image)
             files.remove_extra_but(instance.flavor)  # the source keeps its own
         files.fit(instance.flavor)
 
@@ -78,7 +80,7 @@ class ColdMoves:
             return contextlib.nullcontext()
         return self._guests.held_image(instance.image, instance.uuid)
 
-    def _fetch(self, files: InstanceFiles, sent: ColdPayload) -> None:
+    def _fetch(self, files: InstanceFiles, sent: ColdPayload, image: ImageMeta | None) -> None:
         if sent.storage != files.storage.name:
             raise DiskError(
                 f"its disks are in the storage {sent.storage}, this host's are in "
@@ -86,7 +88,7 @@ class ColdMoves:
             )
         if not isinstance(files.storage, CopiedStorage):
             raise DiskError(f"this host and its source do not reach the same {sent.storage}")
-        base_path = None if sent.base is None else self._checked_base(sent.base)
+        base_path = None if sent.base is None else self._checked_base(sent.base, image)
         _check_directory(files, sent)
         files.make()
         files.write_note(Ownership(owner=self._guests.host, is_moving=True))
@@ -131,10 +133,13 @@ class ColdMoves:
             raise DiskError(f"its backing file {path} is no longer below {directory}")
         return DiskFile(str(path.relative_to(directory)), found[1], path.stat().st_size)
 
-    def _checked_base(self, base: DiskFile) -> Path:
+    def _checked_base(self, base: DiskFile, image: ImageMeta | None) -> Path:
+        """Return the backing file here, which may not be the image of another server."""
         path = (self._images / base.name).resolve()
         if not path.is_relative_to(self._images.resolve()) or base.format not in images.FORMATS:
             raise DiskError(f"{base.name} is not a valid image file")
+        if is_uuid(path.name) and path.name not in _file_names(image):
+            raise DiskError(f"its backing file is the image {path.name}, which is not the server's")
         if not path.is_file() or path.stat().st_size != base.bytes:
             raise DiskError(
                 f"its backing file {base.name} ({base.bytes} bytes) does not exist in "
@@ -156,6 +161,13 @@ class ColdMoves:
             qemu_img.refuse_data_file(Path(root.path))
         else:
             qemu_img.virtual_size(Path(root.path), QCOW2)
+
+
+def _file_names(image: ImageMeta | None) -> set[str]:
+    """Return the names that the file of a server's image may have."""
+    if image is None:
+        return set()
+    return {image.id, PurePosixPath(image.properties.get(images.FILE_PROPERTY, "")).name}
 
 
 def _volumes(files: InstanceFiles) -> list[DiskFile]:

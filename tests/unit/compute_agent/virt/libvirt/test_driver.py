@@ -34,6 +34,8 @@ pytestmark = pytest.mark.libvirt
 
 TEST = {"connection_uri": "test:///default", "virt_type": "test"}
 FAILED = exception.OperationFailed
+OTHERS = builders.a_uuid()
+"""An image of another server, which is on the host."""
 MARK = b"written by the guest"
 
 
@@ -603,14 +605,17 @@ def test_an_evacuation_takes_disks_of_the_host_that_is_down_alone(
         ({"address": "x/?command=/bin/sh"}, "not a valid host address"),
         ({"base": {"name": "../x", "format": "raw", "bytes": 1}}, "not a valid image file"),
         ({"base": {"name": "x", "format": "raw", "bytes": 1}}, "backing file x"),
+        ({"base": {"name": OTHERS, "format": "raw", "bytes": 1}}, "not the server's"),
+        ({"base": {"name": f"./x/../{OTHERS}", "format": "raw", "bytes": 1}}, "not the server's"),
     ],
-    ids=["directory", "file", "address", "base", "missing"],
+    ids=["directory", "file", "address", "base", "missing", "others-image", "by-another-name"],
 )
 def test_a_source_cannot_have_us_take_what_it_likes(
     host: LibvirtDriver, tmp_path: Path, changes: dict[str, Any], reason: str
 ) -> None:
     """Nothing is left of it here."""
     guest = a_guest()
+    (tmp_path / "images" / OTHERS).write_bytes(b"x")
     migration_payload = {
         "host": "host-2", "address": "192.0.2.8", "directory": f"/i/{guest.uuid}", "token": "t",
         "root_gb": 1, "root_gb_least": 1, "files": ["disk.raw"], "base": None, **changes,
