@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -50,6 +50,8 @@ class Call(call.Call[AppState]):
     ``token`` is what it was authenticated with; None if it has none, and needs none. ``etags`` are
     those of answers that the client has, and ``accepts_gzip`` is whether it takes compressed ones.
     ``is_by_cookie``: the token is that of a session of the console, which the client does not know.
+    ``is_still_valid`` tells, for answers that take long, whether the caller is still who it was,
+    with the same roles.
     """
 
     links: Links
@@ -58,6 +60,7 @@ class Call(call.Call[AppState]):
     etags: tuple[str, ...] = ()
     accepts_gzip: bool = False
     is_by_cookie: bool = False
+    is_still_valid: Callable[[], bool] = field(default=lambda: True, repr=False)
 
     @classmethod
     def of(cls, req: falcon.Request, **fields: Any) -> Call:
@@ -70,7 +73,7 @@ class Call(call.Call[AppState]):
         return cls(
             links=links, shows_own=shows_own, token=token, etags=etags,
             accepts_gzip=accepts_gzip(req.get_header("Accept-Encoding")),
-            is_by_cookie=cookie.SESSION in req.env, **fields,
+            is_by_cookie=cookie.SESSION in req.env, is_still_valid=_validity_of(req), **fields,
         )  # fmt: skip
 
     @property
@@ -104,3 +107,10 @@ class Call(call.Call[AppState]):
     def default_target(self) -> Mapping[str, Any]:
         """The caller's own project."""
         return {"project_id": self.context.project_id, "user_id": self.context.user_id}
+
+
+def _validity_of(req: falcon.Request) -> Callable[[], bool]:
+    """Return what tells whether a request's token, and the session it is of, are still valid."""
+    is_caller_valid: Callable[[], bool] = getattr(req.context, "is_still_valid", lambda: True)
+    is_session_open: Callable[[], bool] = req.env.get(cookie.IS_OPEN, lambda: True)
+    return lambda: is_session_open() and is_caller_valid()

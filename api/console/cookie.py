@@ -7,6 +7,8 @@ from wsgiref.types import WSGIEnvironment
 NAME = "armillary_console"
 SESSION = "armillary.console.session"
 """Key of a WSGI environment with the id of the session whose cookie authenticated the request."""
+IS_OPEN = "armillary.console.is_open"
+"""Key with a function that tells whether that session has neither ended nor expired since."""
 _HEADER_CHARACTERS_MAX = 16384
 
 

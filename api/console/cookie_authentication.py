@@ -48,12 +48,16 @@ class CookieAuthentication:
                 return self._refuse(reason, environ, session, start_response)
             environ[_TOKEN] = session.token
             environ[cookie.SESSION] = session.id
+            environ[cookie.IS_OPEN] = lambda: self._session_in(environ) is not None
         return self._app(environ, start_response)
 
     def _session_of(self, environ: WSGIEnvironment) -> Session | None:
         first = str(environ.get("PATH_INFO", "")).lstrip("/").partition("/")[0]
         if first != COMPUTE or environ.get(_TOKEN):
             return None
+        return self._session_in(environ)
+
+    def _session_in(self, environ: WSGIEnvironment) -> Session | None:
         value = cookie.value_in(environ)
         return None if value is None else self._sessions.find(value)
 

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Generator, Iterator
+import time
+from collections.abc import Callable, Generator, Iterator
 
 from api.call import Call
-from api.event_hub import ALIVE, EVENT, EventFilter, Follower
+from api.event_hub import ALIVE, EVENT, NOTICE, EventFilter, Follower, Line
 from api.policies import event as policies
 from api.schemas import event as schemas
 from armillary import exception
 from armillary.http.call import Answer
 from armillary.http.dispatch import Action, Routes
+
+VALIDITY_SECONDS = 10.0
+"""How often a stream looks whether its caller's token is still valid."""
+STREAM_SECONDS_MAX = 3600.0
+NO_LONGER_VALID = "The token is no longer valid, or has other roles; the stream ends."
+OVER = "A stream of events ends after an hour; follow again."
 
 
 def follow(call: Call) -> Answer:
@@ -21,15 +28,20 @@ def follow(call: Call) -> Answer:
         raise exception.NotFound(what="An event feed")
     types = tuple(part for part in call.query.get("type", "").split(",") if part)
     wanted = EventFilter(call.query.get("server"), call.query.get("host"), types)
-    return Answer(stream=_Stream(hub.follow(wanted)), headers={"Cache-Control": "no-store"})
+    stream = _Stream(hub.follow(wanted), call.is_still_valid)
+    return Answer(stream=stream, headers={"Cache-Control": "no-store"})
 
 
 class _Stream:
-    """The bytes of a stream; closed when the client disconnects, possibly before its first step."""
+    """The bytes of a stream; closed when the client disconnects, possibly before its first step.
 
-    def __init__(self, follower: Follower) -> None:
+    It ends when the caller's token is no longer valid, and after an hour: not every identity
+    service tells that a token was revoked, but each is asked when a client follows again.
+    """
+
+    def __init__(self, follower: Follower, is_still_valid: Callable[[], bool]) -> None:
         self._follower = follower
-        self._bytes = _as_bytes(follower)
+        self._bytes = _as_bytes(follower, is_still_valid)
 
     def __iter__(self) -> Iterator[bytes]:
         return self._bytes
@@ -39,15 +51,29 @@ class _Stream:
         self._follower.close()
 
 
-def _as_bytes(follower: Follower) -> Generator[bytes]:
+def _as_bytes(follower: Follower, is_still_valid: Callable[[], bool]) -> Generator[bytes]:
     yield b": armillary events\n\n"
     number = 0
+    began = looked = time.monotonic()
     for kind, line in follower:
+        now = time.monotonic()
+        if now - looked >= VALIDITY_SECONDS:
+            looked = now
+            if not is_still_valid():
+                yield _sent(number, NOTICE, {"message": NO_LONGER_VALID, "last": True})
+                return
+        if now - began >= STREAM_SECONDS_MAX:
+            yield _sent(number, NOTICE, {"message": OVER, "last": True})
+            return
         if kind == ALIVE:
             yield b": alive\n\n"
             continue
         number += kind == EVENT
-        yield f"id: {number}\nevent: {kind}\ndata: {json.dumps(line)}\n\n".encode()
+        yield _sent(number, kind, line)
+
+
+def _sent(number: int, kind: str, line: Line) -> bytes:
+    return f"id: {number}\nevent: {kind}\ndata: {json.dumps(line)}\n\n".encode()
 
 
 ROUTES: Routes[Call] = {

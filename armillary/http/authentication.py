@@ -69,6 +69,7 @@ class _Authentication:
         if self._is_admin is not None:
             context.is_admin = self._is_admin(context)
         req.context.caller = context
+        req.context.is_still_valid = lambda: self._authenticate(req) == caller
 
 
 class RouteAuthentication(_Authentication):
