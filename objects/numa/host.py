@@ -178,7 +178,7 @@ class HostTopology:
                 cpu_allocation_ratio=float(plain.get("cpu_allocation_ratio") or 1.0),
                 ram_allocation_ratio=float(plain.get("ram_allocation_ratio") or 1.0),
             )
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
+        except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
             raise exception.InvalidNUMATopology(
                 key="numa_topology",
                 source="a host",

@@ -7,7 +7,8 @@ import numpy as np
 
 from armillary import exception
 from objects.hosts import host_attributes
-from objects.hosts.host_attributes import Collector, HostAttribute
+from objects.hosts.attribute_shapes import is_well_formed
+from objects.hosts.host_attributes import Collector, HostAttribute, Kind
 from objects.hosts.host_states import HostStateBatch
 from scheduler.hosts.host_table import DTYPES, Column, Numbers
 from scheduler.hosts.packed_uuids import PackedUUIDs
@@ -104,7 +105,10 @@ def _plain(value: Any) -> Any:
 
 
 class ReportedColumns:
-    """Reads batches; shares one object between equal values, which are common."""
+    """Reads batches; shares one object between equal values, which are common.
+
+    A value of another shape than its attribute's becomes the default: the host lacks what it is.
+    """
 
     def __init__(self) -> None:
         self._pools: dict[str, dict[str, object]] = {}
@@ -142,8 +146,13 @@ class ReportedColumns:
         """Return one object for equal values: drivers report the same on many hosts."""
         if value is None:
             return attribute.default
+        if not isinstance(value, str) and attribute.kind is Kind.TEXT:
+            return attribute.default
         pool = self._pools.setdefault(attribute.name, {})
-        return pool.setdefault(value if isinstance(value, str) else repr(value), value)
+        key = value if isinstance(value, str) else repr(value)
+        if key not in pool:
+            pool[key] = value if is_well_formed(attribute.name, value) else attribute.default
+        return pool[key]
 
     def _forget_unused(self, size_max: int) -> None:
         """Drop pools that grew too large with values that no host reports any more."""
@@ -153,12 +162,12 @@ class ReportedColumns:
 
 
 def _shared(attribute: HostAttribute, value: Any) -> Any:
-    """Return one shared object for empty values."""
+    """Return one shared object for empty values, and the default for what nothing could read."""
     if value is None:
         return attribute.default
     if not value and isinstance(value, list | dict):
         return _EMPTY[type(value)]
-    return value
+    return value if is_well_formed(attribute.name, value) else attribute.default
 
 
 def _numbers(attribute: HostAttribute, values: list[Any]) -> Numbers:

@@ -22,6 +22,7 @@ from conductor.cell_conductor.hosts.providers import (
 )
 from conductor.common.cell_db import compute_nodes, host_seq, models, services
 from conductor.common.clock import Clock, moment
+from objects.hosts.attribute_shapes import is_well_formed
 from objects.hosts.compute_node import ComputeNode
 from objects.hosts.host_answers import NodeReportResult
 from objects.hosts.host_attributes import BY_NAME, Collector, HostAttribute, Kind, collected_by
@@ -237,8 +238,8 @@ def _why_another(
 def _why_bad_attributes(node: ComputeNode) -> str | None:
     for name, value in node.attributes.items():
         if name in _REPORTED and not _fits(BY_NAME[name], value):
-            kind = BY_NAME[name].kind.value
-            return f"attribute {name} of node {node.node} is {value!r}, expected {kind}"
+            expected = f"{BY_NAME[name].kind.value}, {BY_NAME[name].unit}"
+            return f"attribute {name} of node {node.node} is {value!a:.200}, expected {expected}"
     return None
 
 
@@ -251,7 +252,9 @@ def _fits(attribute: HostAttribute, value: Any) -> bool:
         )
     if attribute.kind is Kind.BOOL:
         return isinstance(value, bool)
-    return attribute.kind is Kind.JSON or isinstance(value, str)
+    if attribute.kind is Kind.JSON:
+        return is_well_formed(attribute.name, value)
+    return isinstance(value, str)
 
 
 def _why_bad_children(node: ComputeNode) -> str | None:

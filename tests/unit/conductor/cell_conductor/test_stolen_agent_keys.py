@@ -238,3 +238,24 @@ def test_a_stolen_agents_key_keeps_no_host_out_by_its_name(
     (result,) = stolen.report_compute_nodes(CONTEXT, "thief", [reported])
     assert f"node {name} of host thief" in str(result.error)
     assert nodes(cell) == before
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("pci_stats", [5]), ("pci_stats", [{"count": "x"}]), ("pci_reserved", 5),
+        ("supported_instances", 5), ("cached_images", 5), ("stats", {"num_proj_p1": 10**400}),
+        ("instance_flavors", ["x"]), ("metrics", 5), ("numa_topology", []),
+    ],
+)  # fmt: skip
+def test_a_stolen_agents_key_reports_nothing_that_no_scheduler_can_read(
+    cell: SignedCell, stolen: CellConductorAPI, name: str, value: object
+) -> None:
+    """A scheduler looks at all hosts at once: it would choose none any more, in any cell."""
+    node = a_node("thief")
+    node.attributes = {**node.attributes, name: value}
+    (result,) = stolen.report_compute_nodes(CONTEXT, "thief", [node])
+    assert f"attribute {name} of node thief" in str(result.error)
+    with cell.database.reader() as session:
+        (row,) = session.query(models.ComputeNode).filter_by(host="thief")
+        assert row.attributes.get(name) != value
