@@ -6,12 +6,30 @@ decisions about all of them. What is in a NUMA topology is checked by who parses
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
+
+from objects.hosts.host_attributes import HostAttribute, Kind
 
 ITEMS_MAX = 10_000
 """Maximum number of items of one list or dict."""
 NUMBER_MAX = 2**53
+_INT_MAX = 2**63
+
+
+def fits(attribute: HostAttribute, value: Any) -> bool:
+    """Return whether a value is one of an attribute's kind and shape."""
+    is_int = type(value) is int and abs(value) < _INT_MAX
+    if attribute.kind is Kind.INT:
+        return is_int
+    if attribute.kind is Kind.FLOAT:
+        return is_int or (isinstance(value, float) and math.isfinite(value))
+    if attribute.kind is Kind.BOOL:
+        return isinstance(value, bool)
+    if attribute.kind is Kind.TEXT:
+        return isinstance(value, str)
+    return is_well_formed(attribute.name, value)
 
 
 def is_well_formed(name: str, value: Any) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NoReturn
 
 import falcon
 
@@ -21,8 +21,10 @@ from armillary.http.call import Answer, Document
 from armillary.http.dispatch import Action, Routes
 from armillary.http.validation import invalid
 from objects.hosts import host_attributes
+from objects.hosts.attribute_shapes import fits
 from objects.hosts.compute_node import ComputeNode
 from objects.hosts.host_answers import ComputeNodeDetails, ComputeNodePage, ProviderUsages
+from objects.hosts.host_attributes import HostAttribute
 from objects.hosts.service import Service
 
 MB_PER_GB = 1024
@@ -217,11 +219,15 @@ def _id(call: Call, uuid: str) -> str | int:
 
 
 def _attributes(node: ComputeNode) -> Document:
-    """Return every declared attribute, with its default if the host did not report it."""
+    """Return every declared attribute, with its default if the host reported none of its kind."""
     return {
-        attribute.name: node.attributes.get(attribute.name, attribute.default)
+        attribute.name: _value(attribute, node.attributes.get(attribute.name))
         for attribute in host_attributes.HOST_ATTRIBUTES
     }
+
+
+def _value(attribute: HostAttribute, reported: Any) -> Any:
+    return attribute.default if reported is None or not fits(attribute, reported) else reported
 
 
 def _service(call: Call, node: ComputeNode, service: Service | None) -> Document:
@@ -270,9 +276,13 @@ def _amount(usage: Mapping[str, float] | None, total: int, used: int) -> tuple[i
 def _parsed(text: str) -> Any:
     """Return the object in a JSON text, or the text if it is not JSON."""
     try:
-        return json.loads(text)
-    except ValueError:
+        return json.loads(text, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError):
         return text
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(name)
 
 
 ROUTES: Routes[Call] = {

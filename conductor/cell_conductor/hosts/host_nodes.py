@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import math
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -22,10 +21,10 @@ from conductor.cell_conductor.hosts.providers import (
 )
 from conductor.common.cell_db import compute_nodes, host_seq, models, services
 from conductor.common.clock import Clock, moment
-from objects.hosts.attribute_shapes import is_well_formed
+from objects.hosts.attribute_shapes import fits
 from objects.hosts.compute_node import ComputeNode
 from objects.hosts.host_answers import NodeReportResult
-from objects.hosts.host_attributes import BY_NAME, Collector, HostAttribute, Kind, collected_by
+from objects.hosts.host_attributes import BY_NAME, Collector, collected_by
 from objects.hosts.operator_traits import first_of_operators
 
 BATCH_SIZE = 500
@@ -35,7 +34,6 @@ TRAITS_MAX = 1000
 NAME_LENGTH_MAX = 255
 
 _CHILD_FIELDS = {field.name for field in dataclasses.fields(ChildProvider)}
-_INT_MAX = 2**63
 _REPORTED = {
     attribute.name
     for attribute in collected_by(Collector.TRACKER, Collector.DRIVER, Collector.MONITOR)
@@ -237,24 +235,10 @@ def _why_another(
 
 def _why_bad_attributes(node: ComputeNode) -> str | None:
     for name, value in node.attributes.items():
-        if name in _REPORTED and not _fits(BY_NAME[name], value):
+        if name in _REPORTED and not fits(BY_NAME[name], value):
             expected = f"{BY_NAME[name].kind.value}, {BY_NAME[name].unit}"
             return f"attribute {name} of node {node.node} is {value!a:.200}, expected {expected}"
     return None
-
-
-def _fits(attribute: HostAttribute, value: Any) -> bool:
-    if attribute.kind is Kind.INT:
-        return isinstance(value, int) and not isinstance(value, bool) and abs(value) < _INT_MAX
-    if attribute.kind is Kind.FLOAT:
-        return (
-            isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-        )
-    if attribute.kind is Kind.BOOL:
-        return isinstance(value, bool)
-    if attribute.kind is Kind.JSON:
-        return is_well_formed(attribute.name, value)
-    return isinstance(value, str)
 
 
 def _why_bad_children(node: ComputeNode) -> str | None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 import pytest
 
 from objects.hosts.compute_node import ComputeNode
@@ -74,6 +77,29 @@ def test_a_host_that_reported_nothing_is_shown(api: Api, conductor: SuperConduct
     assert (shown["vcpus"], shown["host_ip"], shown["cpu_info"]) == (0, "0.0.0.0", "")
     assert shown["service"] == {"id": None, "host": "host1", "disabled_reason": None}
     assert shown["armillary:isolation"] == {}
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"cpu_info": "[" * 100_000}, {"cpu_info": '{"mhz": NaN}'}, {"cpu_info": 5},
+        {"booted_at": "yesterday"}, {"vcpus_total": "8"},
+        {"free_ram_mb": None}, {"disk_mb_used": []}, {"isolation": 5}, {"num_instances": 0.5},
+    ],
+    ids=str,
+)  # fmt: skip
+@pytest.mark.parametrize("path", ["/detail", "/statistics"])
+def test_a_host_that_reports_nonsense_hides_no_other(
+    odd: dict[str, Any], path: str, api: Api, conductor: SuperConductor
+) -> None:
+    """As a stolen key of a cell's conductor could, of one of its hosts."""
+    conductor.nodes = [
+        builders.a_compute_node("host1", attributes=odd), builders.a_compute_node("host2"),
+    ]  # fmt: skip
+    version = {"OpenStack-API-Version": "compute 2.87"} if path == "/statistics" else None
+    answer = api.send("GET", f"{PATH}{path}", headers=version)
+    assert answer.status_code == 200
+    json.loads(answer.text, parse_constant=pytest.fail)
 
 
 def test_it_is_shown_what_keeps_workloads_apart(api: Api, conductor: SuperConductor) -> None:
