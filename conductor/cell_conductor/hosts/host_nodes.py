@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import json
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -32,6 +33,7 @@ CHILDREN_MAX = 1000
 """Maximum for one node; the same limit as in placement."""
 TRAITS_MAX = 1000
 NAME_LENGTH_MAX = 255
+ATTRIBUTES_BYTES_MAX = 256 * 1024
 
 _CHILD_FIELDS = {field.name for field in dataclasses.fields(ChildProvider)}
 _REPORTED = {
@@ -163,20 +165,24 @@ class HostNodes:
                 plan.errors[place] = error or ""
                 continue
             values = _values(node, disabled=service.disabled)
-            sent = sent_traits(node.uuid, values["traits"], values["child_providers"])
             row = by_uuid.get(node.uuid)
+            if row is not None and all(getattr(row, name) == values[name] for name in values):
+                plan.kept.append(row)
+                continue
+            if (too_large := _why_too_large(node, values["attributes"])) is not None:
+                plan.errors[place] = too_large
+                continue
+            sent = sent_traits(node.uuid, values["traits"], values["child_providers"])
             if row is None:
                 created = {"allocation_ratios": {}, "created_at": moment(self._now())}
                 plan.add.append({**values, "sent_traits": sent, **created})
                 by_name[node.host, node.node] = node.uuid
-            elif any(getattr(row, name) != value for name, value in values.items()):
+            else:
                 if row.provider_digest == values["provider_digest"]:
                     plan.kept.append(row)
                 sent = merge_sent_traits(row.sent_traits, sent)
                 updated = {"sent_traits": sent, "updated_at": moment(self._now())}
                 plan.update.append({**values, **updated})
-            else:
-                plan.kept.append(row)
         return plan
 
 
@@ -239,6 +245,14 @@ def _why_bad_attributes(node: ComputeNode) -> str | None:
             expected = f"{BY_NAME[name].kind.value}, {BY_NAME[name].unit}"
             return f"attribute {name} of node {node.node} is {value!a:.200}, expected {expected}"
     return None
+
+
+def _why_too_large(node: ComputeNode, attributes: Mapping[str, Any]) -> str | None:
+    """Return why attributes are too large; all hosts of a push have to fit into one message."""
+    size = len(json.dumps(attributes))
+    if size <= ATTRIBUTES_BYTES_MAX:
+        return None
+    return f"the attributes of node {node.node} have {size} bytes, at most {ATTRIBUTES_BYTES_MAX}"
 
 
 def _why_bad_children(node: ComputeNode) -> str | None:

@@ -256,6 +256,21 @@ def test_a_stolen_agents_key_reports_nothing_that_no_scheduler_can_read(
     node.attributes = {**node.attributes, name: value}
     (result,) = stolen.report_compute_nodes(CONTEXT, "thief", [node])
     assert f"attribute {name} of node thief" in str(result.error)
+    assert_unchanged(cell, name, value)
+
+
+def test_a_stolen_agents_key_makes_no_push_too_large_to_be_sent(
+    cell: SignedCell, stolen: CellConductorAPI
+) -> None:
+    """With it the other hosts of the cell would be unknown to schedulers, too."""
+    node, huge = a_node("thief"), {"user": "x" * 300_000}
+    node.attributes = {**node.attributes, "isolation": huge}
+    (result,) = stolen.report_compute_nodes(CONTEXT, "thief", [node])
+    assert "the attributes of node thief have" in str(result.error)
+    assert_unchanged(cell, "isolation", huge)
+
+
+def assert_unchanged(cell: SignedCell, name: str, value: object) -> None:
     with cell.database.reader() as session:
         (row,) = session.query(models.ComputeNode).filter_by(host="thief")
         assert row.attributes.get(name) != value
