@@ -39,7 +39,10 @@ def index(call: Call) -> Answer:
     since, before = times.asked_changes(call.query)
     if call.query.get("hidden"):  # none is, once it is stored
         return _answer([], [])
-    return _list(call, MigrationFilters(**filters, changed_since=since, changed_before=before))
+    try:
+        return _list(call, MigrationFilters(**filters, changed_since=since, changed_before=before))
+    except exception.InstanceNotFound:
+        return _answer([], [])
 
 
 def index_of_server(call: Call) -> Answer:

@@ -148,6 +148,14 @@ def test_a_filter_is_ignored_or_refused_before_its_version(
         assert conductor.requests[-1]["filters"] == {}
 
 
+def test_a_list_about_an_unknown_server_is_empty(api: Api, conductor: SuperConductor) -> None:
+    """A filter that nothing fits is not an error; a server in the path has to exist."""
+    unknown = builders.a_uuid()
+    conductor.errors["list_migrations"] = exception.InstanceNotFound(instance_uuid=unknown)
+    assert api.get(ALL, instance_uuid=unknown).json == {"migrations": []}
+    assert api.get(f"/v2.1/servers/{unknown}/migrations").status_code == 404
+
+
 def test_migrations_of_one_server_are_listed(move: Migration, api: Api) -> None:
     """By its own path, and by a filter."""
     of_server = api.get(f"/v2.1/servers/{move.instance_uuid}/migrations").json["migrations"]
