@@ -33,7 +33,12 @@ CREATE = fields(
 )
 
 UPDATE = every(
-    {"aggregate": {**fields({"name": name(), "availability_zone": ZONE}), "minProperties": 1}}
+    {
+        "aggregate": {
+            **fields({"name": name(), "availability_zone": nullable(ZONE)}),
+            "minProperties": 1,
+        }
+    }
 )
 
 CACHE_SINCE = (2, 81)

@@ -31,6 +31,8 @@ def test_a_life_of_an_aggregate(api: Api, conductor: SuperConductor) -> None:
     body = {"aggregate": {"name": "fast", "availability_zone": "south"}}
     changed = api.put(one, body).json["aggregate"]
     assert (changed["name"], changed["availability_zone"]) == ("fast", "south")
+    without = api.put(one, {"aggregate": {"availability_zone": None}}).json["aggregate"]
+    assert (without["availability_zone"], without["metadata"]) == (None, {})
     filled = api.post(f"{one}/action", {"add_host": {"host": "host1"}}).json["aggregate"]
     assert filled["hosts"] == ["host1"]
     assert api.delete(one).status_code == 409
