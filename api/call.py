@@ -52,6 +52,7 @@ class Call(call.Call[AppState]):
     ``is_by_cookie``: the token is that of a session of the console, which the client does not know.
     ``is_still_valid`` tells, for answers that take long, whether the caller is still who it was,
     with the same roles.
+    ``repeat_secret`` is as in ``armillary.http.idempotency``.
     """
 
     links: Links
@@ -61,6 +62,7 @@ class Call(call.Call[AppState]):
     accepts_gzip: bool = False
     is_by_cookie: bool = False
     is_still_valid: Callable[[], bool] = field(default=lambda: True, repr=False)
+    repeat_secret: bytes | None = field(default=None, repr=False)
 
     @classmethod
     def of(cls, req: falcon.Request, **fields: Any) -> Call:
@@ -73,7 +75,8 @@ class Call(call.Call[AppState]):
         return cls(
             links=links, shows_own=shows_own, token=token, etags=etags,
             accepts_gzip=accepts_gzip(req.get_header("Accept-Encoding")),
-            is_by_cookie=cookie.SESSION in req.env, is_still_valid=_validity_of(req), **fields,
+            is_by_cookie=cookie.SESSION in req.env, is_still_valid=_validity_of(req),
+            repeat_secret=getattr(req.context, "repeat_secret", None), **fields,
         )  # fmt: skip
 
     @property

@@ -52,6 +52,8 @@ RecordsOf = Callable[[RequestContext], Records]
 class Idempotency:
     """Middleware, after authentication: answers repeated POSTs.
 
+    A request with a key that cannot be guessed has a ``repeat_secret`` in its context, which is the
+    same for each repeat and known to the client alone: what a handler makes up may follow from it.
     ``read_body`` returns the body in a form that JSON can express.
     """
 
@@ -93,6 +95,8 @@ class Idempotency:
         # A request that was abandoned goes on under its first ID, by which the services know it.
         req.context.request_id = caller.request_id = record.request_id
         is_secret = len(key) >= SECRET_KEY_CHARACTERS_MIN
+        if is_secret:
+            req.context.repeat_secret = _secret(key, *owner, fingerprint)
         req.context.answer_once = _AnswerOnce(
             records, record_key, cipher, self._later, is_secret=is_secret
         )
@@ -222,8 +226,11 @@ def _without_passwords(value: Any) -> Any:
 
 
 def _cipher(*secret: str | None) -> Fernet:
-    made = hashlib.sha256(json.dumps(secret).encode()).digest()
-    return Fernet(base64.urlsafe_b64encode(made))
+    return Fernet(base64.urlsafe_b64encode(_secret(*secret)))
+
+
+def _secret(*parts: str | None) -> bytes:
+    return hashlib.sha256(json.dumps(parts).encode()).digest()
 
 
 def _replay(resp: falcon.Response, record: IdempotencyRecord, cipher: Fernet) -> None:

@@ -26,7 +26,7 @@ def guest_settings(
     given: dict[str, Any] = {}
     if "key_name" in wanted:
         given |= _key_settings(call, action, wanted["key_name"])
-    password = wanted.get("adminPass") or new_password()
+    password = wanted.get("adminPass") or new_password(call.repeat_secret)
     if wanted.get("adminPass") or wanted.get("config_drive"):
         given["admin_password"] = password
     if wanted.get("config_drive"):
@@ -34,9 +34,15 @@ def guest_settings(
     return given, password
 
 
-def new_password() -> str:
-    """Return a random password for the administrator of a guest."""
-    return "".join(secrets.choice(PASSWORD_CHARACTERS) for _ in range(PASSWORD_LENGTH))
+def new_password(repeat_secret: bytes | None) -> str:
+    """Return a random password for the administrator of a guest.
+
+    It follows from the secret of a request that may be repeated: the guest has that of the first
+    time, also if its answer was lost.
+    """
+    number = int.from_bytes(repeat_secret or secrets.token_bytes(32))
+    places = (number // len(PASSWORD_CHARACTERS) ** place for place in range(PASSWORD_LENGTH))
+    return "".join(PASSWORD_CHARACTERS[place % len(PASSWORD_CHARACTERS)] for place in places)
 
 
 def files_in(wanted: Mapping[str, Any]) -> dict[str, str]:

@@ -89,7 +89,7 @@ def evacuate(call: Call) -> Answer:
     if call.version > schemas.PASSWORD_OF_EVACUATION_UNTIL:
         return accepted
     wanted = call.body["evacuate"] or {}
-    return Answer({"adminPass": wanted.get("adminPass") or new_password()})
+    return Answer({"adminPass": wanted.get("adminPass") or new_password(call.repeat_secret)})
 
 
 def unshelve(call: Call) -> Answer:
@@ -142,7 +142,7 @@ def rescue(call: Call) -> Answer:
         _operate(call, "rescue", image=image)
     except exception.ImageNotFound as error:
         raise invalid("rescue.rescue_image_ref", reference, error.message) from error
-    return Answer({"adminPass": wanted.get("adminPass") or new_password()})
+    return Answer({"adminPass": wanted.get("adminPass") or new_password(call.repeat_secret)})
 
 
 def reset_state(call: Call) -> Answer:

@@ -8,6 +8,9 @@ import pytest
 from falcon import testing
 
 from armillary import exception
+from armillary.context import RequestContext
+from objects.instances.new_servers import NewServers
+from objects.instances.server_answers import CreatedServers
 from tests import builders
 from tests.fixtures.asking import wait_for
 from tests.fixtures.http_api import NEWEST, Api
@@ -170,6 +173,35 @@ def test_a_password_is_kept_for_a_key_that_cannot_be_guessed(
     password = first.pop("adminPass")
     assert second.pop("adminPass") == ("" if key == "guess-me" else password)
     assert second == first
+
+
+def test_a_password_is_the_same_after_a_lost_answer(
+    api: Api, conductor: SuperConductor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The guest has that of the first time; another request has another one."""
+    conductor.flavors = [builders.a_flavor("small")]
+    server = {"name": "web", "flavorRef": "small", "networks": "none", "config_drive": True}
+    asked: list[str] = []
+    create = conductor.create_servers
+
+    def lost(context: RequestContext, servers: NewServers) -> CreatedServers:
+        assert servers.settings is not None
+        asked.append(str(servers.settings.admin_password))
+        answer = create(context, servers)
+        if len(asked) == 1:
+            raise exception.RpcTimeout(method="create", topic="conductor", timeout_seconds=1)
+        return answer
+
+    monkeypatch.setattr(conductor, "create_servers", lost)
+    shown = []
+    for key in (KEY, KEY, "0b7c2f58-3d53-4f0e-9f0c-2b8d9d7f0c11"):
+        headers = {**NEWEST, "Idempotency-Key": key}
+        answer = api.send(
+            "POST", "/v2.1/servers", json={"server": server}, headers=headers, token=None
+        )
+        shown.append(answer.json.get("server", {}).get("adminPass"))
+    assert shown == [None, *asked[1:]]
+    assert asked[0] == asked[1] != asked[2]
 
 
 def test_reads_and_other_methods_ignore_the_key(api: Api, conductor: SuperConductor) -> None:
