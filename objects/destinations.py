@@ -4,13 +4,13 @@ Selections are created from it on demand.
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from objects import base, fields
 from objects.selection import Selection
 from objects.traces.decision_trace import DecisionTrace
+from objects.zones.zone_answer import OfferedHost
 
 
 @base.ArmillaryObjectRegistry.register
@@ -29,7 +29,7 @@ class Destinations(base.ArmillaryObject):
     hosts: list[Selection] = fields.ListOfObjectsField("Selection", default=[])
     choices: np.ndarray = fields.ColumnField()
     trace: DecisionTrace = fields.ObjectField("DecisionTrace")
-    zone_entries: list[dict[str, Any]] = fields.JSONField(default=[])
+    zone_entries: list[OfferedHost] = fields.JSONField(default=[])
 
     def selections_of(self, instance_uuids: Sequence[str]) -> dict[str, list[Selection]]:
         """Return the selections by instance, given in the order of the request."""

@@ -1,11 +1,38 @@
 """ZoneAnswer: hosts offered by a zone's sub-tree, with the data to weigh them again."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
 import numpy as np
 
 from objects import base, fields
+
+
+class ZoneOutcome(TypedDict):
+    """What became of one zone in a search; ``reason`` says why it offers nothing.
+
+    ``outcome`` is one of asked, own, pruned, late, failed, stale, offline, disabled and cycle. A
+    zone that was asked is there twice: with the number of hosts that its parent received, and with
+    the number of its own hosts. ``may_serve`` is set for a stale zone that could serve the request
+    by its last summary, or whose summary is unknown.
+    """
+
+    path: list[str]
+    outcome: str
+    hosts: int
+    seconds: float
+    reason: str | None
+    may_serve: bool
+
+
+class OfferedHost(TypedDict):
+    """A host of some zone, for the origin's walk; in a dry run, own hosts also have names."""
+
+    host_id: str
+    path: list[str]
+    host: NotRequired[str]
+    node: NotRequired[str]
+    availability_zone: NotRequired[str | None]
 
 
 @base.ArmillaryObjectRegistry.register
@@ -23,12 +50,7 @@ class ZoneAnswer(base.ArmillaryObject):
     inventory of dedicated CPUs for a request with pinned ones. ``adjustments`` has the scale and
     the offset of each host's weight that the zones below set for their children: (hosts x 2).
     ``was_pruned`` is set if no zone was
-    asked because the summaries ruled it out. ``zones`` lists each zone considered: ``{"path":
-    [...], "outcome": "asked" | "own" | "pruned" | "late" | "failed" | "stale" | "offline" |
-    "disabled" | "cycle", "hosts": n, "seconds": s, "reason": text or None, "may_serve": bool}``. A
-    zone that was asked is there twice: with the number of hosts that its parent received, and with
-    the number of its own hosts. ``may_serve`` is set for a stale zone that could serve the request
-    by its last summary, or whose summary is unknown.
+    asked because the summaries ruled it out. ``zones`` lists each zone considered.
     """
 
     host_ids: list[str] = fields.ListOfStringsField(default=[])
@@ -40,10 +62,10 @@ class ZoneAnswer(base.ArmillaryObject):
     is_fallback: np.ndarray = fields.ColumnField()
     adjustments: np.ndarray = fields.ColumnField()
     was_pruned: bool = fields.BooleanField(default=False)
-    zones: list[dict[str, Any]] = fields.JSONField(default=[])
+    zones: list[ZoneOutcome] = fields.JSONField(default=[])
 
-    def entries(self) -> list[dict[str, object]]:
-        """Return ``{"host_id", "path"}`` of each host, in order, for the origin's walk."""
+    def entries(self) -> list[OfferedHost]:
+        """Return the hosts in order, for the origin's walk."""
         return [
             {"host_id": host_id, "path": list(path)}
             for host_id, path in zip(self.host_ids, self.paths, strict=True)

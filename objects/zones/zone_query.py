@@ -1,8 +1,7 @@
 """ZoneQuery: a query to child zones for hosts; ZoneOrder: a build command to one of them."""
 
-from typing import Any
-
 from objects import base, fields
+from objects.images.image_ticket import PlainTicket
 from objects.request_spec import RequestSpec
 
 
@@ -37,7 +36,7 @@ class ZoneOrder(base.ArmillaryObject):
     ``instances`` are wire forms of instances, as the origin created them; ``host_ids`` (of the
     owning zone's compute nodes) and ``attempts`` (counted from 1) have one value for each.
     ``origin`` is the zone that the request came from. ``image_tickets`` has one for each, too, by
-    which hosts read the origin's image (``ImageTicket`` as plain values, or None); none at all is
+    which hosts read the origin's image (None without a ticket); none at all is
     the same as None for all.
     """
 
@@ -45,7 +44,7 @@ class ZoneOrder(base.ArmillaryObject):
 
     origin: str = fields.StringField()
     request_spec: RequestSpec = fields.ObjectField("RequestSpec")
-    instances: list[dict[str, Any]] = fields.JSONField()
+    instances: list[base.Primitive] = fields.JSONField()
     host_ids: list[str] = fields.ListOfStringsField()
     attempts: list[int] = fields.JSONField()
-    image_tickets: list[dict[str, Any] | None] = fields.JSONField(default=[])
+    image_tickets: list[PlainTicket | None] = fields.JSONField(default=[])

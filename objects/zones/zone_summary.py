@@ -43,4 +43,4 @@ class ZoneSummary(base.ArmillaryObject):
     depth: int = fields.IntegerField()
     capabilities: dict[str, Any] = fields.JSONField()
     counts: dict[str, Any] = fields.JSONField()
-    zones: list[dict[str, Any]] = fields.JSONField(default=[])
+    zones: list[dict[str, object]] = fields.JSONField(default=[])

@@ -22,7 +22,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from objects.zones.zone_answer import ZoneAnswer
+from objects.zones.zone_answer import ZoneAnswer, ZoneOutcome
 from scheduler.hosts.host_table import Mask, Numbers
 from scheduler.weights import BaseHostWeigher, RawWeights
 
@@ -54,8 +54,15 @@ class ZoneEntry:
             may_serve=zone.get("may_serve") is True,
         )
 
-    def to_plain(self) -> dict[str, Any]:
-        return {**dataclasses.asdict(self), "seconds": round(self.seconds, 6)}
+    def to_plain(self) -> ZoneOutcome:
+        return {
+            "path": self.path,
+            "outcome": self.outcome,
+            "hosts": self.hosts,
+            "seconds": round(self.seconds, 6),
+            "reason": self.reason,
+            "may_serve": self.may_serve,
+        }
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -39,7 +39,7 @@ from conductor.super_conductor.zones import parents
 from conductor.super_conductor.zones.uuid_translation import UuidTranslation
 from objects.base import ArmillaryObject
 from objects.cell_mapping import CELL0_UUID
-from objects.images.image_ticket import ImageTicket
+from objects.images.image_ticket import ImageTicket, PlainTicket
 from objects.instance import Instance
 from objects.instances.instance_mapping import InstanceMapping
 from objects.request_spec import Destination, RequestSpec
@@ -68,7 +68,7 @@ class _OrderedInstance:
     attempt: int
     instance: Instance
     spec: RequestSpec
-    image_ticket: dict[str, Any] | None
+    image_ticket: PlainTicket | None
 
 
 class DelegatedBuilds:
@@ -322,7 +322,7 @@ def _check(order: ZoneOrder) -> None:
         raise exception.Invalid(reason="attempt numbers start at 1")
 
 
-def _tickets(order: ZoneOrder) -> Sequence[dict[str, Any] | None]:
+def _tickets(order: ZoneOrder) -> Sequence[PlainTicket | None]:
     return order.image_tickets or [None] * len(order.instances)
 
 

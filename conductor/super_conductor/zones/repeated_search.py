@@ -12,7 +12,6 @@ from __future__ import annotations
 import dataclasses
 import logging
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from sqlalchemy.orm import Session
 
@@ -25,6 +24,7 @@ from conductor.super_conductor.zones import absence
 from conductor.super_conductor.zones.walk_store import WalkStore
 from objects.destinations import Destinations
 from objects.traces.decision_trace import DecisionTrace
+from objects.zones.zone_answer import OfferedHost
 
 LOG = logging.getLogger(__name__)
 
@@ -73,7 +73,7 @@ class RepeatedSearch:
             self._note(offered, found.zone_entries, found.trace)
 
     def _note(
-        self, offered: Offered, hosts: Sequence[dict[str, Any]], trace: DecisionTrace | None
+        self, offered: Offered, hosts: Sequence[OfferedHost], trace: DecisionTrace | None
     ) -> None:
         """Store a new list, if there is one, and which zones are still silent."""
         known = {entry.host_id for entry in offered.entries}

@@ -15,6 +15,7 @@ from conductor.super_conductor.db.models.base import (
     Base,
 )
 from conductor.super_conductor.db.models.requests import BuildRequest, Reservation
+from objects.images.image_ticket import PlainTicket
 
 
 class Zone(Base):
@@ -96,4 +97,4 @@ class ZoneAttempt(Base):
     origin: Mapped[str] = mapped_column(sa.String(ZONE_NAME_LENGTH))
     is_cancelled: Mapped[bool]
     created_at: Mapped[datetime]
-    image_ticket: Mapped[dict[str, Any] | None]
+    image_ticket: Mapped[PlainTicket | None] = mapped_column(sa.JSON(none_as_null=True))

@@ -3,7 +3,6 @@
 import dataclasses
 from collections.abc import Collection, Sequence
 from datetime import datetime
-from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.orm import Session
@@ -11,6 +10,7 @@ from sqlalchemy.orm import Session
 from armillary.context import RequestContext
 from conductor.super_conductor.db import models
 from conductor.super_conductor.db.statements import delete, from_row, insert, insert_missing, update
+from objects.images.image_ticket import PlainTicket
 
 OWN = ""
 """Origin and parent of the attempts that this zone makes on its own hosts."""
@@ -37,7 +37,7 @@ class Guest:
     is_cancelled: bool
     created_at: datetime
     parent: str = OWN
-    image_ticket: dict[str, Any] | None = None
+    image_ticket: PlainTicket | None = None
 
 
 def parent_of(context: RequestContext) -> str:
