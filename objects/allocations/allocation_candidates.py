@@ -12,6 +12,7 @@ from typing import Any, cast
 import numpy as np
 
 from objects import base, fields
+from objects.traces.decision_trace import RuledOut
 
 AllocationRequest = dict[str, dict[str, dict[str, int]]]
 """Provider -> "resources" -> class -> amount: the allocations of a claim."""
@@ -26,7 +27,7 @@ class AllocationCandidates(base.ArmillaryObject):
     scheduler joins answers to different queries; then it has a row for each candidate). ``total``,
     ``reserved``, ``used`` (int64) and ``ratio`` (float64) have shape (n, k), before the request; if
     several providers serve a class of a candidate, they are summed. ``ruled_out`` is described in
-    ``DecisionTrace``, with ``providers`` (UUIDs of roots) in place of ``hosts``;
+    ``DecisionTrace``;
     ``providers_total`` counts all providers that have an inventory. ``lacks``,
     without candidates, is all that the nearest host lacks, as in ``DecisionTrace.nearest``: the
     request would fit without it. It is empty if that is unknown.
@@ -54,7 +55,7 @@ class AllocationCandidates(base.ArmillaryObject):
     used: np.ndarray = fields.PackedColumnField()
     ratio: np.ndarray = fields.PackedColumnField()
     providers_total: int = fields.IntegerField(default=0)
-    ruled_out: list[dict[str, Any]] = fields.JSONField(default=[])
+    ruled_out: list[RuledOut] = fields.JSONField(default=[])
     lacks: list[dict[str, Any]] = fields.JSONField(default=[])
     templates: list[list[dict[str, int]]] = fields.JSONField(default=[])
     template_of: np.ndarray | None = fields.PackedColumnField(nullable=True)

@@ -2,7 +2,8 @@
 
 import dataclasses
 from datetime import datetime
-from typing import Any
+
+from objects.traces.decision_trace import PlainTrace
 
 
 class ClaimState:
@@ -70,4 +71,4 @@ class ClaimExplanation:
     """A claim and the plain trace of the decision about it; None if there is none (yet)."""
 
     claim: ResourceClaim
-    trace: dict[str, Any] | None
+    trace: PlainTrace | None

@@ -21,9 +21,7 @@ from typing import Any
 
 from objects.packed import unchecked
 from objects.packed.distinct_rows import DistinctRows
-from objects.traces.decision_trace import DecisionTrace
-
-Plain = dict[str, Any]
+from objects.traces.decision_trace import DecisionTrace, Plain
 
 _NUMBERS = ("raw", "normalised", "weight")
 _TIMING_DIGITS = 3  # microseconds

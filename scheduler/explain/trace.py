@@ -12,7 +12,13 @@ from armillary.metrics import service_metrics
 from objects.allocations.allocation_candidates import AllocationCandidates
 from objects.packed import unchecked
 from objects.traces import ruled_out
-from objects.traces.decision_trace import DecisionTrace
+from objects.traces.decision_trace import (
+    DecisionTrace,
+    FilterReason,
+    FilterStep,
+    NearMiss,
+    RuledOut,
+)
 from scheduler.explain.reasons import Reasons
 from scheduler.hosts.host_table import HostTable
 from scheduler.weights import Ranked
@@ -53,7 +59,7 @@ class TraceBuilder:
         self._choices_max = choices_max
         self._choices: dict[str, _Choice] = {}
         self._found = _Found()
-        self._filters: list[dict[str, Any]] = []
+        self._filters: list[FilterStep] = []
         self._timings_ms: dict[str, float] = {}
         self.is_decision = True  # False if hosts are only offered to another zone
 
@@ -86,7 +92,9 @@ class TraceBuilder:
 
     def set_nearest_misses(self, nearest: Sequence[NearestMiss]) -> None:
         """Record the nearest misses."""
-        self._found.nearest = [dataclasses.asdict(each) for each in nearest]
+        self._found.nearest = [
+            NearMiss(suffix=each.suffix, host=each.host, lacks=each.lacks) for each in nearest
+        ]
 
     def set_notes(self, notes: list[str]) -> None:
         """Record what was asked for and has no effect."""
@@ -222,8 +230,8 @@ class _Found:
     """
 
     hosts_total: int = 0
-    ruled_out: list[dict[str, object]] = dataclasses.field(default_factory=list)
-    nearest: list[dict[str, Any]] = dataclasses.field(default_factory=list)
+    ruled_out: list[RuledOut] = dataclasses.field(default_factory=list)
+    nearest: list[NearMiss] = dataclasses.field(default_factory=list)
     candidates: int = 0
     unknown: int = 0
     notes: list[str] = dataclasses.field(default_factory=list)
@@ -232,19 +240,17 @@ class _Found:
 
 def _filtered(
     name: str, before: int, removed: int, reasons: Reasons, hosts: list[str]
-) -> dict[str, Any]:
+) -> FilterStep:
     """Return the effect of one filter or rule, as ``DecisionTrace.filters`` has it."""
-    shown = [{"reason": reason, "count": count} for reason, count in reasons]
-    plain = {"name": name, "before": before, "removed": removed, "reasons": shown}
-    return {**plain, "hosts": hosts} if hosts else plain
+    shown: list[FilterReason] = [{"reason": reason, "count": count} for reason, count in reasons]
+    step: FilterStep = {"name": name, "before": before, "removed": removed, "reasons": shown}
+    return {**step, "hosts": hosts} if hosts else step
 
 
-def _named(
-    rule: Mapping[str, object], names_of: Callable[[Iterable[str]], list[str]]
-) -> dict[str, object]:
+def _named(rule: RuledOut, names_of: Callable[[Iterable[str]], list[str]]) -> RuledOut:
     """Return a rule of placement's with names of hosts in place of UUIDs of providers."""
-    shown = {key: value for key, value in rule.items() if key != "providers"}
-    hosts = names_of(rule.get("providers") or ())  # type: ignore[arg-type]
+    shown = rule.copy()
+    hosts = names_of(shown.pop("providers", ()))
     return {**shown, "hosts": hosts} if hosts else shown
 
 

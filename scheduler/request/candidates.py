@@ -14,6 +14,7 @@ from armillary.context import RequestContext
 from objects.allocations.allocation_candidates import AllocationCandidates
 from objects.allocations.resource_query import ResourceQuery
 from objects.request_spec import RequestSpec
+from objects.traces.decision_trace import RuledOut
 from placement.interface import PlacementAPI
 from scheduler.explain.trace import NearestMiss
 from scheduler.hosts.host_store import HostStore
@@ -98,9 +99,12 @@ def _ask(
         )
         if node_uuid in wider.provider_uuids:
             return wider
-    for entry in (*found.ruled_out, *found.lacks):
-        if entry["kind"] == "in_tree":
-            entry["name"] = _THE_HOST
+    for rule in found.ruled_out:
+        if rule["kind"] == "in_tree":
+            rule["name"] = _THE_HOST
+    for lack in found.lacks:
+        if lack["kind"] == "in_tree":
+            lack["name"] = _THE_HOST
     return found
 
 
@@ -213,7 +217,7 @@ def _distance(answer: AllocationCandidates) -> tuple[int, float]:
 
 def _ruled_out_by_both(
     first: AllocationCandidates, second: AllocationCandidates, hosts: int
-) -> list[dict[str, Any]]:
+) -> list[RuledOut]:
     """Return one entry for the hosts that fit neither query; ``hosts`` fit one of them."""
     refused = [sum(rule["count"] for rule in answer.ruled_out) for answer in (first, second)]
     count = min(first.providers_total - hosts, *refused)

@@ -29,6 +29,7 @@ from objects.allocations.fence import FIRST_FENCE
 from objects.flavor import Flavor
 from objects.instances.local_resources import local_resources_of
 from objects.request_spec import RequestSpec
+from objects.zones.zone_answer import ZoneOutcome
 from programs.bus_factory import bus_maker
 from rpc.signing.place import TOP
 from scheduler.interface import SchedulerAPI
@@ -126,13 +127,12 @@ class Bench:
             active += status == "ACTIVE"
         return active, statistics.median(times)
 
-    def _decide(self, spec: RequestSpec, *, dry_run: bool) -> list[dict[str, Any]]:
+    def _decide(self, spec: RequestSpec, *, dry_run: bool) -> list[ZoneOutcome]:
         found = self._scheduler.select_destinations(
             admin_context(), spec, [str(uuid.uuid4())], fences=[int(FIRST_FENCE)],
             takes_zones=True, dry_run=dry_run,
         )  # fmt: skip
-        zones: list[dict[str, Any]] = found.trace.zones
-        return zones
+        return found.trace.zones
 
     def _status(self, server: str) -> str | None:
         status = str(self.tree.api.get(f"/servers/{server}")["server"]["status"])

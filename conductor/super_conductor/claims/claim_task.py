@@ -33,7 +33,7 @@ from objects.claims.resource_claim import ClaimState, ResourceClaim
 from objects.claims.resource_kinds import get_kind
 from objects.destinations import Destinations
 from objects.selection import Selection
-from objects.traces.decision_trace import DecisionTrace
+from objects.traces.decision_trace import DecisionTrace, PlainTrace
 
 LOG = logging.getLogger(__name__)
 
@@ -357,7 +357,7 @@ class ClaimTask(SchedulingTask):
                 raise LeaseLost(self.lease.key)
             leased_work.run(self, END_STEPS, self._watch)
 
-    def _plain_trace(self) -> dict[str, Any] | None:
+    def _plain_trace(self) -> PlainTrace | None:
         if self._trace is None:
             return None
         split = decision_traces.split(self._trace, size_max=self._env.conf.conductor.trace_size_max)

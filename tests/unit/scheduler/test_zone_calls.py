@@ -291,7 +291,7 @@ def test_the_first_request_after_a_start_asks_the_children(
     found = select(root.api, takes_zones=True)
     assert sum(entry["path"] == ["leaf"] for entry in found.zone_entries) == 2
     (told,) = (zone for zone in found.trace.zones if zone["path"] == ["leaf"] and zone["reason"])
-    assert "has not pushed a summary since this scheduler's start" in told["reason"]
+    assert "has not pushed a summary since this scheduler's start" in str(told["reason"])
     context = admin_context().with_parent_zone("world")
     root.api.select_for_zone(context, root.query(visited=["world"]))
     assert child.asked_by == [None, "world"]  # it tells the servers of parents apart

@@ -15,6 +15,8 @@ from conductor.super_conductor.db.models.base import (
     ZONE_PATH_LENGTH,
     Base,
 )
+from objects.base import Primitive
+from objects.traces.decision_trace import Plain, PlainTrace
 
 
 class Reservation(LeaseMixin, Base):
@@ -53,7 +55,7 @@ class BuildRequest(Base):
     project_id: Mapped[str] = mapped_column(sa.String(NAME_LENGTH))
     name: Mapped[str] = mapped_column(sa.String(NAME_LENGTH))
     launch_index: Mapped[int]
-    instance: Mapped[dict[str, Any]]
+    instance: Mapped[Primitive]
     is_deleting: Mapped[bool]
     created_at: Mapped[datetime]
 
@@ -84,7 +86,7 @@ class RequestSpec(Base):
     __tablename__ = "request_specs"
 
     instance_uuid: Mapped[str] = mapped_column(sa.String(UUID_LENGTH), primary_key=True)
-    spec: Mapped[dict[str, Any]]
+    spec: Mapped[Primitive]
 
 
 class InstanceMapping(Base):
@@ -219,7 +221,7 @@ class Claim(LeaseMixin, Base):
     zone: Mapped[str | None] = mapped_column(sa.String(ZONE_PATH_LENGTH))
     alternates: Mapped[list[Any]]
     fault: Mapped[str | None] = mapped_column(sa.Text)
-    trace: Mapped[dict[str, Any] | None]
+    trace: Mapped[PlainTrace | None]
     context: Mapped[RequestContext]
     takes: Mapped[int]
     created_at: Mapped[datetime]
@@ -232,7 +234,7 @@ class DecisionTrace(Base):
     __tablename__ = "decision_traces"
 
     reservation_id: Mapped[str] = mapped_column(sa.String(WORD_LENGTH), primary_key=True)
-    trace: Mapped[dict[str, Any]]
+    trace: Mapped[PlainTrace]
     stored_at: Mapped[datetime] = mapped_column(index=True)
 
 
@@ -254,7 +256,7 @@ class MoveTrace(Base):
     request_id: Mapped[str | None] = mapped_column(sa.String(NAME_LENGTH))
     host: Mapped[str | None] = mapped_column(sa.String(NAME_LENGTH))
     sentence: Mapped[str | None] = mapped_column(sa.Text)
-    trace: Mapped[dict[str, Any]]
+    trace: Mapped[PlainTrace]
     stored_at: Mapped[datetime]
 
 
@@ -265,4 +267,4 @@ class InstanceChoice(Base):
 
     instance_uuid: Mapped[str] = mapped_column(sa.String(UUID_LENGTH), primary_key=True)
     reservation_id: Mapped[str] = mapped_column(sa.String(WORD_LENGTH), index=True)
-    choice: Mapped[dict[str, Any]]
+    choice: Mapped[Plain]
