@@ -13,7 +13,8 @@ from api.image import unneeded
 from api.image.store import ImageStore
 from armillary import exception
 from armillary.context import RequestContext, admin_context
-from armillary.glance import Document, Glance
+from armillary.glance import Glance
+from armillary.http.call import Document
 from armillary.identifiers import is_uuid
 from conductor.super_conductor.interface import SuperConductorAPI
 from objects.images import glance_documents

@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 from oslo_config import cfg
 
 from armillary import exception
+from armillary.http.call import Document
 
 if TYPE_CHECKING:
     import requests
@@ -33,8 +34,6 @@ _LOGINS: Mapping[str, tuple[str, ...]] = {
     "none": (),
 }  # fmt: skip
 """Type of login -> the options that it needs."""
-
-Document = dict[str, Any]
 
 
 class Glance:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import requests
 from oslo_config import cfg
@@ -13,6 +13,7 @@ from api.access import Access
 from api.identity import login
 from api.identity.login_guard import LoginGuard
 from armillary import exception
+from armillary.http.call import Document
 from armillary.identity.accounts import DOMAIN_NAME
 from armillary.identity.builtin import BuiltInIdentity
 
@@ -102,7 +103,7 @@ class _Keystone:
     def _ask(self, wanted: PasswordLogin) -> requests.Response:
         identity = {"methods": [login.PASSWORD], login.PASSWORD: _user(wanted)}
         scope = _scope(wanted)
-        auth: dict[str, Any] = {"identity": identity}
+        auth: Document = {"identity": identity}
         if scope is not None:
             auth["scope"] = scope
         try:
@@ -136,12 +137,12 @@ def _has_project(answer: requests.Response) -> bool:
         raise exception.Unavailable(reason="Keystone's answer is not a token") from error
 
 
-def _user(wanted: PasswordLogin) -> dict[str, Any]:
+def _user(wanted: PasswordLogin) -> Document:
     domain = {"name": wanted.user_domain or DOMAIN_NAME}
     return {"user": {"name": wanted.username, "domain": domain, "password": wanted.password}}
 
 
-def _scope(wanted: PasswordLogin) -> dict[str, Any] | None:
+def _scope(wanted: PasswordLogin) -> Document | None:
     if wanted.project is None:
         return None
     domain = {"name": wanted.project_domain or wanted.user_domain or DOMAIN_NAME}

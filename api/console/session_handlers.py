@@ -5,7 +5,6 @@ from __future__ import annotations
 import hmac
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any
 
 from api.console import cookie
 from api.console.call import Call
@@ -159,7 +158,7 @@ def _session(call: Call, holder: TokenHolder) -> Document:
 
 def _allowed(call: Call, context: RequestContext) -> dict[str, bool]:
     """Return which rules of the API let the caller act on an object of his own."""
-    own: dict[str, Any] = {"project_id": context.project_id, "user_id": context.user_id}
+    own: Document = {"project_id": context.project_id, "user_id": context.user_id}
     names = [rule.name for rule in list_rules()]
     return call.site.access.policy.list_allowed(names, own, context)
 

@@ -71,7 +71,7 @@ class TokenHolders:
 
     def _request_with(self, token: str | None) -> falcon.Request:
         """Return a request with the token, after the middleware that validates it."""
-        environ: dict[str, Any] = {
+        environ: WSGIEnvironment = {
             "REQUEST_METHOD": "GET",
             "PATH_INFO": "/",
             "SCRIPT_NAME": "",

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ipaddress
 import uuid
-from typing import Any
 
 from armillary.http.call import Document
 from armillary.identifiers import mac_address
@@ -40,7 +39,7 @@ def of(server: Instance) -> dict[str, list[Document]]:
     }
 
 
-def brief(server: Instance) -> dict[str, list[dict[str, Any]]]:
+def brief(server: Instance) -> dict[str, list[Document]]:
     """Return the addresses with the two fields that every answer has."""
     return {
         network: [{"version": each["version"], "addr": each["addr"]} for each in listed]

@@ -1,11 +1,9 @@
 """Changes of users, projects, roles and who has which; those of the token file are fixed."""
 
-from typing import Any
-
 from api.identity import accounts
 from api.identity.call import Call
 from armillary import exception
-from armillary.http.call import Answer
+from armillary.http.call import Answer, Document
 from armillary.identity import passwords
 from armillary.identity.accounts import Project, User
 
@@ -130,18 +128,18 @@ def _roles(call: Call) -> tuple[str, ...]:
     return user.roles.get(call.path["project_id"], ())
 
 
-def _given(names: dict[str, str], wanted: dict[str, Any]) -> dict[str, Any]:
+def _given(names: dict[str, str], wanted: Document) -> Document:
     return {field: wanted[name] for name, field in names.items() if name in wanted}
 
 
-def _user_values(wanted: dict[str, Any]) -> dict[str, Any]:
+def _user_values(wanted: Document) -> Document:
     values = _given(_USER_FIELDS, wanted)
     if wanted.get("password") is not None:
         values["password"] = passwords.hash_password(wanted["password"])
     return values
 
 
-def _project_values(wanted: dict[str, Any]) -> dict[str, Any]:
+def _project_values(wanted: Document) -> Document:
     values = _given(_PROJECT_FIELDS, wanted)
     if "description" in values:
         values["description"] = values["description"] or ""

@@ -7,10 +7,8 @@ from typing import Any
 from api.identity.call import Call
 from api.identity.catalog import NAMES
 from armillary import exception
-from armillary.http.call import Answer
+from armillary.http.call import Answer, Document
 from armillary.identity.accounts import DOMAIN_ID, DOMAIN_NAME, Project, User
-
-Document = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from api.identity import accounts, discovery, schemas, tokens
 from api.identity.accounts import Collection
 from api.identity.call import Call
 from api.policies import identity as policies
-from armillary.http.call import Answer
+from armillary.http.call import Answer, Document
 from armillary.http.dispatch import Action, Methods, Routes, own
 
 
@@ -23,7 +23,7 @@ def _get(
 def _change(
     handler: Callable[[Call], Answer],
     rule: str,
-    body: dict[str, Any] | None = None,
+    body: Document | None = None,
     *,
     status: int = 200,
     subject: Callable[[Call], Any] = own,

@@ -1,11 +1,8 @@
 """Schemas of the identity API's requests; clients may send more fields than are looked at."""
 
-from typing import Any
-
+from api.schemas.base import Schema
 from armillary.identity import passwords
 from armillary.identity.accounts import DOMAIN_ID, ID_PATTERN
-
-Schema = dict[str, Any]
 
 ANY_QUERY: Schema = {"type": "object"}
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from api.schemas.base import (
     ANY,
     BOOLEAN,
@@ -114,7 +112,7 @@ ANY_QUERY: Schema = {
     },
 }
 
-_IMAGE: dict[str, Any] = {
+_IMAGE: Schema = {
     "name": "image",
     "properties": {
         "id": ID,
@@ -124,7 +122,7 @@ _IMAGE: dict[str, Any] = {
     "additionalProperties": STRING,
     "links": [{"rel": "self", "href": "{self}"}, {"rel": "enclosure", "href": "{file}"}],
 }
-_MEMBER: dict[str, Any] = {
+_MEMBER: Schema = {
     "name": "member",
     "properties": dict.fromkeys(
         ("member_id", "image_id", "status", "created_at", "updated_at", "schema"), STRING
@@ -132,7 +130,7 @@ _MEMBER: dict[str, Any] = {
 }
 
 
-def _list_of(item: dict[str, Any], plural: str) -> dict[str, Any]:
+def _list_of(item: Schema, plural: str) -> Schema:
     return {
         "name": plural,
         "properties": {plural: {"type": "array", "items": item}, "schema": STRING},
@@ -140,7 +138,7 @@ def _list_of(item: dict[str, Any], plural: str) -> dict[str, Any]:
     }
 
 
-PUBLISHED: dict[str, dict[str, Any]] = {
+PUBLISHED: dict[str, Schema] = {
     "image": _IMAGE,
     "images": _list_of(_IMAGE, "images"),
     "member": _MEMBER,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 from api.call import Call
 from api.formats import times
@@ -114,7 +113,7 @@ def _quotas(found: dict[str, dict[str, int]]) -> Answer:
     return Answer({"claim_quotas": found})
 
 
-def _end(wanted: dict[str, Any]) -> datetime | None:
+def _end(wanted: Document) -> datetime | None:
     """Return when the claim ends; a lifetime counts from now."""
     if "lifetime_seconds" not in wanted:
         return times.asked(wanted, "ends_at")

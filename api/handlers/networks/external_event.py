@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from api.call import Call
 from api.policies.networks import external_event as policies
 from api.schemas.networks import external_event as schemas
@@ -30,7 +28,7 @@ def create(call: Call) -> Answer:
     return Answer({"events": answered}, status=200 if codes == {200} else MULTI_STATUS)
 
 
-def _answered(call: Call, event: dict[str, Any]) -> Document:
+def _answered(call: Call, event: Document) -> Document:
     code = _code(call, event)
     shown: Document = {
         name: event[name] for name in ("name", "server_uuid", "tag") if name in event
@@ -40,7 +38,7 @@ def _answered(call: Call, event: dict[str, Any]) -> Document:
     return {**shown, "status": event.get("status", "completed"), "code": code}
 
 
-def _code(call: Call, event: dict[str, Any]) -> int:
+def _code(call: Call, event: Document) -> int:
     """Return 404 for an unknown server, 422 for one on no host, 400 for what is not done here."""
     try:
         server = call.conductor.get_server(call.context, event["server_uuid"])

@@ -9,21 +9,20 @@ from typing import Any
 
 from api.call import Call
 from armillary import exception
+from armillary.http.call import Document
 from armillary.http.validation import invalid
 
 PASSWORD_LENGTH = 12
 PASSWORD_CHARACTERS = string.ascii_letters + string.digits
 
 
-def guest_settings(
-    call: Call, action: str, wanted: Mapping[str, Any]
-) -> tuple[dict[str, Any], str]:
+def guest_settings(call: Call, action: str, wanted: Mapping[str, Any]) -> tuple[Document, str]:
     """Return the settings that only its guest needs, and the administrator's password.
 
     A password that the user did not choose reaches a guest by its config drive, if it is to have
     one. Raises Invalid for a key pair that the user does not have.
     """
-    given: dict[str, Any] = {}
+    given: Document = {}
     if "key_name" in wanted:
         given |= _key_settings(call, action, wanted["key_name"])
     password = wanted.get("adminPass") or new_password(call.repeat_secret)
@@ -50,7 +49,7 @@ def files_in(wanted: Mapping[str, Any]) -> dict[str, str]:
     return {each["path"]: each["contents"] for each in wanted.get("personality", ())}
 
 
-def _key_settings(call: Call, action: str, name: str | None) -> dict[str, Any]:
+def _key_settings(call: Call, action: str, name: str | None) -> Document:
     if name is None:
         return {"key_name": None, "public_key": None, "key_kind": None}
     try:

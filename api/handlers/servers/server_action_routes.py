@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from api.call import Call
 from api.handlers.networks import network_proxy, server_security_group
@@ -11,10 +10,11 @@ from api.handlers.servers import remote_console, server, server_action, server_s
 from api.policies.servers import server_action as policies
 from api.schemas.servers import server as server_schemas
 from api.schemas.servers import server_action as schemas
+from armillary.http.call import Document
 from armillary.http.dispatch import Action, ActionByBody, Routes
 
 
-def _action(handler: server_action.Handler, rule: str, body: dict[str, Any]) -> Action[Call]:
+def _action(handler: server_action.Handler, rule: str, body: Document) -> Action[Call]:
     return Action(handler, rule, body=body, status=202, subject=server.load_for_change)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from itertools import zip_longest
-from typing import Any
 
 from api.call import Call
 from api.formats import times
@@ -134,7 +133,7 @@ def _equal(call: Call) -> dict[str, SortValue]:
     return found
 
 
-def _tags(call: Call) -> dict[str, Any]:
+def _tags(call: Call) -> Document:
     given = {field: call.query.get(name) for name, field in TAGS.items()}
     return {field: text.split(",") for field, text in given.items() if text}
 

@@ -107,7 +107,7 @@ def with_image(call: Call, request: NewServers) -> NewServers:
     return replace(request, image=call.site.images.lookup(call.context, request.image))
 
 
-def settings_in(wanted: Mapping[str, Any]) -> dict[str, Any]:
+def settings_in(wanted: Mapping[str, Any]) -> Document:
     """Return the settings that a body has, addresses in their canonical form."""
     found = {SETTINGS[name]: value for name, value in wanted.items() if name in SETTINGS}
     for name in ("access_ip_v4", "access_ip_v6"):

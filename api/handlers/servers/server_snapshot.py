@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Any
 
 from api.call import Call
 from api.policies.images import image_service
 from armillary import exception
-from armillary.http.call import Answer
+from armillary.http.call import Answer, Document
 from objects.images.image_meta import PROGRAM_PROPERTIES
 from objects.images.image_record import (
     BACKUP,
@@ -68,7 +67,7 @@ def _checked(call: Call) -> Instance:
     return server
 
 
-def _snapshot(call: Call, wanted: dict[str, Any], more: dict[str, str]) -> ImageRecord:
+def _snapshot(call: Call, wanted: Document, more: dict[str, str]) -> ImageRecord:
     metadata = wanted.get("metadata", {})
     if len(metadata) > METADATA_ITEMS_MAX:
         raise exception.Forbidden(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from api.schemas.base import (
     BOOLEAN,
     NUMBER_OR_NULL,
@@ -35,9 +33,7 @@ _BRIEF: dict[str, Schema] = {
     "depth": NUMBER_OR_NULL,
 }
 
-_NESTED: dict[str, Any] = every(
-    {"name": STRING, "state": STRING, "zones": listed({"type": "object"})}
-)
+_NESTED: Schema = every({"name": STRING, "state": STRING, "zones": listed({"type": "object"})})
 """A zone at any depth; each of its zones has the same fields."""
 
 _SETTINGS: dict[str, Schema] = {
