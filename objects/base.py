@@ -132,10 +132,10 @@ class ArmillaryObject(DeclaredFields):
 
     def obj_to_primitive(
         self, target_version: str | None = None, version_manifest: dict[str, str] | None = None
-    ) -> dict[str, Any]:
+    ) -> Primitive:
         """Return the wire form; faster than the library for the object's own version."""
         if version_manifest or target_version not in (None, self.VERSION):
-            older: dict[str, Any] = super().obj_to_primitive(target_version, version_manifest)
+            older: Primitive = super().obj_to_primitive(target_version, version_manifest)
             return older
         values = self.__dict__
         data = {}
@@ -171,7 +171,7 @@ class ArmillaryObject(DeclaredFields):
         return found
 
     @classmethod
-    def _obj_from_primitive(cls, context: Any, objver: str, primitive: dict[str, Any]) -> Self:
+    def _obj_from_primitive(cls, context: Any, objver: str, primitive: Primitive) -> Self:
         """Deserialise; fields that an older peer or record lacks get their defaults.
 
         Each value is validated as the library does, but without marking it as changed first.

@@ -8,7 +8,6 @@ import base64
 import json
 import secrets
 from collections.abc import Sequence
-from typing import Any
 
 from objects.instance import Instance
 from objects.instances.guest_names import hostname_of
@@ -46,8 +45,8 @@ def contents(instance: Instance, macs: Sequence[str] = ()) -> dict[str, bytes]:
     return made
 
 
-def _meta_data(instance: Instance, settings: ServerSettings) -> dict[str, Any]:
-    made: dict[str, Any] = {
+def _meta_data(instance: Instance, settings: ServerSettings) -> dict[str, object]:
+    made: dict[str, object] = {
         "uuid": instance.uuid,
         "name": instance.name,
         "hostname": hostname_of(instance),
@@ -72,7 +71,7 @@ def _meta_data(instance: Instance, settings: ServerSettings) -> dict[str, Any]:
     return made
 
 
-def _network_data(macs: Sequence[str]) -> dict[str, Any]:
+def _network_data(macs: Sequence[str]) -> dict[str, object]:
     """Return OpenStack's description of interfaces that ask for their address (DHCP)."""
     links = [
         {"id": f"interface{n}", "type": "phy", "ethernet_mac_address": mac, "mtu": None}
@@ -85,7 +84,7 @@ def _network_data(macs: Sequence[str]) -> dict[str, Any]:
     return {"links": links, "networks": networks, "services": []}
 
 
-def _json(value: dict[str, Any]) -> bytes:
+def _json(value: dict[str, object]) -> bytes:
     return json.dumps(value).encode()
 
 

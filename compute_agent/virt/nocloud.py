@@ -6,7 +6,6 @@ Its files are YAML, of which JSON is a subset. The layout has no injected files:
 
 import json
 from collections.abc import Sequence
-from typing import Any
 
 from compute_agent.virt.config_drive import decoded
 from objects.instance import Instance
@@ -30,8 +29,8 @@ def contents(instance: Instance, macs: Sequence[str] = ()) -> dict[str, bytes]:
     }
 
 
-def _meta_data(instance: Instance, settings: ServerSettings) -> dict[str, Any]:
-    made: dict[str, Any] = {
+def _meta_data(instance: Instance, settings: ServerSettings) -> dict[str, object]:
+    made: dict[str, object] = {
         "instance-id": instance.uuid,
         "local-hostname": hostname_of(instance),
         "availability-zone": instance.availability_zone,
@@ -44,8 +43,8 @@ def _meta_data(instance: Instance, settings: ServerSettings) -> dict[str, Any]:
     return made
 
 
-def _vendor_data(settings: ServerSettings) -> dict[str, Any]:
-    made: dict[str, Any] = {}
+def _vendor_data(settings: ServerSettings) -> dict[str, object]:
+    made: dict[str, object] = {}
     if settings.files:
         made["write_files"] = [
             {"path": path, "encoding": "b64", "content": data}
@@ -56,12 +55,12 @@ def _vendor_data(settings: ServerSettings) -> dict[str, Any]:
     return made
 
 
-def _network_config(macs: Sequence[str]) -> dict[str, Any]:
+def _network_config(macs: Sequence[str]) -> dict[str, object]:
     ethernets = {
         f"interface{n}": {"match": {"macaddress": mac}, "dhcp4": True} for n, mac in enumerate(macs)
     }
     return {"version": 2, "ethernets": ethernets}
 
 
-def _yaml(value: dict[str, Any]) -> bytes:
+def _yaml(value: dict[str, object]) -> bytes:
     return json.dumps(value).encode() + b"\n"

@@ -3,7 +3,7 @@
 Ten thousand hosts are a few hundred kilobytes on the wire, and array operations on either side.
 """
 
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 
@@ -18,6 +18,13 @@ TRAIT_SETS_MAX = 10_000
 UP, DOWN, DISABLED, DRAINING = range(4)
 HOST_STATES = ("up", "down", "disabled", "draining")
 """Names of the states; draining: disabled, and has servers."""
+
+
+class FleetAggregate(TypedDict):
+    """An aggregate of hosts, as the view of the fleet shows it."""
+
+    name: str
+    metadata: dict[str, str]
 
 
 @base.ArmillaryObjectRegistry.register
@@ -75,7 +82,7 @@ class FleetPage(base.ArmillaryObject):
     zone: np.ndarray = fields.PackedColumnField()
     state: np.ndarray = fields.PackedColumnField()
     servers: np.ndarray = fields.PackedColumnField()
-    aggregates: list[dict[str, Any]] = fields.JSONField(default=[])
+    aggregates: list[FleetAggregate] = fields.JSONField(default=[])
     aggregate_sets: list[list[int]] = fields.JSONField(default=[])
     aggregate_set: np.ndarray = fields.PackedColumnField()
     resource_classes: list[str] = fields.ListOfStringsField(default=[])

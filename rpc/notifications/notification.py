@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from objects.base import Primitive
 from objects.notifications import NotificationPayload
 
 INFO = "INFO"
@@ -30,7 +31,7 @@ class Notification:
     facts: Mapping[str, Any]
     feed_only: bool = False
 
-    def versioned(self) -> dict[str, Any]:
+    def versioned(self) -> Primitive:
         """Return the payload as a versioned object in its wire form."""
         return self.payload.of(self.facts).wire_form()
 

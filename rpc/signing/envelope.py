@@ -29,6 +29,10 @@ REPEATED = "repeated"
 """Reason of a fanout's last messages, which a stream gives to each new consumer again."""
 
 
+Contents = dict[str, Any]
+"""What was signed, as JSON: its sender is known, its fields are checked where they are read."""
+
+
 class Refused(Exception):
     """A message was refused; ``reason`` is one of a few words, used as a metric label."""
 
@@ -49,7 +53,7 @@ class SignedMessage:
         """Return whether this key signed it."""
         return key.verifies(self.signature, self.text.encode())
 
-    def contents(self) -> dict[str, Any]:
+    def contents(self) -> Contents:
         """Return the signed contents. Raises Refused if they are malformed."""
         try:
             found = json.loads(self.text)

@@ -20,7 +20,7 @@ from armillary.logs.outage_log import OutageLog
 from armillary.metrics import service_metrics
 from rpc import oslo_internals
 from rpc.signing import envelope
-from rpc.signing.envelope import REPEATED, Refused
+from rpc.signing.envelope import REPEATED, Contents, Refused
 from rpc.signing.keys import SigningKey
 from rpc.signing.nonces import NonceLog
 from rpc.signing.place import Place
@@ -168,7 +168,7 @@ class MessageSigner:
             identity, signed.key_id, contents["nonce"], contents["ctxt"], contents["message"]
         )
 
-    def _is_repeated(self, address: Address, contents: dict[str, Any]) -> bool:
+    def _is_repeated(self, address: Address, contents: Contents) -> bool:
         """Return whether the broker gave a new server the last messages of a fanout again."""
         is_fanout = contents["to"][2]
         age = self._clock() - address.served_since
@@ -181,7 +181,7 @@ class MessageSigner:
         nonce: str,
         answer: Any,
         may_answer: MayAnswer,
-    ) -> dict[str, Any] | None:
+    ) -> Contents | None:
         """Return the contents of a signed reply; None for an unsigned one.
 
         Raises Refused, also for an unsigned reply if signatures are required.
@@ -202,7 +202,7 @@ class MessageSigner:
             raise Refused("unauthorized", f"{identity.name} does not serve {target.topic}")
         return contents
 
-    def _log_of(self, address: Address, contents: dict[str, Any]) -> NonceLog:
+    def _log_of(self, address: Address, contents: Contents) -> NonceLog:
         """Return the nonce log for a message. Raises Refused if another server was addressed."""
         match contents:
             case {
@@ -229,7 +229,7 @@ class MessageSigner:
         is_shared = place.is_between_deployments
         return ["" if is_shared else self.trusted[0].current().root_id, *place]
 
-    def _check_destination(self, place: Place, contents: dict[str, Any]) -> None:
+    def _check_destination(self, place: Place, contents: Contents) -> None:
         """Raise Refused if a message is for another deployment, cell, zone or exchange."""
         named = contents.get("for")
         if named is None and self._accepts_unbound:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
-from rpc.signing.envelope import Refused, SignedMessage
+from rpc.signing.envelope import Contents, Refused, SignedMessage
 from rpc.signing.nonces import NONCE_BYTES
 from rpc.signing.trust import Identity, TrustList
 
@@ -36,7 +36,7 @@ class Verifier:
         self._window_seconds = window_seconds
         self._clock = clock
 
-    def verified(self, signed: SignedMessage) -> tuple[Identity, dict[str, Any]]:
+    def verified(self, signed: SignedMessage) -> tuple[Identity, Contents]:
         """Return a message's signer and contents, however old. Raises Refused."""
         identity = self._signer_of(signed, self._clock())
         contents = signed.contents()
@@ -45,7 +45,7 @@ class Verifier:
             raise Refused("malformed")
         return identity, contents
 
-    def refuse_stale(self, contents: dict[str, Any]) -> None:
+    def refuse_stale(self, contents: Contents) -> None:
         """Raise Refused unless a message was sent within the window."""
         now, sent_at = self._clock(), contents["at"]
         if abs(now - sent_at) > self._window_seconds:
@@ -69,7 +69,7 @@ class Verifier:
         raise Refused("unknown_key", f"no trust list has the key {signed.key_id:.16}")
 
 
-def refuse_replay(seen: Seen, contents: dict[str, Any]) -> None:
+def refuse_replay(seen: Seen, contents: Contents) -> None:
     """Store the nonce of a message. Raises Refused if it was seen before."""
     try:
         nonce = bytes.fromhex(contents["nonce"])

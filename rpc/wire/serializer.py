@@ -11,7 +11,7 @@ from oslo_versionedobjects import exception as ovo_exception
 from armillary import exception
 from armillary.context import RequestContext, Signer
 from armillary.metrics import tracing
-from objects.base import ArmillaryObject
+from objects.base import ArmillaryObject, Primitive
 from rpc.timing import SENT_AT
 from rpc.wire.declared_objects import Declared
 
@@ -93,7 +93,7 @@ class ObjectSerializer(oslo_messaging.Serializer):  # type: ignore[misc]
         return entity
 
     def _checked_object(
-        self, context: Any, primitive: dict[str, Any], declared: Declared
+        self, context: Any, primitive: Primitive, declared: Declared
     ) -> ArmillaryObject:
         name = primitive[_NAME]
         if declared is not None and not (isinstance(name, str) and name in declared):
@@ -107,7 +107,7 @@ class ObjectSerializer(oslo_messaging.Serializer):  # type: ignore[misc]
                 reason=f"the object {name!a:.80} is malformed: {error!s:.200}"
             ) from error
 
-    def _to_object(self, context: Any, primitive: dict[str, Any]) -> ArmillaryObject:
+    def _to_object(self, context: Any, primitive: Primitive) -> ArmillaryObject:
         try:
             made = ArmillaryObject.obj_from_primitive(primitive, context=context)
         except ovo_exception.IncompatibleObjectVersion:
@@ -118,8 +118,8 @@ class ObjectSerializer(oslo_messaging.Serializer):  # type: ignore[misc]
             made = ArmillaryObject.obj_from_primitive(older, context=context)
         return made
 
-    def serialize_context(self, context: RequestContext) -> dict[str, Any]:
-        found = {**context.to_dict(), SENT_AT: time.time()}
+    def serialize_context(self, context: RequestContext) -> dict[str, object]:
+        found: dict[str, object] = {**context.to_dict(), SENT_AT: time.time()}
         if tracing.is_on():
             found[tracing.HEADER] = tracing.traceparent() or context.traceparent
         return found

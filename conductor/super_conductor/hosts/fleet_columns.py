@@ -6,7 +6,6 @@ import dataclasses
 import hashlib
 import json
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +15,16 @@ from armillary import exception
 from conductor.super_conductor.db import cells
 from conductor.super_conductor.db.catalogue import aggregates
 from objects.aggregate import Aggregate
-from objects.hosts.fleet import DISABLED, DOWN, DRAINING, UP, FleetPage, FleetUsage, HostColumns
+from objects.hosts.fleet import (
+    DISABLED,
+    DOWN,
+    DRAINING,
+    UP,
+    FleetAggregate,
+    FleetPage,
+    FleetUsage,
+    HostColumns,
+)
 
 Numbers = NDArray[np.int64]
 
@@ -35,7 +43,7 @@ class HostPlaces:
     zones: list[str]
     default_zone: int
     zone_of: dict[str, int]
-    aggregates: list[dict[str, Any]]
+    aggregates: list[FleetAggregate]
     aggregate_sets: list[list[int]]
     set_of: dict[str, int]
 
