@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 import falcon
 
 from armillary import exception
+from armillary.http.call import Document
 from armillary.http.dispatch import Check
 from armillary.http.validation import DEPTH_MAX, check_clean
 
@@ -23,7 +24,11 @@ class Body:
         req.context.body = None
 
     def process_resource(
-        self, req: falcon.Request, resp: falcon.Response, resource: object, params: dict[str, Any]
+        self,
+        req: falcon.Request,
+        resp: falcon.Response,
+        resource: object,
+        params: dict[str, object],
     ) -> None:
         raw = req.bounded_stream.read() if req.content_length else b""
         if not raw:
@@ -46,7 +51,7 @@ def read_body(req: falcon.Request, check: Check | None) -> Mapping[str, Any]:
     return body or {}
 
 
-def parse(raw: bytes) -> dict[str, Any]:
+def parse(raw: bytes) -> Document:
     """Return the JSON object in ``raw``; raise ``HTTPBadRequest`` for anything else."""
     value = parse_any(raw)
     if not isinstance(value, dict):

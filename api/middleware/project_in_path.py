@@ -1,7 +1,6 @@
 """Project ids in paths: ``/v2.1/PROJECT/servers`` is ``/v2.1/servers`` of the caller's project."""
 
 from collections.abc import Iterable
-from typing import Any
 
 import falcon
 
@@ -40,7 +39,11 @@ class _ProjectCheck:
     """Middleware: the project in the path is the caller's."""
 
     def process_resource(
-        self, req: falcon.Request, resp: falcon.Response, resource: object, params: dict[str, Any]
+        self,
+        req: falcon.Request,
+        resp: falcon.Response,
+        resource: object,
+        params: dict[str, object],
     ) -> None:
         project: str | None = req.context.project_in_path
         caller: RequestContext | None = getattr(req.context, "caller", None)

@@ -63,7 +63,11 @@ class Idempotency:
         self._later = _LaterChanges()
 
     def process_resource(
-        self, req: falcon.Request, resp: falcon.Response, resource: object, params: dict[str, Any]
+        self,
+        req: falcon.Request,
+        resp: falcon.Response,
+        resource: object,
+        params: dict[str, object],
     ) -> None:
         """Raise HTTPBadRequest, HTTPConflict, HTTPUnprocessableEntity."""
         sent, caller = req.get_header(HEADER), getattr(req.context, "caller", None)

@@ -103,7 +103,11 @@ class ExactPaths:
     """Middleware: a path with an empty part, such as ``/traits/``, is none of the API's."""
 
     def process_resource(
-        self, req: falcon.Request, resp: falcon.Response, resource: object, params: dict[str, Any]
+        self,
+        req: falcon.Request,
+        resp: falcon.Response,
+        resource: object,
+        params: dict[str, object],
     ) -> None:
         if req.path != "/" and "" in req.path.split("/")[1:]:
             raise falcon.HTTPNotFound
