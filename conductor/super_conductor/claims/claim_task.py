@@ -20,8 +20,12 @@ from conductor.common.leased_work import LeaseLost, Step, StepHook
 from conductor.common.leases import Lease, Leases
 from conductor.super_conductor.builds import decision_traces
 from conductor.super_conductor.claims.claim_specs import spec_of
-from conductor.super_conductor.claims.neighbourhood import InAnotherZone, Neighbourhood, NoHostYet
 from conductor.super_conductor.claims.remote_claims import RemoteClaims
+from conductor.super_conductor.claims.server_aggregates import (
+    InAnotherZone,
+    NoHostYet,
+    ServerAggregates,
+)
 from conductor.super_conductor.db import claims, models
 from conductor.super_conductor.db.claims import ClaimWork
 from conductor.super_conductor.peers import Environment, Peers
@@ -58,7 +62,7 @@ class ClaimTask(SchedulingTask):
         super().__init__(env, peers, lease)
         self._leases = leases
         self._watch = watch
-        self._beside = Neighbourhood(env, peers)
+        self._server_aggregates = ServerAggregates(env, peers)
         self._work: ClaimWork
         self._aggregates: Sequence[str] | None = None
         self._remote = RemoteClaims(peers)
@@ -104,7 +108,7 @@ class ClaimTask(SchedulingTask):
         if claim.asked.ends_at is not None and claim.asked.ends_at <= moment(self._env.now()):
             raise PermanentFailure(TOO_LATE, "It has no pool, and its end has passed")
 
-    def look_beside(self) -> None:
+    def find_server_aggregates(self) -> None:
         """Find the aggregates of the claim's server, if it belongs to one, or its zone."""
         claim = self._work.claim
         server_uuid = claim.asked.server_uuid
@@ -114,7 +118,7 @@ class ClaimTask(SchedulingTask):
             self._only_zone = claim.zone
             return
         try:
-            self._aggregates = self._beside.aggregates_beside(self._context, server_uuid)
+            self._aggregates = self._server_aggregates.find(self._context, server_uuid)
         except InAnotherZone as zone:
             self._only_zone = str(zone)
 
@@ -375,7 +379,7 @@ class ClaimTask(SchedulingTask):
 STEPS: Sequence[Step[ClaimTask, None]] = (
     Step("release former claims of claim", ClaimTask.release_former_claims),
     Step("check deadline of claim", ClaimTask.check_deadline),
-    Step("look beside server of claim", ClaimTask.look_beside),
+    Step("find aggregates of server of claim", ClaimTask.find_server_aggregates),
     Step("select pool", ClaimTask.select_pool),
     Step("try zones of claim", ClaimTask.try_zones),
     Step("store pool", ClaimTask.store_pool),

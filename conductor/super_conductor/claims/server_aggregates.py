@@ -1,4 +1,4 @@
-"""The aggregates of a claim's server, in which its pool has to be."""
+"""Aggregates of the host of a claim's server: its pool has to be in one of them (data locality)."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ class InAnotherZone(Exception):
     """The server is in another zone, which has the pools beside it. ``str`` gives its path."""
 
 
-class Neighbourhood:
+class ServerAggregates:
     """Finds the aggregates of servers' hosts."""
 
     def __init__(self, env: Environment, peers: Peers) -> None:
         self._env = env
         self._peers = peers
 
-    def aggregates_beside(self, context: RequestContext, server_uuid: str) -> list[str]:
+    def find(self, context: RequestContext, server_uuid: str) -> list[str]:
         """Return the UUIDs of the aggregates of a server's host.
 
         Raises InAnotherZone, NoHostYet, CellUnavailable; PermanentFailure if it never has a host
