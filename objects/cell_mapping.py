@@ -1,4 +1,4 @@
-"""CellMapping: a shard with its own broker and database."""
+"""CellMapping: a cell, which is a shard of the deployment with its own broker and database."""
 
 from objects import base, fields
 

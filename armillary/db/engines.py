@@ -1,4 +1,4 @@
-"""Engines for three databases with equal guarantees: READ COMMITTED and bounded waits."""
+"""Engines and connection pools for three databases: READ COMMITTED and bounded waits on each."""
 
 import ssl
 from collections.abc import Callable

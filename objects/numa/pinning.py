@@ -1,4 +1,4 @@
-"""Selection of dedicated CPUs of a host cell for pinned vCPUs, by thread policy.
+"""CPU pinning: selection of dedicated CPUs of a host cell for vCPUs, by thread policy.
 
 - ``prefer``: any free CPUs, threads of one core together if possible;
 - ``require``: only threads of cores that have several of them free;

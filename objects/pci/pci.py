@@ -1,4 +1,4 @@
-"""PCI devices: aliases and requests, pools of free devices, and assignment.
+"""PCI passthrough, also of SR-IOV functions: aliases, requests, pools of free devices, assignment.
 
 A pool is a dict of ``vendor_id``, ``product_id``, ``dev_type``, ``numa_node``, ``count`` and
 perhaps more (``physical_network``, ``address``, ``tags``); its devices are interchangeable.

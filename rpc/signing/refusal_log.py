@@ -41,7 +41,7 @@ class Signed(Protocol):
 
 @dataclasses.dataclass(slots=True)
 class _Budget:
-    """How many refusals of one kind may be noted, and how many were not since the last one."""
+    """Token bucket of one kind of refusal, and how many were left out since the last one noted."""
 
     allowed: float
     at: float

@@ -19,7 +19,7 @@ SERVICE_ATTRIBUTES = {
 
 
 class Rows(Protocol):
-    """What a host state reads: a host table."""
+    """The part of a host table that a host state reads."""
 
     def value(self, name: str, position: int) -> Any: ...
 

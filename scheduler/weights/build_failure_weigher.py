@@ -1,4 +1,4 @@
-"""Weigher by failed builds."""
+"""Weigher by failed builds: a soft circuit breaker for hosts on which builds keep failing."""
 
 from scheduler.weights.attribute import AttributeWeigher
 

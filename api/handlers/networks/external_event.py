@@ -17,7 +17,7 @@ MULTI_STATUS = 207
 
 
 def create(call: Call) -> Answer:
-    """Answer each event: those of networks are done, others cannot be; 404 if no server is known.
+    """Answer each event: those of networks succeed, others are refused; 404 if no server is known.
 
     The status is 207 if not all are done.
     """
@@ -39,7 +39,7 @@ def _answered(call: Call, event: Document) -> Document:
 
 
 def _code(call: Call, event: Document) -> int:
-    """Return 404 for an unknown server, 422 for one on no host, 400 for what is not done here."""
+    """Return 404 for an unknown server, 422 for one on no host, 400 for an unsupported event."""
     try:
         server = call.conductor.get_server(call.context, event["server_uuid"])
     except exception.InstanceNotFound:

@@ -1,4 +1,4 @@
-"""Build task: store requests, cast them to agents, and try alternates until one builds.
+"""Build task: store requests, cast them to agents, and reschedule to alternates until one builds.
 
 Stages, with the step of each; a step acts, then stores the next stage:
 

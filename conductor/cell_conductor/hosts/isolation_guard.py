@@ -1,4 +1,4 @@
-"""Isolation guard: a cell conductor without its broker must not mark hosts as down.
+"""Isolation guard: in a network partition, a cell conductor must not mark its hosts as down.
 
 A host is down when its heartbeats stop. A conductor that is cut off from its broker receives no
 heartbeats at all, and would mark the whole cell as down. So it calls itself through the broker. It

@@ -1,4 +1,4 @@
-"""Filter that spreads the members of a server group over racks, rooms or other domains."""
+"""Filter for topology spread: members of a server group over racks, rooms or other domains."""
 
 import numpy as np
 from oslo_config import cfg
