@@ -20,7 +20,7 @@ from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from oslo_config import cfg
 
 from armillary.identity.revocations import Revocations
-from armillary.key_file import KeyFile
+from armillary.keys.key_file import KeyFile
 
 ENDED_FILE = "ended.json"
 SEALED_CHARACTERS_MAX = 3500

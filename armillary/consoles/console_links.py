@@ -11,7 +11,7 @@ from pathlib import Path
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 
 from armillary import exception, private_files
-from armillary.key_file import KeyFile
+from armillary.keys.key_file import KeyFile
 
 LINK_CHARACTERS_MAX = 2048
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from armillary import signed_text
 from armillary.identity.revocations import Revocations
-from armillary.key_file import KeyFile
+from armillary.keys import signed_text
+from armillary.keys.key_file import KeyFile
 
 PREFIX = "arm1"
 KEYS_FILE = "keys"

@@ -12,9 +12,10 @@ from collections.abc import Sequence
 from oslo_config import cfg
 from sqlalchemy.orm import Session
 
-from armillary import exception, signed_text
+from armillary import exception
 from armillary.context import RequestContext
 from armillary.db import Database
+from armillary.keys import signed_text
 from conductor.common.clock import Clock
 from conductor.super_conductor.db import (
     cell_changes,

@@ -6,7 +6,7 @@ import stat
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from armillary.key_file import KeyFile
+from armillary.keys.key_file import KeyFile
 
 OLD, NEW = "o" * 40, "n" * 40
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from armillary import signed_text
+from armillary.keys import signed_text
 
 KEY, OTHER = b"k" * 32, b"o" * 32
 

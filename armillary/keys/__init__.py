@@ -1,0 +1,1 @@
+"""Secret keys that processes share, and short texts signed with them."""
