@@ -134,8 +134,8 @@ def _run(conf: cfg.ConfigOpts, *, quiet: bool) -> int:
         placement_url = _url(placement_bound[0], conf.placement.rest_cert_file)
         _add_endpoint(conf, "placement", placement_url)
         conf.set_default("endpoint", f"{api_url}/image", group="image")
-        private_files.write(url_file, api_url)
         clouds = clouds_yaml.write(conf, api_url, placement_url)
+        private_files.write(url_file, api_url)  # the last file: programs wait for it
         if not quiet:
             _greet(conf, api_url, placement_url, clouds, _console_url(conf, api_url, has_own_token))
 
