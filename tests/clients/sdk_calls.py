@@ -69,14 +69,21 @@ change_password: compute.change_server_password(server(), 'new') is None
 crash_dump: refused(lambda: compute.trigger_server_crash_dump(server()), 'crash dump')
 interfaces: len(list(compute.server_interfaces(server()))) == 1
 volume_attachments: list(compute.volume_attachments(server())) == []
+volume_attachments_in_pages: list(compute.volume_attachments(server(), limit=1)) == []
 server_groups: cloud.delete_server_group(cloud.create_server_group('sdk', policy='affinity').id)
 keypairs: cloud.create_keypair('sdk').name == 'sdk' and cloud.delete_keypair('sdk')
 aggregates: cloud.create_aggregate('sdk').name == 'sdk' and cloud.delete_aggregate('sdk')
+aggregate_without_zone: cloud.create_aggregate('sdk-zoned', availability_zone='sdk-zone') and \
+cloud.update_aggregate('sdk-zoned', availability_zone=None).availability_zone is None and \
+cloud.delete_aggregate('sdk-zoned')
+flavors_sorted: len(list(compute.flavors(sort_key='vcpu_weight', sort_dir='desc'))) >= 2
+numbers_in_extra_specs: cloud.set_flavor_specs(compute.find_flavor('sdk-tiny').id, {'a': 1}) is None
 availability_zones: all(service['nova-compute']['updated_at'] for zone in \
 compute.availability_zones(details=True) for service in (zone.hosts or {}).values())
 hypervisors: compute.find_hypervisor('sim-1', details=True).name == 'sim-1'
 services: len(list(compute.services(host='sim-1'))) == 1
 quotas: cloud.get_compute_quotas('admin').instances is not None
+quotas_of_a_user: compute.get_quota_set('admin', user_id='admin').instances is not None
 limits: cloud.get_compute_limits().instances_used >= 1
 usage: cloud.get_compute_usage('admin').total_hours >= 0
 delete_server: cloud.delete_server('sdk-1', wait=True, timeout=60)
