@@ -10,10 +10,11 @@ from urllib.parse import urlencode
 from oslo_config import cfg
 
 from armillary import exception
-from armillary.http.call import Document
 
 if TYPE_CHECKING:
     import requests
+
+    from armillary.http.call import Document
 
 PAGE_SIZE = 200
 IMAGES_MAX = 50_000

@@ -116,7 +116,7 @@ def test_a_log_that_cannot_be_written_fails_nothing(
     for _ in range(3):
         found.record(event())
     assert lost() - before == 3
-    assert len([each for each in caplog.records if "The audit log" in each.message]) == 1
+    assert len([each for each in caplog.records if "The audit log" in each.getMessage()]) == 1
     path.parent.mkdir()
     found.record(event())
     assert len(events_of(path)) == 1

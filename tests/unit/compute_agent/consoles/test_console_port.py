@@ -201,7 +201,7 @@ def test_an_odd_address_of_a_console_is_refused(
         with socket.create_connection(address, SECONDS_MAX) as caller:
             caller.sendall(f"GET {path} HTTP/1.1\r\nHost: console\r\n\r\n".encode())
             assert caller.recv(12, socket.MSG_WAITALL) == b"HTTP/1.1 403"
-    assert [record.message for record in caplog.records if record.exc_info] == []
+    assert [record.getMessage() for record in caplog.records if record.exc_info] == []
 
 
 def test_clients_that_leave_at_once_or_say_nothing_end_no_proxy(
