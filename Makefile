@@ -66,16 +66,19 @@ up: $(TEST) ## Keep a whole control plane running in one process, until Ctrl-C
 .PHONY: test check wheel deb unit functional integration console long costs guests libvirt conformance conformance-serve-cmd differential fuzz faults clients tempest mutants simulation zone-simulation bench bench-builds bench-placement bench-scheduling
 test: $(TEST) $(LIBVIRT) $(BROWSER) $(HARNESS) $(TEMPEST) $(REFERENCE) ## Run all tests; the closing lines say what was left out for a missing service
 	@rm -rf $(VENV)/left-out $(GROUPS)
-	@$(MAKE) --no-print-directory -j 9 --output-sync=line test-deployments test-placement \
-		test-console test-faults test-functional test-units test-units-agent test-units-conductor \
-		test-units-services; outcome=$$?; \
+	@$(MAKE) --no-print-directory -j 10 --output-sync=line test-deployments-a-to-l test-deployments-m-to-z \
+		test-placement test-console test-faults test-functional test-units test-units-agent \
+		test-units-conductor test-units-services; outcome=$$?; \
 		head -qn -1 $(GROUPS)/*; tail -qn 1 $(GROUPS)/*; exit $$outcome
 
 # Services of many processes mostly wait, unit tests compute: side by side they take little longer than the longest. What
 # waits has deadlines, so it goes first, and few at a time; by a little only, or a busy machine would starve the unit tests.
-.PHONY: test-deployments test-console test-faults test-functional test-placement
-test-deployments:
-	$(SHORT) $(wildcard tests/integration/test_*.py)
+.PHONY: test-deployments-a-to-l test-deployments-m-to-z test-console test-faults test-functional test-placement
+test-deployments-a-to-l:
+	$(SHORT) $(wildcard tests/integration/test_[a-l]*.py)
+
+test-deployments-m-to-z:
+	$(SHORT) $(wildcard tests/integration/test_[m-z]*.py)
 
 test-console:
 	nice -n 1 $(SHORT) tests/console

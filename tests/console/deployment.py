@@ -51,12 +51,14 @@ class Deployment:
     def url(self) -> str:
         return self.apis["root"].api_url
 
-    def create(self, name: str, *, user: str = "root", flavor: str | None = None) -> str:
+    def create(
+        self, name: str, *, user: str = "root", flavor: str | None = None, image: str | None = None
+    ) -> str:
         """Create a server and return its ID."""
         asked = {
             "name": name,
             "flavorRef": flavor or self.flavor,
-            "imageRef": self.image,
+            "imageRef": image or self.image,
             "networks": "none",
         }
         made = self.apis[user].post("/servers", {"server": asked})
@@ -109,7 +111,7 @@ def deployment(
             apis,
             add_flavor(root, "small", 1),
             add_flavor(root, "greedy", 640),
-            _image(root),
+            image_of(root),
             mortal,
         )
     finally:
@@ -179,5 +181,6 @@ def add_flavor(api: Api, name: str, vcpus: int, ram: int = 512, disk: int = 1) -
     return str(api.post("/flavors", {"flavor": asked})["flavor"]["id"])
 
 
-def _image(api: Api) -> str:
+def image_of(api: Api) -> str:
+    """Make an image and return its ID."""
     return str(api.post("/images", {"image": {"name": "sleeper"}})["image"]["id"])

@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from tests.console.browser import COLOURS, Tab, violations
-from tests.console.deployment import HOSTS_TOTAL, MORTAL, Deployment, token_of
+from tests.console.deployment import HOSTS_TOTAL, MORTAL, Deployment, image_of, token_of
 from tests.faults.links import Network, State
 from tests.fixtures.asking import wait_for
 
@@ -213,6 +213,22 @@ def test_a_server_shows_the_name_of_its_image(site: Deployment, placed: str, tab
     """Beside its ID, which is left when the image is deleted."""
     page = tab.open(f"/servers/{placed}")
     page.locator("dl.facts", has_text=f"sleeper {site.image}").wait_for()
+
+
+def test_an_image_that_is_gone_is_asked_for_once(site: Deployment, tab: Tab) -> None:
+    """Not each time that the page brings the server up to date."""
+    image = image_of(site.apis["root"])
+    server = site.create("of-a-gone-image", image=image)
+    site.wait_for_status(server, "ACTIVE")
+    site.apis["root"].request("DELETE", f"/images/{image}")
+    asked: list[str] = []
+    tab.page.on("request", lambda request: asked.append(urlsplit(request.url).path))
+    page = tab.open(f"/servers/{server}")
+    page.locator("dl.facts", has_text=image).wait_for()
+    for _ in range(3):
+        with page.expect_request(f"**/servers/{server}"):
+            pass
+    assert asked.count(f"/v2.1/images/{image}") == 1
 
 
 @pytest.mark.long

@@ -41,12 +41,21 @@ async function load(id, isAllowed, signal) {
   return { server: server.server, image, actions: full.map((each, index) => each ?? brief[index]), migrations: migrations?.migrations ?? [] };
 }
 
-const imageNames = new Map();
+const imageNames = new Map(); // null for one that is gone, although its servers are there
 
-async function nameOfImage(id, signal) { // an image may be gone although its servers are there
+async function nameOfImage(id, signal) {
   if (!id) return null;
-  if (!imageNames.has(id)) imageNames.set(id, (await api.get(`/images/${encodeURIComponent(id)}`, {}, signal)).image.name);
+  if (!imageNames.has(id)) imageNames.set(id, await currentNameOfImage(id, signal));
   return imageNames.get(id);
+}
+
+async function currentNameOfImage(id, signal) {
+  try {
+    return (await api.get(`/images/${encodeURIComponent(id)}`, {}, signal)).image.name;
+  } catch (error) {
+    if (error.status !== 404) throw error;
+    return null;
+  }
 }
 
 const finished = new Map(); // steps of actions that have ended; they do not change again
