@@ -267,9 +267,6 @@ class _Connection(oslo_internals.Connection):  # type: ignore[misc]
 
     def direct_send(self, msg_id: str, msg: Any) -> None:
         """Send a reply through the exchange that the caller has bound its queue to."""
-        if not msg_id.startswith(topics.REPLY_PREFIX):  # the caller is of an older release
-            super().direct_send(msg_id, msg)
-            return
         exchange = consumers.topic_exchange(topics.replies(self.control_exchange), passive=True)
         self._ensure_publishing(
             self._publish_and_raises_on_missing_exchange,

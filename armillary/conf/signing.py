@@ -47,16 +47,6 @@ one of their private keys signed it. The private keys stay with the operator, on
 machines. Use two keys while one replaces the other.
 """,
     ),
-    cfg.BoolOpt(
-        "accept_unbound",
-        default=False,
-        help="""
-Accept signed messages that do not name the deployment and cell they are for, as older releases sign
-them. Set it before an upgrade from such a release, and remove it when all processes are upgraded:
-until then a recorded message is accepted in another cell, too. With mode = accept they are accepted
-in any case.
-""",
-    ),
     cfg.FloatOpt(
         "window_seconds", default=300.0, min=5.0, max=3600.0,
         help="""

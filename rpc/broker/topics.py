@@ -75,7 +75,7 @@ def replies(control_exchange: str) -> str:
 
 
 REPLY_PREFIX = "replies_"
-"""Followed by the account and a unique part; other queue names belong to older peers."""
+"""Followed by the account and a unique part."""
 
 
 def reply_queue(account: str, process: str, unique: str) -> str:

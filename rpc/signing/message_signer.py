@@ -61,7 +61,6 @@ class MessageSigner:
         key: Callable[[], SigningKey],
         trusted: Sequence[TrustFile],
         is_required: bool,
-        accepts_unbound: bool = False,
         window_seconds: float,
         nonce_directory: Path,
         slot: str,
@@ -72,14 +71,12 @@ class MessageSigner:
 
         The lists in ``trusted`` are searched in order.
 
-        With ``accepts_unbound``, messages of older peers need not name their deployment and cell.
         ``slot`` is a name that no other running process on this machine has, and that this process
         gets again after a restart. Refused messages are recorded in ``trail``.
         """
         self.refusals = RefusalLog(trail)
         self.trusted = list(trusted)
         self.is_required = is_required
-        self._accepts_unbound = accepts_unbound
         self._root_ids = frozenset().union(*(each.root_ids for each in self.trusted))
         self._key = key
         self._checker = Verifier(trusted, window_seconds=window_seconds, clock=clock)
@@ -231,21 +228,13 @@ class MessageSigner:
 
     def _check_destination(self, place: Place, contents: Contents) -> None:
         """Raise Refused if a message is for another deployment, cell, zone or exchange."""
-        named = contents.get("for")
-        if named is None and self._accepts_unbound:
-            service_metrics.RPC_UNSIGNED.add(contents["to"][0])
-            return
-        match named:
+        match contents.get("for"):
             case [str(deployment), str(scope), str(exchange)]:
                 roots = {""} if place.is_between_deployments else self._root_ids
                 if deployment in roots and Place(scope, exchange) == place:
                     return
             case None:
-                raise Refused(
-                    "misdirected",
-                    "it names no deployment and cell; set [signing] accept_unbound while processes "
-                    "of an older release run",
-                )
+                raise Refused("misdirected", "it names no deployment and cell")
             case _:
                 raise Refused("malformed")
         raise Refused(

@@ -32,7 +32,6 @@ def make_signer(
         key=keys.KeyFile(Path(options.key_file)).current,
         trusted=trust_files(conf),
         is_required=options.mode == REQUIRED,
-        accepts_unbound=options.accept_unbound or options.mode != REQUIRED,
         window_seconds=options.window_seconds,
         nonce_directory=Path(conf.state_path, "nonces"),
         slot=claim_process_name(f"nonces-{process_name}", lock_directory),

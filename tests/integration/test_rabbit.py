@@ -221,17 +221,6 @@ def test_a_call_of_what_was_never_served_fails_at_once(echo: Echo, api: EchoAPI,
     assert not deadline.has_passed
 
 
-def test_a_peer_of_an_older_release_is_answered(
-    echo: Echo, bus: Bus, api: EchoAPI, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Its queue has another name, and is bound to nothing but its name."""
-    monkeypatch.setattr(bus.transport._driver, "_get_reply_queue_name", lambda: "reply_a:b:c")
-    monkeypatch.setattr("rpc.declarations.make_exchange", lambda channel, exchange: None)
-    monkeypatch.setattr("rpc.broker.topics.replies", lambda control_exchange: "")
-    assert api.echo(admin_context(), 1) == 1
-    assert _waiting(bus).reply_consumer.queue_name == "reply_a:b:c"
-
-
 def test_servers_of_an_older_release_are_reached(
     broker: Broker, make_bus: MakeBus, tmp_path: Path
 ) -> None:

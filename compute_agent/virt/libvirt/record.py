@@ -116,9 +116,9 @@ class GuestRecord:
 
 
 def _sizes(flavor: Element, suffix: str = "") -> DiskSizes:
-    """Return sizes from the element of a flavor; an older release wrote those of root disks."""
+    """Return sizes from the element of a flavor."""
     return DiskSizes(
-        int(flavor.attrib[f"root_gb{suffix}"]), int(flavor.get(f"ephemeral_gb{suffix}", "0"))
+        int(flavor.attrib[f"root_gb{suffix}"]), int(flavor.attrib[f"ephemeral_gb{suffix}"])
     )
 
 

@@ -36,15 +36,11 @@ class Cgroups:
     still groups a workload's processes, so that all of them can be killed.
 
     The parent is this host's alone: an instance that moves between two agents of one machine has a
-    cgroup of each. Earlier releases made cgroups in ``shared``; of these only the one that a
-    workload was started in, ``started_in``, is touched.
+    cgroup of each.
     """
 
-    def __init__(
-        self, parent: Path, controllers: frozenset[str], shared: Path | None = None
-    ) -> None:
+    def __init__(self, parent: Path, controllers: frozenset[str]) -> None:
         self._directories = InstanceDirectories(parent)
-        self._shared = None if shared is None else InstanceDirectories(shared)
         self.controllers = controllers
 
     @property
@@ -91,25 +87,16 @@ class Cgroups:
                 _write(path / "cpuset.mems", format_cpus(cells))
         return path
 
-    def kill(self, uuid: str, started_in: str | None = None) -> None:
+    def kill(self, uuid: str) -> None:
         """Kill the processes of a workload's cgroup and keep it; a missing one is ignored."""
-        for path in self._of(uuid, started_in):
-            self._kill(path)
+        self._kill(self._directories.of(uuid))
 
-    def destroy(self, uuid: str, started_in: str | None = None) -> None:
+    def destroy(self, uuid: str) -> None:
         """Kill the processes of a workload's cgroup and remove it; a missing one is ignored.
 
         Raises TimeoutError if the processes do not end.
         """
-        for path in self._of(uuid, started_in):
-            self._destroy(path)
-
-    def _of(self, uuid: str, started_in: str | None) -> Iterator[Path]:
-        yield self._directories.of(uuid)
-        if self._shared is not None and started_in == str(self._shared.of(uuid)):
-            yield Path(started_in)
-
-    def _destroy(self, path: Path) -> None:
+        path = self._directories.of(uuid)
         deadline = time.monotonic() + EMPTY_SECONDS_MAX
         while path.exists():
             self._kill(path)
@@ -181,7 +168,7 @@ def _prepare(shared: Path, host: str) -> Cgroups | None:
             for path in missing:
                 path.rmdir()
         return None
-    return Cgroups(parent, frozenset(controllers), shared)
+    return Cgroups(parent, frozenset(controllers))
 
 
 def _enable(path: Path) -> None:

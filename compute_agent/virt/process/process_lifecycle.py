@@ -154,7 +154,7 @@ class Workloads:
         """End all its processes, and keep its data."""
         guest.stop(grace_seconds, is_hard=is_hard)
         if self._cgroups is not None:
-            self._cgroups.kill(guest.uuid, _cgroup_of(guest))
+            self._cgroups.kill(guest.uuid)
         self._strays.end(guest.uuid)
 
     def start_as_before(self, guest: ProcessGuest, spec: ProcessSpec) -> None:
@@ -168,18 +168,9 @@ class Workloads:
         if guest.exists:
             guest.stop()
         if self._cgroups is not None:
-            self._cgroups.destroy(guest.uuid, _cgroup_of(guest))
+            self._cgroups.destroy(guest.uuid)
         self._strays.end(guest.uuid)
         guest.remove()
-
-
-def _cgroup_of(guest: ProcessGuest) -> str | None:
-    """Return the cgroup that a workload was started in, as far as its directory says so."""
-    try:
-        spec = guest.spec()
-    except (ValueError, TypeError):  # damaged; its processes are found in other ways, too
-        return None
-    return None if spec is None else spec.cgroup
 
 
 def info(guest: ProcessGuest) -> GuestInfo:

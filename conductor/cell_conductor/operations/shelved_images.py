@@ -44,12 +44,8 @@ Payload = Mapping[str, Any] | None
 
 
 def needs_source(payload: Payload) -> bool:
-    """Return whether a guest cannot be taken over without its host, except by its disk's image.
-
-    A guest that an older release shelved names a directory of its host.
-    """
-    kept = payload or {}
-    return bool(kept.get(NEEDS_SOURCE, "directory" in kept))
+    """Return whether a guest cannot be taken over without its host, except by its disk's image."""
+    return bool((payload or {}).get(NEEDS_SOURCE))
 
 
 def is_needed(payload: Payload) -> bool:
@@ -60,10 +56,8 @@ def is_needed(payload: Payload) -> bool:
 def is_there(work: OwnWork, payload: Payload) -> bool:
     """Return whether the image of a shelved server exists: its user may have deleted it."""
     image, stored = find(payload), (payload or {}).get(STORED)
-    if image is None:
+    if image is None or stored is None:
         return False
-    if stored is None:  # an older release stored it when the server was offloaded
-        return True
     loaded: StoredObject[ImageMeta] = StoredObject(dict(image))
     context = work.context.for_instance(work.instance.uuid)
     return work.snapshots.end(context, work.instance.uuid, loaded.load().id, StoredImage(**stored))

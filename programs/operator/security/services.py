@@ -65,16 +65,13 @@ def check_metrics(of: Inspected) -> Result | None:
 
 
 def check_signing(of: Inspected) -> Result | None:
-    """Check that messages need the signature of a trusted key, and name what they are for."""
+    """Check that messages need the signature of a trusted key."""
     options = of.conf.signing
     advice = {
         "off": "[signing] mode is off: an account on the broker is enough to send every command",
         "accept": "[signing] mode is accept: messages without a signature are accepted",
     }.get(options.mode)
-    warnings = []
-    if options.mode == "required" and options.accept_unbound:
-        warnings.append("[signing] accept_unbound: recorded messages are accepted in other cells")
-    return result_of([f"{advice}; go on to required"] if advice else [], warnings)
+    return result_of([f"{advice}; go on to required"] if advice else [], [])
 
 
 def check_images(of: Inspected) -> Result | None:

@@ -29,7 +29,7 @@ class GuestDevices:
 
     @classmethod
     def of(cls, instance: Instance) -> Self:
-        """Return what flavor or image ask for; an unknown model, of an older release, is none."""
+        """Return what flavor or image ask for; an unknown model counts as none."""
         flavor, image = instance.flavor, instance.image
         model = guest_properties.asked(flavor, image, "sound_model")
         packed = guest_properties.asked(flavor, image, "virtio_packed_ring")

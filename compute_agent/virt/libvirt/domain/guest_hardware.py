@@ -46,8 +46,7 @@ class GuestHardware:
     def of(cls, instance: Instance, nvram_path: str, arch: str) -> Self:
         """Return what flavor and image ask for, and what guests of an architecture need.
 
-        What guests cannot have was refused when the guest was built, unless an older release built
-        it: it keeps the default.
+        A value that guests cannot have counts as none: the request was refused for it before.
         """
         flavor, image = instance.flavor, instance.image
 

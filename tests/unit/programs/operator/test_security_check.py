@@ -112,7 +112,6 @@ CASES: dict[str, list[tuple[str, str, str | None]]] = {
     "Signatures": [
         ("", "scheduler", "Failure"),
         ("[signing]\nmode = accept\n", "scheduler", "Failure"),
-        ("[signing]\nmode = required\naccept_unbound = true\n", "scheduler", "Warning"),
         ("[signing]\nmode = required\n", "scheduler", "Success"),
     ],
     "Images": [

@@ -427,27 +427,19 @@ def test_what_was_sent_in_another_deployment_is_not_taken(authority, serve, make
     wait_for_refusals("placement", "misdirected", before + 1)
 
 
-def unbound(authority, claims):
-    """Return a claim as older releases sign it."""
-    made = signed_claim(authority.signer("scheduler"), claims)
-    contents = json.loads(made["text"])
+@pytest.mark.parametrize("is_required", [True, False])
+def test_a_message_that_names_no_destination_is_refused(authority, serve, make_bus, is_required):
+    """Also where messages without a signature are accepted."""
+    endpoint = serve(authority.signer("placement", is_required=is_required))
+    contents = json.loads(signed_claim(authority.signer("scheduler"), "anywhere")["text"])
     del contents["for"]
-    return envelope.sign(contents, authority.private["scheduler"])
-
-
-@pytest.mark.parametrize("is_accepted", [False, True])
-def test_messages_of_older_releases_are_taken_if_configured(
-    authority, serve, make_bus, is_accepted
-):
-    endpoint = serve(authority.signer("placement", accepts_unbound=is_accepted))
-    send_raw(make_bus(), unbound(authority, "old"))
+    send_raw(make_bus(), envelope.sign(contents, authority.private["scheduler"]))
     PlacementAPI(make_bus(authority.signer("scheduler")), timeout_seconds=10).claim("true")
-    assert set(endpoint.claims()) == ({"old", "true"} if is_accepted else {"true"})
+    assert endpoint.claims() == ["true"]
 
 
 def test_a_destination_out_of_shape_is_refused(authority, serve, make_bus):
-    """Also where older releases' messages without one are taken."""
-    endpoint = serve(authority.signer("placement", accepts_unbound=True))
+    endpoint = serve(authority.signer("placement"))
     bus = make_bus()
     for named in ([], ["", "", ""], "top", {}, [1, 2, 3], ["x"] * 4, [["top"]] * 3):
         signed = signed_claim(authority.signer("scheduler"), str(named))

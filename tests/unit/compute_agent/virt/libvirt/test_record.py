@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from xml.etree import ElementTree
 
 import pytest
@@ -31,13 +30,6 @@ def test_a_record_comes_back_without_its_namespace() -> None:
     text = ElementTree.tostring(RECORD.to_element(), encoding="unicode")
     bare = text.replace("armillary:", "").replace(f' xmlns:armillary="{NAMESPACE}"', "")
     assert GuestRecord.from_text(bare) == RECORD
-
-
-def test_a_record_of_an_older_release_says_nothing_of_ephemeral_disks() -> None:
-    text = ElementTree.tostring(RECORD.to_element(), encoding="unicode")
-    older = re.sub(r' ephemeral_gb(_least)?="\d+"', "", text)
-    assert older != text
-    assert GuestRecord.from_text(older).disks == DiskSizes(RECORD.disks.root_gb, 0)
 
 
 def test_a_place_is_replaced() -> None:

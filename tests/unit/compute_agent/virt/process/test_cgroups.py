@@ -186,16 +186,6 @@ def test_destroying_what_is_not_there_is_fine(real: Cgroups) -> None:
     real.destroy(UUID)
 
 
-def test_a_cgroup_of_an_earlier_release_ends_with_the_workload_started_in_it(real: Cgroups) -> None:
-    """It may be the cgroup of another agent's workload otherwise."""
-    former = real.parent.parent / UUID
-    former.mkdir()
-    real.destroy(UUID, str(real.parent / UUID))
-    assert former.exists()
-    real.destroy(UUID, str(former))
-    assert not former.exists()
-
-
 def test_a_cgroup_may_be_made_twice(real: Cgroups) -> None:
     """After a crash in the middle of a build."""
     for vcpus in (1, 2):

@@ -209,10 +209,10 @@ def test_other_resource_limits_need_another_process(processes: Processes) -> Non
 class FileCgroups(Cgroups):
     """Limits in plain files, which a shim can write itself into and which kill no process."""
 
-    def kill(self, name: str, started_in: str | None = None) -> None:
+    def kill(self, name: str) -> None:
         pass
 
-    def destroy(self, name: str, started_in: str | None = None) -> None:
+    def destroy(self, name: str) -> None:
         shutil.rmtree(self.parent / name, ignore_errors=True)
 
 

@@ -14,10 +14,9 @@ from tests.fixtures.cell.operation_stories import STORIES, Stage
         (None, False),
         ({"driver": "process", "files": []}, False),
         ({"needs_source": True}, True),
-        ({"host": "a", "directory": "/var/lib"}, True),
         ({"needs_source": True, "shelved_image": {}}, False),
     ],
-    ids=["none", "complete", "files", "older-release", "stored"],
+    ids=["none", "complete", "files", "stored"],
 )
 def test_an_image_is_needed_for_what_only_the_host_has(
     payload: dict[str, object] | None, is_needed: bool
