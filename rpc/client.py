@@ -11,7 +11,7 @@ import oslo_messaging
 from armillary import exception
 from armillary.context import RequestContext
 from armillary.metrics import tracing
-from rpc import authority
+from rpc import authority, send_limit
 from rpc.interface import Interface, Method
 from rpc.signing.message_signer import MayAnswer
 from rpc.signing.place import Place
@@ -152,6 +152,8 @@ class RpcClient:
             raise exception.RpcFailed(
                 method=method, topic=self._topic, reason=f"{error.exc_type}: {error.value}"
             ) from error
+        except send_limit.NotConfirmed as error:
+            raise exception.RpcNotConfirmed(method=method, topic=self._topic) from error
         except oslo_messaging.MessagingTimeout as error:
             raise exception.RpcTimeout(
                 method=method, topic=self._topic, timeout_seconds=timeout_seconds

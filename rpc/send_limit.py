@@ -22,6 +22,10 @@ LOOK_SECONDS = 1.0
 """How often a call that fails fast looks whether the broker is still there."""
 
 
+class NotConfirmed(oslo_messaging.MessagingTimeout):
+    """The broker did not confirm a message in time: it may have been sent or not."""
+
+
 class _Limit(threading.local):
     deadline: float | None = None
     may_be_sent = False
@@ -96,7 +100,7 @@ class Outage:
     def check(self, error: BaseException) -> None:
         """Raise if this thread's call has waited long enough for the broker.
 
-        Raises MessagingTimeout if the message may have been sent, else MessageDeliveryFailure.
+        Raises NotConfirmed if the message may have been sent, else MessageDeliveryFailure.
         """
         deadline = _limit.deadline
         if deadline is None:
@@ -129,10 +133,10 @@ def remaining_seconds() -> float | None:
 def failure(error: BaseException) -> Exception:
     """Return what this thread's call raises after the broker did not take its message.
 
-    MessagingTimeout if the message may have been sent, else MessageDeliveryFailure.
+    NotConfirmed if the message may have been sent, else MessageDeliveryFailure.
     """
     if may_be_sent():
-        return oslo_messaging.MessagingTimeout(f"the broker did not confirm: {error}")
+        return NotConfirmed(f"the broker did not confirm: {error}")
     return oslo_messaging.MessageDeliveryFailure(f"the broker is unreachable: {error}")
 
 

@@ -23,6 +23,12 @@ class RpcTimeout(Unavailable):
     template = "No answer to %(method)s on %(topic)s within %(timeout_seconds)s s; outcome unknown."
 
 
+class RpcNotConfirmed(RpcTimeout):
+    """The broker did not confirm the message in time: it may have been sent or not."""
+
+    template = "The broker did not confirm %(method)s on %(topic)s in time; outcome unknown."
+
+
 class RpcAnswerRefused(RpcTimeout):
     """The response was not signed by a service of the topic; handled like a missing response."""
 

@@ -14,7 +14,7 @@ from armillary import exception
 from armillary.context import admin_context
 from objects.flavor import Flavor
 from objects.images.image_meta import ImageMeta
-from rpc import broker_logs, memory_transport
+from rpc import broker_logs, memory_transport, send_limit
 from rpc.interface import Interface, call, cast, fanout
 from rpc.transport import Bus
 from tests.fixtures.asking import wait_for
@@ -238,6 +238,22 @@ def test_no_answer_is_a_timeout_of_unknown_outcome(serve, api):
     serve()
     with pytest.raises(exception.RpcTimeout, match="outcome unknown"):
         api.hang(admin_context(), timeout_seconds=0.2)
+
+
+def test_a_message_that_the_broker_did_not_confirm_is_not_called_unanswered(
+    make_bus, url, monkeypatch
+):
+    """Nothing was waited for as long as for an answer, and the outcome is as unknown."""
+
+    def stall(*_arguments, **_how):
+        with send_limit.limited(60):
+            send_limit.publishing()
+            raise send_limit.failure(TimeoutError("timed out"))
+
+    bus = make_bus(url)
+    monkeypatch.setattr(bus.transport._driver, "send", stall)
+    with pytest.raises(exception.RpcNotConfirmed, match="did not confirm echo on echo in time"):
+        EchoAPI(bus, timeout_seconds=60).echo(admin_context(), 1)
 
 
 def test_a_fanout_reaches_every_server(serve, api):
