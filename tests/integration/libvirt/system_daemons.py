@@ -24,6 +24,7 @@ from compute_agent.virt.libvirt.driver import LibvirtDriver
 from tests.fixtures.asking import wait_for
 from tests.fixtures.libvirt import guest_image
 from tests.fixtures.libvirt.libvirt_hosts import host_conf, libvirt_library, make_host, need_program
+from tests.fixtures.plugins.artifacts import keep_on_failure
 from tests.fixtures.services import leave_out
 from tests.integration.libvirt.libvirt_daemons import end_guests
 
@@ -134,6 +135,7 @@ def system_daemons(both_system_daemons: SystemDaemons) -> Iterator[SystemDaemons
 def _directory() -> Iterator[Path]:
     """Make a directory with a short name, that guests' user may pass through."""
     path = Path(tempfile.mkdtemp(prefix="armillary-"))
+    keep_on_failure(path)
     path.chmod(0o711)
     try:
         yield path
