@@ -227,20 +227,25 @@ def test_an_explanation_adds_up_and_its_change_helps(fleet: list[Planned], asked
     if placed := re.match(r"Only (\d+) of", trace.sentence):
         fewer = dataclasses.replace(asked, count=int(placed[1]))
         assert scene.ask(fewer).sentence is None, trace.sentence
-    elif not trace.candidates and ("nearest miss" in trace.sentence or _names_all(trace)):
+    elif not trace.candidates and (_names_all(trace) or not _has_other_rules(fleet, asked)):
         change = _changed(asked, trace.sentence)
         if any(change.amounts.values()):  # a request for devices alone is another question
             changed = scene.ask(change)
             assert changed.candidates, (trace.sentence, changed.sentence)
-    elif not trace.candidates:
-        assert asked.gpus or any(planned.limits for planned in fleet), trace.sentence
+
+
+def _has_other_rules(fleet: Sequence[Planned], asked: Asked) -> bool:
+    """Return whether a host may lack what is named only where it is all that the host lacks."""
+    return bool(asked.gpus) or any(planned.limits for planned in fleet)
 
 
 def _names_all(trace: DecisionTrace) -> bool:
-    """Return whether the only rule is all that the nearest host lacks."""
+    """Return whether all that the nearest host lacks is named: it is the only rule, or listed."""
+    if "nearest miss" in str(trace.sentence):
+        return True
     kinds = [rule["kind"] for rule in trace.ruled_out]
     lacks = [lack for miss in trace.nearest for lack in miss["lacks"]]
-    return len(kinds) == 1 and kinds[0] in ("trait", "member_of", "disabled") and len(lacks) < 2
+    return kinds in (["trait"], ["member_of"]) and len(lacks) < 2
 
 
 def _total_of(sentence: str) -> int:

@@ -22,6 +22,7 @@ from compute_agent.virt.process.process_lifecycle import Workloads
 from compute_agent.virt.snapshot_store import SnapshotStore
 from objects.instance import Instance
 from tests import builders
+from tests.fixtures import waiting
 from tests.fixtures.agent.processes import Processes
 from tests.fixtures.asking import wait_for
 from tests.fixtures.services import leave_out
@@ -244,7 +245,7 @@ def test_a_workload_that_is_off_stays_off_and_has_the_limits_later(processes: Pr
 
 def test_a_size_that_does_not_work_is_taken_back(processes: Processes) -> None:
     """It runs on as it was."""
-    processes.set_options(settle_seconds=0.5)
+    processes.set_options(settle_seconds=waiting.seconds(0.5))
     instance = processes.spawn(
         "sh -c '[ $(ulimit -d) -ge 100000 ] || { echo too small; exit 5; }; sleep 300'",
         memory_mb=128,
