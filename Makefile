@@ -132,21 +132,24 @@ console: $(TEST) $(BROWSER) ## Look at the web console with Chromium: what each 
 	$(TIMED) tests/console
 
 # Nothing is sampled here: all cases of what `make test` samples or runs a share of, and what is marked as long. The
-# unit tests take the processors longest and begin at once; of the others four run at a time, which mostly wait.
+# unit tests take the processors longest and begin at once; of the others five run at a time, which mostly wait.
 LONG = nice -n 1 $(PYTEST) -m long --run-minutes-max 60 --closing-lines $(GROUPS)/$@ --failed-folder $(VENV)/failed/$@
-LONG_GROUPS := $(addprefix long-,units layouts zones integration faults guests functional placement console)
+LONG_GROUPS := $(addprefix long-,units layouts deployments-m-to-z deployments-a-to-l faults functional zones guests placement console)
 LAYOUTS := tests/integration/test_layouts.py
 ZONES := $(wildcard tests/integration/test_*zone*.py)
 long: export ARMILLARY_EVERY_EFFECT := 1
 long: $(TEST) $(LIBVIRT) $(BROWSER) $(HARNESS) $(REFERENCE) $(VENV)/clients/.made ## Run all cases of what `make test` samples, and what it leaves out for its length: kills, layouts, guests
 	@rm -rf $(GROUPS)
 	@$(VENV)/bin/python -m tests.fixtures.services.room
-	@$(MAKE) --no-print-directory -k -j 5 --output-sync=line $(LONG_GROUPS); outcome=$$?; \
+	@$(MAKE) --no-print-directory -k -j 6 --output-sync=line $(LONG_GROUPS); outcome=$$?; \
 		head -qn -1 $(GROUPS)/*; tail -qn 1 $(GROUPS)/*; exit $$outcome
 
 .PHONY: $(LONG_GROUPS)
-long-integration:
-	$(LONG) $(filter-out $(LAYOUTS) $(ZONES),$(wildcard tests/integration/test_*.py))
+long-deployments-a-to-l:
+	$(LONG) $(filter-out $(LAYOUTS) $(ZONES),$(wildcard tests/integration/test_[a-l]*.py))
+
+long-deployments-m-to-z:
+	$(LONG) $(filter-out $(LAYOUTS) $(ZONES),$(wildcard tests/integration/test_[m-z]*.py))
 
 long-layouts:
 	$(LONG) $(LAYOUTS)
