@@ -22,7 +22,7 @@ LOOK_SECONDS = 1.0
 """How often a call that fails fast looks whether the broker is still there."""
 
 
-class NotConfirmed(oslo_messaging.MessagingTimeout):
+class NotConfirmed(oslo_messaging.MessagingTimeout):  # type: ignore[misc]  # untyped library
     """The broker did not confirm a message in time: it may have been sent or not."""
 
 
