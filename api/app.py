@@ -21,6 +21,7 @@ from api.middleware.empty_ids import EmptyIds
 from api.middleware.idempotency import IdempotencyRecords
 from api.middleware.project_in_path import ProjectInPath
 from api.readiness import Readiness
+from api.removed import REMOVED
 from api.routes import ROUTES
 from api.versions import MICROVERSIONS, UNKNOWN_QUERIES_UNTIL
 from armillary.audit import AuditTrail
@@ -50,7 +51,7 @@ def make_app(
     policy, and for an API without authentication on a non-loopback address.
     """
     access = access or Access.from_conf(conf)
-    project_in_path = ProjectInPath(ROUTES)
+    project_in_path = ProjectInPath([*ROUTES, *REMOVED])
     middleware = [
         RequestId("x-compute-request-id"),
         Audit(AuditTrail.from_conf(conf, "compute"), "compute"),
@@ -85,6 +86,7 @@ def make_app(
         middleware,
         site,
         Call.of,
+        removed=REMOVED,
         shows_own=lambda call: call.shows_own,
         ignores_unknown_until=UNKNOWN_QUERIES_UNTIL,
         names_other_versions=True,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from api import errors, validation
@@ -20,9 +20,13 @@ def make_application(
     make_call: Callable[..., CallT],
     *,
     write_error: Callable[..., None] = errors.write,
+    removed: Mapping[str, Sequence[str]] | None = None,
     **dialect: Any,
 ) -> App:
-    """Return an application; ``dialect`` has what differs from the Compute API's usual form."""
+    """Return an application; ``dialect`` has what differs from the Compute API's usual form.
+
+    ``removed`` are methods by path that are answered with 410.
+    """
     app = App(middleware=[NotStored(), *middleware])
     answer_errors(app, write_error, realm="armillary")
     app.req_options.strip_url_path_trailing_slash = True
@@ -34,6 +38,7 @@ def make_application(
         read_query=lambda req: req.params,
         **{"read_body": read_body, **dialect},
     )
-    for path, methods in routes.items():
-        app.add_route(path, Endpoint(methods, made))
+    gone = removed or {}
+    for path in {**routes, **gone}:
+        app.add_route(path, Endpoint(routes.get(path, {}), made, gone.get(path, ())))
     return app

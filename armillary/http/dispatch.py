@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Protocol
 
@@ -143,21 +143,32 @@ class Dialect(Generic[CallT]):
 
 
 class Endpoint(Generic[CallT]):
-    """The resource of one path, in Falcon's form: an object with ``on_get`` and so on."""
+    """The resource of one path, in Falcon's form: an object with ``on_get`` and so on.
 
-    def __init__(self, methods: Methods[CallT], dialect: Dialect[CallT]) -> None:
-        self.is_public = is_public(methods)
+    It refuses ``removed`` methods, which earlier releases had, with 410.
+    """
+
+    def __init__(
+        self, methods: Methods[CallT], dialect: Dialect[CallT], removed: Sequence[str] = ()
+    ) -> None:
+        self.is_public = bool(methods) and is_public(methods)
         self.public_methods = {name for name in methods if is_public({name: methods[name]})}
         allowed = list(methods)
         for name, method in methods.items():
             others = [other for other in methods if other != name]
             self._set(name, _responder(method, dialect, others))
+        for name in removed:
+            self._set(name, _refuse_removed)
         if not dialect.answers_options:
             for name in set(_METHODS) - set(methods):
                 self._set(name, _refusal(allowed))
 
     def _set(self, name: str, responder: Callable[..., None]) -> None:
         setattr(self, f"on_{name.lower()}", responder)
+
+
+def _refuse_removed(req: falcon.Request, resp: falcon.Response, **path: str) -> None:
+    raise falcon.HTTPGone(description="This part of the API was removed.")
 
 
 def _refusal(allowed: list[str]) -> Callable[..., None]:
