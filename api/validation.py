@@ -111,6 +111,11 @@ class Check(CompiledSchema):
         return values
 
 
+def required_field(field: str) -> str:
+    """Return the sentence about a field that is missing."""
+    return f"Invalid input for field/attribute {field}. It is required"
+
+
 def check_path(parameters: Mapping[str, str]) -> None:
     """Raise ``Invalid`` for a part of the path that cannot be a name, ``NotFound`` for no UUID."""
     for name, value in parameters.items():
@@ -163,7 +168,7 @@ def _with_rule(error: Any) -> Any:
 def _sentence(error: ValidationError) -> str:
     field, value = _field_and_value(error)
     if error.validator == "required":
-        return f"Invalid input for field/attribute {field}. It is required"
+        return required_field(field)
     return invalid(field, value, _rule(error)[:MESSAGE_CHARACTERS_MAX]).message
 
 

@@ -10,9 +10,10 @@ from api.handlers.servers import live_checks
 from api.handlers.servers.guest_settings import files_in, guest_settings, new_password
 from api.handlers.servers.server import change, load_for_display
 from api.handlers.servers.server_request import last_part, settings_in
-from api.handlers.servers.server_view import changed, settings_of
+from api.handlers.servers.server_view import COLLECTION, changed, settings_of
 from api.policies.servers import server_action as policies
 from api.schemas.servers import server_action as schemas
+from api.validation import required_field
 from armillary import exception
 from armillary.http.call import Answer, Document
 from armillary.http.validation import invalid
@@ -76,6 +77,10 @@ def migrate(call: Call) -> Answer:
 
 def live_migrate(call: Call) -> Answer:
     """Live-migrate the server; earlier versions wait for the checks before it."""
+    required = schemas.LIVE_MIGRATE_REQUIRED
+    if call.version <= schemas.OVERCOMMIT_UNTIL:
+        required = (*required, "disk_over_commit")
+    _check_given(call, "os-migrateLive", *required)
     accepted = _moved(call, "os-migrateLive", "live_migrate")
     if call.version < live_checks.ASYNCHRONOUS_SINCE:
         live_checks.wait_for(call)
@@ -84,6 +89,7 @@ def live_migrate(call: Call) -> Answer:
 
 def evacuate(call: Call) -> Answer:
     """Rebuild the server elsewhere because its host is down; since 2.95 it is off there."""
+    _check_given(call, "evacuate")
     stays_off = call.version >= EVACUATED_OFF_SINCE and not call.shows_own
     accepted = _moved(call, "evacuate", "evacuate", **({"stays_off": True} if stays_off else {}))
     if call.version > schemas.PASSWORD_OF_EVACUATION_UNTIL:
@@ -130,7 +136,8 @@ def rebuild(call: Call) -> Answer:
     server = load_for_display(call)
     user_data = settings_of(server).user_data
     shown = {**changed(call, server), "user_data": user_data, "adminPass": password}
-    return Answer({"server": shown})
+    here = call.links.of(COLLECTION, server.uuid)[0]["href"]
+    return Answer({"server": shown}, headers={"Location": here})
 
 
 def rescue(call: Call) -> Answer:
@@ -183,6 +190,21 @@ def console_output(call: Call) -> Answer:
     output = call.conductor.get_console_output(call.context, call.path["server_id"], lines=lines)
     # As Nova: so many parts between line ends, the one after the last line end among them.
     return Answer({"output": output if lines is None else output.removesuffix("\n")})
+
+
+def _check_given(call: Call, action: str, *required: str) -> None:
+    """Raise Invalid unless the body of an action is an object with these fields.
+
+    Our own clients, which ask for our own fields, may leave them out: they all have defaults.
+    """
+    if call.shows_own:
+        return
+    wanted = call.body[action]
+    if wanted is None:
+        raise invalid(action, wanted, "It must be an object")
+    for name in required:
+        if name not in wanted:
+            raise exception.Invalid(required_field(f"{action}.{name}"))
 
 
 def _cross_cell(call: Call) -> Document:

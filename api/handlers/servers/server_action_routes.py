@@ -60,6 +60,7 @@ ACTIONS = ActionByBody(
         "evacuate": replace(
             _action(server_action.evacuate, policies.EVACUATE, schemas.EVACUATE),
             answer=schemas.EVACUATE_ANSWER,
+            status=200,
         ),
         "createImage": Action(
             server_snapshot.create_image,

@@ -163,8 +163,10 @@ def _boot_source(wanted: Mapping[str, Any]) -> tuple[str | None, str | None]:
     return None, device["uuid"].lower()
 
 
-def last_part(reference: str) -> str:
-    """Return the id in a reference, which may be a URL."""
+def last_part(reference: str | int) -> str:
+    """Return the id in a reference, which may be a URL; that of a flavor also a number."""
+    if isinstance(reference, int):
+        return str(reference)
     return reference.rstrip("/").rpartition("/")[2] if "://" in reference else reference
 
 

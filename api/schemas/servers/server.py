@@ -225,7 +225,7 @@ _ADDRESSES = {
 _SERVER = fields(
     {
         "name": _NAME,
-        "flavorRef": _REFERENCE,
+        "flavorRef": {**_REFERENCE, "type": ["string", "integer"]},
         "imageRef": {"type": ["string", "null"], "maxLength": 2048},
         "availability_zone": name(),
         "min_count": integer(1, COUNT_MAX),

@@ -32,7 +32,8 @@ PASSWORD_OF_EVACUATION_UNTIL = (2, 13)
 """The last version whose answer to an evacuation has a password, and no empty body."""
 
 _REFERENCE = text(maximum=2048, minimum=1)
-_NOTHING: Schema = {"type": ["null", "object"], "maxProperties": 0}
+_NOTHING: Schema = {"type": ["null", "object", "string"], "maxProperties": 0, "maxLength": 0}
+_FLAVOR_REFERENCE: Schema = {**_REFERENCE, "type": ["string", "integer"]}
 _HOST_OR_NULL = nullable(HOST)
 
 
@@ -59,7 +60,7 @@ REBOOT = every(
     }
 )
 LOCK = _perhaps("lock", {"locked_reason": since(2, 73, text(TEXT_MAX, minimum=1))})
-RESIZE = every({"resize": fields({"flavorRef": _REFERENCE, "OS-DCF:diskConfig": STRING},
+RESIZE = every({"resize": fields({"flavorRef": _FLAVOR_REFERENCE, "OS-DCF:diskConfig": STRING},
                                  required=["flavorRef"])})  # fmt: skip
 MIGRATE = _perhaps("migrate", {"host": since(2, 56, _HOST_OR_NULL)})
 _NO_FORCE = Ranged(
@@ -75,12 +76,15 @@ _NO_OVERCOMMIT = ruled(
     "Placement decides about the overcommitment of disks: only false is allowed",
 )
 _BOOLEAN_OR_AUTO: Schema = {"type": ["boolean", "string"], "enum": [True, False, "auto"]}
+OVERCOMMIT_UNTIL = (2, 24)
+LIVE_MIGRATE_REQUIRED = ("host", "block_migration")
+"""Fields that other clients than our own have to send; until 2.24 ``disk_over_commit``, too."""
 LIVE_MIGRATE = _perhaps(
     "os-migrateLive",
     {
         "host": _HOST_OR_NULL,
         "block_migration": changed((2, 25), before=BOOLEAN, after=_BOOLEAN_OR_AUTO),
-        "disk_over_commit": until(2, 24, _NO_OVERCOMMIT),
+        "disk_over_commit": until(*OVERCOMMIT_UNTIL, _NO_OVERCOMMIT),
         "force": _NO_FORCE,
     },
 )

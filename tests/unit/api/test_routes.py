@@ -14,10 +14,10 @@ from tests.fixtures.super_conductor import SuperConductor
 
 EXCEPTIONS = {
     "server_action-rebuild", "server_snapshot-create_backup", "server_snapshot-create_image",
-    "server_action-evacuate", "server_tag-update", "aggregate-cache_images",
+    "server_tag-update", "aggregate-cache_images",
     "server_attachment-attach_interface", "volume_attachment-attach", "volume_attachment-swap",
 }  # fmt: skip
-"""The first four are accepted and show something; the next two do something and show nothing.
+"""The first three are accepted and show something; the next two do something and show nothing.
 
 The others are always refused.
 """

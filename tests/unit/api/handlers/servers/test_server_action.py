@@ -43,6 +43,7 @@ def act(api: Api, server: Instance, body: Any, *, token: str | None = ADMIN) -> 
 ACCEPTED: list[tuple[dict[str, Any], str, dict[str, Any]]] = [
     ({"os-start": None}, "start", {}),
     ({"os-start": {}}, "start", {}),
+    ({"os-start": ""}, "start", {}),
     ({"os-stop": None}, "stop", {}),
     ({"reboot": {"type": "SOFT"}}, "reboot", {}),
     ({"reboot": {"type": "HARD"}}, "reboot", {"is_hard": True}),
@@ -56,6 +57,7 @@ ACCEPTED: list[tuple[dict[str, Any], str, dict[str, Any]]] = [
     ({"rebuild": {"imageRef": "loop", "metadata": {}}}, "rebuild",
      {"image": "loop", "changes": ServerChanges(replaces_metadata=True)}),
     ({"resize": {"flavorRef": "large"}}, "resize", {"flavor": "large"}),
+    ({"resize": {"flavorRef": 7}}, "resize", {"flavor": "7"}),
     ({"resize": {"flavorRef": f"{LINK}/flavors/large"}}, "resize", {"flavor": "large"}),
     ({"resize": {"flavorRef": "large", "OS-DCF:diskConfig": "AUTO"}}, "resize",
      {"flavor": "large"}),
@@ -104,7 +106,9 @@ def test_an_action_arrives_as_an_operation(
 ) -> None:
     """Accepted at once; what is null or not needed is left out."""
     answer = act(api, server, body)
-    assert answer.status_code == {"confirmResize": 204, "rescue": 200}.get(next(iter(body)), 202)
+    assert answer.status_code == {"confirmResize": 204, "rescue": 200, "evacuate": 200}.get(
+        next(iter(body)), 202
+    )
     assert conductor.operations[:1] == [(server.uuid, operation, arguments)]
     more = [(name, given["changes"].settings) for _, name, given in conductor.operations[1:]]
     disk_config = body.get("resize", {}).get("OS-DCF:diskConfig") if operation == "resize" else None
@@ -289,7 +293,7 @@ def test_an_evacuated_server_is_stopped_since_2_95(
 ) -> None:
     """Our own clients have it as it was."""
     path = f"/v2.1/servers/{server.uuid}/action"
-    assert api.send("POST", path, headers=headers, json={"evacuate": {}}).status_code == 202
+    assert api.send("POST", path, headers=headers, json={"evacuate": {}}).status_code == 200
     ((_uuid, operation, given),) = conductor.operations
     assert (operation, given.get("stays_off", False)) == ("evacuate", stays_off)
 
@@ -407,21 +411,24 @@ def test_a_lock_is_shown_with_its_reason(api: Api, conductor: SuperConductor) ->
     assert (shown["locked"], shown["locked_reason"]) == (True, "it burns")
 
 
+LIVE = {"host": None, "block_migration": "auto"}
+OLDEST_LIVE = {"host": "host2", "block_migration": "False", "disk_over_commit": False}
+
+
 @pytest.mark.parametrize(
     ("minor", "body", "status"),
     [
-        (1, {"os-migrateLive": {"host": "host2", "block_migration": "False",
-                                "disk_over_commit": False}}, 202),
-        (24, {"os-migrateLive": {"disk_over_commit": True}}, 400),
-        (25, {"os-migrateLive": {"disk_over_commit": False}}, 400),
-        (25, {"os-migrateLive": {"host": None, "block_migration": "auto"}}, 202),
-        (29, {"os-migrateLive": {"force": False}}, 400),
-        (30, {"os-migrateLive": {"force": False}}, 202),
-        (67, {"os-migrateLive": {"force": True}}, 400),
-        (68, {"os-migrateLive": {"force": False}}, 400),
-        (13, {"evacuate": {"onSharedStorage": "True", "adminPass": "secret"}}, 202),
+        (1, {"os-migrateLive": OLDEST_LIVE}, 202),
+        (24, {"os-migrateLive": {**OLDEST_LIVE, "disk_over_commit": True}}, 400),
+        (25, {"os-migrateLive": OLDEST_LIVE}, 400),
+        (25, {"os-migrateLive": LIVE}, 202),
+        (29, {"os-migrateLive": {**LIVE, "force": False}}, 400),
+        (30, {"os-migrateLive": {**LIVE, "force": False}}, 202),
+        (67, {"os-migrateLive": {**LIVE, "force": True}}, 400),
+        (68, {"os-migrateLive": {**LIVE, "force": False}}, 400),
+        (13, {"evacuate": {"onSharedStorage": "True", "adminPass": "secret"}}, 200),
         (14, {"evacuate": {"onSharedStorage": True}}, 400),
-        (29, {"evacuate": {"force": "False"}}, 202),
+        (29, {"evacuate": {"force": "False"}}, 200),
         (68, {"evacuate": {"force": False}}, 400),
     ],
 )  # fmt: skip
@@ -432,3 +439,33 @@ def test_moves_have_the_bodies_of_their_version(
     headers = {"OpenStack-API-Version": f"compute 2.{minor}"}
     path = f"/v2.1/servers/{server.uuid}/action"
     assert api.send("POST", path, headers=headers, json=body).status_code == status
+
+
+@pytest.mark.parametrize(
+    ("minor", "action", "complete", "missing"),
+    [
+        (1, "os-migrateLive", OLDEST_LIVE, "host"),
+        (24, "os-migrateLive", OLDEST_LIVE, "block_migration"),
+        (24, "os-migrateLive", OLDEST_LIVE, "disk_over_commit"),
+        (25, "os-migrateLive", LIVE, "host"),
+        (96, "os-migrateLive", LIVE, "block_migration"),
+        (13, "evacuate", {"onSharedStorage": True}, "onSharedStorage"),
+    ],
+)
+def test_a_move_has_all_that_its_version_requires(
+    minor: int, action: str, complete: dict[str, Any], missing: str, server: Instance, api: Api,
+    conductor: SuperConductor,
+) -> None:  # fmt: skip
+    """Our own clients may leave it out."""
+    headers = {"OpenStack-API-Version": f"compute 2.{minor}"}
+    path = f"/v2.1/servers/{server.uuid}/action"
+    part = {name: value for name, value in complete.items() if name != missing}
+    refused = api.send("POST", path, headers=headers, json={action: part})
+    assert refused.status_code == 400
+    assert f"{action}.{missing}. It is required" in message(refused)
+    assert api.send("POST", path, headers=headers, json={action: None}).status_code == 400
+    assert conductor.operations == []
+    assert api.send("POST", path, headers=headers, json={action: complete}).status_code in (
+        200,
+        202,
+    )
