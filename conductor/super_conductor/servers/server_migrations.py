@@ -25,14 +25,20 @@ class ServerMigrations:
     def list_migrations(
         self, context: RequestContext, *, filters: MigrationFilters, limit: int
     ) -> MigrationPage:
-        """Return the newest migrations of all cells; see ``SuperConductorAPI``."""
+        """Return the newest migrations of all cells; see ``SuperConductorAPI``.
+
+        Those of a deleted server are listed as long as its cell keeps them. Raises InstanceNotFound
+        for a server that the caller cannot see, CellUnavailable for one whose cell is silent.
+        """
         if filters.instance_uuid:
-            self._servers.get_server(context, filters.instance_uuid)
+            self._servers.check_reachable(context, filters.instance_uuid)
         if filters.marker is not None:
             filters = self._after(context, filters, filters.marker)
         answers = self._cells.ask_all(
             lambda cell: cell.list_migrations(context, filters=filters, limit=limit)
         )
+        if filters.instance_uuid and answers.down_cells:
+            self._servers.check_reachable(context, filters.instance_uuid)
         by_uuid: dict[str, Migration] = {}
         with self._database.reader() as session:
             own = own_migrations(session, answers.by_cell)

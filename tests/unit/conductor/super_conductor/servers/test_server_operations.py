@@ -620,6 +620,33 @@ def test_a_cell_that_does_not_answer_is_named(plane: ControlPlane, cell: CellCon
     assert (len(listed.migrations), listed.down_cells) == (1, ["cell1"])
 
 
+def test_migrations_of_a_deleted_server_are_listed(
+    plane: ControlPlane, cell: CellConductor, uuid: str
+) -> None:
+    """As its actions are, to who could see it."""
+    cell.migrations = [a_migration(uuid), a_migration(builders.a_uuid())]
+    plane.delete(uuid)
+    plane.settle()
+    of_deleted = MigrationFilters(instance_uuid=uuid)
+    with pytest.raises(exception.InstanceNotFound):
+        plane.servers.get_server(an_admin(), uuid)
+    listed = plane.migrations.list_migrations(an_admin(), filters=of_deleted, limit=9)
+    assert [one.uuid for one in listed.migrations] == [cell.migrations[0].uuid]
+    with pytest.raises(exception.InstanceNotFound):
+        plane.migrations.list_migrations(a_user("p2"), filters=of_deleted, limit=9)
+
+
+def test_migrations_of_a_server_in_a_silent_cell_are_not_said_to_be_none(
+    plane: ControlPlane, cell: CellConductor, uuid: str
+) -> None:
+    """No answer is not an empty one."""
+    cell.error = exception.RpcTimeout(method="m", topic="t", timeout_seconds=1)
+    with pytest.raises(exception.CellUnavailable):
+        plane.migrations.list_migrations(
+            an_admin(), filters=MigrationFilters(instance_uuid=uuid), limit=9
+        )
+
+
 def test_a_migration_is_aborted_by_its_cell(
     plane: ControlPlane, cell: CellConductor, uuid: str
 ) -> None:
