@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from armillary.table_columns import Age, ShortId, cells
 from programs.application import WithOptions
+from programs.commands import silent_cells
+from programs.commands.lookup import UNKNOWN
 from programs.display.output import Lister, ShowOne
 from programs.display.progress import Show, progress
 from programs.http_client import ApiClient, Document
@@ -26,8 +28,7 @@ Record = tuple[Sequence[str], Iterable[Any]]
 Columns = Mapping[str, str | Callable[[Document], Any]]
 """Title of a column or field -> key in the item that the API returns, or function of the item."""
 
-_ZONE = "zone "
-"""Prefix of zones among the cells that the API reports as not answering."""
+NOT_SHOWN = "its items are not shown"
 
 
 def table(columns: Columns, items: Iterable[Document]) -> Table:
@@ -77,14 +78,12 @@ class _ApiCommandBase(WithOptions):
         said: set[str] = set()
 
         def on_page(answer: Document) -> None:
-            for cell in answer.get("armillary:down_cells", []):
-                if cell not in said:
-                    what = cell if cell.startswith(_ZONE) else f"cell {cell}"
-                    LOG.warning(
-                        "%s does not answer; its items are not shown.",
-                        f"{what[0].upper()}{what[1:]}",
-                    )
-                said.add(cell)
+            has_unknown = any(item.get("status") == UNKNOWN for item in answer.get(key, []))
+            shown = "of its servers only the ids are shown" if has_unknown else NOT_SHOWN
+            for part in silent_cells.parts(answer):
+                if part not in said:
+                    LOG.warning("%s does not answer; %s.", f"{part[0].upper()}{part[1:]}", shown)
+                said.add(part)
 
         yield from self.api.list_all(key, *path, query=query, on_page=on_page)
 

@@ -4,15 +4,19 @@ Of a UUID, the start that lists show is enough, unless something has that name.
 """
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from itertools import chain
 from typing import Any
 
 from armillary import exception
 from armillary.service_history import COMPUTE
+from programs.commands import silent_cells
 from programs.http_client import ApiClient, ApiNotFound, Document
 
 IDS_SHOWN_MAX = 5
+SERVER_ADVICE = "A server there is found by its id: armillary server list shows it as UNKNOWN."
+HOST_ADVICE = "Try again when it answers."
 UNKNOWN = "UNKNOWN"
 """The status of servers whose cell does not answer."""
 
@@ -24,6 +28,15 @@ class AmbiguousName(exception.Invalid):
     """Several objects have the name."""
 
     template = "%(count)s %(kind)ss are named '%(name)s': %(ids)s. Use an id."
+
+
+class NotAllSearched(exception.Unavailable):
+    """Nothing was found, but not everything could be searched."""
+
+    template = (
+        "No %(kind)s that can be seen now has the id or name '%(name)s', but %(silent)s did not "
+        "answer. %(advice)s"
+    )
 
 
 class _Partial(dict[str, Any]):
@@ -39,15 +52,22 @@ def with_gaps(server: Document) -> Document:
 
 
 def find_server(api: ApiClient, server: str) -> Document:
-    """Return the server with this id or name. Raises ``NotFound``, ``AmbiguousName``."""
+    """Return the server with this id or name.
+
+    Of a silent cell's servers only the ids are known. Raises ``NotFound``, ``AmbiguousName``,
+    ``NotAllSearched``.
+    """
     if _UUID.fullmatch(server):
         found = _get_or_none(api, "server", "servers", server)
         if found is not None:
             return with_gaps(found)
-    same = api.list_all("servers", "servers", "detail", query={"name": server})
+    listing = _Listing(api, "servers", "servers", "detail")
+    same = listing.items({"name": server})
     if _ID_START.fullmatch(server):
-        same = chain(same, api.list_all("servers", "servers", "detail"))
-    return _the_one("server", server, map(with_gaps, same))
+        same = chain(same, listing.items())
+    advice = None if _UUID.fullmatch(server) else SERVER_ADVICE
+    with listing.says_what_is_missing("server", server, advice):
+        return _the_one("server", server, map(with_gaps, same))
 
 
 def find_flavor(api: ApiClient, flavor: str) -> Document:
@@ -81,24 +101,64 @@ def find_aggregate(api: ApiClient, aggregate: str) -> Document:
 
 
 def find_hypervisor(api: ApiClient, host: str) -> Document:
-    """Return the hypervisor with this id, node name or host name."""
-    return _the_one(
-        "host",
-        host,
-        api.list_all("hypervisors", "os-hypervisors", "detail"),
-        ids=lambda node: (str(node["id"]), node["hypervisor_hostname"]),
-        name=lambda node: node["service"]["host"],
-    )
+    """Return the hypervisor with this id, node name or host name.
+
+    Raises ``NotFound``, ``AmbiguousName``, ``NotAllSearched``.
+    """
+    listing = _Listing(api, "hypervisors", "os-hypervisors", "detail")
+    with listing.says_what_is_missing("host", host, HOST_ADVICE):
+        return _the_one(
+            "host",
+            host,
+            listing.items(),
+            ids=lambda node: (str(node["id"]), node["hypervisor_hostname"]),
+            name=lambda node: node["service"]["host"],
+        )
 
 
 def find_service(api: ApiClient, service: str, binary: str | None = None) -> Document:
-    """Return the service with this id, or of this host: its compute service, or another."""
-    services = api.list_all("services", "os-services", query={"binary": binary} if binary else None)
+    """Return the service with this id, or of this host: its compute service, or another.
+
+    Raises as ``find_hypervisor``.
+    """
+    listing = _Listing(api, "services", "os-services")
 
     def host(one: Document) -> str | None:
         return one["host"] if binary or one["binary"] == COMPUTE else None
 
-    return _the_one("service", service, services, name=host)
+    with listing.says_what_is_missing("service", service, HOST_ADVICE):
+        services = listing.items({"binary": binary} if binary else None)
+        return _the_one("service", service, services, name=host)
+
+
+class _Listing:
+    """A list of the API, which remembers the cells and zones that were missing from it."""
+
+    def __init__(self, api: ApiClient, key: str, *path: str) -> None:
+        self._api = api
+        self._key = key
+        self._path = path
+        self._silent: dict[str, None] = {}
+
+    def items(self, query: Mapping[str, Any] | None = None) -> Iterator[Document]:
+        return self._api.list_all(self._key, *self._path, query=query, on_page=self._remember)
+
+    def _remember(self, answer: Document) -> None:
+        self._silent |= dict.fromkeys(silent_cells.parts(answer))
+
+    @contextmanager
+    def says_what_is_missing(self, kind: str, wanted: str, advice: str | None) -> Iterator[None]:
+        """Raise ``NotAllSearched`` instead of ``NotFound`` if something was missing.
+
+        Without advice it is ``NotFound`` in any case.
+        """
+        try:
+            yield
+        except exception.NotFound as error:
+            if not self._silent or advice is None:
+                raise
+            silent = " and ".join(self._silent)
+            raise NotAllSearched(kind=kind, name=wanted, silent=silent, advice=advice) from error
 
 
 def _get_or_none(api: ApiClient, key: str, collection: str, identifier: str) -> Document | None:

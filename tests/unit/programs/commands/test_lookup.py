@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from armillary import exception
-from programs.commands.lookup import AmbiguousName, find_flavor, find_group, find_image
+from programs.commands.lookup import (
+    AmbiguousName,
+    NotAllSearched,
+    find_flavor,
+    find_group,
+    find_hypervisor,
+    find_image,
+    find_service,
+)
 from programs.http_client import ApiClient
 from tests import builders
 from tests.unit.programs.conftest import BuildingSuperConductor
@@ -44,3 +54,16 @@ def test_of_many_with_one_name_some_ids_are_shown(
         find_group(api, "x")
     ids = ", ".join(group.uuid for group in groups)
     assert str(caught.value) == (f"3 server groups are named 'x': {ids}. Use an id.")
+
+
+@pytest.mark.parametrize("find", [find_hypervisor, find_service])
+def test_a_host_that_may_be_in_a_silent_cell_is_not_said_to_be_unknown(
+    find: Callable[[ApiClient, str], object], api: ApiClient, conductor: BuildingSuperConductor
+) -> None:
+    """By name or id: both are known there only."""
+    with pytest.raises(exception.NotFound):
+        find(api, "host7")
+    conductor.down_cells = ["cell2"]
+    for wanted in ("host7", builders.a_uuid()):
+        with pytest.raises(NotAllSearched, match="cell cell2 did not answer"):
+            find(api, wanted)

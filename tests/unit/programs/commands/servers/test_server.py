@@ -254,6 +254,46 @@ def test_an_unknown_server_is_exit_code_3(armillary: Armillary) -> None:
     assert ended.err == "armillary: No server has the id or name 'web'.\n"
 
 
+@pytest.mark.parametrize("words", [("show",), ("delete",), ("stop",), ("set", "--name", "new")])
+def test_a_server_that_may_be_in_a_silent_cell_is_not_said_to_be_unknown(
+    words: tuple[str, ...], armillary: Armillary, conductor: BuildingSuperConductor
+) -> None:
+    """Its name is known there only: the message says where, and what to do."""
+    conductor.down_cells = ["cell2", "zone eu"]
+    ended = armillary("server", *words, "web")
+    assert ended.code == 4
+    assert ended.err == (
+        "armillary: No server that can be seen now has the id or name 'web', but cell cell2 and "
+        "zone eu did not answer. A server there is found by its id: armillary server list shows it "
+        "as UNKNOWN.\n"
+    )
+    as_member = armillary("--token", "u1:p1", "server", *words, "web")
+    assert as_member.code == 4
+    assert "but a part of the deployment did not answer" in as_member.err
+
+
+def test_an_unknown_uuid_is_unknown_whatever_is_silent(
+    armillary: Armillary, conductor: BuildingSuperConductor
+) -> None:
+    """The API knows all ids."""
+    conductor.down_cells = ["cell2"]
+    assert armillary("server", "delete", builders.a_uuid()).code == 3
+
+
+def test_a_server_of_a_silent_cell_is_deleted_by_the_start_of_its_id(
+    armillary: Armillary, conductor: BuildingSuperConductor, a_server: MakeServer
+) -> None:
+    """As lists show it."""
+    conductor.down_cells = ["cell2"]
+    server = a_server("", vm_state="unknown")
+    ended = armillary("server", "list")
+    assert "UNKNOWN" in ended.out
+    assert ended.err == (
+        "armillary: Cell cell2 does not answer; of its servers only the ids are shown.\n"
+    )
+    assert armillary("server", "delete", server.uuid[:8]).code == 0
+
+
 def test_servers_are_deleted_by_name_and_id_once_each(
     armillary: Armillary, conductor: BuildingSuperConductor, a_server: MakeServer
 ) -> None:
