@@ -2,7 +2,6 @@
 
 import argparse
 import ast
-import difflib
 import inspect
 import itertools
 import sys
@@ -106,6 +105,8 @@ class Application(App):
         self._error = err
 
     def _similar_commands(self, argv: Sequence[str]) -> list[str]:
+        import difflib  # mistakes are rare
+
         words = list(itertools.takewhile(lambda word: not word.startswith("-"), argv))
         names = [name for name, _point in self.command_manager]
         near = difflib.get_close_matches(" ".join(words), names, n=SIMILAR_SHOWN_MAX)
@@ -149,7 +150,7 @@ class WithOptions(Command):
         """Add the options and arguments of this command."""
 
 
-class Help(HelpCommand):
+class Help(WithOptions, HelpCommand):
     """Show all commands, or the help of one command."""
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:

@@ -8,9 +8,7 @@ import ipaddress
 import json
 import logging
 import os
-import ssl
 import time
-import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, BinaryIO
 from urllib.parse import parse_qs, quote, unquote, urlencode, urlsplit
@@ -18,7 +16,9 @@ from urllib.parse import parse_qs, quote, unquote, urlencode, urlsplit
 from armillary import exception
 from armillary.backoff import Backoff
 
-if TYPE_CHECKING:  # it takes longer to load than commands that do not call the API
+if TYPE_CHECKING:  # they take longer to load than commands that do not call the API
+    import ssl
+
     import urllib3
 
 LOG = logging.getLogger(__name__)
@@ -164,6 +164,8 @@ class ApiClient:
         The request is retried when the API, or a service behind it, fails meanwhile. All retries
         have the same idempotency key, so the API executes the request once.
         """
+        import uuid
+
         headers = {IDEMPOTENCY_HEADER: str(uuid.uuid4())}
         transient: tuple[type[exception.ArmillaryError], ...] = _TRANSIENT
         for retry in range(POST_RETRIES_MAX):
@@ -391,6 +393,8 @@ def _checked_token(token: str) -> str:
 
 def _tls(cacert: str) -> ssl.SSLContext:
     """Return a context that trusts the authorities of a file alone."""
+    import ssl
+
     try:
         return ssl.create_default_context(cafile=cacert)
     except (OSError, ssl.SSLError) as error:
@@ -402,6 +406,8 @@ def _tls(cacert: str) -> ssl.SSLContext:
 
 def _tls_error(url: str, error: urllib3.exceptions.SSLError) -> exception.ArmillaryError:
     """Distinguish an untrusted certificate from other TLS errors."""
+    import ssl
+
     found = error.args[0] if error.args else None
     if isinstance(found, ssl.SSLCertVerificationError):
         return ApiNotTrusted(url=url, reason=found.verify_message)

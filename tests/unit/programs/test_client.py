@@ -54,6 +54,25 @@ def test_a_command_loads_little_before_it_asks() -> None:
     assert ended.stdout.splitlines() == ["4", "[]"]
 
 
+LOADED_FOR_HELP = """
+import contextlib, io, sys
+from programs import client
+
+with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):
+    client.main(["server", "list", "--help"])
+print(sorted({"email.parser", "ssl", "urllib3", "difflib", "yaml"} & set(sys.modules)))
+"""
+
+
+def test_the_help_of_a_command_reads_no_metadata_of_what_is_installed() -> None:
+    """They are in the form of mails; to read those of all distributions takes longest."""
+    command = [sys.executable, "-c", LOADED_FOR_HELP]
+    ended = subprocess.run(
+        command, capture_output=True, text=True, timeout=waiting.seconds(60), check=True
+    )
+    assert ended.stdout.splitlines() == ["[]"]
+
+
 def test_without_a_command_the_commands_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     """A newcomer types just the name."""
     assert client.main([]) == 0
