@@ -44,6 +44,8 @@ SUMMED = (
 """Sizes of which there are sums of all hypervisors."""
 UNKNOWN_ADDRESS = "0.0.0.0"  # noqa: S104 - shown, not listened at
 CPU_INFO_PARSED_SINCE = (2, 28)
+EMPTY_LISTS_SINCE = (2, 75)
+"""In earlier versions a hypervisor without servers has no list of them."""
 UUIDS_SINCE = (2, 53)
 """Hypervisors and services of earlier versions are shown by number."""
 
@@ -75,9 +77,7 @@ def show(call: Call) -> Answer:
     found = find(call)
     shown = _show(call, found.node, found.service, found.usages)
     shown["running_vms"] = len(found.instances)
-    if call.query.get("with_servers"):
-        shown["servers"] = _named(found)
-    return Answer({"hypervisor": shown})
+    return Answer({"hypervisor": shown | _servers_of(call, found)})
 
 
 def search(call: Call) -> Answer:
@@ -145,7 +145,15 @@ def _servers(call: Call, node: ComputeNode) -> Document:
     """Return the servers on a node, if the client asked for them."""
     if not call.query.get("with_servers"):
         return {}
-    return {"servers": _named(call.conductor.get_compute_node(call.context, node.uuid))}
+    return _servers_of(call, call.conductor.get_compute_node(call.context, node.uuid))
+
+
+def _servers_of(call: Call, found: ComputeNodeDetails) -> Document:
+    """As ``_servers``; earlier versions leave an empty list out."""
+    if not call.query.get("with_servers"):
+        return {}
+    is_shown = found.instances or call.version >= EMPTY_LISTS_SINCE
+    return {"servers": _named(found)} if is_shown else {}
 
 
 def _named(found: ComputeNodeDetails) -> list[dict[str, str]]:

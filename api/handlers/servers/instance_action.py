@@ -19,6 +19,9 @@ from objects.instances.server_filters import DELETED, ServerFilters
 OF_DELETED_SINCE = (2, 21)
 """Since this version the actions of deleted servers are shown."""
 
+EVENTS_FOR_ALL_SINCE = (2, 51)
+"""In earlier versions events are for administrators."""
+
 NOVA_NAMES = {
     "backup": "createBackup",
     "change_password": "changePassword",
@@ -103,6 +106,8 @@ def _show(call: Call, action: InstanceAction) -> Document:
     shows_details = call.allows(policies.EVENT_DETAILS)
     project = call.subject.project_id
     events = [_event(call, event, project, shows_details=shows_details) for event in action.events]
+    if not shows_details and call.version < EVENTS_FOR_ALL_SINCE and not call.shows_own:
+        return _brief(action)
     return {**_brief(action), "events": events}
 
 

@@ -54,8 +54,11 @@ def index_of_server(call: Call) -> Answer:
 
 
 def show(call: Call) -> Answer:
-    """Show one migration of a server, given by number or UUID."""
-    return Answer({"migration": _show_of_server(_find(call))})
+    """Show one live migration of a server that is under way, given by number or UUID; or any."""
+    found = _find(call)
+    if not (call.shows_own or _is_live_and_running(found)):
+        raise exception.MigrationNotFound(migration=call.path["migration_id"])
+    return Answer({"migration": _show_of_server(found)})
 
 
 def abort(call: Call) -> Answer:

@@ -10,6 +10,7 @@ from api.schemas.base import (
     STRING_OR_NULL,
     TIME_OR_NULL,
     Part,
+    changed,
     every,
     fields,
     listed,
@@ -53,10 +54,14 @@ INDEX_ANSWER = fields(
     {"instanceActions": listed(every(_ACTION)), "links": since(2, 58, LINKS)},
     required=["instanceActions"],
 )
+_WITH_EVENTS: dict[str, Part] = {
+    **_ACTION,
+    "events": listed(fields({**_EVENT, **_FOR_ADMINISTRATORS}, _EVENT)),
+}
 SHOW_ANSWER = every(
     {
-        "instanceAction": every(
-            {**_ACTION, "events": listed(fields({**_EVENT, **_FOR_ADMINISTRATORS}, _EVENT))}
+        "instanceAction": changed(
+            (2, 51), before=fields(_WITH_EVENTS, _ACTION), after=every(_WITH_EVENTS)
         )
     }
 )

@@ -124,6 +124,19 @@ def test_one_is_shown_with_its_servers(
     assert (shown["running_vms"], shown["vcpus_used"]) == (1, 1)
 
 
+@pytest.mark.parametrize(("minor", "has_empty"), [(53, False), (74, False), (75, True)])
+def test_one_without_servers_has_an_empty_list_since_2_75(
+    minor: int, has_empty: bool, node: ComputeNode, api: Api, conductor: SuperConductor
+) -> None:
+    """If they are asked for; earlier versions leave it out."""
+    conductor.servers = []
+    headers = {"OpenStack-API-Version": f"compute 2.{minor}"}
+    path = f"{PATH}/{node.uuid}?with_servers=true"
+    shown = api.send("GET", path, headers=headers).json["hypervisor"]
+    (listed,) = api.send("GET", f"{PATH}?with_servers=true", headers=headers).json["hypervisors"]
+    assert [one.get("servers") for one in (shown, listed)] == [[] if has_empty else None] * 2
+
+
 def test_early_versions_know_it_by_number(
     node: ComputeNode, api: Api, conductor: SuperConductor
 ) -> None:

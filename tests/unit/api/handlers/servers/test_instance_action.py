@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from tests import builders
-from tests.fixtures.http_api import MEMBER, Api, message
+from tests.fixtures.http_api import ADMIN, MEMBER, Api, message
 from tests.fixtures.super_conductor import SuperConductor
 
 
@@ -93,6 +93,20 @@ def test_one_is_shown_with_its_events(path: str, api: Api, conductor: SuperCondu
     (event,) = api.get(one, token=MEMBER).json["instanceAction"]["events"]
     assert "host1" not in str(event)
     assert len(event["hostId"]) == 64
+
+
+@pytest.mark.parametrize(
+    ("minor", "token", "is_shown"),
+    [(50, MEMBER, False), (50, ADMIN, True), (51, MEMBER, True), (51, ADMIN, True)],
+)
+def test_events_are_for_administrators_until_2_50(
+    minor: int, token: str | None, is_shown: bool, path: str, api: Api, conductor: SuperConductor
+) -> None:
+    """Later versions leave hosts and reasons out for others."""
+    headers = {"OpenStack-API-Version": f"compute 2.{minor}"}
+    one = f"{path}/{conductor.actions[0].request_id}"
+    shown = api.send("GET", one, headers=headers, token=token).json["instanceAction"]
+    assert ("events" in shown) is is_shown
 
 
 def test_an_unknown_request_is_not_there(path: str, api: Api) -> None:

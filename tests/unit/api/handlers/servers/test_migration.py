@@ -156,6 +156,20 @@ def test_a_list_about_an_unknown_server_is_empty(api: Api, conductor: SuperCondu
     assert api.get(f"/v2.1/servers/{unknown}/migrations").status_code == 404
 
 
+def test_a_migration_that_is_not_under_way_is_shown_to_our_own_clients_only(
+    move: Migration, api: Api, conductor: SuperConductor
+) -> None:
+    """As in lists: others know the path for live migrations under way."""
+    ended = a_migration(move.instance_uuid, status="completed")
+    resize = a_migration(move.instance_uuid, migration_type="resize")
+    conductor.migrations += [ended, resize]
+    headers = {HEADER: "compute 2.80"}
+    assert api.send("GET", path_of(move), headers=headers).json["migration"]["uuid"] == move.uuid
+    for one in (ended, resize):
+        assert api.send("GET", path_of(one), headers=headers).status_code == 404
+        assert api.get(path_of(one)).json["migration"]["uuid"] == one.uuid
+
+
 def test_migrations_of_one_server_are_listed(move: Migration, api: Api) -> None:
     """By its own path, and by a filter."""
     of_server = api.get(f"/v2.1/servers/{move.instance_uuid}/migrations").json["migrations"]
