@@ -35,6 +35,16 @@ def show_network(call: Call) -> Answer:
     raise exception.NotFound(f"Network {call.path['network_id']} could not be found.")
 
 
+def list_tenant_networks(call: Call) -> Answer:
+    """List the networks of the project, as a path of its own shows them: there is none."""
+    return list_networks(call)
+
+
+def show_tenant_network(call: Call) -> Answer:
+    """Show a network of the project: there is none."""
+    return show_network(call)
+
+
 def list_security_groups(call: Call) -> Answer:
     """List the security groups of the project: the default one."""
     return Answer({"security_groups": [group_of(call.context.project_id)]})
@@ -154,6 +164,16 @@ ROUTES: Routes[Call] = {
     },
     "/v2.1/os-networks/{network_id}": {
         "GET": Action(show_network, policies.NETWORK, schemas.NETWORK_ANSWER, until=UNTIL)
+    },
+    "/v2.1/os-tenant-networks": {
+        "GET": Action(
+            list_tenant_networks, policies.TENANT_NETWORKS, schemas.NETWORKS_ANSWER, until=UNTIL
+        )
+    },
+    "/v2.1/os-tenant-networks/{network_id}": {
+        "GET": Action(
+            show_tenant_network, policies.TENANT_NETWORK, schemas.NETWORK_ANSWER, until=UNTIL
+        )
     },
     "/v2.1/os-security-groups": {
         "GET": Action(

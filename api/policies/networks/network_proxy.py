@@ -6,6 +6,8 @@ from api.policies.base import MEMBER, READER, rule
 
 NETWORKS = "os_compute_api:os-networks:list"
 NETWORK = "os_compute_api:os-networks:show"
+TENANT_NETWORKS = "os_compute_api:os-tenant-networks:list"
+TENANT_NETWORK = "os_compute_api:os-tenant-networks:show"
 SECURITY_GROUPS = "os_compute_api:os-security-groups:get"
 SECURITY_GROUP = "os_compute_api:os-security-groups:show"
 CREATE_GROUP = "os_compute_api:os-security-groups:create"
@@ -24,12 +26,20 @@ ADD_FIXED_IP = "os_compute_api:os-multinic:add"
 REMOVE_FIXED_IP = "os_compute_api:os-multinic:remove"
 
 _NETWORKS, _GROUPS = "/v2.1/os-networks", "/v2.1/os-security-groups"
+_TENANT_NETWORKS = "/v2.1/os-tenant-networks"
 _RULES, _FLOATING_IPS = "/v2.1/os-security-group-rules", "/v2.1/os-floating-ips"
 _ACTION = [("POST", "/v2.1/servers/{server_id}/action")]
 
 RULES = [
     rule(NETWORKS, READER, "List networks.", [("GET", _NETWORKS)]),
     rule(NETWORK, READER, "Show a network.", [("GET", f"{_NETWORKS}/{{network_id}}")]),
+    rule(TENANT_NETWORKS, READER, "List a project's networks.", [("GET", _TENANT_NETWORKS)]),
+    rule(
+        TENANT_NETWORK,
+        READER,
+        "Show a network of a project.",
+        [("GET", f"{_TENANT_NETWORKS}/{{network_id}}")],
+    ),
     rule(SECURITY_GROUPS, READER, "List the project's security groups.", [("GET", _GROUPS)]),
     rule(SECURITY_GROUP, READER, "Show a security group.", [("GET", f"{_GROUPS}/{{group_id}}")]),
     rule(CREATE_GROUP, MEMBER, "Create a security group.", [("POST", _GROUPS)]),

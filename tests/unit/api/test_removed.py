@@ -7,7 +7,7 @@ import pytest
 from tests import builders
 from tests.fixtures.http_api import Api
 
-SERVER = f"/servers/{builders.a_uuid()}"
+SERVER = f"/servers/{builders.a_uuid_of('server')}"
 GONE = [
     ("GET", "/os-agents"),
     ("PUT", "/os-agents/1"),
@@ -55,7 +55,10 @@ def test_what_never_was_is_not_found(api: Api) -> None:
 def test_early_versions_still_look_networks_up(api: Api) -> None:
     """Beside the methods that are gone."""
     headers = {"OpenStack-API-Version": "compute 2.1"}
-    assert api.send("GET", "/v2.1/os-networks", headers=headers).json == {"networks": []}
+    for path in ("/v2.1/os-networks", "/v2.1/os-tenant-networks"):
+        assert api.send("GET", path, headers=headers).json == {"networks": []}
+        assert api.send("GET", f"{path}/private", headers=headers).status_code == 404
+        assert api.send("GET", path).status_code == 404
 
 
 def test_what_was_removed_needs_a_valid_token(api: Api) -> None:

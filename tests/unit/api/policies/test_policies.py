@@ -183,6 +183,8 @@ ALLOWED = {
     "volume_attachment-index": READERS,
     "network_proxy-list_networks": EVERYBODY,
     "network_proxy-show_network": EVERYBODY,
+    "network_proxy-list_tenant_networks": EVERYBODY,
+    "network_proxy-show_tenant_network": EVERYBODY,
     "network_proxy-list_security_groups": EVERYBODY,
     "network_proxy-show_security_group": EVERYBODY,
     "network_proxy-create_security_group": EVERYBODY - {"reader"},
