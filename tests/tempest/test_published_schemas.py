@@ -13,6 +13,7 @@ import jsonschema
 import pytest
 
 from api.formats.addresses import port_id
+from objects.instances.diagnostics import Diagnostics
 from objects.instances.server_settings import ServerSettings
 from tests import builders
 from tests.fixtures.http_api import Api
@@ -68,7 +69,9 @@ REQUESTS: list[Request] = [
     ("GET", ACTIONS, None, "ServersClient", "list_instance_actions", ALWAYS),
     ("GET", f"{ACTIONS}/req-1", None, "ServersClient", "show_instance_action", ALWAYS),
     ("GET", f"{SERVER}/diagnostics", None, "ServersClient", "show_server_diagnostics", ALWAYS),
-    ("GET", f"{SERVER}/migrations", None, "ServersClient", "list_live_migrations", (23, NEWEST)),
+    # Tempest's schema has the UUID since 2.62, the Compute API since 2.59.
+    ("GET", f"{SERVER}/migrations", None, "ServersClient", "list_live_migrations", (23, 58)),
+    ("GET", f"{SERVER}/migrations", None, "ServersClient", "list_live_migrations", (62, NEWEST)),
     ("GET", f"{SERVER}/os-volume_attachments", None, "ServersClient", "list_volume_attachments",
      ALWAYS),
     ("GET", f"{SERVER}/os-volume_attachments/{{volume}}", None, "ServersClient",
@@ -248,6 +251,7 @@ def have_all(conductor: SuperConductor, *, has_volume: bool) -> dict[str, str]:
     conductor.flavors = [small, builders.a_flavor("private", is_public=False)]
     conductor.aggregates = [builders.an_aggregate(hosts=[], updated_at=builders.A_TIME)]
     (image,) = conductor.images = [builders.an_image("loop")]
+    conductor.diagnostics = Diagnostics("libvirt", "running")
     volume = builders.a_uuid()
     settings = ServerSettings.from_values(root_volume=volume if has_volume else None, tags=["old"])
     server = builders.an_instance(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import uuid
+
 from api.call import Call
 from api.handlers.servers import server
 from api.policies.servers import volume_attachment as policies
@@ -71,7 +73,7 @@ def _shown(call: Call, volume: str) -> Document:
         "device": ROOT_DEVICE,
         "tag": None,
         "delete_on_termination": False,
-        "attachment_id": None,
+        "attachment_id": str(uuid.uuid5(uuid.UUID(volume), call.subject.uuid)),
         "bdm_uuid": volume,
     }
 

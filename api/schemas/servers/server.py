@@ -431,8 +431,17 @@ SERVER_IN_LIST = _or_unknown(
 )
 
 _CHANGED_UNKNOWN = ["tenant_id", "created"]
+_CERTIFICATES = "trusted_image_certificates"
 UPDATED = _or_unknown(
-    fields({**_BASIC, **_since_changed({**_SHOWN, **_FOR_ADMINISTRATORS}), **_SOMETIMES}, _BASIC),
+    fields(
+        {
+            **_BASIC,
+            **_since_changed({**_SHOWN, **_FOR_ADMINISTRATORS}),
+            **_SOMETIMES,
+            _CERTIFICATES: _SHOWN[_CERTIFICATES],
+        },
+        [*_BASIC, _CERTIFICATES],
+    ),
     _CHANGED_UNKNOWN,
 )
 REBUILT = _or_unknown(
@@ -444,7 +453,7 @@ REBUILT = _or_unknown(
             "OS-EXT-SRV-ATTR:user_data": own(STRING_OR_NULL),
             "key_name": since(2, 54, STRING_OR_NULL),
             "user_data": since(2, 57, STRING_OR_NULL),
-            "trusted_image_certificates": _SHOWN["trusted_image_certificates"],
+            _CERTIFICATES: _SHOWN[_CERTIFICATES],
             "adminPass": STRING,
         },
         _BASIC,

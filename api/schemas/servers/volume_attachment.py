@@ -26,7 +26,7 @@ _ATTACHMENT = every(
         "device": STRING_OR_NULL,
         "tag": since(2, 70, STRING_OR_NULL),
         "delete_on_termination": since(2, 79, BOOLEAN),
-        "attachment_id": since(2, 89, STRING_OR_NULL),
+        "attachment_id": since(2, 89, STRING),
         "bdm_uuid": since(2, 89, STRING),
     }
 )

@@ -114,13 +114,16 @@ def test_everything_that_can_be_said_arrives(api: Api, conductor: SuperConductor
     ]
 
 
-@pytest.mark.parametrize("reference", ["small", "http://here/v2.1/flavors/small"])
-def test_a_flavor_may_be_named_by_its_link(
-    reference: str, api: Api, conductor: SuperConductor
+@pytest.mark.parametrize(
+    ("reference", "flavor"),
+    [("small", "small"), ("http://here/v2.1/flavors/small", "small"), (7, "7")],
+)
+def test_a_flavor_may_be_named_by_its_link_or_a_number(
+    reference: str | int, flavor: str, api: Api, conductor: SuperConductor
 ) -> None:
     """As the Compute API says."""
     ask(api, flavorRef=reference)
-    assert conductor.requests[0]["flavor"] == "small"
+    assert conductor.requests[0]["flavor"] == flavor
 
 
 @pytest.mark.parametrize("image", [None, ""], ids=["null", "empty"])
@@ -251,7 +254,8 @@ BAD = [
     ({"name": 5}, "server.name"),
     ({"name": None}, "server.name"),
     ({"flavorRef": ""}, "server.flavorRef"),
-    ({"flavorRef": 1}, "server.flavorRef"),
+    ({"flavorRef": 1.5}, "server.flavorRef"),
+    ({"flavorRef": True}, "server.flavorRef"),
     ({"imageRef": 1}, "server.imageRef"),
     ({"min_count": 0}, "server.min_count"),
     ({"min_count": -1}, "server.min_count"),
