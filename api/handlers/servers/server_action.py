@@ -77,9 +77,8 @@ def migrate(call: Call) -> Answer:
 
 def live_migrate(call: Call) -> Answer:
     """Live-migrate the server; earlier versions wait for the checks before it."""
-    required = schemas.LIVE_MIGRATE_REQUIRED
-    if call.version <= schemas.OVERCOMMIT_UNTIL:
-        required = (*required, "disk_over_commit")
+    has_overcommit = call.version <= schemas.OVERCOMMIT_UNTIL
+    required = [*schemas.LIVE_MIGRATE_REQUIRED, *(["disk_over_commit"] if has_overcommit else [])]
     _check_given(call, "os-migrateLive", *required)
     accepted = _moved(call, "os-migrateLive", "live_migrate")
     if call.version < live_checks.ASYNCHRONOUS_SINCE:
