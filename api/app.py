@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from functools import partial
+from pathlib import Path
 
 from oslo_config import cfg
 
@@ -12,6 +13,9 @@ from api.access import Access
 from api.application import make_application
 from api.call import AppState, Call
 from api.console.links import ConsoleLinks
+from api.console.sessions import Seal, Sessions
+from api.console.token_holders import TokenHolders
+from api.console_grants import ConsoleGrants
 from api.event_hub import EventHub
 from api.formats.host_ids import HostIds
 from api.formats.serial_consoles import SerialConsoleLinks
@@ -75,6 +79,7 @@ def make_app(
         document=functools.cache(openapi.document),
         events=events,
         serial_consoles=SerialConsoleLinks.of(conf),
+        console_grants=_console_grants(conf, access) if conf.serial_console.enabled else None,
         readiness=readiness or Readiness(conductor),
         console_links=ConsoleLinks.from_conf(conf) if conf.console.enabled else None,
         images_per_project_max=(
@@ -90,6 +95,13 @@ def make_app(
         shows_own=lambda call: call.shows_own,
         ignores_unknown_until=UNKNOWN_QUERIES_UNTIL,
         names_other_versions=True,
+    )
+
+
+def _console_grants(conf: cfg.ConfigOpts, access: Access) -> ConsoleGrants:
+    sessions = Sessions.from_conf(conf)
+    return ConsoleGrants(
+        Seal(Path(conf.console.session_key_file)), access, TokenHolders(conf, access), sessions.find
     )
 
 

@@ -10,6 +10,7 @@ import falcon
 
 from api.console import cookie
 from api.console.links import ConsoleLinks
+from api.console_grants import ConsoleGrants
 from api.event_hub import EventHub
 from api.fleet_answers import FleetAnswers
 from api.formats.host_ids import HostIds
@@ -19,10 +20,11 @@ from api.image_source import ImageSource
 from api.readiness import Readiness
 from api.versions import OWN_FIELDS_HEADER
 from armillary import exception
+from armillary.consoles.grant_checks import GRANT_HEADER
 from armillary.http import call
 from armillary.http.authentication import HEADER, is_anonymous
 from armillary.http.compression import accepts_gzip
-from armillary.http.own_origin import own_origin
+from armillary.http.own_origin import LOCAL, own_origin
 from conductor.super_conductor.interface import SuperConductorAPI
 
 
@@ -40,6 +42,7 @@ class AppState(call.Site):
     events: EventHub | None = None
     console_links: ConsoleLinks | None = None
     serial_consoles: SerialConsoleLinks | None = None
+    console_grants: ConsoleGrants | None = None
     fleet_answers: FleetAnswers = field(default_factory=FleetAnswers)
 
 
@@ -49,7 +52,9 @@ class Call(call.Call[AppState]):
 
     ``token`` is what it was authenticated with; None if it has none, and needs none. ``etags`` are
     those of answers that the client has, and ``accepts_gzip`` is whether it takes compressed ones.
-    ``is_by_cookie``: the token is that of a session of the console, which the client does not know.
+    ``session_cookie``: the token is that of this session of the console, which the client does not
+    know. ``local_origin`` is the address of this server's socket; None under another server.
+    ``console_grant`` is what a proxy asks about, see ``api.handlers.servers.console_grant``.
     ``is_still_valid`` tells, for answers that take long, whether the caller is still who it was,
     with the same roles.
     ``repeat_secret`` is as in ``armillary.http.idempotency``.
@@ -60,7 +65,9 @@ class Call(call.Call[AppState]):
     token: str | None = field(default=None, repr=False)
     etags: tuple[str, ...] = ()
     accepts_gzip: bool = False
-    is_by_cookie: bool = False
+    session_cookie: str | None = field(default=None, repr=False)
+    local_origin: str | None = None
+    console_grant: str = field(default="", repr=False)
     is_still_valid: Callable[[], bool] = field(default=lambda: True, repr=False)
     repeat_secret: bytes | None = field(default=None, repr=False)
 
@@ -75,9 +82,16 @@ class Call(call.Call[AppState]):
         return cls(
             links=links, shows_own=shows_own, token=token, etags=etags,
             accepts_gzip=accepts_gzip(req.get_header("Accept-Encoding")),
-            is_by_cookie=cookie.SESSION in req.env, is_still_valid=_validity_of(req),
+            session_cookie=cookie.value_in(req.env) if cookie.SESSION in req.env else None,
+            local_origin=req.env.get(LOCAL), console_grant=req.get_header(GRANT_HEADER) or "",
+            is_still_valid=_validity_of(req),
             repeat_secret=getattr(req.context, "repeat_secret", None), **fields,
         )  # fmt: skip
+
+    @property
+    def is_by_cookie(self) -> bool:
+        """Whether the token is that of a session of the console."""
+        return self.session_cookie is not None
 
     @property
     def conductor(self) -> SuperConductorAPI:

@@ -13,6 +13,7 @@ from api.handlers.networks import external_event, network_proxy, server_attachme
 from api.handlers.quotas import limit, quota_set, usage
 from api.handlers.scheduling import allocation, dry_run, explanation, zone
 from api.handlers.servers import (
+    console_grant,
     diagnostics,
     instance_action,
     key_pair,
@@ -34,7 +35,8 @@ _NOUNS = (
     hypervisor, host, service, aggregate, availability_zone, server_group, quota_set, limit,
     key_pair, extension, explanation, dry_run, allocation, zone, health, event,
     usage, usage_audit, diagnostics, remote_console, external_event, claim, pool,
-    server_topology, network_proxy, console_link, fleet, fleet_host, now, volume_attachment,
+    server_topology, network_proxy, console_grant, console_link, fleet, fleet_host, now,
+    volume_attachment,
 )  # fmt: skip
 
 ROUTES: Routes[Call] = {path: methods for noun in _NOUNS for path, methods in noun.ROUTES.items()}

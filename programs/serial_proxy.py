@@ -51,6 +51,15 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--connections-max", type=int, default=500, metavar="N")
     parser.add_argument("--cert-file", help="certificate for users (PEM): wss:// instead of ws://")
     parser.add_argument("--tls-key-file", help="private key of --cert-file, if not in it")
+    parser.add_argument(
+        "--api-url", metavar="URL",
+        help="address of the API, which is asked whether open consoles are still granted, such as "
+        "https://api.example.org:8774; default: the one in links of the API",
+    )  # fmt: skip
+    parser.add_argument(
+        "--api-ca-file", help="authorities of the API's certificate; default: the system's"
+    )
+    parser.add_argument("--api-cert-file", help="certificate to show to the API, with its key")
     parser.add_argument("--agent-ca-file", help="authorities of the agents' certificates: use TLS")
     parser.add_argument(
         "--agent-network", action="append", default=[], type=ipaddress.ip_network, metavar="CIDR",
@@ -63,6 +72,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
 
 
 def _run(arguments: argparse.Namespace) -> int:
+    from armillary.consoles.grant_checks import GrantChecks
     from armillary.consoles.serial_proxy import ProxyOptions, SerialProxy
 
     users = tls_files(
@@ -73,6 +83,11 @@ def _run(arguments: argparse.Namespace) -> int:
             host=arguments.host,
             port=arguments.port,
             keys=console_links.ConsoleKeys(arguments.key_file),
+            grants=GrantChecks(
+                api_url=arguments.api_url,
+                ca_file=arguments.api_ca_file,
+                cert_file=arguments.api_cert_file,
+            ),
             connections_max=max(1, arguments.connections_max),
             users_tls=None if users is None else users.context(),
             agents_tls=_agents_tls(arguments),

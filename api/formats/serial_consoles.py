@@ -11,11 +11,15 @@ from objects.instances.serial_console import SerialConsole
 
 
 class SerialConsoleLinks:
-    """Makes links with the keys that ``armillary-serialproxy`` has, too."""
+    """Makes links with the keys that ``armillary-serialproxy`` has, too.
 
-    def __init__(self, base_url: str, keys: ConsoleKeys) -> None:
+    ``api_url`` is where the proxy asks about consoles; None: where the request for one arrived.
+    """
+
+    def __init__(self, base_url: str, keys: ConsoleKeys, api_url: str | None = None) -> None:
         self._base_url = base_url
         self._keys = keys
+        self.api_url = api_url
 
     @classmethod
     def of(cls, conf: cfg.ConfigOpts) -> "SerialConsoleLinks | None":
@@ -23,11 +27,18 @@ class SerialConsoleLinks:
         options = conf.serial_console
         if not options.enabled:
             return None
-        return cls(options.base_url, ConsoleKeys(Path(options.key_file)))
+        api_url = options.api_url or conf.api.compute_link_prefix
+        return cls(options.base_url, ConsoleKeys(Path(options.key_file)), api_url)
 
-    def url(self, instance_uuid: str, console: SerialConsole) -> str:
-        """Return the address under which the proxy leads to a console, once."""
+    def url(
+        self, instance_uuid: str, console: SerialConsole, *, api_url: str = "", grant: str = ""
+    ) -> str:
+        """Return the address under which the proxy leads to a console, once.
+
+        The proxy asks the API at ``api_url`` about the grant, as long as the console is open.
+        """
         link = ConsoleLink(
-            instance_uuid, console.address, console.port, console.token, console.seconds
-        )
+            instance_uuid, console.address, console.port, console.token, console.seconds,
+            api_url, grant,
+        )  # fmt: skip
         return f"{self._base_url}?{urlencode({'token': console_links.seal(link, self._keys)})}"

@@ -85,6 +85,7 @@ OPTIONS: dict[tuple[str, str], Readers] = {
     ("identity", "state_dir"): (API, PLACEMENT),
     ("serial_console", "enabled"): (API, COMPUTE),
     ("serial_console", "base_url"): (API,),
+    ("serial_console", "api_url"): (API,),
     ("serial_console", "key_file"): (API,),
     ("identity", "token_lifetime_seconds"): (API, PLACEMENT),
     ("zones", "push_seconds"): (SCHEDULER,),

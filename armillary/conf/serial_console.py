@@ -19,6 +19,14 @@ Address of ``armillary-serialproxy`` as users reach it (``ws://`` or ``wss://``)
 token to it.
 """,
         ),
+        cfg.URIOpt(
+            "api_url", schemes=["http", "https"],
+            help="""
+Address of the API as ``armillary-serialproxy`` reaches it, which asks there whether the login of an
+open console is still valid. Unset: ``[api] compute_link_prefix`` or, without it, the local address
+at which the request for the console arrived. The API appends it to its links, sealed.
+""",
+        ),
         cfg.StrOpt(
             "key_file", default="$state_path/serial-console.key",
             help="""

@@ -1,7 +1,8 @@
-"""Links to serial consoles: sealed by the API, opened by the proxy, which asks no one else.
+"""Links to serial consoles: sealed by the API, opened by the proxy.
 
 A link names the agent's port and the token that the agent accepts once. Users see neither: the text
-is encrypted and signed with a key of API and proxy.
+is encrypted and signed with a key of API and proxy. It also names where the proxy asks whether the
+login that it was made for is still valid, and with what.
 """
 
 import dataclasses
@@ -13,7 +14,8 @@ from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from armillary import exception, private_files
 from armillary.keys.key_file import KeyFile
 
-LINK_CHARACTERS_MAX = 2048
+LINK_CHARACTERS_MAX = 6000
+"""The library of the proxy takes request lines of up to 8,192 characters."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -26,6 +28,10 @@ class ConsoleLink:
     token: str
     seconds: int
     """How long it can be used after it was sealed."""
+    api_url: str = ""
+    """Address of the API as links name it; empty in a link that an older release made."""
+    grant: str = dataclasses.field(default="", repr=False)
+    """What the API recognises the login by; only the API can read it."""
 
 
 def make_key(path: Path) -> None:

@@ -1,7 +1,8 @@
 """WebSocket server between users' terminals and the console ports of agents.
 
-It holds no state and asks no service: a link signed by the API names the agent to connect to,
-and the agent accepts the token in it once.
+It holds no state: a link signed by the API names the agent to connect to, and the agent accepts the
+token in it once. As long as a console is open, the API is asked whether the login is still valid
+that it was opened with, and whether the server is still there.
 """
 
 import contextlib
@@ -25,13 +26,14 @@ from armillary import exception
 from armillary.consoles import handshake
 from armillary.consoles.accepting import BoundedListener
 from armillary.consoles.console_links import ConsoleKeys, ConsoleLink, open_sealed
+from armillary.consoles.grant_checks import NO_ANSWER, NO_LONGER_GRANTED, GrantChecks, NoAnswer
 
 LOG = logging.getLogger(__name__)
 
 CONNECT_SECONDS_MAX = 10.0
 PIECE_BYTES = 16 * 1024
 MESSAGE_BYTES_MAX = 64 * 1024
-POLICY_VIOLATION, INTERNAL_ERROR = 1008, 1011
+NORMAL_END, POLICY_VIOLATION, INTERNAL_ERROR = 1000, 1008, 1011
 _REASON_BYTES_MAX = 120
 _BINARY = Subprotocol("binary")
 _PLACES_FACTOR = 2
@@ -48,6 +50,7 @@ class ProxyOptions:
     host: str
     port: int
     keys: ConsoleKeys
+    grants: GrantChecks
     connections_max: int
     users_tls: ssl.SSLContext | None = None
     agents_tls: ssl.SSLContext | None = None
@@ -124,10 +127,18 @@ class SerialProxy:
 
     def _connect(self, user: ServerConnection, link: ConsoleLink) -> None:
         try:
-            agent = self._agent(link)
+            is_granted = self._options.grants.is_granted(link)
+            agent = self._agent(link) if is_granted else None
+        except NoAnswer as error:
+            LOG.warning("%s: %s", link.instance_uuid, error)
+            user.close(INTERNAL_ERROR, NO_ANSWER)
+            return
         except OSError as error:
             LOG.warning("%s: cannot reach its console: %s", link.instance_uuid, error)
             user.close(INTERNAL_ERROR, "the console's host cannot be reached")
+            return
+        if agent is None:
+            user.close(POLICY_VIOLATION, NO_LONGER_GRANTED)
             return
         with contextlib.closing(agent):
             refusal = _present(agent, link)
@@ -136,7 +147,9 @@ class SerialProxy:
                 user.close(POLICY_VIOLATION, _short(refusal))
                 return
             LOG.info("%s: a user is at its serial console", link.instance_uuid)
-            _pass_messages(user, agent)
+            passing = _Passing(user, agent)
+            with self._options.grants.watching(link, passing.end):
+                passing.run()
             LOG.info("%s: the user has left its serial console", link.instance_uuid)
 
     def _agent(self, link: ConsoleLink) -> socket.socket:
@@ -180,23 +193,39 @@ def _present(agent: socket.socket, link: ConsoleLink) -> str | None:
         return f"the console's host did not answer: {error}"
 
 
-def _pass_messages(user: ServerConnection, agent: socket.socket) -> None:
-    """Pass bytes both ways until one side ends."""
+class _Passing:
+    """Passes bytes between user and agent, both ways, until one side ends."""
 
-    def to_user() -> None:
+    def __init__(self, user: ServerConnection, agent: socket.socket) -> None:
+        self._user = user
+        self._agent = agent
+        self._ending = NORMAL_END, ""
+
+    def run(self) -> None:
+        """Pass bytes until one side ends, or ``end`` is called."""
+        output = threading.Thread(target=self._to_user, name="console-output", daemon=True)
+        output.start()
         with contextlib.suppress(OSError, ConnectionClosed):
-            while data := agent.recv(PIECE_BYTES):
-                user.send(data)
-        user.close()
+            for message in self._user:
+                self._agent.sendall(message.encode() if isinstance(message, str) else message)
+        self._leave_agent()
+        output.join()
 
-    output = threading.Thread(target=to_user, name="console-output", daemon=True)
-    output.start()
-    with contextlib.suppress(OSError, ConnectionClosed):
-        for message in user:
-            agent.sendall(message.encode() if isinstance(message, str) else message)
-    with contextlib.suppress(OSError):
-        agent.shutdown(socket.SHUT_RDWR)
-    output.join()
+    def end(self, reason: str) -> None:
+        """End it from another thread. Nothing more reaches the agent, whatever the user sends."""
+        LOG.info("A console is closed: %s", reason)
+        self._ending = POLICY_VIOLATION, _short(reason)
+        self._leave_agent()
+
+    def _to_user(self) -> None:
+        with contextlib.suppress(OSError, ConnectionClosed):
+            while data := self._agent.recv(PIECE_BYTES):
+                self._user.send(data)
+        self._user.close(*self._ending)
+
+    def _leave_agent(self) -> None:
+        with contextlib.suppress(OSError):
+            self._agent.shutdown(socket.SHUT_RDWR)
 
 
 def _select(connection: ServerConnection, offered: Sequence[Subprotocol]) -> Subprotocol | None:

@@ -2,6 +2,8 @@
 
 from wsgiref.types import WSGIEnvironment
 
+LOCAL = "armillary.http.local_origin"
+"""Key of a WSGI environment with the address of our server's socket, which no proxy changes."""
 DEFAULT_PORTS = {"http": "80", "https": "443"}
 
 

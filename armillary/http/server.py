@@ -17,6 +17,7 @@ from cheroot import server as cheroot_server
 from cheroot import wsgi
 
 from armillary import exception
+from armillary.http import own_origin
 from armillary.http.chunked_body import ChunkedBody
 from armillary.http.connections import BodyRoom, Limits, PatientConnection, Sender, crowded_out
 from armillary.http.tls import TlsAdapter, TlsFiles
@@ -157,6 +158,7 @@ class _Gateway(wsgi.Gateway_10):
         if self.req.chunked_read:
             environ["wsgi.input"] = ChunkedBody(self.req.conn.rfile)
         environ |= {"SERVER_NAME": str(mapped or address), "SERVER_PORT": str(port)}
+        environ[own_origin.LOCAL] = own_origin.own_origin(environ)
         return environ
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from api.call import Call
+from api.console_grants import ConsoleGrant
 from api.handlers.servers import server
 from api.policies.servers import remote_console as policies
 from api.schemas.servers import remote_console as schemas
@@ -45,11 +46,29 @@ def _url(call: Call, protocol: str, kind: str) -> str:
     links = call.site.serial_consoles
     if links is None:
         raise _unavailable(kind, "[serial_console] enabled is not set for the API")
+    api_url = links.api_url or call.local_origin
+    if api_url is None:
+        raise _unavailable(kind, "[serial_console] api_url is not set for the API")
     uuid = call.path["server_id"]
     try:
-        return links.url(uuid, call.conductor.create_serial_console(call.context, uuid))
+        console = call.conductor.create_serial_console(call.context, uuid)
     except exception.OperationUnsupported as error:
         raise _unavailable(kind, error.kwargs["reason"]) from error
+    return links.url(uuid, console, api_url=api_url, grant=_grant(call, uuid))
+
+
+def _grant(call: Call, uuid: str) -> str:
+    """Return what the proxy asks about as long as the console is open."""
+    assert call.site.console_grants is not None, "there are links, so there are grants"
+    is_by_cookie = call.session_cookie is not None
+    return call.site.console_grants.sealed(
+        ConsoleGrant(
+            instance_uuid=uuid,
+            host=call.subject.host,
+            token=None if is_by_cookie else call.token,
+            cookie=call.session_cookie,
+        )
+    )
 
 
 def _unavailable(kind: str, reason: str) -> exception.Invalid:

@@ -84,6 +84,7 @@ def test_what_is_public_needs_no_token(document: dict[str, Any]) -> None:
         "/healthcheck/live",
         "/v2",
         "/v2.1",
+        "/v2.1/armillary/console-grant",
         "/v2.1/openapi.json",
     }
 

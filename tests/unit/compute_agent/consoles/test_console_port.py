@@ -25,7 +25,7 @@ from armillary.consoles import console_links, handshake
 from armillary.consoles.console_links import ConsoleKeys
 from compute_agent.consoles.console_port import REFUSED, ConsolePort
 from objects.instances.serial_console import SerialConsole
-from tests.fixtures.agent.serial_consoles import port_conf, running_port, running_proxy
+from tests.fixtures.agent.serial_consoles import Terminal, port_conf, running_port, running_proxy
 from tests.fixtures.asking import wait_for
 from tests.fixtures.http_api.slow_clients import leave_at_once
 from tests.fixtures.ports import free_port
@@ -33,30 +33,6 @@ from tests.fixtures.waiting import seconds
 
 UUID = "c0ffee00-0000-4000-8000-000000000001"
 SECONDS_MAX = 60
-
-
-class Terminal:
-    """A guest that answers each line in capitals, through a pipe of the kernel's."""
-
-    def __init__(self) -> None:
-        self._near, self._far = socket.socketpair()
-        threading.Thread(target=self._answer, daemon=True).start()
-
-    def _answer(self) -> None:
-        while data := self._far.recv(1024):
-            self._far.sendall(data.upper())
-        self._far.close()
-
-    def read(self) -> bytes:
-        return self._near.recv(1024)
-
-    def write(self, data: bytes) -> None:
-        self._near.sendall(data)
-
-    def close(self) -> None:
-        with contextlib.suppress(OSError):
-            self._near.shutdown(socket.SHUT_RDWR)
-        self._near.close()
 
 
 def open_terminal(host: str, instance_uuid: str) -> Terminal:
