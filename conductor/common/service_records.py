@@ -37,7 +37,8 @@ ON_TOP: Mapping[str, str] = {
     service_history.PLACEMENT: "placement",
 }
 """The same for services with records in cell0's database."""
-_REPORTING = frozenset({*ON_TOP, service_history.API})
+ROLE_OF: Mapping[str, str] = {**ON_TOP, service_history.API: "api"}
+"""Binary -> the role of its key, for services that report to the super conductor."""
 
 
 class ServiceRecords:
@@ -99,7 +100,7 @@ class ServiceRecords:
         Raises ServiceTooOld; Invalid for a binary without records here, or a worker's number out of
         bounds. Figures that are unknown or out of bounds are left out.
         """
-        if binary not in _REPORTING:
+        if binary not in ROLE_OF:
             raise exception.Invalid(reason=f"services of {str(binary)[:80]!r} have no record here")
         check_version(host, binary, version, self._oldest_supported)
         self._store(host, binary, version, worker, figures)

@@ -8,12 +8,14 @@ from typing import Any
 import pytest
 
 from armillary import exception
+from conductor.super_conductor.interface import SuperConductorAPI
 from objects.hosts.host_states import HostStateBatch
 from rpc.signing.trust import SCOPED
 from scheduler.interface import SchedulerAPI
+from tests.builders import a_uuid
 from tests.fixtures.asking import wait_for
 from tests.fixtures.interfaces import BY_TOPIC, Anything
-from tests.functional.scoped_attacks import ATTACKS, HARMLESS, Victim
+from tests.functional.scoped_attacks import ATTACKS, CONTEXT, HARMLESS, Victim
 from tests.functional.signed_system import (
     CELL,
     HOST,
@@ -110,6 +112,40 @@ def test_what_is_another_s_is_neither_changed_nor_shown(
     else:
         assert attack.call(api, victim) == attack.outcome
     assert_unharmed(system, victim)
+
+
+BINARIES = {
+    "api": "armillary-api",
+    "conductor": "armillary-conductor",
+    "placement": "armillary-placement",
+    "scheduler": "armillary-scheduler",
+}
+"""Role -> the service whose heartbeats it may send."""
+
+
+@pytest.mark.parametrize("role", ["api", "placement", "scheduler"])
+def test_a_stolen_key_sends_no_heartbeat_of_another_service(
+    system: SignedSystem, role: str
+) -> None:
+    """A dead one would be shown as up, or messages to all be limited to what an old one knows."""
+    api = SuperConductorAPI(system.bus(SuperConductorAPI, role))
+    for binary in BINARIES.values():
+        if binary == BINARIES[role]:
+            api.report_service(CONTEXT, HOST, binary, service_version=1)
+            continue
+        with pytest.raises(exception.NotItsOwn, match=f"the role {role}"):
+            api.report_service(CONTEXT, "forged", binary, service_version=1)
+    assert "forged" not in {each["host"] for each in system.get("/os-services")["services"]}
+
+
+def test_a_stolen_schedulers_key_maps_no_host(system: SignedSystem) -> None:
+    """Neither a name nor a node that another cell is to have."""
+    api = SuperConductorAPI(system.bus(SuperConductorAPI, "scheduler"))
+    coming, node = a_uuid(), a_uuid()
+    assert api.map_hosts(CONTEXT, CELL, {HOST: [node], "coming": [coming]}) == sorted(
+        [coming, node]
+    )
+    assert system.up_hosts() == 1
 
 
 def assert_unharmed(system: SignedSystem, victim: Victim) -> None:

@@ -49,7 +49,7 @@ class HostsAPI(Interface):
         """Send the heartbeat of a service that has no other record, with figures of a worker.
 
         See ``armillary.metrics.service_figures``. Answers as ``get_oldest_services``.
-        Raises ServiceTooOld, Invalid.
+        Raises ServiceTooOld, Invalid, NotItsOwn for the binary of another role than the signer's.
         """
 
     @call(API, CELL, CONDUCTOR, OPERATOR, PLACEMENT, SCHEDULER)
@@ -67,7 +67,8 @@ class HostsAPI(Interface):
         """Return those of these compute nodes that the cell does not have, by UUID.
 
         ``hosts`` are those that the cell pushed: host -> UUIDs of nodes. A host or node that no
-        cell has is mapped to this one before, if it may have it. Raises CellNotFound.
+        cell has is mapped to this one before, if it may have it and says that it has. Raises
+        CellNotFound, CellUnavailable.
         """
 
     @call(API, OPERATOR)

@@ -10,7 +10,7 @@ from armillary import exception
 from armillary.context import RequestContext
 from armillary.db import Database
 from conductor.common.cell_db.services import COMPUTE
-from conductor.common.service_records import ServiceRecords
+from conductor.common.service_records import ROLE_OF, ServiceRecords
 from conductor.super_conductor.db import host_mappings
 from conductor.super_conductor.db.catalogue import aggregates
 from conductor.super_conductor.hosts import cell_reports
@@ -84,6 +84,7 @@ class Hosts:
         worker: int = 0,
         figures: Mapping[str, float] | None = None,
     ) -> dict[str, int]:
+        _require_own_binary(context, binary)
         self._own_records.record_heartbeat(host, binary, service_version, worker, figures)
         return self._own_records.oldest_cached()
 
@@ -237,6 +238,15 @@ def _forget_host(session: Session, host: str, cell_uuid: str) -> list[Aggregate]
     aggregates.remove_host_everywhere(session, host)
     host_mappings.delete_host_mapping(session, host)
     return [aggregates.get_aggregate(session, uuid) for uuid in lost]
+
+
+def _require_own_binary(context: RequestContext, binary: str) -> None:
+    """Raise NotItsOwn if a heartbeat is signed by another kind of service than it is of."""
+    signer = context.signer
+    if signer is not None and binary in ROLE_OF and ROLE_OF[binary] != signer.role:
+        raise exception.NotItsOwn(
+            reason=f"{signer.name} has the role {signer.role} and sent a heartbeat of {binary}"
+        )
 
 
 def _place(service: Service) -> tuple[str, str]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import oslo_messaging
 import pytest
 
 from armillary import exception
 from conductor.super_conductor.db import host_mappings, metadata_seq
 from conductor.super_conductor.hosts.host_ownership import HostOwnershipEndpoint
 from tests.builders import a_uuid
+from tests.fixtures.cell import a_node
 from tests.fixtures.control_plane import ControlPlane, an_admin
 
 NODE, OTHER_NODE = a_uuid(), a_uuid()
@@ -37,15 +39,30 @@ class Ownership:
     """The endpoint, two cells, and what is around it."""
 
     def __init__(self, plane: ControlPlane) -> None:
+        self.plane = plane
         self.database = plane.database
-        self.enrolments, self.metadata = Enrolments(), Metadata()
+        self.metadata = Metadata()
+        self.enrolments = plane.links.enrolments = Enrolments()  # type: ignore[assignment]
         self.conf = plane.conf
         self.endpoint = HostOwnershipEndpoint(
-            plane.conf, plane.database, self.enrolments, self.metadata  # type: ignore[arg-type]
+            plane.conf, plane.database, plane.links, self.metadata  # type: ignore[arg-type]
         )  # fmt: skip
         self.cell, self.other = (plane.add_cell(name, hosts=0).uuid for name in ("one", "two"))
 
     def map(self, cell: str, **hosts: list[str]) -> list[str]:
+        """Have a cell register nodes, and return which of them a scheduler is refused."""
+        if cell in self.plane.cells:
+            known = self.plane.cells[cell].nodes
+            known += [
+                a_node(host, uuid=node)
+                for host, nodes in hosts.items()
+                for node in nodes
+                if (host, node) not in {(each.host, each.uuid) for each in known}
+            ]
+        return self.told(cell, **hosts)
+
+    def told(self, cell: str, **hosts: list[str]) -> list[str]:
+        """Return which of the nodes that a scheduler names it is refused."""
         return self.endpoint.map_hosts(an_admin(), cell, hosts)
 
     def mapped(self) -> dict[str, tuple[str, list[str]]]:
@@ -88,6 +105,25 @@ def test_a_host_that_the_cell_may_not_have_is_refused(ownership: Ownership) -> N
     with ownership.database.writer() as session:
         host_mappings.map_hosts(session, ownership.cell, {"a": []})
     assert ownership.map(ownership.cell, a=[NODE]) == []
+
+
+def test_a_scheduler_alone_maps_nothing(ownership: Ownership) -> None:
+    """With a stolen key it could keep hosts to come out of their cells: each cell is asked."""
+    ownership.map(ownership.cell, a=[NODE])
+    assert ownership.told(ownership.cell, a=[OTHER_NODE], b=[NODE]) == sorted([NODE, OTHER_NODE])
+    assert ownership.mapped() == {"a": (ownership.cell, [NODE])}
+    assert ownership.map(ownership.other, b=[OTHER_NODE]) == []
+
+
+def test_nothing_is_mapped_while_the_cell_is_silent(
+    ownership: Ownership, plane: ControlPlane
+) -> None:
+    """The scheduler asks again."""
+    silent = plane.bus_of(plane.cells[ownership.cell])
+    silent.fail("list_known_hosts", oslo_messaging.MessagingTimeout("x"))
+    with pytest.raises(exception.CellUnavailable):
+        ownership.map(ownership.cell, a=[NODE])
+    assert ownership.mapped() == {}
 
 
 def test_a_further_node_of_a_host_is_added(ownership: Ownership) -> None:
