@@ -250,7 +250,7 @@ schedulers then learn of a dead host only from failed builds.
 """,
     ),
     cfg.Opt(
-        "fencing_command", type=CommandTemplate(),
+        "fencing_command", type=CommandTemplate(), secret=True,
         help="""
 Command that powers a host off, called before its first server is evacuated each time that it is
 down, such as ``fence_ipmilan --action off --ip {host}-bmc ...`` or a script that asks Redfish.

@@ -1,7 +1,6 @@
 """Fencing: make sure that a host runs nothing before its instances run elsewhere."""
 
 import logging
-import shlex
 import subprocess
 from datetime import datetime, timedelta
 
@@ -113,18 +112,25 @@ class Fencing:
             self._database.run_in_writer(lambda session: _end(session, host, fenced_at))
 
     def _run(self, host: str, node: str, seconds: float) -> None:
-        """Run the command without a shell. Raises Unavailable if it fails."""
+        """Run the command without a shell. Raises Unavailable if it fails.
+
+        Its arguments may be passwords: they reach no log and no fault of a server.
+        """
         argv = command_template.fill(self._conf.cell.fencing_command, host=host, node=node)
-        LOG.warning("Fencing host %s: %s", host, shlex.join(argv))
+        LOG.warning("Fencing host %s with %s", host, argv[0])
         try:
             done = subprocess.run(  # noqa: S603 - the operator's own command, no shell
                 argv, check=False, capture_output=True, timeout=seconds, env=_ENVIRONMENT,
                 stdin=subprocess.DEVNULL,
             )  # fmt: skip
-        except (OSError, subprocess.TimeoutExpired) as error:
+        except OSError as error:
             raise exception.Unavailable(
-                reason=f"host {host} could not be fenced: {error}"
+                reason=f"host {host} could not be fenced: {argv[0]}: {error.strerror}"
             ) from error
+        except subprocess.TimeoutExpired:
+            raise exception.Unavailable(
+                reason=f"host {host} could not be fenced: {argv[0]} timed out after {seconds:g} s"
+            ) from None
         if done.returncode:
             said = (done.stderr or done.stdout).decode("utf-8", "replace").strip()
             raise exception.Unavailable(

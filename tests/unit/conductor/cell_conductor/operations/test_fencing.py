@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import traceback
 from datetime import timedelta
 from pathlib import Path
 
@@ -96,6 +98,24 @@ def test_a_host_that_cannot_be_fenced_is_tried_again(
         fencing.fence("a", "a")
     events = cell.services.list_events("a", limit=100, marker=None)
     assert "fenced" not in [one.event for one in events]
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["sh -c 'exit 3' x", "/nowhere/fence", "sh -c 'exec sleep 300' x"],
+    ids=["fails", "missing", "hangs"],
+)
+def test_passwords_in_the_command_are_in_no_log_and_no_fault(
+    cell: Cell, fencing: Fencing, command: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Such as that of a power controller: users are shown why a move of theirs failed."""
+    set_command(cell, f"{command} -p hunter2")
+    cell.conf.set_override("fencing_timeout_seconds", 1.0, group="cell")
+    silence(cell)
+    with caplog.at_level(logging.DEBUG), pytest.raises(exception.Unavailable) as failed:
+        fencing.fence("a", "a")
+    told = "".join(traceback.format_exception(failed.value))
+    assert "hunter2" not in caplog.text + told
 
 
 def test_one_conductor_at_a_time_calls_the_command(
