@@ -14,6 +14,7 @@ import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
+from armillary import private_files
 from compute_agent.virt.process import process_files
 from compute_agent.virt.process.process_files import File
 
@@ -55,8 +56,11 @@ class _Bounded(io.RawIOBase):
 
 
 def write(path: Path, files: Sequence[File]) -> None:
-    """Write files to a new archive. Raises OSError."""
-    with path.open("xb") as target, tarfile.open(fileobj=target, mode="w:gz") as archive:
+    """Write files to a new archive, which no other account may read. Raises OSError."""
+    with (
+        open(path, "xb", opener=private_files.opener) as target,
+        tarfile.open(fileobj=target, mode="w:gz") as archive,
+    ):
         for file in files:
             header = tarfile.TarInfo(file.path)
             header.mode = file.mode

@@ -1,7 +1,8 @@
 """Files of a workload's directory in serialised form, for a move to another host.
 
 Regular files, directories and symbolic links are included, with the permissions of owner, group and
-others; hard links become copies; pipes, sockets and devices are skipped. Names must be UTF-8.
+others; hard links become copies; pipes, sockets and devices are skipped, and hard links to files of
+other users, which the agent could read and the workload could not. Names must be UTF-8.
 """
 
 import base64
@@ -52,7 +53,7 @@ def pack(home: Path, bytes_max: int) -> list[File]:
         if stat.S_ISLNK(found.st_mode):
             files.append(File(path, _text(os.readlink(name, dir_fd=directory_fd))))
         elif stat.S_ISREG(found.st_mode):
-            data = _read(name, directory_fd, left)
+            data = _read(name, directory_fd, found, left)
             left -= len(data)
             files.append(File(path, None, mode, data))
         else:
@@ -129,10 +130,11 @@ def _walk(home: Path, bytes_max: int) -> Iterator[tuple[str, str, int, os.stat_r
     Raises ValueError as soon as a limit is exceeded.
     """
     count = size = 0
+    owner = home.stat().st_uid
     for parent, directories, files, directory_fd in os.fwalk(home, onerror=_raise):
         for name in (*directories, *files):
             found = os.stat(name, dir_fd=directory_fd, follow_symlinks=False)
-            if not _travels(found.st_mode):
+            if not _travels(found, owner):
                 continue
             count += 1
             size += found.st_size if stat.S_ISREG(found.st_mode) else 0
@@ -148,13 +150,21 @@ def _raise(error: OSError) -> None:
     raise error
 
 
-def _travels(mode: int) -> bool:
-    return stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_ISLNK(mode)
+def _travels(found: os.stat_result, owner: int) -> bool:
+    """Return whether an entry of a directory of ``owner`` is included."""
+    if stat.S_ISREG(found.st_mode):
+        return found.st_nlink == 1 or found.st_uid == owner
+    return stat.S_ISDIR(found.st_mode) or stat.S_ISLNK(found.st_mode)
 
 
-def _read(name: str, directory_fd: int, bytes_max: int) -> bytes:
-    """Return a file's content. Raises ValueError if it grew beyond the limit."""
+def _read(name: str, directory_fd: int, found: os.stat_result, bytes_max: int) -> bytes:
+    """Return the content of the file that was found under a name.
+
+    Raises ValueError if it grew beyond the limit, or the name is another file's by now.
+    """
     with os.fdopen(os.open(name, _READ, dir_fd=directory_fd), "rb") as file:
+        if not os.path.samestat(found, os.fstat(file.fileno())):
+            raise ValueError("the files in its directory changed while being copied")
         data = file.read(bytes_max + 1)
     if len(data) > bytes_max:
         raise ValueError("the files in its directory grew while being copied")

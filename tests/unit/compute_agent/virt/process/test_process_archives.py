@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import io
+import os
 import tarfile
 import tracemalloc
 from collections.abc import Callable
@@ -106,6 +107,16 @@ def test_files_come_back(tmp_path: Path) -> None:
     assert read(tmp_path / "image") == [*FILES, long]
     with pytest.raises(ValueError, match="larger"):
         read(tmp_path / "image", bytes_max=BYTES_MAX - 1)
+
+
+def test_no_other_account_may_read_an_archive(tmp_path: Path) -> None:
+    """While it is written, too, whatever the umask."""
+    former = os.umask(0)
+    try:
+        process_archives.write(tmp_path / "image", FILES)
+    finally:
+        os.umask(former)
+    assert oct((tmp_path / "image").stat().st_mode & 0o777) == "0o600"
 
 
 @pytest.mark.parametrize("recorded", [None, "", "0" * 128])

@@ -64,6 +64,25 @@ def test_what_is_not_a_file_stays_behind(tmp_path: Path) -> None:
     assert tree(tmp_path / "there") == {"program": (0o755, b"")}
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files to other users")
+def test_a_link_to_a_file_of_another_user_stays_behind(tmp_path: Path) -> None:
+    """The agent, as root, would read for a workload what that cannot read itself.
+
+    Kernels without ``fs.protected_hardlinks`` let it make such a link. Its own travel.
+    """
+    home, secret = tmp_path / "home", tmp_path / "key"
+    home.mkdir()
+    secret.write_text("a key of the agent")
+    secret.chmod(0o600)
+    (home / "shown").hardlink_to(secret)
+    (home / "own").write_text("its own")
+    (home / "again").hardlink_to(home / "own")
+    for path in (home, home / "own"):
+        os.chown(path, 12345, -1)
+    moved(home, tmp_path / "there")
+    assert sorted(path.name for path in (tmp_path / "there").iterdir()) == ["again", "own"]
+
+
 @pytest.mark.parametrize("size", [KIB + 1, 10 * KIB])
 def test_more_than_may_travel_is_refused(tmp_path: Path, size: int) -> None:
     """Before anything is read; a byte less is fine."""
