@@ -11,7 +11,7 @@ import falcon
 from armillary import exception
 from armillary.http.call import Document
 from armillary.http.dispatch import Check
-from armillary.http.validation import DEPTH_MAX, check_clean
+from armillary.http.validation import DEPTH_MAX, DuplicateField, check_clean, unique_fields
 
 
 class Body:
@@ -62,7 +62,9 @@ def parse(raw: bytes) -> Document:
 def parse_any(raw: bytes) -> Any:
     """Return the clean JSON value in ``raw``; raise ``HTTPBadRequest`` for anything else."""
     try:
-        value = json.loads(raw.decode("utf-8"), parse_constant=_refuse_constant)
+        value = json.loads(
+            raw.decode("utf-8"), parse_constant=_refuse_constant, object_pairs_hook=unique_fields
+        )
     except UnicodeDecodeError as error:
         raise _refused(f"it is not UTF-8 at byte {error.start}") from error
     except json.JSONDecodeError as error:
@@ -70,6 +72,8 @@ def parse_any(raw: bytes) -> Any:
         raise _refused(f"it is not JSON: {error.msg} at {where}") from error
     except RecursionError as error:
         raise _too_deep() from error
+    except DuplicateField as error:
+        raise _refused(f"it has a {error}") from error
     except ValueError as error:  # NaN; or a number with thousands of digits, which int() rejects
         raise _refused("it contains a number that is not valid JSON or too long") from error
     try:

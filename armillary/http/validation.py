@@ -4,6 +4,7 @@ import itertools
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -47,6 +48,23 @@ def by_version(schemas: Versioned | None) -> ByVersion:
         since: ranges.resolve(schemas, since, with_own=True)
         for since in ranges.breakpoints(schemas)
     }
+
+
+class DuplicateField(ValueError):
+    """An object of a body has a field twice."""
+
+
+def unique_fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return a JSON object, as ``object_pairs_hook`` of ``json.loads``.
+
+    Raises DuplicateField: of a field that is there twice, a proxy may check the one and the API use
+    the other.
+    """
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        ((twice, _),) = Counter(name for name, _ in pairs).most_common(1)
+        raise DuplicateField(f"duplicate field {twice[:MESSAGE_CHARACTERS_MAX]!a}")
+    return found
 
 
 def is_clean(text: str) -> bool:

@@ -3,7 +3,6 @@
 import json
 import math
 import re
-from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import parse_qsl
@@ -18,6 +17,7 @@ from armillary.http.validation import (
     Schema,
     check_clean,
     is_clean,
+    unique_fields,
 )
 from placement.rest import errors
 
@@ -91,7 +91,10 @@ def parse_body(raw: bytes) -> Any:
     """Return the JSON value in ``raw``. Raises status 400."""
     try:
         value = json.loads(
-            raw.decode("utf-8"), object_pairs_hook=_object, parse_int=_integer, parse_float=_number
+            raw.decode("utf-8"),
+            object_pairs_hook=unique_fields,
+            parse_int=_integer,
+            parse_float=_number,
         )
         check_clean(value)
     except RecursionError:
@@ -106,15 +109,6 @@ def check_path(parameters: Mapping[str, str]) -> None:
     for value in parameters.values():
         if len(value) > PATH_PARAMETER_CHARACTERS_MAX or not is_clean(value):
             raise errors.not_found("")
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, object]:
-    """Return an object without duplicate names, which parsers interpret differently."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        ((twice, _),) = Counter(name for name, _ in pairs).most_common(1)
-        raise ValueError(f"duplicate field {twice[:MESSAGE_CHARACTERS_MAX]!a}")
-    return found
 
 
 def _integer(text: str) -> float:

@@ -21,6 +21,7 @@ JSON = {"Content-Type": "application/json"}
     [
         (b"{", "it is not JSON: Expecting property name enclosed in double quotes at line 1"),
         (b"{}{}", "it is not JSON: Extra data"),
+        (b'{"a": {"b": 1, "c": 2, "b": 3}}', "it has a duplicate field 'b'"),
         (b"\xff{}", "it is not UTF-8 at byte 0"),
         (b"[]", "it must be a JSON object, not an array"),
         (b'"a"', "it must be a JSON object, not a string"),
@@ -38,9 +39,9 @@ JSON = {"Content-Type": "application/json"}
         (b'{"a": ' * 100000 + b"1" + b"}" * 100000, "it is nested deeper than 32 levels"),
     ],
     ids=[
-        "cut-off", "two-objects", "not-utf-8", "array", "string", "integer", "float", "boolean",
-        "null", "nan", "infinity", "endless-number", "nul", "surrogate", "nul-in-name", "deep",
-        "very-deep",
+        "cut-off", "two-objects", "duplicate", "not-utf-8", "array", "string", "integer", "float",
+        "boolean", "null", "nan", "infinity", "endless-number", "nul", "surrogate", "nul-in-name",
+        "deep", "very-deep",
     ],
 )  # fmt: skip
 def test_what_is_not_an_object_of_clean_text_is_refused(raw: bytes, why: str, api: Api) -> None:
