@@ -130,6 +130,18 @@ class _Version(argparse.Action):
         parser.exit()
 
 
+def secret_in(path: str) -> str:
+    """Return the text of a file, or of standard input for ``-``, as a type of an option.
+
+    Secrets are not given as arguments: all accounts of a machine see these. Raises
+    ArgumentTypeError.
+    """
+    try:
+        return (sys.stdin.read() if path == "-" else Path(path).read_text()).strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise argparse.ArgumentTypeError(f"cannot read {path}: {error}") from error
+
+
 class WithOptions(Command):
     """A command that declares its options and arguments in ``add_options``."""
 

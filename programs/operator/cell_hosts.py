@@ -12,7 +12,7 @@ from objects.instances.server_filters import ServerFilters
 from programs.display.output import Lister
 from programs.operator.cell_commands import AskCells
 from programs.operator.databases import API, CELL0
-from programs.operator.transport_records import add_no_verify
+from programs.operator.transport_records import add_no_verify, add_transport_url
 from rpc.transport import configured_url
 
 EXIT_NO_CELL = 1
@@ -35,7 +35,7 @@ class CellSimpleSetup(AskCells):
 
     def add_options(self, parser: ArgumentParser) -> None:
         parser.add_argument("--name", default=NAME, help="name (default: %(default)s)")
-        parser.add_argument("--transport-url", help="transport URL of the cell's broker")
+        add_transport_url(parser, "transport URL of the cell's broker")
         add_no_verify(parser)
 
     def take_action(self, parsed_args: Namespace) -> int:

@@ -12,7 +12,7 @@ from armillary.db import Database
 from armillary.logs.masking import mask_passwords
 from objects.cell_mapping import CellMapping
 from objects.zones.child_zone import ChildZone
-from programs.application import WithOptions
+from programs.application import WithOptions, secret_in
 from programs.display.output import Lister, ShowOne
 from programs.operator.databases import open_api
 
@@ -79,9 +79,7 @@ class CreateRecord(RecordCommand, ShowOne):
 
     def add_options(self, parser: ArgumentParser) -> None:
         parser.add_argument("name", help=self.name_help)
-        parser.add_argument(
-            "--transport-url", required=True, help=f"transport URL of the {self.broker}"
-        )
+        add_transport_url(parser, f"transport URL of the {self.broker}", required=True)
         parser.add_argument("--disabled", action="store_true", help=self.disabled_help)
         parser.add_argument(
             "--if-missing", action="store_true", help="succeed if it already exists"
@@ -140,9 +138,7 @@ class UpdateRecord(RecordCommand, ShowOne):
 
     def add_options(self, parser: ArgumentParser) -> None:
         parser.add_argument("wanted", metavar=self.kind.name, help="UUID or name")
-        parser.add_argument(
-            "--transport-url", help="new transport URL of its broker, or a new password in it"
-        )
+        add_transport_url(parser, "new transport URL of its broker, or a new password in it")
         group = parser.add_mutually_exclusive_group()
         group.add_argument(
             "--disable", dest="disabled", action="store_const", const=True, help=self.disable_help
@@ -191,6 +187,23 @@ class RemoveRecord(RecordCommand):
             self.app.LOG.error(error)  # noqa: TRY400 - a line, no traceback
             return self.kind.exit_by_reason[error.kwargs["because"]]
         return 0
+
+
+def add_transport_url(parser: ArgumentParser, text: str, *, required: bool = False) -> None:
+    """Add the options for a transport URL: as an argument, which all of the machine see, or not."""
+    given = parser.add_mutually_exclusive_group(required=required)
+    given.add_argument(
+        "--transport-url",
+        metavar="URL",
+        help=f"{text}; other accounts of this machine can see it while the command runs",
+    )
+    given.add_argument(
+        "--transport-url-file",
+        dest="transport_url",
+        metavar="FILE",
+        type=secret_in,
+        help="file with that URL; '-' is standard input",
+    )
 
 
 def add_no_verify(parser: ArgumentParser) -> None:

@@ -1,14 +1,13 @@
 """Zones: the deployments below this one, their capabilities and whether they are up."""
 
-import sys
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from cliff.columns import FormattableColumn
 
 from armillary.table_columns import printable
+from programs.application import secret_in
 from programs.commands import base
 from programs.http_client import Document
 
@@ -122,20 +121,12 @@ RECORD: base.Columns = {
 }  # fmt: skip
 
 
-def _text_of(path: str) -> str:
-    """Return the text of a file, or of standard input for ``-``."""
-    try:
-        return (sys.stdin.read() if path == "-" else Path(path).read_text()).strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ArgumentTypeError(f"cannot read {path}: {error}") from error
-
-
 def _add_settings(parser: ArgumentParser, *, is_new: bool) -> None:
     parser.add_argument(
         "--transport-url-file",
         required=is_new,
         metavar="FILE",
-        type=_text_of,
+        type=secret_in,
         help="file with the transport URL of the child's broker, with the account there; '-' is "
         "standard input",
     )

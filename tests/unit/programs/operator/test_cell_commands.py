@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from armillary.db import Database
@@ -47,6 +49,22 @@ def test_the_password_itself_is_stored(run_manage: Run, api_database: Database) 
     with api_database.reader() as session:
         (cell,) = cells.list_cells(session)
     assert cell.transport_url == URL
+
+
+def test_a_password_need_not_be_an_argument(
+    run_manage: Run, api_database: Database, tmp_path: Path
+) -> None:
+    """Which all accounts of a machine see while the command runs."""
+    (tmp_path / "url").write_text(f"{URL}\n")
+    words = ("--transport-url-file", str(tmp_path / "url"), "--no-verify")
+    assert run_manage("cell", "create", "cell1", *words).code == 0
+    (tmp_path / "url").write_text(f"{URL}-new\n")
+    assert run_manage("cell", "update", "cell1", *words).code == 0
+    with api_database.reader() as session:
+        (cell,) = cells.list_cells(session)
+    assert cell.transport_url == f"{URL}-new"
+    assert run_manage("cell", "update", "cell1", *words, "--transport-url", URL).code == 2
+    assert run_manage("cell", "create", "cell2", "--transport-url-file", "/nowhere").code == 2
 
 
 @pytest.mark.usefixtures("api_database")
