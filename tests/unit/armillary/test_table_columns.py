@@ -12,6 +12,7 @@ from armillary.table_columns import Age, Missing, ShortId, Used, cells, printabl
 def test_a_terminal_gets_nothing_to_obey() -> None:
     """Names are chosen by others."""
     assert printable("a\x1b[2Jb\x9bc\rd\ne") == "a\ufffd[2Jb\ufffdc\ufffdd\ne"
+    assert printable("safe\u202elive\u2066x\u2028y") == "safe\ufffdlive\ufffdx\ufffdy"
     (cell,) = cells(["red\x1b[31m"])
     assert str(cell) == "red\ufffd[31m"
     assert cell.machine_readable() == "red\x1b[31m"
