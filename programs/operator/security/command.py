@@ -17,6 +17,7 @@ CHECKS: tuple[tuple[str, Check], ...] = (
     ("Metrics", services.check_metrics),
     ("Signatures", services.check_signing),
     ("Signing keys", files.check_signing_keys),
+    ("Heartbeats", services.check_heartbeat_store),
     ("Images", services.check_images),
     ("Quotas", services.check_quotas),
     ("Workloads", services.check_workloads),

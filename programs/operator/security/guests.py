@@ -2,11 +2,13 @@
 
 import datetime
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from cryptography import x509
 
+from armillary.http.server import is_loopback
 from programs.operator.check_results import Result
-from programs.operator.security.inspected import COMPUTE, Inspected, result_of
+from programs.operator.security.inspected import API, COMPUTE, Inspected, result_of
 
 PKI = Path("/etc/pki")
 """Where libvirt and QEMU look for certificates, unless their own configuration says otherwise."""
@@ -36,15 +38,20 @@ def check_migrations(of: Inspected) -> Result | None:
 
 
 def check_consoles(of: Inspected) -> Result | None:
-    """Check that what users type at consoles is encrypted between proxy and agent."""
+    """Check that what users type at consoles is encrypted, on both sides of the proxy."""
     options = of.conf.serial_console
-    if not _has_guests(of) or not options.enabled:
+    has_guests = _has_guests(of)
+    if not options.enabled or not (has_guests or of.serves(API)):
         return None
     warnings = []
-    if not options.cert_file:
+    if has_guests and not options.cert_file:
         warnings.append("[serial_console] cert_file is not set: passwords typed can be read")
-    elif not options.client_ca_file:
+    elif has_guests and not options.client_ca_file:
         warnings.append("[serial_console] client_ca_file is not set: any program may try tokens")
+    address = urlsplit(options.base_url)
+    if of.serves(API) and address.scheme != "wss" and not is_loopback(address.hostname or ""):
+        warnings.append(f"[serial_console] base_url is {options.base_url}: passwords typed can be "
+                        "read, and links be used by others; use wss")  # fmt: skip
     return result_of([], warnings)
 
 

@@ -8,6 +8,7 @@ from armillary.http.trusted_hosts import UNAUTHENTICATED
 from programs.operator.check_results import Code, Result
 from programs.operator.security.inspected import (
     API,
+    CELL_CONDUCTOR,
     COMPUTE,
     CONDUCTOR,
     PLACEMENT,
@@ -72,6 +73,20 @@ def check_signing(of: Inspected) -> Result | None:
         "accept": "[signing] mode is accept: messages without a signature are accepted",
     }.get(options.mode)
     return result_of([f"{advice}; go on to required"] if advice else [], [])
+
+
+def check_heartbeat_store(of: Inspected) -> Result | None:
+    """Check that few programs reach the store of heartbeats, which has no accounts."""
+    if not of.serves(CELL_CONDUCTOR) or of.conf.servicegroup_driver != "mc":
+        return None
+    others = [
+        server for server in of.conf.servicegroup.memcache_servers
+        if not is_loopback(server.rpartition(":")[0])
+    ]  # fmt: skip
+    return result_of([], [
+        f"[servicegroup] memcache_servers has {server}: who reaches it keeps dead hosts up; let "
+        "only the cell's conductors reach it" for server in others
+    ])  # fmt: skip
 
 
 def check_images(of: Inspected) -> Result | None:

@@ -157,6 +157,19 @@ CASES: dict[str, list[tuple[str, str, str | None]]] = {
             "compute",
             "Success",
         ),
+        ("", "api", None),
+        ("[serial_console]\nenabled = true\nbase_url = ws://10.0.0.5:6083/\n", "api", "Warning"),
+        ("[serial_console]\nenabled = true\nbase_url = wss://10.0.0.5:6083/\n", "api", "Success"),
+    ],
+    "Heartbeats": [
+        (
+            "[DEFAULT]\nservicegroup_driver = mc\n[servicegroup]\n"
+            "memcache_servers = 127.0.0.1:11211, 10.0.0.5:11211\n",
+            "cell-conductor",
+            "Warning",
+        ),
+        ("[DEFAULT]\nservicegroup_driver = mc\n", "cell-conductor", "Success"),
+        ("", "cell-conductor", None),
     ],
     "Broker TLS": [
         (BROKER.format(f"scheduler:{GOOD}", "mq1"), "scheduler", "Failure"),
