@@ -86,14 +86,15 @@ def test_a_serial_console_is_a_link_to_the_proxy(
     console_links.make_key(tmp_path / "key")
     conf.set_override("enabled", True, group="serial_console")
     conf.set_override("key_file", str(tmp_path / "key"), group="serial_console")
+    conf.set_override("api_url", "https://api.example.org:8774", group="serial_console")
     api, wanted = make_api(), {"protocol": "serial", "type": "serial"}
     path = f"/v2.1/servers/{server.uuid}/remote-consoles"
     found = api.post(path, {"remote_console": wanted}).json["remote_console"]
     front, _, token = found["url"].partition("?token=")
     link = console_links.open_sealed(unquote(token), console_links.ConsoleKeys(tmp_path / "key"))
     assert (found["type"], front) == ("serial", "ws://127.0.0.1:6083/")
-    assert (link.instance_uuid, link.address, link.token) == (
-        server.uuid, "192.0.2.7", "the agent's token",
+    assert (link.instance_uuid, link.address, link.token, link.api_url) == (
+        server.uuid, "192.0.2.7", "the agent's token", "https://api.example.org:8774",
     )  # fmt: skip
     conductor.serial_consoles_refused = "its driver does not support it"
     refused = api.post(path, {"remote_console": wanted})
@@ -101,6 +102,21 @@ def test_a_serial_console_is_a_link_to_the_proxy(
         400,
         True,
     )
+
+
+def test_a_serial_console_needs_an_address_at_which_the_proxy_asks(
+    server: Instance, conf: cfg.ConfigOpts, make_api: Callable[[], Api], tmp_path: Path
+) -> None:
+    """Under a server other than ours none is certain; that of a request is what clients say."""
+    console_links.make_key(tmp_path / "key")
+    conf.set_override("enabled", True, group="serial_console")
+    conf.set_override("key_file", str(tmp_path / "key"), group="serial_console")
+    path = f"/v2.1/servers/{server.uuid}/remote-consoles"
+    wanted = {"remote_console": {"protocol": "serial", "type": "serial"}}
+    refused = make_api().post(path, wanted)
+    assert (refused.status_code, "api_url is not set" in message(refused)) == (400, True)
+    conf.set_override("compute_link_prefix", "https://api.example.org", group="api")
+    assert make_api().post(path, wanted).status_code == 200
 
 
 def test_each_event_is_answered(server: Instance, api: Api, conductor: SuperConductor) -> None:
