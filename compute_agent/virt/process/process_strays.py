@@ -124,16 +124,30 @@ def _variables(environ: bytes) -> dict[str, str]:
 
 
 def _supervisor(pid: int, stats: Mapping[int, ProcessStat]) -> tuple[ProcessId | None, str | None]:
-    """Return the supervisor above a process, and the instance that it is for."""
+    """Return the supervisor above a process, and the instance that it is for.
+
+    It is the topmost one, of the agent's user: a workload may start what looks like another one.
+    """
+    found: tuple[ProcessId | None, str | None] = None, None
     while (stat := stats.get(pid)) is not None and stat.parent > 1:
         pid = stat.parent
-        with contextlib.suppress(OSError):
-            words = (_PROC / str(pid) / "cmdline").read_bytes().decode("utf-8", "replace")
-            program, _, rest = words.partition(f"/{_SHIM_NAME}\0")
-            if rest and pid in stats and "\0-S\0" in program:
-                directory = rest.partition("\0")[0]
-                return ProcessId(pid, stats[pid].start), Path(directory).name
-    return None, None
+        uuid = _supervised_by(pid)
+        if uuid is not None and pid in stats:
+            found = ProcessId(pid, stats[pid].start), uuid
+    return found
+
+
+def _supervised_by(pid: int) -> str | None:
+    """Return the instance that a process of the agent's user watches over, None if it is none."""
+    place = _PROC / str(pid)
+    with contextlib.suppress(OSError):
+        if place.stat().st_uid != os.geteuid():
+            return None
+        words = (place / "cmdline").read_bytes().decode("utf-8", "replace")
+        program, _, rest = words.partition(f"/{_SHIM_NAME}\0")
+        if rest and "\0-S\0" in program:
+            return Path(rest.partition("\0")[0]).name
+    return None
 
 
 def _is_alive(process: ProcessId) -> bool:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import sys
+from pathlib import Path
 
 import psutil
 import pytest
@@ -206,6 +208,26 @@ def test_a_workload_cannot_pass_for_another_one(processes: Processes) -> None:
     marks = Strays(processes.state_path / DIRECTORY_NAME, processes.driver.host).marks(other.uuid)
     told = " ".join(f"{name}={value}" for name, value in marks.items())
     instance = processes.spawn_ready(f"sh -c 'echo ready; env {told} sleep 300'")
+    processes.restart()
+    assert processes.power(other) is None
+    processes.driver.spawn(other)
+    assert processes.power(instance) == ("running", None)
+    assert len(processes.of(instance)) == 1  # its shell; the other one goes by another name
+
+
+def test_a_workload_cannot_pass_for_the_supervisor_of_another_one(
+    processes: Processes, tmp_path: Path
+) -> None:
+    """It has the name of one and is below its own: the other one is not taken for running by it."""
+    other = processes.instance("sleep 300")
+    marks = Strays(processes.state_path / DIRECTORY_NAME, processes.driver.host).marks(other.uuid)
+    forged = tmp_path / "process_shim.py"
+    forged.write_text(
+        "import os, subprocess\n"
+        f"told = {{**os.environ, **{marks!r}}}\n"
+        "subprocess.run(['sh', '-c', 'echo ready; exec sleep 300'], env=told)\n"
+    )
+    instance = processes.spawn_ready(f"{sys.executable} -S {forged} /any/{other.uuid}")
     processes.restart()
     assert processes.power(other) is None
     processes.driver.spawn(other)
