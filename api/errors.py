@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
 from http import HTTPStatus
 
 import falcon
 
+from armillary import exception
+from armillary.context import RequestContext
 from armillary.http.call import Document
 from armillary.http.errors import request_id
 
@@ -26,6 +29,7 @@ NAME_OF_STATUS = {
     503: "serviceUnavailable",
 }
 OTHER_NAME = "computeFault"
+_HOST_FACTS = ("host", "node")
 
 # Internal details are logged; the client learns what the error means for the request.
 MESSAGE_OF_STATUS = {
@@ -54,11 +58,36 @@ def write(
 ) -> None:
     """Write an error response.
 
-    A path that ends with a slash lacks the name of its object, which is then not found.
+    A path that ends with a slash lacks the name of its object, which is then not found. Only
+    administrators are told which host an error is about.
     """
+    if detail is not None and not _is_admin(req):
+        detail = without_hosts(detail, error)
     if status == 405 and req.env["PATH_INFO"].endswith("/"):
         status, detail = 404, None
     respond(req, resp, status, detail, fault)
+
+
+def without_hosts(message: str, error: BaseException) -> str:
+    """Return the message of an error without the name of the host that it is about."""
+    for name in sorted(_hosts_of(error), key=len, reverse=True):
+        word = rf"(?<![\w.-]){re.escape(name)}(?![\w-]|\.\w)"
+        message = re.sub(rf"\bHost {word}", "The host", message)
+        message = re.sub(rf"(?:\bhost )?{word}", "the host", message)
+    return message
+
+
+def _hosts_of(error: BaseException | None) -> Iterator[str]:
+    """Yield the hosts among the facts of an error and of what caused it."""
+    while error is not None:
+        facts = error.kwargs if isinstance(error, exception.ArmillaryError) else {}
+        yield from (facts[name] for name in _HOST_FACTS if isinstance(facts.get(name), str))
+        error = error.__cause__
+
+
+def _is_admin(req: falcon.Request) -> bool:
+    caller: RequestContext | None = getattr(req.context, "caller", None)
+    return caller is not None and bool(caller.is_admin)
 
 
 def respond(

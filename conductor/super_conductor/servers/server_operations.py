@@ -278,7 +278,7 @@ class ServerOperations:
             raise exception.InstanceInvalidState(
                 instance_uuid=asked.instance.uuid,
                 operation=asked.operation,
-                reason=f"its former host {host} is down; wait until it is back, or confirm",
+                reason="its former host is down; wait until it is back, or confirm",
             )
 
     def _lock(self, asked: RequestedOperation) -> None:

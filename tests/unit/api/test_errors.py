@@ -8,7 +8,7 @@ from armillary import exception
 from armillary.http import errors
 from armillary.http.microversion import HEADER
 from tests import builders
-from tests.fixtures.http_api import Api, message
+from tests.fixtures.http_api import MEMBER, Api, message
 from tests.fixtures.super_conductor import SuperConductor
 
 FAMILIES = [
@@ -136,3 +136,43 @@ def test_every_family_of_errors_has_a_status() -> None:
         exception.BuildAborted,
     }
     assert {f for f in families if f.__module__ == exception.__name__} - named == inside
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (
+            exception.OperationUnsupported(host="rack1-4", operation="set passwords", reason="no"),
+            "The host cannot set passwords: no",
+        ),
+        (
+            exception.OperationFailed(
+                operation="Console output", instance_uuid="u", host="rack1-4", reason="rack1-4: no"
+            ),
+            "Console output of instance u failed on the host: the host: no",
+        ),
+        (exception.HostNotFound(host="rack1-4.example.org"), "The host could not be found."),
+        (exception.HostNotFound(host="u"), "The host could not be found."),
+    ],
+    ids=["unsupported", "failed", "not-found", "short-name"],
+)
+def test_only_administrators_are_told_which_host(
+    error: Exception, told: str, api: Api, conductor: SuperConductor
+) -> None:
+    """Users could learn from it which servers share a host."""
+    conductor.errors["list_flavors"] = error
+    assert message(api.get("/v2.1/flavors")) == str(error)
+    assert message(api.get("/v2.1/flavors", token=MEMBER)) == told
+
+
+def test_no_host_is_named_by_an_error_that_another_caused(
+    api: Api, conductor: SuperConductor
+) -> None:
+    """As a handler does that gives an error another status."""
+    server = builders.an_instance(host="rack1-4", project_id="p1")
+    conductor.servers, conductor.passwords_can_be_set = [server], False
+    body = {"changePassword": {"adminPass": "x"}}
+    path = f"/v2.1/servers/{server.uuid}/action"
+    refused = api.post(path, body, token=MEMBER)
+    assert (refused.status_code, "rack1-4" in refused.text) == (409, False)
+    assert "rack1-4" in api.post(path, body).text
