@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from http import HTTPStatus
 
 import falcon
@@ -62,15 +62,15 @@ def write(
     administrators are told which host an error is about.
     """
     if detail is not None and not _is_admin(req):
-        detail = without_hosts(detail, error)
+        detail = without_hosts(detail, _hosts_of(error))
     if status == 405 and req.env["PATH_INFO"].endswith("/"):
         status, detail = 404, None
     respond(req, resp, status, detail, fault)
 
 
-def without_hosts(message: str, error: BaseException) -> str:
-    """Return the message of an error without the name of the host that it is about."""
-    for name in sorted(_hosts_of(error), key=len, reverse=True):
+def without_hosts(message: str, names: Iterable[str | None]) -> str:
+    """Return a message for a user, who learns no names of hosts, without these."""
+    for name in sorted(filter(None, names), key=len, reverse=True):
         word = rf"(?<![\w.-]){re.escape(name)}(?![\w-]|\.\w)"
         message = re.sub(rf"\bHost {word}", "The host", message)
         message = re.sub(rf"(?:\bhost )?{word}", "the host", message)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from api.call import Call
+from api.errors import without_hosts
 from api.formats import addresses, times
 from api.policies.servers import server as policies
 from armillary.http.call import Document
@@ -282,9 +283,10 @@ def _fault(call: Call, server: Instance) -> Document:
         status_of(server) in ("ERROR", "DELETED") or _is_unasked(server, server.fault)
     ):
         return {}
+    message, names = server.fault.message, (server.fault.host, server.host, server.node)
     fault = {
         "code": server.fault.code,
-        "message": server.fault.message,
+        "message": message if call.context.is_admin else without_hosts(message, names),
         "created": times.seconds(server.fault.created_at),
     }
     if call.context.is_admin and server.fault.details is not None:

@@ -535,6 +535,18 @@ def test_a_failed_server_shows_its_fault(api: Api, conductor: SuperConductor) ->
     assert api.get(path).json["server"]["fault"] == {**fault, **details}
 
 
+def test_a_fault_names_its_host_to_administrators_only(api: Api, conductor: SuperConductor) -> None:
+    """It may contain what a program of the host said."""
+    server = builders.an_instance(vm_state="error", project_id="p1", host="rack1-4")
+    said = "The build failed: rack2-1 cannot reach rack1-4:16509."
+    server.fault = builders.a_fault(server.uuid, host="rack2-1", message=said)
+    conductor.servers = [server]
+    path = f"{PATH}/{server.uuid}"
+    shown = api.get(path, token=MEMBER).json["server"]["fault"]["message"]
+    assert shown == "The build failed: the host cannot reach the host:16509."
+    assert api.get(path).json["server"]["fault"]["message"] == said
+
+
 def test_a_server_that_stands_still_unasked_shows_why(api: Api, conductor: SuperConductor) -> None:
     """Until something else has changed it."""
     server = builders.an_instance(vm_state="paused", power_state="paused")
