@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from api.call import Call
+from api.errors import without_hosts
 from api.formats import times
 from api.handlers.servers import server
 from api.handlers.servers.server_view import status_of
@@ -56,17 +57,21 @@ def _decision(decision: Decision, *, shows_hosts: bool) -> Document:
 
 
 def _fault(fault: InstanceFault, *, shows_hosts: bool) -> Document:
+    message = fault.message if shows_hosts else without_hosts(fault.message, [fault.host])
     shown = {
         "attempt": fault.attempt,
         "code": fault.code,
-        "message": fault.message,
+        "message": message,
         "created": times.seconds(fault.created_at),
     }
     return {**shown, "host": fault.host, "details": fault.details} if shows_hosts else shown
 
 
 def _attempt(attempt: BuildAttempt, *, shows_hosts: bool) -> Document:
-    shown = {"attempt": attempt.attempt, "result": attempt.result, "reason": attempt.reason}
+    reason = attempt.reason
+    if reason is not None and not shows_hosts:
+        reason = without_hosts(reason, [attempt.host])
+    shown = {"attempt": attempt.attempt, "result": attempt.result, "reason": reason}
     return {**shown, "host": attempt.host} if shows_hosts else shown
 
 

@@ -50,6 +50,7 @@ def test_an_administrator_sees_all_of_it(path: str, api: Api, conductor: SuperCo
 
 def test_its_owner_sees_no_hosts(path: str, api: Api, conductor: SuperConductor) -> None:
     """But that there were two attempts, and how they ended."""
+    conductor.faults[0].message = "The build failed: host1 has no space left."
     answer = api.get(path, token=MEMBER)
     assert conductor.shows_hosts is False
     assert "host1" not in answer.text
