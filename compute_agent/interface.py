@@ -15,6 +15,10 @@ from objects.request_spec import RequestSpec
 from rpc.callers import CELL_HERE
 from rpc.interface import Interface, call, cast
 
+ASKED_SECONDS_MAX = 4.0
+"""How long a user waits for what an agent reads at once; the super conductor waits 5 s by default
+for the cell, and would count a cell as silent for an agent that is."""
+
 
 class ComputeAPI(Interface):
     """An agent, on its cell's broker, by its name (``Service.agent``).
@@ -103,7 +107,7 @@ class ComputeAPI(Interface):
         OperationUnsupported, Unavailable.
         """
 
-    @call(CELL_HERE)
+    @call(CELL_HERE, timeout_seconds=ASKED_SECONDS_MAX)
     def get_console_output(
         self,
         context: RequestContext,
@@ -115,19 +119,19 @@ class ComputeAPI(Interface):
     ) -> str:
         """Return the end of a guest's console output. Raises what the driver raises."""
 
-    @call(CELL_HERE)
+    @call(CELL_HERE, timeout_seconds=ASKED_SECONDS_MAX)
     def get_diagnostics(
         self, context: RequestContext, agent: str, instance_uuid: str, host: str
     ) -> Diagnostics:
         """Return what the driver measures of a guest. Raises what the driver raises."""
 
-    @call(CELL_HERE)
+    @call(CELL_HERE, timeout_seconds=ASKED_SECONDS_MAX)
     def get_topology(
         self, context: RequestContext, agent: str, instance_uuid: str, host: str
     ) -> ServerTopology:
         """Return the NUMA topology of an instance as it was fitted to its host."""
 
-    @call(CELL_HERE)
+    @call(CELL_HERE, timeout_seconds=ASKED_SECONDS_MAX)
     def create_serial_console(
         self, context: RequestContext, agent: str, instance_uuid: str, host: str
     ) -> SerialConsole:

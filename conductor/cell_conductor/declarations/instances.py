@@ -153,7 +153,8 @@ class InstancesAPI(Interface):
         """Return the last console output of the guest.
 
         Raises InstanceNotFound, InstanceInvalidState (without a host that can be asked),
-        OperationFailed, OperationUnsupported.
+        OperationFailed, OperationUnsupported; Unavailable if its agent does not answer, Conflict if
+        that is not asked now, as many requests wait for it, or it did not answer a moment ago.
         """
 
     @call(CONDUCTOR)

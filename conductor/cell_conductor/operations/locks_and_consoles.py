@@ -11,6 +11,7 @@ from armillary import exception
 from armillary.context import RequestContext
 from armillary.db import Database
 from compute_agent.interface import ComputeAPI
+from conductor.cell_conductor.hosts.agent_calls import AgentCalls
 from conductor.cell_conductor.operations.resize import HANDED_OVER
 from conductor.common.cell_db import (
     actions,
@@ -57,6 +58,7 @@ class LocksAndConsoles:
     def __init__(self, *, database: Database, compute: ComputeAPI, now: Clock) -> None:
         self._database = database
         self._compute = compute
+        self._calls = AgentCalls()
         self._now = now
 
     def set_lock(
@@ -126,15 +128,22 @@ class LocksAndConsoles:
         """Return the last console output of the guest.
 
         Raises InstanceNotFound; InstanceInvalidState when no host can be asked; what the agent
-        raises.
+        raises; Conflict or Unavailable as ``AgentCalls``.
         """
         agent, host = self._agent_of(self._row(instance_uuid), "show its console")
-        return self._compute.get_console_output(context, agent, instance_uuid, host, lines=lines)
+        return self._calls.ask(
+            agent,
+            lambda: self._compute.get_console_output(
+                context, agent, instance_uuid, host, lines=lines
+            ),
+        )
 
     def diagnostics(self, context: RequestContext, instance_uuid: str) -> Diagnostics:
         """Return what the driver measures of a guest. Raises as ``console``."""
         agent, host = self._agent_of(self._row(instance_uuid), "show diagnostics")
-        return self._compute.get_diagnostics(context, agent, instance_uuid, host)
+        return self._calls.ask(
+            agent, lambda: self._compute.get_diagnostics(context, agent, instance_uuid, host)
+        )
 
     def topology(self, context: RequestContext, instance_uuid: str) -> ServerTopology:
         """Return the NUMA topology of an instance; empty without a host. Raises as ``console``."""
@@ -142,12 +151,16 @@ class LocksAndConsoles:
         if row.host is None:
             return ServerTopology()
         agent, host = self._agent_of(row, "show its topology")
-        return self._compute.get_topology(context, agent, instance_uuid, host)
+        return self._calls.ask(
+            agent, lambda: self._compute.get_topology(context, agent, instance_uuid, host)
+        )
 
     def serial_console(self, context: RequestContext, instance_uuid: str) -> SerialConsole:
         """Return how to reach a guest's serial console, once. Raises as ``console``."""
         agent, host = self._agent_of(self._row(instance_uuid), "connect to its console")
-        return self._compute.create_serial_console(context, agent, instance_uuid, host)
+        return self._calls.ask(
+            agent, lambda: self._compute.create_serial_console(context, agent, instance_uuid, host)
+        )
 
     def set_admin_password(
         self, context: RequestContext, instance_uuid: str, password: str
@@ -188,7 +201,7 @@ class LocksAndConsoles:
         self._record(lambda session: self._start_action(session, context, instance_uuid, act))
         message = None
         try:
-            ask(agent, host)
+            self._calls.ask(agent, lambda: ask(agent, host))
         except Exception:
             message = actions.FAILED
             raise

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
+import oslo_messaging
 import pytest
 
 from armillary import exception
@@ -187,6 +188,17 @@ def test_a_crash_dump_is_triggered_where_a_kernel_runs(
     with cell.database.reader() as session:
         names = [action.action for action in actions.list_of(session, locks.uuid)]
     assert ("trigger_crash_dump" in names) is is_dumped
+
+
+def test_an_agent_that_does_not_answer_is_not_asked_again_at_once(locks: Locks, cell: Cell) -> None:
+    """And its silence is not that of its cell: the error says no timeout."""
+    cell.cell_bus.fail("get_diagnostics", oslo_messaging.MessagingTimeout("x"))
+    with pytest.raises(exception.Unavailable, match="does not answer") as first:
+        locks.at_rest.diagnostics(a_user(), locks.uuid)
+    assert not isinstance(first.value, exception.RpcTimeout)
+    with pytest.raises(exception.Conflict, match="a moment ago"):
+        locks.at_rest.set_admin_password(a_user(), locks.uuid, "new")
+    assert cell.agents["a"].passwords == {}
 
 
 def test_what_cannot_be_done_is_recorded_as_failed(locks: Locks, cell: Cell) -> None:
