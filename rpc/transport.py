@@ -13,7 +13,7 @@ from oslo_messaging.transport import RPCTransport
 from armillary import exception
 from armillary.idempotency import Records
 from rpc import broker_logs, memory_transport, oslo_internals, polling, queue_types, rabbit
-from rpc.broker import broker_tls
+from rpc.broker import broker_tls, compression
 from rpc.broker.queue_names import claim_process_name
 from rpc.client import RpcClient
 from rpc.interface import Interface
@@ -179,6 +179,7 @@ class Bus:
         oslo_internals.check()
         broker_logs.quieten()
         register_options(conf)
+        compression.accept_configured(conf)
         if not transport_url.startswith(_EMBEDDED_SCHEME) and lock_directory is not None:
             queue_types.set_defaults(conf)
         _name_queues(conf, process_name, lock_directory)

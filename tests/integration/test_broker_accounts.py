@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import queue
 import threading
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -189,6 +190,39 @@ def test_further_addresses_of_an_agents_message_lead_nowhere(
     assert everything.queue_declare(name, passive=True).message_count == before
     deployment.start(OTHER)
     wait_for(lambda: deployment.up_hosts() >= 17, "the other agent's hosts are up", 60)
+
+
+BOMB_BYTES = 512 * 1024**2
+TAKEN_KIB_MAX = 128 * 1024
+
+
+def peak_kib(deployment: CommandDeployment, name: str) -> int:
+    """Return the most memory that a process has had."""
+    running = deployment.processes[name].running
+    assert running is not None
+    status = Path(f"/proc/{running.pid}/status").read_text()
+    return int(status.partition("VmHWM:")[2].split()[0])
+
+
+def test_a_compressed_message_takes_no_memory(
+    deployment: CommandDeployment, thief: Connection, connections: Callable[[str], Connection]
+) -> None:
+    """The libraries open it before the signature is looked at; here half a MiB is half a GiB."""
+    before = peak_kib(deployment, "cell2-conductor")
+    bomb = amqp.Message(
+        zlib.compress(bytes(BOMB_BYTES)), content_type="application/json", content_encoding="utf-8",
+        application_headers={"compression": "application/x-gzip"},
+    )  # fmt: skip
+    channel = thief.channel()
+    for _ in range(3):
+        channel.basic_publish(bomb, "armillary_cell_conductor", "cell_conductor")
+    everything = connections(deployment.cells[1].transport_url).channel()
+    wait_for(
+        lambda: everything.queue_declare("cell_conductor", passive=True).message_count == 0,
+        "they are taken from the queue", 60,
+    )  # fmt: skip
+    assert deployment.get("/os-services")["services"]  # by a message after them
+    assert peak_kib(deployment, "cell2-conductor") < before + TAKEN_KIB_MAX
 
 
 def test_no_other_account_reads_the_queue_of_answers_to_a_process(
