@@ -13,7 +13,7 @@ from oslo_messaging.transport import RPCTransport
 from armillary import exception
 from armillary.idempotency import Records
 from rpc import broker_logs, memory_transport, oslo_internals, polling, queue_types, rabbit
-from rpc.broker import broker_tls, compression
+from rpc.broker import broker_tls, compression, plain_messages
 from rpc.broker.queue_names import claim_process_name
 from rpc.client import RpcClient
 from rpc.interface import Interface
@@ -129,6 +129,7 @@ def _transport(conf: cfg.ConfigOpts, transport_url: str) -> RPCTransport:
     url = oslo_messaging.TransportURL.parse(conf, transport_url)
     if url.transport == rabbit.SCHEME:
         broker_tls.check(conf)
+        plain_messages.install()
         return _transport_by(rabbit.Driver, conf, url)
     if transport_url.startswith(_EMBEDDED_SCHEME):
         url.transport = memory_transport.install()

@@ -26,7 +26,7 @@ from armillary import exception
 from armillary.logs.masking import mask_passwords
 from armillary.logs.outage_log import OutageLog
 from rpc import declarations, memory_transport
-from rpc.broker import broker_tls
+from rpc.broker import broker_tls, plain_messages
 
 LOG = logging.getLogger(__name__)
 
@@ -62,6 +62,7 @@ def connection_to(conf: cfg.ConfigOpts, transport_url: str, *, heartbeat: int) -
     if url.transport == _EMBEDDED:
         memory_transport.install()
         return Connection(f"{memory_transport.ALIAS}://{url.virtual_host or ''}")
+    plain_messages.install()
     vhost = quote(url.virtual_host or "", safe="")
     hosts = url.hosts or [oslo_messaging.TransportHost("localhost", 5672, "guest", "guest")]
     return Connection(

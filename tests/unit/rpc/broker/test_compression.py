@@ -1,4 +1,4 @@
-"""Compressed messages: none takes more memory than it may, whoever sent it."""
+"""Compressed messages: none takes more memory than it may."""
 
 from __future__ import annotations
 

@@ -1,0 +1,70 @@
+"""Messages from a broker: JSON in UTF-8, as all our services send them; nothing else is opened.
+
+kombu and amqp decode a message by what it says of itself, as soon as it arrives and before anything
+can be verified: by other formats (MessagePack), and by any of Python's codecs, some of which
+decompress, or take minutes for a megabyte (punycode).
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from kombu.transport import TRANSPORT_ALIASES, pyamqp
+
+CONTENT_TYPE = "application/json"
+ENCODINGS = frozenset({"utf-8", "utf8"})
+
+
+class NotPlain(ValueError):
+    """A message has another format or encoding than those of our services."""
+
+
+class Message(pyamqp.Message):  # type: ignore[misc]
+    """A received message; one that is not plain has no body, and its payload raises NotPlain."""
+
+    def __init__(self, msg: Any, channel: Any = None, **more: Any) -> None:
+        error = _error_of(msg.properties)
+        if error is not None:
+            msg.body, msg.properties = b"", {}
+        super().__init__(msg, channel, **more)
+        if error is not None:
+            self.errors.append((type(error), error, None))
+
+
+class Channel(pyamqp.Channel):  # type: ignore[misc]
+    """A channel that leaves bodies as they come."""
+
+    Message = Message
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **{**options, "auto_decode": False})
+
+
+class _Connection(pyamqp.Connection):  # type: ignore[misc]
+    Channel = Channel
+
+
+class Transport(pyamqp.Transport):  # type: ignore[misc]
+    """kombu's transport to RabbitMQ, with such channels."""
+
+    Connection = _Connection
+
+
+class SSLTransport(pyamqp.SSLTransport):  # type: ignore[misc]
+    """The same, with TLS."""
+
+    Connection = _Connection
+
+
+def install() -> None:
+    """Have all connections of this process to RabbitMQ use these. Idempotent."""
+    for alias in ("amqp", "pyamqp"):
+        TRANSPORT_ALIASES[alias] = f"{__name__}:Transport"
+    TRANSPORT_ALIASES["amqps"] = f"{__name__}:SSLTransport"
+
+
+def _error_of(properties: Mapping[str, Any]) -> NotPlain | None:
+    kind = properties.get("content_type")
+    encoding = properties.get("content_encoding") or "utf-8"
+    if kind == CONTENT_TYPE and str(encoding).lower() in ENCODINGS:
+        return None
+    return NotPlain(f"a message is {kind!a:.80} in {encoding!a:.80}, not {CONTENT_TYPE} in UTF-8")
