@@ -1,8 +1,8 @@
 """Messages from a broker: JSON in UTF-8, as all our services send them; nothing else is opened.
 
-kombu and amqp decode a message by what it says of itself, as soon as it arrives and before anything
-can be verified: by other formats (MessagePack), and by any of Python's codecs, some of which
-decompress, or take minutes for a megabyte (punycode).
+kombu and amqp decode a message by the format and the codec that it names, as soon as it arrives and
+before anything can be verified. Some of Python's codecs decompress without a bound, and punycode
+takes minutes for a megabyte.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,10 @@ class NotPlain(ValueError):
 
 
 class Message(pyamqp.Message):  # type: ignore[misc]
-    """A received message; one that is not plain has no body, and its payload raises NotPlain."""
+    """A received message; one that is not plain has no body, and its payload raises NotPlain.
+
+    One that cannot be decompressed raises ValueError.
+    """
 
     def __init__(self, msg: Any, channel: Any = None, **more: Any) -> None:
         error = _error_of(msg.properties)
@@ -28,6 +31,11 @@ class Message(pyamqp.Message):  # type: ignore[misc]
         super().__init__(msg, channel, **more)
         if error is not None:
             self.errors.append((type(error), error, None))
+
+    def _decode(self) -> Any:
+        if self.errors:
+            raise self.errors[0][1]
+        return super()._decode()
 
 
 class Channel(pyamqp.Channel):  # type: ignore[misc]

@@ -7,12 +7,13 @@ import tracemalloc
 from collections.abc import Iterator
 from typing import Any
 
+import amqp
 import pytest
 from kombu import compression as kinds
-from kombu.message import Message
 
 from armillary import exception
 from rpc.broker import compression
+from rpc.broker.plain_messages import Message
 from rpc.transport import Bus
 from tests.fixtures.configuration import messaging_conf
 
@@ -35,10 +36,12 @@ def compressed(data: bytes, kind: str) -> bytes:
 
 def received(body: bytes, kind: str) -> Message:
     """Return a message as it comes from the broker."""
-    return Message(
-        body=body, content_type="application/json", content_encoding="utf-8",
-        headers={"compression": kind},
+    message = amqp.Message(
+        body, content_type="application/json", content_encoding="utf-8",
+        application_headers={"compression": kind},
     )  # fmt: skip
+    message.delivery_info = {}
+    return Message(message)
 
 
 def bus_with(kind: str | None) -> Bus:

@@ -1,4 +1,4 @@
-"""What comes from a broker in another form than that of our services is not opened."""
+"""Messages from a broker in another form than that of our services, which are not opened."""
 
 from __future__ import annotations
 
