@@ -62,7 +62,7 @@ def accept_configured(conf: cfg.ConfigOpts) -> None:
         _decode_with(kind, _DECODERS[kind])
     except KeyError as error:
         raise exception.ConfigurationError(
-            reason=f"{OPTION} is {name}; it can be gzip or bz2"
+            reason=f"{OPTION} is {name}; it can be gzip or bzip2"
         ) from error
 
 

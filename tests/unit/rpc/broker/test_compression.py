@@ -67,7 +67,7 @@ def test_no_message_is_decompressed(kind: str) -> None:
         tracemalloc.stop()
 
 
-@pytest.mark.parametrize("kind", ["gzip", "bz2"])
+@pytest.mark.parametrize("kind", ["gzip", "bzip2"])
 def test_a_configured_kind_is_decompressed_within_bounds(
     kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -88,5 +88,5 @@ def test_a_configured_kind_is_decompressed_within_bounds(
 
 @pytest.mark.parametrize("kind", ["lzma", "snappy"])
 def test_a_kind_without_bounds_is_a_mistake_in_the_configuration(kind: str) -> None:
-    with pytest.raises(exception.ConfigurationError, match="it can be gzip or bz2"):
+    with pytest.raises(exception.ConfigurationError, match="it can be gzip or bzip2"):
         bus_with(kind)
