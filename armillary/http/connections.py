@@ -29,7 +29,7 @@ _PIECE_BYTES = 65536
 _REQUEST_LINE_START = re.compile(rb"[!-~]*( [^\r\n]*\r?)?")
 _REQUEST_LINE = re.compile(rb"[!-~]+ [^\r\n]* HTTP/[^ \r\n]+\r?")
 _HEAD_END = re.compile(rb"\r?\n\r?\n")
-_LENGTH = re.compile(rb"(?im)^content-length[ \t]*:[ \t]*([^\r\n]*?)[ \t]*\r?$")
+_LENGTH = re.compile(rb"(?im)^content-length[ \t]*+:([^\r\n]*+)\r?$")
 _EXPECTS = re.compile(rb"(?im)^expect[ \t]*:[ \t]*100-continue[ \t]*\r?\n")
 _CHUNKED = re.compile(rb"(?im)^transfer-encoding[ \t]*:[ \t]*chunked[ \t]*\r?$")
 _DIGITS_MAX = 18
@@ -183,7 +183,7 @@ class Incoming(io.RawIOBase):
             return False
         head = bytes(self._data[: end.end()])
         self._is_chunked = _CHUNKED.search(head) is not None
-        lengths = _LENGTH.findall(head)
+        lengths = [value.strip(b" \t") for value in _LENGTH.findall(head)]
         is_clear = len(lengths) == 1 and lengths[0].isdigit() and len(lengths[0]) <= _DIGITS_MAX
         length = int(lengths[0]) if is_clear else 0
         if 0 < length <= self._limits.body_bytes_max and _EXPECTS.search(head):

@@ -15,7 +15,8 @@ from wsgiref.types import StartResponse, WSGIEnvironment
 WsgiApp = Callable[..., Any]
 
 _PEER = "armillary.peer_address"
-_FOR = re.compile(r"(?:^|;)\s*for\s*=\s*\"?([^\";]*)\"?\s*(?=;|$)", re.IGNORECASE)
+_FOR = re.compile(r"(?:^|;)\s*+for\s*+=\s*+\"?+([^\";\s]*+)\"?+\s*+(?=;|$)", re.IGNORECASE)
+"""Each part takes all that it can and gives nothing back: a header takes no time to be refused."""
 _WITH_PORT = re.compile(r"\[([^\]]*)\](?::\w+)?|([0-9.]+)(?::\w+)?")
 
 

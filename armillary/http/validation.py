@@ -27,6 +27,7 @@ NOTHING: Schema = {"type": "object", "additionalProperties": False}
 """The schema of no parameters."""
 
 DEPTH_MAX = 32
+PATTERN_CHARACTERS_MAX = 4096  # of a text whose schema has a pattern and no limit
 ERRORS_MAX = 100  # the best error is chosen among these: a large body may have millions
 VALUE_CHARACTERS_MAX = 80
 MESSAGE_CHARACTERS_MAX = 400
@@ -110,10 +111,21 @@ def _are_unique(validator: Any, wanted: bool, values: Any, schema: Any) -> Itera
         yield ValidationError(f"{values!r} has non-unique elements")
 
 
+def _match(validator: Any, pattern: str, value: Any, schema: Any) -> Iterator[Exception]:
+    """Check a pattern, unless the text is too long all the same: it could take very long."""
+    if not isinstance(value, str):
+        return
+    if len(value) > schema.get("maxLength", PATTERN_CHARACTERS_MAX):
+        if "maxLength" not in schema:
+            yield ValidationError(f"{value!r} is too long")
+    elif not re.search(pattern, value):
+        yield ValidationError(f"{value!r} does not match {pattern!r}")
+
+
 # JSON schema accepts 1.0 as an integer, but databases do not: clients must write 1.
 _Validator: Any = jsonschema.validators.extend(  # type: ignore[no-untyped-call]
     jsonschema.Draft202012Validator,
-    {"uniqueItems": _are_unique},
+    {"uniqueItems": _are_unique, "pattern": _match},
     type_checker=jsonschema.Draft202012Validator.TYPE_CHECKER.redefine("integer", _is_integer),
 )
 

@@ -112,7 +112,7 @@ _PASSWORD = text(minimum=1)
 FILES_MAX = 25
 FILE_CHARACTERS_MAX = 87384
 """Maximum length of a file's content in Base64: 64 KiB. Quotas set limits below."""
-_BASE64 = {"type": "string", "pattern": r"^[A-Za-z0-9+/\s]*={0,2}\s*$"}
+_BASE64 = {"type": "string", "pattern": r"^[A-Za-z0-9+/\s]*+(?:={1,2}\s*+)?$"}
 _FILES: Schema = {
     "type": "array",
     "maxItems": FILES_MAX,

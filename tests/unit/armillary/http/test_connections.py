@@ -319,3 +319,15 @@ def test_a_client_that_waits_to_be_asked_is_asked(serve: Callable[..., HttpServe
         while not received.endswith(b"ok"):
             received += sock.recv(65536)
     assert received.startswith(b"HTTP/1.1 200 ")
+
+
+def test_a_head_with_many_blanks_is_refused_at_once(serve: Callable[..., HttpServer]) -> None:
+    """The search for a length took as many steps as the square of the blanks, and all else waited.
+
+    For so many that is hours.
+    """
+    server = serve(limits=Limits(head_bytes_max=1024**2))
+    with socket.create_connection(server.address, SECONDS_MAX) as client:
+        blanks = b" " * 1_000_000
+        client.sendall(b"GET / HTTP/1.1\r\nHost: x\r\nContent-Length: 1" + blanks + b"x\r\n\r\n")
+        assert read_all(client).startswith(b"HTTP/1.1 400")

@@ -26,6 +26,7 @@ CLIENT = "198.51.100.7"
         ({"HTTP_FORWARDED": 'for="203.0.113.9, for=_hidden"'}, PROXY),
         ({"HTTP_FORWARDED": f"for={CLIENT}, by=203.0.113.9"}, PROXY),
         ({"HTTP_FORWARDED": "for=203.0.113.9", "HTTP_X_FORWARDED_FOR": CLIENT}, PROXY),
+        ({"HTTP_FORWARDED": "for=" + " " * 60_000 + 'y" x'}, PROXY),  # that took hours once
     ],
 )
 def test_the_last_entry_counts(headers: dict[str, str], address: str) -> None:

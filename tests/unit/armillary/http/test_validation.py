@@ -9,6 +9,7 @@ import pytest
 
 from armillary.http.validation import ERRORS_MAX, CompiledSchema, by_version, check_clean
 
+FORMATS = jsonschema.FormatChecker(formats=())
 OLD, NEW = {"type": "string"}, {"type": "integer"}
 
 
@@ -49,3 +50,16 @@ def test_the_search_for_errors_ends() -> None:
     schema = CompiledSchema({"items": {"format": "never"}}, formats)
     assert schema.find_error(["x"] * (10 * ERRORS_MAX)) is not None
     assert checked == ERRORS_MAX
+
+
+@pytest.mark.parametrize("limit", [{}, {"maxLength": 65_536}], ids=["no-limit", "limit"])
+def test_a_text_that_is_too_long_is_not_searched_for_a_pattern(limit: dict[str, int]) -> None:
+    """Which may take as many steps as the square of its length: for this one days."""
+    schema = CompiledSchema({"type": "string", "pattern": r"^\s*=?\s*$", **limit}, FORMATS)
+    error = schema.find_error(" " * 10_000_000 + "!")
+    assert error is not None
+    assert "is too long" in error.message
+    assert schema.find_error(" = ") is None
+    refused = schema.find_error("x")
+    assert refused is not None
+    assert refused.message == r"'x' does not match '^\\s*=?\\s*$'"

@@ -146,6 +146,21 @@ def test_files_and_the_key_are_for_the_guest(api: Api, conductor: SuperConductor
     assert "It must be Base64" in message(refused)
 
 
+@pytest.mark.parametrize(
+    ("files", "characters"), [(10, 87_383), (1, 900_000)], ids=["longest", "too-long"]
+)
+def test_blanks_in_base64_take_no_time(
+    files: int, characters: int, api: Api, conductor: SuperConductor
+) -> None:
+    """Their check took as many steps as the square of their number, and all else waited."""
+    conductor.flavors = [builders.a_flavor("small")]
+    contents = " " * characters + "!"
+    personality = [{"path": f"/{number}", "contents": contents} for number in range(files)]
+    refused = create(api, personality=personality)
+    assert refused.status_code == 400
+    assert "It must be Base64" in message(refused)
+
+
 def test_a_rebuild_gives_a_guest_new_files_and_a_key(path: str, api: Api) -> None:
     """A key that the user does not have is refused with the field."""
     answer = api.post(f"{path}/action", {"rebuild": {"imageRef": "x", "key_name": "none"}})
