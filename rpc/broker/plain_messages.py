@@ -5,6 +5,7 @@ before anything can be verified. Some of Python's codecs decompress without a bo
 takes minutes for a megabyte.
 """
 
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -18,27 +19,31 @@ class NotPlain(ValueError):
     """A message has another format or encoding than those of our services."""
 
 
-class Message(pyamqp.Message):  # type: ignore[misc]
+class Message(pyamqp.Message):
     """A received message; one that is not plain has no body, and its payload raises NotPlain.
 
     One that cannot be decompressed raises ValueError.
     """
 
     def __init__(self, msg: Any, channel: Any = None, **more: Any) -> None:
-        error = _error_of(msg.properties)
-        if error is not None:
+        refused = None
+        try:
+            _check(msg.properties)
+        except NotPlain:
+            refused = sys.exc_info()
             msg.body, msg.properties = b"", {}
-        super().__init__(msg, channel, **more)
-        if error is not None:
-            self.errors.append((type(error), error, None))
+        super().__init__(msg, channel, **more)  # type: ignore[no-untyped-call]
+        if refused is not None:
+            self.errors.append(refused)
 
     def _decode(self) -> Any:
-        if self.errors:
-            raise self.errors[0][1]
-        return super()._decode()
+        for _kind, error, _traceback in self.errors:
+            if error is not None:
+                raise error
+        return super()._decode()  # type: ignore[no-untyped-call]
 
 
-class Channel(pyamqp.Channel):  # type: ignore[misc]
+class Channel(pyamqp.Channel):
     """A channel that leaves bodies as they come."""
 
     Message = Message
@@ -47,17 +52,17 @@ class Channel(pyamqp.Channel):  # type: ignore[misc]
         super().__init__(*arguments, **{**options, "auto_decode": False})
 
 
-class _Connection(pyamqp.Connection):  # type: ignore[misc]
+class _Connection(pyamqp.Connection):
     Channel = Channel
 
 
-class Transport(pyamqp.Transport):  # type: ignore[misc]
+class Transport(pyamqp.Transport):
     """kombu's transport to RabbitMQ, with such channels."""
 
     Connection = _Connection
 
 
-class SSLTransport(pyamqp.SSLTransport):  # type: ignore[misc]
+class SSLTransport(pyamqp.SSLTransport):
     """The same, with TLS."""
 
     Connection = _Connection
@@ -70,9 +75,11 @@ def install() -> None:
     TRANSPORT_ALIASES["amqps"] = f"{__name__}:SSLTransport"
 
 
-def _error_of(properties: Mapping[str, Any]) -> NotPlain | None:
+def _check(properties: Mapping[str, Any]) -> None:
+    """Raise NotPlain for the properties of another message than those of our services."""
     kind = properties.get("content_type")
     encoding = properties.get("content_encoding") or "utf-8"
-    if kind == CONTENT_TYPE and str(encoding).lower() in ENCODINGS:
-        return None
-    return NotPlain(f"a message is {kind!a:.80} in {encoding!a:.80}, not {CONTENT_TYPE} in UTF-8")
+    if kind != CONTENT_TYPE or str(encoding).lower() not in ENCODINGS:
+        raise NotPlain(
+            f"a message is {kind!a:.80} in {encoding!a:.80}, not {CONTENT_TYPE} in UTF-8"
+        )

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 import requests
@@ -75,12 +76,13 @@ def link_to(send: Callable[..., requests.Response], server: str) -> str:
     return str(answer.json()["remote_console"]["url"])
 
 
-def opened(link: str) -> ClientConnection:
+@contextmanager
+def opened(link: str) -> Iterator[ClientConnection]:
     """Return an open console at which a user has typed."""
-    user = connect(link)
-    user.send("root\r")
-    assert user.recv(SECONDS_MAX) == b"ROOT\r"
-    return user
+    with connect(link) as user:
+        user.send("root\r")
+        assert user.recv(SECONDS_MAX) == b"ROOT\r"
+        yield user
 
 
 def closing_reason(user: ClientConnection) -> str:
@@ -103,11 +105,11 @@ def test_an_open_console_ends_with_the_session_of_the_web_console(
 ) -> None:
     """A copied link, too, is worth nothing after the logout, though it was not used before."""
     at_version.log_in("alice")
-    with closing(opened(link_to(at_version.send, alices))) as user:
+    with opened(link_to(at_version.send, alices)) as user:
         unused = link_to(at_version.send, alices)
         assert at_version.send("DELETE", SESSION).status_code == 204
         assert closing_reason(user) == NO_LONGER_GRANTED
-    with closing(connect(unused)) as late:
+    with connect(unused) as late:
         assert closing_reason(late) == NO_LONGER_GRANTED
 
 
@@ -145,7 +147,7 @@ def alice(front: str, alices: str) -> Client:
 @pytest.fixture
 def console(alice: Client, alices: str) -> Iterator[ClientConnection]:
     """Return an open console of alice's server."""
-    with closing(opened(link_to(alice.send, alices))) as user:
+    with opened(link_to(alice.send, alices)) as user:
         yield user
 
 
@@ -196,13 +198,13 @@ def test_a_console_is_closed_if_the_api_is_silent_for_long(
     front_conf: cfg.ConfigOpts, client: SuperConductorClient, alices: str
 ) -> None:
     """Who cuts the proxy off from the API keeps no console open; a new one is not opened."""
-    with serving(make_front(front_conf, conductor=client)) as server:
-        alice = Client("http://{}:{}".format(*server.address), "alice")
-        unused = link_to(alice.send, alices)
-        user = opened(link_to(alice.send, alices))
-    with closing(user):
+    with ExitStack() as until_closed:
+        with serving(make_front(front_conf, conductor=client)) as server:
+            alice = Client("http://{}:{}".format(*server.address), "alice")
+            unused = link_to(alice.send, alices)
+            user = until_closed.enter_context(opened(link_to(alice.send, alices)))
         assert closing_reason(user) == NO_ANSWER
-    with closing(connect(unused)) as late:
+    with connect(unused) as late:
         assert closing_reason(late) == NO_ANSWER
 
 
@@ -221,7 +223,7 @@ def test_a_cookie_is_not_taken_for_a_grant_nor_a_grant_for_a_cookie(
     at_version.log_in("alice")
     sealed = link_to(at_version.send, alices).partition("?token=")[2]
     link = console_links.open_sealed(
-        requests.utils.unquote(sealed), ConsoleKeys(Path(front_conf.serial_console.key_file))
+        unquote(sealed), ConsoleKeys(Path(front_conf.serial_console.key_file))
     )
     cookie = {"armillary_console": link.grant}
     assert requests.get(front + SERVERS, cookies=cookie, timeout=seconds(10)).status_code == 401
@@ -234,6 +236,6 @@ def test_a_link_has_no_token_that_the_proxy_could_use(
     alice: Client, front_conf: cfg.ConfigOpts, alices: str
 ) -> None:
     """What it opens with its key is sealed once more."""
-    sealed = requests.utils.unquote(link_to(alice.send, alices).partition("?token=")[2])
+    sealed = unquote(link_to(alice.send, alices).partition("?token=")[2])
     keys = ConsoleKeys(Path(front_conf.serial_console.key_file))
     assert alice._token not in keys.current().decrypt(sealed.encode()).decode()

@@ -279,7 +279,7 @@ def test_it_does_not_go_back_to_a_host_that_is_down(two_cells: TwoCells) -> None
     two_cells.do("resize")
     two_cells.lose(two_cells.source, "a")
     two_cells.source.services.watch()
-    with pytest.raises(exception.InstanceInvalidState, match="host a is down"):
+    with pytest.raises(exception.InstanceInvalidState, match="its former host is down"):
         two_cells.ask("revert_resize")
     assert_between(two_cells)
 

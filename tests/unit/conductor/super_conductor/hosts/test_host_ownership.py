@@ -42,7 +42,9 @@ class Ownership:
         self.plane = plane
         self.database = plane.database
         self.metadata = Metadata()
-        self.enrolments = plane.links.enrolments = Enrolments()  # type: ignore[assignment]
+        self.enrolments = Enrolments()
+        assert plane.links is not None
+        plane.links.enrolments = self.enrolments  # type: ignore[assignment]
         self.conf = plane.conf
         self.endpoint = HostOwnershipEndpoint(
             plane.conf, plane.database, plane.links, self.metadata  # type: ignore[arg-type]
