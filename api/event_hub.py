@@ -1,6 +1,7 @@
 """Event followers of this process: one reader of the feed, and a bounded queue per follower.
 
-The reader is connected only while there are followers, so an API without followers costs nothing.
+The reader is connected while there are followers, and some time after the last one left, which may
+only have lost its connection; so an API that no client follows costs nothing.
 The hub is one of the API's servers, so that it can end the streams when the process stops.
 """
 
@@ -12,9 +13,10 @@ import fnmatch
 import logging
 import queue
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
+from api.event_backlog import Backlog, Line
 from armillary import exception
 from armillary.metrics import service_metrics
 
@@ -22,6 +24,11 @@ LOG = logging.getLogger(__name__)
 
 ALIVE_SECONDS = 10.0
 """Seconds without an event after which a follower gets a keep-alive."""
+
+LINGER_SECONDS = 60.0
+"""Seconds for which the feed is read after the last follower left."""
+BACKLOG_MAX = 1000
+"""Maximum number of events that are kept for followers whose connection broke."""
 
 MAJOR = "1"
 """Major version of the feed; lines of other versions are not supported."""
@@ -33,9 +40,9 @@ ALIVE = "alive"
 TOO_SLOW = "Events arrive faster than this client reads them: some are lost, and the stream ends."
 BROKER_LOST = "The message broker is unavailable; events until it is back are not shown."
 CONNECTED = "Following events."
+RESUMED = "Following events; those since the connection broke are shown."
+NOT_RESUMED = "Following events; those since the connection broke are not shown."
 ENDING = "This API process is stopping; other processes may still serve events."
-
-Line = Mapping[str, Any]
 
 
 class Reader(Protocol):
@@ -77,22 +84,27 @@ class Follower:
     """A follower: iterate for (kind, line); ends if it was too slow, or the hub closes."""
 
     def __init__(
-        self, wanted: EventFilter, size_max: int, leave: Callable[[Follower], None]
+        self, wanted: EventFilter, size_max: int, leave: Callable[[Follower], None], position: str
     ) -> None:
+        self.position = position
+        """Where another stream goes on after what was read from this one."""
         self._wanted = wanted
         self._leave = leave
-        self._waiting: queue.Queue[tuple[str, Line]] = queue.Queue(size_max)
+        self._waiting: queue.Queue[tuple[str, Line, str | None]] = queue.Queue(size_max)
         self._last: Line | None = None
 
     def __iter__(self) -> Iterator[tuple[str, Line]]:
         try:
             while True:
                 try:
-                    yield self._waiting.get(timeout=self._keepalive_seconds)
+                    kind, line, position = self._waiting.get(timeout=self._keepalive_seconds)
                 except queue.Empty:
                     if self._last is not None:
                         break
                     yield ALIVE, {}
+                    continue
+                self.position = position or self.position
+                yield kind, line
             yield NOTICE, self._last
         finally:
             self.close()
@@ -101,25 +113,25 @@ class Follower:
         """Stop following. Idempotent."""
         self._leave(self)
 
-    def offer(self, line: Line) -> None:
+    def offer(self, line: Line, position: str) -> None:
         """Queue a line if it matches; disconnect the follower if its queue is full."""
         if self._last is None and self._wanted.fits(line):
-            self._put(EVENT, line)
+            self._put(EVENT, line, position)
 
-    def notice(self, message: str) -> None:
-        """Queue a notice about the stream itself."""
+    def notice(self, message: str, **more: bool) -> None:
+        """Queue a notice about the stream itself, with more fields for programs."""
         if self._last is None:
-            self._put(NOTICE, {"message": message})
+            self._put(NOTICE, {"message": message, **more}, None)
 
     def end(self, message: str) -> None:
         """Deliver what is queued, then this notice, then end the stream."""
         self._last = {"message": message, "last": True}
         with contextlib.suppress(queue.Full):  # already awake
-            self._waiting.put_nowait((ALIVE, {}))
+            self._waiting.put_nowait((ALIVE, {}, None))
 
-    def _put(self, kind: str, line: Line) -> None:
+    def _put(self, kind: str, line: Line, position: str | None) -> None:
         try:
-            self._waiting.put_nowait((kind, line))
+            self._waiting.put_nowait((kind, line, position))
         except queue.Full:
             service_metrics.FOLLOWERS_DROPPED.add()
             LOG.warning(
@@ -136,18 +148,27 @@ class Follower:
 class EventHub:
     """Distribute the feed to followers. As a server, ``stop`` ends all streams."""
 
-    def __init__(self, reader: Reader, *, followers_max: int, queue_size_max: int) -> None:
+    def __init__(
+        self,
+        reader: Reader,
+        *,
+        followers_max: int,
+        queue_size_max: int,
+        linger_seconds: float = LINGER_SECONDS,
+    ) -> None:
         self._reader = reader
         self._followers_max = followers_max
         self._queue_size_max = queue_size_max
+        self._linger_seconds = linger_seconds
+        self._backlog = Backlog(min(BACKLOG_MAX, max(1, queue_size_max // 2)))
         self._guard = threading.Lock()
         self._followers: set[Follower] = set()
         self._end_of_reading: threading.Event | None = None
         self._is_connected = False
         self._is_stopping = False
 
-    def follow(self, wanted: EventFilter) -> Follower:
-        """Return a new follower.
+    def follow(self, wanted: EventFilter, after: str | None = None) -> Follower:
+        """Return a new follower; with ``after``, one that goes on where another one ended.
 
         Raises Conflict if there are too many, Unavailable if the process is stopping.
         """
@@ -159,12 +180,15 @@ class EventHub:
                     reason=f"{len(self._followers)} clients follow events at this API process "
                     f"already, [notifications] followers_max is {self._followers_max}"
                 )
-            follower = Follower(wanted, self._queue_size_max, self._remove)
-            self._followers.add(follower)
-            if self._end_of_reading is None:
+            is_read = self._end_of_reading is not None
+            if not is_read:
                 self._start_reading()
-            elif self._is_connected:
-                follower.notice(CONNECTED)
+            follower = Follower(wanted, self._queue_size_max, self._remove, self._backlog.position)
+            self._followers.add(follower)
+            if after is not None:
+                self._resume(follower, after)
+            elif is_read and self._is_connected:
+                follower.notice(CONNECTED, connected=True)
         service_metrics.FOLLOWERS.here.inc()
         return follower
 
@@ -176,15 +200,26 @@ class EventHub:
         with self._guard:
             self._is_stopping = True
             followers = list(self._followers)
+            self._stop_reading_if_unused()
         for follower in followers:
             follower.end(ENDING)
 
     def wait(self) -> None:
         """Nothing to wait for: the streams are requests of the HTTP server."""
 
+    def _resume(self, follower: Follower, after: str) -> None:
+        missed = self._backlog.since(after)
+        if missed is None:
+            follower.notice(NOT_RESUMED, resumed=False)
+            return
+        follower.notice(RESUMED, resumed=True)
+        for position, line in missed:
+            follower.offer(line, position)
+
     def _start_reading(self) -> None:
         end = self._end_of_reading = threading.Event()
         self._is_connected = False
+        self._backlog.interrupt()
 
         def take(message: dict[str, Any]) -> None:
             if not end.is_set():
@@ -204,25 +239,44 @@ class EventHub:
             if follower not in self._followers:
                 return
             self._followers.discard(follower)
-            if not self._followers and self._end_of_reading is not None:
-                self._end_of_reading.set()
-                self._end_of_reading = None
+            if self._is_stopping or self._linger_seconds <= 0:
+                self._stop_reading_if_unused()
+            elif not self._followers:
+                self._stop_reading_later()
         service_metrics.FOLLOWERS.here.dec()
+
+    def _stop_reading_later(self) -> None:
+        """Go on reading for a while: the last follower may come back for what it misses."""
+
+        def stop() -> None:
+            with self._guard:
+                self._stop_reading_if_unused()
+
+        timer = threading.Timer(self._linger_seconds, stop)
+        timer.daemon = True
+        timer.start()
+
+    def _stop_reading_if_unused(self) -> None:
+        if not self._followers and self._end_of_reading is not None:
+            self._end_of_reading.set()
+            self._end_of_reading = None
 
     def _distribute(self, message: dict[str, Any]) -> None:
         if str(message.get("version")).partition(".")[0] != MAJOR:
             return
-        followers = self._now()
         for line in message.get("events") or ():
+            with self._guard:
+                position = self._backlog.add(line)
+                followers = list(self._followers)
             for follower in followers:
-                follower.offer(line)
+                follower.offer(line, position)
 
     def _note_gap(self, is_connected: bool) -> None:
-        if is_connected or self._is_connected:
-            for follower in self._now():
-                follower.notice(CONNECTED if is_connected else BROKER_LOST)
-        self._is_connected = is_connected
-
-    def _now(self) -> list[Follower]:
         with self._guard:
-            return list(self._followers)
+            followers = list(self._followers)
+            if not is_connected:
+                self._backlog.interrupt()
+        if is_connected or self._is_connected:
+            for follower in followers:
+                follower.notice(CONNECTED if is_connected else BROKER_LOST, connected=is_connected)
+        self._is_connected = is_connected

@@ -7,7 +7,8 @@ import time
 from collections.abc import Callable, Generator, Iterator
 
 from api.call import Call
-from api.event_hub import ALIVE, EVENT, NOTICE, EventFilter, Follower, Line
+from api.event_backlog import Line
+from api.event_hub import ALIVE, NOTICE, EventFilter, Follower
 from api.policies import event as policies
 from api.schemas import event as schemas
 from armillary import exception
@@ -28,7 +29,7 @@ def follow(call: Call) -> Answer:
         raise exception.NotFound(what="An event feed")
     types = tuple(part for part in call.query.get("type", "").split(",") if part)
     wanted = EventFilter(call.query.get("server"), call.query.get("host"), types)
-    stream = _Stream(hub.follow(wanted), call.is_still_valid)
+    stream = _Stream(hub.follow(wanted, call.query.get("after")), call.is_still_valid)
     return Answer(stream=stream, headers={"Cache-Control": "no-store"})
 
 
@@ -52,28 +53,27 @@ class _Stream:
 
 
 def _as_bytes(follower: Follower, is_still_valid: Callable[[], bool]) -> Generator[bytes]:
-    yield b": armillary events\n\n"
-    number = 0
+    yield f": armillary events\nid: {follower.position}\n\n".encode()
     began = looked = time.monotonic()
     for kind, line in follower:
         now = time.monotonic()
         if now - looked >= VALIDITY_SECONDS:
             looked = now
             if not is_still_valid():
-                yield _sent(number, NOTICE, {"message": NO_LONGER_VALID, "last": True})
+                yield _sent(NOTICE, {"message": NO_LONGER_VALID, "last": True}, follower)
                 return
         if now - began >= STREAM_SECONDS_MAX:
-            yield _sent(number, NOTICE, {"message": OVER, "last": True})
+            yield _sent(NOTICE, {"message": OVER, "last": True}, follower)
             return
         if kind == ALIVE:
             yield b": alive\n\n"
             continue
-        number += kind == EVENT
-        yield _sent(number, kind, line)
+        yield _sent(kind, line, follower)
 
 
-def _sent(number: int, kind: str, line: Line) -> bytes:
-    return f"id: {number}\nevent: {kind}\ndata: {json.dumps(line)}\n\n".encode()
+def _sent(kind: str, line: Line, follower: Follower) -> bytes:
+    data = json.dumps(line)
+    return f"id: {follower.position}\nevent: {kind}\ndata: {data}\n\n".encode()
 
 
 ROUTES: Routes[Call] = {

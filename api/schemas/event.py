@@ -6,6 +6,8 @@ from api.schemas.base import Schema, fields, text
 
 EVENT_STREAM = "text/event-stream"
 
+POSITION_CHARACTERS_MAX = 64
+
 FOLLOW_QUERY = fields(
     {
         "server": text(minimum=1),
@@ -13,6 +15,11 @@ FOLLOW_QUERY = fields(
         "type": {
             **text(minimum=1),
             "description": "Comma-separated patterns with wildcards * and ?: instance.*.error",
+        },
+        "after": {
+            **text(POSITION_CHARACTERS_MAX, 1),
+            "description": "The id of the last event that was read before the connection broke: "
+            "the stream begins with those after it, as far as this API process has them",
         },
     }
 )
@@ -22,5 +29,6 @@ FOLLOW_ANSWER: Schema = {
     "description": "Endless server-sent events. The data of an 'event' is an object with time, "
     "type, priority, publisher, request_id, server, servers, name, project_id, host, state, "
     "task_state, attempt, reason; that of a 'notice' an object with a message about the "
-    "stream itself, and 'last' before it ends.",
+    "stream itself, and 'connected' (false while the message broker is unavailable), 'resumed' "
+    "(the answer to 'after': false if events are missing), or 'last' (true before it ends).",
 }

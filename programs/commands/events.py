@@ -23,7 +23,7 @@ NOTHING = "-"
 class Events(ApiCommand):
     """Follow live events until Ctrl-C: servers, hosts, aggregates, decisions.
 
-    A lost connection is re-established; events in between are not shown.
+    A lost connection is re-established; a warning says if events in between are missing.
     """
 
     def add_options(self, parser: ArgumentParser) -> None:
@@ -167,15 +167,15 @@ def follow(
     """Yield events without end; log connection losses.
 
     Raises the error of the first connection attempt; later connections are retried with
-    a backoff.
+    a backoff, and go on after the last event, as far as the API has those in between.
     """
     failures = 0
     was_connected = False
+    position: dict[str, str] = {}
     while True:
         try:
-            for kind, document in parsed(
-                api.stream(*PATH, query=query, silence=SILENCE_SECONDS_MAX)
-            ):
+            lines = api.stream(*PATH, query={**query, **position}, silence=SILENCE_SECONDS_MAX)
+            for kind, document in parsed(_noting_position(lines, position)):
                 was_connected, failures = True, 0
                 if kind == EVENT:
                     yield document
@@ -183,11 +183,28 @@ def follow(
                     LOG.warning("%s", document.get("message"))
             LOG.warning("The event stream has ended; reconnecting.")
         except (exception.Unavailable, ApiRefused) as error:
+            if position and _is_not_understood(error):
+                position.clear()
+                continue
             if not (was_connected and _may_pass(error)):
                 raise
             LOG.warning("%s Reconnecting.", error)
         sleep(BACKOFF.seconds(failures))
         failures += 1
+
+
+def _noting_position(lines: Iterable[str], position: dict[str, str]) -> Iterator[str]:
+    """Yield lines; keep the id of the last event as the query of the next connection."""
+    for line in lines:
+        name, _, value = line.partition(":")
+        if name == "id":
+            position["after"] = value.strip()
+        yield line
+
+
+def _is_not_understood(error: exception.ArmillaryError) -> bool:
+    """Return whether this API process is of a release without positions, as in an upgrade."""
+    return isinstance(error, ApiRefused) and error.status == 400
 
 
 def _may_pass(error: exception.ArmillaryError) -> bool:

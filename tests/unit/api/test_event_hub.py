@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -49,7 +49,15 @@ def feed() -> Feed:
 
 @pytest.fixture
 def hub(feed: Feed) -> EventHub:
-    return EventHub(feed, followers_max=2, queue_size_max=3)
+    return EventHub(feed, followers_max=2, queue_size_max=3, linger_seconds=0)
+
+
+@pytest.fixture
+def lasting(feed: Feed) -> Iterator[EventHub]:
+    """A hub that goes on reading when the last follower has left; it keeps three events."""
+    hub = EventHub(feed, followers_max=2, queue_size_max=6)
+    yield hub
+    hub.stop()
 
 
 def a_line(kind: str = "instance.create.end", **facts: Any) -> dict[str, Any]:
@@ -171,3 +179,90 @@ def test_lines_of_another_major_version_are_left_out(hub: EventHub, feed: Feed) 
     feed.say(a_line("new"), version="2.0")
     feed.say(a_line("known"), version="1.7")
     assert [line["type"] for line in events(hub, follower)] == ["known"]
+
+
+def types(read: list[tuple[str, Any]]) -> list[str]:
+    return [line["type"] for kind, line in read if kind == EVENT]
+
+
+def lost_after_one(hub: EventHub, feed: Feed) -> str:
+    """Read one event, lose the connection; return the position."""
+    follower = hub.follow(EventFilter())
+    feed.say(a_line("read"))
+    reading = iter(follower)
+    while next(reading)[0] != EVENT:
+        continue
+    follower.close()
+    return follower.position
+
+
+def test_a_lost_stream_goes_on_where_it_was(lasting: EventHub, feed: Feed) -> None:
+    """With what happened while the client was not there, filtered as it asks."""
+    position = lost_after_one(lasting, feed)
+    feed.say(a_line("one"), a_line("elsewhere", host="b"), a_line("two"))
+    follower = lasting.follow(EventFilter(host="a"), position)
+    feed.say(a_line("live"))
+    read = heard(lasting, follower)
+    assert read[0] == (NOTICE, {"message": event_hub.RESUMED, "resumed": True})
+    assert types(read) == ["one", "two", "live"]
+
+
+def test_who_missed_nothing_goes_on_too(lasting: EventHub, feed: Feed) -> None:
+    """Again and again: each stream has a position, also one without events."""
+    position = lost_after_one(lasting, feed)
+    follower = lasting.follow(EventFilter(), position)
+    follower.close()
+    assert follower.position == position
+    read = heard(lasting, lasting.follow(EventFilter(), follower.position))
+    assert (read[0][1]["resumed"], types(read)) == (True, [])
+
+
+def more_than_is_kept(hub: EventHub, feed: Feed) -> None:
+    feed.say(*(a_line() for _ in range(4)))
+
+
+def a_lost_broker(hub: EventHub, feed: Feed) -> None:
+    feed.on_gap(False)
+    feed.on_gap(True)
+
+
+@pytest.mark.parametrize("happens", [more_than_is_kept, a_lost_broker])
+def test_what_is_missing_is_said(
+    lasting: EventHub, feed: Feed, happens: Callable[[EventHub, Feed], None]
+) -> None:
+    """Rather than leaving a hole."""
+    position = lost_after_one(lasting, feed)
+    happens(lasting, feed)
+    read = heard(lasting, lasting.follow(EventFilter(), position))
+    assert read[0] == (NOTICE, {"message": event_hub.NOT_RESUMED, "resumed": False})
+    assert types(read) == []
+
+
+@pytest.mark.parametrize("position", ["0a0b0c0d.1", "1", "", ".", "x.y", "{}.-1", "{}.9", "{}.²"])
+def test_a_position_of_another_process_is_none_here(
+    lasting: EventHub, feed: Feed, position: str
+) -> None:
+    """Nor is one that a client made up."""
+    known = lost_after_one(lasting, feed).partition(".")[0]
+    follower = lasting.follow(EventFilter(), position.format(known))
+    assert heard(lasting, follower)[0][1].get("resumed") is False
+
+
+def test_a_feed_that_was_not_read_has_a_hole(hub: EventHub, feed: Feed) -> None:
+    """What happened before the first follower came back was not heard."""
+    position = lost_after_one(hub, feed)
+    assert heard(hub, hub.follow(EventFilter(), position))[0][1].get("resumed") is False
+
+
+def test_the_end_of_the_process_ends_the_reading(lasting: EventHub, feed: Feed) -> None:
+    """Also where the last follower has left already."""
+    lost_after_one(lasting, feed)
+    assert not feed.runs[0].is_set()
+    lasting.stop()
+    assert feed.runs[0].is_set()
+
+
+def test_the_reading_ends_when_no_follower_comes_back(feed: Feed) -> None:
+    hub = EventHub(feed, followers_max=1, queue_size_max=1, linger_seconds=0.01)
+    hub.follow(EventFilter()).close()
+    assert feed.runs[0].wait(SECONDS_MAX)

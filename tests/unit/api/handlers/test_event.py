@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -18,6 +19,8 @@ from tests.fixtures.super_conductor import SuperConductorClient
 
 PATH = "/v2.1/armillary/events"
 SECONDS_MAX = 60.0
+LINES_OF_ONE_EVENT = 6
+"""Lines of a stream up to the data of its first event."""
 
 
 class Feed:
@@ -39,8 +42,9 @@ class Feed:
 
 
 @pytest.fixture
-def hub() -> EventHub:
-    return EventHub(Feed(), followers_max=1, queue_size_max=10)
+def hub(request: pytest.FixtureRequest) -> EventHub:
+    """A hub for one follower, or as many as a test asks for."""
+    return EventHub(Feed(), followers_max=getattr(request, "param", 1), queue_size_max=10)
 
 
 @pytest.fixture
@@ -66,6 +70,19 @@ def test_events_arrive_while_the_stream_is_open(url: str) -> None:
     assert answer.headers["Content-Type"] == "text/event-stream"
     assert answer.headers["x-openstack-request-id"].startswith("req-")
     assert "instance.create.end" in data_of(answer, 2)[0]
+
+
+@pytest.mark.parametrize("hub", [2], indirect=True)
+def test_a_stream_goes_on_where_another_one_ended(url: str) -> None:
+    """The id of the last event that was read says where."""
+    answer = requests.get(url, stream=True, timeout=SECONDS_MAX)
+    lines = itertools.islice(answer.iter_lines(), LINES_OF_ONE_EVENT)
+    position = [line for line in lines if line.startswith(b"id: ")][-1].decode()[4:]
+    again = requests.get(url, params={"after": position}, stream=True, timeout=SECONDS_MAX)
+    resumed, event = data_of(again, 2)
+    answer.close()
+    assert '"resumed": true' in resumed
+    assert "service.update" in event
 
 
 @pytest.mark.parametrize(
