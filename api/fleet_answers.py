@@ -7,11 +7,20 @@ import gzip
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass
+from typing import NamedTuple
 
 PAGES_MAX = 16
 """Pages that are kept: one has at most 20,000 hosts, and some 3 MB."""
 _FAST = 1
 """Compression level: the others take several times as long for a tenth less."""
+
+
+class Form(NamedTuple):
+    """Which answer is asked for."""
+
+    limit: int
+    marker: str | None
+    with_uuids: bool
 
 
 @dataclass(frozen=True)
@@ -31,17 +40,17 @@ class FleetAnswers:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._pages: OrderedDict[tuple[int, str | None], FleetAnswer] = OrderedDict()
+        self._pages: OrderedDict[Form, FleetAnswer] = OrderedDict()
 
-    def find(self, limit: int, marker: str | None) -> FleetAnswer | None:
+    def find(self, form: Form) -> FleetAnswer | None:
         """Return the last answer for a page, which may be out of date."""
         with self._lock:
-            return self._pages.get((limit, marker))
+            return self._pages.get(form)
 
-    def keep(self, limit: int, marker: str | None, answer: FleetAnswer) -> None:
+    def keep(self, form: Form, answer: FleetAnswer) -> None:
         """Replace the answer for a page, and forget pages that were made before others."""
         with self._lock:
-            self._pages[limit, marker] = answer
-            self._pages.move_to_end((limit, marker))
+            self._pages[form] = answer
+            self._pages.move_to_end(form)
             while len(self._pages) > PAGES_MAX:
                 self._pages.popitem(last=False)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from api.call import Call
-from api.fleet_answers import FleetAnswer
+from api.fleet_answers import FleetAnswer, Form
 from api.policies.console import fleet as policies
 from api.schemas.console import fleet as schemas
 from armillary.http.call import Answer, Document
@@ -24,9 +24,10 @@ def index(call: Call) -> Answer:
     The answer does not depend on who asks: the policy has decided whether he may.
     """
     limit, marker = call.query.get("limit", FLEET_LIMIT_MAX), call.query.get("marker")
+    form = Form(limit, marker, call.query.get("uuids", True))
     known = call.etags[0] if len(call.etags) == 1 else None
     answers = call.site.fleet_answers
-    kept = answers.find(limit, marker)
+    kept = answers.find(form)
     page = call.conductor.get_fleet(
         call.context, limit=limit, marker=marker, known_epoch=known if kept is None else kept.epoch
     )
@@ -34,20 +35,21 @@ def index(call: Call) -> Answer:
     if page.epoch == known:
         return Answer(status=304, headers=headers)
     if kept is None or page.epoch != kept.epoch:
-        kept = FleetAnswer(page.epoch, json.dumps(_shown(page), separators=(",", ":")).encode())
-        answers.keep(limit, marker, kept)
+        shown = _shown(page, with_uuids=form.with_uuids)
+        kept = FleetAnswer(page.epoch, json.dumps(shown, separators=(",", ":")).encode())
+        answers.keep(form, kept)
     if not call.accepts_gzip:
         return Answer(kept.plain, headers=headers)
     return Answer(kept.compressed, headers={**headers, "Content-Encoding": "gzip"})
 
 
-def _shown(page: FleetPage) -> Document:
+def _shown(page: FleetPage, *, with_uuids: bool) -> Document:
     sets = page.aggregate_sets
     return {
         "epoch": page.epoch,
         "hosts": {
             "name": page.hosts,
-            "uuid": page.node_uuids,
+            **({"uuid": page.node_uuids} if with_uuids else {}),
             "cell": page.cell.tolist(),
             "zone": page.zone.tolist(),
             "state": [HOST_STATES[number] for number in page.state.tolist()],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from api.schemas.base import (
+    BOOLEAN,
     NUMBER,
     NUMBER_OR_NULL,
     STRING,
@@ -18,8 +19,18 @@ from api.schemas.base import (
 )
 from objects.hosts.fleet import FLEET_LIMIT_MAX, HOST_STATES
 
-INDEX_QUERY = fields({"limit": integer(minimum=1, maximum=FLEET_LIMIT_MAX), "marker": UUID})
+INDEX_QUERY = fields(
+    {
+        "limit": integer(minimum=1, maximum=FLEET_LIMIT_MAX),
+        "marker": UUID,
+        "uuids": {
+            **BOOLEAN,
+            "description": "false leaves out the UUIDs, which are most of a compressed answer",
+        },
+    }
+)
 
+_COLUMNS = ("name", "cell", "zone", "state", "servers", "aggregates", "capacity", "used")
 _NUMBERS = listed(NUMBER)
 _SETS = listed(_NUMBERS)
 _BY_CLASS: Schema = {"type": "object", "additionalProperties": listed(NUMBER_OR_NULL)}
@@ -27,7 +38,7 @@ _BY_CLASS: Schema = {"type": "object", "additionalProperties": listed(NUMBER_OR_
 INDEX_ANSWER = every(
     {
         "epoch": STRING,
-        "hosts": every(
+        "hosts": fields(
             {
                 "name": STRINGS,
                 "uuid": listed(UUID),
@@ -38,7 +49,8 @@ INDEX_ANSWER = every(
                 "aggregates": _SETS,
                 "capacity": _BY_CLASS,
                 "used": _BY_CLASS,
-            }
+            },
+            required=_COLUMNS,
         ),
         "names": every(
             {

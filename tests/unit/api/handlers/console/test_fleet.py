@@ -35,6 +35,16 @@ def test_hosts_are_columns_by_name(api: Api, conductor: SuperConductor) -> None:
     assert shown["traits"]["sets"][shown["traits"]["hosts"][0]] == [0]
 
 
+def test_uuids_are_left_out_on_request(api: Api, conductor: SuperConductor) -> None:
+    """Of that answer alone; they are most of it, and a picture of the fleet needs none."""
+    conductor.fleet = a_fleet(*(f"h{number}" for number in range(3)))
+    without = api.get(PATH, uuids="false", limit="2")
+    assert "uuid" not in without.json["hosts"]
+    assert without.json["hosts"]["name"] == ["h0", "h1"]
+    assert without.json["next_marker"] == builders.a_uuid_of("h1")
+    assert len(api.get(PATH, limit="2").json["hosts"]["uuid"]) == 2
+
+
 def test_an_answer_that_is_known_is_not_sent_again(api: Api, conductor: SuperConductor) -> None:
     """Until something has changed."""
     conductor.fleet = a_fleet("h1")
