@@ -299,7 +299,6 @@ def a_page(first: int, count: int, *, is_last: bool) -> dict[str, Any]:
         "epoch": "bench",
         "hosts": {
             "name": [f"host-{number:06}" for number in numbers],
-            "uuid": [f"{number:08x}-0000-4000-8000-000000000000" for number in numbers],
             "cell": [0] * count,
             "zone": [number % 3 for number in numbers],
             "state": states,

@@ -68,3 +68,19 @@ def open_tab(
 def tab(open_tab: Callable[..., Tab]) -> Tab:
     """A tab in which an administrator is logged in."""
     return open_tab("root")
+
+
+@pytest.fixture(scope="session")
+def placed(site: Deployment) -> str:
+    """A server that runs."""
+    server = site.create("placed")
+    site.wait_for_status(server, "ACTIVE")
+    return server
+
+
+@pytest.fixture(scope="session")
+def refused(site: Deployment) -> str:
+    """A server for which no host was found."""
+    server = site.create("refused", flavor=site.greedy_flavor)
+    site.wait_for_status(server, "ERROR")
+    return server

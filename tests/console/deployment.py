@@ -12,6 +12,7 @@ from typing import Any
 
 import requests
 import yaml
+from oslo_policy import opts as policy_opts
 
 from armillary.service import ServiceGroup
 from programs import up, wiring
@@ -28,8 +29,17 @@ USERS = {
     "alice": ("astronomy", "member"),
     "bob": ("botany", "member"),
     "rita": ("astronomy", "reader"),
+    "audra": ("astronomy", "reader auditor"),
 }
-"""User -> project and role. A user's token is made from the name."""
+"""User -> project and roles. A user's token is made from the name."""
+POLICY = dict.fromkeys(
+    (
+        "os_compute_api:armillary:fleet:list", "os_compute_api:armillary:fleet:show_host",
+        "os_compute_api:os-extended-server-attributes", "os_compute_api:armillary:explain:hosts",
+    ),
+    "role:admin or role:auditor",
+)  # fmt: skip
+"""What auditors may see, who are no administrators."""
 REPORT_SECONDS, DOWN_SECONDS = 3, 12
 
 
@@ -52,14 +62,21 @@ class Deployment:
         return self.apis["root"].api_url
 
     def create(
-        self, name: str, *, user: str = "root", flavor: str | None = None, image: str | None = None
+        self,
+        name: str,
+        *,
+        user: str = "root",
+        flavor: str | None = None,
+        image: str | None = None,
+        host: str | None = None,
     ) -> str:
-        """Create a server and return its ID."""
+        """Create a server, on this host if one is given; return its ID."""
         asked = {
             "name": name,
             "flavorRef": flavor or self.flavor,
             "imageRef": image or self.image,
             "networks": "none",
+            **({"host": host} if host else {}),
         }
         made = self.apis[user].post("/servers", {"server": asked})
         return str(made["server"]["id"])
@@ -97,6 +114,7 @@ def deployment(
             ("cell", "transport_url"): cell_url,
         },
     )
+    policy_opts.set_defaults(conf, policy_file=str(_policy(folder)))
     up.make_tables(conf)
     bound: list[tuple[str, int]] = []
     group = ServiceGroup(conf, up.embedded_services(conf, top_url=top_url, on_bound=bound.append))
@@ -119,6 +137,12 @@ def deployment(
         group.stop(5)
 
 
+def _policy(folder: Path) -> Path:
+    path = folder / "policy.yaml"
+    path.write_text(yaml.safe_dump(POLICY))
+    return path
+
+
 def _tokens(folder: Path) -> Path:
     path = folder / "tokens.yaml"
     entries = [
@@ -126,9 +150,9 @@ def _tokens(folder: Path) -> Path:
             "sha256": hashlib.sha256(token_of(user).encode()).hexdigest(),
             "user": user,
             "project": project,
-            "roles": [role],
+            "roles": roles.split(),
         }
-        for user, (project, role) in USERS.items()
+        for user, (project, roles) in USERS.items()
     ]
     path.write_text(yaml.safe_dump({"tokens": entries}))
     path.chmod(0o600)

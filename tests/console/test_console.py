@@ -14,7 +14,7 @@ import pytest
 
 from tests.console.browser import COLOURS, Tab, violations
 from tests.console.deployment import HOSTS_TOTAL, MORTAL, Deployment, image_of, token_of
-from tests.faults.links import Network, State
+from tests.console.tables import rows
 from tests.fixtures.asking import wait_for
 
 pytestmark = pytest.mark.sampled_tests(every=2)
@@ -23,30 +23,6 @@ OpenTab = Callable[..., Tab]
 
 ALIKE = ("table", "server", "refused")
 """Views of the same parts as others."""
-
-
-@pytest.fixture(scope="module")
-def placed(site: Deployment) -> str:
-    """A server that runs."""
-    server = site.create("placed")
-    site.wait_for_status(server, "ACTIVE")
-    return server
-
-
-@pytest.fixture(scope="module")
-def refused(site: Deployment) -> str:
-    """A server for which no host was found."""
-    server = site.create("refused", flavor=site.greedy_flavor)
-    site.wait_for_status(server, "ERROR")
-    return server
-
-
-def rows(page: Any) -> list[list[str]]:
-    """Return the cells of the table that is shown."""
-    found: list[list[str]] = page.eval_on_selector_all(
-        "tbody tr", "rows => rows.map(row => [...row.cells].map(cell => cell.innerText.trim()))"
-    )
-    return found
 
 
 def test_a_printed_link_logs_in_once(site: Deployment, open_tab: OpenTab) -> None:
@@ -64,9 +40,13 @@ def test_a_printed_link_logs_in_once(site: Deployment, open_tab: OpenTab) -> Non
 
 @pytest.mark.long
 def test_a_session_ends_with_its_logout(open_tab: OpenTab) -> None:
-    """A view that is opened afterwards asks for a login."""
+    """A view that is opened afterwards asks for a login; a logout that fails is said to have."""
     tab = open_tab("root", is_own_session=True)
     tab.open("/fleet")
+    tab.page.route("**/ui/session", lambda route: route.abort())
+    tab.page.get_by_role("button", name="Log out").click()
+    tab.page.get_by_text("You are still logged in").wait_for()
+    tab.page.unroute("**/ui/session")
     tab.page.get_by_role("button", name="Log out").click()
     tab.page.get_by_role("heading", name="Log in").wait_for()
     tab.open("/fleet")
@@ -278,6 +258,28 @@ def test_a_decision_shows_the_weights_of_the_winner(
     assert ", ".join(choice["alternates"]) in page.inner_text("main")
 
 
+@pytest.mark.long
+def test_builds_that_failed_are_named_before_the_decision(placed: str, tab: Tab) -> None:
+    """Else a reader wonders why the server is not on the host that was selected."""
+
+    def answer(route: Any) -> None:
+        found = route.fetch()
+        document = found.json()
+        document["explanation"]["server"] |= {"attempt": 2, "host": "sim-2"}
+        document["explanation"]["attempts"] = [
+            {"attempt": 1, "host": "sim-1", "result": "Error", "reason": "The disk is full."},
+            {"attempt": 2, "host": "sim-2", "result": "Success", "reason": None},
+        ]
+        route.fulfill(response=found, json=document)
+
+    tab.page.route("**/explain*", answer)
+    page = tab.open(f"/why/{placed}")
+    said = page.inner_text(".sentence")
+    assert "The build failed on sim-1; the next alternate was used." in said
+    heads = page.locator("main h2").all_inner_texts()
+    assert heads.index("Attempts") < heads.index("Weights")
+
+
 def test_users_see_only_their_own(site: Deployment, open_tab: OpenTab) -> None:
     """Two projects, two tables, no view of the fleet; an administrator sorts both by a column."""
     for user, other in (("alice", "bob"), ("bob", "alice")):
@@ -346,38 +348,6 @@ def test_an_api_that_fails_is_named_above_the_older_data(tab: Tab) -> None:
     page.get_by_role("alert").wait_for(state="detached")
 
 
-def wait_for_lock(site: Deployment, server: str, page: Any) -> None:
-    """Lock a server until that is among the events shown."""
-
-    def is_shown() -> bool:  # the stream may begin a moment after it was answered
-        site.apis["root"].request("POST", f"/servers/{server}/action", json={"lock": None})
-        return bool(page.locator(".strip", has_text="instance.lock").count())
-
-    wait_for(is_shown, "the event of the lock is shown", pause_seconds=0.5)
-
-
-@pytest.mark.long
-def test_the_event_stream_is_found_again(site: Deployment, placed: str, browser: Any) -> None:
-    """After an outage of the API the strip says that something may be missing, and goes on."""
-    network = Network(broker_port=0)
-    link = network.link("browser", "api", int(site.url.rpartition(":")[2]))
-    tab = Tab(browser, f"http://127.0.0.1:{link.port}")
-    tab.log_in(token_of("root"))
-    page = tab.open("/now")
-    live = page.get_by_role("status").filter(has_text="live")
-    live.wait_for()
-    page.locator(".chart canvas").first.wait_for()
-    network.set_state(link, State.REFUSING)
-    page.get_by_role("status").filter(has_text="reconnecting").wait_for()
-    network.set_state(link, State.OPEN)
-    live.wait_for()
-    page.locator(".strip .kind", has_text="reconnected").wait_for()
-    wait_for_lock(site, placed, page)
-    tab.close()
-    network.close()
-    assert tab.faults == []
-
-
 @pytest.mark.long
 def test_times_are_in_the_zone_of_the_viewer(site: Deployment, placed: str, browser: Any) -> None:
     """The title of each names the zone."""
@@ -390,34 +360,6 @@ def test_times_are_in_the_zone_of_the_viewer(site: Deployment, placed: str, brow
     assert f"{there:%H:%M:%S}" in shown.inner_text()
     assert re.search(r"\(Asia/Kath?mandu\)", str(shown.get_attribute("title")))
     tab.close()
-
-
-@pytest.mark.long
-def test_an_action_asks_before_it_is_taken(site: Deployment, tab: Tab) -> None:
-    """And the server goes from the table."""
-    server = site.create("to-be-deleted")
-    site.wait_for_status(server, "ACTIVE")
-    page = tab.open("/servers?name=to-be-deleted")
-    page.get_by_label("Actions on to-be-deleted").click()
-    page.get_by_role("button", name="Delete…").click()
-    page.get_by_role("dialog").get_by_role("button", name="Cancel").click()
-    assert page.locator(":focus").get_attribute("aria-label") == "Actions on to-be-deleted"
-    page.get_by_label("Actions on to-be-deleted").click()
-    page.get_by_role("button", name="Delete…").click()
-    page.get_by_role("dialog").get_by_role("button", name="Delete").click()
-    page.get_by_text("No server matches").wait_for()
-
-
-@pytest.mark.long
-def test_live_events_are_shown(site: Deployment, placed: str, tab: Tab) -> None:
-    """With the services of the deployment beside them."""
-    page = tab.open("/now")
-    page.get_by_role("status").filter(has_text="live").wait_for()
-    wait_for_lock(site, placed, page)
-    services = site.apis["root"].get("/armillary/now")["services"]
-    assert {row[0] for row in rows(page)} >= {
-        each["binary"].removeprefix("armillary-") for each in services
-    }
 
 
 @pytest.fixture

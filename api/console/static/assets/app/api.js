@@ -33,16 +33,19 @@ export async function call(method, path, { query, body, signal, etag } = {}) {
 export const get = (path, query, signal) => call("GET", path, { query, signal });
 export const post = (path, body) => call("POST", path, { body });
 
-/** Send a request of the session (GET, POST, DELETE /ui/session). */
+/** Send a request of the session (GET, POST, DELETE /ui/session). What was asked for before a change is of another user. */
 export async function session(method, body) {
+  if (method !== "GET") window.started = {};
   return documentOf(await send(method, "/ui/session", { body }));
 }
 
-/** Return the answer to a request that start.js has sent, once; undefined if it has not. */
+/** Return the answer to a request that start.js has sent, once; undefined if it has not, or was refused. */
 async function started(url) {
-  const answer = window.started?.[url];
-  if (answer) delete window.started[url];
-  return answer;
+  const asked = window.started?.[url];
+  if (!asked) return undefined;
+  delete window.started[url];
+  const answer = await asked.catch(() => undefined);
+  return answer?.ok ? answer : undefined;
 }
 
 /** Open an endless answer, such as the event stream; the caller reads its body. */

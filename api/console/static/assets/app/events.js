@@ -6,38 +6,56 @@ const RETRY_MS_MIN = 1_000;
 const RETRY_MS_MAX = 30_000;
 const CHANGE_MS = 500; // events within this time are one change
 const SILENCE_MS_MAX = 35_000; // the service says something every 10 seconds
+const FULL = 409; // as many clients follow events as the API process allows
 
 /**
- * Follow events until `stop` is called. `onState` hears "live" and "lost". After a loss `onGap` is called
- * once the stream is back: what happened between is not in it, so its owner loads again what it shows.
+ * Follow events until `stop` is called. `onState` hears "live", "lost", "full" (no place for another client),
+ * "brokerless" and "refused". A stream that broke goes on after the last event that was read; where the API has not
+ * all that happened meanwhile, `onGap` is called: its owner loads again what it shows.
  */
 export function follow(query, { onEvent, onState, onGap }) {
   let controller = null;
   let timer = null;
   let isStopped = false;
   let wait = RETRY_MS_MIN;
-  let wasLive = false;
+  let position = null;
+  let hasBroker = true;
 
+  const onNotice = ({ resumed, connected }) => {
+    if (resumed === false || (connected && !hasBroker)) onGap?.();
+    if (connected !== undefined) {
+      hasBroker = connected;
+      onState(connected ? "live" : "brokerless");
+    }
+  };
   const connect = async () => {
     controller = new AbortController();
     const silence = watchdog(controller);
     try {
-      const answer = await api.open("/armillary/events", query, controller.signal);
+      const answer = await api.open("/armillary/events", { ...query, after: position ?? undefined }, controller.signal);
       onState("live");
-      if (wasLive) onGap?.();
-      wasLive = true;
       wait = RETRY_MS_MIN;
-      await read(answer.body, (kind, data) => kind === "event" && onEvent(data), silence.reset);
+      await read(answer.body, {
+        onMessage: (kind, data) => { if (kind === "event") onEvent(data); else if (kind === "notice") onNotice(data); },
+        onLife: silence.reset,
+        onPosition: (id) => { position = id; },
+      });
+      if (!isStopped) onState("lost");
     } catch (error) {
-      if (error.status === 401 || error.status === 403 || error.status === 404) {
-        if (!isStopped) onState("refused");
+      if (isStopped) return;
+      if ([401, 403, 404].includes(error.status)) {
+        onState("refused");
         return;
       }
+      if (error.status === 400 && position) { // an API process of a release without positions, as in an upgrade
+        position = null;
+        onGap?.();
+      }
+      onState(error.status === FULL ? "full" : "lost");
     } finally {
       silence.end();
     }
     if (isStopped) return;
-    onState("lost");
     timer = setTimeout(connect, wait);
     wait = Math.min(wait * 2, RETRY_MS_MAX);
   };
@@ -50,29 +68,44 @@ export function follow(query, { onEvent, onState, onGap }) {
   };
 }
 
-/** Call `onChange` soon after events that match a query, so that a view need not ask often. */
+/** Call `onChange` soon after events that match a query, so that a view need not ask often; while it is visible. */
 export function useChanges(query, isAllowed, onChange) {
   const latest = useRef(onChange);
   latest.current = onChange;
   useEffect(() => {
     if (!isAllowed) return undefined;
     let timer = null;
+    let stop = null;
     const soon = () => {
       timer ??= setTimeout(() => {
         timer = null;
         latest.current();
       }, CHANGE_MS);
     };
-    const stop = follow(query, { onEvent: soon, onState: () => {}, onGap: soon });
+    const start = () => { stop ??= follow(query, { onEvent: soon, onState: () => {}, onGap: soon }); };
+    const end = () => {
+      stop?.();
+      stop = null;
+    };
+    const turn = () => { // a page that is not seen takes no place of another client
+      if (document.hidden) end();
+      else {
+        start();
+        soon();
+      }
+    };
+    document.addEventListener("visibilitychange", turn);
+    if (!document.hidden) start();
     return () => {
+      document.removeEventListener("visibilitychange", turn);
       clearTimeout(timer);
-      stop();
+      end();
     };
   }, [JSON.stringify(query), isAllowed]);
 }
 
 /** Read a stream of server-sent events; every piece counts as a sign of life. */
-export async function read(body, onMessage, onLife = () => {}) {
+async function read(body, { onMessage, onLife, onPosition }) {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   for (;;) {
@@ -82,20 +115,23 @@ export async function read(body, onMessage, onLife = () => {}) {
     const blocks = (rest + value).split("\n\n");
     rest = blocks.pop();
     for (const block of blocks) {
-      const message = parsed(block);
-      if (message) onMessage(message.kind, message.data);
+      const { kind, data, id } = parsed(block);
+      if (data !== null) onMessage(kind, data);
+      if (id !== null) onPosition(id);
     }
   }
 }
 
 function parsed(block) {
   let kind = "message";
+  let id = null;
   const data = [];
   for (const line of block.split("\n")) {
     if (line.startsWith("event: ")) kind = line.slice(7);
     else if (line.startsWith("data: ")) data.push(line.slice(6));
+    else if (line.startsWith("id: ")) id = line.slice(4);
   }
-  return data.length ? { kind, data: JSON.parse(data.join("\n")) } : null;
+  return { kind, id, data: data.length ? JSON.parse(data.join("\n")) : null };
 }
 
 function watchdog(controller) {

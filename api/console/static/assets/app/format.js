@@ -40,10 +40,13 @@ export function amount(resourceClass, value) {
   return NUMBER.format(value);
 }
 
-/** Return used of total, with the unit once. */
+/** Return a flavor by its name and amounts. */
+export const flavor = ({ name, vcpus, ram, disk }) => `${name}: ${vcpus} vCPU, ${mebibytes(ram)}, ${gibibytes(disk)}`;
+
+/** Return used of total, with the unit once; a use that would be rounded to nothing has a unit of its own. */
 export function amounts(resourceClass, used, total) {
-  if (resourceClass.endsWith("_MB")) return ofTotal(used, total, scaleOf(total, ["MiB", "GiB", "TiB"]));
-  if (resourceClass.endsWith("_GB")) return ofTotal(used, total, scaleOf(total, ["GiB", "TiB"]));
+  if (resourceClass.endsWith("_MB")) return ofTotal(used, total, scaleOf(total, ["MiB", "GiB", "TiB"]), mebibytes);
+  if (resourceClass.endsWith("_GB")) return ofTotal(used, total, scaleOf(total, ["GiB", "TiB"]), gibibytes);
   return ofTotal(used, total, { unit: { VCPU: "vCPU", PCPU: "CPUs" }[resourceClass] ?? "", divisor: 1 });
 }
 
@@ -60,7 +63,10 @@ function scaleOf(value, units) {
   return { unit: units[power], divisor: KIB ** power };
 }
 
-function ofTotal(used, total, { unit, divisor }) {
+const SHOWN_MIN = 0.1; // with one digit behind the point
+
+function ofTotal(used, total, { unit, divisor }, inOwnUnit = NUMBER.format) {
+  if (used > 0 && used / divisor < SHOWN_MIN) return `${inOwnUnit(used)} of ${NUMBER.format(total / divisor)} ${unit}`.trim();
   return `${NUMBER.format(used / divisor)} of ${NUMBER.format(total / divisor)} ${unit}`.trim();
 }
 

@@ -3,7 +3,7 @@ import * as api from "./api.js";
 import { html, render, useCallback, useEffect, useState } from "./dom.js";
 import { Failure, Loading, Title } from "./parts.js";
 import { followLinks, go, useAddress } from "./router.js";
-import { Session } from "./session.js";
+import { rememberFleet, Session } from "./session.js";
 import { Shell } from "./shell.js";
 import { Login } from "./login/login_view.js";
 import { View } from "./views.js";
@@ -16,6 +16,7 @@ function App() {
   const [error, setError] = useState(null);
   const accept = useCallback((answer) => {
     api.useSession(answer.session, () => setFound((old) => ({ ...old, session: null, hasEnded: true })));
+    rememberFleet(answer.session);
     setFound(answer);
     setError(null);
   }, []);
@@ -28,9 +29,14 @@ function App() {
   const hasLink = parts[0] === LOGIN && location.hash.length > 1;
   if (!found.session || hasLink) return html`<${Login} methods=${found.methods} hasEnded=${found.hasEnded} onLogin=${accept} wanted=${parts} />`;
   const logout = async () => {
-    await api.session("DELETE");
+    try {
+      await api.session("DELETE");
+    } catch (failed) {
+      return failed.status === 0 ? "You are still logged in: the API does not answer." : `You are still logged in: ${failed.message}`;
+    }
     setFound({ ...found, session: null, hasEnded: false });
     go("/login");
+    return null;
   };
   return html`<${Session.Provider} value=${found.session}>
     <${Shell} parts=${parts} onLogout=${found.methods.includes("none") ? null : logout}>

@@ -98,21 +98,26 @@ export function useLoaded(load, inputs, { every = null } = {}) {
     let isOverdue = false;
     const controller = new AbortController();
     let pause = every;
+    let asked = 0;
+    let shown = 0; // number of the request whose answer is shown: an older one may be answered later
     const run = async () => {
       clearTimeout(timer);
       isOverdue = false;
+      const number = asked += 1;
       const began = performance.now();
       try {
         const data = await load(controller.signal);
-        if (!isGone) set((old) => ({ data: data === undefined ? old.data : data, error: null, isLoading: false }));
+        if (isGone || number < shown) return;
+        shown = number;
+        set((old) => ({ data: data === undefined ? old.data : data, error: null, isLoading: false }));
       } catch (error) {
-        if (isGone || error.name === "AbortError") return;
+        if (isGone || number < shown || error.name === "AbortError") return;
         set((old) => ({ ...old, error, isLoading: false }));
       }
       pause = pauseAfter(every, performance.now() - began);
       if (every && !isGone) wait();
     };
-    const wait = () => { timer = setTimeout(() => { isOverdue = document.hidden; if (!isOverdue) run(); }, pause); };
+    const wait = () => { clearTimeout(timer); timer = setTimeout(() => { isOverdue = document.hidden; if (!isOverdue) run(); }, pause); };
     const catchUp = () => { if (isOverdue && !document.hidden) run(); }; // who comes back sees what is now
     again.current = run;
     document.addEventListener("visibilitychange", catchUp);

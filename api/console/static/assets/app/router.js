@@ -10,6 +10,9 @@ export function address(path, query = {}) {
   return `${ROOT}${path}${pairs.length ? `?${new URLSearchParams(pairs)}` : ""}`;
 }
 
+/** Return the address of a host's view. */
+export const hostAddress = (name) => address(`/hosts/${encodeURIComponent(name)}`);
+
 /**
  * Go to a view; `replace` keeps the way back as it is, as for a filter that is being typed. `state` is kept with
  * the entry of the history, and not in the address.

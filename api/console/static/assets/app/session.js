@@ -14,6 +14,18 @@ const RULES = {
   now: ["os_compute_api:armillary:now"], "what-if": [DRY_RUN, CREATE],
 };
 
+const SEEN = "armillary-fleet"; // as in start.js
+
+/** Remember whether this browser's user sees the fleet, so that its next visit asks for it at once. */
+export function rememberFleet(session) {
+  try {
+    if (session?.allowed?.[RULES.fleet[0]]) localStorage.setItem(SEEN, "seen");
+    else localStorage.removeItem(SEEN);
+  } catch {
+    // storage may be forbidden: the fleet is then asked for when the session is known
+  }
+}
+
 /** Return a function that says whether the caller may open a view. */
 export function useViewAllowed() {
   const isAllowed = useAllowed();

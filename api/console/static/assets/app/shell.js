@@ -40,7 +40,7 @@ export function Shell({ parts, onLogout, children }) {
         <button class="icon-button" onClick=${() => window.toggleTheme()} aria-label="Change between light and dark" title="Light or dark">
           <svg viewBox="0 0 20 20" aria-hidden="true"><circle cx="10" cy="10" r="7" fill="none" stroke="currentColor" stroke-width="1.6" /><path d="M10 3a7 7 0 0 1 0 14z" fill="currentColor" /></svg>
         </button>
-        ${onLogout && html`<button class="button quiet small" onClick=${onLogout}>Log out</button>`}
+        ${onLogout && html`<button class="button quiet small" onClick=${async () => { const refused = await onLogout(); if (refused) say(refused, "bad"); }}>Log out</button>`}
       </div>
     </header>
     <main id="main" ref=${main} tabIndex="-1">${children}</main>

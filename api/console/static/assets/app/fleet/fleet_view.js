@@ -2,12 +2,12 @@
 import * as format from "../format.js";
 import { html, useMemo, useRef } from "../dom.js";
 import { Empty, Field, Loaded, Segments, Select, useLoaded } from "../parts.js";
-import { address, go } from "../router.js";
+import { go } from "../router.js";
 import { Head } from "../shell.js";
 import { HeatMap } from "./heat_map.js";
 import { HostTable } from "./host_table.js";
-import { freeOf, FULL, grouped, groupings, loadHosts, matching, stateOf, useOf } from "./hosts.js";
-import { Legend } from "./legend.js";
+import { freeOf, FULL, grouped, groupings, loadHosts, matching, STATES, stateOf, usedUp, useOf } from "./hosts.js";
+import { Legend, MEANINGS } from "./legend.js";
 
 const REFRESH_MS = 4000; // a 304 most of the time: little more than a heartbeat
 const FILTERS = ["q", "state", "trait", "without", "aggregate", "lack"];
@@ -57,11 +57,12 @@ function Hosts({ hosts, query }) {
 /** The counts of each state, which filter when they are pressed, and the use of the class that is shown. */
 function Summary({ hosts, rows, resourceClass, change }) {
   const counts = useMemo(() => {
-    const found = { up: 0, draining: 0, disabled: 0, down: 0, [FULL]: 0 };
+    const found = { up: 0, draining: 0, disabled: 0, down: 0, [FULL]: 0 }; // a full host is up, too
     let used = 0;
     let total = 0;
     for (const row of rows) {
-      found[stateOf(hosts, row)] += 1;
+      found[STATES[hosts.state[row]]] += 1;
+      if (stateOf(hosts, row) === FULL) found[FULL] += 1;
       if ((hosts.capacity[resourceClass]?.[row] ?? 0) > 0) {
         used += hosts.used[resourceClass][row];
         total += hosts.capacity[resourceClass][row];
@@ -69,8 +70,9 @@ function Summary({ hosts, rows, resourceClass, change }) {
     }
     return { ...found, used, total };
   }, [hosts, rows, resourceClass]);
-  const named = [["up", "up"], [FULL, "full"], ["draining", "draining"], ["disabled", "disabled"], ["down", "down"]].filter(([state]) => counts[state]);
-  return html`<span>${format.count(rows.length, "host")}${rows.length < hosts.count ? ` of ${format.whole(hosts.count)}` : ""}${named.length > 0 && ": "}${named.map(([state, text], index) => html`${index > 0 && ", "}<button class="count" title=${`Show only hosts that are ${text}`} onClick=${() => change({ state })}>${format.whole(counts[state])} ${text}</button>`)}.
+  const named = STATES.filter((state) => counts[state]);
+  const button = (state) => html`<button class="count" title=${`Show only hosts that are ${MEANINGS[state]}`} onClick=${() => change({ state })}>${format.whole(counts[state])} ${state}</button>`;
+  return html`<span>${format.count(rows.length, "host")}${rows.length < hosts.count ? ` of ${format.whole(hosts.count)}` : ""}${named.length > 0 && ": "}${named.map((state, index) => html`${index > 0 && ", "}${button(state)}${state === "up" && counts[FULL] > 0 && html` (${button(FULL)})`}`)}.
     ${counts.total > 0 && ` ${format.className(resourceClass)}: ${format.amounts(resourceClass, counts.used, counts.total)} used (${format.percent(counts.used / counts.total)}).`}</span>`;
 }
 
@@ -96,8 +98,6 @@ function lackOf(text) {
 
 export function HostTip({ hosts, row, resourceClass }) {
   const classes = [resourceClass, ...hosts.classes.filter((name) => name !== resourceClass)].filter((name) => useOf(hosts, name, row) >= 0).slice(0, 4);
-  return html`<b>${hosts.name[row]}</b><span>${stateOf(hosts, row)} · ${format.count(hosts.servers[row], "server")}</span>
+  return html`<b>${hosts.name[row]}</b><span>${stateOf(hosts, row)}${stateOf(hosts, row) === FULL ? `: no ${usedUp(hosts, row).map(format.className).join(", ")} left` : ""} · ${format.count(hosts.servers[row], "server")}</span>
     ${classes.map((name) => html`<span>${format.className(name)}: ${format.amounts(name, hosts.used[name][row], hosts.capacity[name][row])} (${format.amount(name, Math.max(0, freeOf(hosts, name, row)))} free)</span>`)}`;
 }
-
-export const hostAddress = (name) => address(`/hosts/${encodeURIComponent(name)}`);

@@ -2,7 +2,7 @@
 import * as format from "../format.js";
 import { html, useMemo } from "../dom.js";
 import { Badge, Fill, SortHead } from "../parts.js";
-import { address } from "../router.js";
+import { hostAddress } from "../router.js";
 import { stateOf, useOf } from "./hosts.js";
 
 const PAGE = 100;
@@ -19,10 +19,10 @@ export function HostTable({ hosts, rows, resourceClass, query, change }) {
   return html`<section class="card flush" aria-label="Hosts">
     <div class="scroll" tabIndex="0" role="region" aria-label="Table of hosts"><table>
       <thead><tr>${columns.map(([key, text, isNumber]) => html`<${SortHead} key=${key} name=${key} text=${text} isNumber=${isNumber} isDownFirst=${isNumber} sort=${sort} onSort=${({ key, down }) => change({ sort_key: key, sort_dir: down ? "desc" : null })} />`)}</tr></thead>
-      <tbody>${sorted.slice(at * PAGE, (at + 1) * PAGE).map((row) => html`<tr key=${hosts.uuid[row]}>
-        <th scope="row"><a href=${address(`/hosts/${encodeURIComponent(hosts.name[row])}`)}>${hosts.name[row]}</a></th>
+      <tbody>${sorted.slice(at * PAGE, (at + 1) * PAGE).map((row) => html`<tr key=${row}>
+        <th scope="row" class="long"><a href=${hostAddress(hosts.name[row])}>${hosts.name[row]}</a></th>
         <td><${Badge} state=${stateOf(hosts, row)} tone=${TONES[stateOf(hosts, row)]} /></td>
-        <td>${hosts.names.zones[hosts.zone[row]] ?? "–"}</td>
+        <td class="long">${hosts.names.zones[hosts.zone[row]] ?? "–"}</td>
         <td class="number">${format.whole(hosts.servers[row])}</td>
         ${classes.map((name) => html`<td class="number">${useOf(hosts, name, row) < 0 ? "–" : html`${format.amounts(name, hosts.used[name][row], hosts.capacity[name][row])}<span class="mini" aria-hidden="true"><${Fill} part=${useOf(hosts, name, row)} /></span>`}</td>`)}
       </tr>`)}</tbody>

@@ -11,12 +11,12 @@ const CODES = Object.fromEntries(STATES.map((state, code) => [state, code]));
 /** Load all hosts; nothing new answers undefined. `etag` is remembered once all pages are there. */
 export async function loadHosts(etag, signal) {
   const checked = { value: etag.value };
-  const first = await api.call("GET", "/armillary/fleet", { query: { limit: PAGE_SIZE }, etag: checked, signal });
+  const query = { limit: PAGE_SIZE, uuids: false }; // UUIDs would be most of the answer
+  const first = await api.call("GET", "/armillary/fleet", { query, etag: checked, signal });
   if (first === undefined) return undefined;
   const pages = [first];
   while (pages.at(-1).next_marker) {
-    const query = { limit: PAGE_SIZE, marker: pages.at(-1).next_marker };
-    pages.push(await api.get("/armillary/fleet", query, signal));
+    pages.push(await api.get("/armillary/fleet", { ...query, marker: pages.at(-1).next_marker }, signal));
   }
   const hosts = joined(pages);
   etag.value = checked.value;
@@ -28,7 +28,7 @@ export function joined(pages) {
   const names = { cells: [], zones: [], aggregates: [], traits: [] };
   const known = { cells: new Map(), zones: new Map(), aggregates: new Map(), traits: new Map() };
   const classes = [...new Set(pages.flatMap((page) => Object.keys(page.hosts.capacity)))].sort(byClass);
-  const columns = { name: [], uuid: [], state: [], servers: [], cell: [], zone: [], aggregates: [], traits: [] };
+  const columns = { name: [], state: [], servers: [], cell: [], zone: [], aggregates: [], traits: [] };
   const capacity = Object.fromEntries(classes.map((each) => [each, []]));
   const used = Object.fromEntries(classes.map((each) => [each, []]));
   for (const page of pages) {
@@ -39,7 +39,6 @@ export function joined(pages) {
     const aggregates = number("aggregates", page.names.aggregates);
     const traits = number("traits", page.traits.names);
     push(columns.name, hosts.name);
-    push(columns.uuid, hosts.uuid);
     push(columns.state, hosts.state.map((state) => CODES[state] ?? 0));
     push(columns.servers, hosts.servers);
     push(columns.cell, hosts.cell.map((each) => cells[each] ?? -1));
@@ -75,8 +74,13 @@ function push(column, values) {
 }
 
 function isFull(hosts, row) {
-  return BASIC_CLASSES.some((name) => hosts.capacity[name]?.[row] > 0 && hosts.used[name][row] >= hosts.capacity[name][row]);
+  return BASIC_CLASSES.some((name) => isUsedUp(hosts, name, row));
 }
+
+const isUsedUp = (hosts, name, row) => hosts.capacity[name]?.[row] > 0 && hosts.used[name][row] >= hosts.capacity[name][row];
+
+/** Return the basic classes of which a host has nothing left. */
+export const usedUp = (hosts, row) => BASIC_CLASSES.filter((name) => isUsedUp(hosts, name, row));
 
 /** Return how much of a class a host has used, 0 to 1 (or more); -1 if it has none of it. */
 export function useOf(hosts, resourceClass, row) {
@@ -86,6 +90,7 @@ export function useOf(hosts, resourceClass, row) {
 
 export const freeOf = (hosts, resourceClass, row) => (hosts.capacity[resourceClass]?.[row] ?? 0) - (hosts.used[resourceClass]?.[row] ?? 0);
 
+/** Return the state of a host: up, full (up, and some basic class is used up), draining, disabled or down. */
 export const stateOf = (hosts, row) => (hosts.full[row] && hosts.state[row] === 0 ? FULL : STATES[hosts.state[row]]);
 
 /** Return the rows that match a filter: `q`, `state`, `trait`, `without`, `aggregate`, `lack` (CLASS:AMOUNT). */
@@ -101,7 +106,7 @@ export function matching(hosts, filter) {
 function testsOf(hosts, { q, state, trait, without, aggregate, lack }) {
   const tests = [];
   if (q) tests.push(nameTest(hosts, q.trim().toLowerCase()));
-  if (state === FULL) tests.push((row) => hosts.full[row]);
+  if (state === FULL) tests.push((row) => stateOf(hosts, row) === FULL);
   else if (state) tests.push((row) => hosts.state[row] === CODES[state]);
   if (trait) tests.push(traitTest(hosts, trait));
   if (without) {

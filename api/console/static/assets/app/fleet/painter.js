@@ -3,6 +3,7 @@
 import { FULL, STATES, stateOf, useOf } from "./hosts.js";
 
 export const HEATS = 7;
+const LIGHT_HEATS = 4; // of the lowest use: near the colour of the ground
 const SMALL = 5; // pixels: cells below this size are drawn from the picture
 const NAMED = 68; // pixels: cells from this size on show their name
 const NAME_GAP = 8; // pixels between the names of two blocks
@@ -87,7 +88,7 @@ function paintCells(context, block, { looks, full, names, view, right, bottom, c
   const first = { column: Math.max(0, Math.floor(view.x - block.x)), line: Math.max(0, Math.floor(view.y - block.y)) };
   const last = { column: Math.min(block.columns - 1, Math.ceil(right - block.x)), line: Math.min(block.lines - 1, Math.ceil(bottom - block.y)) };
   const byLook = LOOKS.map(() => []);
-  const marked = [];
+  const marked = LOOKS.map(() => []);
   for (let line = first.line; line <= last.line; line += 1) {
     const y = (block.y + line - view.y) * scale;
     for (let column = first.column; column <= last.column; column += 1) {
@@ -95,7 +96,7 @@ function paintCells(context, block, { looks, full, names, view, right, bottom, c
       if (row === undefined) break;
       const x = (block.x + column - view.x) * scale;
       byLook[looks[row]].push(x, y, row);
-      if (full[row]) marked.push(x, y);
+      if (full[row]) marked[looks[row]].push(x, y);
     }
   }
   byLook.forEach((cells, look) => {
@@ -104,7 +105,7 @@ function paintCells(context, block, { looks, full, names, view, right, bottom, c
     if (look >= HEATS) paintPattern(context, cells, look, size, colours);
     if (scale >= NAMED) paintNames(context, cells, look, size, names, colours);
   });
-  paintMarks(context, marked, size, colours);
+  marked.forEach((cells, look) => paintMarks(context, cells, size, look < LIGHT_HEATS ? colours.mark : colours.surface));
 }
 
 /** Tell states apart by form too: down has a cross, draining one slash, disabled bars. */
@@ -133,18 +134,18 @@ function paintPattern(context, cells, look, size, colours) {
   context.stroke();
 }
 
-/** Mark full hosts by a square in the middle. */
-function paintMarks(context, marked, size, colours) {
+/** Mark full hosts by a square in the middle: a host whose memory is used up may have the colour of unused CPUs. */
+function paintMarks(context, marked, size, colour) {
   const side = Math.min(MARK_MAX, Math.max(2, size * 0.3));
   const at = (size - side) / 2;
-  context.fillStyle = colours.surface;
+  context.fillStyle = colour;
   for (let index = 0; index < marked.length; index += 2) context.fillRect(marked[index] + at, marked[index + 1] + at, side, side);
 }
 
 function paintNames(context, cells, look, size, names, colours) {
   context.font = `11px ${colours.font}`;
   context.textBaseline = "top";
-  context.fillStyle = look < HEATS / 2 ? colours.ink : colours.surface;
+  context.fillStyle = look < LIGHT_HEATS ? colours.ink : colours.surface;
   for (let index = 0; index < cells.length; index += 3) {
     context.fillText(shortened(context, names[cells[index + 2]], size - 8), cells[index] + 4, cells[index + 1] + 4);
   }

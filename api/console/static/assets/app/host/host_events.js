@@ -19,8 +19,8 @@ const CHANGES = {
   enabled: ["Enabled", "good"], disabled: ["Disabled", "idle"],
   forced_down: ["Forced down", "bad"], forced_down_ended: ["No longer forced down", "good"], fenced: ["Fenced", "warn"],
 };
-/** Steps by which a server comes to a host, or leaves it, once they have succeeded. */
-const CAME = { compute_build_instance: "came", compute_delete_instance: "left" };
+/** Step by which a server comes to a host, or leaves it -> its words, and what is said once it has succeeded. */
+const CAME = { compute_build_instance: ["Build", "server came"], compute_delete_instance: ["Deletion", "server left"] };
 
 export function HostEvents({ name, query }) {
   const isAllowed = useAllowed();
@@ -51,10 +51,11 @@ function Table({ events }) {
 function What({ event }) {
   const known = CHANGES[event.event];
   if (!event.action) return html`<${Badge} tone=${known?.[1] ?? "idle"}>${known?.[0] ?? format.words(event.event)}<//>`;
+  const [words, came] = CAME[event.event] ?? [format.words(event.event.replace(/^compute_/, ""))];
   const hasFailed = event.result === "Error";
   const tone = hasFailed ? "bad" : event.ended_at ? "good" : "busy";
-  const said = hasFailed ? "failed" : event.ended_at ? CAME[event.event] ?? "done" : "under way";
-  return html`${format.words(event.event.replace(/^compute_/, ""))} <${Badge} tone=${tone}>${said}<//>`;
+  const said = hasFailed ? "failed" : event.ended_at ? came ?? "done" : "under way";
+  return html`${words} <${Badge} tone=${tone}>${said}<//>`;
 }
 
 function Server({ event }) {

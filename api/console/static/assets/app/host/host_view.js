@@ -4,6 +4,7 @@ import * as format from "../format.js";
 import { html, useState } from "../dom.js";
 import { Ago, Badge, Confirm, Empty, Field, Loaded, Meter, Note, Time, useLoaded } from "../parts.js";
 import { byClass } from "../fleet/hosts.js";
+import { HostLink } from "../host_link.js";
 import { address } from "../router.js";
 import { useAllowed } from "../session.js";
 import { Head, useToasts } from "../shell.js";
@@ -11,6 +12,7 @@ import { HostEvents } from "./host_events.js";
 import { NumaPicture } from "./numa_picture.js";
 
 const REFRESH_MS = 3000;
+const SERVERS_MAX = 1000; // of one answer
 const UPDATE = "os_compute_api:os-services:update";
 
 export function Host({ id, query }) {
@@ -20,24 +22,30 @@ export function Host({ id, query }) {
 
 function Shown({ host, query, reload }) {
   const { service } = host;
+  const kinds = [...new Set(host.nodes.map((node) => node.hypervisor_type).filter(Boolean))];
   return html`
     <${Head} title=${host.name} crumb=${html`<a href=${address("/fleet")}>Fleet</a>`} badge=${html`<${Badge} state=${host.state} />`}
-      sub=${html`Heartbeat <${Ago} at=${service.updated_at} /> · zone ${host.zone ?? "–"} · cell ${host.cell ?? "–"}`}>
+      sub=${html`Heartbeat <${Ago} at=${service.updated_at} /> · zone ${host.zone ?? "–"} · cell ${host.cell ?? "–"}${kinds.length > 0 && ` · ${kinds.join(", ")}`}<${Aggregates} names=${Object.values(host.aggregates)} />`}>
       <a class="button" href=${address("/servers", { host: host.name })}>Its servers</a>
       <${Enable} host=${host} reload=${reload} />
     <//>
     <div class="stack">
-      ${service.disabled_reason && html`<${Note} tone="warn">Disabled: ${service.disabled_reason}<//>`}
+      ${service.status === "disabled" && html`<${Note} tone="warn">Disabled${service.disabled_reason ? `: ${service.disabled_reason}` : ""}. <span class="soft">It takes no new servers${host.servers.length > 0 && `; ${format.count(host.servers.length, "server is", "servers are")} still on it`}.</span><//>`}
       ${host.state === "down" && html`<${Note} tone="bad">${service.forced_down ? "Forced down by an operator." : "Its heartbeat is missing."} Its servers can be evacuated.<//>`}
       <div class="columns">
         <section class="card seven" aria-labelledby="providers-title"><h2 id="providers-title">Resources</h2>
           ${host.providers.length ? html`<${Tree} providers=${host.providers} parent=${null} />` : html`<${Empty} title="Placement knows no resources of this host yet" />`}</section>
-        <section class="card five flush" aria-labelledby="servers-title"><h2 id="servers-title">${format.count(host.servers.length, "server")}</h2><${ServerList} servers=${host.servers} /></section>
+        <section class="card five flush" aria-labelledby="servers-title"><h2 id="servers-title">${format.count(host.servers.length, "server")}${host.servers.length >= SERVERS_MAX && " or more"}</h2><${ServerList} servers=${host.servers} /></section>
         ${host.nodes.filter(hasPicture).map((node) => html`<section class="card" aria-label=${`NUMA cells and devices of ${node.name}`}><h2>NUMA cells and devices${node.name === host.name ? "" : ` of ${node.name}`}</h2><${NumaPicture} cells=${node.numa?.cells ?? []} pools=${node.devices} /></section>`)}
         ${host.migrations.length > 0 && html`<section class="card flush" aria-labelledby="moves-title"><h2 id="moves-title">Servers that moved here or away</h2><${Moves} host=${host} /></section>`}
         <${HostEvents} name=${host.name} query=${query} />
       </div>
     </div>`;
+}
+
+function Aggregates({ names }) {
+  if (!names.length) return null;
+  return html` · ${names.length === 1 ? "aggregate" : "aggregates"} ${[...names].sort().map((name, at) => html`${at > 0 && ", "}<a href=${address("/fleet", { aggregate: name })}>${name}</a>`)}`;
 }
 
 const hasPicture = (node) => node.numa?.cells?.length > 0 || node.devices.length > 0;
@@ -70,7 +78,7 @@ function Moves({ host }) {
     <tbody>${host.migrations.map((each) => {
       const hasLeft = each.source_host === host.name;
       const other = hasLeft ? each.dest_host : each.source_host;
-      return html`<tr><td class="nowrap"><${Time} at=${each.created_at} /></td><td>${hasLeft ? "to" : "from"} ${other ? html`<a href=${address(`/hosts/${encodeURIComponent(other)}`)}>${other}</a>` : "?"} <span class="hint">${each.type.replaceAll("_", " ")}</span></td>
+      return html`<tr><td class="nowrap"><${Time} at=${each.created_at} /></td><td>${hasLeft ? "to" : "from"} <${HostLink} name=${other} none="?" /> <span class="hint">${each.type.replaceAll("_", " ")}</span></td>
         <td><a href=${address(`/servers/${each.server_id}`)}><code>${each.server_id.slice(0, 8)}</code></a></td><td><${Badge} state=${each.status} /></td></tr>`;
     })}</tbody></table></div>`;
 }

@@ -3,11 +3,16 @@ import * as format from "../format.js";
 import { html, useEffect, useRef, useState } from "../dom.js";
 import { Empty } from "../parts.js";
 import { follow } from "../events.js";
+import { HostLink } from "../host_link.js";
 import { address } from "../router.js";
 
 const SHOWN_MAX = 200;
 const FRAME_MS = 250; // events are shown together this often, however fast they come
-const STATES = { live: ["on", "live"], lost: ["off", "reconnecting…"], refused: ["off", "not available"], waiting: ["", "connecting…"] };
+const STATES = {
+  waiting: ["", "connecting…"], live: ["on", "live"], lost: ["off", "reconnecting…"], refused: ["off", "not available"],
+  full: ["off", "as many clients follow events as the API allows: trying again…"],
+  brokerless: ["off", "the message broker is unavailable"],
+};
 
 /** `wanted` filters by a part of a text; `onWanted` is called when another one is typed. */
 export function EventStrip({ wanted, onWanted, onGap }) {
@@ -58,10 +63,10 @@ export function EventStrip({ wanted, onWanted, onGap }) {
 
 function Event({ event }) {
   const hasFailed = /error|exception|failed/.test(event.type ?? "") || event.priority === "ERROR";
-  if (event.gap) return html`<li><time>${format.clock(event.time)}</time><span class="kind">reconnected</span><span class="soft">What happened meanwhile is not listed; the figures are up to date.</span></li>`;
+  if (event.gap) return html`<li><time>${format.clock(event.time)}</time><span class="kind">reconnected</span><span class="soft">Some events before this are not listed; the figures are up to date.</span></li>`;
   const said = [event.state, event.task_state, event.attempt ? `attempt ${event.attempt}` : null, event.reason].filter(Boolean).join(" · ");
   return html`<li class=${hasFailed ? "bad" : ""}><time title=${format.time(event.time)}>${format.clock(event.time)}</time>
     <span class="kind">${event.type}</span>
     <span>${event.server ? html`<a href=${address(`/servers/${event.server}`)}>${event.name ?? event.server.slice(0, 8)}</a>` : event.name ?? ""}
-      ${event.host && html` <span class="soft">on</span> <a href=${address(`/hosts/${encodeURIComponent(event.host)}`)}>${event.host}</a>`} <span class="soft">${said}</span></span></li>`;
+      ${event.host && html` <span class="soft">on</span> ${event.host.split(", ").map((host, at) => html`${at > 0 && ", "}<${HostLink} name=${host} />`)}`} <span class="soft">${said}</span></span></li>`;
 }

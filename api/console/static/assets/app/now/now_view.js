@@ -3,6 +3,7 @@ import * as api from "../api.js";
 import * as format from "../format.js";
 import { html, useRef } from "../dom.js";
 import { Ago, Badge, Loaded, Note, useLoaded } from "../parts.js";
+import { HostLink } from "../host_link.js";
 import { address, go } from "../router.js";
 import { useAllowed } from "../session.js";
 import { Head } from "../shell.js";
@@ -55,11 +56,11 @@ function Figures({ history }) {
 function Services({ services, hosts }) {
   const rows = [...services, ...hosts.down];
   return html`<section class="card flush" aria-labelledby="services-title"><h2 id="services-title">Services</h2>
-    <p class="pad soft">${format.count(hosts.total, "compute host")}: ${format.whole(hosts.up)} up${hosts.disabled > 0 ? `, ${format.whole(hosts.disabled)} disabled` : ""}${hosts.total > hosts.up ? `, ${format.whole(hosts.total - hosts.up)} down` : ""}.
+    <p class="pad soft">${format.count(hosts.total, "compute host")}: ${format.whole(hosts.up)} up${hosts.disabled > 0 ? `, ${format.whole(hosts.disabled)} disabled` : ""}${hosts.total > hosts.up ? `, ${format.whole(hosts.total - hosts.up)} down${hosts.down.length < hosts.total - hosts.up ? `, of which ${format.whole(hosts.down.length)} are named here` : ""}` : ""}.
       ${" "}<a href=${address("/fleet", { as: "table" })}>All hosts</a></p>
-    <div class="scroll" tabIndex="0" role="region" aria-label="Table of services"><table><thead><tr><th scope="col">Service</th><th scope="col">Host</th><th scope="col">Cell</th><th scope="col">State</th><th scope="col">Heartbeat</th></tr></thead>
-      <tbody>${rows.map((each) => html`<tr><th scope="row">${each.binary.replace("armillary-", "")}</th><td>${each.binary === HOST_SERVICE ? html`<a href=${address(`/hosts/${encodeURIComponent(each.host)}`)}>${each.host}</a>` : each.host}</td>
-        <td>${each.cell ?? "–"}</td><td><${Badge} state=${each.state === "up" && each.status === "disabled" ? "disabled" : each.state} /></td><td class="nowrap"><${Ago} at=${each.updated_at} /></td></tr>`)}</tbody></table></div>
+    <div class="scroll" tabIndex="0" role="region" aria-label="Table of services"><table><thead><tr><th scope="col">Service</th><th scope="col">Host</th><th scope="col">Cell</th><th scope="col">State</th><th scope="col">Heartbeat</th><th scope="col" class="number">Waiting</th></tr></thead>
+      <tbody>${rows.map((each) => html`<tr><th scope="row">${each.binary.replace("armillary-", "")}</th><td>${each.binary === HOST_SERVICE ? html`<${HostLink} name=${each.host} />` : each.host}</td>
+        <td>${each.cell ?? "–"}</td><td><${Badge} state=${each.state === "up" && each.status === "disabled" ? "disabled" : each.state} /></td><td class="nowrap"><${Ago} at=${each.updated_at} /></td><td class="number">${each.figures?.queue_length === undefined ? "–" : format.whole(each.figures.queue_length)}</td></tr>`)}</tbody></table></div>
   </section>`;
 }
 
@@ -74,7 +75,7 @@ function Works({ works }) {
 function Zones({ zones }) {
   if (!zones.length) return null;
   return html`<section class="card flush" aria-labelledby="zones-title"><h2 id="zones-title">Zones</h2>
-    <table><thead><tr><th scope="col">Zone</th><th scope="col">State</th><th scope="col" class="number">Age of its summary</th></tr></thead>
+    <div class="scroll" tabIndex="0" role="region" aria-label="Table of zones"><table><thead><tr><th scope="col">Zone</th><th scope="col">State</th><th scope="col" class="number">Age of its summary</th></tr></thead>
     <tbody>${zones.map((zone) => html`<tr><th scope="row">${zone.path || "this zone"}</th><td><${Badge} state=${zone.state} tone=${zone.state === "online" ? "good" : undefined} /></td>
-      <td class="number">${zone.summary_age_seconds === null ? "none yet" : format.duration(zone.summary_age_seconds)}</td></tr>`)}</tbody></table></section>`;
+      <td class="number">${zone.summary_age_seconds === null ? "none yet" : format.duration(zone.summary_age_seconds)}</td></tr>`)}</tbody></table></div></section>`;
 }

@@ -1,50 +1,80 @@
-// The actions on a server as a menu; each but the harmless ones asks first.
+// The actions on a server as a menu; each asks first.
+import * as api from "../api.js";
+import * as format from "../format.js";
 import { html, useEffect, useRef, useState } from "../dom.js";
-import { Confirm } from "../parts.js";
+import { Confirm, Field, Loaded, Select, useLoaded } from "../parts.js";
 import { useAllowed } from "../session.js";
 import { actionsFor, carryOut } from "./actions.js";
 
-export function ServerMenu({ server, onDone, label = "Actions", small = true }) {
+const FLAVORS_MAX = 1000;
+const GAP_PX = 4; // between button and menu, and to the edge of the window
+
+/** `known` is what is known besides the server: hostState, migrations. */
+export function ServerMenu({ server, known, onDone, label = "Actions", small = true }) {
   const isAllowed = useAllowed();
   const [chosen, setChosen] = useState(null);
+  const [choice, setChoice] = useState(null);
   const menu = useRef(null);
   useClosing(menu);
-  const actions = actionsFor(server, isAllowed);
+  const actions = actionsFor(server, isAllowed, known);
   if (!actions.length) return null;
   const act = async (action) => {
-    await carryOut(action, server);
-    onDone(`${action.name}: accepted for ${server.name}`);
+    await carryOut(action, server, { ...known, choice });
+    onDone(`${action.name}: accepted for ${server.name ?? server.id}`, action);
   };
   const choose = (action) => {
     menu.current.open = false;
     menu.current.querySelector("summary").focus(); // where the dialog returns the focus to
     setChosen(action);
   };
-  return html`<details class="menu" ref=${menu}>
-      <summary class=${`button ${small ? "small" : ""}`} aria-label=${`${label} on ${server.name}`}>${label}</summary>
-      <div class="items">${actions.map((action) => html`<button type="button" class=${action.danger ? "danger" : ""}
+  return html`<details class="menu" ref=${menu} onToggle=${() => place(menu.current)}>
+      <summary class=${`button ${small ? "small" : ""}`} aria-label=${`${label} on ${server.name ?? server.id}`}>${label}</summary>
+      <div class="items">${actions.map((action) => html`<button type="button" key=${action.name} class=${action.danger ? "danger" : ""}
         onClick=${() => choose(action)}>${action.name}…</button>`)}</div>
     </details>
-    ${chosen && html`<${Confirm} title=${`${chosen.name}: ${server.name}?`} action=${chosen.name} danger=${chosen.danger}
-      onClose=${() => setChosen(null)} onConfirm=${() => act(chosen)}>${chosen.says ?? ""}<p class="hint"><code>${server.id}</code></p><//>`}`;
+    ${chosen && html`<${Confirm} title=${`${chosen.name}: ${server.name ?? server.id}?`} action=${chosen.name} danger=${chosen.danger}
+      onClose=${() => setChosen(null)} onConfirm=${() => act(chosen)}>${chosen.says}
+      ${chosen.asks === "flavor" && html`<${FlavorChoice} server=${server} value=${choice} onChange=${setChoice} />`}
+      <p class="hint"><code>${server.id}</code></p><//>`}`;
 }
 
-/** Close the menu by Escape and by a click elsewhere. */
+/** Put the items under the button, or above it where there is no room; a table that scrolls would cut them off. */
+function place(menu) {
+  if (!menu?.open) return;
+  const button = menu.querySelector("summary").getBoundingClientRect();
+  const items = menu.querySelector(".items");
+  const { offsetWidth: width, offsetHeight: height } = items;
+  const below = button.bottom + GAP_PX;
+  const top = below + height + GAP_PX <= innerHeight ? below : Math.max(GAP_PX, button.top - GAP_PX - height);
+  items.style.top = `${top}px`;
+  items.style.left = `${Math.max(GAP_PX, Math.min(button.right, innerWidth - GAP_PX) - width)}px`;
+  items.style.maxHeight = `${innerHeight - 2 * GAP_PX}px`;
+}
+
+/** The flavors that a server can be resized to. */
+function FlavorChoice({ server, value, onChange }) {
+  const loaded = useLoaded((signal) => api.get("/flavors/detail", { limit: FLAVORS_MAX }, signal), []);
+  const own = server.flavor?.original_name;
+  const flavors = (loaded.data?.flavors ?? []).filter((each) => each.name !== own);
+  const first = flavors[0]?.id ?? null;
+  useEffect(() => { if (loaded.data && !flavors.some((each) => each.id === value)) onChange(first); }, [loaded.data]);
+  return html`<${Loaded} of=${loaded}>${() => html`<${Field} label="New flavor" hint=${own ? `It has the flavor ${own} now.` : null}>
+    <${Select} value=${value} onChange=${onChange} required options=${flavors.map((each) => [each.id, format.flavor(each)])} /><//>`}<//>`;
+}
+
+/** Close the menu by Escape, by a click elsewhere, and where it would stay behind: when the page scrolls or changes its size. */
 function useClosing(menu) {
   useEffect(() => {
     const close = (event) => {
       const { current } = menu;
       if (!current?.open) return;
-      if (event.type === "keydown" ? event.key === "Escape" : !current.contains(event.target)) {
-        current.open = false;
-        if (event.type === "keydown") current.querySelector("summary").focus();
-      }
+      const isOutside = event.target === document || event.target === window || !current.contains(event.target);
+      if (event.type === "keydown" ? event.key !== "Escape" : !isOutside) return;
+      current.open = false;
+      if (event.type === "keydown") current.querySelector("summary").focus();
     };
-    addEventListener("click", close);
-    addEventListener("keydown", close);
-    return () => {
-      removeEventListener("click", close);
-      removeEventListener("keydown", close);
-    };
+    const kinds = ["click", "keydown", "scroll", "resize"];
+    for (const kind of kinds) addEventListener(kind, close, { capture: kind === "scroll" });
+    return () => { for (const kind of kinds) removeEventListener(kind, close, { capture: kind === "scroll" }); };
   }, []);
 }

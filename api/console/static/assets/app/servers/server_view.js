@@ -5,13 +5,15 @@ import { html } from "../dom.js";
 import { useChanges } from "../events.js";
 import { Ago, Badge, Empty, Loaded, Note, Time, useLoaded } from "../parts.js";
 import { address, go } from "../router.js";
-import { useAllowed, useSession } from "../session.js";
+import { HostLink } from "../host_link.js";
+import { useAllowed, useViewAllowed } from "../session.js";
 import { Head, useToasts } from "../shell.js";
 import { ServerMenu } from "./server_menu.js";
 import { lifeOf } from "./life.js";
 
 const REFRESH_MS = 2500;
 const ACTIONS_SHOWN = 30;
+const HOST_MS = 15_000; // until a host counts as down takes longer
 const EVENTS = "os_compute_api:armillary:events";
 
 export function Server({ id }) {
@@ -19,12 +21,23 @@ export function Server({ id }) {
   const isAllowed = useAllowed();
   const loaded = useLoaded((signal) => load(id, isAllowed, signal), [id], { every: REFRESH_MS });
   useChanges({ server: id }, isAllowed(EVENTS), loaded.reload);
-  const done = (text) => {
+  const server = loaded.data?.server;
+  const hostState = useHostState(server?.["armillary:zone"] ? null : server?.["OS-EXT-SRV-ATTR:host"]);
+  const done = (text, action) => {
     say(text, "good");
-    if (text.startsWith("Delete")) go("/servers");
+    if (action.removes) go("/servers");
     else loaded.reload();
   };
-  return html`<${Loaded} of=${loaded} title="Server">${(found) => html`<${Shown} found=${found} onDone=${done} />`}<//>`;
+  return html`<${Loaded} of=${loaded} title="Server">${(found) => html`<${Shown} found=${found} hostState=${hostState} onDone=${done} />`}<//>`;
+}
+
+/** Return the state of the server's host, null where it is not known. */
+function useHostState(host) {
+  const isAsked = useViewAllowed()("hosts") && Boolean(host);
+  const loaded = useLoaded(async (signal) => (
+    isAsked ? (await api.get(`/armillary/hosts/${encodeURIComponent(host)}`, {}, signal)).state : null
+  ), [host, isAsked], { every: isAsked ? HOST_MS : null });
+  return isAsked && !loaded.error ? loaded.data : null;
 }
 
 async function load(id, isAllowed, signal) {
@@ -73,32 +86,33 @@ async function stepsOf(path, action, signal) {
   return instanceAction;
 }
 
-function Shown({ found, onDone }) {
-  const { server } = found;
+function Shown({ found, hostState, onDone }) {
+  const { server, migrations } = found;
   return html`
     <${Head} title=${server.name ?? server.id} crumb=${html`<a href=${address("/servers")}>Servers</a>`} badge=${html`<${Badge} state=${server.status} />`} sub=${html`<code>${server.id}</code>`}>
       <a class="button primary" href=${address(`/why/${server.id}`)}>Why is it ${server.status === "ERROR" ? "in ERROR" : "there"}?</a>
-      <${ServerMenu} server=${server} onDone=${onDone} small=${false} />
+      <${ServerMenu} server=${server} known=${{ hostState, migrations }} onDone=${onDone} small=${false} />
     <//>
     <div class="stack">
       ${server.fault && html`<${Note} tone="bad"><b>${server.fault.message}</b>${server.fault.details && server.fault.details !== server.fault.message && !server.fault.message.includes(server.fault.details) && html`<div>${server.fault.details}</div>`}<div class="hint"><${Time} at=${server.fault.created} /></div><//>`}
       ${server.locked && html`<${Note} tone="warn">Locked${server.locked_reason ? `: ${server.locked_reason}` : ""}.<//>`}
       <div class="columns">
-        <section class="card five" aria-labelledby="facts-title"><h2 id="facts-title">Facts</h2><${Facts} server=${server} image=${found.image} /></section>
+        <section class="card five" aria-labelledby="facts-title"><h2 id="facts-title">Facts</h2><${Facts} server=${server} image=${found.image} hostState=${hostState} /></section>
         <section class="card seven" aria-labelledby="life-title"><h2 id="life-title">Life</h2><${Life} found=${found} /></section>
       </div>
     </div>`;
 }
 
-function Facts({ server, image }) {
-  const { is_admin: isAdmin } = useSession();
-  const host = server["OS-EXT-SRV-ATTR:host"];
+function Facts({ server, image, hostState }) {
+  const host = server["OS-EXT-SRV-ATTR:host"]; // undefined for those who may not see it
   const { flavor } = server;
   const hints = Object.entries(server["armillary:scheduler_hints"] ?? {});
   const task = server["OS-EXT-STS:task_state"];
+  const addresses = Object.entries(server.addresses ?? {});
+  const volumes = server["os-extended-volumes:volumes_attached"] ?? [];
   return html`<dl class="facts">
     ${task && html`<dt>Under way</dt><dd>${task.replaceAll("_", " ")}</dd>`}
-    ${isAdmin && html`<dt>Host</dt><dd>${host ? html`<a href=${address(`/hosts/${encodeURIComponent(host)}`)}>${host}</a>` : "none"}${server.host_status && server.host_status !== "UP" && html` <${Badge} tone="bad">${server.host_status}<//>`}</dd>`}
+    ${host !== undefined && html`<dt>Host</dt><dd><${HostLink} name=${host} zone=${server["armillary:zone"]} none="none" />${hostState && hostState !== "up" && html` <${Badge} state=${hostState} />`}</dd>`}
     <dt>Zone</dt><dd>${server["OS-EXT-AZ:availability_zone"] || "none"}${server.pinned_availability_zone && " (requested)"}</dd>
     ${flavor && html`<dt>Flavor</dt><dd>${flavor.original_name}</dd>
       <dt>Resources</dt><dd>${flavor.vcpus} vCPU, ${format.mebibytes(flavor.ram)} memory, ${format.gibibytes(flavor.disk + flavor.ephemeral)} disk</dd>
@@ -106,6 +120,8 @@ function Facts({ server, image }) {
     <dt>Image</dt><dd>${server.image ? html`${image && `${image} `}<code>${server.image.id}</code>` : "none (volume)"}</dd>
     ${hints.length > 0 && html`<dt>Scheduler hints</dt><dd class="tags">${hints.map(([key, value]) => html`<span class="tag">${key}=${[value].flat().join(", ")}</span>`)}</dd>`}
     ${server.server_groups?.length > 0 && html`<dt>Server group</dt><dd><code>${server.server_groups[0]}</code></dd>`}
+    ${addresses.length > 0 && html`<dt>Addresses</dt><dd>${addresses.map(([network, list]) => html`<div>${network}: ${list.map((each) => each.addr).join(", ")}</div>`)}</dd>`}
+    ${volumes.length > 0 && html`<dt>Volumes</dt><dd>${volumes.map((volume) => html`<div><code>${volume.id}</code></div>`)}</dd>`}
     <dt>Project, user</dt><dd>${server.tenant_id}, ${server.user_id}</dd>
     <dt>Created</dt><dd><${Time} at=${server.created} /> (<${Ago} at=${server.created} />)</dd>
     <dt>Running since</dt><dd>${server["OS-SRV-USG:launched_at"] ? html`<${Time} at=${server["OS-SRV-USG:launched_at"]} />` : "not yet"}</dd>

@@ -4,15 +4,21 @@ import * as format from "../format.js";
 import { html, useEffect, useState } from "../dom.js";
 import { Ago, Badge, Empty, Field, Loaded, Select, ShortId, SortHead, useLoaded } from "../parts.js";
 import { address, go } from "../router.js";
-import { CREATE, DRY_RUN, useAllowed, useSession } from "../session.js";
+import { HostLink } from "../host_link.js";
+import { CREATE, DRY_RUN, useAllowed } from "../session.js";
 import { Head, useToasts } from "../shell.js";
 import { ServerMenu } from "./server_menu.js";
 
 const PAGE = 50;
 const REFRESH_MS = 4000;
 const TYPING_MS = 300;
-const STATUSES = ["ACTIVE", "BUILD", "ERROR", "SHUTOFF", "VERIFY_RESIZE", "PAUSED", "SUSPENDED", "SHELVED_OFFLOADED"];
+const STATUSES = [
+  "ACTIVE", "BUILD", "ERROR", "SHUTOFF", "VERIFY_RESIZE", "PAUSED", "SUSPENDED", "RESCUE", "SHELVED", "SHELVED_OFFLOADED",
+  "RESIZE", "MIGRATING", "REBUILD", "REBOOT", "HARD_REBOOT", "SOFT_DELETED",
+];
 const ALL_PROJECTS = "os_compute_api:servers:detail:get_all_tenants";
+const SEE_HOSTS = "os_compute_api:os-extended-server-attributes";
+const BY_HOST = "os_compute_api:servers:allow_all_filters";
 const NEWEST_FIRST = { key: "created_at", down: true };
 /** Sort key of the API, if it sorts by what the column shows, title, and class of each column. */
 const COLUMNS = [
@@ -24,8 +30,7 @@ const DIRECTIONS = { asc: false, desc: true };
 export function Servers({ query }) {
   const isAllowed = useAllowed();
   const seesAll = isAllowed(ALL_PROJECTS);
-  const { is_admin: isAdmin } = useSession();
-  const columns = COLUMNS.filter(([key]) => (isAdmin || key !== "host") && (seesAll || key !== "project_id"));
+  const columns = columnsFor(isAllowed);
   const sort = sortOf(query, columns);
   const inQuery = {
     limit: PAGE, marker: query.marker, name: query.name, status: query.status, host: query.host,
@@ -45,6 +50,12 @@ export function Servers({ query }) {
     </section>`;
 }
 
+/** Return the columns that the policy allows; the one of hosts sorts for those who may ask by host. */
+function columnsFor(isAllowed) {
+  return COLUMNS.filter(([key]) => (key !== "host" || isAllowed(SEE_HOSTS)) && (key !== "project_id" || isAllowed(ALL_PROJECTS)))
+    .map(([key, ...rest]) => [key === "host" && !isAllowed(BY_HOST) ? null : key, ...rest]);
+}
+
 /** Return the order that an address asks for, if there is such a column. */
 function sortOf({ sort_key: key, sort_dir: direction }, columns) {
   const isKnown = key && columns.some(([name]) => name === key);
@@ -52,11 +63,11 @@ function sortOf({ sort_key: key, sort_dir: direction }, columns) {
 }
 
 function Filters({ query, change, seesAll }) {
-  const { is_admin: isAdmin } = useSession();
+  const mayAskByHost = useAllowed()(BY_HOST);
   return html`<form class="filters" role="search" aria-label="Filter servers" onSubmit=${(event) => event.preventDefault()}>
     <${Field} label="Name" wide><${Typed} value=${query.name ?? ""} placeholder="part of a name" onChange=${(name) => change({ name })} /><//>
     <${Field} label="Status"><${Select} value=${query.status ?? ""} onChange=${(status) => change({ status })} options=${[["", "Any status"], ...STATUSES.map((each) => [each, each])]} /><//>
-    ${isAdmin && html`<${Field} label="Host" wide><${Typed} value=${query.host ?? ""} placeholder="name of a host" onChange=${(host) => change({ host })} /><//>`}
+    ${mayAskByHost && html`<${Field} label="Host" wide><${Typed} value=${query.host ?? ""} placeholder="name of a host" onChange=${(host) => change({ host })} /><//>`}
     ${seesAll && html`<${Field} label="Projects"><${Select} value=${query.all ?? ""} onChange=${(all) => change({ all })} options=${[["", "All projects"], ["no", "My project"]]} /><//>`}
   </form>`;
 }
@@ -74,7 +85,6 @@ function Typed({ value, onChange, ...rest }) {
 }
 
 function Table({ data, query, columns, sort, order, seesAll, reload }) {
-  const { is_admin: isAdmin } = useSession();
   const isAllowed = useAllowed();
   const say = useToasts();
   const { servers } = data;
@@ -93,7 +103,7 @@ function Table({ data, query, columns, sort, order, seesAll, reload }) {
           : html`<th key=${text} scope="col" class=${name}>${text}</th>`)}
         <th scope="col"><span class="only-read">What to do</span></th>
       </tr></thead>
-      <tbody>${servers.map((server) => html`<${Row} key=${server.id} server=${server} isAdmin=${isAdmin} seesAll=${seesAll}
+      <tbody>${servers.map((server) => html`<${Row} key=${server.id} server=${server} seesHosts=${isAllowed(SEE_HOSTS)} seesAll=${seesAll}
         onDone=${(text) => { say(text, "good"); reload(); }} />`)}</tbody>
     </table></div>
     <div class="pager"><span>${query.marker ? "" : "First page, "}${format.count(servers.length, "server")}</span><span class="gap"></span>
@@ -102,15 +112,14 @@ function Table({ data, query, columns, sort, order, seesAll, reload }) {
       <button class="button small" disabled=${!next} onClick=${() => go("/servers", { ...query, marker: nextMarker }, { state: { isNext: true } })}>Next</button></div>`;
 }
 
-function Row({ server, isAdmin, seesAll, onDone }) {
-  const host = server["OS-EXT-SRV-ATTR:host"];
+function Row({ server, seesHosts, seesAll, onDone }) {
   const isKnown = Boolean(server.flavor);
   return html`<tr>
     <th scope="row" class="title"><a href=${address(`/servers/${server.id}`)} title=${server.name}>${server.name ?? server.id}</a></th>
     <td class="hint roomy"><${ShortId} id=${server.id} /></td>
     <td><${Badge} state=${server.status} />${server.status === "ERROR" && html` <a class="small" href=${address(`/why/${server.id}`)}>Why?</a>`}</td>
-    ${isAdmin && html`<td>${host ? html`<a href=${address(`/hosts/${encodeURIComponent(host)}`)}>${host}</a>` : "–"}</td>`}
-    <td class="roomy">${server["OS-EXT-AZ:availability_zone"] || "–"}</td>
+    ${seesHosts && html`<td class="long"><${HostLink} name=${server["OS-EXT-SRV-ATTR:host"]} zone=${server["armillary:zone"]} /></td>`}
+    <td class="roomy long">${server["OS-EXT-AZ:availability_zone"] || "–"}</td>
     <td class="roomy">${isKnown ? html`${server.flavor.original_name} <span class="hint nowrap">${server.flavor.vcpus} vCPU, ${format.mebibytes(server.flavor.ram)}</span>` : "–"}</td>
     <td class="nowrap"><${Ago} at=${server.created} /></td>
     ${seesAll && html`<td class="roomy">${server.tenant_id}</td>`}

@@ -78,15 +78,16 @@ function Nearest({ nearest, hostName }) {
 
 function lackText(lack) {
   if (lack.short) return `${format.amount(lack.name, lack.short)} (${format.amount(lack.name, lack.asked)} asked, ${format.amount(lack.name, lack.free)} free)`;
+  if (lack.rule) return `${lack.asked === undefined ? format.className(lack.name) : format.amount(lack.name, lack.asked)} for one request (${lack.rule}: ${format.amount(lack.name, lack.free)})`;
   return lack.kind === "trait" ? `the trait ${lack.name}` : `${lack.name}`;
 }
 
 function Zones({ zones }) {
   return html`<section class="card half flush" aria-labelledby="zones-title"><h2 id="zones-title">Zones</h2>
-    <table><thead><tr><th scope="col">Zone</th><th scope="col">Outcome</th><th scope="col" class="number">Hosts</th><th scope="col" class="number">Time</th></tr></thead>
+    <div class="scroll" tabIndex="0" role="region" aria-label="Table of zones"><table><thead><tr><th scope="col">Zone</th><th scope="col">Outcome</th><th scope="col" class="number">Hosts</th><th scope="col" class="number">Time</th></tr></thead>
     <tbody>${zones.map((zone) => html`<tr>
       <th scope="row">${zone.path.includes(null) ? "a zone" : zone.path.join("/") || "this zone"}</th>
       <td>${ZONE_OUTCOMES[zone.outcome] ?? zone.outcome}${zone.reason ? `: ${zone.reason}` : ""}</td>
       <td class="number">${zone.hosts ?? ""}</td><td class="number">${zone.seconds ? format.milliseconds(zone.seconds * 1000) : ""}</td>
-    </tr>`)}</tbody></table></section>`;
+    </tr>`)}</tbody></table></div></section>`;
 }

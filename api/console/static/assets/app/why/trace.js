@@ -1,7 +1,12 @@
 // A decision trace as the steps of a funnel. Pure: the same for servers, dry runs and simulations.
 import * as format from "../format.js";
 
-const ROOM = "room"; // the scheduler's name for hosts filled by instances selected before
+/** Rules that the scheduler names beside its filters -> what they are called. */
+const RULES = {
+  room: "Room beside the servers before", promised: "Claims on their way", cell: "Cell", enabled_cells: "Enabled cells",
+  requested_host: "Requested host", requested_node: "Requested node", ignore_hosts: "Ignored hosts",
+  force_hosts: "Forced host", force_nodes: "Forced node",
+};
 
 /**
  * Return the steps from all hosts to those that were weighed. Each has `label`, `detail`, `before`, `removed`,
@@ -24,8 +29,7 @@ export function stepsOf(trace) {
   if (trace.unknown) add("Known to the scheduler", trace.unknown, { detail: "not known to this scheduler (yet)" });
   for (const entry of trace.filters) {
     left = entry.before;
-    const label = entry.name === ROOM ? "Room beside the servers before" : entry.name;
-    add(label, entry.removed, { kind: "filter", reasons: entry.reasons, detail: mainReason(entry), hosts: entry.hosts ?? [] });
+    add(RULES[entry.name] ?? entry.name, entry.removed, { kind: "filter", reasons: entry.reasons, detail: mainReason(entry), hosts: entry.hosts ?? [] });
   }
   return { total: trace.hosts_total, candidates: trace.candidates, steps, weighed: Math.max(left, 0) };
 }

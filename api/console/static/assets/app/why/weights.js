@@ -12,6 +12,7 @@ const signed = (value) => `${value > 0 ? "+" : value < 0 ? "−" : ""}${Math.abs
 export function Weights({ choice, hostName = (name) => name }) {
   const hosts = [choice, ...choice.runners_up];
   const { active, idle } = weighersOf(hosts);
+  if (hosts.length === 1 && !active.length) return html`<p class="soft">Only ${hostName(choice.host)} was left: there was nothing to compare it with.</p>`;
   if (!active.length) {
     return html`<p class="soft">All hosts had the same weight: ${idle.length ? `${idle.join(", ")} saw no difference between them.` : "no weigher is enabled."}</p>`;
   }

@@ -4,7 +4,8 @@ import * as format from "../format.js";
 import { html } from "../dom.js";
 import { Badge, Empty, Loaded, Note, Time, useLoaded } from "../parts.js";
 import { address } from "../router.js";
-import { useSession } from "../session.js";
+import { useHostName } from "../host_link.js";
+import { useViewAllowed } from "../session.js";
 import { Head } from "../shell.js";
 import { Decision } from "./decision.js";
 
@@ -26,28 +27,36 @@ function useReloadWhile(isNeeded, reload) {
 }
 
 function Explanation({ explanation }) {
-  const { is_admin: isAdmin } = useSession();
+  const hostName = useHostName();
+  const attemptsOf = { server: explanation.server, attempts: isOfCreate(explanation.decision) ? explanation.attempts : [], faults: explanation.faults, hostName };
+  const hasFailed = attemptsOf.attempts.some(isFailed); // then where it is follows from the attempts more than from the weights
+  const hostLink = useViewAllowed()("fleet") ? (query) => address("/fleet", query) : null;
   const { server, decision, trace, decisions, attempts, faults } = explanation;
-  const hostLink = isAdmin ? (query) => address("/fleet", query) : null;
-  const hostName = (name) => (isAdmin && name ? html`<a href=${address(`/hosts/${encodeURIComponent(name)}`)}>${name}</a>` : name ?? "a host");
   return html`
     <${Head} title=${`Why: ${server.name}`} crumb=${html`<a href=${address("/servers")}>Servers</a> / <a href=${address(`/servers/${server.id}`)}>${server.name}</a>`}
       badge=${html`<${Badge} state=${server.status} />`} sub=${html`<code>${server.id}</code>`} />
     <div class="stack">
-      <${Sentence} explanation=${explanation} />
+      <${Sentence} explanation=${explanation} hostName=${hostName} />
+      ${hasFailed && html`<${Attempts} ...${attemptsOf} />`}
       ${decisions.length > 1 && html`<${Decisions} server=${server.id} decisions=${decisions} shown=${decision?.request_id} />`}
       ${trace
         ? html`<${Decision} key=${trace.request_id} trace=${trace} server=${server.id} hostLink=${hostLink} hostName=${hostName} />`
         : html`<div class="card"><${Empty} title="The decision is not recorded, or no longer">Traces are kept for a limited time.<//></div>`}
-      <${Attempts} server=${server} attempts=${isOfCreate(decision) ? attempts : []} faults=${faults} hostName=${hostName} />
+      ${!hasFailed && html`<${Attempts} ...${attemptsOf} />`}
     </div>`;
 }
+
+/** Operation -> its name in a sentence. */
+const NOUNS = { create: "creation", migrate: "migration", evacuate: "evacuation", unshelve: "unshelving", live_migration: "live migration" };
+const nounOf = (operation) => NOUNS[operation.replaceAll("-", "_")] ?? operation.replaceAll("_", " ");
 
 /** Attempts are those of the build; a move has its steps in the life of the server. */
 const isOfCreate = (decision) => !decision || decision.operation === "create";
 
+const isFailed = (attempt) => Boolean(attempt.result) && attempt.result !== "Success";
+
 /** What `armillary explain` says first. */
-function Sentence({ explanation }) {
+function Sentence({ explanation, hostName }) {
   const { server, decision, trace, attempts, faults } = explanation;
   const on = server.host ? ` on ${server.host}` : "";
   const attempt = server.attempt && isOfCreate(decision) ? `, attempt ${server.attempt} of ${Math.max(attempts.length, server.attempt)}` : "";
@@ -55,11 +64,13 @@ function Sentence({ explanation }) {
     ? `${server.name} is in ERROR${faults.length ? `: ${faults.at(-1).message}` : "."}`
     : server.status === "BUILD" ? `${server.name} is being built${on}${attempt}.` : `${server.name} is ${server.status}${on}${attempt}.`;
   const why = trace?.sentence ?? decision?.sentence;
+  const failed = isOfCreate(decision) ? attempts.filter(isFailed) : [];
   const tone = why || server.status === "ERROR" ? "bad" : "good";
   return html`<div class="note sentence ${tone}"><div class="grow">
     <p>${said}</p>
     ${why && !said.includes(why) && html`<p class="why">${why}</p>`}
-    ${decision && html`<p class="hint">Decided <${Time} at=${decision.decided_at} /> about its ${decision.operation.replaceAll("_", " ")}, request <code>${decision.request_id ?? "unknown"}</code></p>`}
+    ${failed.length > 0 && server.status !== "ERROR" && html`<p class="why">${failed.length === 1 ? "The build" : "Builds"} failed on ${failed.map((each, at) => html`${at > 0 && ", "}${hostName(each.host)}`)}; the next alternate was used.</p>`}
+    ${decision && html`<p class="hint">Decided <${Time} at=${decision.decided_at} /> about its ${nounOf(decision.operation)}, request <code>${decision.request_id ?? "unknown"}</code></p>`}
   </div></div>`;
 }
 
@@ -69,7 +80,7 @@ function Decisions({ server, decisions, shown }) {
       <thead><tr><th scope="col">When</th><th scope="col">Operation</th><th scope="col">Result</th><th scope="col">Request</th></tr></thead>
       <tbody>${decisions.map((each) => html`<tr>
         <td class="nowrap"><${Time} at=${each.decided_at} /></td>
-        <th scope="row">${each.request_id === shown ? html`<b>${each.operation}</b> (shown)` : html`<a href=${address(`/why/${server}`, { request_id: each.request_id })}>${each.operation}</a>`}</th>
+        <th scope="row">${each.request_id === shown ? html`<b>${nounOf(each.operation)}</b> (shown)` : html`<a href=${address(`/why/${server}`, { request_id: each.request_id })}>${nounOf(each.operation)}</a>`}</th>
         <td class="nowrap">${each.sentence ? "no host was found" : each.host ?? "a host"}</td><td class="nowrap"><code>${each.request_id ?? "–"}</code></td>
       </tr>`)}</tbody></table></div></nav>`;
 }
@@ -82,7 +93,7 @@ function Attempts({ server, attempts, faults, hostName }) {
   if (!attempts.length && !others.length) return null;
   return html`<section class="card" aria-labelledby="attempts-title"><h2 id="attempts-title">${attempts.length ? "Attempts" : "Faults"}</h2>
     <ol class="timeline">
-      ${attempts.map((each) => html`<li class=${each.result === "Success" ? "good" : each.result ? "bad" : "busy"}>
+      ${attempts.map((each) => html`<li class=${each.result === "Success" ? "good" : isFailed(each) ? "bad" : "busy"}>
         <span class="what">Attempt ${each.attempt} on ${hostName(each.host)}</span>
         ${" "}<${Badge} tone=${each.result === "Success" ? "good" : each.result ? "bad" : "busy"}>${each.result === "Success" ? "built" : each.result ? "failed" : "under way"}<//>
         ${each.reason && html`<div class="detail">${each.reason}</div>`}
