@@ -16,7 +16,7 @@ from api.console.links import ConsoleLinks
 from api.console.sessions import Seal, Sessions
 from api.console.token_holders import TokenHolders
 from api.console_grants import ConsoleGrants
-from api.event_hub import EventHub
+from api.events.event_hub import EventHub
 from api.formats.host_ids import HostIds
 from api.formats.serial_consoles import SerialConsoleLinks
 from api.image_source import NO_LIMIT, make_image_source

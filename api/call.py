@@ -11,8 +11,8 @@ import falcon
 from api.console import cookie
 from api.console.links import ConsoleLinks
 from api.console_grants import ConsoleGrants
-from api.event_hub import EventHub
-from api.fleet_answers import FleetAnswers
+from api.events.event_hub import EventHub
+from api.formats.fleet_answers import FleetAnswers
 from api.formats.host_ids import HostIds
 from api.formats.links import Links
 from api.formats.serial_consoles import SerialConsoleLinks

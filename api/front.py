@@ -11,7 +11,7 @@ from api.console import app as console
 from api.console.cookie_authentication import CookieAuthentication
 from api.console.own_requests import OwnOrigin
 from api.console.sessions import Sessions
-from api.event_hub import EventHub
+from api.events.event_hub import EventHub
 from api.identity import app as identity
 from api.identity.login_guard import LoginGuard
 from api.image import app as image

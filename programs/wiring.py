@@ -25,7 +25,7 @@ from rpc.signing.place import TOP
 from rpc.signing.setup import OFF
 
 if TYPE_CHECKING:
-    from api.event_hub import EventHub
+    from api.events.event_hub import EventHub
     from rpc.transport import Bus, MakeBus
     from scheduler.interface import SchedulerAPI
 
@@ -246,7 +246,7 @@ def make_api(
 
 def _event_hub(conf: cfg.ConfigOpts, top_url: str) -> EventHub | None:
     """Return the hub that follows the event feed, None if there is no feed."""
-    from api.event_hub import EventHub
+    from api.events.event_hub import EventHub
     from rpc.notifications.event_feed import FeedReader
     from rpc.notifications.factory import feed_url
 

@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable, Generator, Iterator
 
 from api.call import Call
-from api.event_backlog import Line
-from api.event_hub import ALIVE, NOTICE, EventFilter, Follower
+from api.events.event_backlog import Line
+from api.events.event_hub import ALIVE, NOTICE, EventFilter, Follower
 from api.policies import event as policies
 from api.schemas import event as schemas
 from armillary import exception

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from api.call import Call
-from api.fleet_answers import FleetAnswer, Form
+from api.formats.fleet_answers import FleetAnswer, Form
 from api.policies.console import fleet as policies
 from api.schemas.console import fleet as schemas
 from armillary.http.call import Answer, Document

@@ -12,7 +12,7 @@ import requests
 from oslo_config import cfg
 
 from api.app import make_app
-from api.event_hub import EventHub
+from api.events.event_hub import EventHub
 from tests.fixtures.http_api import MEMBER, Api
 from tests.fixtures.programs.serving import serving
 from tests.fixtures.super_conductor import SuperConductorClient

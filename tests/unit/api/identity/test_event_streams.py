@@ -11,8 +11,8 @@ import pytest
 from falcon import testing
 from oslo_config import cfg
 
-from api import event_hub
-from api.event_hub import EventHub
+from api.events import event_hub
+from api.events.event_hub import EventHub
 from api.front import make_front
 from api.handlers import event
 from tests.fixtures.super_conductor import SuperConductorClient

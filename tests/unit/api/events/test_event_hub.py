@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from api import event_hub
-from api.event_hub import ALIVE, EVENT, NOTICE, EventFilter, EventHub, Follower
+from api.events import event_hub
+from api.events.event_hub import ALIVE, EVENT, NOTICE, EventFilter, EventHub, Follower
 from armillary import exception
 
 SECONDS_MAX = 60.0

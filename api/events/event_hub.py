@@ -16,7 +16,7 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
-from api.event_backlog import Backlog, Line
+from api.events.event_backlog import Backlog, Line
 from armillary import exception
 from armillary.metrics import service_metrics
 
