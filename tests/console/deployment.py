@@ -39,7 +39,7 @@ POLICY = dict.fromkeys(
     ),
     "role:admin or role:auditor",
 )  # fmt: skip
-"""What auditors may see, who are no administrators."""
+"""What auditors may see, too; other rules are for administrators."""
 REPORT_SECONDS, DOWN_SECONDS = 3, 12
 
 

@@ -131,7 +131,7 @@ def test_a_server_is_evacuated_from_a_host_that_is_down(
 
 
 @pytest.mark.long
-def test_who_is_no_administrator_may_be_shown_hosts(
+def test_the_policy_may_show_hosts_to_other_users(
     site: Deployment, open_tab: Callable[..., Tab]
 ) -> None:
     """The policy decides what is shown, and no role."""
