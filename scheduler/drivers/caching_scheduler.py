@@ -9,11 +9,10 @@ from objects.request_spec import RequestSpec
 from scheduler.drivers.filter_scheduler import FilterScheduler
 from scheduler.hosts.cached_hosts import CachedHosts
 from scheduler.hosts.host_ledger import HostLedger
-from scheduler.hosts.host_table import HostTable
 from scheduler.request import resource_query
 from scheduler.selection import responses
-from scheduler.selection.assumed_placements import AssumedPlacementsView
-from scheduler.selection.decision import Decision, GivenUp, Requester
+from scheduler.selection.assumed_placements import AssumedPlacement, AssumedPlacementsView
+from scheduler.selection.decision import Decision, GivenUp
 
 LOG = logging.getLogger(__name__)
 
@@ -57,9 +56,7 @@ class CachingScheduler(FilterScheduler):
     def refresh(self) -> None:
         self._cache.refresh()
 
-    def _find_hosts(
-        self, decision: Decision, view: AssumedPlacementsView
-    ) -> tuple[HostLedger, Requester]:
+    def _find_hosts(self, decision: Decision, view: AssumedPlacementsView) -> HostLedger:
         reason = _needs_placement(decision.spec)
         if reason is not None:
             decision.trace.refused_by_request_filter(reason)
@@ -69,17 +66,10 @@ class CachingScheduler(FilterScheduler):
         decision.trace.set_hosts_considered(len(ledger))
         if len(ledger) == 0:
             raise GivenUp(reason=responses.NO_HOST_KNOWN)
-        return ledger, responses.no_request
+        return ledger
 
-    def _remember(self, decisions: Sequence[Decision], hosts: HostTable) -> None:
-        self._cache.place(
-            decisions[0].spec,
-            [
-                (hosts.value("uuid", slot.position), slot.instance_uuid)
-                for decision in decisions
-                for slot in decision.slots
-            ],
-        )
+    def _remember(self, spec: RequestSpec, placements: Sequence[AssumedPlacement]) -> None:
+        self._cache.place(spec, [(each.node_uuid, each.instance_uuid) for each in placements])
 
 
 def _needs_placement(spec: RequestSpec) -> str | None:

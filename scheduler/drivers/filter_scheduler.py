@@ -6,15 +6,12 @@ are not claimed yet, and the claims of all batches are sent together.
 """
 
 import contextlib
-import functools
 import logging
 import random
 import threading
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import ClassVar
-
-import numpy as np
 
 from armillary import exception
 from armillary.context import RequestContext
@@ -25,22 +22,24 @@ from objects.request_spec import RequestSpec
 from scheduler import filters, request_filters, weights
 from scheduler.drivers.base import SchedulerDriver
 from scheduler.explain import unread
-from scheduler.explain.reasons import names_of
 from scheduler.explain.trace import TraceBuilder
 from scheduler.filters import BaseHostFilter
 from scheduler.hosts.host_ledger import HostLedger, ledger_for
-from scheduler.hosts.host_table import HostTable
 from scheduler.hosts.numa_usage import CellDemand
 from scheduler.hosts.tie_order import TieOrder
 from scheduler.hosts.usage import Derive, of_hosts
 from scheduler.plugins.loading import CannotDecide, PluginFailed
-from scheduler.request.candidates import get_candidates, nearest_misses, questions
+from scheduler.request.candidates import get_candidates, nearest_misses
 from scheduler.request.equal_requests import joint_spec
 from scheduler.request.scheduling_request import HostOffer, Outcome, SchedulingRequest
 from scheduler.selection import rebuild_check, responses
-from scheduler.selection.assumed_placements import AssumedPlacements, AssumedPlacementsView
+from scheduler.selection.assumed_placements import (
+    AssumedPlacement,
+    AssumedPlacements,
+    AssumedPlacementsView,
+)
 from scheduler.selection.claim_batcher import ClaimBatcher
-from scheduler.selection.decision import Decision, DecisionBatch, GivenUp, Requester, Slot
+from scheduler.selection.decision import Decision, DecisionBatch, GivenUp, Slot
 from scheduler.selection.group_view import GroupView, view_of
 from scheduler.selection.host_selector import (
     CLAIM_ROUNDS_MAX,
@@ -93,7 +92,7 @@ class FilterScheduler(SchedulerDriver):
         self._lock = threading.Lock()  # selections in one batch are visible in the others
         self._assumed = AssumedPlacements()
         self._claims = ClaimBatcher(self._placement, self._lock, clock=self._clock)
-        self._joint = JointDecisions(self._decide_alike)
+        self._joint = JointDecisions(self._decide_equal)
 
     def select_destinations(
         self,
@@ -154,7 +153,7 @@ class FilterScheduler(SchedulerDriver):
         ]
 
     def _decide_and_claim(self, decisions: Sequence[Decision]) -> None:
-        self._joint.decide(decisions)  # calls _decide_alike
+        self._joint.decide(decisions)  # calls _decide_equal
         if self.uses_allocation_candidates:
             self._claim([each for each in decisions if each.batch and not each.is_dry_run])
         for decision in decisions:
@@ -162,50 +161,54 @@ class FilterScheduler(SchedulerDriver):
             if decision.error is not None:
                 self._clean_up(decision)
 
-    def _decide_alike(self, decisions: Sequence[Decision]) -> None:
-        """Decide requests with equal specs in one batch; an error fails all of them."""
-        first = decisions[0]
+    def _decide_equal(self, decisions: Sequence[Decision]) -> None:
+        """Decide requests with equal specs; an error fails all of them, a rebuild check its own."""
         with self._failing(decisions):
-            first.spec = self._joint_spec(decisions)
-            if first.spec.is_rebuild_check:
-                for decision in decisions:
-                    decision.spec = first.spec
-                    with self._failing([decision]):
-                        decision.found = rebuild_check.check(
-                            decision,
-                            self._host_store.view_all(),
-                            self._filters,
-                            default_zone=self._conf.default_availability_zone,
-                        )
-                return
-            view = self._assumed.begin()
-            try:
-                own = [uuid for each in decisions for uuid in each.request.instance_uuids]
-                group = self._view_group(first, own)
-                ledger, request = self._find_hosts(first, view)
-                selector = self._weigh(first, self._filter(first, ledger), group)
-                limits_of = self._filters.limits_for(first.spec, selector.hosts)
-            except BaseException:
-                self._assumed.end(view)
-                raise
-            batch = DecisionBatch(selector, functools.cache(request), limits_of, view, decisions)
+            uuids = [uuid for each in decisions for uuid in each.request.instance_uuids]
+            spec = joint_spec([each.request.request_spec for each in decisions], uuids)
             for decision in decisions:
-                decision.batch = batch
-                if decision is not first:
-                    decision.share(first)
-            with self._lock:
-                self._select(batch, decisions)
+                decision.spec = spec
+            if not spec.is_rebuild_check:
+                self._decide_alike(decisions)
+                return
+            for decision in decisions:
+                with self._failing([decision]):
+                    decision.found = rebuild_check.check(
+                        decision,
+                        self._host_store.view_all(),
+                        self._filters,
+                        default_zone=self._conf.default_availability_zone,
+                    )
+
+    def _decide_alike(self, decisions: Sequence[Decision]) -> None:
+        """Select hosts for requests with equal specs in one batch: all stages up to the claim."""
+        first = decisions[0]
+        self._check_policy(first.spec)
+        view = self._assumed.begin()
+        try:
+            own = [uuid for each in decisions for uuid in each.request.instance_uuids]
+            group = self._view_group(first, own)
+            ledger = self._find_hosts(first, view)
+            ledger = self._filter(first, ledger)
+            selector = self._weigh(first, ledger, group)
+            limits_of = self._filters.limits_for(first.spec, selector.hosts)
+        except BaseException:
+            self._assumed.end(view)
+            raise
+        batch = DecisionBatch(selector, limits_of, view, decisions)
+        for decision in decisions:
+            decision.batch = batch
+            if decision is not first:
+                decision.share(first)
+        with self._lock:
+            self._select(batch, decisions)
 
     # Request --------------------------------------------------------------------------------------
 
-    def _joint_spec(self, decisions: Sequence[Decision]) -> RequestSpec:
-        """Return the spec of a batch; raise ``UnsupportedPolicy`` if it needs a missing plugin."""
-        spec = joint_spec(
-            [each.request.request_spec for each in decisions],
-            [uuid for each in decisions for uuid in each.request.instance_uuids],
-        )
-        if spec.instance_group is None or spec.is_rebuild_check:
-            return spec
+    def _check_policy(self, spec: RequestSpec) -> None:
+        """Raise ``UnsupportedPolicy`` if the server group's policy needs a missing plugin."""
+        if spec.instance_group is None:
+            return
         policy = spec.instance_group.policy
         needed = _NEEDED_BY_POLICY.get(policy)
         if needed is None:
@@ -217,41 +220,40 @@ class FilterScheduler(SchedulerDriver):
                 reason=f"{needed} is not enabled in the scheduler; the operator can add it to "
                 f"[filter_scheduler] {option}",
             )
-        return spec
-
-    # Hosts ----------------------------------------------------------------------------------------
-
-    def _find_hosts(
-        self, decision: Decision, view: AssumedPlacementsView
-    ) -> tuple[HostLedger, Requester]:
-        """Return the hosts for a request, and a function that maps them to allocation requests."""
-        candidates = self._ask_placement(decision)
-        demand = CellDemand.of(decision.spec, self._conf)
-        with self._lock, decision.trace.stage("hosts"):
-            promised = self._assumed.amounts_for(view)
-            ledger = ledger_for(
-                candidates, self._host_store, self._ties, demand, promised, self._derive_of
-            )
-            decision.trace.known(len(ledger))
-            if promised:
-                ledger = self._without_full(decision, ledger)
-        return ledger, candidates.request_builder()
-
-    def _derive_of(self, resource_class: str) -> Derive | None:
-        """Return what derives attributes from placement's figures of a class."""
-        return of_hosts(resource_class)
 
     def _view_group(self, decision: Decision, own: Sequence[str]) -> GroupView | None:
         """Return the view of the request's server group, with the members that placement has."""
         group = view_of(decision.spec, own)
         if group is not None and self.uses_allocation_candidates:
-            self._host_store.add_instances(group.learn(self._members(decision)))
+            self._host_store.add_instances(group.learn(self._members(decision, group)))
         return group
 
-    def _members(self, decision: Decision) -> list[GroupMember]:
-        assert decision.spec.instance_group is not None
-        group_uuid = decision.spec.instance_group.uuid
-        return self._placement.list_group_members(decision.context, group_uuid)
+    def _members(self, decision: Decision, group: GroupView) -> list[GroupMember]:
+        return self._placement.list_group_members(decision.context, group.uuid)
+
+    # Hosts ----------------------------------------------------------------------------------------
+
+    def _find_hosts(self, decision: Decision, view: AssumedPlacementsView) -> HostLedger:
+        """Return the hosts that placement offers, less those that unclaimed selections fill."""
+        trace = decision.trace
+        candidates = self._ask_placement(decision)
+        demand = CellDemand.of(decision.spec, self._conf)
+        with self._lock, trace.stage("hosts"):
+            promised = self._assumed.amounts_for(view)
+            known = ledger_for(
+                candidates, self._host_store, self._ties, demand, promised, self._derive_of
+            )
+            trace.known(len(known))
+            if not promised or known.has_several_candidates:
+                return known
+            reason = "reserved by other requests that are not claimed yet"
+            ledger = known.keep(known.fit_mask(), "promised", reason, trace.filtered)
+            decision.is_blocked_by_others = len(ledger) < len(known)
+            return ledger
+
+    def _derive_of(self, resource_class: str) -> Derive | None:
+        """Return what derives attributes from placement's figures of a class."""
+        return of_hosts(resource_class)
 
     def _ask_placement(self, decision: Decision) -> AllocationCandidates:
         trace, spec, store = decision.trace, decision.spec, self._host_store
@@ -269,23 +271,10 @@ class FilterScheduler(SchedulerDriver):
             raise GivenUp(reason=error.message) from error
         trace.set_candidates(candidates, store.host_names)
         if decision.is_dry_run and not trace.has_candidates:
-            query = questions(self._conf, spec, store).first
-            trace.set_nearest_misses(nearest_misses(self._placement, decision.context, query))
+            trace.set_nearest_misses(
+                nearest_misses(self._conf, self._placement, decision.context, spec, store)
+            )
         return candidates
-
-    def _without_full(self, decision: Decision, ledger: HostLedger) -> HostLedger:
-        """Exclude the hosts that unclaimed selections of other decisions fill."""
-        mask = ledger.fit_mask()
-        removed = np.flatnonzero(~mask)
-        if not len(removed) or ledger.has_several_candidates:
-            return ledger
-        decision.is_blocked_by_others = True
-        reason = "reserved by other requests that are not claimed yet"
-        names = names_of(ledger.hosts, removed)
-        decision.trace.filtered(
-            "promised", len(ledger), len(removed), [(reason, len(removed))], names
-        )
-        return ledger.take(np.flatnonzero(mask))
 
     # Filters and weights --------------------------------------------------------------------------
 
@@ -306,13 +295,13 @@ class FilterScheduler(SchedulerDriver):
             return HostSelector(
                 ledger,
                 decision.spec,
+                group,
                 repeated=self._filters.repeated_for(decision.spec),
                 weighers=self._weighers,
                 subset_size=conf.host_subset_size,
                 shuffle_ties=conf.shuffle_best_same_weighed_hosts,
                 rng=self._rng if self._seed is None else random.Random(self._seed),  # noqa: S311
                 retry_rng=self._rng,  # with the seed, schedulers would meet on the next host again
-                group=group,
                 explained_max=self._conf.scheduler.trace_explained_hosts_max,
             )
 
@@ -326,27 +315,22 @@ class FilterScheduler(SchedulerDriver):
         ``spread`` is among how many of the best hosts the selection is random. The caller holds the
         lock.
         """
-        batch.select(
+        placements = batch.select(
             decisions,
             self._assumed.news(batch.view),
             self._host_store.rows_of,
             runners_up=self._conf.scheduler.trace_runners_up_max,
             spread=spread,
         )
-        placed = [each for each in decisions if each.error is None and not each.is_dry_run]
-        if placed:
-            self._remember(placed, batch.selector.hosts)
+        if placements:
+            self._remember(decisions[0].spec, placements)
             if self.uses_allocation_candidates:
-                self._assumed.add(batch.assumed(placed))
+                self._assumed.add(placements)
 
-    def _remember(self, decisions: Sequence[Decision], hosts: HostTable) -> None:
+    def _remember(self, spec: RequestSpec, placements: Sequence[AssumedPlacement]) -> None:
         """Count the placed instances in later decisions, until the host's next report."""
-        claims = (
-            (hosts.value("uuid", slot.position), slot.instance_uuid)
-            for decision in decisions
-            for slot in decision.slots
-        )
-        self._host_store.remember(claims, CellDemand.of(decisions[0].spec, self._conf))
+        claims = [(each.node_uuid, each.instance_uuid) for each in placements]
+        self._host_store.remember(claims, CellDemand.of(spec, self._conf))
 
     # Claim ----------------------------------------------------------------------------------------
 
@@ -384,7 +368,7 @@ class FilterScheduler(SchedulerDriver):
         for batch, some in by_batch.items():
             group = batch.selector.group
             with self._failing(some):
-                members = self._members(some[0]) if group and group.is_outdated else None
+                members = self._members(some[0], group) if group and group.is_outdated else None
                 with self._lock:
                     if members is not None:
                         batch.selector.learn(members)
@@ -479,11 +463,12 @@ class FilterScheduler(SchedulerDriver):
         (decision,) = self._decisions([request])
         decision.trace.is_decision = False
         with self._failing([decision]):
-            decision.spec = self._joint_spec([decision])
+            decision.spec = joint_spec([request.request_spec], request.instance_uuids)
+            self._check_policy(decision.spec)
             view = self._assumed.begin()
             try:
                 self._view_group(decision, request.instance_uuids)
-                ledger = self._filter(decision, self._find_hosts(decision, view)[0])
+                ledger = self._filter(decision, self._find_hosts(decision, view))
                 hosts = ledger.hosts
                 with decision.trace.stage("weigh"):
                     weighed = weights.raw_weights(self._weighers, hosts, decision.spec)

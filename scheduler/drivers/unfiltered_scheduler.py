@@ -12,11 +12,10 @@ from armillary.context import RequestContext
 from objects.destinations import Destinations
 from objects.request_spec import RequestSpec
 from scheduler.drivers.base import SchedulerDriver
-from scheduler.explain.reasons import names_of
 from scheduler.explain.trace import TraceBuilder
 from scheduler.filters import preselect
 from scheduler.hosts.host_ledger import HostLedger
-from scheduler.hosts.host_table import HostTable, Mask, Numbers
+from scheduler.hosts.host_table import HostTable, Numbers
 from scheduler.selection import responses
 from scheduler.weights import Ranked
 
@@ -91,12 +90,14 @@ class PickingScheduler(SchedulerDriver):
 
     def _allowed(self, hosts: HostTable, spec: RequestSpec, trace: TraceBuilder) -> HostTable:
         with trace.stage("filters"):
-            hosts = preselect(HostLedger(hosts), spec, trace.filtered).hosts
-            hosts = _kept(hosts, hosts.service_up, "service_up", "its service is down", trace)
+            ledger = preselect(HostLedger(hosts), spec, trace.filtered)
+            is_up = ledger.hosts.service_up
+            ledger = ledger.keep(is_up, "service_up", "its service is down", trace.filtered)
             if spec.is_forced:
-                return hosts
-            enabled = ~hosts.service_disabled
-            return _kept(hosts, enabled, "service_enabled", "its service is disabled", trace)
+                return ledger.hosts
+            is_enabled = ~ledger.hosts.service_disabled
+            reason = "its service is disabled"
+            return ledger.keep(is_enabled, "service_enabled", reason, trace.filtered).hosts
 
     def _alternates(self, hosts: HostTable, position: int, count: int) -> Sequence[int]:
         if count <= 0:
@@ -111,12 +112,3 @@ class PickingScheduler(SchedulerDriver):
                 policy=group.policy,
                 reason=f"[scheduler] driver = {self._conf.scheduler.driver} ignores policies",
             )
-
-
-def _kept(hosts: HostTable, kept: Mask, rule: str, reason: str, trace: TraceBuilder) -> HostTable:
-    removed = np.flatnonzero(~kept)
-    if not len(removed):
-        return hosts
-    names = names_of(hosts, removed)
-    trace.filtered(rule, len(hosts), len(removed), [(reason, len(removed))], names)
-    return hosts.take(np.flatnonzero(kept))

@@ -50,12 +50,6 @@ def grouped(
     return _bounded(found.most_common())
 
 
-def names_of(hosts: HostTable, removed: Positions) -> list[str]:
-    """Return the names of a sample of the hosts at some positions."""
-    names = (hosts.value("host", position) for position in evenly_spread(removed).tolist())
-    return list(dict.fromkeys(names))  # a host may have several nodes
-
-
 def _asked(
     hosts: HostTable, removed: Positions, columns: Sequence[str] | None, explained_max: int
 ) -> Iterable[tuple[int, int]]:

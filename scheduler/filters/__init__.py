@@ -16,7 +16,7 @@ from oslo_config import cfg
 from armillary import exception
 from objects.allocations.allocation_candidates import AllocationRequest
 from objects.request_spec import RequestSpec, SchedulerLimits
-from scheduler.explain.reasons import EXPLAINED_MAX, Reasons, Report, grouped, names_of
+from scheduler.explain.reasons import EXPLAINED_MAX, Reasons, Report, grouped
 from scheduler.hosts.host_ledger import HostLedger
 from scheduler.hosts.host_state import HostState
 from scheduler.hosts.host_table import HostTable, Mask, Numbers
@@ -171,7 +171,7 @@ class FilterChain:
             names: list[str] = []
             if len(kept) < before:
                 removed = np.flatnonzero(~mask)
-                names = names_of(ledger.hosts, removed)
+                names = ledger.hosts.sample_names(removed)
                 reasons = reasons_of(
                     each, ledger.hosts, removed, spec, explained_max=self._explained_max
                 )
@@ -242,13 +242,7 @@ def load_filters(conf: cfg.ConfigOpts) -> FilterChain:
 def preselect(ledger: HostLedger, spec: RequestSpec, report: Report) -> HostLedger:
     """Return the hosts that the request allows; report each rule that removes some."""
     for name, reason, rule in _rules(spec):
-        before = len(ledger)
-        mask = rule(ledger.hosts)
-        kept = np.flatnonzero(mask)
-        if len(kept) < before:
-            names = names_of(ledger.hosts, np.flatnonzero(~mask))
-            ledger = ledger.take(kept)
-            report(name, before, before - len(kept), [(reason, before - len(kept))], names)
+        ledger = ledger.keep(rule(ledger.hosts), name, reason, report)
     return ledger
 
 

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from oslo_config import cfg
 
+from objects.allocations.allocation_candidates import AllocationRequest
 from objects.hosts import host_attributes
 from objects.request_spec import RequestSpec
 from scheduler.hosts.host_ledger import HostLedger
@@ -170,6 +171,9 @@ class ReportedUsage(Usage):
 
     def candidate_at(self, position: int) -> int:
         return position
+
+    def request(self, candidate: int) -> AllocationRequest:
+        return {}
 
     def add(self, position: int) -> int:
         for name, change in self._changes.items():

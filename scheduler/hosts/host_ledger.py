@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 
 import numpy as np
 
 from objects.allocations.allocation_candidates import AllocationCandidates, AllocationRequest
+from scheduler.explain.reasons import Report
 from scheduler.hosts.host_store import HostStore
 from scheduler.hosts.host_table import AddedInstances, Column, HostTable, Mask, Numbers
 from scheduler.hosts.numa_usage import RATIOS, CellDemand, Cells, CellUsage
 from scheduler.hosts.rows_by_id import NamedIds
 from scheduler.hosts.tie_order import TieOrder
-from scheduler.hosts.usage import (
-    DeriveOf,
-    Positions,
-    Shortage,
-    TreeUsage,
-    Usage,
-    hosts_and_offers,
-    of_hosts,
-)
+from scheduler.hosts.usage import DeriveOf, Positions, Shortage, TreeUsage, Usage
 
 _FREE_DISK = "free_disk_mb"
 _MB_IN_GB = 1024
@@ -42,16 +36,18 @@ class HostLedger:
         is_fallback: Mask | None = None,
     ) -> None:
         self.is_fallback = is_fallback
-        self._columns: dict[str, Column] = hosts.loaded(slice(None))
-        self._unwritable_mb: Numbers | None = None
-        if usage is not None:
-            self._columns.update(usage.attributes())
-            self._limit_disk(hosts)
-        self._added = AddedInstances()
         self._usage = usage
         self._demand = demand
         self._cell_usage = None if demand is None else CellUsage(demand)
         self._candidate_of: dict[str, int] = {}  # by selected instance
+        used = {} if usage is None else usage.attributes()
+        self._unwritable_mb: Numbers | None = None
+        if _FREE_DISK in used:  # no more free disk than hosts say can be written
+            writable = np.asarray(hosts.column("disk_available_least"), np.int64) * _MB_IN_GB
+            self._unwritable_mb = np.maximum(used[_FREE_DISK] - writable, 0)
+            used[_FREE_DISK] = used[_FREE_DISK] - self._unwritable_mb
+        self._columns: dict[str, Column] = {**hosts.loaded(slice(None)), **used}
+        self._added = AddedInstances()
         self.hosts = HostTable(hosts.snapshot, hosts.rows, self._columns, self._added)
 
     def __len__(self) -> int:
@@ -62,6 +58,16 @@ class HostLedger:
         usage = None if self._usage is None else self._usage.take(positions)
         is_fallback = None if self.is_fallback is None else self.is_fallback[positions]
         return HostLedger(self.hosts.take(positions), usage, self._demand, is_fallback)
+
+    def keep(self, mask: Mask, rule: str, reason: str, report: Report) -> HostLedger:
+        """Return the ledger of the hosts in ``mask``; report the others, if any, with a reason."""
+        removed = np.flatnonzero(~mask)
+        if not len(removed):
+            return self
+        kept = self.take(np.flatnonzero(mask))
+        names = self.hosts.sample_names(removed)
+        report(rule, len(self), len(removed), [(reason, len(removed))], names)
+        return kept
 
     # Room -----------------------------------------------------------------------------------------
 
@@ -97,12 +103,6 @@ class HostLedger:
         self._added.add(position, instance_uuid)
         self._show(position, 1)
 
-    def assume_used(self, position: int, amounts: Mapping[str, int]) -> None:
-        """Mark amounts of a host as used by other requests' unclaimed selections."""
-        if self._usage is not None:
-            self._usage.use(position, amounts)
-            self._show_usage(position)
-
     def undo(self, position: int, instance_uuid: str) -> None:
         """Undo one ``consume``."""
         if self._cell_usage is not None:
@@ -136,6 +136,10 @@ class HostLedger:
         assert self._usage is not None
         return self._usage.candidate_at(position)
 
+    def allocation_request(self, candidate: int) -> AllocationRequest:
+        """Return what claims a candidate, given its index; empty if placement was not asked."""
+        return {} if self._usage is None else self._usage.request(candidate)
+
     def prune(self, position: int, by: str, keep: Callable[[AllocationRequest], bool]) -> bool:
         """Remove a host's candidates that a filter rejects; return whether any is left.
 
@@ -166,18 +170,8 @@ class HostLedger:
         if self._usage is not None:
             for name, value in self._usage.attributes_at(position).items():
                 self._columns[name][position] = value
-            if self._unwritable_mb is not None and _FREE_DISK in self._columns:
+            if self._unwritable_mb is not None:
                 self._columns[_FREE_DISK][position] -= self._unwritable_mb[position]
-
-    def _limit_disk(self, hosts: HostTable) -> None:
-        """Show no more free disk than hosts say can be written (``disk_available_least``)."""
-        if _FREE_DISK not in self._columns:
-            return
-        free = np.asarray(self._columns[_FREE_DISK])
-        writable = np.asarray(hosts.column("disk_available_least"), np.int64) * _MB_IN_GB
-        if (free > writable).any():
-            self._unwritable_mb = np.maximum(free - writable, 0)
-            self._columns[_FREE_DISK] = free - self._unwritable_mb
 
     def _with_one_more(self, position: int, instance_uuid: str) -> Cells:
         assert self._cell_usage is not None
@@ -203,7 +197,7 @@ def ledger_for(
     order: TieOrder,
     demand: CellDemand | None,
     promised: Mapping[str, Mapping[str, int]],
-    derive_of: DeriveOf = of_hosts,
+    derive_of: DeriveOf,
 ) -> HostLedger:
     """Return the known hosts of placement's response, with the usage that it says.
 
@@ -211,27 +205,36 @@ def ledger_for(
     ``promised`` are the amounts of unclaimed selections, by node and class: they count as used,
     unless hosts have several candidates. ``derive_of`` says which attributes follow from the usage.
     """
+    offers = None if candidates.is_flat else hosts_and_offers(candidates)
+    uuids = candidates.provider_uuids if offers is None else list(offers)
+    named = _named_ids(candidates)
+    request = candidates.request_builder()
+    hosts, found = host_store.view(uuids, named, order, counts_demands=demand is not None)
     usage: Usage
     is_fallback: Mask | None = None
-    counts_demands = demand is not None
-    if candidates.is_flat:
-        named = None
-        if candidates.provider_ids is not None and candidates.id_mapping is not None:
-            named = NamedIds(candidates.provider_ids, candidates.id_mapping)
-        hosts, found = host_store.view(
-            candidates.provider_uuids, named, order, counts_demands=counts_demands
-        )
-        usage = Usage.of_candidates(candidates, found, derive_of)
+    if offers is None:
+        usage = Usage.of_candidates(candidates, found, request, derive_of)
     else:
-        offers = hosts_and_offers(candidates)
-        hosts, found = host_store.view(list(offers), order=order, counts_demands=counts_demands)
-        known = list(offers.values())
-        chosen = [known[index] for index in found.tolist()]
-        usage = TreeUsage(candidates, chosen, derive_of)
+        chosen = [offers[uuids[index]] for index in found.tolist()]
+        usage = TreeUsage(candidates, chosen, request, derive_of)
         if candidates.fallback_from is not None:
             is_fallback = np.array([each[0] >= candidates.fallback_from for each in chosen], bool)
-    ledger = HostLedger(hosts, usage, demand, is_fallback)
-    if promised and not ledger.has_several_candidates:
+    if promised and not usage.has_several_candidates:
         for uuid, position in hosts.positions_of(host_store.rows_of(promised)).items():
-            ledger.assume_used(position, promised[uuid])
-    return ledger
+            usage.use(position, promised[uuid])
+    return HostLedger(hosts, usage, demand, is_fallback)
+
+
+def hosts_and_offers(candidates: AllocationCandidates) -> dict[str, list[int]]:
+    """Return host -> indexes of its candidates, both in placement's order."""
+    offers: dict[str, list[int]] = defaultdict(list)
+    for index, uuid in enumerate(candidates.provider_uuids):
+        offers[uuid].append(index)
+    return offers
+
+
+def _named_ids(candidates: AllocationCandidates) -> NamedIds | None:
+    """Return placement's ids of the hosts, one for each candidate; None if it sent none."""
+    if not candidates.is_flat or candidates.provider_ids is None or candidates.id_mapping is None:
+        return None
+    return NamedIds(candidates.provider_ids, candidates.id_mapping)

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from objects.aggregate import Aggregate
 from objects.hosts import host_attributes
 from objects.hosts.host_attributes import HostAttribute, Kind
+from objects.traces.host_sample import evenly_spread
 from scheduler.hosts.cluster_metadata import ClusterMetadata
 from scheduler.hosts.host_state import HostState
 from scheduler.hosts.packed_uuids import which_have_any
@@ -200,6 +201,11 @@ class HostTable:
                 self._positions_of_host[name].append(position)
         known = self._positions_of_host
         return [position for name in names for position in known.get(name, ())]
+
+    def sample_names(self, positions: Positions) -> list[str]:
+        """Return the names of a sample of the hosts at some positions."""
+        names = (self.value("host", position) for position in evenly_spread(positions).tolist())
+        return list(dict.fromkeys(names))  # a host may have several nodes
 
     def in_aggregate(self, aggregate: Aggregate) -> Mask:
         """Return a mask of the hosts in an aggregate."""

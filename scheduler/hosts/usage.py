@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
@@ -13,6 +12,8 @@ from objects.allocations.allocation_candidates import AllocationCandidates, Allo
 
 Positions = npt.NDArray[np.int64]
 
+RequestBuilder = Callable[[int], AllocationRequest]
+"""Maps the index of a candidate to the allocation request that claims it."""
 
 Amount = TypeVar("Amount", float, npt.NDArray[Any])
 """A number of one host, or an array with one for each host."""
@@ -97,8 +98,10 @@ class Usage:
         amounts: npt.NDArray[np.int64],
         candidates: Positions,
         inventories: Inventories,
+        request: RequestBuilder,
         derive_of: DeriveOf = of_hosts,
     ) -> None:
+        self._request = request
         self._classes = classes
         self._derive_of = derive_of
         self._amounts = amounts
@@ -114,11 +117,16 @@ class Usage:
 
     @classmethod
     def of_candidates(
-        cls, candidates: AllocationCandidates, chosen: Positions, derive_of: DeriveOf = of_hosts
+        cls,
+        candidates: AllocationCandidates,
+        chosen: Positions,
+        request: RequestBuilder,
+        derive_of: DeriveOf = of_hosts,
     ) -> Self:
         """Return the usage of some candidates, by index."""
         inventories = Inventories.of(candidates, chosen)
-        return cls(candidates.resource_classes, candidates.amounts, chosen, inventories, derive_of)
+        classes, amounts = candidates.resource_classes, candidates.amounts
+        return cls(classes, amounts, chosen, inventories, request, derive_of)
 
     def take(self, positions: Positions) -> Usage:
         """Return the usage of some of these hosts."""
@@ -128,8 +136,14 @@ class Usage:
             self._used[positions],
             self._ratio[positions],
         )
-        candidates = self._candidates[positions]
-        return Usage(self._classes, self._amounts, candidates, inventories, self._derive_of)
+        return Usage(
+            self._classes,
+            self._amounts,
+            self._candidates[positions],
+            inventories,
+            self._request,
+            self._derive_of,
+        )
 
     def attributes(self) -> dict[str, npt.NDArray[Any]]:
         """Return the derived host attributes, one array each.
@@ -163,6 +177,10 @@ class Usage:
     def candidate_at(self, position: int) -> int:
         """Return the candidate that currently represents a host."""
         return int(self._candidates[position])
+
+    def request(self, candidate: int) -> AllocationRequest:
+        """Return what claims a candidate."""
+        return self._request(candidate)
 
     def add(self, position: int) -> int:
         """Add the requested amounts to a host's usage; return the candidate used."""
@@ -237,14 +255,6 @@ _Takes = dict[str, npt.NDArray[np.int64]]
 """Provider -> amounts that a candidate uses, by class."""
 
 
-def hosts_and_offers(candidates: AllocationCandidates) -> dict[str, list[int]]:
-    """Return host -> indexes of its candidates, both in placement's order."""
-    offers: dict[str, list[int]] = defaultdict(list)
-    for index, uuid in enumerate(candidates.provider_uuids):
-        offers[uuid].append(index)
-    return offers
-
-
 class TreeUsage(Usage):
     """Each host is represented by the first of its candidates that fits.
 
@@ -256,6 +266,7 @@ class TreeUsage(Usage):
         self,
         candidates: AllocationCandidates,
         offers: Sequence[list[int]],
+        request: RequestBuilder,
         derive_of: DeriveOf = of_hosts,
     ) -> None:
         first = np.array([offer[0] for offer in offers], np.int64)
@@ -264,11 +275,11 @@ class TreeUsage(Usage):
             candidates.amounts,
             first,
             Inventories.of(candidates, first),
+            request,
             derive_of,
         )
         self._answer = candidates
         self._offers = [list(offer) for offer in offers]
-        self._request = candidates.request_builder()
         self._used_of: dict[int, npt.NDArray[np.int64]] = {}  # where it differs from the response
         self._takes_of: dict[int, _Takes] = {}
         self._withdrawn: dict[int, dict[str, set[int]]] = {}  # by the filter that rejected them
@@ -277,6 +288,7 @@ class TreeUsage(Usage):
         return TreeUsage(
             self._answer,
             [self._open(position) or self._offers[position] for position in positions.tolist()],
+            self._request,
             self._derive_of,
         )
 

@@ -1,6 +1,6 @@
 """Placement queries for a request: which there are, their answers, and what is missing."""
 
-import dataclasses
+import functools
 import logging
 import sys
 from collections.abc import Iterator
@@ -25,18 +25,6 @@ LOG = logging.getLogger(__name__)
 _THE_HOST = "the host that was asked for"
 
 
-@dataclasses.dataclass(frozen=True)
-class Questions:
-    """The placement queries of a request; equal ones have the same answer.
-
-    ``fallback`` is for hosts without a separate inventory of dedicated CPUs; None unless the
-    request needs dedicated CPUs.
-    """
-
-    first: ResourceQuery
-    fallback: ResourceQuery | None
-
-
 def get_candidates(
     conf: cfg.ConfigOpts,
     placement: PlacementAPI,
@@ -49,12 +37,12 @@ def get_candidates(
     Raises ``RequestFilterFailed`` if the request cannot be expressed as a query or names an unknown
     host, and ``InvalidResourceQuery``.
     """
-    asked = questions(conf, spec, host_store)
     trait = resource_query.membership_trait(spec)
-    found = of_members(_ask(placement, context, asked.first), trait)
-    if asked.fallback is None:
-        return found
-    return join(found, of_members(_ask(placement, context, asked.fallback), trait))
+    answers = [
+        of_members(_ask(placement, context, query), trait)
+        for query in _queries(conf, spec, host_store)
+    ]
+    return functools.reduce(join, answers)
 
 
 def of_members(found: AllocationCandidates, trait: str) -> AllocationCandidates:
@@ -74,8 +62,12 @@ def of_members(found: AllocationCandidates, trait: str) -> AllocationCandidates:
     )
 
 
-def questions(conf: cfg.ConfigOpts, spec: RequestSpec, host_store: HostStore) -> Questions:
-    """Return the placement queries for a request. Raises ``RequestFilterFailed``."""
+def _queries(conf: cfg.ConfigOpts, spec: RequestSpec, host_store: HostStore) -> list[ResourceQuery]:
+    """Return the placement queries for a request. Raises ``RequestFilterFailed``.
+
+    The second, for a request with dedicated CPUs only, is for hosts without a separate inventory of
+    these.
+    """
     nodes = nodes_named(spec, host_store)
     in_tree = next(iter(nodes)) if nodes is not None and len(nodes) == 1 else None
     limit = conf.scheduler.max_placement_results
@@ -83,20 +75,21 @@ def questions(conf: cfg.ConfigOpts, spec: RequestSpec, host_store: HostStore) ->
     first, fallback = resource_query.build_both(
         spec, limit=limit, in_tree=in_tree, has_devices=has_devices
     )
-    return Questions(first, None if conf.workarounds.disable_fallback_pcpu_query else fallback)
+    if fallback is None or conf.workarounds.disable_fallback_pcpu_query:
+        return [first]
+    return [first, fallback]
 
 
 def _ask(
     placement: PlacementAPI, context: RequestContext, query: ResourceQuery
 ) -> AllocationCandidates:
+    """Return placement's answer; for a single host, ask about all if it may use shared storage."""
     found = placement.get_allocation_candidates(context, query)
     node_uuid = next((group.in_tree for group in query.groups if group.in_tree), None)
     if node_uuid is not None and _may_be_shared(found):
         # Sharing providers, such as shared storage, are outside the host's tree.
         everywhere = [group.with_values(in_tree=None) for group in query.groups]
-        wider = placement.get_allocation_candidates(
-            context, query.with_values(groups=everywhere, limit=None)
-        )
+        wider = _ask(placement, context, query.with_values(groups=everywhere, limit=None))
         if node_uuid in wider.provider_uuids:
             return wider
     for rule in found.ruled_out:
@@ -167,13 +160,18 @@ def _names(spec: RequestSpec) -> Iterator[str]:
 
 
 def nearest_misses(
-    placement: PlacementAPI, context: RequestContext, query: ResourceQuery
+    conf: cfg.ConfigOpts,
+    placement: PlacementAPI,
+    context: RequestContext,
+    spec: RequestSpec,
+    host_store: HostStore,
 ) -> list[NearestMiss]:
-    """Return the providers that nearly fit; empty if placement cannot tell.
+    """Return the providers that nearly fit a request; empty if placement cannot tell.
 
     This takes placement several times as long as the query itself, so it is meant for explicit
     questions of users, not for every request.
     """
+    query = _queries(conf, spec, host_store)[0]
     try:
         found = placement.explain_candidates(context, query)
     except exception.ArmillaryError as error:

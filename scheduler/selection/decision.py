@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from armillary import exception
 from armillary.context import RequestContext, log_context
-from objects.allocations.allocation_candidates import AllocationRequest
 from objects.allocations.fence import Fence
 from objects.destinations import Destinations
 from objects.request_spec import RequestSpec
@@ -16,6 +16,7 @@ from objects.selection import Selection
 from scheduler.explain.trace import TraceBuilder
 from scheduler.filters import LimitsOf
 from scheduler.hosts.cluster_metadata import ClusterMetadata
+from scheduler.hosts.usage import RequestBuilder
 from scheduler.request.scheduling_request import SchedulingRequest
 from scheduler.selection.assumed_placements import AssumedPlacement, AssumedPlacementsView
 from scheduler.selection.host_selector import HostSelector, pick_alternates
@@ -26,9 +27,6 @@ _HOSTS_LOGGED_MAX = 20
 
 Offer = tuple[int, int]
 """Position of a host, and index of the candidate chosen on it."""
-
-Requester = Callable[[int], AllocationRequest]
-"""Maps the index of a candidate to the allocation request that claims it."""
 
 
 @dataclasses.dataclass(slots=True)
@@ -87,8 +85,7 @@ class Decision:
         return {slot.instance_uuid: slot.fence for slot in self.slots if slot.is_claimed}
 
     def share(self, other: Decision) -> None:
-        """Take over spec and trace of another decision, which found the hosts for both."""
-        self.spec = other.spec
+        """Take over the trace of another decision, which found the hosts for both."""
         self.trace.adopt(other.trace)
         self.is_blocked_by_others = other.is_blocked_by_others
 
@@ -153,13 +150,12 @@ class DecisionBatch:
     def __init__(
         self,
         selector: HostSelector,
-        request: Requester,
         limits_of: LimitsOf,
         view: AssumedPlacementsView,
         decisions: Sequence[Decision],
     ) -> None:
         self.selector = selector
-        self.request = request
+        self.request: RequestBuilder = functools.cache(selector.ledger.allocation_request)
         self.limits_of = limits_of
         self.view = view
         self.own = {uuid for each in decisions for uuid in each.request.instance_uuids}
@@ -175,11 +171,12 @@ class DecisionBatch:
         *,
         runners_up: int,
         spread: int,
-    ) -> None:
+    ) -> list[AssumedPlacement]:
         """Select hosts for all unclaimed slots in turn, then alternates; fail decisions without.
 
-        ``others`` are selections that other batches made meanwhile. ``spread`` is among how many of
-        the best hosts the selection is random.
+        Returns the selections that are still to be claimed, without those of dry runs. ``others``
+        are selections that other batches made meanwhile. ``spread`` is among how many of the best
+        hosts the selection is random.
         """
         self._account_for(others, rows_of)
         for decision in decisions:
@@ -194,6 +191,7 @@ class DecisionBatch:
             if len(decision.slots) > 1:
                 self._add_alternates([decision])
         self._add_alternates([each for each in placed if len(each.slots) == 1])
+        return [each for one in placed if not one.is_dry_run for each in self._assumed(one)]
 
     def _account_for(
         self,
@@ -252,13 +250,11 @@ class DecisionBatch:
                 own = slot.position, ledger.candidate_of(slot.instance_uuid)
                 decision.offers.append([own, *((at, ledger.candidate_at(at)) for at in others)])
 
-    def assumed(self, decisions: Iterable[Decision]) -> Iterable[AssumedPlacement]:
-        """Yield the selections that are still to be claimed."""
+    def _assumed(self, decision: Decision) -> Iterator[AssumedPlacement]:
         hosts, ledger = self.selector.hosts, self.selector.ledger
-        for decision in decisions:
-            for slot in decision.unclaimed_slots:
-                yield AssumedPlacement(
-                    slot.instance_uuid,
-                    hosts.value("uuid", slot.position),
-                    self.request(ledger.candidate_of(slot.instance_uuid)),
-                )
+        for slot in decision.unclaimed_slots:
+            yield AssumedPlacement(
+                slot.instance_uuid,
+                hosts.value("uuid", slot.position),
+                self.request(ledger.candidate_of(slot.instance_uuid)),
+            )

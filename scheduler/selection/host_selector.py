@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import random
 from collections import defaultdict
@@ -12,14 +13,14 @@ import numpy as np
 from objects.instances.group_claim import GroupMember
 from objects.request_spec import RequestSpec
 from scheduler import filters
-from scheduler.explain.reasons import EXPLAINED_MAX, Reasons, names_of
+from scheduler.explain.reasons import EXPLAINED_MAX, Reasons
 from scheduler.explain.trace import NO_ROOM
 from scheduler.filters import BaseHostFilter
 from scheduler.hosts.host_ledger import HostLedger
 from scheduler.hosts.host_table import Mask, Numbers
 from scheduler.hosts.usage import Positions, Shortage
 from scheduler.plugins import plugin_calls
-from scheduler.selection.group_view import GroupView, view_of
+from scheduler.selection.group_view import GroupView
 from scheduler.weights import BaseHostWeigher, Ranked, Ranking
 
 CLAIM_ROUNDS_MAX = 30
@@ -39,13 +40,15 @@ class HostSelector:
     """Selects hosts for the instances of one request; each selection consumes resources.
 
     The hosts in ``ledger`` have passed all filters. The filters in ``repeated`` run again for hosts
-    that were used, or for all hosts if the request belongs to a server group.
+    that were used, or for all hosts if the request belongs to a server group. ``group`` is the view
+    of that group.
     """
 
     def __init__(
         self,
         ledger: HostLedger,
         spec: RequestSpec,
+        group: GroupView | None,
         *,
         repeated: Sequence[BaseHostFilter],
         weighers: Sequence[BaseHostWeigher],
@@ -53,13 +56,12 @@ class HostSelector:
         shuffle_ties: bool,
         rng: random.Random,
         retry_rng: random.Random | None = None,
-        group: GroupView | None = None,
         explained_max: int = EXPLAINED_MAX,
     ) -> None:
         self.ledger = ledger
         self.hosts = hosts = ledger.hosts
         self._spec = spec
-        self.group = group or view_of(spec)
+        self.group = group
         self._repeated = repeated
         self._subset_size = subset_size
         self._shuffle_ties = shuffle_ties
@@ -72,8 +74,12 @@ class HostSelector:
         self._changed: set[int] = set()
         self._is_stale = False  # all hosts must be evaluated again
         self._ranking = Ranking(weighers, hosts, spec, self._is_in, ledger.is_fallback)
-        self._is_host_local = self._ranking.is_host_local_for and all(
-            plugin_calls.ask(each, each.is_host_local_for, spec) for each in repeated
+
+    @functools.cached_property
+    def _is_host_local(self) -> bool:
+        """Whether a selection changes the answers of filters and weighers on its own host only."""
+        return self._ranking.is_host_local_for and all(
+            plugin_calls.ask(each, each.is_host_local_for, self._spec) for each in self._repeated
         )
 
     @property
@@ -228,7 +234,7 @@ class HostSelector:
                     reasons = _no_room(self.ledger.shortages(removed))
                 else:
                     reasons = self._reasons(why, removed)
-                yield name, before, len(removed), reasons, names_of(self.hosts, removed)
+                yield name, before, len(removed), reasons, self.hosts.sample_names(removed)
             left &= mask
 
     def _reasons(self, why: str | BaseHostFilter, removed: Positions) -> Reasons:

@@ -20,14 +20,14 @@ _WAITING_MAX = 10_000
 
 
 class JointDecisions:
-    """Calls ``decide_alike`` with decisions whose requests have equal specs. Thread-safe.
+    """Calls ``decide_equal`` with decisions whose requests have equal specs. Thread-safe.
 
-    Requests of concurrent callers are joined, too. ``decide_alike`` sets ``error`` of decisions
+    Requests of concurrent callers are joined, too. ``decide_equal`` sets ``error`` of decisions
     that fail and raises nothing.
     """
 
-    def __init__(self, decide_alike: Callable[[Sequence[Decision]], None]) -> None:
-        self._decide_alike = decide_alike
+    def __init__(self, decide_equal: Callable[[Sequence[Decision]], None]) -> None:
+        self._decide_equal = decide_equal
         self._workers = WorkerPool(_BATCHES_MAX, "decisions", queue_size_max=_WAITING_MAX)
         self._group_commit = KeyedGroupCommit[Sequence[Decision], None](
             self._decide_groups, weight_max=_INSTANCES_MAX, waiting_max=_WAITING_MAX
@@ -58,7 +58,7 @@ class JointDecisions:
         decisions = [decision for work in works for decision in work]
         for alike in equal_requests.grouped(decisions, [each.spec for each in decisions]):
             for some in _apart(alike):
-                self._decide_alike(some)
+                self._decide_equal(some)
         return [None] * len(works)
 
 

@@ -15,7 +15,8 @@ from objects.selection import Selection
 from objects.traces.decision_trace import DecisionTrace
 from scheduler.filters import LimitsOf, unlimited
 from scheduler.hosts.host_table import HostTable
-from scheduler.selection.decision import Decision, Offer, Requester
+from scheduler.hosts.usage import RequestBuilder
+from scheduler.selection.decision import Decision, Offer
 
 LOG = logging.getLogger(__name__)
 
@@ -33,7 +34,7 @@ def destinations(
     *,
     default_zone: str,
     trace: DecisionTrace,
-    request: Requester = no_request,
+    request: RequestBuilder = no_request,
     limits_of: LimitsOf = unlimited,
     known: dict[Offer, Selection] | None = None,
 ) -> Destinations:

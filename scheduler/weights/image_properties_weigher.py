@@ -42,12 +42,7 @@ class ImagePropertiesWeigher(weights.BaseHostWeigher):
         self._counts = _Counts()
 
     def applies_to(self, spec: RequestSpec) -> bool:
-        return bool(self._wanted(spec))
-
-    def multipliers(self, hosts: HostTable) -> weights.Numbers:
-        if self.multiplier() == 0:
-            return np.zeros(len(hosts))
-        return super().multipliers(hosts)
+        return self.multiplier() != 0 and bool(self._wanted(spec))
 
     def host_weight(self, host_state: HostState, spec: RequestSpec) -> float:
         counts = host_state.instance_image_properties

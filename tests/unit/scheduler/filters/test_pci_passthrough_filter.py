@@ -84,7 +84,7 @@ def hosts_with_devices_in_placement() -> HostLedger:
             {"pci_stats": [a_pool(GPU, rp_uuid="gpu2"), a_pool()]},
         ]
     )
-    return HostLedger(hosts, TreeUsage(candidates, [[0, 1], [2]]))
+    return HostLedger(hosts, TreeUsage(candidates, [[0, 1], [2]], candidates.request_builder()))
 
 
 def test_candidates_with_other_devices_are_withdrawn(filter_: PciPassthroughFilter) -> None:

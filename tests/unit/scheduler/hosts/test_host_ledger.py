@@ -7,6 +7,7 @@ import pytest
 
 from scheduler.hosts.host_ledger import HostLedger
 from scheduler.hosts.usage import Inventories, Usage
+from scheduler.selection.responses import no_request
 from tests.fleets import a_host, a_table, some_hosts
 
 
@@ -22,6 +23,7 @@ def a_usage(used_mb: list[int], *, asked_mb: int = 1000, total_mb: int = 4000) -
             used=np.array(used_mb).reshape(count, 1),
             ratio=np.full((count, 1), 1.0),
         ),
+        no_request,
     )
 
 
@@ -47,6 +49,7 @@ def test_no_more_disk_is_free_than_the_host_can_write() -> None:
             used=np.full((count, 1), 4),
             ratio=np.full((count, 1), 1.0),
         ),
+        no_request,
     )
     ledger = HostLedger(a_table(hosts), usage)
     assert ledger.hosts.free_disk_mb.tolist() == [6 * 1024, 3 * 1024, -2 * 1024]

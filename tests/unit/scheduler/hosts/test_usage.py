@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from objects.allocations.allocation_candidates import AllocationCandidates
-from scheduler.hosts.usage import TreeUsage, Usage, hosts_and_offers
+from scheduler.hosts.host_ledger import hosts_and_offers
+from scheduler.hosts.usage import TreeUsage, Usage
 
 
 def of_one(
@@ -21,7 +22,7 @@ def of_one(
         used=np.array([[0], [used]]),
         ratio=np.array([[1.0], [ratio]]),
     )
-    return Usage.of_candidates(candidates, np.array([1]))
+    return Usage.of_candidates(candidates, np.array([1]), candidates.request_builder())
 
 
 @pytest.mark.parametrize(
@@ -69,7 +70,7 @@ def test_using_does_not_change_the_candidates() -> None:
         used=np.array([[0]]),
         ratio=np.array([[1.0]]),
     )
-    Usage.of_candidates(candidates, np.array([0])).add(0)
+    Usage.of_candidates(candidates, np.array([0]), candidates.request_builder()).add(0)
     assert candidates.used.tolist() == [[0]]
 
 
@@ -91,7 +92,8 @@ def two_hosts(devices_total: int = 1) -> AllocationCandidates:
 
 
 def usage_of(candidates: AllocationCandidates) -> TreeUsage:
-    return TreeUsage(candidates, list(hosts_and_offers(candidates).values()))
+    offers = list(hosts_and_offers(candidates).values())
+    return TreeUsage(candidates, offers, candidates.request_builder())
 
 
 def test_a_host_is_listed_once_with_all_its_candidates() -> None:

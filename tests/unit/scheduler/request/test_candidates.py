@@ -20,8 +20,9 @@ from objects.traces import explanation
 from objects.traces.explanation import CandidatesExplanation, GroupExplanation, Lack, NamedProvider
 from placement.engine import PlacementEngine
 from scheduler.explain.trace import NearestMiss
+from scheduler.hosts.host_ledger import hosts_and_offers
 from scheduler.hosts.host_store import HostStore
-from scheduler.hosts.usage import TreeUsage, hosts_and_offers
+from scheduler.hosts.usage import TreeUsage
 from scheduler.request import candidates
 from scheduler.request.candidates import join
 from tests.builders import a_flavor, a_uuid
@@ -433,7 +434,7 @@ def test_candidates_with_devices_keep_them() -> None:
 def test_room_is_reckoned_by_what_is_asked_of_each_host() -> None:
     """A host is not held to a class that it was not asked for."""
     found = join(plain(PINNED_VALUES, ["a"], total=70), plain(SHARED, ["b"], total=70))
-    usage = TreeUsage(found, list(hosts_and_offers(found).values()))
+    usage = TreeUsage(found, list(hosts_and_offers(found).values()), found.request_builder())
     assert [usage.fits(0), usage.fits(1)] == [True, True]
     usage.add(0)
     assert [usage.fits(0), usage.fits(1)] == [False, True]
@@ -445,7 +446,7 @@ def test_room_is_reckoned_by_what_is_asked_of_each_host() -> None:
 def test_attributes_follow_only_from_what_all_were_asked_for() -> None:
     """What hosts report of the others stays as it is."""
     found = join(plain(PINNED_VALUES, ["a"]), plain(SHARED, ["b"]))
-    usage = TreeUsage(found, list(hosts_and_offers(found).values()))
+    usage = TreeUsage(found, list(hosts_and_offers(found).values()), found.request_builder())
     assert "free_ram_mb" in usage.attributes()
     assert "vcpus_used" not in usage.attributes()
     assert "vcpus_used" not in usage.attributes_at(0)
@@ -472,7 +473,9 @@ class OldPlacement:
 
 
 def find(placement: Any) -> list[NearestMiss]:
-    return candidates.nearest_misses(placement, admin_context(), ResourceQuery.from_values())
+    return candidates.nearest_misses(
+        scheduling_conf(), placement, admin_context(), a_request_spec(), a_fleet([])
+    )
 
 
 def test_each_has_its_part_of_the_request() -> None:

@@ -22,7 +22,9 @@ from scheduler.filters.amounts.num_instances_filter import NumInstancesFilter
 from scheduler.hosts.host_ledger import HostLedger
 from scheduler.hosts.host_table import HostTable
 from scheduler.hosts.usage import Inventories, Usage
+from scheduler.selection.group_view import view_of
 from scheduler.selection.host_selector import HostSelector, pick_alternates, spread_of
+from scheduler.selection.responses import no_request
 from scheduler.weights import BaseHostWeigher
 from scheduler.weights.build_failure_weigher import BuildFailureWeigher
 from scheduler.weights.cpu_weigher import CPUWeigher
@@ -57,7 +59,8 @@ def a_chooser(
     conf = scheduling_conf(**options)
     return HostSelector(
         hosts if isinstance(hosts, HostLedger) else HostLedger(hosts),
-        spec or a_request_spec(),
+        spec := spec or a_request_spec(),
+        view_of(spec),
         repeated=[each(conf) for each in FILTERS],
         weighers=[each(conf) for each in weighers],
         subset_size=subset_size,
@@ -80,6 +83,7 @@ def with_memory(free: list[int], *, asked: int = 1, hosts: list[Host] | None = N
                 used=np.zeros((count, 1), dtype=np.int64),
                 ratio=np.ones((count, 1)),
             ),
+            no_request,
         ),
     )
 
@@ -300,6 +304,7 @@ def test_choices_are_the_same_as_one_host_after_another(
     selector = HostSelector(
         ledger,
         spec,
+        view_of(spec),
         repeated=repeated,
         weighers=weighers,
         subset_size=1,

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from scheduler.weights import raw_weights
 from scheduler.weights.image_properties_weigher import ImagePropertiesWeigher
 from tests.builders import an_aggregate, an_image
 from tests.fleets import a_host, a_request_spec, a_table, scheduling_conf, some_cluster_metadata
@@ -55,9 +56,13 @@ def test_an_image_that_says_nothing_is_not_weighed(image: Any) -> None:
     assert not a_weigher().applies_to(a_request_spec(image=image))
 
 
-@pytest.mark.parametrize(("option", "multiplier"), [(0.0, 0.0), (1.0, 3.0), (-1.0, 3.0)])
-def test_option_0_turns_it_off_whatever_aggregates_say(option: float, multiplier: float) -> None:
+@pytest.mark.parametrize(("option", "weights"), [(0.0, []), (1.0, [[3.0]]), (-1.0, [[3.0]])])
+def test_option_0_turns_it_off_whatever_aggregates_say(
+    option: float, weights: list[list[float]]
+) -> None:
     """Another number they override."""
     aggregate = an_aggregate(hosts=["host1"], metadata={"image_props_weight_multiplier": "3"})
     hosts = a_table([a_host()], cluster_metadata=some_cluster_metadata([aggregate]))
-    assert a_weigher(multiplier=option).multipliers(hosts).tolist() == [multiplier]
+    spec = a_request_spec(image=an_image(properties=WANTED))
+    found = raw_weights([a_weigher(multiplier=option)], hosts, spec)
+    assert found.multipliers.T.tolist() == weights
