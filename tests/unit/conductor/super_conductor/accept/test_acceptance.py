@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import random
-import threading
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -15,48 +12,25 @@ from armillary import exception
 from armillary.context import RequestContext
 from conductor.common.clock import moment
 from conductor.super_conductor.accept import server_requests
-from conductor.super_conductor.accept.acceptance import Acceptance, Accepted
+from conductor.super_conductor.accept.acceptance import Acceptance
 from conductor.super_conductor.accept.placed_usage import PlacedUsageReader
 from conductor.super_conductor.db import cells, models, request_specs
-from conductor.super_conductor.db.catalogue import quotas, server_groups
 from objects.allocations.fence import FIRST_FENCE
 from objects.instances.new_servers import NewServers
 from objects.instances.server_settings import ServerSettings
-from objects.request_spec import RequestSpec
 from tests.fixtures.control_plane import NOW, ControlPlane, a_user, an_admin
 from tests.fixtures.told import Told
+from tests.unit.conductor.super_conductor.accept.accepting import (
+    UNKNOWN,
+    Accept,
+    a_group,
+    accept,
+    rows,
+    set_limit,
+    spec_of,
+)
 
-UNKNOWN = "c0ffee00-0000-4000-8000-000000000009"
-Accept = Callable[..., Accepted]
-
-
-@pytest.fixture
-def accept(plane: ControlPlane) -> Accept:
-    """Return a function that asks for one small server, or what is said otherwise."""
-
-    def ask(context: RequestContext | None = None, **request: Any) -> Accepted:
-        asked = NewServers(**{"name": "web", "flavor": "small", **request})
-        return plane.acceptance.accept(context or a_user(), asked)
-
-    return ask
-
-
-def spec_of(plane: ControlPlane, accepted: Accepted) -> RequestSpec:
-    with plane.database.reader() as session:
-        return request_specs.get_spec(session, accepted.instances[0].uuid)
-
-
-def set_limit(plane: ControlPlane, **limits: int) -> None:
-    with plane.database.writer() as session:
-        quotas.set_limits(session, "p1", limits)
-
-
-def rows(plane: ControlPlane) -> int:
-    """Return how many rows there are of all that a request leaves behind."""
-    tables = (models.Reservation, models.BuildRequest, models.RequestSpec, models.InstanceMapping)
-    with plane.database.reader() as session:
-        counts = [session.scalar(sa.select(sa.func.count()).select_from(one)) for one in tables]
-    return sum(count or 0 for count in counts)
+__all__ = ["accept"]
 
 
 # What is stored
@@ -365,124 +339,6 @@ def test_networks_are_passed_to_the_scheduler(plane: ControlPlane, accept: Accep
     assert spec_of(plane, accept()).requested_networks == []
 
 
-# Groups
-
-
-def a_group(plane: ControlPlane, project_id: str = "p1") -> str:
-    with plane.database.writer() as session:
-        return server_groups.create_group(
-            session, name="g", project_id=project_id, user_id="u1", policy="anti-affinity",
-            rules={"max_server_per_host": "2"}, now=moment(plane.clock()),
-        ).uuid  # fmt: skip
-
-
-def test_instances_become_members_of_their_group(plane: ControlPlane, accept: Accept) -> None:
-    """All of a request at once."""
-    group = a_group(plane)
-    accepted = accept(min_count=2, max_count=2, hints={"group": [group]})
-    with plane.database.reader() as session:
-        members = server_groups.list_members(session, group)
-    assert members == sorted(one.uuid for one in accepted.instances)
-    spec = spec_of(plane, accepted)
-    assert spec.instance_group is not None
-    assert (spec.instance_group.max_server_per_host, spec.instance_group.members) == (2, [])
-
-
-def test_the_group_of_another_project_is_unknown(plane: ControlPlane, accept: Accept) -> None:
-    """But to an administrator."""
-    group = a_group(plane, "p2")
-    with pytest.raises(exception.ServerGroupNotFound):
-        accept(hints={"group": [group]})
-    assert accept(an_admin(), hints={"group": [group]}).instances
-
-
-# Quotas
-
-
-@pytest.mark.parametrize(
-    ("limits", "resource"),
-    [
-        ({"instances": 2}, "instances"),
-        ({"cores": 2}, "cores"),
-        ({"ram": 1024}, "ram"),
-        ({"server_group_members": 2}, "server_group_members"),
-    ],
-    ids=["instances", "cores", "ram", "members"],
-)
-def test_more_than_the_quota_is_refused_with_the_numbers(
-    plane: ControlPlane, accept: Accept, limits: dict[str, int], resource: str
-) -> None:
-    """Two are there, two fit: a third is one too many."""
-    group = a_group(plane)
-    accept(min_count=2, max_count=2, hints={"group": [group]})
-    set_limit(plane, **limits)
-    with pytest.raises(exception.QuotaExceeded) as raised:
-        accept(hints={"group": [group]})
-    unit = 512 if resource == "ram" else 1
-    assert raised.value.kwargs == {
-        "resource": resource, "requested": unit, "used": 2 * unit, "limit": 2 * unit,
-    }  # fmt: skip
-
-
-def test_as_many_as_fit_are_made_when_that_is_enough(plane: ControlPlane, accept: Accept) -> None:
-    """max_count is lowered to what the quota allows."""
-    set_limit(plane, instances=10, cores=3)
-    assert len(accept(min_count=2, max_count=5).instances) == 3
-
-
-def test_fewer_than_min_count_is_refused(plane: ControlPlane, accept: Accept) -> None:
-    """Nothing is made then."""
-    set_limit(plane, instances=3)
-    with pytest.raises(exception.QuotaExceeded):
-        accept(min_count=4, max_count=5)
-    assert rows(plane) == 0
-
-
-def test_an_unlimited_quota_allows_any_number(plane: ControlPlane, accept: Accept) -> None:
-    """-1 means unlimited."""
-    set_limit(plane, instances=-1)
-    assert len(accept(min_count=50, max_count=50).instances) == 50
-
-
-def test_other_projects_do_not_count(plane: ControlPlane, accept: Accept) -> None:
-    """Each has its own."""
-    plane.conf.set_override("instances", 1, group="quota")
-    accept()
-    assert accept(a_user("p2")).instances
-
-
-def accept_at_once(plane: ControlPlane, requests: Sequence[dict[str, Any]]) -> list[str]:
-    """Accept each in a thread of its own; return the projects of those that were accepted."""
-    together = threading.Barrier(len(requests))
-
-    def ask(request: dict[str, Any]) -> str | None:
-        asked = {"name": "web", "flavor": "small", **request}
-        context = asked.pop("context", a_user())
-        together.wait(60)
-        try:
-            plane.acceptance.accept(context, NewServers(**asked))
-        except exception.QuotaExceeded:
-            return None
-        return str(context.project_id)
-
-    with ThreadPoolExecutor(len(requests)) as threads:
-        return [project for project in threads.map(ask, requests) if project is not None]
-
-
-def test_requests_at_the_same_time_never_pass_the_limit(any_plane: ControlPlane) -> None:
-    """Counting and storing is one transaction that others of the project wait for."""
-    set_limit(any_plane, instances=3)
-    assert len(accept_at_once(any_plane, [{}] * 8)) == 3
-
-
-def test_two_projects_never_pass_the_limit_of_one_group(any_plane: ControlPlane) -> None:
-    """An administrator may build into the group of another project."""
-    any_plane.conf.set_override("server_group_members", 3, group="quota")
-    hints = {"group": [a_group(any_plane)]}
-    asked = [{"hints": hints, "context": user()} for user in (a_user, an_admin) * 4]
-    assert len(accept_at_once(any_plane, asked)) == 3
-
-
 # NUMA cells and devices
 
 NIC = '{"name": "nic", "vendor_id": "8086", "product_id": "10ed"}'
@@ -535,114 +391,7 @@ def test_new_members_of_a_group_are_told_of(plane: ControlPlane, accept: Accept)
     ]
 
 
-# Together
-
-
-class Together:
-    """Requests that come while another one is being stored, and how each of them ended."""
-
-    def __init__(self, plane: ControlPlane) -> None:
-        self._plane = plane
-        self._is_under_way, self._may_go_on = threading.Event(), threading.Event()
-        self.transactions = 0
-        self._lock_project = quotas.lock_project
-
-    def ask(self, *requests: dict[str, Any]) -> list[Accepted | Exception]:
-        with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor(len(requests) + 1) as pool:
-            patch.setattr(quotas, "lock_project", self._locked)
-            first = pool.submit(self._ask, {})
-            assert self._is_under_way.wait(60)
-            others = [pool.submit(self._ask, request) for request in requests]
-            (combiner,) = self._plane.acceptance._combiner._combiners.values()
-            while len(combiner._waiting) < len(requests):
-                threading.Event().wait(0.001)
-            self._may_go_on.set()
-            assert isinstance(first.result(60), Accepted)
-            return [other.result(60) for other in others]
-
-    def _ask(self, request: dict[str, Any]) -> Accepted | Exception:
-        asked = NewServers(**{"name": "web", "flavor": "small", **request})
-        try:
-            return self._plane.acceptance.accept(a_user(), asked)
-        except Exception as error:
-            return error
-
-    def _locked(self, session: Any, project_id: str) -> None:
-        self.transactions += 1
-        self._lock_project(session, project_id)
-        self._is_under_way.set()
-        assert self._may_go_on.wait(60)
-
-
-def test_requests_of_one_moment_share_a_transaction(plane: ControlPlane) -> None:
-    """Each has a reservation of its own, and its own servers."""
-    together = Together(plane)
-    found = together.ask({"name": "a"}, {"name": "b", "max_count": 2}, {"name": "c"})
-    assert together.transactions == 2
-    names = sorted(one.name for each in found for one in each.instances)  # type: ignore[union-attr]
-    assert names == ["a", "b-1", "b-2", "c"]
-    assert len({each.answer.reservation_id for each in found}) == 3  # type: ignore[union-attr]
-    assert rows(plane) == 4 + 3 * 5
-
-
-def test_one_that_names_what_is_not_there_is_refused_alone(plane: ControlPlane) -> None:
-    """The others are stored in the same transaction."""
-    together = Together(plane)
-    found = together.ask({"flavor": "none"}, {}, {"hints": {"group": [UNKNOWN]}})
-    kinds = sorted(type(each).__name__ for each in found)
-    assert kinds == ["Accepted", "FlavorNotFound", "ServerGroupNotFound"]
-    assert together.transactions == 2
-
-
-def test_requests_of_one_moment_count_against_each_other(plane: ControlPlane) -> None:
-    """Two more fit after the first one, whichever they are."""
-    set_limit(plane, instances=3)
-    found = Together(plane).ask({}, {}, {}, {})
-    kinds = sorted(type(each).__name__ for each in found)
-    assert kinds == ["Accepted", "Accepted", "QuotaExceeded", "QuotaExceeded"]
-
-
-def test_all_servers_of_a_request_count_against_the_others_of_its_moment(
-    plane: ControlPlane,
-) -> None:
-    """Two requests for two servers fit after the first one, a third does not."""
-    set_limit(plane, instances=5)
-    two = {"min_count": 2, "max_count": 2}
-    found = Together(plane).ask(two, two, two)
-    kinds = sorted(type(each).__name__ for each in found)
-    assert kinds == ["Accepted", "Accepted", "QuotaExceeded"]
-
-
-def test_members_of_one_moment_count_against_each_other(plane: ControlPlane) -> None:
-    """A server group takes no more than its quota."""
-    set_limit(plane, server_group_members=2)
-    with plane.database.writer() as session:
-        group = server_groups.create_group(
-            session, name="g", project_id="p1", user_id="u1", policy="affinity", rules={},
-            now=moment(plane.clock()),
-        )  # fmt: skip
-    joining = {"hints": {"group": [group.uuid]}}
-    found = Together(plane).ask(joining, joining, joining)
-    kinds = sorted(type(each).__name__ for each in found)
-    assert kinds == ["Accepted", "Accepted", "QuotaExceeded"]
-    with plane.database.reader() as session:
-        assert len(server_groups.list_members(session, group.uuid)) == 2
-
-
-def test_one_that_breaks_the_transaction_harms_no_other(
-    plane: ControlPlane, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """They are stored one by one then, and only that one fails."""
-    resolve = server_requests.resolve
-
-    def break_for_one(*arguments: Any) -> Any:
-        if arguments[3].name == "bad":
-            raise RuntimeError("cannot be")
-        return resolve(*arguments)
-
-    monkeypatch.setattr(server_requests, "resolve", break_for_one)
-    found = Together(plane).ask({}, {"name": "bad"}, {})
-    assert [type(each).__name__ for each in found] == ["Accepted", "RuntimeError", "Accepted"]
+# Hints
 
 
 @pytest.mark.parametrize("hint", server_requests.SERVER_HINTS)
