@@ -1,4 +1,4 @@
-"""Lower bound of the time of an HTTP answer: the same bytes, made before, from the same server.
+"""Lower bound of the time of an HTTP answer: the same server sends prepared bytes.
 
 And what it costs to make and to read such JSON with the standard library.
 """
@@ -26,7 +26,7 @@ def floors(body: bytes, folder: Path, rounds: int) -> dict[str, Times]:
         sent = repeated(lambda: client.get("/"), rounds, pids=[pid])
         client.close()
     return {
-        "body made before, same HTTP server": sent,
+        "prepared body, same HTTP server": sent,
         "json.dumps of the answer": repeated(lambda: json.dumps(parsed), rounds),
         "json.loads of the answer (the client's share)": repeated(lambda: json.loads(body), rounds),
     }

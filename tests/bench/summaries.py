@@ -1,7 +1,7 @@
 """Cost of a zone's summaries for its scheduler while hosts change all the time.
 
 ``python -m tests.bench summaries``: one zone without children, its table of hosts filled and
-changed as its cell's pushes do it, its summary looked at and pushed as the service does it, in real
+changed as its cell's pushes do it, its summary checked and pushed as the service does it, in real
 time. Placement answers from a constant; ``candidates-10000`` has its part.
 """
 
@@ -38,7 +38,7 @@ _FILTERS = ("ComputeFilter", "ComputeCapabilitiesFilter", "ImagePropertiesFilter
 
 
 @dataclass
-class Look:
+class Check:
     """What one summary took, in seconds of the thread's processor time; what it was for."""
 
     seconds: float
@@ -50,7 +50,7 @@ class Zone:
     """A zone's table, and what makes and pushes its summary."""
 
     hosts: list[Host]
-    looks: list[Look] = field(default_factory=list)
+    checks: list[Check] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         conf = scheduling_conf(zones__name="bench")
@@ -87,11 +87,11 @@ class Zone:
     def _make(self) -> ZoneSummary:
         began = time.thread_time()
         made = self._summariser.make()
-        self.looks.append(Look(time.thread_time() - began))
+        self.checks.append(Check(time.thread_time() - began))
         return made
 
     def _send(self, summary: ZoneSummary) -> None:
-        self.looks[-1].is_pushed = True
+        self.checks[-1].is_pushed = True
 
 
 def bench(sizes: Sequence[int] = SIZES, seconds: float = SECONDS) -> None:
@@ -102,8 +102,8 @@ def bench(sizes: Sequence[int] = SIZES, seconds: float = SECONDS) -> None:
         f"Summaries of a zone, {CHANGES_PER_SECOND * HOSTS_CHANGED:,} hosts a second change, "
         f"{seconds:.0f} s",
         [
-            "hosts", "a look, ms", "looks", "of these pushed", "longest pause, s",
-            "share of a processor", "hosts reported after a look, ms", "others, ms",
+            "hosts", "a check, ms", "checks", "of these pushed", "longest pause, s",
+            "share of a processor", "hosts reported after a check, ms", "others, ms",
         ],
         rows,
     )  # fmt: skip
@@ -115,13 +115,13 @@ def _row(size: int, seconds: float) -> list[str]:
     changes.start()
     used, longest = _tick(zone, seconds)
     changes.stop()
-    took = [look.seconds for look in zone.looks]
-    first, others = changes.seconds_after_a_look, changes.seconds_otherwise
+    took = [check.seconds for check in zone.checks]
+    first, others = changes.seconds_after_check, changes.seconds_otherwise
     return [
         f"{size:,}",
         " / ".join(map(milliseconds, (min(took), statistics.median(took), max(took)))),
         f"{len(took)}",
-        f"{sum(look.is_pushed for look in zone.looks)}",
+        f"{sum(check.is_pushed for check in zone.checks)}",
         f"{longest:.1f}",
         f"{used / seconds:.2%}",
         milliseconds(statistics.median(first)),
@@ -130,14 +130,14 @@ def _row(size: int, seconds: float) -> list[str]:
 
 
 def _tick(zone: Zone, seconds: float) -> tuple[float, float]:
-    """Tick as the service does; return processor time, and the longest time without a look."""
+    """Tick as the service does; return processor time, and the longest time without a check."""
     began, used_before = time.monotonic(), time.thread_time()
-    looked_at, longest, number = began, 0.0, 0
+    checked_at, longest, number = began, 0.0, 0
     while (now := time.monotonic()) < began + seconds:
-        before = len(zone.looks)
+        before = len(zone.checks)
         zone.pushing.tick()
-        if len(zone.looks) > before:
-            longest, looked_at = max(longest, now - looked_at), now
+        if len(zone.checks) > before:
+            longest, checked_at = max(longest, now - checked_at), now
         number += 1
         time.sleep(max(0.0, began + number / PUSHES_PER_SECOND_MAX - time.monotonic()))
     return time.thread_time() - used_before, longest
@@ -151,7 +151,7 @@ class _Changes(threading.Thread):
         self._zone = zone
         self._rng = random.Random(len(zone.hosts))
         self._end = threading.Event()
-        self.seconds_after_a_look: list[float] = []
+        self.seconds_after_check: list[float] = []
         self.seconds_otherwise: list[float] = []
 
     def stop(self) -> None:
@@ -160,16 +160,16 @@ class _Changes(threading.Thread):
         self.join()
 
     def run(self) -> None:
-        looks = 0
+        checks = 0
         while not self._end.wait(1 / CHANGES_PER_SECOND):
             some = self._rng.sample(self._zone.hosts, HOSTS_CHANGED)
             for host in some:
                 host.values["free_ram_mb"] = self._rng.randrange(262_144)
                 host.values["num_instances"] = self._rng.randrange(40)
-            is_after_a_look = len(self._zone.looks) > looks
-            looks = len(self._zone.looks)
+            is_after_check = len(self._zone.checks) > checks
+            checks = len(self._zone.checks)
             took = self._zone.report(some)
-            (self.seconds_after_a_look if is_after_a_look else self.seconds_otherwise).append(took)
+            (self.seconds_after_check if is_after_check else self.seconds_otherwise).append(took)
             self._zone.pushing.note_change()
 
 
