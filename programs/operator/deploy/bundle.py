@@ -66,15 +66,15 @@ def join(
     is_services = not service.is_roots
     make_account(layout, steps)
     make_directories(layout, files, [service])
-    files.write_exactly(service.key(layout), bundle.key, 0o600, of_service=is_services)
+    files.write_private(service.key(layout), bundle.key, of_service=is_services)
     for kind, text in bundle.lists.items():
         path, root = service.trust(layout, kind), PublicKey.from_text(bundle.root_key)
         found = path.read_text(encoding="utf-8") if path.exists() else ""
         newer = text if serial_of(text, root) > serial_of(found, root) else found
-        files.write_exactly(path, newer, 0o600, of_service=is_services)
+        files.write_private(path, newer, of_service=is_services)
     changed = write_configuration(layout, files, [service], bundle.root_key)
     kept = layout.configuration / _JOINED.format(name=service.name)
-    files.write_exactly(kept, bundle.text(), 0o600)
+    files.write_private(kept, bundle.text())
     reload = units.write(layout, files, [service])
     if layout.has_systemd and starts:
         units.start(layout, steps, [service], changed, reload=reload)

@@ -55,11 +55,9 @@ class Files:
             _refuse_edited(path, found, hint)
         return self._replace(path, head + body, mode, found, of_service=of_service)
 
-    def write_exactly(
-        self, path: Path, text: str, mode: int, *, of_service: bool = False, group: bool = False
-    ) -> bool:
-        """Write a file without a first line of ours; return whether it changed."""
-        return self._replace(path, text, mode, _read(path), of_service=of_service, is_groups=group)
+    def write_private(self, path: Path, text: str, *, of_service: bool = False) -> bool:
+        """Write a file of mode 0600 without a first line of ours; return whether it changed."""
+        return self._replace(path, text, 0o600, _read(path), of_service=of_service)
 
     def write_once(self, path: Path, text: str, mode: int) -> bool:
         """Write a file that is the operator's from then on; return whether it was missing."""
@@ -67,11 +65,9 @@ class Files:
         return self._replace(path, text if found is None else found, mode, found)
 
     def _replace(
-        self, path: Path, text: str, mode: int, found: str | None, *, of_service: bool = False,
-        is_groups: bool | None = None,
-    ) -> bool:  # fmt: skip
-        shared = bool(mode & stat.S_IRGRP) if is_groups is None else is_groups
-        owner = self._owner(is_services=of_service, is_groups=shared)
+        self, path: Path, text: str, mode: int, found: str | None, *, of_service: bool = False
+    ) -> bool:
+        owner = self._owner(is_services=of_service, is_groups=bool(mode & stat.S_IRGRP))
         return self._steps.do(
             "create" if found is None else "change",
             f"file {path} (mode {mode:04o})",

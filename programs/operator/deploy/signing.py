@@ -112,7 +112,7 @@ class Signing:
         found = path.read_text(encoding="utf-8") if path.exists() else ""
         if serial_of(found, root) >= serial_of(self.list_text(kind), root):
             return
-        self.files.write_exactly(path, self.list_text(kind), 0o600, of_service=not service.is_roots)
+        self.files.write_private(path, self.list_text(kind), of_service=not service.is_roots)
 
 
 def identity_of(service: Service, key: PublicKey) -> Identity:

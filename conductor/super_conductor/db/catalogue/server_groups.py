@@ -1,6 +1,5 @@
 """Queries on server groups and their members."""
 
-import uuid
 from collections.abc import Collection
 from datetime import datetime
 
@@ -16,17 +15,17 @@ from objects.instances.instance_group import InstanceGroup
 def create_group(
     session: Session,
     *,
+    group_uuid: str,
     name: str,
     project_id: str,
     user_id: str,
     policy: str,
     rules: dict[str, str],
     now: datetime,
-    group_uuid: str | None = None,
 ) -> InstanceGroup:
     """Store a group whose values are validated."""
     row = models.ServerGroup(
-        uuid=group_uuid or str(uuid.uuid4()), name=name, project_id=project_id, user_id=user_id,
+        uuid=group_uuid, name=name, project_id=project_id, user_id=user_id,
         policy=policy, rules=rules, created_at=now,
     )  # fmt: skip
     session.add(row)

@@ -9,10 +9,9 @@ import pytest
 import sqlalchemy as sa
 
 from armillary.context import RequestContext
-from conductor.common.clock import moment
 from conductor.super_conductor.accept.acceptance import Accepted
 from conductor.super_conductor.db import models, request_specs
-from conductor.super_conductor.db.catalogue import quotas, server_groups
+from conductor.super_conductor.db.catalogue import quotas
 from objects.instances.new_servers import NewServers
 from objects.request_spec import RequestSpec
 from tests.fixtures.control_plane import ControlPlane, a_user
@@ -51,8 +50,4 @@ def rows(plane: ControlPlane) -> int:
 
 
 def a_group(plane: ControlPlane, project_id: str = "p1") -> str:
-    with plane.database.writer() as session:
-        return server_groups.create_group(
-            session, name="g", project_id=project_id, user_id="u1", policy="anti-affinity",
-            rules={"max_server_per_host": "2"}, now=moment(plane.clock()),
-        ).uuid  # fmt: skip
+    return plane.add_group(project_id=project_id, max_server_per_host="2").uuid

@@ -10,10 +10,8 @@ import sqlalchemy as sa
 
 from armillary import exception
 from armillary.context import RequestContext
-from conductor.common.clock import moment
 from conductor.super_conductor.accept.dry_runs import DryRuns
 from conductor.super_conductor.db import models
-from conductor.super_conductor.db.catalogue import server_groups
 from objects.instances.new_servers import DryRunRequest, NewServers
 from objects.traces.decision_trace import DecisionTrace
 from tests.fixtures.control_plane import ControlPlane, a_user, an_admin
@@ -74,11 +72,7 @@ def test_hosts_of_all_zones_are_an_answer(plane: ControlPlane) -> None:
 def test_those_that_want_to_be_together_would_begin_at_one(plane: ControlPlane) -> None:
     """As in a build."""
     plane.scheduler.zone_entries = ENTRIES
-    with plane.database.writer() as session:
-        group = server_groups.create_group(
-            session, name="g", project_id="p1", user_id="u1", policy="soft-affinity", rules={},
-            now=moment(plane.clock()),
-        )  # fmt: skip
+    group = plane.add_group("soft-affinity")
     request = {"server": {**SMALL["server"], "hints": {"group": [group.uuid]}}}
     assert [host["host_id"] for host in dry_run(plane, request)["hosts"]] == ["id-a", "id-a"]
 
@@ -128,11 +122,7 @@ def test_other_failures_are_raised(plane: ControlPlane) -> None:
 
 def test_a_groups_members_are_read_again(plane: ControlPlane) -> None:
     """Their hosts are those of now, whatever the request was made of."""
-    with plane.database.writer() as session:
-        group = server_groups.create_group(
-            session, name="g", project_id="p1", user_id="u1", policy="anti-affinity", rules={},
-            now=moment(plane.clock()),
-        )  # fmt: skip
+    group = plane.add_group()
     (uuid,) = plane.build(hints={"group": [group.uuid]})
     for request in (
         {"server": {**SMALL["server"], "hints": {"group": [group.uuid]}}},

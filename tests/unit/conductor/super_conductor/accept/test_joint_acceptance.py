@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from conductor.common.clock import moment
 from conductor.super_conductor.accept import server_requests
 from conductor.super_conductor.accept.acceptance import Accepted
 from conductor.super_conductor.db.catalogue import quotas, server_groups
@@ -97,11 +96,7 @@ def test_all_servers_of_a_request_count_against_the_others_of_its_moment(
 def test_members_of_one_moment_count_against_each_other(plane: ControlPlane) -> None:
     """A server group takes no more than its quota."""
     set_limit(plane, server_group_members=2)
-    with plane.database.writer() as session:
-        group = server_groups.create_group(
-            session, name="g", project_id="p1", user_id="u1", policy="affinity", rules={},
-            now=moment(plane.clock()),
-        )  # fmt: skip
+    group = plane.add_group("affinity")
     joining = {"hints": {"group": [group.uuid]}}
     found = Together(plane).ask(joining, joining, joining)
     kinds = sorted(type(each).__name__ for each in found)

@@ -8,9 +8,7 @@ import oslo_messaging
 import pytest
 
 from armillary import exception
-from conductor.common.clock import moment
 from conductor.super_conductor.builds import build_group
-from conductor.super_conductor.db.catalogue import server_groups
 from objects.allocations.fence import Fence
 from objects.cell_mapping import CELL0_UUID
 from tests.fixtures.control_plane import ControlPlane, a_user
@@ -100,11 +98,7 @@ def test_a_request_without_a_host_fails_alone(plane: ControlPlane) -> None:
 
 def test_what_is_special_goes_alone(plane: ControlPlane) -> None:
     """A request in a server group, whose members have to be looked up, and a large one."""
-    with plane.database.writer() as session:
-        group = server_groups.create_group(
-            session, name="g", project_id="p1", user_id="u1", policy="anti-affinity", rules={},
-            now=moment(plane.clock()),
-        )  # fmt: skip
+    group = plane.add_group()
     uuids = [
         *some(plane),
         *plane.create(hints={"group": [group.uuid]}),

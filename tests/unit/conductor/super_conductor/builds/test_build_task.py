@@ -11,10 +11,8 @@ import pytest
 from sqlalchemy.orm import Session
 
 from armillary import exception
-from conductor.common.clock import moment
 from conductor.super_conductor.builds import build_task
 from conductor.super_conductor.db import host_mappings, instance_mappings, traces
-from conductor.super_conductor.db.catalogue import server_groups
 from objects.allocations.fence import Fence
 from objects.cell_mapping import CELL0_UUID
 from objects.instance import Instance
@@ -128,11 +126,7 @@ def test_instances_of_two_cells_are_handed_to_both(plane: ControlPlane) -> None:
 
 def test_group_members_elsewhere_and_on_their_way_count_as_hosts(plane: ControlPlane) -> None:
     """The scheduler is told the hosts of members in cells, and of those selected but not there."""
-    with plane.database.writer() as session:
-        group = server_groups.create_group(
-            session, name="g", project_id="p1", user_id="u1", policy="anti-affinity", rules={},
-            now=moment(plane.clock()),
-        )  # fmt: skip
+    group = plane.add_group()
     plane.build(hints={"group": [group.uuid]})
     plane.before_step = once("hand over", failing)
     plane.build(2, hints={"group": [group.uuid]})
@@ -372,11 +366,7 @@ def test_a_cell_that_took_them_and_did_not_say_so_is_asked_again(plane: ControlP
 
 def test_a_silent_member_cell_makes_a_group_wait(plane: ControlPlane) -> None:
     """Without knowing where the members are, a guess might break the policy."""
-    with plane.database.writer() as session:
-        group = server_groups.create_group(
-            session, name="g", project_id="p1", user_id="u1", policy="affinity", rules={},
-            now=moment(plane.clock()),
-        )  # fmt: skip
+    group = plane.add_group("affinity")
     plane.build(hints={"group": [group.uuid]})
     plane.bus_of(the_cell(plane)).fail("find_instance_hosts", TIMEOUT)
     (uuid,) = plane.build(hints={"group": [group.uuid]})

@@ -14,6 +14,7 @@ from conductor.super_conductor.zones import pending_group_members
 from objects.allocations.fence import FIRST_FENCE
 from objects.instances.instance_group import InstanceGroup
 from objects.traces.decision_trace import DecisionTrace
+from tests import builders
 from tests.fixtures.control_plane import a_user
 from tests.fixtures.zones import Zone, root
 from tests.unit.conductor.super_conductor.zones.test_walk import child, show
@@ -26,8 +27,8 @@ __all__ = ["root"]
 def a_group(root: Zone, policy: str) -> InstanceGroup:
     with root.database.writer() as session:
         return server_groups.create_group(
-            session, name="g", project_id="p1", user_id="u1", policy=policy, rules={},
-            now=moment(root.clock()),
+            session, group_uuid=builders.a_uuid(), name="g", project_id="p1", user_id="u1",
+            policy=policy, rules={}, now=moment(root.clock()),
         )  # fmt: skip
 
 

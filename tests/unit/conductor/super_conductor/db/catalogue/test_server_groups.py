@@ -23,8 +23,8 @@ def session(api_database: Database) -> Iterator[Session]:
 
 def create(session: Session, name: str = "g", project_id: str = "p1") -> InstanceGroup:
     return server_groups.create_group(
-        session, name=name, project_id=project_id, user_id="u1", policy="affinity", rules={},
-        now=NOW,
+        session, group_uuid=builders.a_uuid(), name=name, project_id=project_id, user_id="u1",
+        policy="affinity", rules={}, now=NOW,
     )  # fmt: skip
 
 
