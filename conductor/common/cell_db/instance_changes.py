@@ -9,6 +9,7 @@ from objects.instances.server_changes import ServerChanges
 from objects.instances.server_settings import ServerSettings
 
 TAGS_MAX = 50
+"""Maximum number of tags of a server."""
 
 
 def apply(row: models.Instance, changes: ServerChanges, *, now: datetime) -> None:
