@@ -52,7 +52,7 @@ def test_a_weigher_pulls_as_operators_expect_it(
             ]
         ),
     )
-    overridden = 0.5 * weigher.multiplier_sign if name != "ImagePropertiesWeigher" else 0.0
+    overridden = 0.5 * weigher.multiplier_sign
     expected = np.array([multiplier, overridden, multiplier])
     assert weigher.multipliers(hosts).tolist() == expected.tolist()
 
