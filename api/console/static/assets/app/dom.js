@@ -11,3 +11,15 @@ export {
   useRef,
   useState,
 } from "../vendor/preact.js";
+
+/**
+ * Load a style sheet that only some views need, given by its path from the module whose `import.meta.url` is `base`;
+ * the page of a simulation, whose modules are in the page, has all of them.
+ */
+export function needStyle(path, base) {
+  if (base.startsWith("data:")) return Promise.resolve();
+  return new Promise((done) => {
+    const link = Object.assign(document.createElement("link"), { rel: "stylesheet", href: new URL(path, base).href, onload: done, onerror: done });
+    document.head.append(link);
+  });
+}

@@ -1,6 +1,8 @@
 // One figure with a small chart of its last minutes.
 import * as format from "../format.js";
-import { html, useEffect, useRef, useState } from "../dom.js";
+import { html, needStyle, useEffect, useRef, useState } from "../dom.js";
+
+await needStyle("../../vendor/uplot.css", import.meta.url);
 
 export function Figure({ title, unit, times, values }) {
   const now = values.at(-1);

@@ -1,9 +1,11 @@
 // One decision: its sentence, funnel, weights, conflicts, zones and the time of each stage.
 import * as format from "../format.js";
-import { html, useState } from "../dom.js";
+import { html, needStyle, useState } from "../dom.js";
 import { Fill, Note, Select } from "../parts.js";
 import { Funnel } from "./funnel.js";
 import { Weights } from "./weights.js";
+
+await needStyle("../../style/decision.css", import.meta.url);
 
 const STAGES = {
   request_filters: "Request filters", candidates: "Placement", hosts: "Look up hosts", filters: "Filters",
