@@ -154,6 +154,8 @@ class World:
             return domains == {} and held == {}
         if status == "VERIFY_RESIZE":  # and the former size, which the migration holds
             is_held = uuid in held and len(held) == 2
+        elif status == "ERROR":  # it keeps its room
+            is_held = set(held) == {uuid}
         else:
             expected = expected_allocations(self.api)
             is_held = held == {
@@ -162,7 +164,9 @@ class World:
                 for each, hosts in expected.items()
             }  # fmt: skip
         power = server["OS-EXT-STS:power_state"]
-        if status == "ERROR" or (fails and status in ("RESCUE", "VERIFY_RESIZE")):
+        if status == "ERROR":  # a rebuild may have removed its guest
+            return is_held and domains in ({}, {uuid: power == 1})
+        if fails and status in ("RESCUE", "VERIFY_RESIZE"):
             return is_held and domains == {uuid: power == 1}  # its guest is there, on or off
         return is_held and power == _POWERS[status] and domains == {uuid: status in _RUNS}
 
