@@ -40,6 +40,8 @@ MESSAGE_OF_STATUS = {
     504: "The request timed out: it may have been executed or not. Check before you repeat it. "
     "Request id: {request_id}.",
 }
+READ_TIMED_OUT = "The request timed out; it changes nothing. Try again. Request id: {request_id}."
+READS = frozenset({"GET", "HEAD"})
 
 
 def fault(status: int, message: str) -> Document:
@@ -105,4 +107,6 @@ def respond(
 
 def _message(req: falcon.Request, status: int) -> str:
     message = MESSAGE_OF_STATUS.get(status) or HTTPStatus(status).phrase
+    if status == HTTPStatus.GATEWAY_TIMEOUT and req.method in READS:
+        message = READ_TIMED_OUT
     return message.format(request_id=request_id(req))

@@ -73,6 +73,14 @@ def test_our_insides_stay_inside(error: Exception, api: Api, conductor: SuperCon
     assert answer.headers["x-openstack-request-id"] in answer.text
 
 
+def test_who_reads_is_not_told_to_check_what_was_done(api: Api, conductor: SuperConductor) -> None:
+    """Only a change that got no answer may have been made."""
+    lost = exception.RpcTimeout(method="m", topic="t", timeout_seconds=1)
+    conductor.errors |= {"list_flavors": lost, "delete_flavor": lost}
+    assert "it changes nothing. Try again." in message(api.get("/v2.1/flavors"))
+    assert "Check before you repeat it." in message(api.delete("/v2.1/flavors/one"))
+
+
 def test_an_unexpected_error_is_logged_once_with_its_traceback(
     api: Api, conductor: SuperConductor, caplog: pytest.LogCaptureFixture
 ) -> None:
