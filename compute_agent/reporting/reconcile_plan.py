@@ -160,6 +160,8 @@ def _decide(
             yield Destroy(key, instance.attempt)
         elif entry is None and guest is not None:
             yield from _adopt(guest, instance)
+        elif entry is not None and guest is not None and _goes_on(instance, entry, guest):
+            yield ReportPower(key, entry.attempt, guest.power_state, guest.reason)
     elif entry is None:
         yield from _adopt(guest, instance)
     elif _is_outdated(entry, instance):
@@ -204,6 +206,12 @@ def _is_unnoticed(instance: Instance, entry: Entry, guest: GuestInfo) -> bool:
     if instance.vm_state == "stopped" or entry.state is State.ENDED:
         return instance.vm_state in ("stopped", *_POWERS)
     return _POWERS.get(instance.vm_state, guest.power_state) != guest.power_state
+
+
+def _goes_on(instance: Instance, entry: Entry, guest: GuestInfo) -> bool:
+    """Return whether a guest runs that has ended by the journal, as after a failed rebuild."""
+    is_idle = instance.task_state is None and instance.attempt == entry.attempt
+    return is_idle and entry.state is State.ENDED and not (guest.is_off or guest.is_moving)
 
 
 def _is_behind(instance: Instance, entry: Entry) -> bool:

@@ -48,6 +48,8 @@ _ON = frozenset({"active", "paused", "suspended"})
 """States of an instance that becomes stopped when its guest ends."""
 _BUILT = frozenset({"resized", "shelved", "soft-delete", "rescued"})
 """Further states of an instance that has a guest, running or not."""
+_STAYS = _BUILT | {"error"}
+"""States that do not change with the power state of the guest."""
 
 SHUTDOWN, CRASHED = "shutdown", "crashed"
 POWER_STATES = ("running", SHUTDOWN)
@@ -169,7 +171,7 @@ class Reports:
                 return STALE
             if instance.vm_state == "stopped":
                 return ACCEPTED
-            if instance.vm_state in _BUILT or instance.vm_state == "error":
+            if instance.vm_state in _STAYS:
                 instance.power_state, instance.exit_code = power_state, exit_code
                 self._note_unasked(session, instance, reason)
                 return ACCEPTED
@@ -211,10 +213,10 @@ class Reports:
             if instance is None:
                 return STALE
             is_same = instance.power_state == power_state
-            is_built = instance.vm_state in {"stopped", *_ON, *_BUILT}
-            if instance.task_state is not None or not is_built:
+            has_guest = instance.vm_state in {"stopped", *_ON, *_STAYS}
+            if instance.task_state is not None or not has_guest:
                 return ACCEPTED
-            if instance.vm_state not in _BUILT:
+            if instance.vm_state not in _STAYS:
                 wanted = STATES_BY_POWER[power_state]
                 is_same = is_same and instance.vm_state == wanted
                 instance.vm_state = wanted

@@ -104,7 +104,7 @@ MATRIX: dict[tuple[str | None, str | None], tuple[Any, Any, Any]] = {
     ("ended", "building"): (AGAIN, AGAIN, AGAIN),
     ("ended", "active"): (AGAIN, STARTED, AGAIN),
     ("ended", "stopped"): (NOTHING, STARTED, NOTHING),
-    ("ended", "error"): (NOTHING, NOTHING, NOTHING),
+    ("ended", "error"): (NOTHING, STARTED, NOTHING),
     ("ended", "deleting"): (DELETE, DELETE, DELETE),
     # Being deleted already.
     ("deleting", None): (NOTHING, NOTHING, NOTHING),

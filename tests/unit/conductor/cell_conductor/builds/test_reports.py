@@ -352,6 +352,21 @@ def test_a_guest_that_crashed_is_off_and_says_so(cell: Cell, building: BuildRequ
     assert [each.message for each in cell.rows(models.InstanceFault)] == ["It crashed."]
 
 
+def test_an_instance_in_error_shows_whether_its_guest_runs(
+    cell: Cell, building: BuildRequest
+) -> None:
+    """It stays in error: what failed is not done by that."""
+    uuid = building.instance_uuid
+    succeeded(cell, uuid)
+    with cell.database.writer() as session:
+        row = instances.lock(session, uuid)
+        assert row is not None
+        row.vm_state, row.power_state = "error", None
+    assert told_power(cell, uuid, "running") == ACCEPTED
+    made = cell.get(uuid)
+    assert (made.vm_state, made.power_state) == ("error", "running")
+
+
 def begin_operation(cell: Cell, uuid: str) -> None:
     with cell.database.writer() as session:
         row = instances.lock(session, uuid)
