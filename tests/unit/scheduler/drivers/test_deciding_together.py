@@ -315,7 +315,9 @@ def test_what_was_chosen_meanwhile_is_seen() -> None:
         first = held.send(a_request())
         assert hosts_of(driver.select_many([a_request(a_spec_of(2))])[0]) == ["host1"]
         held.let_go()
-        assert hosts_of(first.result(SECONDS_MAX)[0]) == ["host2"]
+        (found,) = first.result(SECONDS_MAX)
+    assert hosts_of(found) == ["host2"]
+    assert [each["name"] for each in found.trace.filters if each["removed"]] == ["promised"]
     assert all(len(call) == 1 for call in placement.claim_calls)
     assert len(placement.claim_calls) == 2  # none was refused
 
