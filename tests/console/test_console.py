@@ -198,7 +198,7 @@ def test_a_server_shows_the_name_of_its_image(site: Deployment, placed: str, tab
 def test_an_image_that_is_gone_is_asked_for_once(site: Deployment, tab: Tab) -> None:
     """Not each time that the page brings the server up to date."""
     image = image_of(site.apis["root"])
-    server = site.create("of-a-gone-image", image=image)
+    server = site.create("without-its-image", image=image)
     site.wait_for_status(server, "ACTIVE")
     site.apis["root"].request("DELETE", f"/images/{image}")
     asked: list[str] = []

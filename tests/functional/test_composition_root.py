@@ -70,6 +70,8 @@ UNREAD = {
     "scheduler.pull_interval_seconds": "read with in_process",
     "scheduler.placement_aggregate_required_for_tenants": "read where tenants are kept apart",
     "trusted_computing.*": "read by the TrustedFilter",
+    "filter_scheduler.image_props_weight_setting": "read if its weigher has a multiplier",
+    "workarounds.disable_fallback_pcpu_query": "read for a request with dedicated CPUs",
     "audit.*": "read by programs without an API if messages are signed",
     "zones.*": "read with zone_scheduler: tests/integration/test_zones.py",
     "servicegroup.*": "read with the service group driver mc, which is not configured here",

@@ -8,6 +8,7 @@ import dataclasses
 import hashlib
 import json
 import secrets
+import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -20,6 +21,8 @@ from programs.operator.deploy.steps import Steps, run_program
 from rpc.broker.broker_accounts import Permissions
 
 RABBITMQCTL = "rabbitmqctl"
+READ_ATTEMPTS_MAX = 3
+READ_PAUSE_SECONDS = 0.5
 _SECONDS_MAX = 30
 _SALT_BYTES = 4
 _ALGORITHM = "rabbit_password_hashing_sha256"
@@ -44,18 +47,29 @@ class BrokerAdmin:
         self._place = place
 
     def read(self) -> Definitions:
-        """Return what the broker has. Raises Unavailable."""
+        """Return what the broker has. Raises Unavailable.
+
+        ``rabbitmqctl`` ends without an error and prints something else when a virtual host is
+        deleted meanwhile, so it is called again.
+        """
+        attempt = 1
+        while True:
+            try:
+                found: Definitions = json.loads(self._definitions())
+            except ValueError as error:
+                if attempt == READ_ATTEMPTS_MAX:
+                    raise exception.Unavailable(
+                        f"{mask_passwords(self._place)} did not answer with definitions"
+                    ) from error
+                time.sleep(attempt * READ_PAUSE_SECONDS)
+                attempt += 1
+            else:
+                return found
+
+    def _definitions(self) -> str:
         if self._place == RABBITMQCTL:
-            text = run_program([RABBITMQCTL, "--quiet", "export_definitions", "-"])
-        else:
-            text = self._request("GET", None)
-        try:
-            found: Definitions = json.loads(text)
-        except ValueError as error:
-            raise exception.Unavailable(
-                f"{mask_passwords(self._place)} did not answer with definitions"
-            ) from error
-        return found
+            return run_program([RABBITMQCTL, "--quiet", "export_definitions", "-"])
+        return self._request("GET", None)
 
     def load(self, wanted: Definitions) -> None:
         """Add definitions, or replace those of the same names. Raises Unavailable."""
