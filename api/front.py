@@ -1,6 +1,7 @@
 """All HTTP APIs of ``armillary-api`` on one port: compute, image, identity; and the console."""
 
 import time
+from collections.abc import Callable
 from functools import partial
 
 from oslo_config import cfg
@@ -28,10 +29,14 @@ def make_front(
     conductor: SuperConductorAPI,
     events: EventHub | None = None,
     readiness: Readiness | None = None,
+    clock: Callable[[], float] = time.monotonic,
 ) -> WsgiApp:
-    """Return the application for all paths. Raises ``ConfigurationError``."""
+    """Return the application for all paths. Raises ``ConfigurationError``.
+
+    ``clock`` tells the seconds by which failed logins are slowed down.
+    """
     access = Access.from_conf(conf)
-    guard = LoginGuard(time.monotonic)
+    guard = LoginGuard(clock)
     mounted: dict[str, WsgiApp] = {}
     if conf.glance.auth_type is None:
         mounted["/image"] = image.make_app(conf, access, conductor)

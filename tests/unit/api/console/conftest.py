@@ -88,8 +88,8 @@ def front_conf(conf: cfg.ConfigOpts, accounts: str, tmp_path: Path) -> cfg.Confi
 
 @pytest.fixture
 def front(front_conf: cfg.ConfigOpts, client: SuperConductorClient) -> Iterator[str]:
-    """Run all APIs of one process, and return their address."""
-    with serving(make_front(front_conf, conductor=client)) as server:
+    """Run all APIs of one process, and return their address: no pause after failed logins ends."""
+    with serving(make_front(front_conf, conductor=client, clock=lambda: 0.0)) as server:
         yield "http://{}:{}".format(*server.address)
 
 
