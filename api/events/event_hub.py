@@ -164,6 +164,7 @@ class EventHub:
         self._guard = threading.Lock()
         self._followers: set[Follower] = set()
         self._end_of_reading: threading.Event | None = None
+        self._lingering: threading.Timer | None = None
         self._is_connected = False
         self._is_stopping = False
 
@@ -246,15 +247,20 @@ class EventHub:
         service_metrics.FOLLOWERS.here.dec()
 
     def _stop_reading_later(self) -> None:
-        """Go on reading for a while: the last follower may come back for what it misses."""
+        """Go on reading for a while: the last follower may come back for what it misses.
+
+        The time counts from the last leave: an earlier one no longer ends the reading.
+        """
 
         def stop() -> None:
             with self._guard:
                 self._stop_reading_if_unused()
 
-        timer = threading.Timer(self._linger_seconds, stop)
-        timer.daemon = True
-        timer.start()
+        if self._lingering is not None:
+            self._lingering.cancel()
+        self._lingering = threading.Timer(self._linger_seconds, stop)
+        self._lingering.daemon = True
+        self._lingering.start()
 
     def _stop_reading_if_unused(self) -> None:
         if not self._followers and self._end_of_reading is not None:

@@ -30,9 +30,7 @@ class SerialConsoleLinks:
         api_url = options.api_url or conf.api.compute_link_prefix
         return cls(options.base_url, ConsoleKeys(Path(options.key_file)), api_url)
 
-    def url(
-        self, instance_uuid: str, console: SerialConsole, *, api_url: str = "", grant: str = ""
-    ) -> str:
+    def url(self, instance_uuid: str, console: SerialConsole, *, api_url: str, grant: str) -> str:
         """Return the address under which the proxy leads to a console, once.
 
         The proxy asks the API at ``api_url`` about the grant, as long as the console is open.

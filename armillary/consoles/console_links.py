@@ -28,9 +28,9 @@ class ConsoleLink:
     token: str
     seconds: int
     """How long it can be used after it was sealed."""
-    api_url: str = ""
-    """Address of the API as links name it; empty in a link that an older release made."""
-    grant: str = dataclasses.field(default="", repr=False)
+    api_url: str
+    """Address of the API as links name it."""
+    grant: str = dataclasses.field(repr=False)
     """What the API recognises the login by; only the API can read it."""
 
 

@@ -183,9 +183,6 @@ def follow(
                     LOG.warning("%s", document.get("message"))
             LOG.warning("The event stream has ended; reconnecting.")
         except (exception.Unavailable, ApiRefused) as error:
-            if position and _is_not_understood(error):
-                position.clear()
-                continue
             if not (was_connected and _may_pass(error)):
                 raise
             LOG.warning("%s Reconnecting.", error)
@@ -200,11 +197,6 @@ def _noting_position(lines: Iterable[str], position: dict[str, str]) -> Iterator
         if name == "id":
             position["after"] = value.strip()
         yield line
-
-
-def _is_not_understood(error: exception.ArmillaryError) -> bool:
-    """Return whether this API process is of a release without positions, as in an upgrade."""
-    return isinstance(error, ApiRefused) and error.status == 400
 
 
 def _may_pass(error: exception.ArmillaryError) -> bool:

@@ -77,7 +77,8 @@ def show(call: Call) -> Answer:
     found = find(call)
     shown = _show(call, found.node, found.service, found.usages)
     shown["running_vms"] = len(found.instances)
-    return Answer({"hypervisor": shown | _servers_of(call, found)})
+    servers = _servers_of(call, found) if call.query.get("with_servers") else {}
+    return Answer({"hypervisor": shown | servers})
 
 
 def search(call: Call) -> Answer:
@@ -149,9 +150,7 @@ def _servers(call: Call, node: ComputeNode) -> Document:
 
 
 def _servers_of(call: Call, found: ComputeNodeDetails) -> Document:
-    """As ``_servers``; earlier versions leave an empty list out."""
-    if not call.query.get("with_servers"):
-        return {}
+    """Return the servers on a node; earlier versions leave an empty list out."""
     is_shown = found.instances or call.version >= EMPTY_LISTS_SINCE
     return {"servers": _named(found)} if is_shown else {}
 

@@ -25,7 +25,7 @@ from compute_agent.virt.libvirt.driver import LibvirtDriver
 from objects.instance import Instance
 from objects.instances.server_settings import ServerSettings
 from tests import builders
-from tests.fixtures.agent.serial_consoles import running_port, running_proxy
+from tests.fixtures.agent.serial_consoles import running_port, running_proxy, url_of
 from tests.fixtures.asking import wait_for
 from tests.fixtures.libvirt import guest_image
 from tests.fixtures.waiting import Deadline
@@ -101,7 +101,7 @@ def terminal(host: LibvirtDriver, guest: Instance) -> Iterator[ClientConnection]
     with (
         running_port(lambda _host, uuid: host.open_serial_console(uuid)) as port,
         running_proxy() as links,
-        connect(links.url(guest.uuid, port.grant(host.host, guest.uuid))) as user,
+        connect(url_of(links, guest.uuid, port.grant(host.host, guest.uuid))) as user,
     ):
         yield user
 

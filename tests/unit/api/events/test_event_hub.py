@@ -266,3 +266,34 @@ def test_the_reading_ends_when_no_follower_comes_back(feed: Feed) -> None:
     hub = EventHub(feed, followers_max=1, queue_size_max=1, linger_seconds=0.01)
     hub.follow(EventFilter()).close()
     assert feed.runs[0].wait(SECONDS_MAX)
+
+
+def test_each_leave_of_the_last_follower_has_its_whole_time(
+    feed: Feed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A timer of an earlier leave does not end the reading."""
+    timers: list[Timer] = []
+
+    class Timer:
+        def __init__(self, seconds: float, ring: Callable[[], None]) -> None:
+            self.seconds, self._ring, self._is_cancelled = seconds, ring, False
+            timers.append(self)
+
+        def start(self) -> None: ...
+
+        def cancel(self) -> None:
+            self._is_cancelled = True
+
+        def ring(self) -> None:
+            if not self._is_cancelled:
+                self._ring()
+
+    monkeypatch.setattr("api.events.event_hub.threading.Timer", Timer)
+    hub = EventHub(feed, followers_max=1, queue_size_max=1, linger_seconds=60)
+    for _ in range(2):
+        hub.follow(EventFilter()).close()
+    first, second = timers
+    first.ring()
+    assert not feed.runs[0].is_set()
+    second.ring()
+    assert feed.runs[0].is_set()

@@ -11,7 +11,10 @@ from armillary import exception
 from armillary.consoles import console_links
 from armillary.consoles.console_links import ConsoleKeys, ConsoleLink
 
-LINK = ConsoleLink("c0ffee00-0000-4000-8000-000000000001", "192.0.2.7", 6084, "secret", 60)
+LINK = ConsoleLink(
+    "c0ffee00-0000-4000-8000-000000000001", "192.0.2.7", 6084, "secret", 60,
+    "http://192.0.2.1:8774", "a grant",
+)  # fmt: skip
 
 
 @pytest.fixture

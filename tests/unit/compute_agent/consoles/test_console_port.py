@@ -25,7 +25,13 @@ from armillary.consoles import console_links, handshake
 from armillary.consoles.console_links import ConsoleKeys
 from compute_agent.consoles.console_port import REFUSED, ConsolePort
 from objects.instances.serial_console import SerialConsole
-from tests.fixtures.agent.serial_consoles import Terminal, port_conf, running_port, running_proxy
+from tests.fixtures.agent.serial_consoles import (
+    Terminal,
+    port_conf,
+    running_port,
+    running_proxy,
+    url_of,
+)
 from tests.fixtures.asking import wait_for
 from tests.fixtures.http_api.slow_clients import leave_at_once
 from tests.fixtures.ports import free_port
@@ -100,7 +106,7 @@ def refusal_of(url: str) -> str:
 
 def test_a_user_talks_to_a_guest_once(port: ConsolePort, links: SerialConsoleLinks) -> None:
     """The second time the token is void."""
-    url = links.url(UUID, port.grant("host", UUID))
+    url = url_of(links, UUID, port.grant("host", UUID))
     with connect(url, subprotocols=[Subprotocol("binary")]) as user:
         user.send("root\r")
         assert user.recv(SECONDS_MAX) == b"ROOT\r"
@@ -115,21 +121,22 @@ def test_a_link_that_the_api_did_not_make_is_refused(
     """Before there is a WebSocket, and no agent is asked."""
     console_links.make_key(tmp_path / "other")
     forged = SerialConsoleLinks(
-        links.url(UUID, port.grant("host", UUID)).partition("?")[0], ConsoleKeys(tmp_path / "other")
+        url_of(links, UUID, port.grant("host", UUID)).partition("?")[0],
+        ConsoleKeys(tmp_path / "other"),
     )
     with pytest.raises(InvalidStatus) as refused:
-        connect(forged.url(UUID, port.grant("host", UUID)))
+        connect(url_of(forged, UUID, port.grant("host", UUID)))
     assert refused.value.response.status_code == 403
 
 
 def test_a_guest_that_has_no_console_says_why(port: ConsolePort, links: SerialConsoleLinks) -> None:
     other = "c0ffee00-0000-4000-8000-000000000002"
-    assert "it is off" in refusal_of(links.url(other, port.grant("host", other)))
+    assert "it is off" in refusal_of(url_of(links, other, port.grant("host", other)))
 
 
 def test_a_host_that_is_away_is_told(links: SerialConsoleLinks) -> None:
     gone = SerialConsole("127.0.0.1", free_port(), "token", 60)
-    assert refusal_of(links.url(UUID, gone)) == "the console's host cannot be reached"
+    assert refusal_of(url_of(links, UUID, gone)) == "the console's host cannot be reached"
 
 
 @pytest.mark.parametrize(
@@ -172,7 +179,7 @@ def test_an_odd_address_of_a_console_is_refused(
 ) -> None:
     """And nothing of it is in the log."""
     with running_proxy() as links:
-        url = links.url(UUID, SerialConsole("127.0.0.1", free_port(), "token", 60))
+        url = url_of(links, UUID, SerialConsole("127.0.0.1", free_port(), "token", 60))
         address = ("127.0.0.1", int(url.split(":")[2].split("/")[0]))
         with socket.create_connection(address, SECONDS_MAX) as caller:
             caller.sendall(f"GET {path} HTTP/1.1\r\nHost: console\r\n\r\n".encode())
@@ -188,7 +195,7 @@ def test_clients_that_leave_at_once_or_say_nothing_end_no_proxy(
     own = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     own.load_cert_chain(certificate)
     with running_proxy(trusted, own) as links, contextlib.ExitStack() as silent:
-        url = links.url(UUID, port.grant("host", UUID))
+        url = url_of(links, UUID, port.grant("host", UUID))
         address = ("127.0.0.1", int(url.split(":")[2].split("/")[0]))
         for _ in range(5):
             leave_at_once(address)
@@ -209,7 +216,7 @@ def test_clients_that_leave_at_once_or_say_nothing_end_no_proxy(
 def test_a_proxy_that_has_refused_connections_stops() -> None:
     """Those beyond the places that it has are closed at once, and not waited for."""
     with running_proxy() as links, contextlib.ExitStack() as silent:
-        url = links.url(UUID, SerialConsole("127.0.0.1", free_port(), "token", 60))
+        url = url_of(links, UUID, SerialConsole("127.0.0.1", free_port(), "token", 60))
         address = ("127.0.0.1", int(url.split(":")[2].split("/")[0]))
         callers = [
             silent.enter_context(socket.create_connection(address, SECONDS_MAX)) for _ in range(6)
@@ -265,7 +272,7 @@ def test_an_agent_makes_the_proxy_say_nothing_to_another_service(
     service = OtherService()
     known = [ipaddress.ip_network(each) for each in networks]
     with running_proxy(agent_networks=known) as links:
-        url = links.url(UUID, SerialConsole("127.0.0.1", service.port, token, 60))
+        url = url_of(links, UUID, SerialConsole("127.0.0.1", service.port, token, 60))
         with (
             connect(url, subprotocols=[Subprotocol("binary")]) as user,
             contextlib.suppress(ConnectionClosed),

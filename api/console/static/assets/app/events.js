@@ -47,10 +47,6 @@ export function follow(query, { onEvent, onState, onGap }) {
         onState("refused");
         return;
       }
-      if (error.status === 400 && position) { // an API process of a release without positions, as in an upgrade
-        position = null;
-        onGap?.();
-      }
       onState(error.status === FULL ? "full" : "lost");
     } finally {
       silence.end();
