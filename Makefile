@@ -69,7 +69,7 @@ test: $(TEST) $(LIBVIRT) $(BROWSER) $(HARNESS) $(TEMPEST) $(REFERENCE) ## Run al
 	@$(MAKE) --no-print-directory -j 10 --output-sync=line test-deployments-a-to-l test-deployments-m-to-z \
 		test-placement test-console test-faults test-functional test-units test-units-agent \
 		test-units-conductor test-units-services; outcome=$$?; \
-		head -qn -1 $(GROUPS)/*; tail -qn 1 $(GROUPS)/*; exit $$outcome
+		cat $(GROUPS)/*.slowest $(GROUPS)/*.outcome; exit $$outcome
 
 # Services of many processes mostly wait, unit tests compute: side by side they take little longer than the longest. What
 # waits has deadlines, so it goes first, and few at a time; by a little only, or a busy machine would starve the unit tests.
@@ -142,7 +142,7 @@ long: $(TEST) $(LIBVIRT) $(BROWSER) $(HARNESS) $(REFERENCE) $(VENV)/clients/.mad
 	@rm -rf $(GROUPS)
 	@$(VENV)/bin/python -m tests.fixtures.services.room
 	@$(MAKE) --no-print-directory -k -j 6 --output-sync=line $(LONG_GROUPS); outcome=$$?; \
-		head -qn -1 $(GROUPS)/*; tail -qn 1 $(GROUPS)/*; exit $$outcome
+		cat $(GROUPS)/*.slowest $(GROUPS)/*.outcome; exit $$outcome
 
 .PHONY: $(LONG_GROUPS)
 long-deployments-a-to-l:
