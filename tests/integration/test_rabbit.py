@@ -377,7 +377,7 @@ def _is_answered(bus: Bus) -> bool:
 def test_what_a_stream_repeats_after_a_lost_connection_is_dropped_silently(
     make_bus: MakeBus, vhost: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """However many there were: each is heard once, and no record says more than DEBUG."""
+    """However many there were: each is heard once, in any order, and at DEBUG."""
     endpoint = Heard()
     server = make_bus("server").server(ToAllAPI, "one", [endpoint])
     server.start()
@@ -396,7 +396,7 @@ def test_what_a_stream_repeats_after_a_lost_connection_is_dropped_silently(
         heard.append(endpoint.values.get(timeout=waiting.seconds(SECONDS_MAX)))
     server.stop()
     server.wait()
-    assert heard == list(range(BEFORE_CUT + 1))
+    assert sorted(heard) == list(range(BEFORE_CUT + 1))
     assert endpoint.values.empty()
     about = [each for each in caplog.records if "uplicate" in each.getMessage()]
     about += [each for each in caplog.records if "heard before" in each.getMessage()]
