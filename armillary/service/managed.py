@@ -22,6 +22,7 @@ from armillary.service.worker_states import WorkerSlot
 LOG = logging.getLogger(__name__)
 
 PARENT_SECONDS_MAX = 10.0  # ends a worker that requested the end of the service
+PARENT_POLL_SECONDS = 0.1
 
 
 class Server(Protocol):
@@ -107,6 +108,8 @@ class ManagedService(ServiceBase):  # type: ignore[misc]
         tune_garbage_collector()
         if error is not None:  # not in an except clause, where oslo.log adds the error to each line
             self._exit_failed_start(error)
+        if self._slot.board.is_ending and not self._stopping.is_set():
+            os.kill(os.getpid(), signal.SIGTERM)  # the parent's came before this worker heard any
 
     def stop(self) -> None:
         """Drain within ``graceful_shutdown_timeout``, or leave the process."""
@@ -237,10 +240,23 @@ class ManagedService(ServiceBase):  # type: ignore[misc]
         code = exit_code_for(error)
         if board.report_failed_start(code):
             log_failed_start(self._conf, self._binary, error)
-            os.kill(os.getppid(), signal.SIGTERM)  # once: a second signal would hit it as it ends
-        if not self._stopping.wait(PARENT_SECONDS_MAX):  # the parent ends all workers
+            os.kill(os.getppid(), signal.SIGTERM)
+        if not self._is_ended_by_parent():
             os.kill(os.getppid(), signal.SIGTERM)
         leave(code)
+
+    def _is_ended_by_parent(self) -> bool:
+        """Wait for the parent to end all workers; return whether it does.
+
+        While it does, a second signal would kill it with another exit code.
+        """
+        deadline = time.monotonic() + PARENT_SECONDS_MAX
+        while not self._stopping.wait(PARENT_POLL_SECONDS):
+            if self._slot.board.is_ending:
+                return True
+            if time.monotonic() >= deadline:
+                return False
+        return True
 
 
 def exit_code_for(error: Exception) -> int:

@@ -58,8 +58,10 @@ class Supervisor:
         self._notifier.reloading()
 
     def stopping(self) -> None:
+        """Note that the service ends: called before its workers are told so."""
         if not self._is_stopping:
             self._is_stopping = True
+            self.board.note_ending()
             self._notifier.stopping()
 
     def _watch(self) -> None:

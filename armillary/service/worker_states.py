@@ -15,6 +15,8 @@ from enum import IntEnum
 _HEADER = struct.Struct("=ii")  # exit code of a failed start, whether any worker was ever ready
 _SLOT = struct.Struct("=qd")  # state, time of the last heartbeat
 _HEADER_SIZE = 16
+_ENDING = struct.Struct("=i")  # whether the parent ends the service
+_ENDING_OFFSET = _HEADER.size
 
 
 class WorkerState(IntEnum):
@@ -46,6 +48,14 @@ class WorkerStates:
     def failed_start_code(self) -> int:
         """Exit code requested by a worker that cannot start, or 0."""
         return int(_HEADER.unpack_from(self._memory)[0])
+
+    @property
+    def is_ending(self) -> bool:
+        """Whether the parent ends the service: the signal for it may reach a worker too early."""
+        return bool(_ENDING.unpack_from(self._memory, _ENDING_OFFSET)[0])
+
+    def note_ending(self) -> None:
+        _ENDING.pack_into(self._memory, _ENDING_OFFSET, 1)
 
     @property
     def are_all_ready(self) -> bool:

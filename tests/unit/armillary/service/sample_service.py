@@ -12,6 +12,7 @@ from armillary import concurrency
 concurrency.bootstrap(sys.argv[1:], binary="armillary-test")
 
 # What follows must be loaded after the bootstrap, hence the order.
+import signal  # noqa: E402
 import threading  # noqa: E402
 from collections.abc import Callable, Sequence  # noqa: E402
 from pathlib import Path  # noqa: E402
@@ -86,6 +87,20 @@ def factory(name: str) -> Callable[[], Manager]:
     return lambda: Manager(name)
 
 
+def miss_the_signal_of_the_end() -> None:
+    """Have the second worker miss the first SIGTERM: it comes before the worker handles any."""
+    forks: list[None] = []
+
+    def miss() -> None:
+        if len(forks) == 2:
+            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+            say("waits-for-signal")
+            signal.sigwait({signal.SIGTERM})
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
+
+    os.register_at_fork(before=lambda: forks.append(None), after_in_child=miss)
+
+
 def main() -> int:
     try:
         loader.load(cfg.CONF, sys.argv[1:], "armillary-test")
@@ -99,6 +114,8 @@ def main() -> int:
             binary="armillary-test",
             on_ready=lambda: say("all-ready"),
         )
+    if "MISSED" in os.environ:
+        miss_the_signal_of_the_end()
     workers = int(os.environ.get("WORKERS", "2"))
     return service.launch(cfg.CONF, "armillary-test", factory("it"), workers)
 

@@ -168,6 +168,24 @@ def test_a_broken_start_ends_the_service_with_one_line(
     assert complaints[0].endswith(line)
 
 
+@pytest.mark.parametrize(("how", "code"), [("broken", 1), ("bad-configuration", os.EX_CONFIG)])
+def test_a_broken_start_ends_the_service_although_a_worker_misses_the_signal(
+    how: str, code: int, launch: StartProgram
+) -> None:
+    """A worker on a busy machine, which the signal reached before it could handle any."""
+    assert launch(HOW=how, MISSED="yes").wait_for_end() == code
+
+
+def test_sigterm_ends_a_worker_that_misses_the_signal(launch: StartProgram) -> None:
+    """It ends as soon as it has started, long before the service gives up on it."""
+    program = launch(MISSED="yes")
+    program.wait_for("started", 1)
+    program.wait_for("waits-for-signal", 1)
+    program.signal(signal.SIGTERM)
+    assert program.wait_for_end() == 0
+    assert len(pids(program, "stopped it")) == 2
+
+
 def test_a_worker_that_cannot_be_replaced_at_once_is_tried_again(
     launch: StartProgram, tmp_path: Path
 ) -> None:
