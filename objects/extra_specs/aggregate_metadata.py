@@ -4,7 +4,6 @@ The API rejects invalid values, except for those that have to be numbers: filter
 the configured value in their place, and the log warns of them.
 """
 
-import math
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 
@@ -15,6 +14,8 @@ MULTIPLIER_SUFFIX = "_weight_multiplier"
 RATIOS = ("cpu_allocation_ratio", "ram_allocation_ratio", "disk_allocation_ratio")
 COUNTS = ("max_instances_per_host", "max_io_ops_per_host")
 TRAIT_PREFIX = "trait:"
+NUMBER_MAX = 1e100
+"""Numbers have to be within this and its negative, so that weights add up to a finite number."""
 
 
 def mistakes(metadata: Mapping[str, str | None]) -> Iterator[tuple[str, str]]:
@@ -42,7 +43,7 @@ def _parser_of(key: str) -> Callable[[str], float] | None:
 
 def _is_number(text: str, parser: Callable[[str], float] | None) -> bool:
     try:
-        return parser is None or math.isfinite(parser(text))
+        return parser is None or abs(parser(text)) < NUMBER_MAX
     except ValueError:
         return False
 

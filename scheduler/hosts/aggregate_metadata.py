@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 
 from objects.aggregate import AVAILABILITY_ZONE_KEY, Aggregate
+from objects.extra_specs.aggregate_metadata import NUMBER_MAX
 from scheduler.hosts.host_table import HostTable, Mask, Numbers
 
 LOG = logging.getLogger(__name__)
@@ -63,8 +64,8 @@ def per_membership(
 class NumberOverride:
     """A number that aggregate metadata may override for its hosts; the lowest value applies.
 
-    A value that is not a number, or not an integer where one is required, is logged once, and its
-    hosts get the default.
+    A value that is not a number, not an integer where one is required, or out of all proportion, is
+    logged once, and its hosts get the default.
     """
 
     def __init__(self, key: str, *, whole: bool = False) -> None:
@@ -99,12 +100,13 @@ class NumberOverride:
             number = self._parse(text)
         except ValueError:
             number = math.nan
-        if math.isfinite(number):
+        if abs(number) < NUMBER_MAX:
             return number
         if (aggregate.uuid, text) not in self._warned and len(self._warned) < _WARNED_MAX:
             self._warned.add((aggregate.uuid, text))
             LOG.warning(
-                "Aggregate %s: metadata %s = %r is not a number; hosts use the configured value",
+                "Aggregate %s: metadata %s = %r is not a usable number; hosts use the configured "
+                "value",
                 aggregate.name, self._key, text,
             )  # fmt: skip
         return None

@@ -5,6 +5,7 @@ import math
 from collections.abc import Container, Iterable
 from typing import Any
 
+from objects.extra_specs.aggregate_metadata import NUMBER_MAX
 from scheduler.hosts.derived_columns import Derived, Reports
 from scheduler.hosts.host_table import HostTable, Numbers
 
@@ -30,7 +31,7 @@ def values_of(metrics: Any, wanted: Container[str]) -> dict[str, float]:
 
 def _number(value: Any) -> float | None:
     """Return a number within a range that is safe for calculations, else None."""
-    if not isinstance(value, int | float) or not abs(value) < 1e100:
+    if not isinstance(value, int | float) or not abs(value) < NUMBER_MAX:
         return None
     return float(value)
 

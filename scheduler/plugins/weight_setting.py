@@ -4,6 +4,8 @@ import logging
 import math
 from collections.abc import Sequence
 
+from objects.extra_specs.aggregate_metadata import NUMBER_MAX
+
 LOG = logging.getLogger(__name__)
 
 
@@ -29,7 +31,7 @@ class WeightSetting:
             ratio = float(text)
         except ValueError:
             ratio = math.nan
-        if name.strip() and math.isfinite(ratio):
+        if name.strip() and abs(ratio) < NUMBER_MAX:
             return name.strip(), ratio
         LOG.warning("%s: %r is not NAME=NUMBER and is ignored", self._option, item)
         return None

@@ -20,6 +20,7 @@ import numpy as np
 from oslo_config import cfg
 
 from armillary import exception
+from objects.extra_specs.aggregate_metadata import NUMBER_MAX
 from objects.request_spec import RequestSpec
 from scheduler.hosts.aggregate_metadata import NumberOverride
 from scheduler.hosts.host_state import HostState
@@ -430,15 +431,17 @@ def _best(totals: Numbers, count: int) -> Positions:
 
 
 def _check_multiplier(weigher: BaseHostWeigher) -> None:
-    """Raise ``ConfigurationError`` if a multiplier is not a finite number."""
+    """Raise ``ConfigurationError`` if a multiplier is not a number with which weights add up."""
     name = type(weigher).__name__
     option = f"[filter_scheduler] {weigher.multiplier_option}, the multiplier of {name},"
     try:
         multiplier = float(weigher.multiplier())
     except (TypeError, ValueError) as error:
         raise exception.ConfigurationError(reason=f"{option} is not a number: {error}") from error
-    if not math.isfinite(multiplier):
-        raise exception.ConfigurationError(reason=f"{option} is {multiplier}, which is not finite")
+    if not abs(multiplier) < NUMBER_MAX:
+        raise exception.ConfigurationError(
+            reason=f"{option} is {multiplier}; it must be within {-NUMBER_MAX} and {NUMBER_MAX}"
+        )
 
 
 def _multipliers_of(

@@ -240,7 +240,7 @@ class EndlessWeigher(BaseHostWeigher):
     ("name", "message"),
     [
         ("WordyWeigher", "the multiplier of WordyWeigher, is not a number: could not convert"),
-        ("EndlessWeigher", "the multiplier of EndlessWeigher, is inf, which is not finite"),
+        ("EndlessWeigher", "the multiplier of EndlessWeigher, is inf; it must be within"),
     ],
 )
 def test_a_multiplier_that_is_not_a_number_stops_the_start(name: str, message: str) -> None:

@@ -38,6 +38,9 @@ def numbers(*values_by_aggregate: str, override: NumberOverride | None = None) -
         (("1", "abc"), 7.0),
         (("nan",), 7.0),
         (("inf",), 7.0),
+        (("1e308",), 7.0),
+        (("-1e100",), 7.0),
+        (("-1e99",), -1e99),
         (("9",), 9.0),
     ],
     ids=str,
@@ -56,8 +59,8 @@ def test_a_value_that_is_not_a_number_is_said_once(caplog: pytest.LogCaptureFixt
         override.column(table, 1.0)
         override.column(table, 1.0)
     assert [record.getMessage() for record in caplog.records] == [
-        "Aggregate ssd: metadata ram_weight_multiplier = 'fast' is not a number; hosts use the "
-        "configured value"
+        "Aggregate ssd: metadata ram_weight_multiplier = 'fast' is not a usable number; hosts use "
+        "the configured value"
     ]
 
 

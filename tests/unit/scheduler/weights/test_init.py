@@ -107,6 +107,16 @@ def test_an_aggregate_overrides_the_multiplier_of_its_hosts() -> None:
     assert [ranking.ranked(position).weight for position in range(3)] == [0.0, -0.5, -1.0]
 
 
+def test_weights_that_would_be_infinite_exclude_no_host() -> None:
+    """Multipliers of aggregates that do not add up to a number are ignored."""
+    huge = an_aggregate(hosts=["host0", "host1"], metadata={"ram_weight_multiplier": "1e308"})
+    ranking = ranking_of(
+        [5, 10], AvoidFreeWeigher, AvoidFreeWeigher,
+        cluster_metadata=some_cluster_metadata([huge]),
+    )  # fmt: skip
+    assert ranking.best(2).tolist() == [0, 1]
+
+
 def test_the_best_come_first_and_ties_in_the_order_of_candidates() -> None:
     """However many are asked for."""
     ranking = ranking_of([1, 9, 5, 9, 5], FreeWeigher)

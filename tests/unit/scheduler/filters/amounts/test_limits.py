@@ -75,8 +75,8 @@ def test_a_limit_that_is_not_a_number_is_said_once(caplog: pytest.LogCaptureFixt
         for _ in range(3):
             each.host_mask(table, a_request_spec())
     assert [record.getMessage() for record in caplog.records] == [
-        "Aggregate slow: metadata max_io_ops_per_host = 'few' is not a number; hosts use the "
-        "configured value"
+        "Aggregate slow: metadata max_io_ops_per_host = 'few' is not a usable number; hosts use "
+        "the configured value"
     ]
 
 
