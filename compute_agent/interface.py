@@ -80,7 +80,10 @@ class ComputeAPI(Interface):
     def abort_command(
         self, context: RequestContext, agent: str, instance_uuid: str, host: str, sequence: int
     ) -> None:
-        """Abort a live migration if still possible; its own command is answered."""
+        """Abort a live migration if still possible; its own command is answered.
+
+        It may arrive before that command. If it gets lost, a repeated command says it, too.
+        """
 
     @cast(CELL_HERE)
     def force_command(

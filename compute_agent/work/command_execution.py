@@ -1,6 +1,7 @@
 """Execution of operation commands from the journal, and reports of their results."""
 
 import logging
+import threading
 import time
 from collections.abc import Callable, Mapping
 
@@ -28,6 +29,8 @@ LOG = logging.getLogger(__name__)
 
 PROGRESS_SECONDS = 2.0
 """Interval of live migration progress messages to the conductor."""
+EARLY_ABORTS_MAX = 1000
+"""Maximum number of aborts to remember whose commands have not arrived."""
 
 
 class Progress:
@@ -95,6 +98,8 @@ class CommandExecution:
         self._book = CommandLog(journal)
         self._held = HeldGuests(journal)
         self._forced: dict[Key, int] = {}
+        self._abort_lock = threading.Lock()
+        self._early_aborts: dict[Key, int] = {}  # sequence of the command, oldest first
         self._drivers = drivers
         self._image_services = image_services
         self._claims = claims
@@ -118,7 +123,7 @@ class CommandExecution:
                 command, f"agent {self._agent} does not support the command {command.verb}"
             )
             return
-        accepted = self._book.accept(command)
+        accepted = self._accept(command)
         LOG.info("%s: command %d, %s on %s: %s",
                  uuid, command.sequence, command.verb, host, accepted.value)  # fmt: skip
         match accepted:
@@ -132,11 +137,36 @@ class CommandExecution:
             case Acceptance.IGNORED:
                 pass
 
+    def _accept(self, command: InstanceCommand) -> Acceptance:
+        """Record a command; if it was aborted before it came, record that, too."""
+        host, uuid, sequence = command.host, command.instance.uuid, command.sequence
+        with self._abort_lock:
+            accepted = self._book.accept(command)
+            is_aborted = bool(command.arguments.get("is_aborted"))
+            if self._early_aborts.get((host, uuid)) == sequence:
+                del self._early_aborts[host, uuid]
+                is_aborted = True
+            if is_aborted and accepted in (Acceptance.NEW, Acceptance.REPEATED):
+                self._abort(uuid, host, sequence)
+        return accepted
+
     def abort(self, uuid: str, host: str, sequence: int) -> None:
-        """Abort a running or queued live migration."""
-        if self._book.abort(host, uuid, sequence):
-            LOG.info("%s: aborting command %d on %s", uuid, sequence, host)
-            self._queue.let_through((host, uuid))
+        """Abort a running or queued live migration, or one whose command has yet to arrive."""
+        with self._abort_lock:
+            if self._abort(uuid, host, sequence):
+                return
+            self._early_aborts.pop((host, uuid), None)
+            self._early_aborts[host, uuid] = sequence
+            if len(self._early_aborts) > EARLY_ABORTS_MAX:
+                del self._early_aborts[next(iter(self._early_aborts))]
+
+    def _abort(self, uuid: str, host: str, sequence: int) -> bool:
+        """Abort a pending command; return whether there is one of this number."""
+        if not self._book.abort(host, uuid, sequence):
+            return False
+        LOG.info("%s: aborting command %d on %s", uuid, sequence, host)
+        self._queue.let_through((host, uuid))
+        return True
 
     def force(self, uuid: str, host: str, sequence: int) -> None:
         """Complete a running live migration at once."""

@@ -47,7 +47,9 @@ def _copy(rows: Rows) -> None:
 
 
 def _copy_arguments(operation: models.InstanceOperation) -> Arguments:
-    return Arguments(destination=LiveMove.of(operation).destination_description)
+    """Return what the copy needs; an agent that lost the abort learns of it, too."""
+    state = LiveMove.of(operation)
+    return Arguments(destination=state.destination_description, is_aborted=state.is_aborted or None)
 
 
 def _copied(rows: Rows, _answer: CommandAnswer) -> None:

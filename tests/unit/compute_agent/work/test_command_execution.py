@@ -307,6 +307,25 @@ def test_a_command_that_a_delete_overtakes_changes_nothing(
     assert set(answers(agent)) == {1}
 
 
+@pytest.mark.parametrize("is_told", ["before", "with the command"])
+def test_a_copy_that_was_aborted_before_its_command_came_does_not_begin(
+    agent: Agent, is_told: str
+) -> None:
+    """Messages may overtake each other, or the abort may be lost: the guest stays."""
+    instance, spec = built(agent)
+    arguments: dict[str, Any] = {"destination": GOES_TO}
+    if is_told == "before":
+        agent.command_work.abort(instance.uuid, HERE, 1)
+    else:
+        arguments["is_aborted"] = True
+    copy = Told(Verb.LIVE_MIGRATE, HERE, arguments)
+    tell(agent, command(instance, spec, copy, 1))
+    agent.settle()
+    ((_answer, details),) = answers(agent)[1]
+    assert "LiveMigrationAborted" in details
+    assert state(agent) == {HERE: "running"}
+
+
 def test_what_an_earlier_attempt_claimed_is_not_taken_for_this_one_s(agent: Agent) -> None:
     """A move that was given up while its destination was unreachable left it there."""
     instance, spec = built(agent)

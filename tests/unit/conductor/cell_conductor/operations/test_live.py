@@ -90,3 +90,12 @@ def test_a_queued_one_can_be_aborted(cell: Cell) -> None:
     cell.settle()
     assert status(cell) == MigrationStatus.CANCELLED
     cell.check(made, "active", "a")
+
+
+def test_a_command_that_is_sent_again_says_that_it_was_aborted(cell: Cell) -> None:
+    """The agent may have lost the message that aborts it."""
+    made = copying(cell)
+    cell.operations.answers.abort(admin_context(), made, MOVE)
+    cell.recover()
+    steps = [each.step for each in cell.agents["a"].commands if each.step is not None]
+    assert [step.arguments.get("is_aborted") for step in steps] == [None, True]
