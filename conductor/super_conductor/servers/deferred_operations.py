@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from oslo_db import exception as db_exception
+from sqlalchemy.orm import Session
 
 from armillary import exception
 from armillary.backoff import Backoff
@@ -131,17 +131,22 @@ class DeferredOperations(LeasedWork):
     ) -> None:
         """Store an operation, to be done when the server's cell or zone is back.
 
-        It takes the place of one that waits; see ``is_accepted``.
+        A delete takes the place of one that waits. Raises InstanceInvalidState if another request's
+        operation waits that this one may not replace, also if that was accepted a moment ago.
         """
         deferred = Deferred(
             instance_uuid, operation, _given(arguments), context, moment(self._env.now())
         )
-        try:
-            self._database.run_in_writer(lambda session: deferred_operations.put(session, deferred))
-        except db_exception.DBDuplicateEntry:
-            if self.is_accepted(context, instance_uuid, operation):
-                return
-            raise
+
+        def store(session: Session) -> bool:
+            present = deferred_operations.find(session, instance_uuid)
+            if _is_same(deferred, present):
+                return False
+            deferred_operations.put(session, deferred)
+            return True
+
+        if not self._database.insert_in_writer(store):
+            return
         LOG.info(
             "%s %s: %s accepted and deferred: %s",
             context.request_id, instance_uuid, operation, reason,
@@ -154,18 +159,8 @@ class DeferredOperations(LeasedWork):
         """
         with self._database.reader() as session:
             present = deferred_operations.find(session, instance_uuid)
-        if present is None:
-            return False
-        if present.context.request_id == context.request_id and present.operation == operation:
-            return True
-        if _may_replace(operation, present.operation):
-            return False
-        raise exception.InstanceInvalidState(
-            instance_uuid=instance_uuid,
-            operation=operation,
-            reason=f"its {present.operation} waits until its cell or zone answers, or until what "
-            "is being done to it has ended",
-        )
+        wanted = Deferred(instance_uuid, operation, {}, context, moment(self._env.now()))
+        return _is_same(wanted, present)
 
     def resume(self, keys: Sequence[str]) -> list[Lease]:
         """Carry out free ones; of a place that is silent only the first is tried."""
@@ -248,5 +243,29 @@ def _given(arguments: OperationArguments) -> dict[str, object]:
     return {name: one for name, one in dataclasses.asdict(arguments).items() if one is not None}
 
 
+def _is_same(wanted: Deferred, present: Deferred | None) -> bool:
+    """Return whether the operation that waits is of the same request, or comes to the same.
+
+    Raises InstanceInvalidState if it is of another, and may not be replaced.
+    """
+    if present is None:
+        return False
+    is_request = present.context.request_id == wanted.context.request_id
+    is_operation = present.operation == wanted.operation
+    if is_operation and (is_request or wanted.operation == SOFT_DELETE):
+        return True
+    is_its_delete = is_request and (wanted.operation, present.operation) == (SOFT_DELETE, DELETE)
+    if is_its_delete or _may_replace(wanted.operation, present.operation):
+        return False
+    raise exception.InstanceInvalidState(
+        instance_uuid=wanted.instance_uuid,
+        operation=wanted.operation,
+        reason=f"its {present.operation} waits until its cell or zone answers, or until what "
+        "is being done to it has ended",
+    )
+
+
 def _may_replace(operation: str, present: str) -> bool:
+    if operation == SOFT_DELETE:
+        return present not in _DELETES
     return operation in _DELETES and (present not in _DELETES or operation == "force_delete")

@@ -251,6 +251,20 @@ def test_another_operation_is_refused_meanwhile(
         ask(plane, uuid, "reboot", RequestContext(request_id="req-2", project_id="p1"))
 
 
+def test_of_two_that_are_deferred_at_once_the_second_is_refused(
+    plane: ControlPlane, cell: CellConductor, uuid: str
+) -> None:
+    """Both waited for the silent cell; the first was accepted, and must not get lost."""
+    first, second = a_user(), RequestContext(request_id="req-2", project_id="p1")
+    plane.deferred.accept(first, uuid, "stop", OperationArguments(), reason="silent")
+    plane.deferred.accept(first, uuid, "stop", OperationArguments(), reason="silent")
+    with pytest.raises(exception.InstanceInvalidState, match="its stop waits"):
+        plane.deferred.accept(second, uuid, "reboot", OperationArguments(), reason="silent")
+    assert deferred(plane, uuid) == "stop"
+    plane.deferred.accept(second, uuid, "delete", OperationArguments(), reason="silent")
+    assert deferred(plane, uuid) == "delete"
+
+
 def test_a_silent_cell_is_not_waited_for_again(
     plane: ControlPlane, cell: CellConductor, uuid: str
 ) -> None:
@@ -315,6 +329,23 @@ def test_a_busy_server_is_soft_deleted_when_it_is_idle(
     plane.settle()
     assert [one[:2] for one in cell.begun] == [(busy, "soft_delete")]
     assert deferred(plane, busy) is None
+
+
+def test_a_deferred_delete_of_a_server_that_is_busy_by_then_is_soft(
+    plane: ControlPlane, cell: CellConductor, uuid: str
+) -> None:
+    """The delete waited for the cell; then it waits until the server is idle."""
+    plane.conf.set_override("reclaim_instance_interval", KEPT_SECONDS)
+    silence(plane, cell)
+    ask(plane, uuid, "delete")
+    cell.refusal = exception.InstanceInvalidState(
+        instance_uuid=uuid, operation="soft_delete", reason="it is rebooting"
+    )
+    cell.instances[uuid] = cell.instances[uuid].with_values(task_state="rebooting")
+    plane.recover()
+    assert (deferred(plane, uuid), cell.refused, uuid in cell.instances) == (
+        "soft_delete", [], True,
+    )  # fmt: skip
 
 
 def test_a_server_that_stays_busy_is_deleted_when_its_time_is_up(
