@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from conductor.super_conductor.db import models
 from conductor.super_conductor.db.catalogue import server_groups
-from conductor.super_conductor.db.statements import insert_missing
+from conductor.super_conductor.db.statements import insert_missing, update
 
 OF_ALL_PROJECTS = ""
 """In place of a project's id: the limits of projects that have no own."""
@@ -18,6 +18,13 @@ OF_ALL_PROJECTS = ""
 class _Project:
     project_id: str
     changes: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Limit:
+    project_id: str
+    resource: str
+    limit: int
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -56,10 +63,14 @@ def get_limits(session: Session, project_id: str) -> dict[str, int]:
 
 
 def set_limits(session: Session, project_id: str, limits: Mapping[str, int]) -> None:
-    """Set limits of a project; other limits are unchanged."""
-    for resource, limit in limits.items():
-        session.merge(models.QuotaLimit(project_id=project_id, resource=resource, limit=limit))
-    session.flush()
+    """Set limits of a project; other limits are unchanged. Safe under concurrency."""
+    rows = [_Limit(project_id, resource, limit) for resource, limit in sorted(limits.items())]
+    insert_missing(session, models.QuotaLimit, rows)
+    for row in rows:
+        is_it = (models.QuotaLimit.project_id == project_id) & (
+            models.QuotaLimit.resource == row.resource
+        )
+        update(session, models.QuotaLimit, is_it, limit=row.limit)
 
 
 def delete_limits(session: Session, project_id: str) -> None:

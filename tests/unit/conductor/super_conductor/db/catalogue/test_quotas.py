@@ -58,3 +58,24 @@ def test_one_at_a_time_counts_for_a_project(any_api_database: Database) -> None:
         order.append("first")
     thread.join(60)
     assert order == ["first", "second"]
+
+
+def test_two_at_once_set_the_first_limits_of_a_project(any_api_database: Database) -> None:
+    """The second waits for the first, and the last value of each limit holds."""
+    first_has_set = threading.Event()
+
+    def second() -> None:
+        first_has_set.wait(60)
+        any_api_database.run_in_writer(
+            lambda session: quotas.set_limits(session, "p1", {"cores": 7, "instances": 8})
+        )
+
+    thread = threading.Thread(target=second)
+    thread.start()
+    with any_api_database.writer() as session:
+        quotas.set_limits(session, "p1", {"cores": 5, "ram": 6})
+        first_has_set.set()
+        thread.join(0.3)
+    thread.join(60)
+    with any_api_database.reader() as session:
+        assert quotas.get_limits(session, "p1") == {"cores": 7, "ram": 6, "instances": 8}
