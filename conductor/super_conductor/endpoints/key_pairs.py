@@ -8,6 +8,7 @@ from armillary.db import Database
 from conductor.common.clock import Clock, moment
 from conductor.super_conductor.accept import quotas
 from conductor.super_conductor.db.catalogue import key_pairs
+from conductor.super_conductor.db.catalogue import quotas as quotas_db
 from objects.key_pair import KeyPair
 
 
@@ -23,6 +24,7 @@ class KeyPairsEndpoint:
         now = moment(self._now())
 
         def create(session: Session) -> KeyPair:
+            quotas_db.lock_project(session, context.project_id or "")
             limits = quotas.limits_of(session, self._conf, context.project_id or "")
             return key_pairs.create_key_pair(
                 session, key_pair, of_user_max=limits["key_pairs"], now=now

@@ -1,8 +1,20 @@
 """Tests of what the API asks about key pairs, over messages."""
 
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import threading
+from typing import Any
+
 import pytest
+from oslo_config import cfg
 
 from armillary import exception
+from armillary.conf import register_all
+from armillary.db import Database
+from conductor.super_conductor.db.catalogue import key_pairs
+from conductor.super_conductor.endpoints.key_pairs import KeyPairsEndpoint
 from objects.key_pair import KeyPair
 from tests.fixtures.control_plane import RunningConductor, a_user
 
@@ -22,3 +34,38 @@ def test_a_key_pair_comes_and_goes(running: RunningConductor) -> None:
         api.delete_key_pair(context, "u2", "key")
     api.delete_key_pair(context, "u1", "key")
     assert api.list_key_pairs(context, "u1") == []
+
+
+def test_two_at_once_do_not_exceed_the_quota(
+    any_api_database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each counts what the other one stored before it."""
+    conf = cfg.ConfigOpts()
+    register_all(conf)
+    conf([], default_config_files=[], default_config_dirs=[])
+    conf.set_override("key_pairs", 1, group="quota")
+    endpoint = KeyPairsEndpoint(conf, any_api_database, lambda: 0.0)
+    both_have_counted = threading.Barrier(2)
+    count = key_pairs.list_key_pairs
+
+    def count_together(*arguments: Any) -> list[KeyPair]:
+        found = count(*arguments)
+        with contextlib.suppress(threading.BrokenBarrierError):
+            both_have_counted.wait(0.3)
+        return found
+
+    monkeypatch.setattr(key_pairs, "list_key_pairs", count_together)
+    refused = []
+
+    def create(name: str) -> None:
+        try:
+            endpoint.create_key_pair(a_user(), dataclasses.replace(KEY, name=name))
+        except exception.QuotaExceeded:
+            refused.append(name)
+
+    threads = [threading.Thread(target=create, args=(name,)) for name in ("one", "two")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert len(refused) == 1
