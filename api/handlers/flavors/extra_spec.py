@@ -34,7 +34,7 @@ def create(call: Call) -> Answer:
     flavor = _flavor(call)
     specs = {**flavor.extra_specs, **given}
     _check_together(flavor, specs, given)
-    _store(call, specs)
+    _change(call, given)
     return Answer({"extra_specs": given})
 
 
@@ -48,15 +48,14 @@ def update(call: Call) -> Answer:
     if key not in given:
         raise invalid(next(iter(given)), key, f"The only field must be '{key}', as in the path")
     _check(given)
-    _store(call, {**_specs(call), **given})
+    _change(call, given)
     return Answer(given)
 
 
 def delete(call: Call) -> Answer:
     """Delete one extra spec of a flavor."""
-    specs = _specs(call)
-    _require(call, specs)
-    _store(call, {key: value for key, value in specs.items() if key != call.path["key"]})
+    _require(call, _specs(call))
+    _change(call, {call.path["key"]: None})
     return Answer()
 
 
@@ -90,8 +89,8 @@ def _check_together(flavor: Flavor, specs: dict[str, str], given: Mapping[str, s
         raise invalid(f"extra_specs.{key}", specs.get(key, ""), error.message) from error
 
 
-def _store(call: Call, specs: dict[str, str]) -> None:
-    call.conductor.set_extra_specs(call.context, call.path["flavor_id"], specs)
+def _change(call: Call, changes: Mapping[str, str | None]) -> None:
+    call.conductor.change_extra_specs(call.context, call.path["flavor_id"], dict(changes))
 
 
 def _require(call: Call, specs: dict[str, str]) -> str:

@@ -34,10 +34,10 @@ class FlavorsAndImagesAPI(Interface):
         """
 
     @call(API, idempotent=Idempotent.BY_RECORD)
-    def set_extra_specs(
-        self, context: RequestContext, flavor: str, extra_specs: dict[str, str]
+    def change_extra_specs(
+        self, context: RequestContext, flavor: str, changes: dict[str, str | None]
     ) -> Flavor:
-        """Replace the extra specs of a flavor. Raises FlavorNotFound."""
+        """Set extra specs of a flavor, None deletes one; others are kept. Raises FlavorNotFound."""
 
     @call(API, idempotent=Idempotent.BY_RECORD)
     def set_flavor_description(

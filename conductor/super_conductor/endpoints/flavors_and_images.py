@@ -32,12 +32,12 @@ class FlavorsEndpoint:
         with self._database.reader() as session:
             return flavors.list_flavors(session, context, is_public=is_public)
 
-    def set_extra_specs(
-        self, context: RequestContext, flavor: str, extra_specs: dict[str, str]
+    def change_extra_specs(
+        self, context: RequestContext, flavor: str, changes: dict[str, str | None]
     ) -> Flavor:
         now = moment(self._now())
         return self._database.run_in_writer(
-            lambda session: flavors.set_extra_specs(session, flavor, extra_specs, now=now)
+            lambda session: flavors.change_extra_specs(session, flavor, changes, now=now)
         )
 
     def set_flavor_description(

@@ -1,6 +1,7 @@
 """Queries on flavors: create, get, list, update, delete; and who may use the private ones."""
 
 import uuid
+from collections.abc import Mapping
 from datetime import datetime
 
 import sqlalchemy as sa
@@ -52,12 +53,16 @@ def list_flavors(
     return [_to_object(row) for row in session.scalars(query)]
 
 
-def set_extra_specs(
-    session: Session, flavor: str, extra_specs: dict[str, str], *, now: datetime
+def change_extra_specs(
+    session: Session, flavor: str, changes: Mapping[str, str | None], *, now: datetime
 ) -> Flavor:
-    """Replace the extra specs. Raises FlavorNotFound."""
-    row = _find_row(session, flavor)
-    row.extra_specs = extra_specs
+    """Set extra specs, None deletes one, others are kept. Raises FlavorNotFound.
+
+    The row is locked: of two requests at the same time, each one's changes stay.
+    """
+    row = _find_row(session, flavor, is_locked=True)
+    changed = {**row.extra_specs, **changes}
+    row.extra_specs = {key: value for key, value in changed.items() if value is not None}
     row.updated_at = now
     session.flush()
     return _to_object(row)
@@ -147,12 +152,13 @@ def _get_row(session: Session, flavor: str, context: RequestContext) -> models.F
     raise exception.FlavorNotFound(flavor=flavor)
 
 
-def _find_row(session: Session, flavor: str) -> models.Flavor:
+def _find_row(session: Session, flavor: str, *, is_locked: bool = False) -> models.Flavor:
+    named = sa.select(models.Flavor).where(models.Flavor.name == flavor)
+    if is_locked:
+        named = named.with_for_update()
     row = (
-        session.get(models.Flavor, flavor)
-        or session.scalars(
-            sa.select(models.Flavor).where(models.Flavor.name == flavor)
-        ).one_or_none()
+        session.get(models.Flavor, flavor, with_for_update=is_locked or None)
+        or session.scalars(named).one_or_none()
     )
     if row is None:
         raise exception.FlavorNotFound(flavor=flavor)

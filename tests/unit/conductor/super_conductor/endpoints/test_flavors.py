@@ -16,8 +16,9 @@ def test_a_flavor_comes_changes_and_goes(running: RunningConductor) -> None:
     api, admin = running.api, an_admin()
     assert api.create_flavor(an_admin(), builders.a_flavor("tiny")).created_at is not None
     assert api.get_flavor(admin, "tiny").flavorid == "id-tiny"
-    changed = api.set_extra_specs(admin, "id-tiny", {"a": "b"})
-    assert changed.extra_specs == {"a": "b"}
+    api.change_extra_specs(an_admin(), "id-tiny", {"a": "b", "c": "d"})
+    changed = api.change_extra_specs(an_admin(), "id-tiny", {"c": None, "e": "f"})
+    assert changed.extra_specs == {"a": "b", "e": "f"}
     assert [one.name for one in api.list_flavors(admin)] == ["tiny"]
     api.delete_flavor(an_admin(), "tiny")
     with pytest.raises(exception.FlavorNotFound):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -81,11 +82,37 @@ def test_a_blank_name_is_refused(session: Session) -> None:
         create(session, " ")
 
 
-def test_extra_specs_can_be_replaced(session: Session) -> None:
-    """As a whole."""
-    create(session, extra_specs={"a": "1"})
-    changed = flavors.set_extra_specs(session, "small", {"b": "2"}, now=NOW)
-    assert changed.extra_specs == {"b": "2"}
+@pytest.mark.parametrize("flavor", ["id-small", "small"])
+def test_extra_specs_are_set_and_deleted_one_by_one(session: Session, flavor: str) -> None:
+    """Others are kept."""
+    create(session, extra_specs={"a": "1", "b": "2", "c": "3"})
+    changes = {"b": None, "c": "4", "d": "5", "e": None}
+    changed = flavors.change_extra_specs(session, flavor, changes, now=NOW)
+    assert changed.extra_specs == {"a": "1", "c": "4", "d": "5"}
+
+
+def test_two_at_once_change_the_extra_specs_of_a_flavor(any_api_database: Database) -> None:
+    """The second waits for the first; what both have set is there."""
+    with any_api_database.writer() as session:
+        create(session)
+    first_has_set = threading.Event()
+
+    def second() -> None:
+        first_has_set.wait(60)
+        any_api_database.run_in_writer(
+            lambda session: flavors.change_extra_specs(session, "small", {"b": "2"}, now=NOW)
+        )
+
+    thread = threading.Thread(target=second)
+    thread.start()
+    with any_api_database.writer() as session:
+        flavors.change_extra_specs(session, "small", {"a": "1"}, now=NOW)
+        first_has_set.set()
+        thread.join(0.3)
+    thread.join(60)
+    with any_api_database.reader() as session:
+        found = flavors.get_flavor(session, "small", a_user())
+    assert found.extra_specs == {"a": "1", "b": "2"}
 
 
 def test_a_deleted_flavor_is_unknown(session: Session) -> None:
