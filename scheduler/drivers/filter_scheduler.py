@@ -24,7 +24,8 @@ from scheduler.drivers.base import SchedulerDriver
 from scheduler.explain import unread
 from scheduler.explain.trace import TraceBuilder
 from scheduler.filters import BaseHostFilter
-from scheduler.hosts.host_ledger import HostLedger, ledger_for
+from scheduler.hosts.candidate_hosts import ledger_for
+from scheduler.hosts.host_ledger import HostLedger
 from scheduler.hosts.numa_usage import CellDemand
 from scheduler.hosts.tie_order import TieOrder
 from scheduler.hosts.usage import Derive, of_hosts
@@ -191,11 +192,10 @@ class FilterScheduler(SchedulerDriver):
             ledger = self._find_hosts(first, view)
             ledger = self._filter(first, ledger)
             selector = self._weigh(first, ledger, group)
-            limits_of = self._filters.limits_for(first.spec, selector.hosts)
         except BaseException:
             self._assumed.end(view)
             raise
-        batch = DecisionBatch(selector, limits_of, view, decisions)
+        batch = DecisionBatch(selector, view, decisions)
         for decision in decisions:
             decision.batch = batch
             if decision is not first:
@@ -270,10 +270,6 @@ class FilterScheduler(SchedulerDriver):
             trace.refused_by_request_filter(error.message)
             raise GivenUp(reason=error.message) from error
         trace.set_candidates(candidates, store.host_names)
-        if decision.is_dry_run and not trace.has_candidates:
-            trace.set_nearest_misses(
-                nearest_misses(self._conf, self._placement, decision.context, spec, store)
-            )
         return candidates
 
     # Filters and weights --------------------------------------------------------------------------
@@ -414,7 +410,7 @@ class FilterScheduler(SchedulerDriver):
             hosts,
             decision.offers,
             request=decision.batch.request,
-            limits_of=decision.batch.limits_of,
+            limits_of=self._filters.limits_for(decision.spec, hosts),
             default_zone=self._conf.default_availability_zone,
             trace=decision.trace.finished(),
             known=decision.batch.selections,
@@ -428,6 +424,8 @@ class FilterScheduler(SchedulerDriver):
             yield
         except GivenUp as reason:
             failure = reason
+            if first.is_dry_run and reason.reason is None and not first.trace.has_candidates:
+                self._find_nearest_misses(first)
         except PluginFailed as error:
             if not isinstance(error, CannotDecide):
                 LOG.exception("%s: %s failed", first.context.request_id, error.plugin)
@@ -442,6 +440,13 @@ class FilterScheduler(SchedulerDriver):
             if decision is not first:
                 decision.share(first)
             decision.fail(failure, self._host_store.cluster_metadata)
+
+    def _find_nearest_misses(self, decision: Decision) -> None:
+        """Ask placement which hosts nearly fit, because none does."""
+        misses = nearest_misses(
+            self._conf, self._placement, decision.context, decision.spec, self._host_store
+        )
+        decision.trace.set_nearest_misses(misses)
 
     # Queries from other zones ---------------------------------------------------------------------
 

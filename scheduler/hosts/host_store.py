@@ -215,7 +215,7 @@ class HostStore:
         """
         with self._lock:
             self._claims.forget_expired()
-            rows = self._rows_by_id.find(named, node_uuids, self._row_of, self._version)
+            rows = self._rows_by_id.look_up(named, node_uuids, self._row_of, self._version)
             columns = self._columns.snapshot()
             snapshot = Snapshot(columns, tuple(self._cell_uuids), self._cluster_metadata)
             demands = self._claims.demands() if counts_demands else []

@@ -32,7 +32,7 @@ class RowsById:
         self._version = -1
         self._rows: Positions = np.empty(0, np.int64)
 
-    def find(
+    def look_up(
         self, named: NamedIds | None, uuids: Sequence[str], row_of: Mapping[str, int], version: int
     ) -> Positions:
         """Return the row of each provider, -1 for a provider that is not a known host.

@@ -171,8 +171,8 @@ def nearest_misses(
     This takes placement several times as long as the query itself, so it is meant for explicit
     questions of users, not for every request.
     """
-    query = _queries(conf, spec, host_store)[0]
     try:
+        query = _queries(conf, spec, host_store)[0]
         found = placement.explain_candidates(context, query)
     except exception.ArmillaryError as error:
         LOG.info("%s: nearest misses are unknown: %s", context.request_id, error)

@@ -14,7 +14,6 @@ from objects.destinations import Destinations
 from objects.request_spec import RequestSpec
 from objects.selection import Selection
 from scheduler.explain.trace import TraceBuilder
-from scheduler.filters import LimitsOf
 from scheduler.hosts.cluster_metadata import ClusterMetadata
 from scheduler.hosts.usage import RequestBuilder
 from scheduler.request.scheduling_request import SchedulingRequest
@@ -148,15 +147,10 @@ class DecisionBatch:
     """
 
     def __init__(
-        self,
-        selector: HostSelector,
-        limits_of: LimitsOf,
-        view: AssumedPlacementsView,
-        decisions: Sequence[Decision],
+        self, selector: HostSelector, view: AssumedPlacementsView, decisions: Sequence[Decision]
     ) -> None:
         self.selector = selector
         self.request: RequestBuilder = functools.cache(selector.ledger.allocation_request)
-        self.limits_of = limits_of
         self.view = view
         self.own = {uuid for each in decisions for uuid in each.request.instance_uuids}
         self.users = len(decisions)

@@ -50,6 +50,9 @@ class FaultyFilter(BaseHostFilter):
     def explain(self, host_state: Any, spec: RequestSpec) -> str | None:
         return self._or("explain", spec, None)
 
+    def sets_limits_for(self, spec: RequestSpec) -> bool:
+        return self._or("sets_limits_for", spec, True)
+
     def limits(self, host_state: Any, spec: RequestSpec) -> dict[str, Any]:
         return self._or("limits", spec, {})
 
@@ -117,6 +120,7 @@ def assert_costs_one_request(reason: str, count: int = 2, **conf: Any) -> None:
         ("host_passes", fail, "FaultyFilter failed: ZeroDivisionError: by design"),
         ("host_passes", lambda: "no", "FaultyFilter failed: TypeError: host_passes returned 'no'"),
         ("host_passes", lambda: None, "host_passes returned None, expected True or False"),
+        ("sets_limits_for", fail, "FaultyFilter failed: ZeroDivisionError"),
         ("limits", fail, "FaultyFilter failed: ZeroDivisionError"),
         ("limits", lambda: {"memory_mb": "much"}, "FaultyFilter failed: ValueError"),
         (

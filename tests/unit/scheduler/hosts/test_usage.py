@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from objects.allocations.allocation_candidates import AllocationCandidates
-from scheduler.hosts.host_ledger import hosts_and_offers
+from scheduler.hosts.candidate_hosts import hosts_and_offers
 from scheduler.hosts.usage import TreeUsage, Usage
 
 

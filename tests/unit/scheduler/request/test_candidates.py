@@ -20,7 +20,7 @@ from objects.traces import explanation
 from objects.traces.explanation import CandidatesExplanation, GroupExplanation, Lack, NamedProvider
 from placement.engine import PlacementEngine
 from scheduler.explain.trace import NearestMiss
-from scheduler.hosts.host_ledger import hosts_and_offers
+from scheduler.hosts.candidate_hosts import hosts_and_offers
 from scheduler.hosts.host_store import HostStore
 from scheduler.hosts.usage import TreeUsage
 from scheduler.request import candidates
