@@ -209,44 +209,29 @@ class SchedulerManager:
         takes_zones: bool = False,
         only_zones: Sequence[str] = (),
     ) -> Destinations:
-        """Implement ``SchedulerAPI``; shortly after startup, wait for the hosts."""
-        return self.decide(
-            SchedulingRequest(
-                context,
-                request_spec,
-                instance_uuids,
-                fences,
-                return_alternates,
-                dry_run,
-                takes_zones,
-                only_zones,
-            )
-        )
-
-    def decide(self, request: SchedulingRequest) -> Destinations:
-        """Decide one request; shortly after startup, wait for the hosts. Raises as the API."""
-        request.check()
-        if request.only_zones and not (self._zones and self._zones.asks_children):
+        """Implement ``SchedulerAPI``."""
+        if only_zones and not (self._zones and self._zones.asks_children):
             raise exception.Invalid(reason="this scheduler asks no other zones")
-        driver = self._driver_for(request.request_spec)
-        self._wait_until_ready()
-        self._notify_start(request)
-        try:
-            (found,) = self._watch.run(request.context, lambda: driver.select_many([request]))
-        except PluginTimedOut as stuck:
-            raise _stuck(request.context, stuck) from stuck
-        if isinstance(found, exception.NoValidHost):
-            self._raise_if_premature(found)
-        if isinstance(found, Exception):
-            raise found
-        self._notify_end(request, found)
-        return self._with_age(found)
+        request = SchedulingRequest(
+            context,
+            request_spec,
+            instance_uuids,
+            fences,
+            return_alternates,
+            dry_run,
+            takes_zones,
+            only_zones,
+        )
+        (outcome,) = self._decide(self._driver_for(request_spec), [request])
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
 
     def select_destinations_many(
         self, context: RequestContext, batch: SchedulingBatch
     ) -> SchedulingAnswers:
         """Decide the requests of a batch, each with its own result."""
-        asked = [
+        requests = [
             SchedulingRequest(
                 admin_context(each.request_id),
                 each.request_spec,
@@ -257,24 +242,33 @@ class SchedulerManager:
             )
             for each in batch.unpacked()
         ]
-        return SchedulingAnswers.of(self.decide_many(asked))
+        outcomes = self._decide(self._driver, requests)
+        for outcome in outcomes:
+            if isinstance(outcome, Exception) and not isinstance(outcome, exception.ArmillaryError):
+                LOG.error("A request failed with an unexpected error", exc_info=outcome)
+        return SchedulingAnswers.of(outcomes)
 
     def _driver_for(self, spec: RequestSpec) -> SchedulerDriver:
         """Return the driver that decides a request: that of hosts, or of a kind of pools."""
         return self._driver if spec.kind is None else self._pools.get(spec.kind)
 
-    def decide_many(self, asked: Sequence[SchedulingRequest]) -> list[Outcome]:
-        """Decide requests, each with its own result. Raises ``Invalid`` if any is malformed."""
-        for request in asked:
+    def _decide(
+        self, driver: SchedulerDriver, requests: Sequence[SchedulingRequest]
+    ) -> list[Outcome]:
+        """Decide requests, each with its own result; shortly after startup, wait for the hosts.
+
+        Raises ``Invalid`` if any is malformed, ``Unavailable`` if the hosts are not known yet.
+        """
+        for request in requests:
             request.check()
         self._wait_until_ready()
-        for request in asked:
+        for request in requests:
             self._notify_start(request)
         try:
-            outcomes = self._watch.run(asked[0].context, lambda: self._driver.select_many(asked))
+            outcomes = self._watch.run(requests[0].context, lambda: driver.select_many(requests))
         except PluginTimedOut as stuck:
-            return [_stuck(each.context, stuck) for each in asked]
-        for request, outcome in zip(asked, outcomes, strict=True):
+            return [_stuck(request.context, stuck) for request in requests]
+        for request, outcome in zip(requests, outcomes, strict=True):
             self._notify_end(request, outcome)
         return [self._with_age(self._unless_premature(each)) for each in outcomes]
 
@@ -386,37 +380,29 @@ class SchedulerManager:
         ]
 
     def _unless_premature(self, outcome: Outcome) -> Outcome:
-        """Return the outcome, or ``Unavailable`` for a premature ``NoValidHost``."""
-        try:
-            if isinstance(outcome, exception.NoValidHost):
-                self._raise_if_premature(outcome)
-        except exception.Unavailable as error:
-            return error
-        if isinstance(outcome, Exception) and not isinstance(outcome, exception.ArmillaryError):
-            LOG.error("A request failed with an unexpected error", exc_info=outcome)
-        return outcome
-
-    def _raise_if_premature(self, error: exception.NoValidHost) -> None:
-        """Raise ``Unavailable`` if suitable hosts may not have been reported here yet.
+        """Return ``Unavailable`` for a request whose host may not have been reported here yet.
 
         A cell that does not answer within ``service_down_time`` counts as down.
         """
-        trace = DecisionTrace.obj_from_primitive(error.kwargs["trace"])
+        if not isinstance(outcome, exception.NoValidHost):
+            return outcome
+        trace = DecisionTrace.obj_from_primitive(outcome.kwargs["trace"])
         if self._zones is not None and (unheard := self._zones.unheard_among(trace.zones)):
-            raise exception.Unavailable(
+            return exception.Unavailable(
                 reason="the scheduler has just started and has not heard from "
                 f"{'zone' if len(unheard) == 1 else 'zones'} {', '.join(unheard)} yet"
-            ) from error
+            )
         unknown = trace.unknown
         restored = self._host_store.restored_cells()
         if not (unknown or restored) and self._driver.uses_allocation_candidates:
-            return  # placement knows all hosts, even those not reported here yet
+            return outcome  # placement knows all hosts, even those not reported here yet
         if self._may_hear_of_hosts:
             self._driver.refresh()
-            raise exception.Unavailable(
+            return exception.Unavailable(
                 reason="the scheduler has just started and does not know "
                 f"{unknown or 'the state of some'} hosts yet"
-            ) from error
+            )
+        return outcome
 
     @property
     def _may_hear_of_hosts(self) -> bool:
