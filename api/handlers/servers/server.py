@@ -31,11 +31,11 @@ from api.handlers.servers.server_view import (
 from api.policies.servers import server as policies
 from api.schemas.servers import server as schemas
 from api.schemas.servers.server_list import INDEX_QUERY
-from armillary import exception
 from armillary.http.call import Answer, Document
 from armillary.http.dispatch import Action, Routes
 from objects.instance import UNKNOWN, Instance
 from objects.instances.operation_arguments import OperationArguments
+from objects.instances.operation_rules import check_unlocked
 from objects.instances.server_answers import CreatedServers
 from objects.instances.server_changes import ServerChanges
 
@@ -100,8 +100,7 @@ def delete(call: Call) -> Answer:
         arguments = OperationArguments()
         call.conductor.operate_server(call.context, call.subject.uuid, "delete", arguments)
         return Answer()
-    if call.subject.locked and not call.context.is_admin:
-        raise exception.InstanceLocked(instance_uuid=call.subject.uuid)
+    check_unlocked(call.context, call.subject)
     call.conductor.delete_server(call.context, call.path["server_id"])
     return Answer()
 

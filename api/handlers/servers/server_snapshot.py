@@ -17,10 +17,8 @@ from objects.images.image_record import (
     ImageRecord,
     NewSnapshot,
 )
-from objects.instance import Instance
+from objects.instances.operation_rules import SNAPSHOT_STATES, check_state, check_unlocked
 
-BACKED_UP = ("active", "stopped", "paused", "suspended")
-"""States of servers that backups are made of."""
 METADATA_ITEMS_MAX = 128
 ID_SINCE = (2, 45)
 """In earlier versions the place of the image is in a header, and nothing in the body."""
@@ -40,7 +38,10 @@ def create_backup(call: Call) -> Answer:
     wanted = call.body["createBackup"]
     kind, rotation = wanted["backup_type"], int(wanted["rotation"])
     if rotation == 0:
-        _rotate(call, kind, _checked(call).project_id, 0)
+        server = call.conductor.get_server(call.context, call.path["server_id"])
+        check_unlocked(call.context, server)
+        check_state(server, "backup", SNAPSHOT_STATES)
+        _rotate(call, kind, server.project_id, 0)
         return Answer()
     made = _snapshot(call, wanted, {IMAGE_TYPE: BACKUP, BACKUP_TYPE: kind})
     _rotate(call, kind, made.owner, rotation)
@@ -51,20 +52,6 @@ def _rotate(call: Call, kind: str, owner: str | None, kept: int) -> None:
     for old in _backups(call, kind, owner)[kept:]:
         with contextlib.suppress(exception.ImageProtected, exception.ImageNotFound):
             call.site.images.delete(call.context, old)
-
-
-def _checked(call: Call) -> Instance:
-    """Return the server. Raises InstanceLocked, InstanceInvalidState if no backup could be made."""
-    server = call.conductor.get_server(call.context, call.path["server_id"])
-    if server.locked and not call.context.is_admin:
-        raise exception.InstanceLocked(instance_uuid=server.uuid)
-    if server.vm_state not in BACKED_UP or server.task_state is not None:
-        raise exception.InstanceInvalidState(
-            instance_uuid=server.uuid,
-            operation="backup",
-            reason=f"it is {server.task_state or server.vm_state}",
-        )
-    return server
 
 
 def _snapshot(call: Call, wanted: Document, more: dict[str, str]) -> ImageRecord:

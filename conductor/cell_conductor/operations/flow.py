@@ -17,6 +17,7 @@ from conductor.cell_conductor.operations.other_cells import OtherCells
 from conductor.cell_conductor.operations.rows import Rows
 from conductor.cell_conductor.operations.snapshots import Snapshots
 from conductor.common.cell_db import models
+from objects.instances import operation_rules
 from objects.instances.instance_command import CommandAnswer, Verb
 from objects.instances.operation_arguments import CellOperation
 from placement.interface import PlacementAPI
@@ -178,20 +179,13 @@ class Flow:
 
     def check(self, instance: models.Instance) -> None:
         """Raise InstanceInvalidState unless the operation may begin."""
-        if instance.task_state is not None:
-            raise self.refusal(instance, f"it is {instance.task_state}")
-        if instance.vm_state not in self.vm_states:
-            states = " or ".join(self.vm_states)
-            raise self.refusal(instance, f"it is {instance.vm_state}, and must be {states}")
+        operation_rules.check_state(instance, self.operation, self.vm_states)
         if instance.host is None and instance.vm_state == "error":
             raise self.refusal(instance, "it is on no host")  # its build failed on every host
 
     def refusal(self, instance: models.Instance, reason: str) -> exception.InstanceInvalidState:
         """Return the error of an operation that the instance's state does not allow."""
-        asked = self.operation.removesuffix("_here")  # users ask for an unshelve, wherever it is
-        return exception.InstanceInvalidState(
-            instance_uuid=instance.uuid, operation=asked, reason=reason
-        )
+        return operation_rules.refusal(instance, self.operation, reason)
 
 
 def _leads_to(stage: Stage) -> set[str]:

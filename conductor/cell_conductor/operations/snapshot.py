@@ -21,11 +21,11 @@ from conductor.common.cell_db.stored_object import StoredObject
 from objects.images.image_record import StoredImage
 from objects.instances.instance_command import CommandAnswer, Verb
 from objects.instances.operation_arguments import CellOperation
+from objects.instances.operation_rules import SNAPSHOT_STATES
 
 STORE = "store"
 PUBLISH = "publish"
 DISCARD = "discard"
-_FROM = ("active", "stopped", "paused", "suspended")
 
 
 def _take_image(rows: Rows, arguments: CellOperation) -> None:
@@ -77,7 +77,7 @@ def _flow(operation: str, task_state: str) -> Flow:
     return Flow(
         operation,
         task_state=task_state,
-        vm_states=_FROM,
+        vm_states=SNAPSHOT_STATES,
         first=STORE,
         stages={
             STORE: AgentStage(

@@ -32,6 +32,7 @@ from objects.instances.explanation import Explanation
 from objects.instances.instance_action import InstanceAction
 from objects.instances.new_servers import NewServers
 from objects.instances.operation_arguments import OperationArguments
+from objects.instances.operation_rules import check_unlocked
 from objects.instances.serial_console import SerialConsole
 from objects.instances.server_answers import CreatedServers, MigrationPage, ServerPage
 from objects.instances.server_filters import MigrationFilters, ServerFilters
@@ -157,9 +158,7 @@ class ServersEndpoint:
         arguments: OperationArguments,
     ) -> None:
         if operation == DELETE:
-            server = self.get_server(context, instance_uuid)
-            if server.locked and not context.is_admin:
-                raise exception.InstanceLocked(instance_uuid=instance_uuid)
+            check_unlocked(context, self.get_server(context, instance_uuid))
             self._delete(context, instance_uuid)
             return
         if operation == "force_delete" and self._remote_servers.is_there(context, instance_uuid):

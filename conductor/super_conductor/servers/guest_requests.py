@@ -6,6 +6,7 @@ from conductor.super_conductor.hosts.cells import Cells
 from conductor.super_conductor.servers.server_views import ServerReader
 from objects.cell_mapping import CELL0_UUID
 from objects.instances.diagnostics import Diagnostics
+from objects.instances.operation_rules import check_unlocked
 from objects.instances.serial_console import SerialConsole
 from objects.instances.server_topology import ServerTopology
 
@@ -68,8 +69,7 @@ class GuestRequests:
     def _cell_to_change(self, context: RequestContext, instance_uuid: str, operation: str) -> str:
         """Return the cell of a server's guest. Raises InstanceInvalidState, InstanceLocked."""
         cell_uuid = self._cell_of_guest(context, instance_uuid, operation)
-        if self._servers.get_server(context, instance_uuid).locked and not context.is_admin:
-            raise exception.InstanceLocked(instance_uuid=instance_uuid)
+        check_unlocked(context, self._servers.get_server(context, instance_uuid))
         return cell_uuid
 
     def _cell_of_guest(self, context: RequestContext, instance_uuid: str, operation: str) -> str:

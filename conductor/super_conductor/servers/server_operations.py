@@ -27,6 +27,7 @@ from objects.cell_mapping import CELL0_UUID
 from objects.images.image_meta import ImageMeta
 from objects.instance import ADMIN, Instance
 from objects.instances.operation_arguments import CellOperation, OperationArguments
+from objects.instances.operation_rules import check_unlocked
 from objects.instances.server_changes import ServerChanges
 from objects.instances.server_filters import MigrationFilters
 
@@ -139,8 +140,8 @@ class ServerOperations:
                 f"known: {', '.join(sorted(self._handlers))}"
             )
         instance = self._servers.get_server(context, instance_uuid)
-        if instance.locked and not context.is_admin and operation not in UNLOCKED:
-            raise exception.InstanceLocked(instance_uuid=instance_uuid)
+        if operation not in UNLOCKED:
+            check_unlocked(context, instance)
         if instance.cell_uuid is None and operation not in UNSCHEDULED:
             raise exception.InstanceInvalidState(
                 instance_uuid=instance_uuid, operation=operation, reason="it is being scheduled"

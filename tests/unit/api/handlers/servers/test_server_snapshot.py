@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
+import pytest
+
 from objects.instance import Instance
 from tests import builders
 from tests.fixtures.http_api import MEMBER, Api
@@ -89,8 +91,27 @@ def test_a_rotation_of_none_keeps_no_backup_and_makes_none(
     answer = act(api, server, none)
     assert (answer.status_code, answer.content) == (202, b"")
     assert [image.properties["backup_type"] for image in conductor.images] == ["weekly"]
-    conductor.servers[0] = conductor.servers[0].with_values(vm_state="shelved")
-    assert act(api, server, none).status_code == 409
+
+
+@pytest.mark.parametrize(
+    ("values", "reason"),
+    [
+        ({"locked": True}, "locked"),
+        ({"vm_state": "shelved"}, "it is shelved"),
+        ({"task_state": "rebooting"}, "it is rebooting"),
+    ],
+)
+def test_a_server_that_cannot_be_backed_up_keeps_its_backups(
+    api: Api, conductor: SuperConductor, values: dict[str, Any], reason: str
+) -> None:
+    """A rotation of 0 is refused as the backup itself would be."""
+    server = a_server(conductor)
+    backup = {"name": "b", "backup_type": "daily"}
+    act(api, server, {"createBackup": {**backup, "rotation": 9}})
+    conductor.servers[0] = conductor.servers[0].with_values(**values)
+    refused = act(api, server, {"createBackup": {**backup, "rotation": 0}})
+    assert (refused.status_code, reason in refused.text) == (409, True)
+    assert len(conductor.images) == 1
 
 
 def test_an_image_of_another_project_is_not_a_backup_of_the_server(
