@@ -3,207 +3,34 @@
 from __future__ import annotations
 
 import json
-import threading
 import time
-import uuid
 
 import oslo_messaging
-import prometheus_client
 import pytest
 
 from armillary import exception
-from armillary.audit import AuditTrail
 from armillary.context import admin_context
-from rpc.callers import AGENT_ITSELF, CELL_HERE, CONDUCTOR, SCHEDULER
-from rpc.interface import Interface, call, cast, fanout
-from rpc.signing import envelope, keys, refusal_log
-from rpc.signing.envelope import Refused
-from rpc.signing.place import TOP, Place, zone_scope
+from rpc.signing import envelope, keys
+from rpc.signing.place import Place, zone_scope
 from rpc.signing.push import TrustPush
 from rpc.signing.trust import AGENTS, SERVICES
-from rpc.transport import Bus
 from tests.fixtures.asking import wait_for
-from tests.fixtures.checks.audit_log import events_of
-from tests.fixtures.configuration import messaging_conf
-from tests.fixtures.signing import AT_THE_TOP, AUDIT_LOG, SCOPES, Authority
-from tests.fixtures.waiting import Deadline, seconds
+from tests.fixtures.signing import AT_THE_TOP, SCOPES, Authority
+from tests.fixtures.waiting import seconds
+from tests.unit.rpc.signing.signed_ledger import (
+    AgentAPI,
+    CellAPI,
+    HostStatesAPI,
+    PlacementAPI,
+    refused,
+    send_raw,
+    signed_claim,
+    wait_for_events,
+    wait_for_refusals,
+)
 
 CELL = SCOPES["cell_conductor"]
 OTHER_CELL = "5f3a4b1e-0000-4000-8000-000000000002"
-
-
-class Ledger:
-    """An endpoint under the names of placement's and the cell conductor's methods."""
-
-    def __init__(self):
-        self.heard = []
-        self.changed = threading.Condition()
-
-    def claim(self, context, claims):
-        with self.changed:
-            self.heard.append((claims, context.request_id))
-            self.changed.notify_all()
-        if claims == "too much":
-            raise exception.CapacityExceeded(reason="nothing is left")
-        if claims == "another's":
-            raise exception.NotItsOwn("it belongs to another")
-        return f"claimed {claims}"
-
-    def claim_everywhere(self, context, claims):
-        self.claim(context, claims)
-
-    def build_failed(self, context, agent, host):
-        self.heard.append(agent)
-        return "noted"
-
-    def claims(self):
-        return [claims for claims, _request_id in self.heard]
-
-    def wait_for(self, claims):
-        with self.changed:
-            assert self.changed.wait_for(lambda: claims in self.claims(), 10)
-
-
-class LedgerAPI(Interface):
-    TOPIC = "placement"
-    SERVED_BY = "placement"
-
-    @call(SCHEDULER, CONDUCTOR)
-    def claim(self, context, claims): ...
-
-    @fanout(SCHEDULER)
-    def claim_everywhere(self, context, claims): ...
-
-
-class LedgerOfAPI(Interface):
-    """The same, by name."""
-
-    TOPIC = "placement"
-    SERVED_BY = "placement"
-    ADDRESSED_BY = "server"
-
-    @cast(SCHEDULER)
-    def claim(self, context, server, claims): ...
-
-
-class CellAPI(Interface):
-    TOPIC = "cell_conductor"
-    SERVED_BY = "cell_conductor"
-
-    @call(AGENT_ITSELF)
-    def build_failed(self, context, agent, host): ...
-
-
-class AgentAPI(Interface):
-    TOPIC = "compute"
-    SERVED_BY = "compute"
-    ADDRESSED_BY = "agent"
-
-    @call(CELL_HERE)
-    def claim(self, context, agent, claims): ...
-
-
-class HostStatesAPI(Interface):
-    TOPIC = "host_states"
-    SERVED_BY = "cell_conductor"
-
-
-class PlacementAPI:
-    """A client in fewer words."""
-
-    def __init__(self, bus, **options):
-        self._api = LedgerAPI(bus, **options)
-        self._by_name = LedgerOfAPI(bus, **options)
-
-    def claim(self, claims):
-        return self._api.claim(admin_context(), claims)
-
-    def claim_everywhere(self, claims):
-        self._api.claim_everywhere(admin_context(), claims)
-
-    def claim_at(self, server, claims):
-        self._by_name.claim(admin_context(), server, claims)
-
-
-@pytest.fixture
-def authority(tmp_path):
-    made = Authority(tmp_path / "authority")
-    for role in ("placement", "scheduler", "conductor", "cell_conductor", "compute"):
-        made.enrol(role)
-    return made
-
-
-@pytest.fixture
-def url():
-    return f"kombu+memory:////{uuid.uuid4()}"
-
-
-@pytest.fixture
-def make_bus(url):
-    buses = []
-
-    def make(signer=None, scope=TOP):
-        buses.append(Bus(messaging_conf(), url, message_signer=signer, scope=scope))
-        return buses[-1]
-
-    yield make
-    for bus in buses:
-        bus.close()
-
-
-@pytest.fixture
-def serve(make_bus):
-    servers = []
-
-    def start(signer=None, *, interface=LedgerAPI, name="one", scope=TOP):
-        endpoint = Ledger()
-        server = make_bus(signer, scope).server(interface, name, [endpoint])
-        server.start()
-        servers.append(server)
-        return endpoint
-
-    yield start
-    for server in servers:
-        server.stop()
-        server.wait()
-
-
-def refused(topic, reason):
-    """Return how often this process refused a message for this reason."""
-    labels = {"topic": topic, "reason": reason}
-    found = prometheus_client.REGISTRY.get_sample_value("armillary_rpc_refused_total", labels)
-    return found or 0.0
-
-
-def wait_for_refusals(topic, reason, expected):
-    """Wait for the count: messages are handled side by side, so the last may overtake."""
-    deadline = Deadline(10)
-    while refused(topic, reason) < expected and not deadline.has_passed:
-        time.sleep(0.005)
-    assert refused(topic, reason) == expected
-
-
-def wait_for_events(authority, count):
-    """Return the audit log's events once there are as many, or more."""
-    path = authority.directory / AUDIT_LOG
-    deadline = Deadline(10)
-    while not deadline.has_passed and (not path.exists() or path.read_text().count("\n") < count):
-        time.sleep(0.005)
-    return events_of(path)
-
-
-def send_raw(bus, signed, *, server=None, topic="placement"):
-    """Put a message on the wire as it is, as any client with an account on the broker can."""
-    target = oslo_messaging.Target(topic=topic, server=server, version="1.0")
-    bus.transport._send(target, {}, signed)
-
-
-def signed_claim(
-    signer, claims="forged", *, topic="placement", server=None, fanout=None, place=AT_THE_TOP
-):
-    target = oslo_messaging.Target(topic=topic, server=server, fanout=fanout)
-    message = {"method": "claim", "args": {"claims": claims}, "version": "1.0"}
-    return signer.request(place, target, admin_context().to_dict(), message)[0]
 
 
 def test_a_signed_call_is_answered(authority, serve, make_bus):
@@ -559,81 +386,3 @@ def test_the_list_of_the_agents_is_pushed_to_who_hears_them(authority, serve, ma
     assert "compute-2" in agents.current().identities
     at_placement = next(one for one in placement.trusted if one.kind == AGENTS)
     assert "compute-2" not in at_placement.current().identities
-
-
-def recorded(authority, count):
-    """Return who was refused what and why, by the audit log."""
-    return [
-        (
-            event["initiator"].get("id"),
-            event["initiator"].get("credential", {}).get("identifier"),
-            event["action"],
-            event["target"]["typeURI"],
-            event["reason"]["reasonType"].partition(":")[0],
-            event["outcome"],
-        )
-        for event in wait_for_events(authority, count)
-    ]
-
-
-def test_refused_messages_are_in_the_audit_trail(authority, serve, make_bus, tmp_path):
-    """Without a signature, by an unknown key, by one without authority; by its key's id."""
-    serve(authority.signer("placement"))
-    stranger = keys.create(tmp_path / "stranger.key")
-    bus = make_bus()
-    send_raw(bus, {"method": "claim", "args": {"claims": "unsigned"}, "version": "1.0"})
-    send_raw(bus, signed_claim(authority.signer("scheduler", key=stranger)))
-    agent = authority.signer("compute")
-    with pytest.raises(exception.Forbidden):
-        PlacementAPI(make_bus(agent), timeout_seconds=10).claim("an agent's")
-    agents_key = authority.private["compute"].key_id
-    assert sorted(recorded(authority, 3), key=str) == sorted(
-        [
-            (None, None, "receive", "rpc/placement", "unsigned", "failure/refused"),
-            (None, stranger.key_id, "receive", "rpc/placement", "unknown_key", "failure/refused"),
-            ("compute", agents_key, "claim", "rpc/placement", "unauthorized", "failure/refused"),
-        ],
-        key=str,
-    )
-
-
-def test_a_flood_of_refused_messages_fills_no_disk(authority, serve, make_bus, caplog):
-    """The metric has all of it; a record of another kind is not lost in it."""
-    serve(authority.signer("placement"))
-    bus, before = make_bus(), refused("placement", "unsigned")
-    flood = 300
-    for _ in range(flood):
-        send_raw(bus, {"method": "claim", "args": {"claims": "unsigned"}, "version": "1.0"})
-    wait_for_refusals("placement", "unsigned", before + flood)
-    with pytest.raises(exception.Forbidden):
-        PlacementAPI(make_bus(authority.signer("compute")), timeout_seconds=10).claim("an agent's")
-    events = wait_for_events(authority, refusal_log.NOTED_AT_ONCE_MAX + 1)
-    kinds = [event["reason"]["reasonType"].partition(":")[0] for event in events]
-    assert kinds[-1] == "unauthorized"
-    assert refusal_log.NOTED_AT_ONCE_MAX <= kinds.count("unsigned") < flood / 2
-    assert sum("Refused a message" in line for line in caplog.messages) < flood / 2
-
-
-def test_what_was_left_out_of_the_audit_trail_is_counted(tmp_path):
-    """In the next record of its kind."""
-    trail = AuditTrail(tmp_path / "audit.log", observer="a process", characters_max=256)
-    now = [0.0]
-    log = refusal_log.RefusalLog(trail, lambda: now[0])
-    unsigned = Refused("unsigned", "it has no signature")
-    for _ in range(refusal_log.NOTED_AT_ONCE_MAX + 7):
-        log.note_unproven(unsigned, "placement", {})
-    now[0] += refusal_log.NOTED_INTERVAL_SECONDS
-    log.note_unproven(unsigned, "placement", {})
-    lines = (tmp_path / "audit.log").read_text().splitlines()
-    assert len(lines) == refusal_log.NOTED_AT_ONCE_MAX + 1
-    assert "7 like it were left out" in lines[-1]
-
-
-def test_a_refused_change_of_what_is_anothers_is_in_the_audit_trail(authority, serve, make_bus):
-    """With the request that it belongs to."""
-    serve(authority.signer("placement"))
-    with pytest.raises(exception.NotItsOwn):
-        PlacementAPI(make_bus(authority.signer("scheduler")), timeout_seconds=10).claim("another's")
-    (event,) = wait_for_events(authority, 1)
-    assert event["reason"]["reasonType"] == "unauthorized: it belongs to another"
-    assert event["initiator"]["request_id"].startswith("req-")
