@@ -37,11 +37,6 @@ class ComputeEndpoint:
         self._consoles = consoles
         self._guest_requests = GuestRequests()
 
-    def build_instance(
-        self, context: RequestContext, instance: Instance, request_spec: RequestSpec
-    ) -> None:
-        self._work.instances.build_all(context, [(instance, request_spec)])
-
     def build_instances(
         self,
         context: RequestContext,

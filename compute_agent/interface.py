@@ -31,16 +31,6 @@ class ComputeAPI(Interface):
     ADDRESSED_BY = "agent"
 
     @cast(CELL_HERE)
-    def build_instance(
-        self, context: RequestContext, agent: str, instance: Instance, request_spec: RequestSpec
-    ) -> None:
-        """Build on ``instance.host`` / ``instance.node``, as attempt ``instance.attempt``.
-
-        The agent answers with build_succeeded or build_failed. A repeated attempt is built once and
-        reported again; an attempt lower than one already seen is ignored.
-        """
-
-    @cast(CELL_HERE)
     def build_instances(
         self,
         context: RequestContext,
@@ -48,7 +38,12 @@ class ComputeAPI(Interface):
         instances: Sequence[Instance],
         request_specs: Sequence[RequestSpec],
     ) -> None:
-        """Request several builds, each as ``build_instance`` does, with one spec per instance."""
+        """Build on ``host`` / ``node`` of each instance, as its attempt ``attempt``.
+
+        There is one spec per instance. The agent answers with builds_succeeded or build_failed. A
+        repeated attempt is built once and reported again; an attempt lower than one already seen is
+        ignored.
+        """
 
     @cast(CELL_HERE)
     def delete_instance(

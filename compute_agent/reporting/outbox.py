@@ -158,9 +158,8 @@ class Outbox:
         result = report.result
         match report.kind:
             case Kind.BUILD_SUCCEEDED:
-                return self._conductor.build_succeeded(
-                    context, *where, report.attempt, power_state=result.power_state
-                )
+                (answer,) = self._conductor.builds_succeeded(context, self._agent, [_built(report)])
+                return answer
             case Kind.BUILD_FAILED:
                 assert result.fault is not None
                 return self._conductor.build_failed(

@@ -74,12 +74,6 @@ OF_AGENTS: dict[str, Attack] = {
         ],
         [True, True],
     ),
-    "build_succeeded": Attack(
-        lambda api, victim: api.build_succeeded(
-            CONTEXT, THIEF, HOST, victim.server, 1, power_state="running"
-        ),
-        "stale",
-    ),
     "builds_succeeded": Attack(
         lambda api, victim: api.builds_succeeded(
             CONTEXT, THIEF, [BuiltReport(HOST, victim.server, 1, "running")]

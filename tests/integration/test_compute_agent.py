@@ -78,7 +78,7 @@ class Machine:
         properties = {"process_command": command}
         instance, spec = a_build(HOST, image=builders.an_image(properties=properties))
         self.conductor.expect(instance)
-        self._compute.build_instance(admin_context(), HOST, instance, spec)
+        self._compute.build_instances(admin_context(), HOST, [instance], [spec])
         return instance
 
     def delete(self, instance: Instance) -> None:

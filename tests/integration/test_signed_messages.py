@@ -229,7 +229,7 @@ def test_what_one_cell_was_sent_is_refused_in_another(deployment, small, tmp_pat
         assert_all_active(deployment, uuids)
         recorded = recorder.signed()
     texts = " ".join(parts["text"] for _key, parts in recorded)
-    assert {"build_instances", "build_succeeded"} <= set(re.findall(r"\w+", texts))
+    assert {"build_instances", "builds_succeeded"} <= set(re.findall(r"\w+", texts))
     before = {name: len(deployment.refusals(name)) for name in ("cell2-conductor", THIEF)}
     sent = dict.fromkeys(before, 0)
     with contextlib.closing(

@@ -33,29 +33,21 @@ def send(context: RequestContext, compute: ComputeAPI, commands: Sequence[BuildC
     Raises Unavailable or RpcFailed after sending some but not all.
     """
     for agent, theirs in _by_agent(commands).items():
-        if len(theirs) > 1:
-            _send_together(context, compute, agent, theirs)
-        else:
-            _send_alone(context, compute, theirs[0])
+        for start in range(0, len(theirs), MESSAGE_SIZE_MAX):
+            _send(context, compute, agent, theirs[start : start + MESSAGE_SIZE_MAX])
 
 
-def _send_together(
+def _send(
     context: RequestContext, compute: ComputeAPI, agent: str, commands: Sequence[BuildCommand]
 ) -> None:
-    for start in range(0, len(commands), MESSAGE_SIZE_MAX):
-        part = commands[start : start + MESSAGE_SIZE_MAX]
-        LOG.info("Sending %d builds to agent %s: %s", len(part), agent, _names(part))
-        instances = [command.instance for command in part]
-        specs = [command.request_spec for command in part]
+    instances = [command.instance for command in commands]
+    if len(instances) == 1:
+        context = context.for_instance(instances[0].uuid)
+    with log_context(context):
+        for instance in instances:
+            LOG.info("%s: attempt %d on %s", instance.uuid, instance.attempt, instance.host)
+        specs = [command.request_spec for command in commands]
         compute.build_instances(context, agent, instances, specs)
-
-
-def _send_alone(context: RequestContext, compute: ComputeAPI, command: BuildCommand) -> None:
-    instance = command.instance
-    own = context.for_instance(instance.uuid)
-    with log_context(own):
-        LOG.info("%s: attempt %d on %s", instance.uuid, instance.attempt, instance.host)
-        compute.build_instance(own, command.agent, instance, command.request_spec)
 
 
 def for_host(spec: RequestSpec, tried: Sequence[Selection], *, attempt: int) -> RequestSpec:
@@ -76,10 +68,3 @@ def _by_agent(commands: Sequence[BuildCommand]) -> dict[str, list[BuildCommand]]
     for command in commands:
         groups.setdefault(command.agent, []).append(command)
     return groups
-
-
-def _names(commands: Sequence[BuildCommand]) -> str:
-    return ", ".join(
-        f"{command.instance.uuid} (attempt {command.instance.attempt} on {command.instance.host})"
-        for command in commands
-    )

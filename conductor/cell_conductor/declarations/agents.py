@@ -56,26 +56,14 @@ class AgentsAPI(Interface):
         """
 
     @call(AGENT_ITSELF, timeout_seconds=REPORT_TIMEOUT_SECONDS)
-    def build_succeeded(
-        self,
-        context: RequestContext,
-        agent: str,
-        host: str,
-        instance_uuid: str,
-        attempt: int,
-        *,
-        power_state: str,
-    ) -> str:
-        """Report a finished build; return "accepted" (also when repeated) or "stale".
-
-        After "stale" the agent destroys the guest: another attempt owns the instance.
-        """
-
-    @call(AGENT_ITSELF, timeout_seconds=REPORT_TIMEOUT_SECONDS)
     def builds_succeeded(
         self, context: RequestContext, agent: str, built: Sequence[BuiltReport]
     ) -> list[str]:
-        """Report several finished builds; return the answer to each, in the same order."""
+        """Report finished builds; return the answer to each, in the same order.
+
+        It is "accepted" (also when repeated) or "stale"; then the agent destroys the guest, because
+        another attempt owns the instance.
+        """
 
     @call(AGENT_ITSELF, timeout_seconds=REPORT_TIMEOUT_SECONDS)
     def build_failed(

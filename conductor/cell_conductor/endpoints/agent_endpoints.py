@@ -101,22 +101,14 @@ class AgentEndpoints(BackgroundTasks):
     ) -> list[NodeReportResult]:
         return self._nodes.report(context, agent, nodes, reshape)
 
-    def build_succeeded(
-        self,
-        context: RequestContext,
-        agent: str,
-        host: str,
-        instance_uuid: str,
-        attempt: int,
-        power_state: str,
-    ) -> str:
-        report = BuiltReport(host, instance_uuid, attempt, power_state)
-        return self._builds_succeeded(agent, [report])[0]
-
     def builds_succeeded(
         self, context: RequestContext, agent: str, built: Sequence[BuiltReport]
     ) -> list[str]:
-        return self._builds_succeeded(agent, built)
+        answers = self._reports.builds_succeeded(agent, built)
+        for report, answer in zip(built, answers, strict=True):
+            if answer == ACCEPTED:
+                self._instance_updates.placed(report.host, report.instance_uuid)
+        return answers
 
     def build_failed(
         self,
@@ -201,10 +193,3 @@ class AgentEndpoints(BackgroundTasks):
         self, context: RequestContext, objinst: Any, object_versions: dict[str, str]
     ) -> Primitive:
         return backports.backport(objinst, object_versions)
-
-    def _builds_succeeded(self, agent: str, reports: Sequence[BuiltReport]) -> list[str]:
-        answers = self._reports.builds_succeeded(agent, reports)
-        for report, answer in zip(reports, answers, strict=True):
-            if answer == ACCEPTED:
-                self._instance_updates.placed(report.host, report.instance_uuid)
-        return answers

@@ -99,7 +99,7 @@ class Cell:
             self.conductor.wait_for(lambda: set(self.conductor.nodes) >= self._hosts_of(agent))
         instance, spec = a_build(host, **values)
         self.conductor.expect(instance)
-        self.compute.build_instance(admin_context(), agent, instance, spec)
+        self.compute.build_instances(admin_context(), agent, [instance], [spec])
         return instance
 
     def _hosts_of(self, agent: str) -> set[str]:
@@ -222,7 +222,7 @@ def test_an_agent_acts_only_while_it_is_the_one_of_its_name(
     cell.start()
     waiting, spec = a_build("sim-2")
     cell.conductor.expect(waiting)
-    cell.compute.build_instance(admin_context(), AGENT, waiting, spec)
+    cell.compute.build_instances(admin_context(), AGENT, [waiting], [spec])
     asked = len(cell.conductor.runs)
     cell.conductor.wait_for(lambda: len(cell.conductor.runs) >= asked + 2)
     assert cell.conductor.reported("build_succeeded") == [("sim-1", first.uuid, 1, "running")]

@@ -76,7 +76,8 @@ def test_an_outage_is_waited_for(agent: Agent, error: Exception) -> None:
 
 def test_what_succeeded_meanwhile_is_told_in_one_message(agent: Agent) -> None:
     """Each gets its own answer: what came too late is destroyed, the others stay."""
-    agent.bus.fail("build_succeeded", exception.Invalid(reason="told alone"), times=3)
+    agent.bus.meanwhile("builds_succeeded", lambda: None)
+    agent.bus.fail("builds_succeeded", exception.Invalid(reason="not in one message"), times=3)
     uuids = [built(agent) for _ in range(3)]
     agent.conductor.instances[uuids[1]].attempt = 2
     agent.settle()
@@ -87,7 +88,7 @@ def test_what_succeeded_meanwhile_is_told_in_one_message(agent: Agent) -> None:
 
 def test_pauses_grow_to_a_bound(agent: Agent) -> None:
     """A conductor that is unreachable for long is not asked all the time."""
-    agent.bus.fail("build_succeeded", oslo_messaging.MessagingTimeout("no answer"), times=50)
+    agent.bus.fail("builds_succeeded", oslo_messaging.MessagingTimeout("no answer"), times=50)
     built(agent)
     waits = []
     for _ in range(20):
@@ -102,7 +103,7 @@ def test_pauses_grow_to_a_bound(agent: Agent) -> None:
 
 def test_an_answer_that_was_lost_is_asked_for_again(agent: Agent) -> None:
     """The conductor hears it twice, and says the same."""
-    agent.bus.fail("build_succeeded", oslo_messaging.MessagingTimeout("no answer"), when_done=True)
+    agent.bus.fail("builds_succeeded", oslo_messaging.MessagingTimeout("no answer"), when_done=True)
     uuid = built(agent)
     agent.settle()
     assert len(agent.conductor.reported("build_succeeded")) == 2
@@ -120,8 +121,7 @@ def test_a_report_under_way_is_not_sent_again(agent: Agent) -> None:
 
 def test_a_report_that_is_refused_keeps_no_other_back(agent: Agent) -> None:
     """It is tried again by itself, later."""
-    for method in ("builds_succeeded", "build_succeeded"):
-        agent.bus.fail(method, exception.Invalid(reason="not understood"))
+    agent.bus.fail("builds_succeeded", exception.Invalid(reason="not understood"), times=2)
     poison, healthy = built(agent), built(agent)
     agent.outbox.step()
     assert [report[1] for report in agent.conductor.reported("build_succeeded")] == [healthy]

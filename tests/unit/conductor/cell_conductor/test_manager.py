@@ -20,6 +20,7 @@ from conductor.cell_conductor.manager import CellConductorManager
 from objects.flavor import Flavor
 from objects.hosts.host_answers import ServiceChanges
 from objects.instance import Instance
+from objects.instances.instance_command import BuiltReport
 from objects.instances.instance_fault import InstanceFault
 from objects.instances.server_filters import ServerFilters
 from objects.request_spec import RequestSpec
@@ -50,10 +51,10 @@ class RecordingAgent:
         self.builds: list[Instance] = []
         self.deletes: list[str] = []
 
-    def build_instance(
-        self, context: RequestContext, instance: Instance, request_spec: RequestSpec
+    def build_instances(
+        self, context: RequestContext, instances: list[Instance], request_specs: list[RequestSpec]
     ) -> None:
-        self.builds.append(instance)
+        self.builds += instances
 
     def delete_instance(self, context: RequestContext, instance_uuid: str, host: str) -> None:
         self.deletes.append(instance_uuid)
@@ -130,9 +131,8 @@ def build(running: Running) -> Instance:
 
 def build_active(running: Running) -> Instance:
     instance = build(running)
-    running.api.build_succeeded(
-        admin_context(), "agent", "a", instance.uuid, 1, power_state="running"
-    )
+    built = BuiltReport("a", instance.uuid, 1, "running")
+    running.api.builds_succeeded(admin_context(), "agent", [built])
     return instance
 
 

@@ -15,6 +15,7 @@ from armillary.db import Database
 from conductor.cell_conductor.interface import CellConductorAPI
 from conductor.cell_conductor.manager import CellConductorManager
 from conductor.common.cell_db import models
+from objects.instances.instance_command import BuiltReport
 from placement.interface import PlacementAPI
 from rpc.transport import Bus
 from scheduler.interface import SchedulerAPI
@@ -153,9 +154,9 @@ def test_a_stolen_agents_key_learns_nothing_of_a_group_elsewhere(
 
 
 REPORTS: list[Callable[[CellConductorAPI, str, str], str]] = [
-    lambda api, host, uuid: api.build_succeeded(
-        CONTEXT, "thief", host, uuid, 1, power_state="running"
-    ),
+    lambda api, host, uuid: api.builds_succeeded(
+        CONTEXT, "thief", [BuiltReport(host, uuid, 1, "running")]
+    )[0],
     lambda api, host, uuid: api.instance_deleted(CONTEXT, "thief", host, uuid),
     lambda api, host, uuid: api.instance_ended(CONTEXT, "thief", host, uuid, 1, exit_code=0),
 ]

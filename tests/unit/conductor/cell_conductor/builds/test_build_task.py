@@ -116,14 +116,14 @@ def test_a_build_comes_out_the_same_when_every_message_arrives_twice(
 
 @stories
 @pytest.mark.parametrize("when_done", [False, True], ids=["not-done", "done-but-not-answered"])
-@pytest.mark.parametrize("method", ["claim_batch", "release", "build_instance"])
+@pytest.mark.parametrize("method", ["claim_batch", "release", "build_instances"])
 @pytest.mark.sampled(every=3)
 def test_a_build_goes_on_after_a_step_that_failed(
     cell: Cell, story: Story, vm_state: str, host: str | None, method: str, when_done: bool
 ) -> None:
     """The intent stays, and recovery takes the step again."""
     request = story(cell)
-    bus = cell.cell_bus if method == "build_instance" else cell.top_bus
+    bus = cell.cell_bus if method == "build_instances" else cell.top_bus
     bus.fail(method, GONE, when_done=when_done, times=2)
     cell.hand_over(request)
     cell.settle()
@@ -135,7 +135,7 @@ def test_a_build_is_stored_before_it_is_cast(cell: Cell) -> None:
     request = all_good(cell)
     cell.breaker.kill_at(-1)
     cell.hand_over(request)
-    assert cell.breaker.names == ["write", "build_instance"]
+    assert cell.breaker.names == ["write", "build_instances"]
 
 
 def test_handing_over_twice_builds_once(cell: Cell) -> None:
@@ -277,7 +277,7 @@ def test_the_next_attempt_is_stored_before_it_is_claimed(cell: Cell) -> None:
     cell.hand_over(request)
     cell.breaker.kill_at(-1)
     cell.agents["a"].work()
-    assert cell.breaker.names == ["write", "claim_batch", "write", "build_instance"]
+    assert cell.breaker.names == ["write", "claim_batch", "write", "build_instances"]
 
 
 def test_a_claim_replaces_the_former_one_with_a_higher_fence(cell: Cell) -> None:
