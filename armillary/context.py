@@ -35,7 +35,7 @@ class RequestContext(oslo_context.RequestContext):
     does only a part of its work says in ``refused_parts`` what is another's than the signer's.
     Neither is sent. ``traceparent`` is the span of a trace that caused the request, if any.
     ``parent_zone`` is the parent zone that a request came from, as its signature proves it; it is
-    sent as ``asked_by``, what the sender says, which only the border of a zone reads.
+    sent as ``asked_by``, what the sender says, which only the zone endpoint reads.
     """
 
     FROM_DICT_EXTRA_KEYS = [  # noqa: RUF012 - a list in the base class

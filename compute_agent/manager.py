@@ -85,11 +85,11 @@ class ComputeManager:
         )
         self._ratios = AllocationRatios(conf)
         self._monitor_plugins = load_plugins(conf)
-        self._contact = ConductorLease(conf)
+        self._conductor_lease = ConductorLease(conf)
         self._work = Work(
             self._env,
             self._identity,
-            self._contact,
+            self._conductor_lease,
             self._ratios,
             on_change=self._touch,
             on_doubt=self._doubt,
@@ -99,7 +99,7 @@ class ComputeManager:
         self._reconciler = parts.make_reconciler(self._env, self._work)
         self._addresses = parts.make_address_reports(self._env)
         self._guest_lease = parts.make_guest_lease(
-            self._env, self._contact, self._reconciler, self._note_settled
+            self._env, self._conductor_lease, self._reconciler, self._note_settled
         )
         self._consoles: ConsolePort | None = None
         if conf.serial_console.enabled:
@@ -183,7 +183,7 @@ class ComputeManager:
             LOG.info("Agent %s resumes unfinished work at its next start", self._agent)
         if self._reporter is not None:
             self._reporter.stop(soon())
-            self._reporter.say_goodbye()
+            self._reporter.report_end()
         self._work.outbox.stop(soon())
         self._notifier.stop(soon())
         for driver in self._drivers.values():
@@ -212,7 +212,7 @@ class ComputeManager:
         After a start the journal may come from an older copy, and its reports be older than what
         runs here: then the reconciler compares first.
         """
-        if report.kind is Kind.COMMAND_ANSWERED or self._contact.is_in_doubt():
+        if report.kind is Kind.COMMAND_ANSWERED or self._conductor_lease.is_in_doubt():
             self._doubt(report.host, report.instance_uuid)
         else:
             self._work.instances.forget_stale(report)
@@ -230,7 +230,7 @@ class ComputeManager:
             self._resume()
 
     def _note_answered(self, asked_at: float) -> None:
-        self._contact.answered(asked_at)
+        self._conductor_lease.answered(asked_at)
         self._guest_lease.wake()
 
     def _note_settled(self) -> None:
@@ -278,12 +278,12 @@ class ComputeManager:
             heartbeats=self._conductor_api(self._conf.report_interval),
             conductor=self._conductor,
             agent=self._agent,
-            on_contact=self._reconciler.request,
+            on_connected=self._reconciler.request,
             on_versions=self._oldest.take,
             on_answered=self._note_answered,
             is_settled=self._guest_lease.is_settled,
             admission=self._admission,
             run=self._begin_run(),
-            farewells=self._conductor_api(TALK_STOP_SECONDS_MAX),
+            final_heartbeats=self._conductor_api(TALK_STOP_SECONDS_MAX),
             notifier=self._notifier,
         )

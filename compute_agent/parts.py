@@ -53,7 +53,7 @@ class Work:
         self,
         env: Environment,
         identity: NodeIdentity,
-        contact: ConductorLease,
+        conductor_lease: ConductorLease,
         ratios: AllocationRatios,
         *,
         on_change: Callable[[str], None],
@@ -86,7 +86,7 @@ class Work:
             agent=env.agent,
             node_uuid=identity.node_uuid,
         )
-        staleness_check = StalenessCheck(contact, env.conductor, env.agent, env.is_admitted)
+        staleness_check = StalenessCheck(conductor_lease, env.conductor, env.agent, env.is_admitted)
         self.instances = InstanceWork(
             journal=env.journal,
             drivers=env.drivers,
@@ -143,7 +143,7 @@ def make_address_reports(env: Environment) -> AddressReports:
 
 def make_guest_lease(
     env: Environment,
-    contact: ConductorLease,
+    conductor_lease: ConductorLease,
     reconciler: Reconciler,
     on_settled: Callable[[], None],
 ) -> GuestLease:
@@ -152,7 +152,7 @@ def make_guest_lease(
         env.conf,
         agent=env.agent,
         drivers=env.drivers,
-        contact=contact,
+        conductor_lease=conductor_lease,
         held=HeldGuests(env.journal),
         is_settled=reconciler.is_settled,
         is_corrected=reconciler.is_corrected,

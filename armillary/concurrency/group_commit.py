@@ -136,7 +136,7 @@ class GroupCommit(Generic[Work, Outcome]):
 
 
 class KeyedGroupCommit(Generic[Work, Outcome]):
-    """One combiner per key while the key is in use: only work of the same key is shared."""
+    """One GroupCommit per key while the key is in use: only work of the same key is shared."""
 
     def __init__(
         self,
@@ -149,22 +149,22 @@ class KeyedGroupCommit(Generic[Work, Outcome]):
         self._weight_max = weight_max
         self._waiting_max = waiting_max
         self._lock = threading.Lock()
-        self._combiners: dict[Hashable, GroupCommit[Work, Outcome]] = {}
+        self._by_key: dict[Hashable, GroupCommit[Work, Outcome]] = {}
         self._users: dict[Hashable, int] = {}
 
     def submit(self, key: Hashable, work: Work, weight: int = 1) -> Outcome:
         """Return the outcome of the work; raise as ``GroupCommit.submit`` does."""
         with self._lock:
-            if key not in self._combiners:
-                self._combiners[key] = GroupCommit(
+            if key not in self._by_key:
+                self._by_key[key] = GroupCommit(
                     self._do, weight_max=self._weight_max, waiting_max=self._waiting_max
                 )
-            combiner = self._combiners[key]
+            group_commit = self._by_key[key]
             self._users[key] = self._users.get(key, 0) + 1
         try:
-            return combiner.submit(work, weight)
+            return group_commit.submit(work, weight)
         finally:
             with self._lock:
                 self._users[key] -= 1
                 if not self._users[key]:
-                    del self._users[key], self._combiners[key]
+                    del self._users[key], self._by_key[key]

@@ -255,13 +255,13 @@ ALLOCATIONS_CHECKED = Counter(
     ("verdict",),
     known=("tracked", "unknown", "deleted", "unplaced", "elsewhere", "released"),
 )
-AUDITED = Gauge(
+AUDITED_CONSUMERS = Gauge(
     "audit_consumers",
     "Consumers in placement without an owner at the last audit, by verdict: orphaned, "
     "foreign, unsure.",
     ("verdict",),
 )
-LACKING = Gauge(
+AUDITED_SERVERS = Gauge(
     "audit_servers",
     "Servers on a host that lacked allocations at the last audit, by verdict: healed, refused, "
     "misplaced (their allocations are on another host), without_node.",
@@ -343,13 +343,13 @@ def allocations_checked(counts: Mapping[str, int]) -> None:
 def consumers_audited(**counts: int) -> None:
     """Record the results of an audit of consumers, by verdict."""
     for verdict, count in counts.items():
-        AUDITED.set(count, verdict)
+        AUDITED_CONSUMERS.set(count, verdict)
 
 
 def servers_audited(**counts: int) -> None:
     """Record how many servers lacked allocations at an audit, by verdict."""
     for verdict, count in counts.items():
-        LACKING.set(count, verdict)
+        AUDITED_SERVERS.set(count, verdict)
 
 
 def watch_leases(table: str, kept: Any) -> None:

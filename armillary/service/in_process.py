@@ -41,10 +41,10 @@ class ServiceGroup:
         notifier: Notifier | None = None,
     ) -> None:
         self._conf = conf
-        board = WorkerStates(len(services))
-        self.supervisor = Supervisor(board, notifier or Notifier(None, None))
+        worker_states = WorkerStates(len(services))
+        self.supervisor = Supervisor(worker_states, notifier or Notifier(None, None))
         self._waiting = [
-            ManagedService(conf, name, factory, self.supervisor, board.slot(index))
+            ManagedService(conf, name, factory, self.supervisor, worker_states.slot(index))
             for index, (name, factory) in enumerate(services)
         ]
         self._running: list[ManagedService] = []

@@ -29,8 +29,8 @@ def launch(conf: cfg.ConfigOpts, binary: str, factory: Factory, workers: int | N
 
     count = worker_count(conf, workers)
     backdoor.widen(conf, count)
-    board = WorkerStates(count)
-    supervisor = Supervisor(board, Notifier.from_environment())
+    worker_states = WorkerStates(count)
+    supervisor = Supervisor(worker_states, Notifier.from_environment())
     report.install(conf, binary)
     launcher = oslo_service.ProcessLauncher(_LauncherConf(conf), restart_method="mutate")
     for index in range(count):  # one service per worker, so that each has its own slot
@@ -40,7 +40,7 @@ def launch(conf: cfg.ConfigOpts, binary: str, factory: Factory, workers: int | N
                 binary,
                 _in_worker(conf, binary, factory, index),
                 supervisor,
-                board.slot(index),
+                worker_states.slot(index),
             )
         )
     if concurrency.backend() == concurrency.THREADING:
@@ -49,10 +49,10 @@ def launch(conf: cfg.ConfigOpts, binary: str, factory: Factory, workers: int | N
     try:
         launcher.wait()
     except SystemExit as error:  # how cotyledon ends
-        return board.failed_start_code or (error.code if isinstance(error.code, int) else 0)
+        return worker_states.failed_start_code or (error.code if isinstance(error.code, int) else 0)
     finally:
         supervisor.end()
-    return board.failed_start_code
+    return worker_states.failed_start_code
 
 
 class _LauncherConf:

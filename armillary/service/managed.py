@@ -108,7 +108,7 @@ class ManagedService(ServiceBase):  # type: ignore[misc]
         tune_garbage_collector()
         if error is not None:  # not in an except clause, where oslo.log adds the error to each line
             self._exit_failed_start(error)
-        if self._slot.board.is_ending and not self._stopping.is_set():
+        if self._slot.worker_states.is_ending and not self._stopping.is_set():
             os.kill(os.getpid(), signal.SIGTERM)  # the parent's came before this worker heard any
 
     def stop(self) -> None:
@@ -228,9 +228,9 @@ class ManagedService(ServiceBase):  # type: ignore[misc]
         This is the case for a configuration error, and for any error while no worker was ever
         ready. Otherwise only this worker ends, and the launcher replaces it.
         """
-        board = self._slot.board
+        worker_states = self._slot.worker_states
         is_configuration = isinstance(error, exception.ConfigurationError)
-        if board.was_ever_ready and not is_configuration:
+        if worker_states.was_ever_ready and not is_configuration:
             LOG.error(
                 "%s: a worker could not start, the launcher replaces it",
                 self._binary,
@@ -238,7 +238,7 @@ class ManagedService(ServiceBase):  # type: ignore[misc]
             )
             leave(1)
         code = exit_code_for(error)
-        if board.report_failed_start(code):
+        if worker_states.report_failed_start(code):
             log_failed_start(self._conf, self._binary, error)
             os.kill(os.getppid(), signal.SIGTERM)
         if not self._is_ended_by_parent():
@@ -252,7 +252,7 @@ class ManagedService(ServiceBase):  # type: ignore[misc]
         """
         deadline = time.monotonic() + PARENT_SECONDS_MAX
         while not self._stopping.wait(PARENT_POLL_SECONDS):
-            if self._slot.board.is_ending:
+            if self._slot.worker_states.is_ending:
                 return True
             if time.monotonic() >= deadline:
                 return False

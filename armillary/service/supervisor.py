@@ -21,8 +21,8 @@ class Supervisor:
     whose watchdog is not fed.
     """
 
-    def __init__(self, board: WorkerStates, notifier: Notifier) -> None:
-        self.board = board
+    def __init__(self, worker_states: WorkerStates, notifier: Notifier) -> None:
+        self.worker_states = worker_states
         self._notifier = notifier
         self._pid = os.getpid()
         self._end = threading.Event()
@@ -53,7 +53,7 @@ class Supervisor:
 
     def reloading(self) -> None:
         """Note that the workers are about to be reloaded."""
-        self.board.mark_reloading()
+        self.worker_states.mark_reloading()
         self._is_ready = False
         self._notifier.reloading()
 
@@ -61,7 +61,7 @@ class Supervisor:
         """Note that the service ends: called before its workers are told so."""
         if not self._is_stopping:
             self._is_stopping = True
-            self.board.note_ending()
+            self.worker_states.note_ending()
             self._notifier.stopping()
 
     def _watch(self) -> None:
@@ -71,10 +71,10 @@ class Supervisor:
     def _tick(self, now: float) -> None:
         if self._is_stopping:
             return
-        if not self._is_ready and self.board.are_all_ready:
+        if not self._is_ready and self.worker_states.are_all_ready:
             self._is_ready = True
             self._notifier.ready()
-        if not self.board.was_ever_ready and now >= self._next_extension:
+        if not self.worker_states.was_ever_ready and now >= self._next_extension:
             self._next_extension = now + START_EXTENSION_SECONDS / 3
             self._notifier.starting(START_EXTENSION_SECONDS)
         if self._notifier.watchdog_seconds and now >= self._next_watchdog:
@@ -82,7 +82,7 @@ class Supervisor:
 
     def _feed_watchdog(self, now: float, watchdog_seconds: float) -> None:
         self._next_watchdog = now + watchdog_seconds / 2
-        silent = self.board.silent_workers(watchdog_seconds)
+        silent = self.worker_states.silent_workers(watchdog_seconds)
         if not silent:
             self._notifier.watchdog()
         elif silent != self._silent:

@@ -101,18 +101,18 @@ class WorkerStates:
 class WorkerSlot:
     """One worker's slot, as used by that worker."""
 
-    def __init__(self, board: WorkerStates, index: int) -> None:
-        self.board = board
+    def __init__(self, worker_states: WorkerStates, index: int) -> None:
+        self.worker_states = worker_states
         self.index = index
 
     def starting(self) -> None:
-        self.board.write(self.index, WorkerState.STARTING, 0.0)
+        self.worker_states.write(self.index, WorkerState.STARTING, 0.0)
 
     def ready(self) -> None:
         """Report that the worker serves with the current configuration."""
-        self.board.write(self.index, WorkerState.READY, time.monotonic())
-        self.board.note_ready()
+        self.worker_states.write(self.index, WorkerState.READY, time.monotonic())
+        self.worker_states.note_ready()
 
     def heartbeat(self) -> None:
-        state, _beat = self.board.read(self.index)
-        self.board.write(self.index, state, time.monotonic())
+        state, _beat = self.worker_states.read(self.index)
+        self.worker_states.write(self.index, state, time.monotonic())

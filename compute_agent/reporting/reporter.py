@@ -39,11 +39,12 @@ class Reporter:
 
     The first answered heartbeat creates the service records. Then the records of all hosts are
     sent, and again every ``update_resources_interval``, with those named by ``touch`` in between.
-    The metrics in a record are also sent as a notification. ``on_contact`` is called on the
+    The metrics in a record are also sent as a notification. ``on_connected`` is called on the
     conductor's first answer and after a long outage; ``on_versions`` with the oldest conductor
     versions (interface -> service version); ``on_answered`` with the time when the heartbeat was
     sent. ``admission`` hears whether this ``run`` of the agent may act; ``is_settled`` is asked
-    before each heartbeat; ``farewells`` is for the message that says good-bye.
+    before each heartbeat; ``final_heartbeats`` is the client for the report that this
+    run has ended.
     """
 
     def __init__(
@@ -54,9 +55,9 @@ class Reporter:
         trackers: Iterable[ResourceTracker],
         heartbeats: CellConductorAPI,
         conductor: CellConductorAPI,
-        farewells: CellConductorAPI | None = None,
+        final_heartbeats: CellConductorAPI | None = None,
         agent: str,
-        on_contact: Callable[[], None],
+        on_connected: Callable[[], None],
         on_versions: Callable[[Mapping[str, int]], None] = lambda versions: None,
         on_answered: Callable[[float], None] = lambda asked_at: None,
         admission: Admission | None = None,
@@ -70,9 +71,9 @@ class Reporter:
         self._trackers = {tracker.host: tracker for tracker in trackers}
         self._heartbeats = heartbeats
         self._conductor = conductor
-        self._farewells = farewells or heartbeats
+        self._final_heartbeats = final_heartbeats or heartbeats
         self._agent = agent
-        self._on_contact = on_contact
+        self._on_connected = on_connected
         self._on_versions = on_versions
         self._on_answered = on_answered
         self._admission = admission or Admission(agent, lambda is_admitted: None)
@@ -151,14 +152,14 @@ class Reporter:
             self._answered_at = now
         if is_back:
             self.touch_all()
-            self._on_contact()
+            self._on_connected()
 
-    def say_goodbye(self) -> None:
+    def report_end(self) -> None:
         """Tell the cell that this run has ended, so that another one may begin at once."""
         if self._run is None or not self._admission.is_admitted():
             return
         try:
-            self._farewells.report_services(
+            self._final_heartbeats.report_services(
                 admin_context(), self._agent, [], {}, service_version=CURRENT_VERSION,
                 run=dataclasses.replace(self._run, is_over=True),
             )  # fmt: skip

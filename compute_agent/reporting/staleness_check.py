@@ -31,12 +31,12 @@ class StalenessCheck:
 
     def __init__(
         self,
-        contact: ConductorLease,
+        conductor_lease: ConductorLease,
         conductor: CellConductorAPI,
         agent: str,
         is_admitted: Callable[[], bool] = lambda: True,
     ) -> None:
-        self._contact = contact
+        self._conductor_lease = conductor_lease
         self._conductor = conductor
         self._agent = agent
         self._is_admitted = is_admitted
@@ -44,7 +44,7 @@ class StalenessCheck:
     def is_build_wanted(self, context: RequestContext, entry: Entry) -> bool:
         """Return whether an attempt is current and still to be built."""
         self._check_admission()
-        if not self._contact.is_in_doubt():
+        if not self._conductor_lease.is_in_doubt():
             return True
         return self._conductor.is_build_wanted(
             context, self._agent, entry.host, entry.instance_uuid, entry.attempt
@@ -62,7 +62,7 @@ class StalenessCheck:
     def is_command_wanted(self, context: RequestContext, command: InstanceCommand) -> bool:
         """Return whether the conductor still waits for a command's answer."""
         self._check_admission()
-        if not self._contact.is_in_doubt():
+        if not self._conductor_lease.is_in_doubt():
             return True
         return self._conductor.is_command_wanted(context, self._agent, command.id)
 

@@ -1,7 +1,7 @@
 """Guest lease: guests are held while their host may have been given up.
 
-A host without heartbeats counts as down after ``[DEFAULT] service_down_time``; then its instances
-may be built on other hosts. A guest that goes on here would run twice.
+A host without heartbeats (disconnected) counts as down after ``[DEFAULT] service_down_time``; then
+its instances may be built on other hosts. A guest that goes on here would run twice.
 """
 
 import logging
@@ -44,7 +44,7 @@ class GuestLease:
         *,
         agent: str,
         drivers: Mapping[str, ComputeDriver],
-        contact: ConductorLease,
+        conductor_lease: ConductorLease,
         held: HeldGuests,
         is_settled: Callable[[float], bool],
         is_corrected: Callable[[float], bool],
@@ -54,7 +54,7 @@ class GuestLease:
     ) -> None:
         self._conf = conf
         self._drivers = drivers
-        self._contact = contact
+        self._conductor_lease = conductor_lease
         self._held = held
         self._is_settled = is_settled
         self._is_corrected = is_corrected
@@ -111,14 +111,14 @@ class GuestLease:
         return float(self._conf.service_down_time) / 2
 
     def _is_cut_off(self) -> bool:
-        return self._contact.silent_seconds() > SILENT_SHARE * self._conf.service_down_time
+        return self._conductor_lease.silent_seconds() > SILENT_SHARE * self._conf.service_down_time
 
     def _extend(self, now: float, *, is_strict: bool) -> None:
         """Extend the drivers' leases, before half of them has passed."""
         until = now + self.lease_seconds
         if is_strict:
             until = now + SILENT_SHARE * self._conf.service_down_time
-            until -= self._contact.silent_seconds()
+            until -= self._conductor_lease.silent_seconds()
         if until - self._extended_until < self.lease_seconds / 8:
             return
         self._extend_to(until, is_strict=is_strict)
@@ -182,7 +182,7 @@ class GuestLease:
                 LOG.warning("%s: cannot be held: %s", uuid, error)
 
     def _may_continue(self, since: float) -> bool:
-        return self._contact.heard_of_at > since and self._is_corrected(since)
+        return self._conductor_lease.heard_of_at > since and self._is_corrected(since)
 
     def _let_continue(self) -> None:
         LOG.info("The conductor has answered; guests that were held continue")
@@ -204,9 +204,12 @@ class GuestLease:
 
     def is_settled(self) -> bool:
         """Return whether only what the conductor expects is here, as far as the agent knows."""
-        if self._held_since is not None or self._contact.silent_seconds() > self.lease_seconds:
+        if (
+            self._held_since is not None
+            or self._conductor_lease.silent_seconds() > self.lease_seconds
+        ):
             return False
-        return self._is_settled(self._contact.returned_at)
+        return self._is_settled(self._conductor_lease.returned_at)
 
 
 def _running(driver: ComputeDriver) -> list[GuestInfo]:

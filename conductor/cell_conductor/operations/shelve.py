@@ -161,7 +161,7 @@ def _forget(work: OwnWork) -> str:
     return DONE
 
 
-FORGETTING = OwnStage(_forget, leads_to=(DONE,))
+FORGET_IMAGE = OwnStage(_forget, leads_to=(DONE,))
 
 
 def end_unshelved(rows: Rows) -> None:
@@ -180,7 +180,7 @@ UNSHELVE_HERE = Flow(
             Verb.KEEP, Side.HERE, then=FORGET, undo=UNDONE,
             arguments=lambda _operation: Arguments(is_on=True), done=take_power_state,
         ),
-        FORGET: FORGETTING,
+        FORGET: FORGET_IMAGE,
     },
     begin=ignore_arguments,
     end=end_unshelved,
@@ -234,7 +234,7 @@ UNSHELVE = Flow(
             Verb.SPAWN, Side.DESTINATION, then=FORGET, undo=DROP_TRIED,
             arguments=_spawn_arguments, on_enter=_arrive, done=take_power_state,
         ),
-        FORGET: FORGETTING,
+        FORGET: FORGET_IMAGE,
         DROP_TRIED: AgentStage(
             Verb.DROP, Side.DESTINATION, then=move_stages.NEXT, given_up=move_stages.NEXT,
             down=move_stages.NEXT, on_enter=_leave,

@@ -107,7 +107,7 @@ RESTORE = Flow(
         POWER_ON: AgentStage(
             Verb.POWER_ON, Side.HERE, then=shelve.FORGET, undo=UNDONE, done=take_power_state
         ),
-        shelve.FORGET: shelve.FORGETTING,
+        shelve.FORGET: shelve.FORGET_IMAGE,
     },
     begin=lambda _rows, _arguments: None,
     end=_restored,

@@ -146,7 +146,7 @@ class Acceptance:
         self._now = now
         self._placed_usage = placed_usage
         self._rng = rng or random.SystemRandom()
-        self._combiner = KeyedGroupCommit[_Asked, Accepted | Exception](
+        self._group_commit = KeyedGroupCommit[_Asked, Accepted | Exception](
             self._accept_all, weight_max=_INSTANCES_MAX, waiting_max=_WAITING_MAX
         )
 
@@ -157,7 +157,7 @@ class Acceptance:
         """
         lease = self._leases.held(self._new_reservation_id())
         key = digest(context.request_id, "create_servers", str(_without_password(servers)))
-        accepted = self._combiner.submit(
+        accepted = self._group_commit.submit(
             owner_of(context).project_id,
             _Asked(context, servers, lease, key),
             weight=max(1, servers.count_max),

@@ -146,7 +146,7 @@ class BuildGroup:
             check_zones(session, self._env.conf, selected)
             leases = [work.lease for work in self._works.values()]
             ours = self._services.leases.renew_each(
-                session, leases, stage=Stage.HANDING_OVER, failure=None
+                session, leases, stage=Stage.CELL_HANDOVER, failure=None
             )
             pending = build_requests.list_pending_of(session, ours)
             living = {

@@ -163,7 +163,7 @@ class BuildTask(SchedulingTask):
         offered = [] if found is None else found.zone_entries
         entries = [Entry(tuple(one["path"]), one["host_id"]) for one in offered]
         silent = [] if found is None else absence.silent_zones(found.trace.zones)
-        stage = Stage.WALKING if entries else Stage.HANDING_OVER
+        stage = Stage.WALKING if entries else Stage.CELL_HANDOVER
 
         def write(session: Session) -> None:
             self._lock(session, stage=stage, failure=None)
@@ -417,7 +417,7 @@ STORE_IN_CELL0 = (
 )
 STEPS: dict[str, Sequence[Step[BuildTask, None]]] = {
     Stage.SCHEDULING: SCHEDULE,
-    Stage.HANDING_OVER: HAND_OVER,
+    Stage.CELL_HANDOVER: HAND_OVER,
     Stage.WALKING: WALK,
     Stage.STORING_IN_CELL0: STORE_IN_CELL0,
 }

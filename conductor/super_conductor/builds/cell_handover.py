@@ -41,7 +41,7 @@ class CellHandover:
     """
 
     def __init__(self, *, instances_max: int) -> None:
-        self._combiner = KeyedGroupCommit[_Message, None](
+        self._group_commit = KeyedGroupCommit[_Message, None](
             self._send, weight_max=instances_max, waiting_max=_WAITING_MAX
         )
 
@@ -59,7 +59,7 @@ class CellHandover:
         After a timeout the outcome of all requests in the message is unknown.
         """
         message = _Message(context, cell, requests, timeout_seconds)
-        self._combiner.submit(cell_uuid, message, len(requests))
+        self._group_commit.submit(cell_uuid, message, len(requests))
 
     def _send(self, group: Sequence[_Message]) -> list[None]:
         first = group[0]

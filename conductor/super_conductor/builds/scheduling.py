@@ -32,7 +32,7 @@ class Scheduling:
     def __init__(self, scheduler: SchedulerAPI, *, messages_max: int, instances_max: int) -> None:
         self._scheduler = scheduler
         self._instances_max = instances_max
-        self._combiner = GroupCommit[_Asked, Answer](
+        self._group_commit = GroupCommit[_Asked, Answer](
             self._ask, weight_max=instances_max, waiting_max=_WAITING_MAX, leaders_max=messages_max
         )
 
@@ -52,7 +52,7 @@ class Scheduling:
         """
         request = BatchedRequest(request_spec, instance_uuids, fences, context.request_id)
         asked = _Asked(context, request, timeout_seconds)
-        answer = self._combiner.submit(asked, len(instance_uuids))
+        answer = self._group_commit.submit(asked, len(instance_uuids))
         if isinstance(answer, Exception):
             raise answer
         return answer

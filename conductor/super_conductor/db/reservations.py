@@ -20,7 +20,7 @@ class Stage:
     """Stage of a reservation; a stored stage records a decision that is not made again."""
 
     SCHEDULING = "scheduling"
-    HANDING_OVER = "cell_handover"
+    CELL_HANDOVER = "cell_handover"
     WALKING = "walking"
     """Other zones offered hosts, which are tried in turn; see
     ``conductor.super_conductor.zones.walk``.

@@ -129,7 +129,7 @@ class PeriodicAudit:
         placement: PlacementAPI,
         orphans: Orphans,
         find_orphan_claims: Find,
-        lacking: MissingAllocations,
+        missing_allocations: MissingAllocations,
         now: Clock,
         *,
         pages: Callable[[], Iterable[CellServerPage]],
@@ -143,7 +143,7 @@ class PeriodicAudit:
         self._placement = placement
         self._orphans = orphans
         self._find_orphan_claims = find_orphan_claims
-        self._missing_allocations = lacking
+        self._missing_allocations = missing_allocations
         self._now = now
         self._pages = pages
         self._recheck = recheck

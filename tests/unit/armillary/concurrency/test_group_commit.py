@@ -38,13 +38,13 @@ class Doubling:
 
 
 def submit_behind(
-    combiner: GroupCommit[int, int], work: Doubling, numbers: Sequence[int], leaders: int = 1
+    group_commit: GroupCommit[int, int], work: Doubling, numbers: Sequence[int], leaders: int = 1
 ) -> list[object]:
     """Let the first numbers lead, the others queue up behind them; return all outcomes."""
 
     def submit(number: int) -> object:
         try:
-            return combiner.submit(number)
+            return group_commit.submit(number)
         except Exception as error:
             return error
 
@@ -54,64 +54,64 @@ def submit_behind(
         waiting = []
         for count, number in enumerate(numbers[leaders:], start=1):
             waiting.append(callers.submit(submit, number))
-            until_queued(combiner, count)
+            until_queued(group_commit, count)
         work.go_on.set()
         return [each.result(SECONDS_MAX) for each in (*first, *waiting)]
 
 
-def until_queued(combiner: GroupCommit[int, int], count: int) -> None:
+def until_queued(group_commit: GroupCommit[int, int], count: int) -> None:
     for _ in range(100_000):
-        if len(combiner._waiting) == count:
+        if len(group_commit._waiting) == count:
             return
         threading.Event().wait(0.0001)
     raise AssertionError(f"{count} callers never queued up")
 
 
-def a_combiner(work: Doubling, **options: int) -> GroupCommit[int, int]:
+def a_group_commit(work: Doubling, **options: int) -> GroupCommit[int, int]:
     return GroupCommit(work, **{"weight_max": 100, "waiting_max": 100, **options})
 
 
 def test_a_lone_caller_works_at_once_and_alone() -> None:
     """Twice in a row, too."""
     work = Doubling(gated=0)
-    combiner = a_combiner(work)
-    assert [combiner.submit(1), combiner.submit(2)] == [2, 4]
+    group_commit = a_group_commit(work)
+    assert [group_commit.submit(1), group_commit.submit(2)] == [2, 4]
     assert work.groups == [[1], [2]]
 
 
 def test_those_that_come_meanwhile_are_the_next_group() -> None:
     """In their order, each with its own outcome."""
     work = Doubling()
-    assert submit_behind(a_combiner(work), work, [1, 2, 3, 4]) == [2, 4, 6, 8]
+    assert submit_behind(a_group_commit(work), work, [1, 2, 3, 4]) == [2, 4, 6, 8]
     assert work.groups == [[1], [2, 3, 4]]
 
 
 def test_a_group_is_not_heavier_than_allowed() -> None:
     """Those left over are the next one."""
     work = Doubling()
-    assert submit_behind(a_combiner(work, weight_max=2), work, [1, 2, 3, 4]) == [2, 4, 6, 8]
+    assert submit_behind(a_group_commit(work, weight_max=2), work, [1, 2, 3, 4]) == [2, 4, 6, 8]
     assert work.groups == [[1], [2, 3], [4]]
 
 
 def test_several_may_lead_at_a_time() -> None:
     """Then the next ones wait for either; every place is used again."""
     work = Doubling(gated=2)
-    combiner = a_combiner(work, leaders_max=2)
-    assert submit_behind(combiner, work, [1, 2, 3], leaders=2) == [2, 4, 6]
+    group_commit = a_group_commit(work, leaders_max=2)
+    assert submit_behind(group_commit, work, [1, 2, 3], leaders=2) == [2, 4, 6]
     assert sorted(work.groups[:2]) == [[1], [2]]
     assert work.groups[2] == [3]
-    assert combiner._leaders == 0
+    assert group_commit._leaders == 0
 
 
 def test_an_error_is_that_of_its_group_alone() -> None:
     """The group before and the callers after are fine."""
     work = Doubling()
-    combiner = a_combiner(work)
-    first, second, third = submit_behind(combiner, work, [1, 13, 2])
+    group_commit = a_group_commit(work)
+    first, second, third = submit_behind(group_commit, work, [1, 13, 2])
     assert first == 2
     assert isinstance(second, ValueError)
     assert second is third
-    assert combiner.submit(4) == 8
+    assert group_commit.submit(4) == 8
 
 
 def test_an_interrupted_leader_leaves_no_caller_waiting() -> None:
@@ -123,24 +123,24 @@ def test_an_interrupted_leader_leaves_no_caller_waiting() -> None:
     def work(group: Sequence[int]) -> list[int]:
         raise Interrupted
 
-    combiner = GroupCommit[int, int](work, weight_max=9, waiting_max=9)
+    group_commit = GroupCommit[int, int](work, weight_max=9, waiting_max=9)
     with pytest.raises(Interrupted):
-        combiner.submit(1)
-    assert combiner._leaders == 0
+        group_commit.submit(1)
+    assert group_commit._leaders == 0
 
 
 def test_too_many_are_not_let_in() -> None:
     """They are told so at once."""
     work = Doubling()
-    found = submit_behind(a_combiner(work, waiting_max=1), work, [1, 2])
+    found = submit_behind(a_group_commit(work, waiting_max=1), work, [1, 2])
     assert found == [2, 4]
     work = Doubling()
-    combiner = a_combiner(work, waiting_max=0)
+    group_commit = a_group_commit(work, waiting_max=0)
     with ThreadPoolExecutor(1) as callers:
-        first = callers.submit(combiner.submit, 1)
+        first = callers.submit(group_commit.submit, 1)
         work.wait_for(1)
         with pytest.raises(exception.Unavailable, match="0 calls are waiting already"):
-            combiner.submit(2)
+            group_commit.submit(2)
         work.go_on.set()
         assert first.result(SECONDS_MAX) == 2
 
@@ -148,12 +148,12 @@ def test_too_many_are_not_let_in() -> None:
 def test_work_of_other_keys_is_apart() -> None:
     """And an unused key is forgotten."""
     work = Doubling()
-    combiner = KeyedGroupCommit[int, int](work, weight_max=9, waiting_max=9)
+    group_commit = KeyedGroupCommit[int, int](work, weight_max=9, waiting_max=9)
     with ThreadPoolExecutor(1) as callers:
-        first = callers.submit(combiner.submit, "a", 1)
+        first = callers.submit(group_commit.submit, "a", 1)
         work.wait_for(1)
-        assert combiner.submit("b", 2) == 4
+        assert group_commit.submit("b", 2) == 4
         work.go_on.set()
         assert first.result(SECONDS_MAX) == 2
-    assert not combiner._combiners
-    assert not combiner._users
+    assert not group_commit._by_key
+    assert not group_commit._users

@@ -67,29 +67,33 @@ def conf() -> cfg.ConfigOpts:
 
 
 @pytest.fixture
-def board() -> WorkerStates:
+def worker_states() -> WorkerStates:
     return WorkerStates(1)
 
 
-def service_of(manager: Recorder, conf: cfg.ConfigOpts, board: WorkerStates) -> ManagedService:
-    supervisor = Supervisor(board, Notifier(None, None))
-    return ManagedService(conf, "test", lambda: manager, supervisor, board.slot(0))
+def service_of(
+    manager: Recorder, conf: cfg.ConfigOpts, worker_states: WorkerStates
+) -> ManagedService:
+    supervisor = Supervisor(worker_states, Notifier(None, None))
+    return ManagedService(conf, "test", lambda: manager, supervisor, worker_states.slot(0))
 
 
-def test_the_manager_starts_before_its_servers(conf: cfg.ConfigOpts, board: WorkerStates) -> None:
+def test_the_manager_starts_before_its_servers(
+    conf: cfg.ConfigOpts, worker_states: WorkerStates
+) -> None:
     """Tasks come last, and then the worker is ready."""
     manager = Recorder()
-    service_of(manager, conf, board).run()
+    service_of(manager, conf, worker_states).run()
     assert manager.steps == ["start", "start a", "start b", "tasks"]
-    assert board.read(0)[0] is WorkerState.READY
+    assert worker_states.read(0)[0] is WorkerState.READY
 
 
 def test_all_servers_stop_taking_work_before_any_is_waited_for(
-    conf: cfg.ConfigOpts, board: WorkerStates
+    conf: cfg.ConfigOpts, worker_states: WorkerStates
 ) -> None:
     """The manager goes last: work under way may need it."""
     manager = Recorder()
-    service = service_of(manager, conf, board)
+    service = service_of(manager, conf, worker_states)
     service.run()
     manager.steps.clear()
     service.drain(5)
@@ -98,11 +102,14 @@ def test_all_servers_stop_taking_work_before_any_is_waited_for(
 
 @pytest.mark.parametrize("broken_step", ["stop a", "stop b", "wait a", "wait b", "stop"])
 def test_a_step_that_fails_keeps_none_from_being_done(
-    broken_step: str, conf: cfg.ConfigOpts, board: WorkerStates, caplog: pytest.LogCaptureFixture
+    broken_step: str,
+    conf: cfg.ConfigOpts,
+    worker_states: WorkerStates,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     """It is logged with its traceback."""
     manager = Recorder(broken_step)
-    service = service_of(manager, conf, board)
+    service = service_of(manager, conf, worker_states)
     service.run()
     manager.steps.clear()
     service.drain(5)
@@ -112,11 +119,11 @@ def test_a_step_that_fails_keeps_none_from_being_done(
 
 @pytest.mark.parametrize("broken_step", ["start", "start a", "start b", "tasks"])
 def test_what_started_is_stopped_after_a_broken_start(
-    broken_step: str, conf: cfg.ConfigOpts, board: WorkerStates
+    broken_step: str, conf: cfg.ConfigOpts, worker_states: WorkerStates
 ) -> None:
     """Servers that never started are not stopped."""
     manager = Recorder(broken_step)
-    service = service_of(manager, conf, board)
+    service = service_of(manager, conf, worker_states)
     with pytest.raises(ZeroDivisionError):
         service.run()
     started = [step[-1] for step in manager.steps if step[:-1] == "start "]
@@ -128,10 +135,10 @@ def test_what_started_is_stopped_after_a_broken_start(
     ]
 
 
-def test_draining_twice_is_draining_once(conf: cfg.ConfigOpts, board: WorkerStates) -> None:
+def test_draining_twice_is_draining_once(conf: cfg.ConfigOpts, worker_states: WorkerStates) -> None:
     """A launcher may ask again."""
     manager = Recorder()
-    service = service_of(manager, conf, board)
+    service = service_of(manager, conf, worker_states)
     service.run()
     service.drain(5)
     service.drain(5)
@@ -139,20 +146,22 @@ def test_draining_twice_is_draining_once(conf: cfg.ConfigOpts, board: WorkerStat
 
 
 def test_a_reload_that_fails_is_logged(
-    conf: cfg.ConfigOpts, board: WorkerStates, caplog: pytest.LogCaptureFixture
+    conf: cfg.ConfigOpts, worker_states: WorkerStates, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A worker lives on with what it has."""
     manager = Recorder("reload")
-    service = service_of(manager, conf, board)
+    service = service_of(manager, conf, worker_states)
     service.run()
     service.reload()
     assert [record.levelno for record in caplog.records] == [logging.ERROR]
-    assert board.read(0)[0] is WorkerState.READY
+    assert worker_states.read(0)[0] is WorkerState.READY
 
 
-def test_periodic_tasks_can_be_turned_off(conf: cfg.ConfigOpts, board: WorkerStates) -> None:
+def test_periodic_tasks_can_be_turned_off(
+    conf: cfg.ConfigOpts, worker_states: WorkerStates
+) -> None:
     """[DEFAULT] periodic_enable is for debugging."""
     conf.set_override("periodic_enable", False)
     manager = Recorder()
-    service_of(manager, conf, board).run()
+    service_of(manager, conf, worker_states).run()
     assert "tasks" not in manager.steps

@@ -25,8 +25,8 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def contact(clock: Clock, tmp_path: Path) -> ConductorLease:
-    """Return the contact of an agent that has been heard for long."""
+def conductor_lease(clock: Clock, tmp_path: Path) -> ConductorLease:
+    """Return the lease of an agent that has been heard for long."""
     conf = agent_conf(tmp_path)
     conf.set_override("service_down_time", DOWN_SECONDS)
     made = ConductorLease(conf, clock)
@@ -35,35 +35,41 @@ def contact(clock: Clock, tmp_path: Path) -> ConductorLease:
     return made
 
 
-def beat(contact: ConductorLease, clock: Clock, seconds: float = 10.0) -> None:
+def beat(conductor_lease: ConductorLease, clock: Clock, seconds: float = 10.0) -> None:
     """Be answered after so many seconds."""
     clock.now += seconds
-    contact.answered(clock.now)
+    conductor_lease.answered(clock.now)
 
 
-def test_an_agent_that_has_just_started_is_in_doubt(contact: ConductorLease, clock: Clock) -> None:
+def test_an_agent_that_has_just_started_is_in_doubt(
+    conductor_lease: ConductorLease, clock: Clock
+) -> None:
     """It is unknown how long it was unreachable, also when it was answered once."""
-    fresh = ConductorLease(contact._conf, clock)
+    fresh = ConductorLease(conductor_lease._conf, clock)
     before = fresh.is_in_doubt()
     fresh.answered(clock.now)
     assert (before, fresh.is_in_doubt()) == (True, True)
 
 
-def test_an_agent_that_is_heard_is_in_no_doubt(contact: ConductorLease) -> None:
+def test_an_agent_that_is_heard_is_in_no_doubt(conductor_lease: ConductorLease) -> None:
     """As long as its heartbeats are answered, nothing of it is given up."""
-    assert not contact.is_in_doubt()
+    assert not conductor_lease.is_in_doubt()
 
 
-def test_an_agent_doubts_before_it_is_given_up(contact: ConductorLease, clock: Clock) -> None:
+def test_an_agent_doubts_before_it_is_given_up(
+    conductor_lease: ConductorLease, clock: Clock
+) -> None:
     """The conductor's clock may have begun earlier than the agent thinks."""
     clock.now += DOWN_SECONDS / 2 + 1
-    assert contact.is_in_doubt()
+    assert conductor_lease.is_in_doubt()
 
 
-def test_an_agent_doubts_for_a_while_after_a_silence(contact: ConductorLease, clock: Clock) -> None:
+def test_an_agent_doubts_for_a_while_after_a_silence(
+    conductor_lease: ConductorLease, clock: Clock
+) -> None:
     """What was sent before the silence may come only now."""
-    beat(contact, clock, seconds=DOWN_SECONDS)
-    soon = contact.is_in_doubt()
+    beat(conductor_lease, clock, seconds=DOWN_SECONDS)
+    soon = conductor_lease.is_in_doubt()
     for _ in range(7):
-        beat(contact, clock)
-    assert (soon, contact.is_in_doubt()) == (True, False)
+        beat(conductor_lease, clock)
+    assert (soon, conductor_lease.is_in_doubt()) == (True, False)

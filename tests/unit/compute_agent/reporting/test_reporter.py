@@ -30,7 +30,7 @@ HOST, OTHER_HOST = HOSTS
 
 
 class Contacts:
-    """Counts the calls of ``on_contact``."""
+    """Counts the calls of ``on_connected``."""
 
     count = 0
 
@@ -72,7 +72,7 @@ def make_reporter(
     ]
     return Reporter(
         agent.conf, journal=agent.journal, trackers=trackers, heartbeats=api, conductor=api,
-        agent=AGENT, on_contact=contacts, clock=lambda: agent.now, notifier=notifier,
+        agent=AGENT, on_connected=contacts, clock=lambda: agent.now, notifier=notifier,
     )  # fmt: skip
 
 

@@ -27,7 +27,7 @@ def a_server(agent: Agent) -> tuple[Instance, RequestSpec]:
     agent.conductor.expect(instance)
     agent.build(instance, spec)
     agent.settle()
-    agent.contact.in_doubt = True
+    agent.conductor_lease.in_doubt = True
     return instance, spec
 
 
@@ -35,7 +35,7 @@ def test_an_attempt_that_went_on_elsewhere_is_not_built(agent: Agent) -> None:
     """It leaves nothing, and says nothing."""
     instance, spec = a_build(HERE)
     agent.conductor.expect(instance.with_values(host="another", attempt=2))
-    agent.contact.in_doubt = True
+    agent.conductor_lease.in_doubt = True
     agent.build(instance, spec)
     agent.settle()
     assert (agent.guests(), agent.conductor.reports) == (set(), [])
@@ -45,7 +45,7 @@ def test_an_attempt_that_is_wanted_is_built_in_doubt_too(agent: Agent) -> None:
     """The conductor says that it is."""
     instance, spec = a_build(HERE)
     agent.conductor.expect(instance)
-    agent.contact.in_doubt = True
+    agent.conductor_lease.in_doubt = True
     agent.build(instance, spec)
     agent.settle()
     assert agent.guests() == {(HERE, instance.uuid)}
@@ -55,7 +55,7 @@ def test_an_attempt_waits_while_no_conductor_says_whether_it_is_wanted(agent: Ag
     """It is built when a conductor does."""
     instance, spec = a_build(HERE)
     agent.conductor.expect(instance)
-    agent.contact.in_doubt = True
+    agent.conductor_lease.in_doubt = True
     agent.bus.fail("is_build_wanted", exception.RpcTimeout(reason="no answer"))
     agent.build(instance, spec)
     agent.queue.run()
@@ -89,7 +89,7 @@ def test_a_command_before_one_that_was_given_up_is_late(agent: Agent) -> None:
     agent.conductor.given_up.add(4)
     agent.command_work.take(admin_context(), commanded(instance, spec, Verb.POWER_OFF, 4))
     agent.settle()
-    agent.contact.in_doubt = False
+    agent.conductor_lease.in_doubt = False
     agent.command_work.take(admin_context(), commanded(instance, spec, Verb.POWER_OFF, 3))
     agent.settle()
     assert agent.states() == {(HERE, instance.uuid): "running"}
@@ -98,7 +98,7 @@ def test_a_command_before_one_that_was_given_up_is_late(agent: Agent) -> None:
 def test_a_command_before_one_that_was_forgotten_is_late(agent: Agent) -> None:
     """To forget an instance does not forget how far its commands were."""
     instance, spec = a_server(agent)
-    agent.contact.in_doubt = False
+    agent.conductor_lease.in_doubt = False
     agent.command_work.take(admin_context(), commanded(instance, spec, Verb.POWER_OFF, 4))
     agent.settle()
     agent.work.forget(instance.uuid, HERE, instance.attempt)

@@ -43,9 +43,9 @@ class World:
 
     def begin(self) -> None:
         """Begin a run of the agent."""
-        self.contact = ConductorLease(self.conf, clock=lambda: self.now)
+        self.conductor_lease = ConductorLease(self.conf, clock=lambda: self.now)
         self.lease = GuestLease(
-            self.conf, agent="agent-1", drivers=self.drivers, contact=self.contact,
+            self.conf, agent="agent-1", drivers=self.drivers, conductor_lease=self.conductor_lease,
             held=self.held, is_settled=lambda since: self.compared_at >= since,
             is_corrected=lambda since: self.compared_at >= since,
             request_settlement=lambda: self._count("requests"),
@@ -60,7 +60,7 @@ class World:
     def answer(self, *, is_settled: bool = True) -> None:
         """Have a heartbeat answered, and what runs compared."""
         self.now += 1.0
-        self.contact.answered(self.now)
+        self.conductor_lease.answered(self.now)
         if is_settled:
             self.compared_at = self.now
         self.lease.step()

@@ -320,7 +320,7 @@ def restore(agent: Agent, copy: Path) -> None:
         path.unlink()
     shutil.copy(copy, agent.state_path / "journal.sqlite")
     agent.restart()
-    agent.contact.in_doubt = True
+    agent.conductor_lease.in_doubt = True
 
 
 def test_a_build_of_an_older_copy_does_not_undo_itself(

@@ -33,8 +33,8 @@ class Together:
             first = pool.submit(self._ask, {})
             assert self._is_under_way.wait(60)
             others = [pool.submit(self._ask, request) for request in requests]
-            (combiner,) = self._plane.acceptance._combiner._combiners.values()
-            while len(combiner._waiting) < len(requests):
+            (group_commit,) = self._plane.acceptance._group_commit._by_key.values()
+            while len(group_commit._waiting) < len(requests):
                 threading.Event().wait(0.001)
             self._may_go_on.set()
             assert isinstance(first.result(60), Accepted)

@@ -59,8 +59,8 @@ def hand_over_meanwhile(cell: CellConductor, count: int, instances_max: int) -> 
         asked = [pool.submit(hand_over, 0)]
         assert cell.began.wait(SECONDS_MAX)
         asked += [pool.submit(hand_over, number) for number in range(1, count + 1)]
-        combiner = cell_handover._combiner._combiners[CELL]
-        while len(combiner._waiting) < count:
+        group_commit = cell_handover._group_commit._by_key[CELL]
+        while len(group_commit._waiting) < count:
             threading.Event().wait(0.001)
         cell.go_on.set()
     return asked

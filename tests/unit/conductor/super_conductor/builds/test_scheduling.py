@@ -93,7 +93,7 @@ def ask(scheduler: Scheduler, uuids: Sequence[str], **options: int) -> list[obje
 
 def _until_waiting(scheduling: Scheduling, count: int) -> None:
     for _ in range(100_000):
-        if len(scheduling._combiner._waiting) >= count:
+        if len(scheduling._group_commit._waiting) >= count:
             return
         threading.Event().wait(0.0001)
     raise AssertionError(f"{count} builds never waited")

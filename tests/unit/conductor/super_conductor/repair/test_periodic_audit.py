@@ -59,13 +59,15 @@ def watch(cloud: Cloud) -> PeriodicAudit:
 
 def shown(verdict: str) -> float:
     """Return what the metric says."""
-    return float(service_metrics.AUDITED.here.labels(verdict)._value.get())
+    return float(service_metrics.AUDITED_CONSUMERS.here.labels(verdict)._value.get())
 
 
 def lacking() -> dict[str, int]:
     """Return what the metric says about servers, except for zeros."""
     verdicts = ("healed", "refused", "misplaced", "without_node")
-    shown = {one: int(service_metrics.LACKING.here.labels(one)._value.get()) for one in verdicts}
+    shown = {
+        one: int(service_metrics.AUDITED_SERVERS.here.labels(one)._value.get()) for one in verdicts
+    }
     return {verdict: count for verdict, count in shown.items() if count}
 
 
