@@ -108,6 +108,7 @@ REPLACED: Mapping[Name, str] = {
     ("quota", "driver"): "limits are counted in the API database; -1 turns one off",
     ("conductor", "migrate_max_retries"): "all hosts of the list are tried",
     ("quota", "recheck_quota"): "quota is counted where a request is accepted",
+    ("DEFAULT", "instance_name_template"): "guests of libvirt are called instance-UUID",
     ("DEFAULT", "periodic_fuzzy_delay"): "periodic tasks have a jitter of their own",
     ("DEFAULT", "manager_shutdown_timeout"): "graceful_shutdown_timeout is for the whole stop",
     ("DEFAULT", "sync_power_state_pool_size"): "all guests of a host are compared in one pass",

@@ -1,4 +1,4 @@
-"""Collectors of host attributes: one for every declared attribute.
+"""Collectors of host attributes, the fingerprint of a host: one for every declared attribute.
 
 The tables follow ``objects.hosts.host_attributes``. Tests detect an attribute without a collector,
 or one that a driver omits; for third-party drivers the agent checks it at startup.

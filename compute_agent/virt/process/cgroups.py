@@ -1,6 +1,7 @@
 """cgroups v2: one per workload, with the CPU and memory limits of its flavor.
 
 A workload beyond its memory limit is killed as a whole (OOM kill), not only its largest process.
+There is no second, higher limit (``memory_max``): a workload does not oversubscribe memory.
 """
 
 import contextlib

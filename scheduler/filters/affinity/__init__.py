@@ -1,1 +1,1 @@
-"""Filters that compare hosts with those of other instances."""
+"""Filters that compare hosts with those of other instances: affinity, anti-affinity, spread."""

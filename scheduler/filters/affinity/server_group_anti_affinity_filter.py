@@ -1,4 +1,4 @@
-"""Filter that keeps the members of a server group on different hosts."""
+"""Filter that keeps the members of a server group on different hosts (distinct hosts)."""
 
 import numpy as np
 
