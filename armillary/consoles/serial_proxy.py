@@ -36,7 +36,7 @@ MESSAGE_BYTES_MAX = 64 * 1024
 NORMAL_END, POLICY_VIOLATION, INTERNAL_ERROR = 1000, 1008, 1011
 _REASON_BYTES_MAX = 120
 _BINARY = Subprotocol("binary")
-_PLACES_FACTOR = 2
+_CONNECTIONS_FACTOR = 2
 """Connections per console that may be open: some have not yet presented a link."""
 
 IPNetwork = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -64,7 +64,7 @@ class SerialProxy:
     def __init__(self, options: ProxyOptions) -> None:
         """Listen. Raises OSError."""
         self._options = options
-        self._room = threading.BoundedSemaphore(options.connections_max)
+        self._capacity = threading.BoundedSemaphore(options.connections_max)
         self._server: Server = serve(
             self._serve,
             options.host,
@@ -78,7 +78,9 @@ class SerialProxy:
             server_header=None,
         )
         # The library stops serving at the first connection that cannot be accepted.
-        listener = BoundedListener(self._server.socket, _PLACES_FACTOR * options.connections_max)
+        listener = BoundedListener(
+            self._server.socket, _CONNECTIONS_FACTOR * options.connections_max
+        )
         self._server.socket = listener  # type: ignore[assignment]
         self._server.handler = _releasing(listener, self._server.handler)
 
@@ -114,7 +116,7 @@ class SerialProxy:
         return open_sealed(query.get("token", [""])[0], self._options.keys)
 
     def _serve(self, user: ServerConnection) -> None:
-        if not self._room.acquire(blocking=False):
+        if not self._capacity.acquire(blocking=False):
             user.close(INTERNAL_ERROR, "too many consoles are open on this proxy")
             return
         try:
@@ -123,7 +125,7 @@ class SerialProxy:
         except exception.Invalid as error:
             user.close(POLICY_VIOLATION, _short(str(error)))
         finally:
-            self._room.release()
+            self._capacity.release()
 
     def _connect(self, user: ServerConnection, link: ConsoleLink) -> None:
         try:
@@ -147,9 +149,9 @@ class SerialProxy:
                 user.close(POLICY_VIOLATION, _short(refusal))
                 return
             LOG.info("%s: a user is at its serial console", link.instance_uuid)
-            passing = _Passing(user, agent)
-            with self._options.grants.watching(link, passing.end):
-                passing.run()
+            relay = _Relay(user, agent)
+            with self._options.grants.watching(link, relay.end):
+                relay.run()
             LOG.info("%s: the user has left its serial console", link.instance_uuid)
 
     def _agent(self, link: ConsoleLink) -> socket.socket:
@@ -193,7 +195,7 @@ def _present(agent: socket.socket, link: ConsoleLink) -> str | None:
         return f"the console's host did not answer: {error}"
 
 
-class _Passing:
+class _Relay:
     """Passes bytes between user and agent, both ways, until one side ends."""
 
     def __init__(self, user: ServerConnection, agent: socket.socket) -> None:

@@ -375,7 +375,7 @@ class Journal(JournalRows):
             row = cursor.execute("SELECT serial FROM fences WHERE uuid = ?", (uuid,)).fetchone()
         return int(row[0]) if row else 0
 
-    def builds_in_hand(self) -> dict[str, int]:
+    def unfinished_builds(self) -> dict[str, int]:
         """Return instance -> attempt of builds that are unfinished or not acknowledged."""
         with self.transaction() as cursor:
             rows = cursor.execute(

@@ -53,7 +53,7 @@ class Reconciler:
         self._clock = clock
         self._compared_at = float("-inf")
         self._destroying: set[reconcile_plan.Key] = set()
-        self._complained_of: set[reconcile_plan.Key] = set()
+        self._logged_as_stuck: set[reconcile_plan.Key] = set()
         self._conf = conf
         self._journal = journal
         self._drivers = drivers
@@ -143,11 +143,11 @@ class Reconciler:
         remaining = self._remaining()
         if remaining and self._clock() - self._compared_at <= DESTROY_SECONDS_MAX:
             return False
-        if remaining - self._complained_of:
+        if remaining - self._logged_as_stuck:
             named = ", ".join(sorted(uuid for _host, uuid in remaining))
             LOG.error("Not destroyed within %.0f s: %s. A host that was down is up again when "
                       "they are gone", DESTROY_SECONDS_MAX, named)  # fmt: skip
-        self._complained_of = remaining
+        self._logged_as_stuck = remaining
         return True
 
     def _remaining(self) -> set[reconcile_plan.Key]:

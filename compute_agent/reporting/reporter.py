@@ -126,7 +126,7 @@ class Reporter:
                 admin_context(),
                 self._agent,
                 sorted(self._trackers),
-                self._journal.builds_in_hand(),
+                self._journal.unfinished_builds(),
                 service_version=CURRENT_VERSION,
                 run=self._run and dataclasses.replace(self._run, is_settled=self._is_settled()),
             )

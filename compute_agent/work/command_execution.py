@@ -130,7 +130,7 @@ class CommandExecution:
             case Acceptance.NEW:
                 self._start(context, command)
             case Acceptance.REPEATED:
-                if not self._queue.is_in_hand((host, uuid)):
+                if not self._queue.has_task((host, uuid)):
                     self._start(context, command)
             case Acceptance.OVER:
                 self._outbox.wake()
@@ -165,7 +165,7 @@ class CommandExecution:
         if not self._book.abort(host, uuid, sequence):
             return False
         LOG.info("%s: aborting command %d on %s", uuid, sequence, host)
-        self._queue.let_through((host, uuid))
+        self._queue.lift_limit((host, uuid))
         return True
 
     def force(self, uuid: str, host: str, sequence: int) -> None:
@@ -178,7 +178,7 @@ class CommandExecution:
     def resume(self) -> None:
         """Resume commands in the journal that are not queued or running."""
         for host, uuid in self._book.list_open():
-            if host not in self._drivers or self._queue.is_in_hand((host, uuid)):
+            if host not in self._drivers or self._queue.has_task((host, uuid)):
                 continue
             command = self._book.find_open(host, uuid)
             if command is not None:

@@ -60,7 +60,7 @@ class GuestResume:
         if not self._waiting or not self._is_compared():
             return
         for key in list(self._waiting):
-            if not self._queue.is_in_hand(key):
+            if not self._queue.has_task(key):
                 self._queue.chore(key, partial(self._start, key))
 
     def _note(self, host: str, attempts: Mapping[str, int]) -> None:

@@ -178,7 +178,7 @@ class InstanceWork:
     def resume(self) -> None:
         """Resume the journal's unfinished builds and deletes that are not queued or running."""
         for entry in self._journal.list_entries(states=(State.BUILDING, State.DELETING)):
-            if self._queue.is_in_hand(entry.key):
+            if self._queue.has_task(entry.key):
                 continue
             if entry.host not in self._drivers:
                 self._give_up(entry)
@@ -193,7 +193,7 @@ class InstanceWork:
 
     def _resume_build(self, context: RequestContext, entry: Entry) -> None:
         """Resume a build, unless it is queued or running."""
-        if self._queue.is_in_hand(entry.key):
+        if self._queue.has_task(entry.key):
             return
         LOG.info(
             "%s: resuming attempt %d of its build on %s",
@@ -352,7 +352,7 @@ class InstanceWork:
             key = (host, guest.instance_uuid)
             if guest.is_off or guest.is_moving or key in self._doubted:
                 continue
-            if key in ended and not self._queue.is_in_hand(key):
+            if key in ended and not self._queue.has_task(key):
                 self._doubted.add(key)
                 self._on_doubt(*key)
 

@@ -67,18 +67,18 @@ class WorkQueue:
         """Queue any other task, behind the instance's earlier tasks."""
         self._add(_Work(key, self._chores, run))
 
-    def is_in_hand(self, key: Key) -> bool:
+    def has_task(self, key: Key) -> bool:
         """Return whether a task for an instance is queued or running."""
         with self._lock:
             return key in self._lines
 
-    def let_through(self, key: Key) -> None:
+    def lift_limit(self, key: Key) -> None:
         """Let an instance's queued migration start at once, because it was aborted."""
         with self._lock:
             line = self._lines.get(key)
             if line:
-                self._let_through(line, len(line))
-                self._start_what_may()
+                self._lift_limit(line, len(line))
+                self._start_ready()
 
     def shutdown(self, wait_seconds: float) -> bool:
         """Start no further tasks; return whether the running ones ended in time."""
@@ -103,10 +103,10 @@ class WorkQueue:
             if len(line) == 1:
                 work.lane.wait(work)
             else:
-                self._let_through(line, len(line) - 1)
-            self._start_what_may()
+                self._lift_limit(line, len(line) - 1)
+            self._start_ready()
 
-    def _let_through(self, line: collections.deque[_Work], count: int) -> None:
+    def _lift_limit(self, line: collections.deque[_Work], count: int) -> None:
         """Turn the first ``count`` queued migrations of an instance into ordinary tasks."""
         for place in range(count):
             work = line[place]
@@ -116,7 +116,7 @@ class WorkQueue:
             if place == 0:
                 self._chores.wait(line[0])
 
-    def _start_what_may(self) -> None:
+    def _start_ready(self) -> None:
         for lane in self._lanes:
             while (work := lane.take()) is not None:
                 lane.pool.submit(self._run, work)
@@ -145,7 +145,7 @@ class WorkQueue:
                 line[0].lane.wait(line[0])
             else:
                 del self._lines[work.key]
-            self._start_what_may()
+            self._start_ready()
 
 
 class _Lane:

@@ -1,4 +1,4 @@
-"""Ledger in the database: loaded from its rows under the epoch's lock, and stored."""
+"""Allocations in the database: their ledger, loaded under the epoch's lock, and stored."""
 
 import datetime as dt
 from collections.abc import Collection, Iterable, Mapping
@@ -40,8 +40,7 @@ def open_ledger(
     The ledger also contains the providers of the consumers' allocations, the members of these
     server groups and of those of the consumers, which of the resource classes exist, who owns the
     providers with the names of hosts and, for writes by cells, which providers without an owner
-    share. Must be the first call in its transaction,
-    since it takes the epoch's lock.
+    share. Must be the first call in its transaction, since it takes the epoch's lock.
     """
     found = _rows(session).lock_and_read(session, consumers, providers, groups)
     holdings = dict[str, Holding | None].fromkeys(consumers)

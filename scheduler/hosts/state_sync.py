@@ -61,7 +61,7 @@ class StateSync:
         self._missing: set[str] = {
             _CLUSTER_METADATA
         }  # cell UUIDs, and what the super conductor is asked
-        self._in_hand: set[str] = set()
+        self._fetching: set[str] = set()
         self._tried: set[str] = set()
         self._ready = threading.Event()
         self._heard = threading.Condition()
@@ -230,14 +230,14 @@ class StateSync:
     def _ask(self, what: str) -> None:
         with self._lock:
             self._missing.add(what)
-            if what in self._in_hand:
+            if what in self._fetching:
                 return
-            self._in_hand.add(what)
+            self._fetching.add(what)
         try:
             self._pool.submit(self._work, what)
         except (WorkerPoolFull, RuntimeError):  # retried later, or shutting down
             with self._lock:
-                self._in_hand.discard(what)
+                self._fetching.discard(what)
 
     def _ask_beside(self, cell_uuid: str) -> None:
         """Fetch from a cell, although an earlier fetch may wait for an answer that was lost."""
@@ -267,7 +267,7 @@ class StateSync:
 
     def _done(self, what: str, *, succeeded: bool) -> None:
         with self._lock:
-            self._in_hand.discard(what)
+            self._fetching.discard(what)
             if what not in _FROM_SUPER_CONDUCTOR:
                 self._tried.add(what)
             is_wanted_again = succeeded and what in self._missing

@@ -109,8 +109,8 @@ class HostServices:
         def write(session: Session) -> bool:
             is_news = self._store_report(session, agent, sorted(set(hosts)), version, signer, run)
             if attempts:
-                in_hand = builds.list_building(session, attempts, hosts)
-                self._build.leases.extend(session, in_hand)
+                building = builds.list_building(session, attempts, hosts)
+                self._build.leases.extend(session, building)
             return is_news
 
         try:

@@ -56,8 +56,8 @@ class OrphanedCopies:
             self._delete(one)
         return len(leftover)
 
-    def _delete(self, one: copies.UnchangedCopy) -> None:
+    def _delete(self, copy: copies.UnchangedCopy) -> None:
         now = moment(self._now_seconds())
         self._database.run_in_writer(
-            lambda session: copies.drop(session, one.instance_uuid, one.migration_uuid, now=now)
+            lambda session: copies.drop(session, copy.instance_uuid, copy.migration_uuid, now=now)
         )

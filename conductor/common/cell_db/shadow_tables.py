@@ -105,12 +105,12 @@ def purge(session: Session, *, deleted_before: datetime | None, limit: int) -> C
 
 def _to_archive(session: Session, deleted_before: datetime, limit: int) -> Sequence[str]:
     """Lock the instances to archive and return their UUIDs."""
-    is_in_hand = [
+    is_in_use = [
         sa.exists().where(model.instance_uuid == models.Instance.uuid) for model in _IN_HAND
     ]
     query = (
         sa.select(models.Instance.uuid)
-        .where(models.Instance.deleted_at < deleted_before, ~sa.or_(*is_in_hand))
+        .where(models.Instance.deleted_at < deleted_before, ~sa.or_(*is_in_use))
         .order_by(models.Instance.deleted_at, models.Instance.uuid)
         .limit(limit)
         .with_for_update()

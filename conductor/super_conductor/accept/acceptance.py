@@ -375,11 +375,11 @@ class Acceptance:
                 self._join(session, one, one.found.group)
 
     @staticmethod
-    def _join(session: Session, one: _WithinQuota, group: InstanceGroup) -> None:
-        members = [_uuid(primitive) for primitive in one.primitives]
+    def _join(session: Session, accepted: _WithinQuota, group: InstanceGroup) -> None:
+        members = [_uuid(primitive) for primitive in accepted.primitives]
         server_groups.add_members(session, group.uuid, members)
         joined = group.with_values(members=[*group.members, *members])
-        context = one.asked.context
+        context = accepted.asked.context
         note(session, lambda notifier: notifier.server_group(context, "add_member", joined))
 
     def _moment(self) -> datetime:
@@ -397,13 +397,15 @@ def _without_password(servers: NewServers) -> NewServers:
     return dataclasses.replace(servers, settings=settings.without_password())
 
 
-def _accepted(one: _WithinQuota) -> Accepted:
-    made = [Instance.obj_from_primitive(primitive) for primitive in one.primitives]
-    return Accepted(_answer(one), made, one.asked.lease)
+def _accepted(accepted: _WithinQuota) -> Accepted:
+    made = [Instance.obj_from_primitive(primitive) for primitive in accepted.primitives]
+    return Accepted(_answer(accepted), made, accepted.asked.lease)
 
 
-def _answer(one: _WithinQuota) -> CreatedServers:
-    return CreatedServers(one.asked.lease.key, [_uuid(primitive) for primitive in one.primitives])
+def _answer(accepted: _WithinQuota) -> CreatedServers:
+    return CreatedServers(
+        accepted.asked.lease.key, [_uuid(primitive) for primitive in accepted.primitives]
+    )
 
 
 def _groups_of(resolved: Iterable[ServerRequest]) -> list[str]:
@@ -411,10 +413,12 @@ def _groups_of(resolved: Iterable[ServerRequest]) -> list[str]:
     return sorted({one.group.uuid for one in resolved if one.group is not None})
 
 
-def _reservation(one: _WithinQuota, now: datetime) -> NewReservation:
-    context = one.asked.context
+def _reservation(accepted: _WithinQuota, now: datetime) -> NewReservation:
+    context = accepted.asked.context
     project_id = owner_of(context).project_id
-    return NewReservation.under(one.asked.lease, context, project_id=project_id, accepted_at=now)
+    return NewReservation.under(
+        accepted.asked.lease, context, project_id=project_id, accepted_at=now
+    )
 
 
 def _uuid(primitive: Primitive) -> str:
@@ -429,9 +433,11 @@ def _build_request(primitive: Primitive, now: datetime) -> NewBuildRequest:
     )  # fmt: skip
 
 
-def _specs(one: _WithinQuota) -> Iterator[NewSpec]:
-    spec = one.found.spec(one.asked.context, count=len(one.primitives)).obj_to_primitive()
-    for uuid_ in map(_uuid, one.primitives):
+def _specs(accepted: _WithinQuota) -> Iterator[NewSpec]:
+    spec = accepted.found.spec(
+        accepted.asked.context, count=len(accepted.primitives)
+    ).obj_to_primitive()
+    for uuid_ in map(_uuid, accepted.primitives):
         yield NewSpec(uuid_, _with_data(spec, instance_uuid=uuid_))
 
 

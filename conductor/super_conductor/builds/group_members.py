@@ -61,8 +61,8 @@ def refresh(
         else:  # a group of another zone, which knows its members; some may be here
             members = group.members
             here = []
-        guests = zone_attempts.local_uuids_of(session, members)
-        names = [name for name in {*here, *guests} if name != leaving_out]
+        delegated = zone_attempts.local_uuids_of(session, members)
+        names = [name for name in {*here, *delegated} if name != leaving_out]
         hosts = set(build_requests.selected_hosts(session, names))
         by_cell = instance_mappings.cells_of(session, names)
     by_cell.pop(CELL0_UUID, None)
@@ -72,7 +72,7 @@ def refresh(
         )
         found = cells.call(cell_uuid, question)
         hosts.update(host for uuid, host in found.items() if uuid in uuids)
-    group.members = [*members, *sorted(set(guests).difference(members))]
+    group.members = [*members, *sorted(set(delegated).difference(members))]
     group.hosts = sorted(hosts)
     group.zone_paths = zone_paths
 

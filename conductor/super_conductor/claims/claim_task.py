@@ -69,7 +69,7 @@ class ClaimTask(SchedulingTask):
         self._only_zone: str | None = None
         self._entries: list[str] = []
         self._failed_zones: list[str] = []
-        self._there: ResourceClaim | None = None
+        self._claim_in_zone: ResourceClaim | None = None
         self._selections: list[Selection] = []
         self._trace: DecisionTrace | None = None
 
@@ -229,7 +229,7 @@ class ClaimTask(SchedulingTask):
         if found.state == ClaimState.PENDING:
             raise NoHostYet(f"zone {path} is looking for a pool")
         if found.state == ClaimState.ACTIVE:
-            self._there = dataclasses.replace(found, zone=path)
+            self._claim_in_zone = dataclasses.replace(found, zone=path)
             return None
         self._failed_zones.append(path)
         return found.fault or _ENDED_THERE
@@ -260,8 +260,8 @@ class ClaimTask(SchedulingTask):
 
     def store_pool(self) -> None:
         """Store the pool; the claim is then held until its end."""
-        if self._there is not None:
-            self._store_pool_of_zone(self._there)
+        if self._claim_in_zone is not None:
+            self._store_pool_of_zone(self._claim_in_zone)
             self._end_failed()
             return
         pool, *alternates = self._selections
@@ -278,21 +278,21 @@ class ClaimTask(SchedulingTask):
         self._end_failed()
         LOG.info("%s: claimed from pool %s", self.lease.key, pool.service_host)
 
-    def _store_pool_of_zone(self, there: ResourceClaim) -> None:
+    def _store_pool_of_zone(self, claim: ResourceClaim) -> None:
         ends_at = self._work.claim.asked.ends_at
         self._settle(
             free_at=_NEVER if ends_at is None else ends_at.timestamp(),
             state=ClaimState.ACTIVE,
-            pool_uuid=there.pool_uuid,
-            pool_name=there.pool_name,
+            pool_uuid=claim.pool_uuid,
+            pool_name=claim.pool_name,
             fault=None,
-            zone=there.zone,
+            zone=claim.zone,
             alternates=[
-                *(f"{there.zone}:{name}" for name in there.alternates),
+                *(f"{claim.zone}:{name}" for name in claim.alternates),
                 *map(_shown, self._entries),
             ],
         )
-        LOG.info("%s: claimed from pool %s in zone %s", there.uuid, there.pool_name, there.zone)
+        LOG.info("%s: claimed from pool %s in zone %s", claim.uuid, claim.pool_name, claim.zone)
 
     def end_in_zone(self) -> None:
         """Have the zone end its claim that was asked for it. Raises ZoneUnavailable."""

@@ -64,9 +64,9 @@ class DelegatedClaims:
         if server_uuid is None:
             return claim
         with self._database.reader() as session:
-            guest = zone_attempts.find_living(
+            delegated = zone_attempts.find_living(
                 session, server_uuid, zone_attempts.parent_of(context)
             )
-        if guest is None or guest.local_uuid is None:
+        if delegated is None or delegated.local_uuid is None:
             raise exception.InstanceNotFound(instance_uuid=server_uuid)
-        return dataclasses.replace(claim, server_uuid=guest.local_uuid)
+        return dataclasses.replace(claim, server_uuid=delegated.local_uuid)

@@ -170,12 +170,12 @@ class CleanupTask:
             return True
         return answers[one.instance_uuid].state == AttemptState.GONE
 
-    def _in_cell(self, one: Cleanup, question: Question[None]) -> bool:
-        assert one.cell_uuid is not None
+    def _in_cell(self, cleanup: Cleanup, question: Question[None]) -> bool:
+        assert cleanup.cell_uuid is not None
         try:
-            self._peers.cells.call(one.cell_uuid, question)
+            self._peers.cells.call(cleanup.cell_uuid, question)
         except exception.CellNotFound:
-            LOG.warning("%s: cell %s no longer exists", one.instance_uuid, one.cell_uuid)
+            LOG.warning("%s: cell %s no longer exists", cleanup.instance_uuid, cleanup.cell_uuid)
         return True
 
 

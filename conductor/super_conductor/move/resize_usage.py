@@ -88,8 +88,8 @@ class ResizeUsage:
             )  # fmt: skip
         return found
 
-    def _reconcile(self, one: Resizing) -> bool:
-        uuid, cell_uuid = one.instance_uuid, one.cell_uuid
+    def _reconcile(self, resizing: Resizing) -> bool:
+        uuid, cell_uuid = resizing.instance_uuid, resizing.cell_uuid
         if cell_uuid is None or cell_uuid == CELL0_UUID:
             return False
         try:
@@ -104,11 +104,11 @@ class ResizeUsage:
             self._unconfirmed.add(uuid)
             if move is None:
                 return False
-        size = _counted(one.size, instance, move)
-        if size == one.size:
+        size = _counted(resizing.size, instance, move)
+        if size == resizing.size:
             return False
         is_taken = self._database.run_in_writer(
-            lambda session: instance_mappings.replace_size(session, uuid, one.size, size)
+            lambda session: instance_mappings.replace_size(session, uuid, resizing.size, size)
         )
         return is_taken and not size.is_resizing
 

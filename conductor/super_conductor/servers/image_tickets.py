@@ -25,7 +25,7 @@ from conductor.super_conductor.db import (
 )
 from conductor.super_conductor.db.catalogue import images
 from conductor.super_conductor.db.zones import zone_attempts
-from conductor.super_conductor.db.zones.zone_attempts import Guest
+from conductor.super_conductor.db.zones.zone_attempts import DelegatedAttempt
 from objects.images.image_meta import ImageMeta
 from objects.images.image_record import INSTANCE_UUID, PENDING_DELETE, SAVING, STATUSES, ImageRecord
 from objects.images.image_ticket import READ, WRITE, ImageTicket
@@ -62,8 +62,8 @@ class ImageTickets:
             record = images.find_record(session, image_id)
             if mapping is None or not _is_in(session, mapping, cell_uuid):
                 raise exception.InstanceNotFound(instance_uuid=instance_uuid)
-            if record is None and (guest := _guest(session, instance_uuid)) is not None:
-                return _of_origin(guest, image_id, access)
+            if record is None and (delegated := _delegated(session, instance_uuid)) is not None:
+                return _of_origin(delegated, image_id, access)
             if not self._conf.image.endpoint:
                 return None
             if record is None or record.image.status == PENDING_DELETE:
@@ -153,19 +153,19 @@ class ImageTickets:
         ).encode()
 
 
-def _guest(session: Session, instance_uuid: str) -> Guest | None:
+def _delegated(session: Session, instance_uuid: str) -> DelegatedAttempt | None:
     """Return the attempt of another zone that an instance is of, if it is of one."""
-    guest = zone_attempts.by_local_uuid(session, [instance_uuid]).get(instance_uuid)
-    return None if guest is None or guest.origin == zone_attempts.OWN else guest
+    delegated = zone_attempts.by_local_uuid(session, [instance_uuid]).get(instance_uuid)
+    return None if delegated is None or delegated.origin == zone_attempts.OWN else delegated
 
 
-def _of_origin(guest: Guest, image_id: str, access: str) -> ImageTicket:
+def _of_origin(delegated: DelegatedAttempt, image_id: str, access: str) -> ImageTicket:
     """Return the ticket that came with a server. Raises Invalid if it does not open the image."""
-    ticket = None if guest.image_ticket is None else ImageTicket(**guest.image_ticket)
+    ticket = None if delegated.image_ticket is None else ImageTicket(**delegated.image_ticket)
     if ticket is None or ticket.image_id != image_id or access != READ:
         raise exception.Invalid(
-            reason=f"this zone has no image {image_id}, and zone {guest.origin}, which asked for "
-            f"the server, gave no way to {access} its data; only the image that a server was "
+            reason=f"this zone has no image {image_id}, and zone {delegated.origin}, which asked "
+            f"for the server, gave no way to {access} its data; only the image that a server was "
             "created from is read from there, if [image] endpoint is set there"
         )
     return ticket

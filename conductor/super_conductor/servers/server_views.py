@@ -330,13 +330,13 @@ class ServerReader:
         """Return those built for the parent zone that asks: it may see no others."""
         parent = zone_attempts.parent_of(context)
         with self._database.reader() as session:
-            guests = zone_attempts.by_local_uuid(session, [one.uuid for one in instances])
+            delegated = zone_attempts.by_local_uuid(session, [one.uuid for one in instances])
         return [
             one
             for one in instances
-            if one.uuid in guests
-            and guests[one.uuid].origin != zone_attempts.OWN
-            and zone_attempts.is_same_parent(guests[one.uuid].parent, parent)
+            if one.uuid in delegated
+            and delegated[one.uuid].origin != zone_attempts.OWN
+            and zone_attempts.is_same_parent(delegated[one.uuid].parent, parent)
         ]
 
     def _with_own_names(

@@ -33,7 +33,7 @@ from conductor.super_conductor.db.instance_mappings import NewMapping, Size
 from conductor.super_conductor.db.request_specs import NewSpec
 from conductor.super_conductor.db.reservations import NewReservation
 from conductor.super_conductor.db.zones import zone_attempts
-from conductor.super_conductor.db.zones.zone_attempts import Guest
+from conductor.super_conductor.db.zones.zone_attempts import DelegatedAttempt
 from conductor.super_conductor.peers import Environment, Peers
 from conductor.super_conductor.zones import parents
 from conductor.super_conductor.zones.uuid_translation import UuidTranslation
@@ -108,10 +108,10 @@ class DelegatedBuilds:
     def get_attempts(self, context: RequestContext, instance_uuids: Sequence[str]) -> Attempts:
         """Return the state of the newest attempts. See ``ZoneAPI.get_attempts``."""
         with self._env.database.reader() as session:
-            guests = zone_attempts.list_guests(
+            found = zone_attempts.list_delegated(
                 session, instance_uuids, zone_attempts.parent_of(context)
             )
-        return self._states(context, [attempts[-1] for attempts in guests.values()])
+        return self._states(context, [attempts[-1] for attempts in found.values()])
 
     def cancel(self, context: RequestContext, attempts: Mapping[str, int]) -> Attempts:
         """Cancel attempts, and refuse those that have not arrived yet. See ``ZoneAPI.cancel``."""
@@ -120,16 +120,16 @@ class DelegatedBuilds:
         def write(session: Session) -> list[str]:
             now = moment(self._env.now())
             zone_attempts.cancel(session, dict(attempts), parent=parent, now=now)
-            found = zone_attempts.list_guests(session, attempts, parent)
-            return _to_delete(session, [guest for each in found.values() for guest in each])
+            found = zone_attempts.list_delegated(session, attempts, parent)
+            return _to_delete(session, [delegated for each in found.values() for delegated in each])
 
         for local_uuid in self._env.database.run_in_writer(write):
             self._delete(context, local_uuid)
         with self._env.database.reader() as session:
-            guests = zone_attempts.list_guests(session, attempts, parent)
+            found = zone_attempts.list_delegated(session, attempts, parent)
         return {
             instance_uuid: self._answer_of_all(context, tried)
-            for instance_uuid, tried in guests.items()
+            for instance_uuid, tried in found.items()
         }
 
     # Accepting orders
@@ -158,7 +158,9 @@ class DelegatedBuilds:
         instance_mappings.add_mappings(
             session, [NewMapping.of(one.instance, lease.key, now=now) for one, lease in leased]
         )
-        zone_attempts.add_guests(session, [_guest(one, order.origin, parent, now) for one in new])
+        zone_attempts.add_delegated(
+            session, [_delegated(one, order.origin, parent, now) for one in new]
+        )
         for one in new:
             LOG.info(
                 "%s: accepted attempt %d of zone %s as instance %s",
@@ -168,17 +170,21 @@ class DelegatedBuilds:
 
     # State of attempts
 
-    def _answer_of_all(self, context: RequestContext, guests: Sequence[Guest]) -> ZoneAttempt:
+    def _answer_of_all(
+        self, context: RequestContext, attempts: Sequence[DelegatedAttempt]
+    ) -> ZoneAttempt:
         """Return the state of the newest attempt; it is not GONE until all older ones are."""
-        newest = guests[-1]
-        states = [self._states(context, [guest])[guest.instance_uuid] for guest in guests]
+        newest = attempts[-1]
+        states = [
+            self._states(context, [delegated])[delegated.instance_uuid] for delegated in attempts
+        ]
         undone = [one for one in states[:-1] if one.state == AttemptState.CANCELLING]
         if states[-1].state == AttemptState.GONE and undone:
             return dataclasses.replace(undone[0], attempt=newest.attempt)
         return states[-1]
 
-    def _states(self, context: RequestContext, guests: Sequence[Guest]) -> Attempts:
-        uuids = [guest.local_uuid for guest in guests if guest.local_uuid is not None]
+    def _states(self, context: RequestContext, attempts: Sequence[DelegatedAttempt]) -> Attempts:
+        uuids = [delegated.local_uuid for delegated in attempts if delegated.local_uuid is not None]
         with self._env.database.reader() as session:
             # Build requests are read first: an instance is mapped before its build request is
             # removed.
@@ -193,15 +199,15 @@ class DelegatedBuilds:
         }
         found = self._find_instances(context, unsettled)
         return {
-            guest.instance_uuid: _state(
-                guest,
-                is_pending=guest.local_uuid in pending,
-                is_left=guest.local_uuid in to_clean_up,
-                mapping=mappings.get(str(guest.local_uuid)),
-                size=sizes.get(str(guest.local_uuid)),
+            delegated.instance_uuid: _state(
+                delegated,
+                is_pending=delegated.local_uuid in pending,
+                is_left=delegated.local_uuid in to_clean_up,
+                mapping=mappings.get(str(delegated.local_uuid)),
+                size=sizes.get(str(delegated.local_uuid)),
                 found=found,
             )
-            for guest in guests
+            for delegated in attempts
         }
 
     def _find_instances(
@@ -251,7 +257,7 @@ def _or_none(get: Callable[[], Instance]) -> Instance | None:
 
 
 def _state(
-    guest: Guest,
+    delegated: DelegatedAttempt,
     *,
     is_pending: bool,
     is_left: bool,
@@ -260,11 +266,11 @@ def _state(
     found: Mapping[str, Instance | None],
 ) -> ZoneAttempt:
     """Return the state of an attempt; it stays pending in doubt, e.g. when its cell is silent."""
-    local_uuid = str(guest.local_uuid)
+    local_uuid = str(delegated.local_uuid)
     is_mapped = mapping is not None and mapping.cell_uuid is not None
     instance = found.get(local_uuid)
     has_left = not is_mapped or (local_uuid in found and instance is None)
-    if guest.is_cancelled:
+    if delegated.is_cancelled:
         is_undone = has_left and not (is_pending or is_left)
         state = AttemptState.GONE if is_undone else AttemptState.CANCELLING
     elif is_pending:
@@ -274,11 +280,11 @@ def _state(
     else:
         state = _state_of(instance)
     if state == AttemptState.FAILED:
-        return ZoneAttempt(guest.attempt, state, reason=_reason(guest, instance))
+        return ZoneAttempt(delegated.attempt, state, reason=_reason(delegated, instance))
     if state == AttemptState.ACTIVE and size is not None:
         counted = ServerSize(size.vcpus, size.memory_mb, size.is_resizing)
-        return ZoneAttempt(guest.attempt, state, size=counted)
-    return ZoneAttempt(guest.attempt, state)
+        return ZoneAttempt(delegated.attempt, state, size=counted)
+    return ZoneAttempt(delegated.attempt, state)
 
 
 def _state_of(instance: Instance | None) -> str:
@@ -289,16 +295,20 @@ def _state_of(instance: Instance | None) -> str:
     return AttemptState.ACTIVE
 
 
-def _reason(guest: Guest, instance: Instance | None) -> str:
+def _reason(delegated: DelegatedAttempt, instance: Instance | None) -> str:
     fault = None if instance is None else instance.fault
     if fault is None:
         return "the instance could not be built"
-    return UuidTranslation([guest]).in_text(fault.details or fault.message)[:_REASON_LENGTH_MAX]
+    return UuidTranslation([delegated]).in_text(fault.details or fault.message)[:_REASON_LENGTH_MAX]
 
 
-def _to_delete(session: Session, guests: Iterable[Guest]) -> list[str]:
+def _to_delete(session: Session, found: Iterable[DelegatedAttempt]) -> list[str]:
     """Return the local UUIDs of those that are cancelled and have no delete queued yet."""
-    uuids = [guest.local_uuid for guest in guests if guest.is_cancelled and guest.local_uuid]
+    uuids = [
+        delegated.local_uuid
+        for delegated in found
+        if delegated.is_cancelled and delegated.local_uuid
+    ]
     mappings = instance_mappings.find_mappings(session, uuids)
     return [uuid for uuid, mapping in mappings.items() if not mapping.queued_for_delete]
 
@@ -329,15 +339,15 @@ def _tickets(order: ZoneOrder) -> Sequence[PlainTicket | None]:
 def _new_ones(session: Session, order: ZoneOrder, parent: str) -> list[_OrderedInstance]:
     """Return the instances that are new here. Raises StaleZoneAttempt for an outdated attempt."""
     instances = [_instance(primitive) for primitive in order.instances]
-    known = zone_attempts.list_guests(session, [one.uuid for one in instances], parent)
+    known = zone_attempts.list_delegated(session, [one.uuid for one in instances], parent)
     taken = zone_attempts.used_local_uuids(session, [one.uuid for one in instances])
     new = []
     given = zip(instances, order.host_ids, order.attempts, _tickets(order), strict=True)
     for instance, host_id, attempt, ticket in given:
-        guests = known.get(instance.uuid, [])
-        if any(guest.attempt == attempt and not guest.is_cancelled for guest in guests):
+        found = known.get(instance.uuid, [])
+        if any(delegated.attempt == attempt and not delegated.is_cancelled for delegated in found):
             continue
-        _refuse_late(instance.uuid, attempt, guests)
+        _refuse_late(instance.uuid, attempt, found)
         local_uuid = instance.uuid
         if local_uuid in taken:
             local_uuid = _other_name(instance.uuid, attempt, parent)
@@ -360,8 +370,8 @@ def _other_name(instance_uuid: str, attempt: int, parent: str) -> str:
     return f"{instance_uuid[:24]}{digits}"
 
 
-def _refuse_late(instance_uuid: str, attempt: int, guests: Sequence[Guest]) -> None:
-    newest = guests[-1].attempt if guests else 0
+def _refuse_late(instance_uuid: str, attempt: int, found: Sequence[DelegatedAttempt]) -> None:
+    newest = found[-1].attempt if found else 0
     if attempt <= newest:
         raise exception.StaleZoneAttempt(
             attempt=attempt,
@@ -394,12 +404,12 @@ def _spec(asked: RequestSpec, local_uuid: str, host_id: str) -> RequestSpec:
     )
 
 
-def _build_request(one: _OrderedInstance, lease: Lease, now: datetime) -> NewBuildRequest:
-    instance = one.instance
+def _build_request(ordered: _OrderedInstance, lease: Lease, now: datetime) -> NewBuildRequest:
+    instance = ordered.instance
     primitive = instance.obj_to_primitive()
-    assert primitive[ArmillaryObject.primitive_key("data")]["uuid"] == one.local_uuid
+    assert primitive[ArmillaryObject.primitive_key("data")]["uuid"] == ordered.local_uuid
     return NewBuildRequest(
-        instance_uuid=one.local_uuid,
+        instance_uuid=ordered.local_uuid,
         reservation_id=lease.key,
         project_id=instance.project_id,
         name=instance.name,
@@ -409,10 +419,12 @@ def _build_request(one: _OrderedInstance, lease: Lease, now: datetime) -> NewBui
     )
 
 
-def _guest(one: _OrderedInstance, origin: str, parent: str, now: datetime) -> Guest:
-    return Guest(
-        one.instance_uuid, one.attempt, one.local_uuid, origin,
-        is_cancelled=False, created_at=now, parent=parent, image_ticket=one.image_ticket,
+def _delegated(
+    ordered: _OrderedInstance, origin: str, parent: str, now: datetime
+) -> DelegatedAttempt:
+    return DelegatedAttempt(
+        ordered.instance_uuid, ordered.attempt, ordered.local_uuid, origin,
+        is_cancelled=False, created_at=now, parent=parent, image_ticket=ordered.image_ticket,
     )  # fmt: skip
 
 

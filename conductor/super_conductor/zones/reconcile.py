@@ -94,26 +94,26 @@ class Reconciler:
             LOG.debug("Cannot get the state of %d servers in zone %s: %s", len(uuids), text, error)
             return None
 
-    def _take_size(self, one: InZone, answer: ZoneAttempt | None) -> bool:
+    def _take_size(self, placed: InZone, answer: ZoneAttempt | None) -> bool:
         """Store the usage that a zone reports; return whether a resize has ended by that."""
-        size = None if answer is None else _size(answer.size, one.size)
-        if size in (None, one.size) or self._may_be_in_transit(one):
+        size = None if answer is None else _size(answer.size, placed.size)
+        if size in (None, placed.size) or self._may_be_in_transit(placed):
             return False
         assert size is not None
 
         def write(session: Session) -> bool:
-            return instance_mappings.replace_size(session, one.instance_uuid, one.size, size)
+            return instance_mappings.replace_size(session, placed.instance_uuid, placed.size, size)
 
         is_taken = self._env.database.run_in_writer(write)
-        return is_taken and one.size.is_resizing and not size.is_resizing
+        return is_taken and placed.size.is_resizing and not size.is_resizing
 
-    def _may_be_in_transit(self, one: InZone) -> bool:
+    def _may_be_in_transit(self, placed: InZone) -> bool:
         """Return whether a resize request may still be in transit to the zone."""
-        if not one.size.is_resizing or one.size.resize_asked_at is None:
+        if not placed.size.is_resizing or placed.size.resize_asked_at is None:
             return False
-        steps = len(paths.from_text(one.zone_path)) + 1  # one more for the zone's own work
+        steps = len(paths.from_text(placed.zone_path)) + 1  # one more for the zone's own work
         limit = timedelta(seconds=steps * self._env.conf.zones.forward_timeout_seconds)
-        return moment(self._env.now()) < one.size.resize_asked_at + limit
+        return moment(self._env.now()) < placed.size.resize_asked_at + limit
 
     def _is_there(self, uuid: str, text: str) -> None:
         def write(session: Session) -> bool:

@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 
 from armillary import exception
 from conductor.super_conductor.db.zones import zone_attempts
-from conductor.super_conductor.db.zones.zone_attempts import Guest
+from conductor.super_conductor.db.zones.zone_attempts import DelegatedAttempt
 from rpc.wire.serializer import ObjectSerializer
 
 T = TypeVar("T")
@@ -26,11 +26,11 @@ _SERIALIZER = ObjectSerializer()
 class UuidTranslation:
     """Maps local UUIDs to the origin's. Values without a local UUID are returned unchanged."""
 
-    def __init__(self, guests: Iterable[Guest]) -> None:
+    def __init__(self, attempts: Iterable[DelegatedAttempt]) -> None:
         self._names = {
-            guest.local_uuid: guest.instance_uuid
-            for guest in guests
-            if guest.local_uuid not in (None, guest.instance_uuid)
+            delegated.local_uuid: delegated.instance_uuid
+            for delegated in attempts
+            if delegated.local_uuid not in (None, delegated.instance_uuid)
         }
 
     def __contains__(self, local_uuid: str) -> bool:
@@ -68,8 +68,8 @@ def of_own(session: Session, local_uuids: Collection[str]) -> UuidTranslation:
 
     They belong to users of this zone, who know the origin's UUID.
     """
-    guests = zone_attempts.by_local_uuid(session, local_uuids, renamed_only=True)
-    return UuidTranslation(each for each in guests.values() if each.origin == zone_attempts.OWN)
+    attempts = zone_attempts.by_local_uuid(session, local_uuids, renamed_only=True)
+    return UuidTranslation(each for each in attempts.values() if each.origin == zone_attempts.OWN)
 
 
 def _renamed(value: Any, names: UuidTranslation) -> Any:

@@ -17,53 +17,53 @@ _REASON_LENGTH_MAX = 1000
 _LOST = "the build order was lost"
 
 
-def watched(one: Walk, now: datetime) -> Walk:
+def watched(walk: Walk, now: datetime) -> Walk:
     """Poll the attempt from now on: its zone has accepted the order."""
-    return replace(one, state=WalkState.WATCHED, heard_at=now)
+    return replace(walk, state=WalkState.WATCHED, heard_at=now)
 
 
-def cancelled(one: Walk, reason: str, now: datetime, *, is_lost: bool = False) -> Walk:
+def cancelled(walk: Walk, reason: str, now: datetime, *, is_lost: bool = False) -> Walk:
     """Cancel an attempt or block its late arrival; ``is_lost``: its zone knows nothing of it."""
-    LOG.info("%s: attempt %d in zone %s: %s", one.instance_uuid, one.attempt, one.path, reason)
-    failures = failures_with(one, reason, is_lost=is_lost)
-    return replace(one, state=WalkState.CANCELLING, failures=failures, heard_at=now)
+    LOG.info("%s: attempt %d in zone %s: %s", walk.instance_uuid, walk.attempt, walk.path, reason)
+    failures = failures_with(walk, reason, is_lost=is_lost)
+    return replace(walk, state=WalkState.CANCELLING, failures=failures, heard_at=now)
 
 
-def failed(one: Walk, reason: str | None, now: datetime) -> Walk:
+def failed(walk: Walk, reason: str | None, now: datetime) -> Walk:
     """Move on to the next candidate; a reason of None means that it was recorded before."""
-    failures = one.failures
+    failures = walk.failures
     if reason is not None:
-        LOG.info("%s: zone %s refused the build: %s", one.instance_uuid, one.path, reason)
-        failures = failures_with(one, reason)
-    return replace(_next(one, now), step=one.step + 1, failures=failures)
+        LOG.info("%s: zone %s refused the build: %s", walk.instance_uuid, walk.path, reason)
+        failures = failures_with(walk, reason)
+    return replace(_next(walk, now), step=walk.step + 1, failures=failures)
 
 
-def passed_over(one: Walk, entry: Entry, reason: str, now: datetime) -> Walk:
+def passed_over(walk: Walk, entry: Entry, reason: str, now: datetime) -> Walk:
     """Move on to the next candidate without an attempt at this one."""
-    there = replace(one, path=paths.to_text(entry.path), host_id=entry.host_id)
+    there = replace(walk, path=paths.to_text(entry.path), host_id=entry.host_id)
     return failed(there, reason, now)
 
 
-def unreached(one: Walk, entry: Entry, reason: str, now: datetime) -> Walk:
+def unreached(walk: Walk, entry: Entry, reason: str, now: datetime) -> Walk:
     """Move on for now: the candidate is tried again if no other one is left (``open_entries``)."""
     place = paths.to_text(entry.path), entry.host_id
-    if _last_failure(one, place) is not None:
-        return replace(one, step=one.step + 1)
-    LOG.info("%s: zone %s is unreachable: %s", one.instance_uuid, place[0], reason)
+    if _last_failure(walk, place) is not None:
+        return replace(walk, step=walk.step + 1)
+    LOG.info("%s: zone %s is unreachable: %s", walk.instance_uuid, place[0], reason)
     failure = Failure(
-        *place, one.attempt, reason[:_REASON_LENGTH_MAX], unreached_at=now.isoformat()
+        *place, walk.attempt, reason[:_REASON_LENGTH_MAX], unreached_at=now.isoformat()
     )
-    return replace(one, step=one.step + 1, failures=[*one.failures, failure])
+    return replace(walk, step=walk.step + 1, failures=[*walk.failures, failure])
 
 
 def open_entries(
-    one: Walk, entries: Sequence[Entry], now: datetime, limit: timedelta
+    walk: Walk, entries: Sequence[Entry], now: datetime, limit: timedelta
 ) -> list[Entry]:
     """Return up to ``limit`` candidates whose zone was unreachable when it was their turn."""
     found = []
     for entry in entries:
         place = paths.to_text(entry.path), entry.host_id
-        tries = [each for each in one.failures if (each.zone, each.host_id) == place]
+        tries = [each for each in walk.failures if (each.zone, each.host_id) == place]
         if not tries or tries[0].unreached_at is None:
             continue
         since = datetime.fromisoformat(tries[0].unreached_at)
@@ -73,58 +73,58 @@ def open_entries(
     return found
 
 
-def begun(entry: Entry, one: Walk, now: datetime) -> Walk:
+def begun(entry: Entry, walk: Walk, now: datetime) -> Walk:
     """Return the walk to store before the next attempt is ordered."""
     return replace(
-        one, state=WalkState.ASKED, attempt=one.attempt + 1, path=paths.to_text(entry.path),
+        walk, state=WalkState.ASKED, attempt=walk.attempt + 1, path=paths.to_text(entry.path),
         host_id=entry.host_id, since=now, heard_at=now,
     )  # fmt: skip
 
 
-def after_cancel(one: Walk, answer: ZoneAttempt | None, now: datetime) -> Walk:
+def after_cancel(walk: Walk, answer: ZoneAttempt | None, now: datetime) -> Walk:
     """Move on once nothing is left in the zone; a lost order is sent a second time."""
     if answer is None or answer.state != AttemptState.GONE:
-        return replace(one, heard_at=now)
-    return _next(one, now) if _may_be_repeated(one) else failed(one, None, now)
+        return replace(walk, heard_at=now)
+    return _next(walk, now) if _may_be_repeated(walk) else failed(walk, None, now)
 
 
-def after_poll(one: Walk, answer: ZoneAttempt | None, now: datetime, limit: timedelta) -> Walk:
+def after_poll(walk: Walk, answer: ZoneAttempt | None, now: datetime, limit: timedelta) -> Walk:
     """Return the walk after an answer other than "active"; ``limit`` is the build timeout."""
     if answer is None:
-        return cancelled(one, _LOST, now, is_lost=one.state == WalkState.ASKED)
+        return cancelled(walk, _LOST, now, is_lost=walk.state == WalkState.ASKED)
     state = answer.state
     if state == AttemptState.BUILDING:
-        if now >= one.since + limit:
-            return cancelled(one, f"not built within {limit.total_seconds():.0f} s", now)
-        return watched(one, now)
+        if now >= walk.since + limit:
+            return cancelled(walk, f"not built within {limit.total_seconds():.0f} s", now)
+        return watched(walk, now)
     if state == AttemptState.GONE:
-        return failed(one, "the instance was deleted there", now)
-    return cancelled(one, answer.reason or "the attempt was cancelled there", now)
+        return failed(walk, "the instance was deleted there", now)
+    return cancelled(walk, answer.reason or "the attempt was cancelled there", now)
 
 
-def unknown(one: Walk, reason: str) -> Walk:
+def unknown(walk: Walk, reason: str) -> Walk:
     """Leave the instance to reconciliation: the attempt may have succeeded."""
-    return replace(one, state=WalkState.UNKNOWN, failures=failures_with(one, reason))
+    return replace(walk, state=WalkState.UNKNOWN, failures=failures_with(walk, reason))
 
 
-def failures_with(one: Walk, reason: str, *, is_lost: bool = False) -> list[Failure]:
+def failures_with(walk: Walk, reason: str, *, is_lost: bool = False) -> list[Failure]:
     """Return the recorded failures plus one for this attempt."""
-    failure = Failure(one.path, one.host_id, one.attempt, reason[:_REASON_LENGTH_MAX], is_lost)
-    return [*one.failures, failure]
+    failure = Failure(walk.path, walk.host_id, walk.attempt, reason[:_REASON_LENGTH_MAX], is_lost)
+    return [*walk.failures, failure]
 
 
-def to_stored(one: Walk) -> dict[str, object]:
+def to_stored(walk: Walk) -> dict[str, object]:
     """Return what explanations need of a walk that has ended, as JSON."""
-    failures = [dataclasses.asdict(each) for each in one.failures]
-    return {"zone": one.path, "host_id": one.host_id, "failures": failures}
+    failures = [dataclasses.asdict(each) for each in walk.failures]
+    return {"zone": walk.path, "host_id": walk.host_id, "failures": failures}
 
 
 def summary_of(walks: Sequence[Walk]) -> str:
     """Return a sentence with all attempts and why they failed."""
     tried = [
         f"host {failure.host_id} in zone {failure.zone or '(this)'}: {failure.reason}"
-        for one in walks
-        for failure in one.failures
+        for walk in walks
+        for failure in walk.failures
     ]
     count = "1 attempt" if len(tried) == 1 else f"{len(tried)} attempts"
     more = (
@@ -135,21 +135,21 @@ def summary_of(walks: Sequence[Walk]) -> str:
     )
 
 
-def _last_failure(one: Walk, place: tuple[str, str]) -> Failure | None:
+def _last_failure(walk: Walk, place: tuple[str, str]) -> Failure | None:
     return next(
-        (each for each in reversed(one.failures) if (each.zone, each.host_id) == place), None
+        (each for each in reversed(walk.failures) if (each.zone, each.host_id) == place), None
     )
 
 
-def _next(one: Walk, now: datetime) -> Walk:
-    return replace(one, state=WalkState.NEXT, path=None, host_id=None, heard_at=now, since=now)
+def _next(walk: Walk, now: datetime) -> Walk:
+    return replace(walk, state=WalkState.NEXT, path=None, host_id=None, heard_at=now, since=now)
 
 
-def _may_be_repeated(one: Walk) -> bool:
+def _may_be_repeated(walk: Walk) -> bool:
     """Return whether the order of the last attempt was lost for the first time at this host."""
     lost = [
         failure
-        for failure in one.failures
-        if failure.is_lost and (failure.zone, failure.host_id) == (one.path, one.host_id)
+        for failure in walk.failures
+        if failure.is_lost and (failure.zone, failure.host_id) == (walk.path, walk.host_id)
     ]
-    return len(lost) == 1 and lost[0].attempt == one.attempt
+    return len(lost) == 1 and lost[0].attempt == walk.attempt

@@ -36,7 +36,7 @@ class LocalZone:
     def __init__(
         self,
         database: Database,
-        guests: DelegatedBuilds,
+        delegated_builds: DelegatedBuilds,
         servers: ServerReader,
         operations: ServerOperations,
         guest_requests: GuestRequests,
@@ -47,7 +47,7 @@ class LocalZone:
     ) -> None:
         self._database = database
         self._hosts = HiddenHosts(database, is_on=hides_hosts)
-        self._guests = guests
+        self._delegated_builds = delegated_builds
         self._servers = servers
         self._migrations = migrations
         self._claims = claims
@@ -71,15 +71,15 @@ class LocalZone:
 
     def create(self, context: RequestContext, order: ZoneOrder) -> None:
         """Store instances to build here. See ``ZoneAPI.create``."""
-        self._guests.create(context, order)
+        self._delegated_builds.create(context, order)
 
     def get_attempts(self, context: RequestContext, instance_uuids: Sequence[str]) -> Attempts:
         """Return the state of attempts here. See ``ZoneAPI.get_attempts``."""
-        return self._without_hosts(self._guests.get_attempts(context, instance_uuids))
+        return self._without_hosts(self._delegated_builds.get_attempts(context, instance_uuids))
 
     def cancel(self, context: RequestContext, attempts: Mapping[str, int]) -> Attempts:
         """Cancel attempts here. See ``ZoneAPI.cancel``."""
-        return self._without_hosts(self._guests.cancel(context, attempts))
+        return self._without_hosts(self._delegated_builds.cancel(context, attempts))
 
     def forward(self, context: RequestContext, request: ZoneRequest) -> Any:
         """Call a method on an instance of another zone; the caller uses the origin's UUID for it.
@@ -102,14 +102,14 @@ class LocalZone:
         given = decode_arguments(request)
         name = request.instance_uuid or ""
         with self._database.reader() as session:
-            guest = zone_attempts.find_living(session, name, zone_attempts.parent_of(context))
-        if guest is None or guest.local_uuid is None:
+            delegated = zone_attempts.find_living(session, name, zone_attempts.parent_of(context))
+        if delegated is None or delegated.local_uuid is None:
             raise exception.InstanceNotFound(instance_uuid=name)
-        names = UuidTranslation([guest])
-        is_of_parent = guest.origin != zone_attempts.OWN and method not in _OF_GUESTS
+        names = UuidTranslation([delegated])
+        is_of_parent = delegated.origin != zone_attempts.OWN and method not in _OF_GUESTS
         try:
             with names.in_errors():
-                answer = served(context, guest.local_uuid, **given)
+                answer = served(context, delegated.local_uuid, **given)
         except exception.ArmillaryError as error:
             if is_of_parent and self._hosts.is_on:
                 raise self._hosts.in_error(error) from None
@@ -134,8 +134,8 @@ class LocalZone:
     def _list_migrations(
         self, context: RequestContext, instance_uuid: str, filters: MigrationFilters, limit: int
     ) -> MigrationPage:
-        of_guest = dataclasses.replace(filters, instance_uuid=instance_uuid)
-        return self._migrations.list_migrations(context, filters=of_guest, limit=limit)
+        of_server = dataclasses.replace(filters, instance_uuid=instance_uuid)
+        return self._migrations.list_migrations(context, filters=of_server, limit=limit)
 
     def _list(
         self,
@@ -150,6 +150,6 @@ class LocalZone:
         )
         uuids = [one.uuid for one in page.instances]
         with self._database.reader() as session:
-            guests = zone_attempts.by_local_uuid(session, uuids, renamed_only=True)
+            delegated = zone_attempts.by_local_uuid(session, uuids, renamed_only=True)
         told: dict[str, Any] = encode_answer(LIST_SERVERS, page)
-        return self._hosts.in_answer(UuidTranslation(guests.values()).in_answer(told))
+        return self._hosts.in_answer(UuidTranslation(delegated.values()).in_answer(told))

@@ -161,8 +161,8 @@ def _is_counted(project_id: str) -> tuple[sa.ColumnElement[bool], ...]:
 
 def _is_counted_elsewhere() -> sa.ColumnElement[bool]:
     """Return whether a mapping is a zone's own attempt at a server that has another mapping."""
-    guest = models.ZoneAttempt
+    attempt = models.ZoneAttempt
     is_own: sa.ColumnElement[bool] = sa.exists().where(
-        guest.local_uuid == models.InstanceMapping.instance_uuid, guest.origin == ""
+        attempt.local_uuid == models.InstanceMapping.instance_uuid, attempt.origin == ""
     )
     return is_own

@@ -1,4 +1,4 @@
-"""Queries on zone guests: attempts of other zones here, and attempts to refuse."""
+"""Queries on delegated attempts: builds here for other zones, and attempts to refuse."""
 
 import dataclasses
 from collections.abc import Collection, Sequence
@@ -24,7 +24,7 @@ Row = models.ZoneAttempt
 
 
 @dataclasses.dataclass(frozen=True)
-class Guest:
+class DelegatedAttempt:
     """An attempt of another zone; see ``models.ZoneAttempt``.
 
     ``parent`` is the parent zone that sent it: see ``conductor.super_conductor.zones.parents``.
@@ -54,65 +54,69 @@ def is_same_parent(one: str, other: str) -> bool:
     )
 
 
-def add_guests(session: Session, guests: Sequence[Guest]) -> None:
+def add_delegated(session: Session, attempts: Sequence[DelegatedAttempt]) -> None:
     """Insert attempts that have arrived."""
-    insert(session, Row, guests)
+    insert(session, Row, attempts)
 
 
 def cancel(session: Session, attempts: dict[str, int], *, parent: str, now: datetime) -> None:
     """Cancel a parent's attempts (instance -> number) and all earlier ones, arrived or not."""
-    known = list_guests(session, attempts, parent)
+    known = list_delegated(session, attempts, parent)
     for instance_uuid, attempt in sorted(attempts.items()):
         update(
             session,
             Row,
             Row.instance_uuid == instance_uuid,
             Row.attempt <= attempt,
-            Row.parent.in_({parent, *(guest.parent for guest in known.get(instance_uuid, ()))}),
+            Row.parent.in_(
+                {parent, *(delegated.parent for delegated in known.get(instance_uuid, ()))}
+            ),
             is_cancelled=True,
         )
     insert_missing(
         session,
         Row,
         [
-            Guest(uuid, attempt, None, OWN, is_cancelled=True, created_at=now, parent=parent)
+            DelegatedAttempt(
+                uuid, attempt, None, OWN, is_cancelled=True, created_at=now, parent=parent
+            )
             for uuid, attempt in sorted(attempts.items())
-            if attempt not in {guest.attempt for guest in known.get(uuid, ())}
+            if attempt not in {delegated.attempt for delegated in known.get(uuid, ())}
         ],
     )
 
 
-def list_guests(
+def list_delegated(
     session: Session, instance_uuids: Collection[str], parent: str
-) -> dict[str, list[Guest]]:
+) -> dict[str, list[DelegatedAttempt]]:
     """Return instance -> a parent's attempts at it, oldest first."""
-    found: dict[str, list[Guest]] = {}
-    for guest in _guests(session, instance_uuids):
-        if is_same_parent(guest.parent, parent):
-            found.setdefault(guest.instance_uuid, []).append(guest)
+    found: dict[str, list[DelegatedAttempt]] = {}
+    for delegated in _list_all(session, instance_uuids):
+        if is_same_parent(delegated.parent, parent):
+            found.setdefault(delegated.instance_uuid, []).append(delegated)
     return found
 
 
 def of_others(session: Session, instance_uuids: Collection[str], parent: str) -> set[str]:
     """Return those of these instances that only other parents have sent."""
-    sent = {guest.instance_uuid for guest in _guests(session, instance_uuids)}
-    return sent - list_guests(session, instance_uuids, parent).keys()
+    sent = {delegated.instance_uuid for delegated in _list_all(session, instance_uuids)}
+    return sent - list_delegated(session, instance_uuids, parent).keys()
 
 
-def _guests(session: Session, instance_uuids: Collection[str]) -> list[Guest]:
+def _list_all(session: Session, instance_uuids: Collection[str]) -> list[DelegatedAttempt]:
     query = (
         sa.select(Row)
         .where(Row.instance_uuid.in_(instance_uuids))
         .order_by(Row.instance_uuid, Row.attempt)
         .execution_options(populate_existing=True)
     )
-    return [from_row(Guest, each) for each in session.scalars(query)]
+    return [from_row(DelegatedAttempt, each) for each in session.scalars(query)]
 
 
-def find_living(session: Session, instance_uuid: str, parent: str) -> Guest | None:
+def find_living(session: Session, instance_uuid: str, parent: str) -> DelegatedAttempt | None:
     """Return a parent's attempt that is not cancelled, None if there is none."""
-    guests = list_guests(session, [instance_uuid], parent).get(instance_uuid, [])
-    return next((guest for guest in reversed(guests) if not guest.is_cancelled), None)
+    attempts = list_delegated(session, [instance_uuid], parent).get(instance_uuid, [])
+    return next((delegated for delegated in reversed(attempts) if not delegated.is_cancelled), None)
 
 
 def used_local_uuids(session: Session, local_uuids: Collection[str]) -> set[str]:
@@ -128,7 +132,7 @@ def used_local_uuids(session: Session, local_uuids: Collection[str]) -> set[str]
 
 
 def local_uuids_of(session: Session, instance_uuids: Collection[str]) -> list[str]:
-    """Return the local UUIDs of the guests among these instances that are not cancelled."""
+    """Return the local UUIDs of those of these instances whose attempts are not cancelled."""
     query = sa.select(Row.local_uuid).where(
         Row.instance_uuid.in_(instance_uuids),
         Row.is_cancelled.is_(False),
@@ -139,13 +143,13 @@ def local_uuids_of(session: Session, instance_uuids: Collection[str]) -> list[st
 
 def by_local_uuid(
     session: Session, local_uuids: Collection[str], *, renamed_only: bool = False
-) -> dict[str, Guest]:
-    """Return local UUID -> guest; with ``renamed_only``, only those with another UUID."""
+) -> dict[str, DelegatedAttempt]:
+    """Return local UUID -> attempt; with ``renamed_only``, only those with another UUID."""
     where: list[sa.ColumnElement[bool]] = [Row.local_uuid.in_(local_uuids)]
     if renamed_only:
         where.append(Row.local_uuid != Row.instance_uuid)
     return {
-        str(each.local_uuid): from_row(Guest, each)
+        str(each.local_uuid): from_row(DelegatedAttempt, each)
         for each in session.scalars(sa.select(Row).where(*where))
     }
 

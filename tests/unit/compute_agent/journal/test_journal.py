@@ -354,7 +354,7 @@ def test_builds_in_progress_are_those_whose_end_was_not_answered(journal: Journa
     fail(journal, told)
     accept(journal, *a_build(OTHER_HOST, uuid=told.uuid, attempt=2))
     running(journal)
-    assert journal.builds_in_hand() == {building.uuid: 1, told.uuid: 2}
+    assert journal.unfinished_builds() == {building.uuid: 1, told.uuid: 2}
 
 
 def test_instances_of_a_host_are_those_built_or_being_built(journal: Journal) -> None:

@@ -168,9 +168,9 @@ def test_a_copy_that_is_let_through_waits_no_longer(
     for name in ("a", "b", "c"):
         queue.copy(key(name), gate.work(name))
     gate.wait_begun("a")
-    queue.let_through(key("a"))
-    queue.let_through(key("b"))
-    queue.let_through(key("unknown"))
+    queue.lift_limit(key("a"))
+    queue.lift_limit(key("b"))
+    queue.lift_limit(key("unknown"))
     gate.wait_begun("b")
     assert "c" not in gate.begun
     gate.open("a")
@@ -185,7 +185,7 @@ def test_a_copy_that_has_to_wait_for_its_instance_can_be_let_through_before(
     queue.copy(key("a"), gate.work("a"))
     queue.chore(key("b"), gate.work("before"))
     queue.copy(key("b"), gate.work("b"))
-    queue.let_through(key("b"))
+    queue.lift_limit(key("b"))
     gate.wait_begun("a", "before")
     gate.open("before")
     gate.wait_begun("b")
@@ -217,7 +217,7 @@ def test_work_that_breaks_gives_its_place_free(
     queue.build(key("a"), broken)
     queue.build(key("b"), gate.work("b"))
     gate.wait_begun("b")
-    assert (queue.is_in_hand(key("a")), queue.is_in_hand(key("b"))) == (False, True)
+    assert (queue.has_task(key("a")), queue.has_task(key("b"))) == (False, True)
 
 
 @pytest.mark.parametrize(

@@ -18,9 +18,9 @@ def test_what_is_placed_is_seen_by_the_next_decision_only() -> None:
     """In amounts, in numbers, and by its UUID."""
     host, uuid, spec = a_host("a"), a_uuid(), a_request_spec()
     hosts = cached(host)
-    in_hand = hosts.ledger(spec).hosts
+    current = hosts.ledger(spec).hosts
     hosts.place(spec, [(host.uuid, uuid), (a_uuid(), a_uuid())])
-    (before,), (after,) = in_hand, hosts.ledger(spec).hosts
+    (before,), (after,) = current, hosts.ledger(spec).hosts
     assert (before.free_ram_mb, before.num_instances, before.instances) == (32768, 0, frozenset())
     assert (after.free_ram_mb, after.num_instances) == (32256, 1)
     assert after.instances == {uuid}

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from armillary import exception
-from conductor.super_conductor.db.zones.zone_attempts import Guest
+from conductor.super_conductor.db.zones.zone_attempts import DelegatedAttempt
 from conductor.super_conductor.hosts.cluster_metadata import MetadataPublisher
 from conductor.super_conductor.hosts.host_views import Hosts
 from conductor.super_conductor.zones.uuid_translation import UuidTranslation
@@ -220,7 +220,9 @@ def test_notifications_of_its_zone_can_be_told_to_be_of_it(renamed: Renamed) -> 
 def test_who_has_one_name_costs_nothing() -> None:
     """What is said about it is handed on as it is."""
     uuid = a_uuid()
-    names = UuidTranslation([Guest(uuid, 1, uuid, "world", is_cancelled=False, created_at=A_TIME)])
+    names = UuidTranslation(
+        [DelegatedAttempt(uuid, 1, uuid, "world", is_cancelled=False, created_at=A_TIME)]
+    )
     answer = {"instance": uuid}
     assert names.in_answer(answer) is answer
     error = exception.InstanceLocked(instance_uuid=uuid)
