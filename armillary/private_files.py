@@ -16,7 +16,8 @@ from typing import BinaryIO
 
 DIRECTORY_MODE = 0o700
 FILE_MODE = 0o600
-_OTHERS = 0o077
+UMASK = 0o077
+"""For programs that create files with a mode of their own."""
 
 
 def make_directory(path: Path) -> None:
@@ -51,8 +52,8 @@ def _withdraw(path: Path) -> None:
     """Withdraw others' access to a file; one that is missing or another user's is ignored."""
     with contextlib.suppress(FileNotFoundError, PermissionError):
         mode = path.stat().st_mode
-        if mode & _OTHERS:
-            path.chmod(stat.S_IMODE(mode) & ~_OTHERS)
+        if mode & UMASK:
+            path.chmod(stat.S_IMODE(mode) & ~UMASK)
 
 
 def write(path: Path, text: str) -> None:

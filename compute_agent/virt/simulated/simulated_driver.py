@@ -23,7 +23,7 @@ from typing import Any, Self
 from oslo_config import cfg
 from oslo_utils import timeutils
 
-from armillary import exception
+from armillary import exception, private_files
 from compute_agent.host.instance_topology import ANYWHERE, InstancePlacement
 from compute_agent.host.pci_devices import PciDevice
 from compute_agent.virt.driver import (
@@ -233,7 +233,8 @@ class SimulatedDriver(ComputeDriver):
         guest = self._get("snapshot", instance_uuid)
         self._pace.operation("snapshot", instance_uuid)
         sizes = {"vcpus": guest.vcpus, "memory_mb": guest.memory_mb, "disk_gb": guest.disk_gb}
-        path.write_text(json.dumps({"uuid": guest.uuid, **sizes}), encoding="utf-8")
+        with open(path, "x", encoding="utf-8", opener=private_files.opener) as file:
+            json.dump({"uuid": guest.uuid, **sizes}, file)
 
     def get_console_output(self, instance_uuid: str, *, lines: int | None) -> str:
         kept = console_lines(self.host, self._get("get_console_output", instance_uuid))

@@ -9,6 +9,8 @@ import tempfile
 from pathlib import Path
 from typing import IO
 
+from armillary import private_files
+
 PROGRAM = "qemu-img"
 TIMEOUT_SECONDS = 3600
 """Timeout of commands; converting a large image takes long."""
@@ -152,7 +154,7 @@ def _run(
 ) -> None:
     """Run the program within limits, which ``prlimit`` sets: a fork of threads could not.
 
-    Raises DiskError.
+    Files that it creates are their owner's alone from the start. Raises DiskError.
     """
     for program in (LIMITER, PROGRAM):
         if shutil.which(program) is None:
@@ -162,6 +164,7 @@ def _run(
         subprocess.run(  # noqa: S603 - fixed program, no shell
             command, check=True, stdout=output, stderr=subprocess.PIPE, text=True,
             timeout=timeout, stdin=subprocess.DEVNULL, env={**os.environ, "LC_ALL": "C"},
+            umask=private_files.UMASK,
         )  # fmt: skip
     except subprocess.CalledProcessError as error:
         said = (error.stderr or "").strip() or f"exit code {error.returncode}"

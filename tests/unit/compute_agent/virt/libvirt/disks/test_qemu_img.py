@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import os
+import stat
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -26,6 +28,14 @@ def says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Says:
 
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     return say
+
+
+@pytest.fixture
+def open_umask() -> Iterator[None]:
+    """Have a umask that withdraws nothing."""
+    before = os.umask(0)
+    yield
+    os.umask(before)
 
 
 def test_the_size_of_a_disk_is_not_that_of_its_file(says: Says) -> None:
@@ -52,6 +62,26 @@ def test_what_it_complains_of_is_passed_on(says: Says) -> None:
     says("no space left", 1)
     with pytest.raises(DiskError, match="qemu-img create: no space left"):
         qemu_img.create(IMAGE, 4096)
+
+
+@pytest.mark.parametrize("command", ["create", "convert", "copy"])
+def test_a_disk_is_for_no_other_account_while_it_is_written(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, open_umask: None
+) -> None:
+    """Whatever the umask of the agent: drafts of snapshots lie where other accounts look in."""
+    program = tmp_path / qemu_img.PROGRAM
+    program.write_text('#!/bin/sh\nfor last; do :; done\ncd "$(dirname "$0")" && : > "$last"\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    written = tmp_path / ("4096" if command == "create" else "draft")
+    match command:
+        case "create":
+            qemu_img.create(IMAGE, 4096)
+        case "convert":
+            qemu_img.convert(IMAGE, "qcow2", written)
+        case "copy":
+            qemu_img.copy(IMAGE, "qcow2", written, "qcow2")
+    assert stat.S_IMODE(written.stat().st_mode) == 0o600
 
 
 def test_it_may_not_be_installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
