@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from http import HTTPStatus
 
 import falcon
 
+from api.formats.host_details import without_host_details
 from armillary import exception
 from armillary.context import RequestContext
 from armillary.http.call import Document
@@ -61,22 +61,15 @@ def write(
     """Write an error response.
 
     A path that ends with a slash lacks the name of its object, which is then not found. Only
-    administrators are told which host an error is about.
+    administrators are told which host an error is about, and paths of it.
     """
     if detail is not None and not _is_admin(req):
-        detail = without_hosts(detail, _hosts_of(error))
+        hosts = list(_hosts_of(error))
+        # Only messages about a host contain paths of it; in others, paths are those of the API.
+        detail = without_host_details(detail, hosts) if hosts else detail
     if status == 405 and req.env["PATH_INFO"].endswith("/"):
         status, detail = 404, None
     respond(req, resp, status, detail, fault)
-
-
-def without_hosts(message: str, names: Iterable[str | None]) -> str:
-    """Return a message for a user, who learns no names of hosts, without these."""
-    for name in sorted(filter(None, names), key=len, reverse=True):
-        word = rf"(?<![\w.-]){re.escape(name)}(?![\w-]|\.\w)"
-        message = re.sub(rf"\bHost {word}", "The host", message)
-        message = re.sub(rf"(?:\bhost )?{word}", "the host", message)
-    return message
 
 
 def _hosts_of(error: BaseException | None) -> Iterator[str]:

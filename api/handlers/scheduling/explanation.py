@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from api.call import Call
-from api.errors import without_hosts
 from api.formats import times
+from api.formats.host_details import without_host_details
 from api.handlers.servers import server
-from api.handlers.servers.server_view import status_of
+from api.handlers.servers.server_view import status_of, told_by_user
 from api.policies.scheduling import explanation as policies
 from api.schemas.scheduling import explanation as schemas
 from armillary.http.call import Answer, Document
@@ -25,13 +25,14 @@ def show(call: Call) -> Answer:
     )
     decisions = [_decision(each, shows_hosts=shows_hosts) for each in explained.decisions]
     shown = explained.decision
+    told = told_by_user(explained.instance)
     explanation = {
         "server": _server(explained.instance, shows_hosts=shows_hosts),
         "decision": None if shown is None else _decision(shown, shows_hosts=shows_hosts),
         "trace": explained.trace,
         "decisions": decisions,
-        "faults": [_fault(fault, shows_hosts=shows_hosts) for fault in explained.faults],
-        "attempts": [_attempt(item, shows_hosts=shows_hosts) for item in explained.attempts],
+        "faults": [_fault(each, told, shows_hosts=shows_hosts) for each in explained.faults],
+        "attempts": [_attempt(each, told, shows_hosts=shows_hosts) for each in explained.attempts],
     }
     return Answer({"explanation": explanation})
 
@@ -56,8 +57,10 @@ def _decision(decision: Decision, *, shows_hosts: bool) -> Document:
     return {**shown, "host": decision.host} if shows_hosts else shown
 
 
-def _fault(fault: InstanceFault, *, shows_hosts: bool) -> Document:
-    message = fault.message if shows_hosts else without_hosts(fault.message, [fault.host])
+def _fault(fault: InstanceFault, told: list[str], *, shows_hosts: bool) -> Document:
+    message = fault.message
+    if not shows_hosts:
+        message = without_host_details(message, [fault.host], told_by_user=told)
     shown = {
         "attempt": fault.attempt,
         "code": fault.code,
@@ -67,10 +70,10 @@ def _fault(fault: InstanceFault, *, shows_hosts: bool) -> Document:
     return {**shown, "host": fault.host, "details": fault.details} if shows_hosts else shown
 
 
-def _attempt(attempt: BuildAttempt, *, shows_hosts: bool) -> Document:
+def _attempt(attempt: BuildAttempt, told: list[str], *, shows_hosts: bool) -> Document:
     reason = attempt.reason
     if reason is not None and not shows_hosts:
-        reason = without_hosts(reason, [attempt.host])
+        reason = without_host_details(reason, [attempt.host], told_by_user=told)
     shown = {"attempt": attempt.attempt, "result": attempt.result, "reason": reason}
     return {**shown, "host": attempt.host} if shows_hosts else shown
 

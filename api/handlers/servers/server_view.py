@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from api.call import Call
-from api.errors import without_hosts
 from api.formats import addresses, times
+from api.formats.host_details import without_host_details
+from api.image.documents import COMMAND
 from api.policies.servers import server as policies
 from armillary.http.call import Document
 from objects.flavor import Flavor
@@ -274,6 +275,15 @@ def _is_unasked(server: Instance, fault: InstanceFault) -> bool:
     return fault.code == UNASKED and is_last
 
 
+def told_by_user(server: Instance) -> list[str]:
+    """Return what of a server's own may contain paths that its faults name: its command.
+
+    Other properties would let a user find out by guesses which paths a message has.
+    """
+    found = None if server.image is None else server.image.properties.get(COMMAND)
+    return [] if found is None else [found]
+
+
 def _fault(call: Call, server: Instance) -> Document:
     """Return why a server is in ERROR, or is paused or is off without a request.
 
@@ -283,10 +293,13 @@ def _fault(call: Call, server: Instance) -> Document:
         status_of(server) in ("ERROR", "DELETED") or _is_unasked(server, server.fault)
     ):
         return {}
-    message, names = server.fault.message, (server.fault.host, server.host, server.node)
+    message = server.fault.message
+    if not call.context.is_admin:
+        names = (server.fault.host, server.host, server.node)
+        message = without_host_details(message, names, told_by_user=told_by_user(server))
     fault = {
         "code": server.fault.code,
-        "message": message if call.context.is_admin else without_hosts(message, names),
+        "message": message,
         "created": times.seconds(server.fault.created_at),
     }
     if call.context.is_admin and server.fault.details is not None:

@@ -159,10 +159,16 @@ def test_every_family_of_errors_has_a_status() -> None:
             ),
             "Console output of instance u failed on the host: the host: no",
         ),
+        (
+            exception.OperationFailed(
+                operation="Snapshot", instance_uuid="u", host="rack1-4", reason="no '/srv/images/u'"
+            ),
+            "Snapshot of instance u failed on the host: no 'u'",
+        ),
         (exception.HostNotFound(host="rack1-4.example.org"), "The host could not be found."),
         (exception.HostNotFound(host="u"), "The host could not be found."),
     ],
-    ids=["unsupported", "failed", "not-found", "short-name"],
+    ids=["unsupported", "failed", "path", "not-found", "short-name"],
 )
 def test_only_administrators_are_told_which_host(
     error: Exception, told: str, api: Api, conductor: SuperConductor

@@ -176,15 +176,17 @@ def test_a_failed_server_shows_its_fault(api: Api, conductor: SuperConductor) ->
     assert api.get(path).json["server"]["fault"] == {**fault, **details}
 
 
-def test_a_fault_names_its_host_to_administrators_only(api: Api, conductor: SuperConductor) -> None:
+def test_a_fault_names_host_and_paths_to_administrators_only(
+    api: Api, conductor: SuperConductor
+) -> None:
     """It may contain what a program of the host said."""
     server = builders.an_instance(vm_state="error", project_id="p1", host="rack1-4")
-    said = "The build failed: rack2-1 cannot reach rack1-4:16509."
+    said = "The build failed: rack2-1 cannot reach rack1-4:16509 for '/srv/images/u-1'."
     server.fault = builders.a_fault(server.uuid, host="rack2-1", message=said)
     conductor.servers = [server]
     path = f"{PATH}/{server.uuid}"
     shown = api.get(path, token=MEMBER).json["server"]["fault"]["message"]
-    assert shown == "The build failed: the host cannot reach the host:16509."
+    assert shown == "The build failed: the host cannot reach the host:16509 for 'u-1'."
     assert api.get(path).json["server"]["fault"]["message"] == said
 
 
