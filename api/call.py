@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,6 +20,7 @@ from api.formats.serial_consoles import SerialConsoleLinks
 from api.image_source import ImageSource
 from api.readiness import Readiness
 from api.versions import OWN_FIELDS_HEADER
+from api.work_budget import Spent, WorkBudget
 from armillary import exception
 from armillary.consoles.grant_checks import GRANT_HEADER
 from armillary.http import call
@@ -44,6 +46,7 @@ class AppState(call.Site):
     serial_consoles: SerialConsoleLinks | None = None
     console_grants: ConsoleGrants | None = None
     fleet_answers: FleetAnswers = field(default_factory=FleetAnswers)
+    work_budget: WorkBudget = field(default_factory=WorkBudget)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -97,6 +100,10 @@ class Call(call.Call[AppState]):
     def conductor(self) -> SuperConductorAPI:
         """Client of the super conductor, the only service that this API calls."""
         return self.site.conductor
+
+    def expensive_work(self) -> AbstractContextManager[Spent]:
+        """Do work that takes much CPU meanwhile. Raises status 429 if this user did too much."""
+        return self.site.work_budget.spending(self.context)
 
     def host_id(self, project_id: str, host: str | None) -> str:
         """Return a host's opaque id for a project; empty for a server without a host."""

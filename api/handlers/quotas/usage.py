@@ -25,6 +25,9 @@ EARLIEST = datetime.min.replace(tzinfo=UTC)
 PAGES_SINCE = (2, 40)
 """Since this version clients ask for pages of servers; in earlier ones a response has all."""
 
+SERVERS_PER_UNIT = 500
+"""Servers that cost this process a unit of work, see ``api.work_budget``."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Period:
@@ -83,8 +86,15 @@ def _servers(
     marker = call.query.get("marker") if call.version >= PAGES_SINCE else None
     pages = _pages(call, filters, marker)
     if call.version < PAGES_SINCE:
-        return [server for page in pages for server in page if server.launched_at], _no_links
-    page = next(pages)
+        with call.expensive_work() as spent:
+            servers: list[Instance] = []
+            for page in pages:
+                spent.add(_units(page))
+                servers += [server for server in page if server.launched_at]
+        return servers, _no_links
+    with call.expensive_work() as spent:
+        page = next(pages)
+        spent.add(_units(page))
     is_full = len(page) == call.page_size and call.page_size > 0
     found = [server for server in page if server.launched_at]
 
@@ -92,6 +102,10 @@ def _servers(
         return {name: call.links.next_page(page[-1].uuid)} if is_full else {}
 
     return found, links
+
+
+def _units(page: list[Instance]) -> float:
+    return 0.1 + len(page) / SERVERS_PER_UNIT
 
 
 def _no_links(name: str) -> Document:

@@ -57,9 +57,7 @@ def create(call: Call) -> Answer:
     call.authorize(policies.CREATE, {"user_id": user_id})
     kind, private_key, public_key = wanted.get("type", SSH), None, wanted.get("public_key")
     if public_key is None:
-        private_key, public_key = (
-            ssh_keys.new_pair() if kind == SSH else x509_keys.new_pair(user_id)
-        )
+        private_key, public_key = _new_pair(call, kind, user_id)
     known_by = (ssh_keys if kind == SSH else x509_keys).fingerprint(public_key)
     made = call.conductor.create_key_pair(
         call.context, KeyPair(user_id, wanted["name"], public_key, known_by, kind=kind)
@@ -74,6 +72,12 @@ def delete(call: Call) -> Answer:
     """Delete a key pair; servers keep its name."""
     call.conductor.delete_key_pair(call.context, _user(call), call.path["keypair"])
     return Answer(status=_status(call, 202, 204))
+
+
+def _new_pair(call: Call, kind: str, user_id: str) -> tuple[str, str]:
+    with call.expensive_work() as spent:
+        spent.add(1)
+        return ssh_keys.new_pair() if kind == SSH else x509_keys.new_pair(user_id)
 
 
 def _user(call: Call) -> str:

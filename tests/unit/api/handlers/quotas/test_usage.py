@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
+from api.handlers.quotas import usage
 from tests import builders
-from tests.fixtures.http_api import MEMBER, Api
+from tests.fixtures.http_api import ADMIN, MEMBER, Api
 from tests.fixtures.super_conductor import SuperConductor
 
 PATH = "/v2.1/os-simple-tenant-usage"
@@ -34,12 +36,12 @@ def stock(conductor: SuperConductor) -> None:
 
 def test_a_project_sees_what_its_servers_used(api: Api) -> None:
     """Within the time: as long as each of them existed in it."""
-    usage = api.get(f"{PATH}/p1", token=MEMBER, **DAY).json["tenant_usage"]
-    hours = {each["name"]: each["hours"] for each in usage["server_usages"]}
+    shown = api.get(f"{PATH}/p1", token=MEMBER, **DAY).json["tenant_usage"]
+    hours = {each["name"]: each["hours"] for each in shown["server_usages"]}
     assert hours == {"whole": 24.0, "late": 6.0, "gone": 6.0}
-    assert (usage["total_hours"], usage["total_vcpus_usage"]) == (36.0, 72.0)
-    assert (usage["total_memory_mb_usage"], usage["total_local_gb_usage"]) == (18432.0, 144.0)
-    (gone,) = [each for each in usage["server_usages"] if each["name"] == "gone"]
+    assert (shown["total_hours"], shown["total_vcpus_usage"]) == (36.0, 72.0)
+    assert (shown["total_memory_mb_usage"], shown["total_local_gb_usage"]) == (18432.0, 144.0)
+    (gone,) = [each for each in shown["server_usages"] if each["name"] == "gone"]
     assert (gone["state"], gone["uptime"]) == ("terminated", 30 * 3600)
     assert gone["ended_at"].startswith("2020-01-02T06:00:00")
     assert api.get(f"{PATH}/p1", token="u2:p2").status_code == 403
@@ -71,3 +73,20 @@ def test_the_usage_of_an_empty_project_is_not_found(api: Api) -> None:
     """It is not the list of all projects."""
     assert api.get("/v2.1/os-simple-tenant-usage/").status_code == 404
     assert api.get("/v2.1/os-simple-tenant-usage").status_code == 200
+
+
+def test_a_user_asks_for_few_large_reports_in_a_row(api: Api, conductor: SuperConductor) -> None:
+    """Before 2.40 an answer has all servers of the time, in whatever number."""
+    old = {"OpenStack-API-Version": "compute 2.1"}
+    few = [server for server in conductor.servers if server.launched_at]
+    conductor.servers = few * 10
+
+    def asked(token: str | None, path: str) -> int:
+        answer = api.send("GET", path, headers=old, token=token, params=DAY)
+        return int(answer.status_code)
+
+    with patch.object(usage, "SERVERS_PER_UNIT", 0.5):
+        assert asked("reader:p1", f"{PATH}/p1") == 200
+        assert asked("reader:p1", f"{PATH}/p1") == 429
+        assert asked("other-reader:p2", f"{PATH}/p2") == 200
+        assert [asked(ADMIN, PATH) for _ in range(2)] == [200, 200]
