@@ -69,8 +69,10 @@ _CONDUCTOR: list[cfg.Opt] = [
         "lease_seconds", default=30.0, min=1.0, max=3600.0,
         help="""
 Lease, in seconds, of a conductor on a task. When the lease expires without progress, another
-conductor resumes the task, so this is how long a build stalls after its conductor was killed. The
-clock skew between conductors that share a database must be much smaller than this.
+conductor resumes the task, so this is how long a build stalls after its conductor was killed. For
+builds it is 2.5 times ``[DEFAULT] report_interval`` at least, because heartbeats of agents renew
+their leases. The clock skew between conductors that share a database must be much smaller than
+this.
 """,
     ),
     cfg.FloatOpt(

@@ -75,14 +75,16 @@ class Environment:
 class Task(LeasedWork, Generic[Row]):
     """A kind of leased work, with its rows in one table."""
 
-    def __init__(self, env: Environment, rows: LeasedRows[Row]) -> None:
+    def __init__(
+        self, env: Environment, rows: LeasedRows[Row], *, lease_seconds_min: float = 0.0
+    ) -> None:
         self._conf = env.conf
         self._may_mark_down = env.may_mark_down
         self._now_seconds = env.now
         self._rows: LeasedRows[Row] = rows
         leases = Leases(
             rows.model, rows.model.instance_uuid, owner=env.conf.host,
-            lease_seconds=env.conf.conductor.lease_seconds, now=env.now,
+            lease_seconds=max(env.conf.conductor.lease_seconds, lease_seconds_min), now=env.now,
         )  # fmt: skip
         super().__init__(env.database, leases)
 

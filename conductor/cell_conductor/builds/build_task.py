@@ -37,6 +37,8 @@ LOG = logging.getLogger(__name__)
 WorkItem = base_task.WorkItem[models.InstanceBuild]
 Batch = base_task.Batch[models.InstanceBuild]
 
+HEARTBEATS_A_LEASE = 2.5
+"""Heartbeats of an agent within the lease of a build that it works on: they renew the lease."""
 HOST_LOST = "The host could not be reached while the server was being built."
 
 
@@ -46,7 +48,9 @@ class Build(base_task.Task[models.InstanceBuild]):
     def __init__(
         self, env: base_task.Environment, *, placement: PlacementAPI, compute: ComputeAPI
     ) -> None:
-        super().__init__(env, builds.ROWS)
+        super().__init__(
+            env, builds.ROWS, lease_seconds_min=env.conf.report_interval * HEARTBEATS_A_LEASE
+        )
         self._placement = placement
         self._compute = compute
 

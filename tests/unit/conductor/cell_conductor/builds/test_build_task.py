@@ -337,6 +337,18 @@ def test_a_build_that_the_heartbeat_names_is_left_alone(cell: Cell) -> None:
     assert len(cell.agents["a"].commands) == 1
 
 
+def test_a_build_waits_for_the_heartbeats_of_its_agent(cell: Cell) -> None:
+    """Which may come more rarely than leases expire, and one of them may be lost."""
+    cell.conf.set_override("report_interval", 40)
+    cell.restart()
+    request = all_good(cell)
+    cell.hand_over(request)
+    cell.clock.advance(80)
+    assert cell.recovery.run() == 0
+    cell.clock.advance(21)
+    assert cell.recovery.run() == 1
+
+
 def test_a_heartbeat_renews_no_other_attempt(cell: Cell) -> None:
     """An agent that still works on attempt 1 says nothing about attempt 2 elsewhere."""
     request = first_fails(cell)
