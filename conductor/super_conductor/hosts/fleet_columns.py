@@ -31,7 +31,8 @@ Numbers = NDArray[np.int64]
 _NUMBERS = (
     "cell", "zone", "state", "servers", "aggregate_set", "capacity", "used", "trait_set",
 )  # fmt: skip
-_COLUMNS = ("node_uuids", "hosts", *_NUMBERS)
+_TEXTS = ("node_uuids", "hosts")
+_COLUMNS = (*_TEXTS, *_NUMBERS)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -83,16 +84,50 @@ def _aggregate_sets(known: Sequence[Aggregate]) -> tuple[list[list[int]], dict[s
     return [list(each) for each in numbers], set_of
 
 
-def joined(hosts: HostColumns, usage: FleetUsage, places: HostPlaces) -> FleetPage:
+@dataclasses.dataclass(frozen=True)
+class Order:
+    """Which rows of two answers are about each host, by name; the same while no host comes or goes.
+
+    ``rows`` are those of the hosts, ``found`` those of their use, -1 where there is none.
+    """
+
+    hosts: HostColumns
+    provider_uuids: list[str]
+    names: list[str]
+    uuids: list[str]
+    rows: NDArray[np.intp]
+    found: Numbers
+
+    @classmethod
+    def of(cls, hosts: HostColumns, usage: FleetUsage, former: Order | None) -> Order:
+        """Return the order of two answers: the former one where they have the same hosts."""
+        if former is not None and former.fits(hosts, usage):
+            return former
+        rows = sorted(
+            range(len(hosts.hosts)), key=lambda row: (hosts.hosts[row], hosts.node_uuids[row])
+        )
+        uuids = [hosts.node_uuids[row] for row in rows]
+        return cls(
+            hosts,
+            usage.provider_uuids,
+            [hosts.hosts[row] for row in rows],
+            uuids,
+            np.array(rows, np.intp),
+            _rows_of(usage.provider_uuids, uuids),
+        )
+
+    def fits(self, hosts: HostColumns, usage: FleetUsage) -> bool:
+        return (
+            self.hosts.hosts == hosts.hosts
+            and self.hosts.node_uuids == hosts.node_uuids
+            and self.provider_uuids == usage.provider_uuids
+        )
+
+
+def joined(hosts: HostColumns, usage: FleetUsage, places: HostPlaces, order: Order) -> FleetPage:
     """Return all hosts on one page, by name."""
-    order = sorted(
-        range(len(hosts.hosts)), key=lambda row: (hosts.hosts[row], hosts.node_uuids[row])
-    )
-    rows = np.array(order, np.intp)
-    names = [hosts.hosts[row] for row in order]
-    uuids = [hosts.node_uuids[row] for row in order]
+    rows, names, uuids, found = order.rows, order.names, order.uuids, order.found
     servers, disabled = hosts.servers[rows], hosts.disabled[rows]
-    found = _rows_of(usage.provider_uuids, uuids)
     page = FleetPage.from_values(
         epoch="",
         node_uuids=uuids,
@@ -192,6 +227,8 @@ def _fingerprint(page: FleetPage) -> str:
         if isinstance(value, np.ndarray):
             digest.update(repr(value.shape).encode())
             digest.update(np.ascontiguousarray(value).tobytes())
+        elif name in _TEXTS:  # long, and without this character
+            digest.update("\n".join(value).encode())
         else:
             digest.update(json.dumps(value).encode())
     return digest.hexdigest()

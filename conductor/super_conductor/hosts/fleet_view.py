@@ -14,7 +14,7 @@ from armillary.db import Database
 from conductor.common.clock import Clock
 from conductor.super_conductor.db import metadata_seq
 from conductor.super_conductor.hosts import fleet_columns
-from conductor.super_conductor.hosts.fleet_columns import HostPlaces
+from conductor.super_conductor.hosts.fleet_columns import HostPlaces, Order
 from objects.hosts.fleet import FLEET_LIMIT_MAX, FleetPage, FleetUsage, HostColumns
 from placement.interface import PlacementAPI
 from scheduler.interface import SchedulerAPI
@@ -46,6 +46,7 @@ class FleetView:
         self._whole: FleetPage | None = None
         self._usage: FleetUsage | None = None
         self._places: HostPlaces | None = None
+        self._order: Order | None = None
         self._joined: tuple[HostColumns, FleetUsage, HostPlaces] | None = None
 
     def get_fleet(
@@ -91,7 +92,8 @@ class FleetView:
             and fleet_columns.are_equal(former[0], hosts)
         )
         if not is_same:
-            self._whole = fleet_columns.joined(hosts, usage, places)
+            self._order = Order.of(hosts, usage, self._order)
+            self._whole = fleet_columns.joined(hosts, usage, places, self._order)
 
     def _usage_now(self, context: RequestContext) -> FleetUsage:
         known = None if self._usage is None else self._usage.epoch

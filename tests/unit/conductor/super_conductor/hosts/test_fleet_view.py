@@ -69,6 +69,19 @@ def test_who_knows_the_answer_gets_no_rows(plane: ControlPlane, view: FleetView)
     assert len(view.get_fleet(an_admin(), 10, known_epoch=changed.epoch).hosts) == 3
 
 
+def test_hosts_come_and_go(plane: ControlPlane, view: FleetView) -> None:
+    """The others keep what is theirs."""
+    first, second, third = plane.scheduler.hosts
+    plane.placement.full.add(third.compute_node_uuid)
+    plane.scheduler.hosts.remove(second)
+    for hosts in ([first, third], [first, second, third], [second, third]):
+        plane.scheduler.hosts[:] = hosts
+        plane.clock.advance(KEPT_SECONDS)
+        page = view.get_fleet(an_admin(), 10)
+        assert page.hosts == [one.service_host for one in hosts]
+        assert page.used[-1].tolist() == [8]
+
+
 def test_pages_are_cut_by_name(plane: ControlPlane, view: FleetView) -> None:
     """Each is known by itself."""
     first = view.get_fleet(an_admin(), 2)
