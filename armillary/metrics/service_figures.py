@@ -45,9 +45,16 @@ FIGURES: Mapping[str, tuple[_Figure, ...]] = {
     service_history.SCHEDULER: (
         _Figure("decisions_total", service_metrics.DECISIONS, rate="decisions_per_second"),
         _Figure(
-            "no_valid_host_total", service_metrics.DECISIONS, labels=frozenset({"no_valid_host"})
+            "no_valid_host_total",
+            service_metrics.DECISIONS,
+            labels=frozenset({"no_valid_host"}),
+            rate="no_valid_host_per_second",
         ),
-        _Figure("claims_refused_total", service_metrics.CLAIM_CONFLICTS),
+        _Figure(
+            "claims_refused_total",
+            service_metrics.CLAIM_CONFLICTS,
+            rate="claims_refused_per_second",
+        ),
         _Figure(
             "queue_length",
             service_metrics.POOL_WAITING,

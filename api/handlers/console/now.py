@@ -17,8 +17,8 @@ from objects.hosts.activity import Activity, CellActivity
 from objects.zones.zone_status import ZoneStatus
 
 REPORTED = (
-    "decisions_total", "decisions_per_second", "no_valid_host_total", "claims_refused_total",
-    "leases_taken_over_total", "queue_length",
+    "decisions_total", "decisions_per_second", "no_valid_host_total", "no_valid_host_per_second",
+    "claims_refused_total", "claims_refused_per_second", "leases_taken_over_total", "queue_length",
 )  # fmt: skip
 """Figures of services that are summed; 0 if none reports them."""
 UNDER_WAY: Mapping[str, str] = {

@@ -21,6 +21,7 @@ def test_a_counter_is_reported_with_its_rate() -> None:
     assert after["decisions_total"] - before["decisions_total"] == 40
     assert after["no_valid_host_total"] - before["no_valid_host_total"] == 10
     assert (before["decisions_per_second"], after["decisions_per_second"]) == (0, 4.0)
+    assert after["no_valid_host_per_second"] == 1.0
 
 
 def test_a_conductor_reports_what_is_of_its_role() -> None:

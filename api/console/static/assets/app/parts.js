@@ -87,9 +87,9 @@ const pauseAfter = (every, took) => Math.max(every, Math.min(took / BUSY_PART_MA
 
 /**
  * Load a document, again every `every` milliseconds while the page is visible, or less often where that is costly;
- * old data stays while it is loaded.
+ * old data stays while it is loaded. `early` are the first pauses, where more than one answer is needed to begin with.
  */
-export function useLoaded(load, inputs, { every = null } = {}) {
+export function useLoaded(load, inputs, { every = null, early = [] } = {}) {
   const [state, set] = useState({ data: null, error: null, isLoading: true });
   const again = useRef(() => {});
   useEffect(() => {
@@ -114,7 +114,7 @@ export function useLoaded(load, inputs, { every = null } = {}) {
         if (isGone || number < shown || error.name === "AbortError") return;
         set((old) => ({ ...old, error, isLoading: false }));
       }
-      pause = pauseAfter(every, performance.now() - began);
+      pause = early[number - 1] ?? pauseAfter(every, performance.now() - began);
       if (every && !isGone) wait();
     };
     const wait = () => { clearTimeout(timer); timer = setTimeout(() => { isOverdue = document.hidden; if (!isOverdue) run(); }, pause); };

@@ -4,6 +4,8 @@ import { html, needStyle, useEffect, useRef, useState } from "../dom.js";
 
 await needStyle("../../vendor/uplot.css", import.meta.url);
 
+const SHORTEST_SECONDS = 60; // a small chart begins at its right end and grows to the left
+
 export function Figure({ title, unit, times, values }) {
   const now = values.at(-1);
   return html`<div class="figure"><dt>${title}</dt>
@@ -25,7 +27,7 @@ export function Chart({ times, series, big = false, height = 54, label = null, s
     let isGone = false;
     import("../../vendor/uplot.js").then(({ default: Plot }) => {
       if (isGone || !box.current) return;
-      own.current = new Plot(optionsOf({ series, big, height, suffix, width: box.current.clientWidth }), [times, ...series.map((each) => each.values)], box.current);
+      own.current = new Plot(optionsOf({ series, big, height, suffix, width: box.current.clientWidth }), dataOf(times, series), box.current);
     }, () => {}); // without the library there is no chart; the figures are there
     const observer = new ResizeObserver(() => own.current?.setSize({ width: box.current.clientWidth, height }));
     observer.observe(box.current);
@@ -36,8 +38,15 @@ export function Chart({ times, series, big = false, height = 54, label = null, s
       own.current = null;
     };
   }, [theme, series.length, big]);
-  useEffect(() => { own.current?.setData([times, ...series.map((each) => each.values)]); });
+  useEffect(() => { own.current?.setData(dataOf(times, series)); });
   return html`<div class=${big ? "big-chart" : "chart"} ref=${box} role=${label ? "img" : undefined} aria-label=${label} aria-hidden=${label ? undefined : "true"}></div>`;
+}
+
+/** Return the columns of a chart. A single sample has no range of time of its own: it is at the right end of the shortest one. */
+function dataOf(times, series) {
+  const values = series.map((each) => each.values);
+  if (times.length !== 1) return [times, ...values];
+  return [[times[0] - SHORTEST_SECONDS, times[0]], ...values.map(([only]) => [null, only])];
 }
 
 /** A big chart has simulated seconds on its axis; a small one has no axes. */
@@ -50,12 +59,13 @@ function optionsOf({ series, big, height, suffix, width }) {
   const values = (plot, ticks) => ticks.map((each) => `${format.number(each)}${suffix}`);
   return {
     width, height, pxAlign: 0, legend: { show: big }, cursor: { show: big, drag: { x: false, y: false } },
-    scales: { x: { time: !big }, y: { range: (plot, low, high) => [0, Math.max(high * 1.15, 1)] } },
+    scales: { x: big ? { time: false } : { time: true, range: (plot, first, last) => [Math.min(first, last - SHORTEST_SECONDS), last] }, y: { range: (plot, low, high) => [0, Math.max(high * 1.15, 1)] } },
     axes: big ? [{ ...axis, incrs, values: elapsed }, { ...axis, size: 54, values }] : [{ show: false }, { show: false }],
     series: [
       { label: "Time", value: (plot, value) => (value === null ? "" : format.duration(value)) },
       ...series.map((each, index) => ({
-        label: each.label, stroke: of(`series-${(each.colour ?? index) + 1}`), width: 1.5, dash: each.dash, points: { show: false },
+        label: each.label, stroke: of(`series-${(each.colour ?? index) + 1}`), width: 1.5, dash: each.dash,
+        points: { show: (plot, at) => plot.data[at].length === 2 && plot.data[at][0] === null, size: 5 }, // a line has two
         fill: big ? undefined : `${of("series-1")}22`, value: (plot, value) => (value === null ? "–" : `${format.number(value)}${suffix}`),
       })),
     ],

@@ -1,7 +1,7 @@
 // Now: live events, figures with their last minutes, services with their heartbeats, zones.
 import * as api from "../api.js";
 import * as format from "../format.js";
-import { html, useRef } from "../dom.js";
+import { html } from "../dom.js";
 import { Ago, Badge, Loaded, Note, useLoaded } from "../parts.js";
 import { HostLink } from "../host_link.js";
 import { address, go } from "../router.js";
@@ -9,13 +9,17 @@ import { useAllowed } from "../session.js";
 import { Head } from "../shell.js";
 import { EventStrip } from "./event_strip.js";
 import { Figure } from "./figure.js";
-import { History, ratesOf } from "./history.js";
+import { History } from "./history.js";
 
 const REFRESH_MS = 5000;
+const EARLY = [1000, 2000]; // a chart is a line from its second sample on
 const EVENTS = "os_compute_api:armillary:events";
 const HOST_SERVICE = "armillary-compute";
 
-/** Name of the total -> its title, unit, and whether the page computes its rate. */
+/** What this page has seen, also before another view was opened. */
+const seen = new History();
+
+/** Name of the total, its title, and its unit. */
 const FIGURES = [
   ["decisions_per_second", "Decisions", "a second"],
   ["builds_under_way", "Builds under way", ""],
@@ -23,23 +27,22 @@ const FIGURES = [
   ["no_valid_host_per_second", "Found no host", "a second"],
   ["claims_refused_per_second", "Claims refused", "a second"],
   ["queue_length", "Waiting in queues", ""],
-  ["leases_taken_over_total", "Leases taken over", "in all"],
+  ["leases_taken_over_total", "Leases taken over", "since the start"],
 ];
 
 export function Now({ query }) {
   const isAllowed = useAllowed();
-  const history = useRef(new History());
   const loaded = useLoaded(async (signal) => {
     const now = await api.get("/armillary/now", {}, signal);
     const totals = { ...now.totals, operations_under_way: now.totals.operations_under_way + now.totals.moves_under_way };
-    history.current.add(now.at, ratesOf(totals, history.current.last));
+    seen.add(now.at, totals);
     return now;
-  }, [], { every: REFRESH_MS });
+  }, [], { every: REFRESH_MS, early: EARLY });
   return html`<${Head} title="Now" sub="What happens in the deployment, as it happens." />
     <div class="stack">
       <${Loaded} of=${loaded}>${(now) => html`
         ${now.down_cells.length > 0 && html`<${Note} tone="bad">${now.down_cells.length === 1 ? "The cell" : "The cells"} ${now.down_cells.join(", ")} ${now.down_cells.length === 1 ? "does" : "do"} not answer.<//>`}
-        <${Figures} history=${history.current} />
+        <${Figures} history=${seen} />
         <div class="columns">
           <div class="seven stack">${isAllowed(EVENTS) && html`<${EventStrip} wanted=${query.q ?? ""} onWanted=${(q) => go("/now", { q }, { replace: true })} onGap=${loaded.reload} />`}</div>
           <div class="five stack"><${Works} works=${now.works} /><${Services} services=${now.services} hosts=${now.hosts} /><${Zones} zones=${now.zones} /></div>
