@@ -25,7 +25,7 @@ from compute_agent.virt.driver import (
 from compute_agent.virt.libvirt import diagnostics, guest_addresses
 from compute_agent.virt.libvirt.connection import Connection
 from compute_agent.virt.libvirt.daemon_restarts import repeated
-from compute_agent.virt.libvirt.disks import live_snapshots, qemu_img
+from compute_agent.virt.libvirt.disks import disk_room, live_snapshots, qemu_img
 from compute_agent.virt.libvirt.disks.file_storage import RAW
 from compute_agent.virt.libvirt.disks.images import BadImage
 from compute_agent.virt.libvirt.disks.instance_files import InstanceFiles
@@ -139,6 +139,7 @@ class LibvirtOperations(ComputeDriver):
         with self._operating(instance.uuid, "Reboot"):
             domain = self._guests.find(instance.uuid)
             if domain is not None:
+                self._guests.files(instance.uuid).disks(instance.flavor)  # none may be missing
                 self._guests.shut_down(domain, _AT_ONCE if is_hard else grace_seconds)
             return self._info(self._start_redefined(domain, instance, place))
 
@@ -162,6 +163,7 @@ class LibvirtOperations(ComputeDriver):
     def suspend(self, instance_uuid: str) -> GuestInfo:
         with self._operating(instance_uuid, "Suspend"):
             domain = self._existing(instance_uuid)
+            self._guests.files(instance_uuid).need_root()
             if self._info(domain).power_state != SUSPENDED:
                 self._running(instance_uuid).managedSave(0)
             return self._info(domain)
@@ -193,11 +195,11 @@ class LibvirtOperations(ComputeDriver):
         with self._operating(instance_uuid, "Snapshot"):
             domain = self._existing(instance_uuid)
             files = self._guests.files(instance_uuid)
-            if (root := files.root) is None:
-                raise DiskError("its root disk is missing")
+            root, size = files.need_root(), files.root_copy_bytes()
             if self._info(domain).power_state != RUNNING:
                 self._copy_root(files, root, image, path)
                 return
+            disk_room.check([(files.directory, size), (path.parent, size)])
             try:
                 with live_snapshots.copied(self._library, domain, root, files.directory) as copied:
                     qemu_img.copy(copied.path, copied.format, path, image.disk_format or RAW)
@@ -229,6 +231,7 @@ class LibvirtOperations(ComputeDriver):
     def _copy_root(
         self, files: InstanceFiles, root: GuestDisk, image: ImageMeta, path: Path
     ) -> None:
+        disk_room.check([(path.parent, files.root_copy_bytes())])
         qemu_img.copy(files.storage.url(root), root.format, path, image.disk_format or RAW)
 
     def get_console_output(self, instance_uuid: str, *, lines: int | None) -> str:
@@ -277,6 +280,7 @@ class LibvirtOperations(ComputeDriver):
         with self._operating(instance_uuid, "Detaching"):
             domain = self._existing(instance_uuid)
             was_on = bool(domain.isActive())
+            self._guests.files(instance_uuid).need_root()
             self._guests.shut_down(domain, grace_seconds)
             try:
                 payload = self._cold.describe(instance_uuid, self._record(domain))
@@ -311,6 +315,7 @@ class LibvirtOperations(ComputeDriver):
             record = self._record(domain)
             least = least_sizes(instance.flavor, record.disks, record.least)
             is_done = record == GuestRecord.of(instance, place, least)
+            self._guests.files(instance.uuid).need_root()
             if not is_done or not is_on:
                 self._guests.shut_down(domain, _AT_ONCE)
             self._record_staying(instance.uuid)
@@ -397,7 +402,7 @@ class LibvirtOperations(ComputeDriver):
         except (self._library.libvirtError, *_FAILURES) as error:
             self._undo_build(uuid, error)
             raise exception.BuildFailed(
-                instance_uuid=uuid, host=self.host, reason=_said(error)
+                instance_uuid=uuid, host=self.host, reason=self._explained(error)
             ) from error
 
     @contextlib.contextmanager
@@ -407,8 +412,19 @@ class LibvirtOperations(ComputeDriver):
             yield
         except (self._library.libvirtError, *_FAILURES) as error:
             raise exception.OperationFailed(
-                operation=operation, instance_uuid=uuid, host=self.host, reason=_said(error)
-            ) from error
+                operation=operation, instance_uuid=uuid, host=self.host,
+                reason=self._explained(error),
+            ) from error  # fmt: skip
+
+    def _explained(self, error: BaseException) -> str:
+        """Return an error's message; that of a full file system with what is free."""
+        options = self._conf.libvirt
+        places = {
+            "instances_path": options.instances_path,
+            "images_path": options.images_path,
+            "[image] store_path": self._conf.image.store_path,
+        }
+        return disk_room.explained(_said(error), {name: Path(at) for name, at in places.items()})
 
     def _existing(self, uuid: str) -> Any:
         domain = self._guests.find(uuid)

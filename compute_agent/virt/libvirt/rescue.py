@@ -52,6 +52,7 @@ class Rescue:
         try:
             self.make_disk(instance, image)
             if domain is not None and not self._is_rescued(domain):
+                files.disks(instance.flavor)  # none may be missing
                 self._guests.shut_down(domain, grace_seconds)
             if domain is None or not domain.isActive():
                 domain = self._start(domain, instance, place)

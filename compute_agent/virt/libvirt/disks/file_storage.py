@@ -93,6 +93,14 @@ class FileStorage(CopiedStorage):
         found = shutil.disk_usage(instances)
         return Room(found.total, found.free)
 
+    def copy_bytes(self, directory: Path, role: Role) -> int:
+        """Return what file and backing file have; holes take no room."""
+        found = self.find(directory, role)
+        if found is None:
+            return 0
+        files = [Path(found.path), *(bases_in(directory) if role is Role.ROOT else ())]
+        return sum(path.stat().st_blocks * _BLOCK_BYTES for path in files if path.exists())
+
     def growth_bytes(self, directory: Path) -> int:
         """Return how far the files may grow; unreadable ones count as complete."""
         paths = [_path(directory, Role.ROOT, QCOW2), *(_path(directory, r, RAW) for r in Role)]

@@ -53,6 +53,24 @@ class InstanceFiles:
         """The root disk, if it exists."""
         return self.storage.find(self.directory, Role.ROOT)
 
+    def need_root(self) -> GuestDisk:
+        """Return the root disk. Raises DiskError if it is missing."""
+        if (root := self.root) is None:
+            raise self._missing(Role.ROOT)
+        return root
+
+    def _missing(self, role: Role) -> DiskError:
+        storage = self.storage
+        place = self.directory if storage.is_in_directory else f"the storage {storage.name}"
+        name = "root" if role is Role.ROOT else role
+        return DiskError(
+            f"its {name} disk is missing in {place}; put it back there, or rebuild the server"
+        )
+
+    def root_copy_bytes(self) -> int:
+        """Return how many bytes a copy of the root disk takes at most; 0 where that is unknown."""
+        return self.storage.copy_bytes(self.directory, Role.ROOT)
+
     def growth_bytes(self) -> int:
         """Return how many bytes the disks may still take of what is free."""
         return self.storage.growth_bytes(self.directory)
@@ -67,15 +85,13 @@ class InstanceFiles:
 
         That is its root disk, which comes second behind a rescue disk. Raises DiskError.
         """
-        root = self.root
-        if root is None:
-            raise DiskError("its root disk is missing")
+        root = self.need_root()
         rescue = self.rescue
         found = [root] if rescue is None else [rescue, root]
         for role, _ in _extra_disks(flavor):
             disk = self.storage.find(self.directory, role)
             if disk is None:
-                raise DiskError(f"its {role} disk is missing")
+                raise self._missing(role)
             found.append(disk)
         drive = self.storage.find(self.directory, Role.CONFIG_DRIVE)
         return (*found, drive) if drive is not None else tuple(found)
@@ -176,9 +192,7 @@ class InstanceFiles:
 
     def _grow_root(self, flavor: Flavor) -> None:
         """Grow the root disk to the flavor's size; it never shrinks."""
-        root = self.root
-        if root is None:
-            raise DiskError("its root disk is missing")
+        root = self.need_root()
         wanted = flavor.root_gb * GIB
         if self.storage.size(root) < wanted:
             self.storage.grow(root, wanted)

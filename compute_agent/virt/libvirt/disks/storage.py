@@ -105,6 +105,10 @@ class DiskStorage(abc.ABC):
         """Remove the note; a missing one is ignored."""
         (directory / NOTE).unlink(missing_ok=True)
 
+    def copy_bytes(self, directory: Path, role: Role) -> int:
+        """Return how many bytes a copy of a disk takes at most; 0 where that is unknown."""
+        return 0
+
     def growth_bytes(self, directory: Path) -> int:
         """Return how many bytes the disks of a guest may still take of what is free."""
         return 0

@@ -35,9 +35,7 @@ class ColdMoves:
         Raises DiskError, OSError.
         """
         files = self._guests.files(uuid)
-        root = files.root
-        if root is None:
-            raise DiskError("its root disk is missing")
+        root = files.need_root()
         note = files.read_note().leaving()
         files.write_note(note)
         return ColdPayload(
