@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 from collections.abc import Iterator, Mapping
 from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import urlencode
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     import requests
 
     from armillary.http.call import Document
+
+LOG = logging.getLogger(__name__)
 
 PAGE_SIZE = 200
 IMAGES_MAX = 50_000
@@ -171,4 +174,25 @@ def _pointer(name: str) -> str:
 
 
 def _unavailable(error: Exception) -> exception.Unavailable:
-    return exception.Unavailable(reason=f"Glance: {type(error).__name__}")
+    LOG.warning("Glance: %s: %s", type(error).__name__, error)  # addresses are for operators
+    return exception.Unavailable(reason=f"Glance {_what_it_does(error)}")
+
+
+def _what_it_does(error: Exception) -> str:
+    """Return what a Glance does that cannot be used, and which option may be wrong."""
+    from keystoneauth1 import exceptions
+    from requests import JSONDecodeError, Timeout
+
+    match error:
+        case exceptions.ConnectTimeout() | Timeout():
+            return "does not answer in time ([glance] request_timeout_seconds)"
+        case exceptions.Unauthorized():
+            return "refuses the account of [glance]"
+        case exceptions.CatalogException():
+            return "is not in Keystone's catalogue; set [glance] endpoint_override"
+        case exceptions.HttpError():
+            return f"answers with the status {error.http_status}"
+        case JSONDecodeError():
+            return "answers with something else than JSON; see [glance] endpoint_override"
+        case _:
+            return f"cannot be reached ({type(error).__name__}; see [glance])"

@@ -5,8 +5,11 @@ The Glance is our own image service, of another deployment: it answers as Glance
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import http.server
 import shutil
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -21,6 +24,7 @@ from api.front import make_front
 from api.image_source import GlanceImages, make_image_source
 from armillary import exception
 from armillary.db import Database
+from armillary.glance import Glance
 from compute_agent.virt.image_cache import ImageCache
 from compute_agent.virt.image_service import ImageService
 from compute_agent.virt.snapshot_store import snapshot_store
@@ -172,6 +176,48 @@ def test_without_glance_requests_are_told_to_come_later(ours: Our) -> None:
     alone = Our(ours.conf, ours.database)
     assert alone.send("GET", "").status_code == 503
     assert alone.send("GET", f"/{NEW_ID}").status_code == 503
+
+
+@pytest.mark.parametrize(
+    ("override", "status", "said"),
+    [
+        ("http://127.0.0.1:9/image", 0, r"cannot be reached \(ConnectFailure; see \[glance\]\)"),
+        (None, 500, "answers with the status 500"),
+        (None, 401, r"refuses the account of \[glance\]"),
+        (None, 200, r"answers with something else than JSON; see \[glance\] endpoint_override"),
+    ],
+    ids=["away", "failing", "refusing", "another-service"],
+)
+def test_what_is_wrong_with_a_glance_is_said(
+    ours: Our, override: str | None, status: int, said: str
+) -> None:
+    """With the option that may be wrong, and without addresses."""
+    with a_page(status) as page:
+        ours.conf.set_override("endpoint_override", override or page, group="glance")
+        glance = Glance(ours.conf)
+        with pytest.raises(exception.Unavailable, match=f"Glance {said}") as raised:
+            glance.get(NEW_ID)
+    assert "127.0.0.1" not in str(raised.value)
+
+
+@contextlib.contextmanager
+def a_page(status: int) -> Iterator[str]:
+    """Serve a page that is none of an image service, and yield its address."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(status)
+            self.end_headers()
+            self.wfile.write(b"<html>It works!</html>")
+
+        def log_message(self, *_arguments: object) -> None: ...
+
+    with http.server.HTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
 
 
 def test_an_incomplete_login_is_a_mistake_of_the_configuration(conf: cfg.ConfigOpts) -> None:
