@@ -171,8 +171,13 @@ class RequestPayload(NotificationPayload):
 
 @register
 class RequestSpecPayload(RequestPayload):
-    """A scheduler received a request, or answered it with ``hosts``, one for each instance."""
+    """A scheduler received a request, or answered it with ``hosts``, one for each instance.
 
+    Where ``kind`` is set, the request is for pools of that kind: ``hosts`` are names of pools, and
+    ``instance_uuids`` those of claims.
+    """
+
+    kind = fields.StringField(nullable=True)
     hosts = fields.ListOfStringsField(nullable=True)
 
 

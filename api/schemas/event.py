@@ -27,8 +27,8 @@ FOLLOW_QUERY = fields(
 FOLLOW_ANSWER: Schema = {
     "type": "string",
     "description": "Endless server-sent events. The data of an 'event' is an object with time, "
-    "type, priority, publisher, request_id, server, servers, name, project_id, host, state, "
-    "task_state, attempt, reason; that of a 'notice' an object with a message about the "
-    "stream itself, and 'connected' (false while the message broker is unavailable), 'resumed' "
+    "type, priority, publisher, request_id, server, servers, claims, name, project_id, host, kind, "
+    "pool, state, task_state, attempt, reason; that of a 'notice' an object with a message about "
+    "the stream itself, and 'connected' (false while the message broker is unavailable), 'resumed' "
     "(the answer to 'after': false if events are missing), or 'last' (true before it ends).",
 }

@@ -86,6 +86,7 @@ def line_of(event: Document) -> str:
         str(event.get("type") or NOTHING).ljust(TYPE_WIDTH),
         _subject(event),
         f"on {event['host']}" if event.get("host") else "",
+        f"on the {event['kind']} pool {event['pool']}" if event.get("pool") else "",
         _state(event),
         f"attempt {event['attempt']}" if (event.get("attempt") or 0) > 1 else "",
         f"({event['reason']})" if event.get("reason") else "",

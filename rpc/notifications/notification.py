@@ -44,6 +44,8 @@ class Notification:
         fault = facts.get("fault") or {}
         uuids = facts.get("instance_uuids") or ()
         is_instance = "power_state" in facts
+        kind = facts.get("kind")  # of the pools that a claim is for
+        places = facts.get("host") or ", ".join(facts.get("hosts") or ()) or None
         return {
             "time": datetime.fromtimestamp(self.at_seconds, UTC).isoformat(timespec="milliseconds"),
             "type": self.event_type,
@@ -51,10 +53,13 @@ class Notification:
             "publisher": self.publisher_id,
             "request_id": self.request_id,
             "server": facts.get("uuid") if is_instance else facts.get("instance_uuid"),
-            "servers": list(uuids[:SERVERS_SHOWN_MAX]),
+            "servers": [] if kind else list(uuids[:SERVERS_SHOWN_MAX]),
+            "claims": list(uuids[:SERVERS_SHOWN_MAX]) if kind else [],
             "name": facts.get("name"),
             "project_id": facts.get("project_id"),
-            "host": facts.get("host") or ", ".join(facts.get("hosts") or ()) or None,
+            "host": None if kind else places,
+            "kind": kind,
+            "pool": places if kind else None,
             "state": _state(facts),
             "task_state": facts.get("task_state"),
             "attempt": facts.get("attempt"),

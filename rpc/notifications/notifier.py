@@ -150,10 +150,11 @@ class Notifier:
         phase: str,
         hosts: Sequence[str] | None = None,
     ) -> None:
-        """Notify that a scheduler was asked for hosts (start) or has selected them (end)."""
+        """Notify that a scheduler was asked for hosts or pools (start), or has selected (end)."""
         if self._outbox is None:
             return
         told = _of_request(spec, instance_uuids)
+        told["kind"] = _value(spec, "kind")
         told["hosts"] = None if hosts is None else list(hosts)
         self._tell(context, f"scheduler.select_destinations.{phase}", RequestSpecPayload, told)
 

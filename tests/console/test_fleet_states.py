@@ -56,3 +56,18 @@ def test_a_count_leads_to_as_many_hosts(tab: Tab) -> None:
         "2 up": {"roomy", "full"}, "1 full": {"full"}, "1 draining": {"full-and-disabled"},
         "1 disabled": {"off"}, "1 down": {"full-and-down"},
     }  # fmt: skip
+
+
+@pytest.mark.long
+def test_a_zone_without_hosts_names_the_zones_that_have_them(tab: Tab) -> None:
+    """Their hosts are not missing: another deployment has them."""
+    fleet, below = a_fleet(), {"zones": [{"name": "eu", "hosts_up": 29}]}
+    columns = fleet["hosts"]
+    fleet["hosts"] = {name: {} if isinstance(columns[name], dict) else [] for name in columns}
+    fleet["traits"]["hosts"] = []
+    for path, body in {"fleet": fleet, "zones": below}.items():
+        answer = {"body": json.dumps(body), "content_type": "application/json"}
+        tab.page.route(
+            f"**/armillary/{path}*", lambda route, answer=answer: route.fulfill(**answer)
+        )
+    tab.open("/fleet").get_by_text("1 zone below it: eu with 29 hosts up").wait_for()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import itertools
 import json
 from collections.abc import Iterable, Sequence
 
@@ -31,6 +32,7 @@ Numbers = NDArray[np.int64]
 _NUMBERS = (
     "cell", "zone", "state", "servers", "aggregate_set", "capacity", "used", "trait_set",
 )  # fmt: skip
+NO_INVENTORY = -1
 _TEXTS = ("node_uuids", "hosts")
 _COLUMNS = (*_TEXTS, *_NUMBERS)
 
@@ -128,6 +130,8 @@ def joined(hosts: HostColumns, usage: FleetUsage, places: HostPlaces, order: Ord
     """Return all hosts on one page, by name."""
     rows, names, uuids, found = order.rows, order.names, order.uuids, order.found
     servers, disabled = hosts.servers[rows], hosts.disabled[rows]
+    capacity = _taken(usage.capacity, found, NO_INVENTORY)
+    of_hosts = (capacity != NO_INVENTORY).any(axis=0)  # others are those of pools
     page = FleetPage.from_values(
         epoch="",
         node_uuids=uuids,
@@ -141,9 +145,9 @@ def joined(hosts: HostColumns, usage: FleetUsage, places: HostPlaces, order: Ord
         aggregates=places.aggregates,
         aggregate_sets=places.aggregate_sets,
         aggregate_set=_numbers(places.set_of.get(name, 0) for name in names),
-        resource_classes=usage.resource_classes,
-        capacity=_taken(usage.capacity, found, -1),
-        used=_taken(usage.used, found, 0),
+        resource_classes=list(itertools.compress(usage.resource_classes, of_hosts.tolist())),
+        capacity=capacity[:, of_hosts],
+        used=_taken(usage.used, found, 0)[:, of_hosts],
         traits=usage.traits,
         trait_sets=[*usage.trait_sets, []],
         trait_set=_taken(usage.trait_set, found, len(usage.trait_sets)),

@@ -16,7 +16,7 @@ FINGERPRINTS = {
     "InstanceActionPayload": "1.0-c740df0064f6e33d8f27c4f3f0834b9e",
     "InstanceUpdatePayload": "1.0-7f100a8b0beb1252b18dd1815e768356",
     "MetricsPayload": "1.0-41112f0aa92cea21950fc181d1682d0c",
-    "RequestSpecPayload": "1.0-9250316a92329c49c3d8f2ba9ecbcacc",
+    "RequestSpecPayload": "1.0-c28c2311b1bb2712153bd036e690567c",
     "ServerGroupPayload": "1.0-861de4afff2524767b5c92990f24ef32",
     "ServiceStatusPayload": "1.0-01d6fdfa40390ba9fe447366d9912972",
 }

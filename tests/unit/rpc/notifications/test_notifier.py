@@ -107,9 +107,19 @@ def test_a_request_is_told_without_what_a_scheduler_makes_of_it(
     assert (data["instance_uuids"], data["hosts"]) == (uuids, ["a", "b"])
     assert set(data) == {
         "instance_uuids", "num_instances", "project_id", "user_id", "availability_zone", "flavor",
-        "image", "hosts",
+        "image", "hosts", "kind",
     }  # fmt: skip
-    assert end.line()["servers"] == uuids
+    assert (end.line()["servers"], end.line()["host"]) == (uuids, "a, b")
+
+
+def test_a_pool_is_told_from_a_host(notifier: Notifier, box: Box) -> None:
+    """And a claim from a server: who follows one of these hears nothing of the others."""
+    spec, claim = RequestSpec.from_values(kind="storage", project_id="p1"), builders.a_uuid()
+    notifier.select_destinations(CONTEXT, spec, [claim], "end", hosts=["array1"])
+    (told,) = box.told
+    line = told.line()
+    assert (line["kind"], line["pool"], line["claims"]) == ("storage", "array1", [claim])
+    assert (line["host"], line["servers"]) == (None, [])
 
 
 def test_a_request_without_hosts_is_an_error_with_its_reason(notifier: Notifier, box: Box) -> None:

@@ -9,6 +9,7 @@ from armillary import exception
 from conductor.super_conductor.db.catalogue import aggregates
 from conductor.super_conductor.hosts.fleet_view import KEPT_SECONDS, FleetView
 from objects.hosts.fleet import DOWN, UP
+from tests import builders
 from tests.fixtures.control_plane import NOW, ControlPlane, an_admin
 
 TIMEOUT = oslo_messaging.MessagingTimeout("no answer")
@@ -80,6 +81,13 @@ def test_hosts_come_and_go(plane: ControlPlane, view: FleetView) -> None:
         page = view.get_fleet(an_admin(), 10)
         assert page.hosts == [one.service_host for one in hosts]
         assert page.used[-1].tolist() == [8]
+
+
+def test_what_no_host_has_is_left_out(plane: ControlPlane, view: FleetView) -> None:
+    """Pools are providers, too, with resource classes of their own."""
+    plane.placement.full.add(builders.a_uuid())
+    page = view.get_fleet(an_admin(), 10)
+    assert (page.resource_classes, page.capacity.shape, page.used.shape) == ([], (3, 0), (3, 0))
 
 
 def test_pages_are_cut_by_name(plane: ControlPlane, view: FleetView) -> None:

@@ -1,8 +1,10 @@
 // The fleet: all hosts as a heat map or a table, with search and filters; the address has what is shown.
 import * as format from "../format.js";
+import * as api from "../api.js";
 import { html, useMemo, useRef } from "../dom.js";
 import { Empty, Field, Loaded, Segments, Select, useLoaded } from "../parts.js";
 import { go } from "../router.js";
+import { useAllowed } from "../session.js";
 import { Head } from "../shell.js";
 import { HeatMap } from "./heat_map.js";
 import { HostTable } from "./host_table.js";
@@ -10,6 +12,7 @@ import { freeOf, FULL, grouped, groupings, loadHosts, matching, STATES, stateOf,
 import { Legend, MEANINGS } from "./legend.js";
 
 const REFRESH_MS = 4000; // a 304 most of the time: little more than a heartbeat
+const ZONES = "os_compute_api:armillary:zones:list";
 const FILTERS = ["q", "state", "trait", "without", "aggregate", "lack"];
 const WHOLE = { at: null, zoom: null }; // other filters or groups put the hosts elsewhere on the map
 const STATE_NAMES = [["", "Any state"], ["up", "Up"], [FULL, "Full"], ["draining", "Draining"], ["disabled", "Disabled"], ["down", "Down"]];
@@ -23,7 +26,17 @@ export function Fleet({ query }) {
 function Shown({ hosts, query }) {
   if (hosts.count) return html`<${Hosts} hosts=${hosts} query=${query} />`;
   return html`<${Head} title="Fleet" />
-    <div class="card"><${Empty} title="There are no hosts yet">A compute agent that starts shows up here.<//></div>`;
+    <div class="card"><${NoHosts} /></div>`;
+}
+
+/** A deployment may have its hosts in the zones below it alone, whose own consoles show them. */
+function NoHosts() {
+  const isAsked = useAllowed()(ZONES);
+  const loaded = useLoaded(async (signal) => (isAsked ? (await api.get("/armillary/zones", {}, signal)).zones : []), [isAsked]);
+  const zones = loaded.data ?? [];
+  if (!zones.length) return html`<${Empty} title="There are no hosts yet">A compute agent that starts shows up here.<//>`;
+  return html`<${Empty} title="This zone has no hosts of its own">
+    <p>${format.count(zones.length, "zone")} below it: ${zones.map((zone) => `${zone.name} with ${format.count(zone.hosts_up ?? 0, "host")} up`).join(", ")}. Their own consoles show them.</p><//>`;
 }
 
 function Hosts({ hosts, query }) {

@@ -1,6 +1,6 @@
 // Login: by a one-time link, a token, or a user's name and password.
 import * as api from "../api.js";
-import { html, useEffect, useState } from "../dom.js";
+import { html, useEffect, useRef, useState } from "../dom.js";
 import { Failure, Field, Loading, Note, Segments } from "../parts.js";
 import { address, go } from "../router.js";
 import { Mark } from "../shell.js";
@@ -35,6 +35,8 @@ export function Login({ methods, hasEnded, onLogin, wanted }) {
     history.replaceState(null, "", address("/login"));
     login({ link: code });
   }, []);
+  const form = useRef(null);
+  useEffect(() => form.current?.querySelector("input")?.focus(), [byLink, hasEnded]); // what had the focus is gone
   const submit = (event) => {
     event.preventDefault();
     if (isBusy) return; // a disabled button would lose the focus
@@ -49,7 +51,7 @@ export function Login({ methods, hasEnded, onLogin, wanted }) {
       ${hasEnded && !error && html`<${Note} tone="warn" role="status">Your session has ended. Log in again to go on where you were.<//>`}
       ${error && html`<${Refusal} error=${error} />`}
       ${usable.length > 1 && html`<${Segments} label="How to log in" value=${method} onChange=${setMethod} options=${usable.map((each) => [each, TITLES[each]])} />`}
-      ${byLink ? html`<${Loading} what="Logging in…" />` : html`<form class="stack" aria-busy=${String(isBusy)} onSubmit=${submit}>
+      ${byLink ? html`<${Loading} what="Logging in…" />` : html`<form ref=${form} class="stack" aria-busy=${String(isBusy)} onSubmit=${submit}>
         ${method === "token" && html`<${Field} label="Token" hint="The one that the command line uses, or a link from: armillary console">
           <input name="token" type="password" autocomplete="off" required /><//>`}
         ${method === "password" && html`

@@ -50,7 +50,7 @@ export function EventStrip({ wanted, onWanted, onGap }) {
   }, []);
   const [tone, said] = STATES[state];
   const text = wanted.toLowerCase();
-  const shown = text ? events.filter((event) => `${event.type} ${event.name} ${event.host} ${event.server}`.toLowerCase().includes(text)) : events;
+  const shown = text ? events.filter((event) => `${event.type} ${event.name} ${event.host} ${event.server} ${event.pool}`.toLowerCase().includes(text)) : events;
   return html`<section class="card flush" aria-labelledby="events-title">
     <div class="row pad"><h2 id="events-title">Events</h2><span class="live ${tone}" role="status">${said}</span>
       <span class="push"></span><input class="short" type="search" aria-label="Filter events" placeholder="Filter" value=${wanted} onInput=${(event) => onWanted(event.target.value)} />
@@ -68,5 +68,6 @@ function Event({ event }) {
   return html`<li class=${hasFailed ? "bad" : ""}><time title=${format.time(event.time)}>${format.clock(event.time)}</time>
     <span class="kind">${event.type}</span>
     <span>${event.server ? html`<a href=${address(`/servers/${event.server}`)}>${event.name ?? event.server.slice(0, 8)}</a>` : event.name ?? ""}
-      ${event.host && html` <span class="soft">on</span> ${event.host.split(", ").map((host, at) => html`${at > 0 && ", "}<${HostLink} name=${host} />`)}`} <span class="soft">${said}</span></span></li>`;
+      ${event.host && html` <span class="soft">on</span> ${event.host.split(", ").map((host, at) => html`${at > 0 && ", "}<${HostLink} name=${host} />`)}`}
+      ${event.kind && html`<span class="soft">${event.claims.length === 1 ? "a claim" : `${event.claims.length} claims`}${event.pool && " on"}</span> ${event.pool ? `${event.kind} pool ${event.pool}` : ` on a ${event.kind} pool`}`} <span class="soft">${said}</span></span></li>`;
 }
