@@ -93,15 +93,16 @@ test-placement: # and the API's public test-suites
 	ARMILLARY_CONFORMANCE=$(CONFORMANCE) ARMILLARY_TEMPEST=$(VENV)/tempest nice -n 1 $(SHORT) \
 		tests/integration/placement tests/conformance tests/tempest
 
-# Four parts that each collect their own tests: workers of pytest-xdist would each collect all. Those of the agent start
-# processes and wait for them.
+# Four parts that each collect their own tests: workers of pytest-xdist would each collect all. Those of the agent and of
+# the programs start processes and wait for them.
 .PHONY: test-units test-units-agent test-units-conductor test-units-services
-SERVICES := tests/unit/placement tests/unit/programs tests/unit/rpc tests/unit/scheduler tests/unit/simulator
+AGENT    := tests/unit/compute_agent tests/unit/programs
+SERVICES := tests/unit/placement tests/unit/rpc tests/unit/scheduler tests/unit/simulator
 test-units:
-	nice -n 2 $(UNITS) $(addprefix --ignore ,tests/unit/compute_agent tests/unit/conductor $(SERVICES)) tests/unit
+	nice -n 2 $(UNITS) $(addprefix --ignore ,$(AGENT) tests/unit/conductor $(SERVICES)) tests/unit
 
 test-units-agent:
-	nice -n 1 $(UNITS) tests/unit/compute_agent
+	nice -n 1 $(UNITS) $(AGENT)
 
 test-units-conductor:
 	nice -n 2 $(UNITS) tests/unit/conductor
