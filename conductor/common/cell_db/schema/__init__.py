@@ -1,6 +1,6 @@
 """Schema versions of a cell's database, for ``Database.sync``."""
 
-from conductor.common.cell_db import online_migrations
+from armillary.db.online_migrations import OnlineMigration
 
 VERSION_TABLE = "cell_schema_version"
-ONLINE_MIGRATIONS = online_migrations.ALL
+ONLINE_MIGRATIONS: tuple[OnlineMigration, ...] = ()

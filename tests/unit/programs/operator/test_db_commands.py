@@ -83,30 +83,43 @@ def test_a_database_that_does_not_answer_is_one_line_without_password(
     assert "geheim" not in ended.err
 
 
-def force_down(path: Path, count: int) -> Database:
-    """Add services to cell0 as an earlier release forced them down."""
-    database = Database(f"sqlite:///{path}/cell0.sqlite", name="cell0")
+def note_reason(session: Session, limit: int) -> int:
+    """Give services without a reason one: an online migration of a made-up release."""
+    query = session.query(models.Service).filter(models.Service.disabled_reason.is_(None))
+    rows = query.limit(limit).all()
+    for row in rows:
+        row.disabled_reason = "none was given"
+    return len(rows)
+
+
+def test_online_data_migrations_change_rows_up_to_a_limit(
+    run_manage: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And are repeated until the exit code says that nothing is left."""
+    registered = (OnlineMigration("services_disabled_reason", note_reason),)
+    monkeypatch.setattr("conductor.common.cell_db.schema.ONLINE_MIGRATIONS", registered)
+    run_manage("db", "sync")
+    database = Database(f"sqlite:///{tmp_path}/cell0.sqlite", name="cell0")
     with database.writer() as session:
         services.add(
-            session, [f"host{number}" for number in range(count)],
+            session, [f"host{number}" for number in range(60)],
             agent="agent", version=1, disabled=False, now=builders.A_TIME,
         )  # fmt: skip
-        session.query(models.Service).update({"forced_down": True})
-    return database
-
-
-def test_online_data_migrations_change_rows_up_to_a_limit(run_manage: Run, tmp_path: Path) -> None:
-    """And are repeated until the exit code says that nothing is left."""
-    run_manage("db", "sync")
-    database = force_down(tmp_path, 60)
     migrate = ["db", "online-data-migrations"]
     for limit, changed, code in ((5, 5, 1), (54, 54, 1), (5, 1, 0), (5, 0, 0)):
         ended = run_manage(*migrate, "--max-count", str(limit), "-f", "json")
         (row,) = ended.json
-        assert (row["Migration"], row["Rows changed"]) == ("services_forced_down_at", changed)
+        assert (row["Migration"], row["Rows changed"]) == ("services_disabled_reason", changed)
         assert ended.code == code
     with database.reader() as session:
-        assert None not in {row.forced_down_at for row in session.query(models.Service)}
+        assert None not in {row.disabled_reason for row in session.query(models.Service)}
+
+
+def test_nothing_is_left_where_no_release_has_a_migration(run_manage: Run) -> None:
+    """As in this one: the list is empty."""
+    run_manage("db", "sync")
+    ended = run_manage("db", "online-data-migrations", "-f", "json")
+    assert (ended.code, ended.json) == (0, [])
 
 
 def test_a_migration_that_fails_does_not_keep_others_from_running(
