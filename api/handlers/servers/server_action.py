@@ -100,6 +100,8 @@ def evacuate(call: Call) -> Answer:
 def unshelve(call: Call) -> Answer:
     """Unshelve the server, to a zone or host if it was offloaded; no zone unpins it."""
     wanted = call.body["unshelve"] or {}
+    if call.version < schemas.ZONE_OF_UNSHELVE_SINCE:
+        wanted = {}
     zone, host = wanted.get("availability_zone"), wanted.get("host")
     unpins_zone = zone is None and "availability_zone" in wanted
     try:

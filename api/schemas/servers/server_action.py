@@ -99,8 +99,19 @@ EVACUATE = _perhaps(
     required=["onSharedStorage"],
 )
 EVACUATE_ANSWER = nullable(fields({"adminPass": until(*PASSWORD_OF_EVACUATION_UNTIL, STRING)}))
+ZONE_OF_UNSHELVE_SINCE = (2, 77)
 _UNSHELVE_ZONE = (Ranged(nullable(ZONE), since=(2, 91)), Ranged(ZONE, since=(2, 77)))
-UNSHELVE = _perhaps("unshelve", {"availability_zone": _UNSHELVE_ZONE, "host": since(2, 91, HOST)})
+_UNSHELVE_PLACE: dict[str, Part] = {"availability_zone": _UNSHELVE_ZONE, "host": since(2, 91, HOST)}
+UNSHELVE = every(
+    {
+        "unshelve": changed(
+            ZONE_OF_UNSHELVE_SINCE,
+            before={"type": ["object", "null", "string"]},
+            after=nullable(fields(_UNSHELVE_PLACE)),
+        )
+    }
+)
+"""Earlier versions ignore a zone: Terraform's provider sends it to all."""
 _IMAGE_METADATA = {
     "type": "object",
     "propertyNames": name(pattern=KEY_PATTERN),
