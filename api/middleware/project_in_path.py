@@ -9,17 +9,24 @@ from api.versions import MICROVERSIONS
 from armillary import exception
 from armillary.context import RequestContext
 
+ALIASES = {"os-volumes_boot": "servers"}
+"""First parts of paths that lead to those of another noun.
+
+Libcloud and earlier releases of novaclient create servers with block devices by this one.
+"""
+
 
 class ProjectInPath:
     """Middleware: takes the project id out of the path before it is routed.
 
     Clients whose service catalogue has a project id in the endpoint send it. It must come before
     authentication, and ``check`` after it. Paths of the oldest version, ``/v2``, become those of
-    version 2.1.
+    version 2.1, and aliases what they stand for.
     """
 
     def __init__(self, paths: Iterable[str]) -> None:
-        self._nouns = {path.split("/")[2] for path in paths if path.startswith(f"{VERSION_PATH}/")}
+        nouns = {path.split("/")[2] for path in paths if path.startswith(f"{VERSION_PATH}/")}
+        self._nouns = nouns | ALIASES.keys()
         self.check = _ProjectCheck()
 
     def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
@@ -33,6 +40,9 @@ class ProjectInPath:
         if project not in self._nouns and rest.partition("/")[0] in self._nouns:
             req.context.project_in_path = project
             req.path = f"{VERSION_PATH}/{rest}"
+        noun, slash, rest = req.path.removeprefix(f"{VERSION_PATH}/").partition("/")
+        if noun in ALIASES:
+            req.path = f"{VERSION_PATH}/{ALIASES[noun]}{slash}{rest}"
 
 
 class _ProjectCheck:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from falcon import testing
+from oslo_config import cfg
 
+from api.front import make_front
 from armillary import exception
 from tests import builders
-from tests.fixtures.http_api import Api, message
+from tests.fixtures.http_api import MEMBER, Api, message
 from tests.fixtures.super_conductor import SuperConductor, SuperConductorClient
 from tests.unit.api.handlers.servers.server_requests import NETWORK, PATH, ask, stock
 
@@ -24,6 +27,24 @@ def test_a_server_is_accepted_at_once(api: Api, conductor: SuperConductor) -> No
     assert answer.json["reservation_id"] == "r-made"
     assert answer.json["armillary:servers"] == [made.uuid]
     assert answer.headers["Location"].endswith(f"/v2.1/servers/{made.uuid}")
+
+
+@pytest.mark.parametrize("path", ["/v2.1/os-volumes_boot", "/v2.1/p1/os-volumes_boot"])
+def test_servers_with_devices_may_have_a_path_of_their_own(
+    path: str, conf: cfg.ConfigOpts, conductor: SuperConductor, client: SuperConductorClient
+) -> None:
+    """Clients send them there, also where the endpoint has the project."""
+    image = conductor.images[0].id
+    device = {"source_type": "image", "uuid": image, "destination_type": "local", "boot_index": 0}
+    server = {"name": "web", "flavorRef": "small", "imageRef": image}
+    result = testing.TestClient(make_front(conf, conductor=client)).simulate_post(
+        path,
+        json={"server": {**server, "block_device_mapping_v2": [device]}},
+        headers={"X-Auth-Token": MEMBER},
+    )
+    assert result.status_code == 202, result.text
+    (made,) = conductor.servers
+    assert result.headers["Location"].endswith(f"/v2.1/servers/{made.uuid}")
 
 
 def test_the_request_arrives_in_the_conductors_words(api: Api, conductor: SuperConductor) -> None:
