@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
+
 from api.call import Call
 from api.formats import times
+from api.formats.integer_ids import is_integer_id
 from api.policies.hosts import aggregate as policies
 from api.schemas.hosts import aggregate as schemas
+from api.validation import is_uuid
 from armillary import exception
 from armillary.http.call import Answer, Document
 from armillary.http.dispatch import Action, ActionByBody, Routes
@@ -22,7 +27,7 @@ def index(call: Call) -> Answer:
 
 def show(call: Call) -> Answer:
     """Show an aggregate, given by id or UUID."""
-    return _answer(call.conductor.get_aggregate(call.context, call.path["aggregate_id"]))
+    return _answer(call.conductor.get_aggregate(call.context, _aggregate_id(call)))
 
 
 def create(call: Call) -> Answer:
@@ -46,22 +51,21 @@ def update(call: Call) -> Answer:
 
 def delete(call: Call) -> Answer:
     """Delete an aggregate that has no hosts."""
-    call.conductor.delete_aggregate(call.context, call.path["aggregate_id"])
+    with _refused_as_invalid():
+        call.conductor.delete_aggregate(call.context, _aggregate_id(call))
     return Answer()
 
 
 def add_host(call: Call) -> Answer:
     """Add a host to an aggregate."""
     host = call.body["add_host"]["host"]
-    return _answer(call.conductor.add_aggregate_host(call.context, call.path["aggregate_id"], host))
+    return _answer(call.conductor.add_aggregate_host(call.context, _aggregate_id(call), host))
 
 
 def remove_host(call: Call) -> Answer:
     """Remove a host from an aggregate."""
     host = call.body["remove_host"]["host"]
-    return _answer(
-        call.conductor.remove_aggregate_host(call.context, call.path["aggregate_id"], host)
-    )
+    return _answer(call.conductor.remove_aggregate_host(call.context, _aggregate_id(call), host))
 
 
 def set_metadata(call: Call) -> Answer:
@@ -74,7 +78,8 @@ def set_metadata(call: Call) -> Answer:
 
 def cache_images(call: Call) -> Answer:
     """Have the hosts of an aggregate fetch images; notifications and the log say how it went."""
-    call.conductor.get_aggregate(call.context, call.path["aggregate_id"])
+    aggregate = _aggregate_id(call)
+    call.conductor.get_aggregate(call.context, aggregate)
     image_ids = []
     for number, image in enumerate(call.body["cache"]):
         try:
@@ -82,14 +87,30 @@ def cache_images(call: Call) -> Answer:
         except exception.ImageNotFound as error:
             raise invalid(f"cache.{number}.id", image["id"], error.message) from error
         image_ids.append(found.id)
-    call.conductor.cache_images(call.context, call.path["aggregate_id"], image_ids)
+    call.conductor.cache_images(call.context, aggregate, image_ids)
     return Answer()
 
 
+def _aggregate_id(call: Call) -> str:
+    """Return the id or UUID of the path. Raises Invalid for what no aggregate could have."""
+    wanted = call.path["aggregate_id"]
+    if not (is_integer_id(wanted) or is_uuid(wanted)):
+        raise invalid("aggregate_id", wanted, "It must be the number or UUID of an aggregate")
+    return wanted
+
+
+@contextlib.contextmanager
+def _refused_as_invalid() -> Iterator[None]:
+    """Refuse with status 400, as the Compute API does: its 409 is about names that are taken."""
+    try:
+        yield
+    except (exception.InUse, exception.HostInOtherZone) as error:
+        raise exception.Invalid(error.message) from error
+
+
 def _update(call: Call, changes: AggregateChanges) -> Answer:
-    return _answer(
-        call.conductor.update_aggregate(call.context, call.path["aggregate_id"], changes)
-    )
+    with _refused_as_invalid():
+        return _answer(call.conductor.update_aggregate(call.context, _aggregate_id(call), changes))
 
 
 def _answer(aggregate: Aggregate) -> Answer:

@@ -16,6 +16,7 @@ from api.formats.links import page
 from api.policies.hosts import hypervisor as policies
 from api.schemas.base import PAGE
 from api.schemas.hosts import hypervisor as schemas
+from api.validation import check_uuid
 from armillary import exception
 from armillary.http.call import Answer, Document
 from armillary.http.dispatch import Action, Routes
@@ -134,12 +135,21 @@ def _named_like(call: Call) -> tuple[list[ComputeNode], ComputeNodePage]:
 
 
 def find(call: Call) -> ComputeNodeDetails:
-    """Return the hypervisor of the path; raise ``ComputeNodeNotFound``."""
+    """Return the hypervisor of the path. Raises ComputeNodeNotFound, Invalid.
+
+    Versions that show UUIDs call whatever else it is not found by invalid, but not to our clients,
+    for whom names are identifiers, too.
+    """
     wanted = call.path["hypervisor_id"]
     if is_integer_id(wanted):
         nodes = call.conductor.list_compute_nodes(call.context).nodes
         wanted = next((n.uuid for n in nodes if integer_id(n.uuid) == int(wanted)), wanted)
-    return call.conductor.get_compute_node(call.context, wanted)
+    try:
+        return call.conductor.get_compute_node(call.context, wanted)
+    except exception.ComputeNodeNotFound:
+        if call.version >= UUIDS_SINCE and not call.shows_own:
+            check_uuid("hypervisor_id", wanted)
+        raise
 
 
 def _servers(call: Call, node: ComputeNode) -> Document:

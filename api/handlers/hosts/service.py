@@ -10,6 +10,7 @@ from api.formats.integer_ids import integer_id, is_integer_id
 from api.policies.hosts import service as policies
 from api.schemas.base import Schema
 from api.schemas.hosts import service as schemas
+from api.validation import check_uuid
 from armillary import exception
 from armillary.http.call import Answer, Document, Handler
 from armillary.http.dispatch import Action, Routes
@@ -77,17 +78,20 @@ def delete(call: Call) -> Answer:
 
 
 def _service_id(call: Call) -> str:
-    """Return the UUID of the service of the path. Raises ServiceNotFound if no service has it.
+    """Return the UUID of the service of the path.
 
-    Versions that show numbers take them, too.
+    Versions that show numbers take them, too. Raises ServiceNotFound if no service has it, Invalid
+    for what no service could have.
     """
     wanted = call.path["service_id"]
-    if is_uuid(wanted):
-        return wanted
-    if call.version < UUIDS_SINCE and is_integer_id(wanted):
-        for service in call.conductor.list_services(call.context).services:
-            if integer_id(service.uuid) == int(wanted):
-                return str(service.uuid)
+    if call.version >= UUIDS_SINCE or not is_integer_id(wanted):
+        check_uuid("service_id", wanted)
+        if is_uuid(wanted):
+            return wanted
+        raise exception.ServiceNotFound(service=wanted)
+    for service in call.conductor.list_services(call.context).services:
+        if integer_id(service.uuid) == int(wanted):
+            return str(service.uuid)
     raise exception.ServiceNotFound(service=wanted)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from armillary import exception
 from tests import builders
 from tests.fixtures.http_api import Api, message
 from tests.fixtures.super_conductor import SuperConductor, SuperConductorClient
@@ -35,7 +36,7 @@ def test_a_life_of_an_aggregate(api: Api, conductor: SuperConductor) -> None:
     assert (without["availability_zone"], without["metadata"]) == (None, {})
     filled = api.post(f"{one}/action", {"add_host": {"host": "host1"}}).json["aggregate"]
     assert filled["hosts"] == ["host1"]
-    assert api.delete(one).status_code == 409
+    assert api.delete(one).status_code == 400
     emptied = api.post(f"{one}/action", {"remove_host": {"host": "host1"}}).json["aggregate"]
     assert emptied["hosts"] == []
     assert api.get(PATH).json["aggregates"] == [emptied]
@@ -64,6 +65,40 @@ def test_what_is_not_a_number_is_stored(key: str, one: str, api: Api) -> None:
 def test_a_host_must_be_there(action: Any, status: int, one: str, api: Api) -> None:
     """To come or to go."""
     assert api.post(f"{one}/action", action).status_code == status
+
+
+@pytest.mark.parametrize(
+    ("wanted", "status"),
+    [("ssd", 400), ("1.5", 400), ("2", 404), ("4b1f3f6c-8d1a-4c43-9a59-0e2d9b0f5c11", 404)],
+)
+def test_an_identifier_is_a_number_or_a_uuid(
+    wanted: str, status: int, one: str, api: Api, client: SuperConductorClient
+) -> None:
+    """Anything else is a mistake, whatever is to be done to it."""
+    path = f"{PATH}/{wanted}"
+    assert api.get(path).status_code == status
+    assert api.delete(path).status_code == status
+    assert api.put(path, {"aggregate": {"name": "fast"}}).status_code == status
+    assert api.post(f"{path}/action", {"add_host": {"host": "host1"}}).status_code == status
+    assert api.post(f"{path}/images", {"cache": [{"id": builders.a_uuid()}]}).status_code == status
+    assert status == 404 or client.calls == []
+
+
+def test_a_host_cannot_get_a_second_zone(
+    one: str, api: Api, conductor: SuperConductor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a change it is a mistake, of a host that is added a conflict."""
+
+    def refuse(*_arguments: object, **_named: object) -> None:
+        raise exception.HostInOtherZone(host="host1", zone="south")
+
+    monkeypatch.setattr(conductor, "update_aggregate", refuse)
+    monkeypatch.setattr(conductor, "add_aggregate_host", refuse)
+    changed = api.put(one, {"aggregate": {"availability_zone": "north"}})
+    assert (changed.status_code, "in availability zone south" in message(changed)) == (400, True)
+    zone = {"set_metadata": {"metadata": {"availability_zone": "north"}}}
+    assert api.post(f"{one}/action", zone).status_code == 400
+    assert api.post(f"{one}/action", {"add_host": {"host": "host1"}}).status_code == 409
 
 
 def test_a_host_comes_once(one: str, api: Api) -> None:

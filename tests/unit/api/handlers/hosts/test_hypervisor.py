@@ -155,6 +155,22 @@ def test_an_unknown_one_is_not_there(api: Api) -> None:
     assert api.get(f"{PATH}/12345").status_code == 404
 
 
+@pytest.mark.parametrize(
+    ("minor", "wanted", "status"),
+    [
+        (52, "nothing", 404), (52, "12345", 404), (53, "nothing", 400), (87, "12345", 400),
+        (87, "4b1f3f6c-8d1a-4c43-9a59-0e2d9b0f5c11", 404),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("path", ["", "/uptime"])
+def test_since_2_53_anything_but_a_uuid_is_a_mistake(
+    minor: int, wanted: str, status: int, path: str, api: Api
+) -> None:
+    """As in the Compute API, unless it is the name of one."""
+    headers = {"OpenStack-API-Version": f"compute 2.{minor}"}
+    assert api.send("GET", f"{PATH}/{wanted}{path}", headers=headers).status_code == status
+
+
 def test_hypervisors_are_listed_in_pages(api: Api, conductor: SuperConductor) -> None:
     """All or those with a name; cells that do not answer are named."""
     conductor.nodes = [builders.a_compute_node(f"host{n}") for n in range(3)]

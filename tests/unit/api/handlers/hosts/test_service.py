@@ -171,14 +171,20 @@ def test_a_service_is_deleted_by_the_id_that_is_shown(
 
 
 @pytest.mark.parametrize(
-    ("minor", "name"),
-    [(52, "first"), (52, "1"), (53, "{number}"), (96, ".."),
-     (96, "4B1F3F6C-8D1A-4C43-9A59-0E2D9B0F5C11")],
+    ("method", "minor", "name", "status"),
+    [
+        ("DELETE", 52, "first", 400), ("DELETE", 52, "1", 404), ("DELETE", 53, "{number}", 400),
+        ("DELETE", 96, "..", 400), ("DELETE", 96, "4B1F3F6C-8D1A-4C43-9A59-0E2D9B0F5C11", 404),
+        ("PUT", 53, "{number}", 400), ("PUT", 96, "host1", 400),
+    ],
 )  # fmt: skip
 def test_a_path_without_a_known_id_names_no_service(
-    minor: int, name: str, service: Service, api: Api, client: SuperConductorClient
-) -> None:
-    """No other service is asked to delete it."""
+    method: str, minor: int, name: str, status: int,
+    service: Service, api: Api, client: SuperConductorClient,
+) -> None:  # fmt: skip
+    """What cannot be an identifier is a mistake; no other service is asked to change it."""
     path = f"{PATH}/{name.format(number=integer_id(service.uuid))}"
-    assert api.send("DELETE", path, headers={HEADER: f"compute 2.{minor}"}).status_code == 404
-    assert "delete_service" not in [method for method, _context in client.calls]
+    headers = {HEADER: f"compute 2.{minor}"}
+    body = {"status": "enabled"} if method == "PUT" else None
+    assert api.send(method, path, headers=headers, json=body).status_code == status
+    assert {name for name, _context in client.calls} <= {"list_services"}
