@@ -290,12 +290,13 @@ def _amount(usage: Mapping[str, float] | None, total: int, used: int) -> tuple[i
     return int(usage["total"]), int(usage["used"]), int(free)
 
 
-def _parsed(text: str) -> Any:
-    """Return the object in a JSON text, or the text if it is not JSON."""
+def _parsed(text: str) -> Document:
+    """Return the object in a JSON text; an empty one if there is none."""
     try:
-        return json.loads(text, parse_constant=_refuse_constant)
+        parsed = json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError):
-        return text
+        return {}
+    return parsed if isinstance(parsed, dict) else {}
 
 
 def _refuse_constant(name: str) -> NoReturn:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from api.schemas.base import (
-    ANY,
     BOOLEAN,
     LINKS,
     NUMBER,
@@ -83,7 +82,7 @@ _DETAILS: dict[str, Part] = {
     "host_ip": STRING,
     "hypervisor_type": STRING,
     "hypervisor_version": NUMBER,
-    "cpu_info": _until_placement(changed((2, 28), before=STRING, after=ANY)),
+    "cpu_info": _until_placement(changed((2, 28), before=STRING, after=OBJECT)),
     "service": every({"id": _SERVICE_ID, "host": STRING, "disabled_reason": STRING_OR_NULL}),
     **{size: _until_placement(schema) for size, schema in _SIZES.items()},
     "uptime": since(2, 88, STRING_OR_NULL),

@@ -33,6 +33,7 @@ _X86_TRAITS = {
     "vmx": "HW_CPU_X86_VMX",
     "svm": "HW_CPU_X86_SVM",
 }
+_PACKAGE = re.compile(r"^physical id\s*:\s*(\d+)", re.MULTILINE)
 _BY_VENDOR = {
     ("GenuineIntel", "vmx"): "HW_CPU_X86_INTEL_VMX",
     ("AuthenticAMD", "svm"): "HW_CPU_X86_AMD_SVM",
@@ -68,9 +69,13 @@ def kernel_version() -> int:
 
 
 class Processor:
-    """The first CPU in ``/proc/cpuinfo``; all CPUs are assumed to be alike."""
+    """The first CPU in ``/proc/cpuinfo``; all CPUs are assumed to be alike.
+
+    ``sockets``: how many packages there are.
+    """
 
     def __init__(self, cpuinfo: str, arch: str) -> None:
+        self.sockets = max(1, len(set(_PACKAGE.findall(cpuinfo))))
         first = cpuinfo.split("\n\n", 1)[0]
         pairs = (line.partition(":") for line in first.splitlines())
         self._values = {key.strip(): value.strip() for key, _, value in pairs}
@@ -124,7 +129,11 @@ def cpu_info(described: Processor) -> str:
         "vendor": described.vendor,
         "model": described.model,
         "features": described.flags,
-        "topology": {"cores": cores, "threads": max(1, threads // cores)},
+        "topology": {
+            "sockets": described.sockets,
+            "cores": max(1, cores // described.sockets),
+            "threads": max(1, threads // cores),
+        },
     }
     return json.dumps(info, sort_keys=True)
 

@@ -55,7 +55,7 @@ HYPERVISOR_VERSION = 1_000_000
 CLAIMED_DRIVER = "libvirt"
 """Driver in diagnostics."""
 ARCHITECTURE = "x86_64"
-CPU_INFO = json.dumps({"arch": ARCHITECTURE, "model": "simulated", "vendor": "", "features": []})
+CPU = {"arch": ARCHITECTURE, "model": "simulated", "vendor": "", "features": []}
 
 
 class SimulatedDriver(ComputeDriver):
@@ -109,9 +109,12 @@ class SimulatedDriver(ComputeDriver):
             "hypervisor_version": HYPERVISOR_VERSION,
             "hypervisor_hostname": self.host,
             "host_ip": self._host_ip,
-            "cpu_info": CPU_INFO,
+            "cpu_info": json.dumps({**CPU, "topology": self._topology()}),
             "supported_instances": [[ARCHITECTURE, HYPERVISOR_TYPE, "hvm"]],
         }
+
+    def _topology(self) -> dict[str, int]:
+        return {"sockets": 1, "cores": self._declared.resources.vcpus, "threads": 1}
 
     def get_traits(self) -> frozenset[str]:
         return self._declared.traits

@@ -17,6 +17,7 @@ from oslo_config import cfg
 from api.front import make_front
 from api.identity.login_guard import FREE_FAILURES_OF_USER, HASHES_MAX, LoginGuard
 from armillary.identity.builtin import BuiltInIdentity
+from tests.fixtures.checks import go_types
 from tests.fixtures.super_conductor import SuperConductorClient
 from tests.unit.api.identity.conftest import (
     PASSWORD,
@@ -53,6 +54,7 @@ def test_a_token_says_what_it_is_for(scope: Any, project: str | None, web: Clien
     result = web.simulate_post(TOKENS, json=asked(**auth))
     token = result.json["token"]
     assert token["user"]["name"] == "alice"
+    assert go_types.misfits(token, go_types.TOKEN) == []
     assert token.get("project", {}).get("id") == project
     kinds = {service["type"] for service in token.get("catalog", [])}
     expected = {"identity", "compute", "placement", "image"} if project else set()

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from oslo_config import cfg
 
+from tests.fixtures.checks import go_types
 from tests.unit.api.image.conftest import ADMIN, ALICE, BOB, Images
 
 
@@ -30,6 +31,16 @@ def test_an_image_is_its_projects_own(images: Images) -> None:
     assert images.show(image["id"], token=BOB)["name"] == "disk"
     assert images.send("DELETE", path, token=BOB).status_code == 403
     assert images.patch(image["id"], ("replace", "/name", "mine"), token=BOB).status_code == 403
+
+
+def test_go_decodes_images(images: Images) -> None:
+    """gophercloud does, and Terraform's provider with it; without data and with them."""
+    images.upload(images.create(colour="blue", tags=["t"])["id"])
+    images.create("empty", os_hidden=True)
+    listed = images.send("GET", "/v2/images", params={"os_hidden": "true"}).json["images"]
+    listed += images.send("GET", "/v2/images").json["images"]
+    assert {image["name"] for image in listed} == {"disk", "empty"}
+    assert go_types.misfits(listed, [go_types.IMAGE]) == []
 
 
 def test_the_compute_api_has_the_same_images(images: Images) -> None:

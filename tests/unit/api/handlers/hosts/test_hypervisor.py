@@ -74,7 +74,7 @@ def test_a_host_that_reported_nothing_is_shown(api: Api, conductor: SuperConduct
     """With defaults, and without a service."""
     conductor.nodes = [builders.a_compute_node("host1", attributes={})]
     (shown,) = api.get(f"{PATH}/detail").json["hypervisors"]
-    assert (shown["vcpus"], shown["host_ip"], shown["cpu_info"]) == (0, "0.0.0.0", "")
+    assert (shown["vcpus"], shown["host_ip"], shown["cpu_info"]) == (0, "0.0.0.0", {})
     assert shown["service"] == {"id": None, "host": "host1", "disabled_reason": None}
     assert shown["armillary:isolation"] == {}
 

@@ -13,6 +13,7 @@ import psutil
 import pytest
 
 from compute_agent.virt.machine import machine
+from tests.fixtures.checks import go_types
 
 AMD = """processor	: 0
 vendor_id	: AuthenticAMD
@@ -85,7 +86,19 @@ def test_the_cpu_is_described_as_json() -> None:
     info = json.loads(machine.cpu_info(machine.Processor(AMD, "x86_64")))
     assert (info["vendor"], info["model"]) == ("AuthenticAMD", "AMD EPYC")
     assert "avx2" in info["features"]
-    assert info["topology"]["cores"] >= 1
+    assert go_types.misfits(info, go_types.CPU_INFO) == []
+    assert info.keys() == go_types.CPU_INFO.keys()
+
+
+@pytest.mark.parametrize(("packages", "sockets", "cores"), [("0010", 2, 4), ("00", 1, 8)])
+def test_cores_are_those_of_a_socket(
+    monkeypatch: pytest.MonkeyPatch, packages: str, sockets: int, cores: int
+) -> None:
+    """As libvirt counts them; of eight cores with two threads each."""
+    monkeypatch.setattr(psutil, "cpu_count", lambda logical=True: 16 if logical else 8)
+    text = "\n\n".join(f"vendor_id\t: AMD\nphysical id\t: {package}" for package in packages)
+    info = json.loads(machine.cpu_info(machine.Processor(text, "x86_64")))
+    assert info["topology"] == {"sockets": sockets, "cores": cores, "threads": 2}
 
 
 def test_the_own_address_is_one() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from compute_agent.virt.simulated.simulated_driver import SimulatedDriver
 from tests import builders
 from tests.fixtures.agent import agent_conf
 from tests.fixtures.agent.simulated import SimulatedHosts
+from tests.fixtures.checks import go_types
 
 
 @pytest.fixture
@@ -61,6 +63,14 @@ def test_a_guest_runs_on_its_host_until_it_is_destroyed(conf: cfg.ConfigOpts) ->
     for _ in range(2):
         first.destroy(instance.uuid)
     assert first.list_guests() == []
+
+
+def test_its_cpu_has_what_clients_decode(conf: cfg.ConfigOpts) -> None:
+    """Terraform's provider does not read hypervisors of which a part is missing."""
+    info = json.loads(str(drivers(conf)[0].get_attributes()["cpu_info"]))
+    assert info.keys() == go_types.CPU_INFO.keys()
+    assert go_types.misfits(info, go_types.CPU_INFO) == []
+    assert info["topology"] == {"sockets": 1, "cores": 8, "threads": 1}
 
 
 def test_guests_survive_the_agent(conf: cfg.ConfigOpts) -> None:
