@@ -20,6 +20,16 @@ class ServicePage:
 
 
 @dataclass(frozen=True, slots=True)
+class InstanceOnHost:
+    """An instance by UUID and name, and where it is; ``node`` is None before its claim there."""
+
+    uuid: str
+    name: str
+    host: str
+    node: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class HostRequest:
     """A host that an agent asked for and was refused, and the agent that has it."""
 

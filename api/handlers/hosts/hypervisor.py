@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NoReturn
 
@@ -24,9 +25,15 @@ from armillary.http.validation import invalid
 from objects.hosts import host_attributes
 from objects.hosts.attribute_shapes import fits
 from objects.hosts.compute_node import ComputeNode
-from objects.hosts.host_answers import ComputeNodeDetails, ComputeNodePage, ProviderUsages
+from objects.hosts.host_answers import (
+    ComputeNodeDetails,
+    ComputeNodePage,
+    InstanceOnHost,
+    ProviderUsages,
+)
 from objects.hosts.host_attributes import HostAttribute
 from objects.hosts.service import Service
+from objects.instance import Instance
 
 MB_PER_GB = 1024
 SUMMED = (
@@ -45,6 +52,8 @@ SUMMED = (
 """Sizes of which there are sums of all hypervisors."""
 UNKNOWN_ADDRESS = "0.0.0.0"  # noqa: S104 - shown, not listened at
 CPU_INFO_PARSED_SINCE = (2, 28)
+HOSTS_OF_CALL_MAX = 200
+"""Maximum number of hosts whose servers one RPC call lists: a message has a maximum size."""
 EMPTY_LISTS_SINCE = (2, 75)
 """In earlier versions a hypervisor without servers has no list of them."""
 UUIDS_SINCE = (2, 53)
@@ -55,8 +64,10 @@ def index(call: Call) -> Answer:
     """List hypervisors by name and state."""
     listed = call.conductor.list_compute_nodes(call.context)
     nodes, extras = _page(call, listed)
+    servers = _servers(call, nodes)
     brief = [
-        _brief(call, node, listed.services.get(node.host)) | _servers(call, node) for node in nodes
+        _brief(call, node, listed.services.get(node.host)) | servers.get(node.uuid, {})
+        for node in nodes
     ]
     return Answer({"hypervisors": brief, **extras})
 
@@ -65,9 +76,10 @@ def detail(call: Call) -> Answer:
     """List hypervisors with resources and usage."""
     listed = call.conductor.list_compute_nodes(call.context)
     nodes, extras = _page(call, listed)
+    servers = _servers(call, nodes)
     shown = [
         _show(call, node, listed.services.get(node.host), listed.usages.get(node.uuid, {}))
-        | _servers(call, node)
+        | servers.get(node.uuid, {})
         for node in nodes
     ]
     return Answer({"hypervisors": shown, **extras})
@@ -78,7 +90,7 @@ def show(call: Call) -> Answer:
     found = find(call)
     shown = _show(call, found.node, found.service, found.usages)
     shown["running_vms"] = len(found.instances)
-    servers = _servers_of(call, found) if call.query.get("with_servers") else {}
+    servers = _servers_of(call, found.instances) if call.query.get("with_servers") else {}
     return Answer({"hypervisor": shown | servers})
 
 
@@ -93,11 +105,11 @@ def search(call: Call) -> Answer:
 def list_servers(call: Call) -> Answer:
     """List hypervisors whose name contains a text, with their servers."""
     nodes, listed = _named_like(call)
-    shown = []
-    for node in nodes:
-        servers = _named(call.conductor.get_compute_node(call.context, node.uuid))
-        brief = _brief(call, node, listed.services.get(node.host))
-        shown.append({**brief, "servers": servers} if servers else brief)
+    servers = _servers_on(call, nodes)
+    shown = [
+        _brief(call, node, listed.services.get(node.host)) | _servers_of(call, servers[node.uuid])
+        for node in nodes
+    ]
     return Answer({"hypervisors": shown})
 
 
@@ -152,21 +164,34 @@ def find(call: Call) -> ComputeNodeDetails:
         raise
 
 
-def _servers(call: Call, node: ComputeNode) -> Document:
-    """Return the servers on a node, if the client asked for them."""
+def _servers(call: Call, nodes: Sequence[ComputeNode]) -> dict[str, Document]:
+    """Return node UUID -> field with its servers, if the client asked for them."""
     if not call.query.get("with_servers"):
         return {}
-    return _servers_of(call, call.conductor.get_compute_node(call.context, node.uuid))
+    return {uuid: _servers_of(call, found) for uuid, found in _servers_on(call, nodes).items()}
 
 
-def _servers_of(call: Call, found: ComputeNodeDetails) -> Document:
-    """Return the servers on a node; earlier versions leave an empty list out."""
-    is_shown = found.instances or call.version >= EMPTY_LISTS_SINCE
-    return {"servers": _named(found)} if is_shown else {}
+def _servers_on(call: Call, nodes: Sequence[ComputeNode]) -> dict[str, list[InstanceOnHost]]:
+    """Return node UUID -> servers there, for each of these nodes."""
+    found: dict[str, list[InstanceOnHost]] = {node.uuid: [] for node in nodes}
+    on_host: dict[str, list[ComputeNode]] = defaultdict(list)
+    for node in nodes:
+        on_host[node.host].append(node)
+    hosts = sorted(on_host)
+    for start in range(0, len(hosts), HOSTS_OF_CALL_MAX):
+        asked = hosts[start : start + HOSTS_OF_CALL_MAX]
+        for server in call.conductor.list_servers_on_hosts(call.context, asked):
+            for node in on_host[server.host]:
+                if server.node in (None, node.node):
+                    found[node.uuid].append(server)
+    return found
 
 
-def _named(found: ComputeNodeDetails) -> list[dict[str, str]]:
-    return [{"uuid": server.uuid, "name": server.name} for server in found.instances]
+def _servers_of(call: Call, servers: Sequence[Instance | InstanceOnHost]) -> Document:
+    """Return the field with the servers of a node; earlier versions leave an empty list out."""
+    if not servers and call.version < EMPTY_LISTS_SINCE:
+        return {}
+    return {"servers": [{"uuid": server.uuid, "name": server.name} for server in servers]}
 
 
 def _page(call: Call, listed: ComputeNodePage) -> tuple[list[ComputeNode], Document]:

@@ -51,7 +51,6 @@ PROGRESS = {"BUILD": 0, "ACTIVE": 0, "REBUILD": 0, "RESIZE": 0, "VERIFY_RESIZE":
 """Progress by status, in percent: it is not measured, other statuses show none."""
 SECURITY_GROUPS = [{"name": "default"}]
 """Security groups of every server: no network service makes others."""
-COMPUTE_BINARY = "armillary-compute"
 NO_SETTINGS = ServerSettings.from_values()
 FLAVOR_SHOWN_SINCE = (2, 47)
 """Servers of earlier versions link to their flavor."""
@@ -217,20 +216,27 @@ def _location_fields(server: Instance, statuses: Mapping[str, str] | None) -> Do
 def _host_status_field(server: Instance, statuses: Mapping[str, str] | None) -> dict[str, str]:
     if statuses is None:
         return {}
-    return {"host_status": "" if server.host is None else statuses.get(server.host, "UNKNOWN")}
+    host = _own_host(server)
+    return {"host_status": "" if server.host is None else statuses.get(host or "", "UNKNOWN")}
 
 
 def _host_statuses(call: Call, servers: list[Instance]) -> dict[str, str] | None:
-    """Return the status of each host, if it is shown.
+    """Return the status of the servers' hosts, if it is shown.
 
     It takes a second RPC call. Armillary's own clients, which poll lists of servers, skip it.
     """
     if call.version < HOST_STATUS_SINCE or call.shows_own:
         return None
-    if not any(server.host for server in servers):
+    hosts = sorted({host for server in servers if (host := _own_host(server)) is not None})
+    if not hosts:
         return {}
-    services = call.conductor.list_services(call.context).services
-    return {each.host: _host_status(each) for each in services if each.binary == COMPUTE_BINARY}
+    services = call.conductor.find_compute_services(call.context, hosts)
+    return {host: _host_status(service) for host, service in services.items()}
+
+
+def _own_host(server: Instance) -> str | None:
+    """Return the host of a server unless it is another zone's, whose name may be that of ours."""
+    return None if server.zone else server.host
 
 
 def _host_status(service: Service) -> str:

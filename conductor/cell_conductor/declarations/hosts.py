@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from armillary.context import RequestContext
 from objects.hosts.activity import CellActivity
 from objects.hosts.compute_node import ComputeNode
-from objects.hosts.host_answers import HostRequest, ServiceChanges, ZoneUse
+from objects.hosts.host_answers import HostRequest, InstanceOnHost, ServiceChanges, ZoneUse
 from objects.hosts.host_details import HostRecords
 from objects.hosts.host_event import HostEvent
 from objects.hosts.image_fetches import ImageFetches
@@ -48,6 +48,16 @@ class HostsAPI(Interface):
         self, context: RequestContext, *, timeout_seconds: float | None = None
     ) -> list[Service]:
         """Return all service records of the cell, with ``up`` computed."""
+
+    @call(CONDUCTOR)
+    def find_compute_services(self, context: RequestContext, hosts: Sequence[str]) -> list[Service]:
+        """Return the compute services of those of these hosts that have one."""
+
+    @call(CONDUCTOR)
+    def list_instances_on_hosts(
+        self, context: RequestContext, hosts: Sequence[str]
+    ) -> list[InstanceOnHost]:
+        """Return the instances on these hosts, newest first, at most 1000 of a host."""
 
     @call(CONDUCTOR)
     def get_activity(

@@ -19,7 +19,7 @@ from conductor.common.cell_db import actions, compute_nodes, faults, instances, 
 from conductor.common.service_records import ServiceRecords
 from objects.hosts.activity import CellActivity
 from objects.hosts.compute_node import ComputeNode
-from objects.hosts.host_answers import HostRequest, ServiceChanges, ZoneUse
+from objects.hosts.host_answers import HostRequest, InstanceOnHost, ServiceChanges, ZoneUse
 from objects.hosts.host_details import HostRecords
 from objects.hosts.host_event import HostEvent
 from objects.hosts.image_fetches import ImageFetches
@@ -118,6 +118,15 @@ class SuperConductorEndpoints(BackgroundTasks):
 
     def list_services(self, context: RequestContext) -> list[Service]:
         return self._services.list_all()
+
+    def find_compute_services(self, context: RequestContext, hosts: Sequence[str]) -> list[Service]:
+        return self._services.find(hosts)
+
+    def list_instances_on_hosts(
+        self, context: RequestContext, hosts: Sequence[str]
+    ) -> list[InstanceOnHost]:
+        with self._database.reader() as session:
+            return instances.names_on_hosts(session, hosts)
 
     def get_activity(self, context: RequestContext) -> CellActivity:
         return self._services.activity()

@@ -259,6 +259,17 @@ class HostServices:
                 down_time_seconds=self._conf.service_down_time, cell_uuid=self._conf.cell.uuid,
             )  # fmt: skip
 
+    def find(self, hosts: Collection[str]) -> list[Service]:
+        """Return the compute services of those of these hosts that have one."""
+        with self._database.reader() as session:
+            return [
+                services.to_object(
+                    row, now=moment(self._now()),
+                    down_time_seconds=self._conf.service_down_time, cell_uuid=self._conf.cell.uuid,
+                )
+                for row in services.find_by_hosts(session, hosts).values()
+            ]  # fmt: skip
+
     def activity(self) -> CellActivity:
         """Return what the cell does now."""
         return activity.read(

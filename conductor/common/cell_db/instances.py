@@ -4,6 +4,7 @@ Times are aware datetimes. Functions run in the caller's transaction. A transact
 what belongs to an instance locks the instance's row before any other row.
 """
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -26,6 +27,7 @@ from conductor.common.cell_db import (
     notify,
 )
 from conductor.common.cell_db.stored_object import StoredObject, stored_text
+from objects.hosts.host_answers import InstanceOnHost
 from objects.instance import Instance
 from objects.instances.instance_fault import InstanceFault
 from objects.instances.server_answers import InstanceMarker
@@ -60,6 +62,9 @@ OFFLOAD_FAILED = "offload_failed"
 
 It stays on its host until its user requests the offload again.
 """
+
+NAMES_OF_HOST_MAX = 1000
+"""Maximum number of instances of one host in a list of names."""
 
 _NOT_COLUMNS = frozenset(
     {
@@ -208,6 +213,21 @@ def uuids_on_hosts(session: Session, hosts: Collection[str] | None = None) -> di
     found: dict[str, list[str]] = {}
     for host, uuid in rows:
         found.setdefault(str(host), []).append(uuid)
+    return found
+
+
+def names_on_hosts(session: Session, hosts: Collection[str]) -> list[InstanceOnHost]:
+    """Return the instances on hosts, not deleted, newest first, at most 1000 of each host."""
+    row = models.Instance
+    query = sa.select(row.uuid, row.name, row.host, row.node).where(_IS_ALIVE, row.host.in_(hosts))
+    query = query.order_by(row.created_at.desc(), row.uuid.desc())
+    counts: Counter[str] = Counter()
+    found = []
+    for uuid, name, at, node in session.execute(query):
+        host = str(at)
+        counts[host] += 1
+        if counts[host] <= NAMES_OF_HOST_MAX:
+            found.append(InstanceOnHost(uuid, name, host, node))
     return found
 
 

@@ -8,6 +8,7 @@ from objects.hosts.fleet import FleetPage
 from objects.hosts.host_answers import (
     ComputeNodeDetails,
     ComputeNodePage,
+    InstanceOnHost,
     ServiceChanges,
     ServicePage,
 )
@@ -24,6 +25,15 @@ class HostsAPI(Interface):
     @call(API)
     def list_services(self, context: RequestContext) -> ServicePage:
         """Return the services of all cells and those on the top broker, whose cell is cell0."""
+
+    @call(API)
+    def find_compute_services(
+        self, context: RequestContext, hosts: Sequence[str]
+    ) -> dict[str, Service]:
+        """Return host -> compute service of these hosts.
+
+        Left out are hosts without one, and those of cells that do not answer.
+        """
 
     @call(API, idempotent=Idempotent.BY_RECORD)
     def update_service(
@@ -74,6 +84,15 @@ class HostsAPI(Interface):
     @call(API, OPERATOR)
     def list_compute_nodes(self, context: RequestContext) -> ComputeNodePage:
         """Return all hypervisors with their usage."""
+
+    @call(API)
+    def list_servers_on_hosts(
+        self, context: RequestContext, hosts: Sequence[str]
+    ) -> list[InstanceOnHost]:
+        """Return the servers on these hosts, newest first, at most 1000 of a host.
+
+        Raises CellUnavailable.
+        """
 
     @call(API)
     def get_compute_node(self, context: RequestContext, node: str) -> ComputeNodeDetails:

@@ -14,6 +14,7 @@ from armillary import exception
 from conductor.common.cell_db.services import COMPUTE
 from conductor.super_conductor.db import cell_changes, host_mappings, instance_mappings
 from objects.hosts.compute_node import ComputeNode
+from objects.hosts.host_answers import InstanceOnHost
 from objects.hosts.service import Service
 from objects.instance import Instance
 from objects.instances.instance_mapping import InstanceMapping
@@ -59,6 +60,18 @@ def own_instances(
         if one.uuid not in own:
             LOG.debug("%s: reported by cell %s, which it is not mapped to", one.uuid, cell_uuid)
     return [with_owner(one, mappings[one.uuid]) for one in instances if one.uuid in own]
+
+
+def own_names(
+    session: Session, cell_uuid: str, instances: Sequence[InstanceOnHost]
+) -> list[InstanceOnHost]:
+    """Return those of a cell's instances that are mapped to it."""
+    mappings = instance_mappings.find_mappings(session, [one.uuid for one in instances])
+    return [
+        one
+        for one in instances
+        if one.uuid in mappings and mappings[one.uuid].cell_uuid == cell_uuid
+    ]
 
 
 def own_migrations(session: Session, by_cell: Mapping[str, Sequence[Migration]]) -> list[Migration]:

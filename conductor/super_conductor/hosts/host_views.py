@@ -1,7 +1,8 @@
 """Hosts of all cells: services, compute nodes and availability zones."""
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
+from typing import TypeVar
 
 from oslo_config import cfg
 from sqlalchemy.orm import Session
@@ -14,7 +15,7 @@ from conductor.common.service_records import ROLE_OF, ServiceRecords
 from conductor.super_conductor.db import host_mappings
 from conductor.super_conductor.db.catalogue import aggregates
 from conductor.super_conductor.hosts import cell_reports
-from conductor.super_conductor.hosts.cells import Cells
+from conductor.super_conductor.hosts.cells import Answers, Cells, Question
 from conductor.super_conductor.hosts.cluster_metadata import MetadataPublisher
 from conductor.super_conductor.zones import uuid_translation
 from objects.aggregate import Aggregate
@@ -25,6 +26,7 @@ from objects.hosts.host_answers import (
     ComputeNodeDetails,
     ComputeNodePage,
     HostAvailability,
+    InstanceOnHost,
     ServiceChanges,
     ServicePage,
 )
@@ -32,6 +34,8 @@ from objects.hosts.service import Service
 from objects.instance import Instance
 from objects.instances.server_filters import ServerFilters
 from placement.interface import PlacementAPI
+
+T = TypeVar("T")
 
 _INSTANCES_MAX = 1000
 
@@ -74,6 +78,38 @@ class Hosts:
         all_hosts = self._read_hosts(context, with_nodes=False)
         services = sorted([*all_hosts.services, *self._own_records.list_all()], key=_place)
         return ServicePage(services, all_hosts.down_cells)
+
+    def find_compute_services(
+        self, context: RequestContext, hosts: Sequence[str]
+    ) -> dict[str, Service]:
+        cells = self._cells_of(hosts)
+        answers = self._ask(cells, lambda cell: cell.find_compute_services(context, hosts))
+        with self._database.reader() as session:
+            zones = aggregates.zones_of(session, hosts)
+        return {
+            service.host: self._placed(service, cell, zones)
+            for cell, found in answers.by_cell.items()
+            for service in found
+            if cells.get(service.host) == cell
+        }
+
+    def list_servers_on_hosts(
+        self, context: RequestContext, hosts: Sequence[str]
+    ) -> list[InstanceOnHost]:
+        cells = self._cells_of(hosts)
+        answers = self._ask(cells, lambda cell: cell.list_instances_on_hosts(context, hosts))
+        if answers.down_cells:
+            raise exception.CellUnavailable(
+                cell=", ".join(answers.down_cells), reason="no answer; try again later"
+            )
+        with self._database.reader() as session:
+            found = [
+                each
+                for cell, seen in answers.by_cell.items()
+                for each in cell_reports.own_names(session, cell, seen)
+                if cells.get(each.host) == cell
+            ]
+            return uuid_translation.of_own(session, {one.uuid for one in found}).in_answer(found)
 
     def report_service(
         self,
@@ -189,6 +225,18 @@ class Hosts:
             ),
             down_cells=answers.down_cells,
         )
+
+    def _cells_of(self, hosts: Collection[str]) -> dict[str, str]:
+        """Return host -> UUID of its cell, for those of these hosts that have one."""
+        with self._database.reader() as session:
+            mapped = host_mappings.find_host_mappings(session, hosts)
+        return {host: cell_uuid for host, (cell_uuid, _nodes) in mapped.items()}
+
+    def _ask(self, cells: Mapping[str, str], question: Question[T]) -> Answers[T]:
+        """Ask the cells that some hosts are in."""
+        asked = {*cells.values()}
+        among = [cell for cell in self._cells.list_cells() if cell.uuid in asked]
+        return self._cells.ask_all(question, among=among)
 
     def _find_service(self, context: RequestContext, service_uuid: str) -> Service:
         """Return a service with its cell. Raises ServiceNotFound, CellUnavailable."""

@@ -188,6 +188,10 @@ def test_what_a_super_conductor_asks_for_is_answered(running: Running) -> None:
     assert running.api.list_known_hosts(context) == {"a": [node.uuid]}
     [service] = running.api.list_services(context)
     assert (service.host, service.up) == ("a", True)
+    [same] = running.api.find_compute_services(context, ["a", "b"])
+    assert same.to_plain() == service.to_plain()
+    names = running.api.list_instances_on_hosts(context, ["a", "b"])
+    assert (instance.uuid, instance.name, "a") in [(one.uuid, one.name, one.host) for one in names]
 
 
 def test_what_an_agent_asks_for_is_answered(running: Running) -> None:

@@ -20,7 +20,7 @@ def stock(conductor: SuperConductor) -> None:
         builders.a_service("control", binary="armillary-conductor", availability_zone=None),
     ]
     conductor.nodes = [builders.a_compute_node(host) for host in ("host1", "host2")]
-    conductor.servers = [builders.an_instance("web", host="host1")]
+    conductor.servers = [builders.an_instance("web", host="host1", node=None)]
 
 
 OLD = {"OpenStack-API-Version": "compute 2.1"}

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
+from api.handlers.hosts import hypervisor
 from objects.hosts.compute_node import ComputeNode
 from tests import builders
 from tests.fixtures.http_api import Api
-from tests.fixtures.super_conductor import SuperConductor
+from tests.fixtures.super_conductor import SuperConductor, SuperConductorClient
 
 PATH = "/v2.1/os-hypervisors"
 
@@ -122,6 +123,30 @@ def test_one_is_shown_with_its_servers(
     shown = api.get(path, with_servers="true").json["hypervisor"]
     assert shown["servers"] == [{"uuid": conductor.servers[0].uuid, "name": "web"}]
     assert (shown["running_vms"], shown["vcpus_used"]) == (1, 1)
+
+
+@pytest.mark.parametrize("path", ["", "/detail"])
+def test_servers_of_all_nodes_take_few_calls(
+    path: str, api: Api, conductor: SuperConductor, client: SuperConductorClient,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """Each node has its own, also of a host with several, until its claim there both."""
+    monkeypatch.setattr(hypervisor, "HOSTS_OF_CALL_MAX", 2)
+    hosts = ("host1", "host2", "host2", "host3")
+    conductor.nodes = [
+        builders.a_compute_node(host, node=f"node{number}") for number, host in enumerate(hosts)
+    ]
+    conductor.servers = [
+        builders.an_instance("web", host="host1", node="node0"),
+        builders.an_instance("db", host="host2", node="node1"),
+        builders.an_instance("new", host="host2", node=None),
+        builders.an_instance("far", host="host9", node="node9"),
+    ]
+    listed = api.get(f"{PATH}{path}", with_servers="true").json["hypervisors"]
+    names = [[server["name"] for server in one["servers"]] for one in listed]
+    assert names == [["web"], ["db", "new"], ["new"], []]
+    asked = [method for method, _context in client.calls]
+    assert asked == ["list_compute_nodes", "list_servers_on_hosts", "list_servers_on_hosts"]
 
 
 @pytest.mark.parametrize(("minor", "has_empty"), [(53, False), (74, False), (75, True)])

@@ -12,7 +12,7 @@ from api.handlers.servers import once_scheduled
 from objects.instances.instance_fault import UNASKED
 from tests import builders
 from tests.fixtures.http_api import MEMBER, Api, message
-from tests.fixtures.super_conductor import SuperConductor
+from tests.fixtures.super_conductor import SuperConductor, SuperConductorClient
 from tests.unit.api.handlers.servers.server_requests import NETWORK, PATH, ask, stock
 
 __all__ = ["stock"]
@@ -148,6 +148,26 @@ def test_an_ended_process_shows_how_it_ended(api: Api, conductor: SuperConductor
     conductor.servers = [server]
     shown = api.get(f"{PATH}/{server.uuid}").json["server"]
     assert (shown["armillary:exit_code"], shown["OS-EXT-STS:power_state"]) == (3, 4)
+
+
+def test_the_state_of_its_host_is_asked_for_alone(
+    api: Api, conductor: SuperConductor, client: SuperConductorClient
+) -> None:
+    """Not with those of all hosts; of a host of another zone it is not known."""
+    conductor.services = [
+        builders.a_service("host1"), builders.a_service("host2", disabled=True),
+        builders.a_service("host3", up=False), builders.a_service("host4", forced_down=True),
+    ]  # fmt: skip
+    hosts = ("host1", "host2", "host3", "host4", "host5", None)
+    conductor.servers = [builders.an_instance(host=host) for host in hosts]
+    conductor.servers.append(builders.an_instance(host="host1", zone="eu"))
+    headers = {"OpenStack-API-Version": "compute 2.16"}
+    query = "all_tenants=1"
+    listed = api.send("GET", f"{PATH}/detail", headers=headers, query_string=query).json["servers"]
+    assert [server["host_status"] for server in listed] == [
+        "UP", "MAINTENANCE", "UNKNOWN", "DOWN", "UNKNOWN", "", "UNKNOWN",
+    ]  # fmt: skip
+    assert [method for method, _ in client.calls] == ["list_servers", "find_compute_services"]
 
 
 def test_its_owner_does_not_see_the_host(api: Api, conductor: SuperConductor) -> None:

@@ -272,6 +272,22 @@ def test_hosts_are_those_of_the_living_that_have_one(database: Database) -> None
         assert set(instances.uuids_on_hosts(session)) == {"a", "b"}
 
 
+def test_names_on_hosts_are_limited_for_each_host(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Newest first, without deleted ones."""
+    monkeypatch.setattr(instances, "NAMES_OF_HOST_MAX", 2)
+    on_a = [an_instance(f"a{n}", host="a", created_at=A_TIME + timedelta(n)) for n in range(3)]
+    on_b, gone = an_instance("b", host="b", node=None), an_instance("gone", host="b")
+    insert(database, *on_a, on_b, gone, an_instance("c", host="c"))
+    database.run_in_writer(lambda session: instances.delete(session, gone.uuid, now=NOW))
+    with database.reader() as session:
+        found = instances.names_on_hosts(session, ["a", "b"])
+    assert [(one.name, one.host, one.node) for one in found] == [
+        ("a2", "a", "node1"), ("a1", "a", "node1"), ("b", "b", None),
+    ]  # fmt: skip
+
+
 def test_purging_removes_what_was_deleted_before(database: Database) -> None:
     """All of them, a batch at a time; rows and all that belongs to them."""
     made = [an_instance() for _ in range(3)]

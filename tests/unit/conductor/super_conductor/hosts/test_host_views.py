@@ -128,6 +128,46 @@ def test_a_node_is_shown_with_its_instances(
     assert [one.uuid for one in found.instances] == uuids[:1]
 
 
+def test_services_of_some_hosts_are_found_in_their_cells(
+    plane: ControlPlane, cell: CellConductor, hosts: Hosts
+) -> None:
+    """No other cell is asked; one that does not answer is left out."""
+    put_into_zone(plane, "east", "cell1-host2")
+    (other,) = {*plane.cells.values()} - {cell}
+    plane.bus_of(other).fail("find_compute_services", TIMEOUT)
+    found = hosts.find_compute_services(an_admin(), ["cell1-host2", "cell1-host9"])
+    assert {host: one.availability_zone for host, one in found.items()} == {"cell1-host2": "east"}
+    assert found["cell1-host2"].cell_uuid == cell.uuid
+    assert set(hosts.find_compute_services(an_admin(), ["cell1-host1", "cell2-host1"])) == {
+        "cell1-host1"
+    }
+
+
+def test_servers_on_some_hosts_are_listed_by_name(
+    plane: ControlPlane, cell: CellConductor, hosts: Hosts
+) -> None:
+    """Those that are mapped to the cell that has the host."""
+    first, second = plane.build(2)
+    stray = builders.an_instance("stray", host="cell1-host1")
+    cell.instances[stray.uuid] = stray
+    found = hosts.list_servers_on_hosts(an_admin(), ["cell1-host1", "cell2-host1"])
+    assert [(one.uuid, one.host) for one in found] == [(first, "cell1-host1")]
+    cell.instances[second] = cell.instances[second].with_values(host="cell2-host1")
+    assert [
+        one.uuid for one in hosts.list_servers_on_hosts(an_admin(), ["cell1-host1", "cell2-host1"])
+    ] == [first]
+
+
+def test_servers_in_a_silent_cell_are_not_called_none(
+    plane: ControlPlane, cell: CellConductor, hosts: Hosts
+) -> None:
+    """They are unavailable."""
+    plane.bus_of(cell).fail("list_instances_on_hosts", TIMEOUT)
+    assert hosts.list_servers_on_hosts(an_admin(), ["cell2-host1"]) == []
+    with pytest.raises(exception.CellUnavailable, match="cell1"):
+        hosts.list_servers_on_hosts(an_admin(), ["cell1-host1", "cell2-host1"])
+
+
 def test_an_unknown_node_is_not_found(cell: CellConductor, hosts: Hosts) -> None:
     """All cells were asked."""
     with pytest.raises(exception.ComputeNodeNotFound):
