@@ -11,6 +11,8 @@ from rpc.callers import Arguments
 from rpc.interface import Interface
 from rpc.signing.trust import SCOPED, Identity
 
+BASE_NAMESPACE = "baseapi"
+"""Namespace of these methods; declared ones have none."""
 BASE_METHODS = frozenset({"ping", "update_trust"})
 """Methods of every server, for all trusted callers; a root key signs each trust list."""
 

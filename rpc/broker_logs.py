@@ -4,6 +4,8 @@ import logging
 import time
 from collections.abc import Mapping
 
+from oslo_messaging import RPCDispatcherError
+
 from armillary.logs.masking import mask_passwords
 from rpc.declarations import NotDeclaredYet
 
@@ -12,6 +14,7 @@ _LOGGERS = (
     "oslo_messaging._drivers.impl_rabbit",
     "oslo_messaging._drivers.amqpdriver",
     "kombu.connection",
+    "rpc.incoming_of_brokers",
 )
 _EMBEDDED_CHATTER = (
     "Selecting the kombu transport",
@@ -22,6 +25,10 @@ _EMBEDDED_CHATTER = (
 _ANSWERING_LOGGER = "oslo_messaging.rpc.server"
 _UNDELIVERABLE = "MessageUndeliverable error"
 _UNSENT_ANSWERS = ("Can not send reply for message", _UNDELIVERABLE)
+_UNREADABLE = "Failed to process message"
+IGNORED = "Ignored a malformed message"
+"""Said of those that the library cannot read, before or after it has acknowledged them."""
+_UNHANDLED = "Exception during message handling"
 _REPEAT_SECONDS = 60.0
 
 
@@ -50,6 +57,9 @@ class _OncePerMinute(logging.Filter):
         self._last[key] = now
         if missing is not None:
             _replace(record, logging.INFO if last is None else logging.WARNING, missing)
+        elif str(record.msg).startswith(_UNREADABLE):
+            kind = record.exc_info[0] if record.exc_info else None
+            _replace(record, logging.WARNING, f"{IGNORED}: {kind.__name__ if kind else '?'}")
         return True
 
 
@@ -83,6 +93,28 @@ class _UnsentAnswers(logging.Filter):
         return True
 
 
+class _UnknownCalls(logging.Filter):
+    """Let one line a minute say that a message calls what this server does not have.
+
+    The library logs a traceback for each, and any process with a key may send as many as it likes.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._said_at = float("-inf")
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        error = record.exc_info[1] if record.exc_info else None
+        if record.msg != _UNHANDLED or not isinstance(error, RPCDispatcherError):
+            return True
+        now = time.monotonic()
+        if now - self._said_at < _REPEAT_SECONDS:
+            return False
+        self._said_at = now
+        _replace(record, logging.WARNING, error)
+        return True
+
+
 def _missing_declaration(record: logging.LogRecord) -> NotDeclaredYet | None:
     """Return what the driver waits for, if a record says that another account has to create it."""
     facts = record.args
@@ -90,13 +122,14 @@ def _missing_declaration(record: logging.LogRecord) -> NotDeclaredYet | None:
     return reason if isinstance(reason, NotDeclaredYet) else None
 
 
-def _replace(record: logging.LogRecord, level: int, reason: NotDeclaredYet) -> None:
+def _replace(record: logging.LogRecord, level: int, reason: Exception | str) -> None:
     record.levelno, record.levelname = level, logging.getLevelName(level)
     record.msg, record.args, record.exc_info = "%s", (reason,), None
 
 
 _filter = _OncePerMinute()
 _unsent_answers = _UnsentAnswers()
+_unknown_calls = _UnknownCalls()
 
 
 def quieten() -> None:
@@ -104,6 +137,7 @@ def quieten() -> None:
     for name in _LOGGERS:
         _add(name, _filter)
     _add(_ANSWERING_LOGGER, _unsent_answers)
+    _add(_ANSWERING_LOGGER, _unknown_calls)
 
 
 def _add(name: str, limit: logging.Filter) -> None:

@@ -12,6 +12,7 @@ from armillary import exception
 from armillary.context import RequestContext
 from armillary.metrics import tracing
 from rpc import authority, send_limit
+from rpc.authority import BASE_NAMESPACE
 from rpc.interface import Interface, Method
 from rpc.signing.message_signer import MayAnswer
 from rpc.signing.place import Place
@@ -74,7 +75,7 @@ class RpcClient:
     def ping(self, context: RequestContext, *, server: str | None, timeout_seconds: float) -> None:
         """Raise ``RpcTimeout`` if no server answers, ``RpcUnavailable`` if none ever existed."""
         prepared = self._client.prepare(
-            namespace="baseapi",
+            namespace=BASE_NAMESPACE,
             version="1.0",
             server=server,
             timeout=timeout_seconds,

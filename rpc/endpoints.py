@@ -105,7 +105,7 @@ def _converting(
     hints = method.sent_hints(interface.ADDRESSED_BY)
     check = argument_check(hints, frozenset(hints) - method.defaults.keys())
 
-    def convert(context: RequestContext, **arguments: Any) -> Any:
+    def convert(context: RequestContext, /, **arguments: Any) -> Any:
         check(arguments)
         made = method.decode(arguments, partial(serializer.rebuild, context))
         return method.encode_answer(handler(context, **made))

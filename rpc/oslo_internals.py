@@ -81,6 +81,10 @@ MessageListener = _find_in_messaging(
     "oslo_messaging._drivers.amqpdriver.RpcAMQPListener",
     "drops repeated messages, which is a matter of signatures and handlers",
 )
+AmqpIncomingMessage = _find_in_messaging(
+    "oslo_messaging._drivers.amqpdriver.AMQPIncomingMessage",
+    "sends the reply to a call, whose caller may have gone",
+)
 UNIQUE_ID = _find_in_messaging(
     "oslo_messaging._drivers.amqp.UNIQUE_ID", "is in each message, and unknown to dispatchers"
 )
@@ -95,6 +99,9 @@ Timeout = _find_in_messaging(
 PURPOSE_LISTEN = _find_in_messaging(
     "oslo_messaging._drivers.common.PURPOSE_LISTEN",
     "tells connections that consume from those that send",
+)
+PURPOSE_SEND = _find_in_messaging(
+    "oslo_messaging._drivers.common.PURPOSE_SEND", "takes a connection that sends"
 )
 serialize_failure = _find_in_messaging(
     "oslo_messaging._drivers.common.serialize_remote_exception",
@@ -163,7 +170,7 @@ MEMBERS = (
         "oslo.messaging",
         Consumer,
         "declare _declared_on queue queue_name queue_arguments exchange routing_key "
-        "next_stream_offset _callback",
+        "next_stream_offset _callback callback",
         "declares the queue of a topic once for each channel, and a stream at a time of ours",
     ),
     Members(
@@ -194,6 +201,18 @@ MEMBERS = (
         MessageListener,
         "msg_id_cache",
         "drops repeated messages, which is a matter of signatures and handlers",
+    ),
+    Members(
+        "oslo.messaging",
+        MessageListener,
+        "message_cls",
+        "makes messages, whose replies wait for their callers as long as we like",
+    ),
+    Members(
+        "oslo.messaging",
+        AmqpIncomingMessage,
+        "_send_reply orig_msg_id reply_q listener",
+        "sends the reply to a call, whose caller may have gone",
     ),
     Members(
         "oslo.messaging",
@@ -276,6 +295,16 @@ class _NoDuplicates:
 def take_repeats(listener: Any) -> None:
     """Have a driver's listener pass on repeated messages, too."""
     listener._poll_style_listener.msg_id_cache = _NoDuplicates()
+
+
+def receive_as(listener: Any, message_class: type) -> None:
+    """Have a driver's listener make messages of this class."""
+    listener._poll_style_listener.message_cls = message_class
+
+
+def described(failure: Any) -> str:
+    """Return a failure, as from ``sys.exc_info``, as peers read it; without its traceback."""
+    return str(serialize_failure((*failure[:2], None)))
 
 
 def driver_of(transport: RPCTransport) -> Any:

@@ -33,7 +33,7 @@ from oslo_messaging import (
     TransportURL,
 )
 
-from rpc import declarations, oslo_internals, polling, send_limit
+from rpc import declarations, incoming, oslo_internals, polling, send_limit
 from rpc.broker import broker_tls, consumers, topics
 from rpc.broker.queue_names import FanoutNames
 from rpc.replies import VerifiesReplies
@@ -328,6 +328,10 @@ class _Connection(oslo_internals.Connection):  # type: ignore[misc]
         self._declared_exchanges.add(exchange.name)
         return True
 
+    def declare_consumer(self, consumer: Any) -> None:
+        consumer.callback = incoming.guarded(consumer.callback)
+        super().declare_consumer(consumer)
+
     def declare_direct_consumer(self, topic: str, callback: Callable[[Any], None]) -> None:
         replies = topics.replies(self.control_exchange)
         self.reply_consumer = consumers.ReplyConsumer(replies, topic, callback)
@@ -375,6 +379,8 @@ class Driver(VerifiesReplies):
         """
         listener = super().listen(target, batch_size, batch_timeout)
         oslo_internals.take_repeats(listener)
+        threads = self.conf.executor_thread_pool_size
+        oslo_internals.receive_as(listener, incoming.message_class(threads))
         return listener
 
     def _get_reply_queue_name(self) -> str:

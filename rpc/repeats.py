@@ -41,7 +41,7 @@ def answering_repeats(
     Arguments and answers are in wire form.
     """
 
-    def handle(context: RequestContext, **arguments: Any) -> Any:
+    def handle(context: RequestContext, /, **arguments: Any) -> Any:
         key = digest(context.request_id, topic, method, _sender(context), arguments)
         record = _begun(records, key, context)
         if not record.is_new:

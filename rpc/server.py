@@ -12,6 +12,7 @@ from oslo_config import cfg
 from armillary import exception
 from armillary.context import RequestContext
 from armillary.idempotency import Records
+from rpc.authority import BASE_NAMESPACE
 from rpc.endpoints import wire_handlers_of
 from rpc.interface import Interface
 from rpc.repeats import Handler
@@ -26,22 +27,25 @@ LOG = logging.getLogger(__name__)
 
 
 class _BaseEndpoint:
-    """Methods of every server."""
+    """Methods of every server; they ignore arguments that they do not know."""
 
-    target = oslo_messaging.Target(namespace="baseapi", version="1.1")
+    target = oslo_messaging.Target(namespace=BASE_NAMESPACE, version="1.1")
 
     def __init__(self, message_signer: MessageSigner | None) -> None:
         self._message_signer = message_signer
 
     @oslo_messaging.expose  # type: ignore[untyped-decorator]
-    def ping(self, context: Any, arg: str) -> dict[str, str]:
+    def ping(self, context: Any, /, arg: str = "", **_unknown: Any) -> dict[str, str]:
         """Answer, to show that this server is alive and consuming."""
         return {"service": "armillary", "arg": arg}
 
     @oslo_messaging.expose  # type: ignore[untyped-decorator]
-    def update_trust(self, context: Any, kind: str, document: str) -> None:
+    def update_trust(
+        self, context: Any, /, kind: str = "", document: str = "", **_unknown: Any
+    ) -> None:
         """Replace the trust list by a newer one that a root key signed."""
-        if self._message_signer is not None and isinstance(document, str):
+        is_text = isinstance(kind, str) and isinstance(document, str)
+        if self._message_signer is not None and is_text:
             self._message_signer.take_over(kind, document)
 
 
@@ -77,7 +81,7 @@ def _without_inner_details(interface: type[Interface], method: str, handler: Han
     here, and the caller is told of its class alone.
     """
 
-    def answer(context: RequestContext, **arguments: Any) -> Any:
+    def answer(context: RequestContext, /, **arguments: Any) -> Any:
         try:
             return handler(context, **arguments)
         except exception.ArmillaryError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -9,6 +10,7 @@ import oslo_messaging
 
 from armillary import exception
 from rpc import authority
+from rpc.authority import BASE_NAMESPACE
 from rpc.interface import Interface
 from rpc.signing import envelope
 from rpc.signing.envelope import Refused
@@ -21,6 +23,8 @@ Dispatch = Callable[[Any], Any]
 
 _CONTEXT_CHARACTERS_MAX = 1024
 _CONTEXT_ITEMS_MAX = 100
+_NAME_CHARACTERS_MAX = 255
+_VERSION = re.compile(r"[0-9]{1,6}(\.[0-9]{1,6}){0,2}").fullmatch
 
 
 def checked(
@@ -36,6 +40,7 @@ def checked(
         try:
             verified = message_signer.open_request(address, incoming.message)
             _check_context(incoming.ctxt if verified is None else verified.ctxt)
+            _check_call(incoming.message if verified is None else verified.message)
         except Refused as refused:
             message_signer.refusals.note_unproven(refused, address.topic, incoming.message)
             return None
@@ -72,6 +77,7 @@ def unverified(topic: str, dispatch: Dispatch) -> Dispatch:
             signed = envelope.read(incoming.message)
             contents = {} if signed is None else signed.contents()
             _check_context(contents["ctxt"] if contents else incoming.ctxt)
+            _check_call(contents["message"] if contents else incoming.message)
         except Refused as refused:
             refusals.note_unproven(refused, topic, incoming.message)
             incoming.reply = _no_reply
@@ -91,6 +97,22 @@ def _check_context(context: Any) -> None:
         is_list = isinstance(value, list) and len(value) <= _CONTEXT_ITEMS_MAX
         if not all(map(_is_short, value)) if is_list else not _is_short(value):
             raise Refused("malformed", "a value of its context is too long, or not plain")
+
+
+def _check_call(message: Any) -> None:
+    """Raise Refused unless a message names a method as the library's dispatcher can read it.
+
+    It would log a traceback, and answer with it.
+    """
+    match message:
+        case {"method": str(method), "args": dict()} if len(method) <= _NAME_CHARACTERS_MAX:
+            version, namespace = message.get("version", "1.0"), message.get("namespace")
+        case _:
+            raise Refused("malformed", "it names no method with arguments")
+    if not isinstance(version, str) or not _VERSION(version):
+        raise Refused("malformed", "its version is none")
+    if namespace not in (None, BASE_NAMESPACE):
+        raise Refused("malformed", "its namespace is unknown")
 
 
 def _is_short(value: Any) -> bool:

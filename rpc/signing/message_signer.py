@@ -127,14 +127,17 @@ class MessageSigner:
         return envelope.sign(contents, self._key()), nonce
 
     def reply(self, place: Place, nonce: str, result: Any, failure: Any) -> dict[str, str]:
-        """Return the signed reply to a request; ``failure`` is as from ``sys.exc_info``."""
+        """Return the signed reply to a request; ``failure`` is as from ``sys.exc_info``.
+
+        Without its traceback: what it passed through concerns this process alone.
+        """
         contents = {
             "kind": _REPLY,
             "for": self._destination_of(place),
             "to": nonce,
             "at": self._clock(),
             "result": result,
-            "failure": oslo_internals.serialize_failure(failure) if failure else None,
+            "failure": oslo_internals.described(failure) if failure else None,
         }
         return envelope.sign(contents, self._key())
 

@@ -9,6 +9,7 @@ import oslo_messaging
 
 from armillary import exception
 from armillary.context import admin_context
+from rpc.authority import BASE_NAMESPACE
 from rpc.signing.trust import AGENTS
 from rpc.transport import Bus
 
@@ -63,7 +64,9 @@ class TrustPush:
             self._all_at = now
 
     def _cast(self, topic: str, kind: str, document: str) -> None:
-        prepared = self._clients[topic].prepare(namespace="baseapi", version="1.1", fanout=True)
+        prepared = self._clients[topic].prepare(
+            namespace=BASE_NAMESPACE, version="1.1", fanout=True
+        )
         try:
             prepared.cast(admin_context(), "update_trust", kind=kind, document=document)
         except oslo_messaging.MessageDeliveryFailure as error:

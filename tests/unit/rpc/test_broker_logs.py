@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import Iterator
 
+import oslo_messaging
 import pytest
 
 from rpc import broker_logs
@@ -67,3 +68,41 @@ def test_a_service_that_waits_for_another_one_s_exchange_has_no_error(
     clock[0] += 61
     unreachable(NotDeclaredYet("api_fanout"))
     assert lines(caplog) == [("WARNING", text)]
+
+
+def test_calls_of_what_is_not_there_are_one_line_a_minute(
+    caplog: pytest.LogCaptureFixture, clock: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a traceback; an error of ours keeps its own."""
+    answering = logging.getLogger(broker_logs._ANSWERING_LOGGER)
+    monkeypatch.setattr(answering, "filters", [broker_logs._UnknownCalls()])
+
+    def fail(error: Exception) -> None:
+        try:
+            raise error
+        except type(error):
+            answering.exception(broker_logs._UNHANDLED)
+
+    for method in ("one", "two"):
+        fail(oslo_messaging.NoSuchMethod(method))
+    (record,) = caplog.records
+    assert record.exc_info is None
+    assert lines(caplog) == [("WARNING", "Endpoint does not support RPC method one")]
+    fail(ValueError("ours"))
+    assert lines(caplog) == [("ERROR", broker_logs._UNHANDLED)]
+    clock[0] += 61
+    fail(oslo_messaging.UnsupportedVersion("99.0"))
+    assert len(lines(caplog)) == 1
+
+
+def test_a_message_that_cannot_be_read_is_one_line_a_minute(
+    caplog: pytest.LogCaptureFixture, clock: list[float]
+) -> None:
+    """Without a traceback: any account may send it, as often as it likes."""
+    for _ in range(3):
+        error = RecursionError()
+        told = (type(error), error, None)
+        DRIVER.error("Failed to process message ... skipping it.", exc_info=told)
+    (record,) = caplog.records
+    assert record.exc_info is None
+    assert lines(caplog) == [("WARNING", "Ignored a malformed message: RecursionError")]

@@ -14,7 +14,15 @@ from unittest.mock import Mock
 import pytest
 
 from armillary import exception
-from rpc import memory_transport, oslo_internals, queue_types, rabbit, replies, thread_pool
+from rpc import (
+    incoming,
+    memory_transport,
+    oslo_internals,
+    queue_types,
+    rabbit,
+    replies,
+    thread_pool,
+)  # fmt: skip
 from rpc import transport as bus_transport
 from rpc.broker import consumers
 from rpc.signing import transport as signed_transport
@@ -22,7 +30,7 @@ from tests.fixtures import waiting
 
 USERS = (
     bus_transport, memory_transport, rabbit, consumers, replies, thread_pool, signed_transport,
-    oslo_internals,
+    oslo_internals, incoming,
 )  # fmt: skip
 LISTED = {
     owner: {
