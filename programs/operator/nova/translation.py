@@ -93,13 +93,16 @@ def read(path: Path) -> dict[str, dict[str, list[str]]]:
 
 
 def translate(sections: Mapping[str, Mapping[str, Sequence[str]]]) -> list[Translated]:
-    """Return what becomes of each option, in the order of the file."""
+    """Return what becomes of each option, in the order of the file.
+
+    Sections that differ in capitals are one group, names with hyphens and underscores one option.
+    """
     ours = _own_options()
-    found = [
-        _translate((_group(section), name.replace("-", "_")), tuple(values), ours)
-        for section, options in sections.items()
-        for name, values in options.items()
-    ]
+    given: dict[Name, list[str]] = {}
+    for section, options in sections.items():
+        for name, values in options.items():
+            given.setdefault((_group(section), name.replace("-", "_")), []).extend(values)
+    found = [_translate(name, tuple(values), ours) for name, values in given.items()]
     return list(_without_repeated(found))
 
 

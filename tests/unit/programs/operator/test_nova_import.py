@@ -160,6 +160,30 @@ def test_a_file_in_unusual_form_is_translated(run_manage: Run, tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        "[DEFAULT]\nram-allocation-ratio = 1.5\nram_allocation_ratio = 2.5\n",
+        "[DEFAULT]\nram_allocation_ratio = 1.5\n[api]\n[DEFAULT]\nram-allocation-ratio = 2.5\n",
+    ],
+)
+def test_an_option_in_two_spellings_has_its_last_value(text: str, tmp_path: Path) -> None:
+    """As the library reads them; the report has one line for it."""
+    path = tmp_path / "nova.conf"
+    path.write_text(text)
+    (only,) = translate(read(path))
+    assert (only.outcome, only.values) == (Outcome.KEPT, ("2.5",))
+
+
+def test_sections_that_differ_in_capitals_are_one(tmp_path: Path) -> None:
+    """Values that may be several are joined, in the order of the file."""
+    path = tmp_path / "nova.conf"
+    devices = ('{"vendor_id": "8086"}', '{"vendor_id": "10de"}')
+    path.write_text("[PCI]\ndevice_spec = {}\n[pci]\ndevice_spec = {}\n".format(*devices))
+    (only,) = translate(read(path))
+    assert (only.name, only.values) == (("pci", "device_spec"), devices)
+
+
+@pytest.mark.parametrize(
     ("values", "outcomes"),
     [
         (("a", "a"), [Outcome.RENAMED, Outcome.DROPPED]),
