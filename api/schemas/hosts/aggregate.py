@@ -54,7 +54,6 @@ _METADATA: Schema = {
     "properties": {"availability_zone": nullable(ZONE)},
     "propertyNames": name(KEY_PATTERN, "A key may contain letters, digits, spaces and -_:. only"),
     "additionalProperties": {"type": ["string", "null"], "maxLength": TEXT_MAX},
-    "minProperties": 1,
     "maxProperties": MAP_SIZE_MAX,
 }
 SET_METADATA = every({"set_metadata": every({"metadata": _METADATA})})

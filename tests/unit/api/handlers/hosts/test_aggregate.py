@@ -50,6 +50,13 @@ def test_metadata_is_set_and_removed(one: str, api: Api) -> None:
     assert api.post(f"{one}/action", body).json["aggregate"]["metadata"] == {"gpu": "true"}
 
 
+def test_metadata_may_stay_as_they_are(one: str, api: Api) -> None:
+    """Terraform's provider sets none where its configuration has none."""
+    answer = api.post(f"{one}/action", {"set_metadata": {"metadata": {}}})
+    assert answer.status_code == 200
+    assert answer.json["aggregate"]["metadata"] == {"ssd": "true"}
+
+
 @pytest.mark.parametrize("key", ["max_io_ops_per_host", "ram_weight_multiplier"])
 def test_what_is_not_a_number_is_stored(key: str, one: str, api: Api) -> None:
     """As in Nova: its hosts keep the configured value."""
@@ -143,7 +150,6 @@ def test_a_bad_aggregate_names_its_field(
         ({"add_host": {}}, "add_host.host"),
         ({"add_host": "host1"}, "add_host"),
         ({"remove_host": {"host": "a b"}}, "remove_host.host"),
-        ({"set_metadata": {"metadata": {}}}, "set_metadata.metadata"),
         ({"set_metadata": {"metadata": {"a": 1}}}, "set_metadata.metadata.a"),
         (
             {"set_metadata": {"metadata": {"trait:CUSTOM_GPU": "perhaps", "ssd": None}}},
