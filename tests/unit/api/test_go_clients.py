@@ -25,6 +25,7 @@ LISTS: dict[str, tuple[str, dict[str, Any]]] = {
     "/os-aggregates": ("aggregates", go_types.AGGREGATE),
     "/os-services": ("services", go_types.SERVICE),
     "/os-availability-zone/detail": ("availabilityZoneInfo", go_types.ZONE),
+    "/os-simple-tenant-usage?detailed=1": ("tenant_usages", go_types.USAGE),
     "/os-keypairs": ("keypairs", go_types.KEY_PAIR),
     "/servers/{server}/os-instance-actions": ("instanceActions", go_types.ACTION),
 }

@@ -47,6 +47,19 @@ def test_servers_with_devices_may_have_a_path_of_their_own(
     assert result.headers["Location"].endswith(f"/v2.1/servers/{made.uuid}")
 
 
+def test_a_server_is_accepted_as_terraform_sends_it(api: Api, conductor: SuperConductor) -> None:
+    """With what its configuration leaves out: empty user data, no config drive."""
+    flavor, image = conductor.flavors[0].flavorid, conductor.images[0].id
+    server = {
+        "name": "web", "imageRef": image, "flavorRef": flavor, "availability_zone": "north",
+        "config_drive": False, "user_data": "", "security_groups": [{"name": "default"}],
+        "metadata": {"role": "front"},
+    }  # fmt: skip
+    answer = api.send("POST", PATH, headers={}, json={"server": server})
+    assert answer.status_code == 202, answer.text
+    assert answer.json["server"]["id"] == conductor.servers[0].uuid
+
+
 def test_the_request_arrives_in_the_conductors_words(api: Api, conductor: SuperConductor) -> None:
     """What was left out is filled in, once, here."""
     assert ask(api).status_code == 202
