@@ -66,6 +66,7 @@ up: $(TEST) ## Keep a whole control plane running in one process, until Ctrl-C
 .PHONY: test check wheel deb unit functional integration console long costs guests libvirt conformance conformance-serve-cmd differential fuzz faults clients tempest mutants simulation zone-simulation bench bench-builds bench-placement bench-scheduling
 test: $(TEST) $(LIBVIRT) $(BROWSER) $(HARNESS) $(TEMPEST) $(REFERENCE) ## Run all tests; the closing lines say what was left out for a missing service
 	@rm -rf $(VENV)/left-out $(GROUPS)
+	@$(VENV)/bin/python -m tests.fixtures.services.room
 	@$(MAKE) --no-print-directory -j 10 --output-sync=line test-deployments-a-to-l test-deployments-m-to-z \
 		test-placement test-console test-faults test-functional test-units test-units-agent \
 		test-units-conductor test-units-services; outcome=$$?; \
