@@ -142,7 +142,7 @@ class Operations(base_task.Task[models.InstanceOperation]):
             return []
         if reason is None:
             return []
-        fault = _unreached(work.uuid, command.host, reason)
+        fault = _unreached(work.row, command.host, reason)
         is_given_up = reason.endswith(GIVEN_UP)
         following = stage.without_host or (stage.given_up_host if is_given_up else None)
 
@@ -243,7 +243,7 @@ class Operations(base_task.Task[models.InstanceOperation]):
             for rows in self._lock_rows(session, works):
                 host = hosts[rows.instance.uuid]
                 service = services.find_by_hosts(session, {host}).get(host)
-                fault = _unreached(rows.instance.uuid, host, f"host {host} is down")
+                fault = _unreached(rows.operation, host, f"host {host} is down")
                 is_left = stage.at is Side.DESTINATION or not self._is_host_up(service)
                 following = stage.without_host if is_left else None  # up again: send once more
                 if self._is_given_up(service):
@@ -310,7 +310,7 @@ class Operations(base_task.Task[models.InstanceOperation]):
             LOG.warning("%s: no super conductor knows its %s; undoing it", uuid, row.operation)
             fault = InstanceFault.from_values(
                 instance_uuid=uuid,
-                message="The operation was withdrawn.",
+                message=f"The {row.operation.replace('_', ' ')} was withdrawn.",
                 details="no super conductor knows the move: it was refused, then delivered again",
             )
             record_failure(row, fault)
@@ -323,10 +323,11 @@ def step_name(operation: str, stage: str) -> str:
     return f"{operation} {stage}"
 
 
-def _unreached(instance_uuid: str, host: str, details: str) -> InstanceFault:
+def _unreached(row: models.InstanceOperation, host: str, reason: str) -> InstanceFault:
+    what = row.operation.replace("_", " ")
     return InstanceFault.from_values(
-        instance_uuid=instance_uuid,
+        instance_uuid=row.instance_uuid,
         host=host,
-        message="The host cannot be reached.",
-        details=details,
+        message=f"The {what} failed: a host cannot be reached.",
+        details=f"at its step {row.stage}: {reason}",
     )

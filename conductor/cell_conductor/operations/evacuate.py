@@ -81,7 +81,7 @@ def _note_unfenced(rows: Rows, following: str) -> None:
         fault = InstanceFault.from_values(
             instance_uuid=rows.instance.uuid,
             host=source.host,
-            message="The host was not fenced, or is back.",
+            message="The evacuate failed: the host was not fenced, or is back.",
             details=f"host {source.host} has sent a heartbeat, or [cell] fencing_command "
             "failed repeatedly; the conductor's log has its output",
         )

@@ -48,7 +48,7 @@ def _unexplained(rows: Rows) -> InstanceFault:
     return InstanceFault.from_values(
         instance_uuid=rows.instance.uuid,
         host=rows.instance.host,
-        message=f"The {row.operation} failed.",
+        message=f"The {row.operation.replace('_', ' ')} failed.",
         details=f"it ended at its step {row.stage} and no host told a reason",
     )
 

@@ -87,6 +87,19 @@ def test_a_host_that_is_down_for_a_while_holds_up_or_loses(stage: Stage, name: s
         check_whole(cell)
 
 
+def test_the_fault_of_a_lost_host_names_the_operation_and_its_step(stage: Stage) -> None:
+    """Its user reads which one failed, an administrator also at what, and which host is down."""
+    story = dataclasses.replace(STORIES["resize"], lost={"detach": "a"})
+    cell = stage.set(story)
+    for act in story.acts():
+        act(cell)
+    cell.outlast()
+    with cell.database.reader() as session:
+        [fault] = faults.list_of(session, cell.uuid)
+    assert fault.message == "The resize failed: a host cannot be reached."
+    assert fault.details == "at its step keep_source: host a is down"
+
+
 REFUSED = {
     "stop": "", "start": "stop", "reboot": "", "rebuild": "", "restore": "soft-delete",
     "shelve": "", "unshelve_here": "shelve", "resize": "", "migrate": "",
