@@ -18,7 +18,7 @@ from compute_agent.virt.libvirt.disks.storage import CopiedStorage
 from compute_agent.virt.libvirt.domain import live_xml
 from compute_agent.virt.libvirt.domain.pins import Pins
 from compute_agent.virt.libvirt.guests import Guests
-from compute_agent.virt.libvirt.moves import remote_uris
+from compute_agent.virt.libvirt.moves import arrivals, remote_uris
 from compute_agent.virt.libvirt.moves.completion_limit import ABORT, CompletionLimit
 from compute_agent.virt.libvirt.moves.payloads import (
     DiskFile,
@@ -83,11 +83,10 @@ class LiveMoves:
         """Migrate a running or paused guest; return when it has left this host."""
         uuid = domain.UUIDString()
         limit = CompletionLimit.of(self._conf, self._bytes_to_send(domain, uuid, destination))
-        move = _Move(self._guests.library, domain, limit)
         if self._is_leaving(domain):  # started before an agent restart; may be paused by now
-            move.join(watch)
+            _Move(self._guests.library, domain, limit).join(watch)
         elif self._guests.is_running(domain):
-            self._migrate(move, domain, destination, watch)
+            self._migrate(domain, destination, limit, watch)
         else:
             raise CannotMove("the guest is not running")
 
@@ -108,7 +107,7 @@ class LiveMoves:
             files.write_note(Ownership(owner=self._guests.host, is_moving=True))
 
     def _migrate(
-        self, move: _Move, domain: Any, destination: LiveDestination, watch: LiveWatch
+        self, domain: Any, destination: LiveDestination, limit: CompletionLimit, watch: LiveWatch
     ) -> None:
         library = self._guests.library
         files = self._guests.files(domain.UUIDString())
@@ -127,7 +126,17 @@ class LiveMoves:
         flags = self._flags(destination)
         if domain.state(0)[0] == library.VIR_DOMAIN_PAUSED:
             flags |= library.VIR_MIGRATE_PAUSED  # it stays paused at its destination
-        move.run(uri, parameters, flags, watch)
+
+        def run() -> None:
+            _Move(library, domain, limit).run(uri, parameters, flags, watch)
+
+        try:
+            run()
+        except library.libvirtError as error:
+            is_taken = error.get_error_code() == library.VIR_ERR_OPERATION_INVALID
+            if not is_taken or not arrivals.has_ended(library, uri, domain.UUIDString()):
+                raise
+            run()
 
     def _flags(self, destination: LiveDestination) -> int:
         library = self._guests.library
