@@ -66,10 +66,19 @@ def wait_until_up(host: LibvirtDriver, guest: Instance, boots: int = 1) -> str:
 
 
 def wait_until_it_goes_on(host: LibvirtDriver, guest: Instance) -> None:
-    before = console(host, guest).count(guest_image.TICK)
-    wait_for(
-        lambda: console(host, guest).count(guest_image.TICK) > before, "a tick", BOOT_SECONDS_MAX
+    """A failure says whether the guest computes, waits or is paused."""
+    before, measured = (
+        console(host, guest).count(guest_image.TICK),
+        host.get_diagnostics(guest.uuid),
     )
+    try:
+        wait_for(
+            lambda: console(host, guest).count(guest_image.TICK) > before, "a tick",
+            BOOT_SECONDS_MAX,
+        )  # fmt: skip
+    except AssertionError as error:
+        said = host.list_guests(), measured, host.get_diagnostics(guest.uuid)
+        raise AssertionError(f"{error}: {said} {console(host, guest)[-500:]}") from error
 
 
 class Watch:
@@ -197,7 +206,7 @@ def test_a_running_guest_takes_all_disks_and_its_log_along(
     text = wait_until_up(source, guest)
     there = destination.prepare_live(guest, ANYWHERE, source.describe_live(guest.uuid))
     source.live_migrate(guest, there, Watch())
-    destination.complete_live(guest, ANYWHERE)
+    assert destination.complete_live(guest, ANYWHERE).power_state == "running"
     source.destroy(guest.uuid)
     wait_until_it_goes_on(destination, guest)
     assert console(destination, guest).startswith(text)
