@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from armillary import exception
-from programs.operator.placement.audit import PlacementCommand, parse_uuid
+from programs.operator.placement.placement_command import PlacementCommand, parse_uuid
 from programs.operator.service_clients import Peers
 
 BATCH_SIZE = 500

@@ -15,7 +15,7 @@ from objects.instance import Instance
 from objects.instances.server_answers import CellServerPage
 from objects.request_spec import RequestSpec
 from programs.display.progress import counted
-from programs.operator.placement.audit import (
+from programs.operator.placement.placement_command import (
     EXIT_INCOMPLETE,
     BadInput,
     PlacementCommand,

@@ -8,7 +8,7 @@ from armillary import exception
 from objects.aggregate import Aggregate
 from objects.repair_answers import AggregateSyncResult
 from programs.display.progress import Show, counted
-from programs.operator.placement.audit import PlacementCommand
+from programs.operator.placement.placement_command import PlacementCommand
 from programs.operator.service_clients import Peers
 
 _VERBS = {"read": "read", "write": "written"}
