@@ -17,7 +17,7 @@ from rpc.interface import Interface, Method
 from rpc.signing.message_signer import MayAnswer
 from rpc.signing.place import Place
 from rpc.timing import ClientTimes
-from rpc.version_caps import VersionCap, as_cap, fits
+from rpc.version_caps import VersionCap, fits
 from rpc.wire.serializer import ObjectSerializer
 
 _REMOTE_SUFFIX = "_Remote"
@@ -57,11 +57,11 @@ class RpcClient:
         bus: Connection,
         interface: type[Interface],
         *,
-        version_cap: VersionCap | str | None,
+        version_cap: VersionCap | None,
         timeout_seconds: float,
     ) -> None:
         self._topic = interface.TOPIC
-        self._cap = as_cap(version_cap)
+        self._cap = version_cap
         self._timeout_seconds = timeout_seconds
         self._times = ClientTimes(self._topic)
         self._serializer = bus.serializer
@@ -122,7 +122,7 @@ class RpcClient:
 
     def _checked(self, method: str, needed: str, server: str | None) -> str:
         """Return the needed version. Raises RpcVersionTooOld if it exceeds the cap."""
-        cap = self._cap.of(server)
+        cap = None if self._cap is None else self._cap.of(server)
         if not fits(cap, needed):
             raise exception.RpcVersionTooOld(
                 topic=self._topic, method=method, needed=needed, cap=cap

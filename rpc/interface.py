@@ -167,11 +167,7 @@ class Senders(Protocol):
     """Makes the senders of interfaces: a connection to a broker."""
 
     def sender(
-        self,
-        interface: type[Interface],
-        *,
-        version_cap: VersionCap | str | None,
-        timeout_seconds: float,
+        self, interface: type[Interface], *, version_cap: VersionCap | None, timeout_seconds: float
     ) -> Sender: ...
 
 
@@ -208,11 +204,7 @@ class Interface:
         cls.METHODS = MappingProxyType(methods)
 
     def __init__(
-        self,
-        bus: Senders,
-        *,
-        version_cap: VersionCap | str | None = None,
-        timeout_seconds: float = 60.0,
+        self, bus: Senders, *, version_cap: VersionCap | None = None, timeout_seconds: float = 60.0
     ) -> None:
         """Make a client on a bus. No call waits longer by default than ``timeout_seconds``."""
         self._sender = bus.sender(

@@ -231,11 +231,7 @@ class Bus:
         )
 
     def sender(
-        self,
-        interface: type[Interface],
-        *,
-        version_cap: VersionCap | str | None,
-        timeout_seconds: float,
+        self, interface: type[Interface], *, version_cap: VersionCap | None, timeout_seconds: float
     ) -> RpcClient:
         """Return what sends the messages of an interface."""
         return RpcClient(self, interface, version_cap=version_cap, timeout_seconds=timeout_seconds)

@@ -68,21 +68,6 @@ class ConfiguredCap:
         return service_history.rpc_version(self._interface, version) if version else None
 
 
-class FixedCap:
-    """A constant cap."""
-
-    def __init__(self, version: str | None) -> None:
-        self._version = version
-
-    def of(self, server: str | None) -> str | None:
-        return self._version
-
-
-def as_cap(cap: VersionCap | str | None) -> VersionCap:
-    """Return a cap object; a version or None becomes a constant cap."""
-    return FixedCap(cap) if cap is None or isinstance(cap, str) else cap
-
-
 def is_auto(conf: cfg.ConfigOpts, *interfaces: str) -> bool:
     """Return whether the cap of any of these interfaces follows the running services."""
     return any(conf.upgrade_levels[each] == service_history.AUTO for each in interfaces)

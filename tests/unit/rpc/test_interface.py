@@ -92,6 +92,16 @@ class Library(Older):
         """Take it."""
 
 
+@dataclasses.dataclass(frozen=True)
+class Pinned:
+    """The cap of an operator who pins a version."""
+
+    version: str
+
+    def of(self, server: str | None) -> str | None:
+        return self.version
+
+
 class Recorded(Bus):
     """Notes version and arguments of what is sent."""
 
@@ -145,7 +155,9 @@ def current(bus: Recorded) -> Iterator[None]:
 @pytest.mark.usefixtures("older")
 def test_an_older_server_is_sent_what_it_knows(bus: Recorded) -> None:
     """An argument that it lacks is left out while it has its default."""
-    found = LibraryAPI(bus, version_cap="1.0", timeout_seconds=10).lend(CONTEXT, "Emma", days=3)
+    found = LibraryAPI(bus, version_cap=Pinned("1.0"), timeout_seconds=10).lend(
+        CONTEXT, "Emma", days=3
+    )
     assert found == {"title": "Emma", "days": 3}
     assert bus.sent == [("1.0", "lend", {"title": "Emma", "days": 3})]
 
@@ -157,7 +169,7 @@ def test_an_older_server_is_sent_what_it_knows(bus: Recorded) -> None:
 def test_what_an_older_server_lacks_is_not_sent(bus: Recorded, ask: Any) -> None:
     """The caller learns which version is needed."""
     with pytest.raises(exception.RpcVersionTooOld, match=r"1\.1"):
-        ask(LibraryAPI(bus, version_cap="1.0"))
+        ask(LibraryAPI(bus, version_cap=Pinned("1.0")))
     assert bus.sent == []
 
 
@@ -177,7 +189,7 @@ def test_an_older_client_is_answered(bus: Recorded) -> None:
 @pytest.mark.usefixtures("current")
 def test_peers_of_one_age_use_everything(bus: Recorded) -> None:
     """With the version that the arguments need."""
-    api = LibraryAPI(bus, version_cap="1.1", timeout_seconds=10)
+    api = LibraryAPI(bus, version_cap=Pinned("1.1"), timeout_seconds=10)
     assert api.lend(CONTEXT, "Emma", reader="Jane")["reader"] == "Jane"
     api.give_back(CONTEXT, "Emma")
     assert [version for version, _method, _arguments in bus.sent] == ["1.1", "1.1"]
