@@ -34,13 +34,13 @@ class SimulatedServices:
         timeline: Timeline,
         *,
         placement: MemoryPlacement,
-        fleet: HostStore,
+        host_store: HostStore,
         driver: SchedulerDriver,
     ) -> None:
         self.placement = placement
         self._book = book
         self._timeline = timeline
-        self._fleet = fleet
+        self._host_store = host_store
         self._driver = driver
         self._seqs = dict.fromkeys(sorted({shape.cell for shape in scenario.shapes}), 0)
         self._heard_at = 0.0
@@ -77,7 +77,7 @@ class SimulatedServices:
         if self._timeline.now - self._heard_at < LIFE_SIGN_SECONDS:
             return
         for cell, seq in self._seqs.items():
-            self._fleet.apply(
+            self._host_store.apply(
                 HostStateBatch.from_values(
                     cell_uuid=uuid_of("cell", cell), first_seq=seq, last_seq=seq
                 )
@@ -89,10 +89,12 @@ class SimulatedServices:
         seq = self._seqs[cell]
         self._seqs[cell] = seq + 1
         columns = self._book.columns(hosts)
-        self._fleet.apply(batch_of(uuid_of("cell", cell), seq, hosts, columns, is_full=seq == 0))
+        self._host_store.apply(
+            batch_of(uuid_of("cell", cell), seq, hosts, columns, is_full=seq == 0)
+        )
 
     def _announce(self, scenario: Scenario) -> None:
-        self._fleet.set_cluster_metadata(
+        self._host_store.set_cluster_metadata(
             ClusterMetadata(
                 seq=1,
                 cells=[
@@ -118,17 +120,17 @@ def make_simulated_services(
         },
         rng=_rng(scenario, "placement"),
     )
-    fleet = HostStore(conf, clock=timeline)
+    host_store = HostStore(conf, clock=timeline)
     driver = load_driver(
         conf,
-        host_store=fleet,
+        host_store=host_store,
         placement=cast("PlacementAPI", placement),  # as far as a driver uses it
         rng=_rng(scenario, "driver"),
         clock=timeline,
         now=timeline.datetime,
     )
     return SimulatedServices(
-        scenario, book, timeline, placement=placement, fleet=fleet, driver=driver
+        scenario, book, timeline, placement=placement, host_store=host_store, driver=driver
     )
 
 

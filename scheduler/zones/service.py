@@ -60,8 +60,8 @@ class ZoneService:
     ) -> None:
         self._host_store = host_store
         self.asks_children = isinstance(driver, ZoneScheduler)
-        self._cluster_metadata: object = None
-        self._cluster_metadata_lock = threading.Lock()
+        self._known_zones: object = None
+        self._known_zones_lock = threading.Lock()
         self._refreshed_at = -_REFRESH_PAUSE_SECONDS
         self.children = Children(conf, clock=time.monotonic, now=lambda: datetime.now(UTC))
         if make_bus is None and self.asks_children:
@@ -189,23 +189,22 @@ class ZoneService:
         cluster_metadata = self._host_store.cluster_metadata
         if (
             not self.asks_children
-            or cluster_metadata.zones is self._cluster_metadata
+            or cluster_metadata.zones is self._known_zones
             or cluster_metadata.is_restored
         ):
             return
-        with self._cluster_metadata_lock:
-            if cluster_metadata.zones is self._cluster_metadata:
+        with self._known_zones_lock:
+            if cluster_metadata.zones is self._known_zones:
                 return
             self.children.set_known(cluster_metadata.zones)
             self._links.set_known(cluster_metadata.zones)
-            self._cluster_metadata = cluster_metadata.zones
+            self._known_zones = cluster_metadata.zones
         self._pushing.note_change()
 
     def _are_children_known(self) -> bool:
         """Return whether a summary would leave out no child that has something to offer."""
-        is_cut_off = (
-            self._host_store.cluster_metadata.is_restored
-        )  # no super conductor names the children
+        # If the metadata comes from a snapshot, no super conductor has named the children yet.
+        is_cut_off = self._host_store.cluster_metadata.is_restored
         return not self.asks_children or is_cut_off or self.children.wait_tried(0)
 
     def _take(self, name: str, summary: ZoneSummary) -> None:

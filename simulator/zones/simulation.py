@@ -46,7 +46,7 @@ def simulate_zones(scenario: Scenario, tree: ZoneTree, policy: Policy, show: Sho
     outcome = ZonesOutcome(
         policy=policy.name,
         zones=len(made.zones),
-        zones_with_hosts=sum(len(zone.fleet) > 0 for zone in made.zones.values()),
+        zones_with_hosts=sum(len(zone.host_store) > 0 for zone in made.zones.values()),
         levels=len(tree.widths) + 1,
         hosts=hosts_total(tree, scenario.shapes),
         setup_seconds=time.perf_counter() - started,

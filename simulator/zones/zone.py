@@ -70,10 +70,10 @@ class SimulatedZone:
             {each.uuid: [uuids[name] for name in each.hosts] for each in aggregates},
             rng=self._rng("placement"),
         )
-        self.fleet = HostStore(self._conf, clock=timeline)
+        self.host_store = HostStore(self._conf, clock=timeline)
         self.driver = FilterScheduler(
             self._conf,
-            host_store=self.fleet,
+            host_store=self.host_store,
             placement=cast("PlacementAPI", self.placement),  # as far as a driver uses it
             rng=self._rng("driver"),
             clock=timeline,
@@ -94,7 +94,7 @@ class SimulatedZone:
         )
         self._summariser = Summariser(
             self._conf,
-            host_store=self.fleet,
+            host_store=self.host_store,
             children=self.children,
             filters=[type(each).__name__ for each in self.driver.plugin_filters],
             ask_placement=lambda excluded: self.placement.get_summary(
@@ -153,7 +153,7 @@ class SimulatedZone:
         self._push(changed, columns_of(rows), is_full=False)
 
     def _announce(self, hosts: Sequence[HostRow], aggregates: Sequence[Aggregate]) -> None:
-        self.fleet.set_cluster_metadata(
+        self.host_store.set_cluster_metadata(
             ClusterMetadata(
                 seq=1,
                 cells=[{"uuid": self._cell, "name": self.place.name, "disabled": False}],
@@ -168,7 +168,7 @@ class SimulatedZone:
     def _push(
         self, hosts: Sequence[HostRow], columns: Mapping[str, list[Any]], *, is_full: bool
     ) -> None:
-        self.fleet.apply(batch_of(self._cell, self._seq, hosts, columns, is_full=is_full))
+        self.host_store.apply(batch_of(self._cell, self._seq, hosts, columns, is_full=is_full))
         self._seq += 1
 
     def _rng(self, user: str) -> random.Random:
