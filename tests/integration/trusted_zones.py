@@ -95,6 +95,15 @@ class TlsDoor:
         task.add_done_callback(lambda _task: self._inside.discard(writer))
 
 
+def tls_options(believed: Path, mine: Certificate) -> str:
+    """Return the options of a service that reaches its brokers by TLS alone."""
+    return (
+        "[oslo_messaging_rabbit]\nssl = true\n"
+        f"ssl_ca_file = {believed}\n"
+        f"ssl_cert_file = {mine.cert_file}\nssl_key_file = {mine.key_file}\n"
+    )
+
+
 def _name(shown: dict[str, Any]) -> str:
     return str(dict(pair[0] for pair in shown["subject"])["commonName"])
 
@@ -136,7 +145,8 @@ class TlsZone(ZoneDeployment):
         own = self._open_door("own", self.certificates)
         super().__init__(
             folder / "zone", name=name, top_url=own.url(top_url), cell_url=own.url(cell_url),
-            options=options + self._tls(self.certificates.issue(f"services-of-{name}")),
+            options=options
+            + tls_options(self.believed, self.certificates.issue(f"services-of-{name}")),
             **arguments,
         )  # fmt: skip
 
@@ -144,13 +154,6 @@ class TlsZone(ZoneDeployment):
         mine = self.certificates.issue(f"{name}-door")
         door = self.doors[name] = TlsDoor(self.plain_top_url, mine, clients)
         return door
-
-    def _tls(self, mine: Certificate) -> str:
-        return (
-            "[oslo_messaging_rabbit]\nssl = true\n"
-            f"ssl_ca_file = {self.believed}\n"
-            f"ssl_cert_file = {mine.cert_file}\nssl_key_file = {mine.key_file}\n"
-        )
 
     @property
     def border_url(self) -> str:
