@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
-
 from api.call import Call
 from api.formats import times
 from api.formats.integer_ids import is_integer_id
@@ -51,8 +48,10 @@ def update(call: Call) -> Answer:
 
 def delete(call: Call) -> Answer:
     """Delete an aggregate that has no hosts."""
-    with _refused_as_invalid():
+    try:
         call.conductor.delete_aggregate(call.context, _aggregate_id(call))
+    except exception.InUse as error:  # the Compute API has no 409 here
+        raise exception.Invalid(error.message) from error
     return Answer()
 
 
@@ -99,18 +98,8 @@ def _aggregate_id(call: Call) -> str:
     return wanted
 
 
-@contextlib.contextmanager
-def _refused_as_invalid() -> Iterator[None]:
-    """Refuse with status 400, as the Compute API does: its 409 is about names that are taken."""
-    try:
-        yield
-    except (exception.InUse, exception.HostInOtherZone) as error:
-        raise exception.Invalid(error.message) from error
-
-
 def _update(call: Call, changes: AggregateChanges) -> Answer:
-    with _refused_as_invalid():
-        return _answer(call.conductor.update_aggregate(call.context, _aggregate_id(call), changes))
+    return _answer(call.conductor.update_aggregate(call.context, _aggregate_id(call), changes))
 
 
 def _answer(aggregate: Aggregate) -> Answer:

@@ -94,7 +94,7 @@ def test_an_identifier_is_a_number_or_a_uuid(
 def test_a_host_cannot_get_a_second_zone(
     one: str, api: Api, conductor: SuperConductor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of a change it is a mistake, of a host that is added a conflict."""
+    """Whether its aggregate gets a zone, or it comes to one that has a zone."""
 
     def refuse(*_arguments: object, **_named: object) -> None:
         raise exception.HostInOtherZone(host="host1", zone="south")
@@ -102,9 +102,9 @@ def test_a_host_cannot_get_a_second_zone(
     monkeypatch.setattr(conductor, "update_aggregate", refuse)
     monkeypatch.setattr(conductor, "add_aggregate_host", refuse)
     changed = api.put(one, {"aggregate": {"availability_zone": "north"}})
-    assert (changed.status_code, "in availability zone south" in message(changed)) == (400, True)
+    assert (changed.status_code, "in availability zone south" in message(changed)) == (409, True)
     zone = {"set_metadata": {"metadata": {"availability_zone": "north"}}}
-    assert api.post(f"{one}/action", zone).status_code == 400
+    assert api.post(f"{one}/action", zone).status_code == 409
     assert api.post(f"{one}/action", {"add_host": {"host": "host1"}}).status_code == 409
 
 

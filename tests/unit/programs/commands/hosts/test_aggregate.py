@@ -70,7 +70,7 @@ def test_aggregates_are_deleted(armillary: Armillary, conductor: BuildingSuperCo
     assert armillary("aggregate", "delete", "ssd").code == 0
     ended = armillary("aggregate", "delete", "gpu")
     assert ended.code == 1
-    assert "HTTP 409" in ended.err
+    assert "HTTP 400" in ended.err
     assert [aggregate.name for aggregate in conductor.aggregates] == ["gpu"]
 
 
