@@ -25,6 +25,7 @@ from tests.integration.accounts_deployment import AccountsDeployment
 from tests.integration.signed_deployment import SignedDeployment
 from tests.integration.trusted_zones import TlsDoor, tls_options
 
+ACCESS_REFUSED = 403
 REPLIES = topics.replies(CONTROL_EXCHANGE)
 
 
@@ -51,6 +52,23 @@ class TrustedDeployment(SignedDeployment, AccountsDeployment):
     def stop(self) -> None:
         super().stop()
         self.door.close()
+
+    def stolen_account(
+        self, url: str, role: str, broker: str, scope: str | None = None
+    ) -> Connection:
+        """Return a connection by an account, with a certificate of the deployment's authority."""
+        own = make_url(self.url_for(url, role, broker, scope))
+        thief = self.certificates.issue("thief")
+        return Connection(
+            own.render_as_string(hide_password=False).replace("rabbit://", "amqp://"),
+            transport_options={"confirm_publish": True},
+            ssl={
+                "ca_certs": str(self.certificates.ca_file),
+                "certfile": str(thief.cert_file),
+                "keyfile": str(thief.key_file),
+                "server_hostname": "127.0.0.1",
+            },
+        )
 
 
 def inside(url: str) -> Connection:
@@ -79,6 +97,12 @@ class Sent:
         return cls(where["exchange"], where["routing_key"], plain, contents)
 
     @property
+    def topic(self) -> str:
+        """The topic of a request, as its sender signed it."""
+        to = self.contents["to"]
+        return str(to[0])
+
+    @property
     def method(self) -> str:
         return str(self.contents["message"]["method"])
 
@@ -89,6 +113,15 @@ class Sent:
     @property
     def is_fanout(self) -> bool:
         return self.is_request and bool(self.contents["to"][2])
+
+    def with_text(self, **changes: Any) -> Sent:
+        """Return the message with other signed contents, and the former signature."""
+        text = json.dumps({**self.contents, **changes})
+        return replace(self, plain={**self.plain, "text": text})
+
+    def with_plain(self, **changes: Any) -> Sent:
+        """Return the message with other parts beside or around what was signed."""
+        return replace(self, plain={**self.plain, **changes})
 
 
 def wrapped(plain: Any, version: Any = "2.0") -> str:
