@@ -110,7 +110,8 @@ class Check(CompiledSchema):
             for name, value in parameters.items()
         }
         for name, value in values.items():
-            if not all(is_clean(text) for text in (name, value) if isinstance(text, str)):
+            texts = [name, *(value if isinstance(value, list) else [value])]
+            if not all(is_clean(text) for text in texts if isinstance(text, str)):
                 raise invalid(name[:VALUE_CHARACTERS_MAX], value, "It contains a NUL")
         self.body(values)
         return values

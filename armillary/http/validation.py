@@ -118,8 +118,16 @@ def _match(validator: Any, pattern: str, value: Any, schema: Any) -> Iterator[Ex
     if len(value) > schema.get("maxLength", PATTERN_CHARACTERS_MAX):
         if "maxLength" not in schema:
             yield ValidationError(f"{value!r} is too long")
-    elif not re.search(pattern, value):
+    elif not re.search(_of_json_schema(pattern), value):
         yield ValidationError(f"{value!r} does not match {pattern!r}")
+
+
+def _of_json_schema(pattern: str) -> str:
+    """Return a pattern whose last ``$`` is the end of the text, as in JSON schema.
+
+    Python's is also before a line break at the end, which would get into names.
+    """
+    return rf"{pattern[:-1]}\Z" if pattern.endswith("$") else pattern
 
 
 # JSON schema accepts 1.0 as an integer, but databases do not: clients must write 1.

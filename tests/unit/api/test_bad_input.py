@@ -226,6 +226,14 @@ def test_a_body_that_is_odd_in_one_place_is_answered(method: str, path: str) -> 
         assert answer.status_code < 500, (place, value, answer.text)
 
 
+def test_each_value_of_a_parameter_is_clean_text() -> None:
+    """Not only the one of a parameter that is there once: no database takes a NUL."""
+    headers = {HEADER: "compute 2.1"}
+    answer = an_api().send("GET", "/v2.1/servers?status=ACTIVE&status=a%00", headers=headers)
+    assert answer.status_code == 400
+    assert "NUL" in answer.text
+
+
 @pytest.mark.parametrize("moment", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-23:59"])
 @pytest.mark.parametrize("parameter", [
     "servers?changes-since", "servers/detail?changes-before", "servers?created_at",

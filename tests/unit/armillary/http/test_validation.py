@@ -63,3 +63,10 @@ def test_a_text_that_is_too_long_is_not_searched_for_a_pattern(limit: dict[str, 
     refused = schema.find_error("x")
     assert refused is not None
     assert refused.message == r"'x' does not match '^\\s*=?\\s*$'"
+
+
+def test_a_line_break_is_not_the_end_of_a_text() -> None:
+    """As it is for patterns in Python: names of guests, roles and keys would end with one."""
+    schema = CompiledSchema({"type": "string", "pattern": "^[a-z]+$"}, FORMATS)
+    assert schema.find_error("web") is None
+    assert schema.find_error("web\n") is not None
