@@ -220,9 +220,11 @@ _COMPARISONS: dict[str, Callable[[str, str], bool]] = {
 
 def _sorted(documents: list[Document], query: Mapping[str, Any]) -> list[Document]:
     """Return the list in the order of ``sort`` or ``sort_key``; by default newest first."""
-    keys = _sort_keys(query)
+    keys: dict[str, bool] = {}
+    for name, is_descending in _sort_keys(query):
+        keys.setdefault(name, is_descending)  # repeated, it would take time and change nothing
     ordered = sorted(documents, key=lambda each: str(each["id"]))
-    for name, is_descending in reversed(keys):
+    for name, is_descending in reversed(keys.items()):
         if name not in SORT_KEYS:
             raise invalid("sort_key", name, f"Images are sorted by: {', '.join(SORT_KEYS)}")
         ordered.sort(

@@ -121,6 +121,14 @@ def test_lists_have_an_order_and_pages(images: Images) -> None:
     assert images.send("GET", "/v2/images?sort_key=colour").status_code == 400
 
 
+def test_the_first_of_repeated_sort_keys_counts(images: Images) -> None:
+    for name in ("b", "c", "a"):
+        images.create(name)
+    query = {"sort": "name:asc,id:asc,name:desc,name:desc"}
+    listed = images.send("GET", "/v2/images", params=query).json["images"]
+    assert [image["name"] for image in listed] == ["a", "b", "c"]
+
+
 CHANGES: list[tuple[tuple[str, str, Any], int]] = [
     (("replace", "/name", "other"), 200),
     (("add", "/colour", "red"), 200),
