@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from api.call import Call
 from api.formats import times
 from api.handlers.console.fleet_host import shown_service
+from api.handlers.scheduling.zone import nested
 from api.policies.console import fleet as policies
 from api.schemas.console import now as schemas
 from armillary.http.call import Answer, Document
@@ -110,7 +111,14 @@ def _rounded(figures: Mapping[str, float]) -> dict[str, float]:
 def _zone(zone: ZoneStatus, now: datetime) -> Document:
     seen = zone.last_seen
     age = None if seen is None else max(0.0, round((now - seen).total_seconds(), 1))
-    return {"path": zone.name, "state": zone.state, "summary_age_seconds": age}
+    return {
+        "path": zone.name,
+        "state": zone.state,
+        "summary_age_seconds": age,
+        "hosts": zone.hosts,
+        "hosts_up": zone.hosts_up,
+        "zones": [nested(each) for each in zone.zones],
+    }
 
 
 ROUTES: Routes[Call] = {

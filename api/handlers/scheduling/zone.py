@@ -38,7 +38,7 @@ def show(call: Call) -> Answer:
             "zone": {
                 **_brief(zone),
                 "capabilities": zone.capabilities,
-                "zones": [_nested(each) for each in zone.zones],
+                "zones": [nested(each) for each in zone.zones],
             }
         }
     )
@@ -97,12 +97,12 @@ def _brief(zone: ZoneStatus) -> Document:
     }
 
 
-def _nested(zone: Mapping[str, Any]) -> Document:
+def nested(zone: Mapping[str, Any]) -> Document:
     """Return a zone further down by name and state: its transport URL is never shown."""
     return {
         "name": zone["name"],
         "state": zone["state"],
-        "zones": [_nested(each) for each in zone.get("zones", [])],
+        "zones": [nested(each) for each in zone.get("zones", [])],
     }
 
 

@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
-from api.schemas.base import NUMBER, STRING, STRING_OR_NULL, STRINGS, Schema, every, listed
+from api.schemas.base import (
+    NUMBER,
+    NUMBER_OR_NULL,
+    STRING,
+    STRING_OR_NULL,
+    STRINGS,
+    Schema,
+    every,
+    listed,
+)
 from api.schemas.console.fleet_host import SERVICE
+from api.schemas.scheduling.zone import NESTED
 
 _FIGURES: Schema = {"type": "object", "additionalProperties": {"type": "number"}}
 _SERVICE: Schema = {
@@ -24,7 +34,16 @@ SHOW_ANSWER = every(
         "services": listed(_SERVICE),
         "hosts": every({"total": NUMBER, "up": NUMBER, "disabled": NUMBER, "down": listed(_HOST)}),
         "zones": listed(
-            every({"path": STRING, "state": STRING, "summary_age_seconds": _SECONDS_OR_NULL})
+            every(
+                {
+                    "path": STRING,
+                    "state": STRING,
+                    "summary_age_seconds": _SECONDS_OR_NULL,
+                    "hosts": NUMBER_OR_NULL,
+                    "hosts_up": NUMBER_OR_NULL,
+                    "zones": listed(NESTED),
+                }
+            )
         ),
         "works": listed(
             every(

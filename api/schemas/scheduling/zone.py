@@ -33,7 +33,7 @@ _BRIEF: dict[str, Schema] = {
     "depth": NUMBER_OR_NULL,
 }
 
-_NESTED: Schema = every({"name": STRING, "state": STRING, "zones": listed({"type": "object"})})
+NESTED: Schema = every({"name": STRING, "state": STRING, "zones": listed({"type": "object"})})
 """A zone at any depth; each of its zones has the same fields."""
 
 _SETTINGS: dict[str, Schema] = {
@@ -70,7 +70,7 @@ INDEX_ANSWER = every(
 SHOW_ANSWER = every(
     {
         "zone": every(
-            {**_BRIEF, "capabilities": {"type": ["object", "null"]}, "zones": listed(_NESTED)}
+            {**_BRIEF, "capabilities": {"type": ["object", "null"]}, "zones": listed(NESTED)}
         )
     }
 )

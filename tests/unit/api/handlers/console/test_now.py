@@ -36,7 +36,9 @@ def an_activity() -> Activity:
         [builders.a_service("h1", up=False)],
     )
     seen = datetime.now(UTC) - timedelta(seconds=30)
-    return Activity(on_top, {"cell1": cell}, [ZoneStatus("eu", "online", seen)], ["cell2"])
+    below: list[dict[str, object]] = [{"name": "eu-1", "state": "online", "zones": []}]
+    zone = ZoneStatus("eu", "online", seen, hosts=30, hosts_up=29, zones=below)
+    return Activity(on_top, {"cell1": cell}, [zone], ["cell2"])
 
 
 def test_figures_of_all_workers_are_summed(api: Api, conductor: SuperConductor) -> None:
@@ -54,7 +56,7 @@ def test_figures_of_all_workers_are_summed(api: Api, conductor: SuperConductor) 
 
 
 def test_silent_hosts_cells_and_zones_are_named(api: Api, conductor: SuperConductor) -> None:
-    """With counts of all hosts, and the age of each zone's summary."""
+    """With counts of all hosts, the age of each zone's summary, and the zones below it."""
     conductor.activity = an_activity()
     shown = api.get(PATH).json
     assert (shown["hosts"]["total"], shown["hosts"]["up"], shown["hosts"]["disabled"]) == (10, 9, 1)
@@ -64,3 +66,5 @@ def test_silent_hosts_cells_and_zones_are_named(api: Api, conductor: SuperConduc
     (zone,) = shown["zones"]
     assert (zone["path"], zone["state"]) == ("eu", "online")
     assert 30 <= zone["summary_age_seconds"] < 300
+    assert (zone["hosts_up"], zone["hosts"]) == (29, 30)
+    assert [(one["name"], one["state"]) for one in zone["zones"]] == [("eu-1", "online")]

@@ -75,10 +75,27 @@ function Works({ works }) {
       <tbody>${works.map((each) => html`<tr><th scope="row">${(each.operation ?? each.kind).replaceAll("_", " ")}</th><td>${each.stage?.replaceAll("_", " ") ?? "–"}</td><td>${each.cell ?? "–"}</td><td class="number">${format.whole(each.count)}</td><td class="number">${format.whole(each.without_lease)}</td></tr>`)}</tbody></table></div></section>`;
 }
 
+/** This zone, those below it, and further down those that the summaries name. */
 function Zones({ zones }) {
   if (!zones.length) return null;
   return html`<section class="card flush" aria-labelledby="zones-title"><h2 id="zones-title">Zones</h2>
-    <div class="scroll" tabIndex="0" role="region" aria-label="Table of zones"><table><thead><tr><th scope="col">Zone</th><th scope="col">State</th><th scope="col" class="number">Age of its summary</th></tr></thead>
-    <tbody>${zones.map((zone) => html`<tr><th scope="row">${zone.path || "this zone"}</th><td><${Badge} state=${zone.state} tone=${zone.state === "online" ? "good" : undefined} /></td>
-      <td class="number">${zone.summary_age_seconds === null ? "none yet" : format.duration(zone.summary_age_seconds)}</td></tr>`)}</tbody></table></div></section>`;
+    <div class="scroll" tabIndex="0" role="region" aria-label="Table of zones"><table><thead><tr><th scope="col">Zone</th><th scope="col">State</th><th scope="col" class="number">Hosts up</th><th scope="col" class="number">Age of its summary</th></tr></thead>
+    <tbody>${zones.map((zone) => html`<${Zone} key=${zone.path} zone=${zone} />`)}</tbody></table></div></section>`;
 }
+
+function Zone({ zone }) {
+  const isOwn = zone.state === "own"; // its zones are the other rows, and its summary is for its parents
+  return html`<tr><th scope="row" class="nowrap">${zone.path || "this zone"}</th><td>${isOwn ? "this zone" : html`<${ZoneState} state=${zone.state} />`}</td>
+      <td class="number">${zone.hosts === null ? "–" : `${format.whole(zone.hosts_up)} of ${format.whole(zone.hosts)}`}</td>
+      <td class="number">${isOwn ? "–" : zone.summary_age_seconds === null ? "none yet" : format.duration(zone.summary_age_seconds)}</td></tr>
+    ${!isOwn && html`<${Below} zones=${zone.zones} path=${zone.path} />`}`;
+}
+
+function Below({ zones, path }) {
+  return zones.map(({ name, state, zones: below }) => html`<tr key=${name}><th scope="row" class="nowrap">${path}/${name}</th><td><${ZoneState} state=${state} /></td><td class="number">–</td><td class="number">–</td></tr>
+    <${Below} zones=${below} path=${`${path}/${name}`} />`);
+}
+
+const ZONE_TONES = { online: "good", stale: "warn", offline: "bad", unknown: "warn", disabled: "idle" };
+
+const ZoneState = ({ state }) => html`<${Badge} state=${state} tone=${ZONE_TONES[state] ?? "idle"} />`;
