@@ -1,4 +1,5 @@
 // Requests to the Compute API and to the session of the console, by the cookie of the session.
+import * as clock from "./clock.js";
 
 const VERSION = { "OpenStack-API-Version": "compute 2.96", "X-Armillary-Fields": "1" };
 const TIMEOUT_MS = 30_000;
@@ -12,12 +13,13 @@ export function useSession(session, ended) {
   onSessionEnd = ended;
 }
 
-/** A refused or failed request; `status` is 0 when there was no answer. */
+/** A refused or failed request; `status` is 0 when there was no answer, `waitMs` how long to wait before the next. */
 export class ApiError extends Error {
-  constructor(status, message, requestId) {
+  constructor(status, message, { requestId = null, waitMs = 0 } = {}) {
     super(message);
     this.status = status;
     this.requestId = requestId;
+    this.waitMs = waitMs;
   }
 }
 
@@ -80,8 +82,9 @@ async function send(method, url, { body, signal, etag }) {
     });
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new ApiError(0, "The API does not answer.", null);
+    throw new ApiError(0, "The API does not answer.");
   }
+  clock.learn(answer.headers.get("Date"));
   if (answer.ok || answer.status === 304) return answer;
   if (answer.status === 401 && url !== "/ui/session") onSessionEnd();
   throw await errorOf(answer);
@@ -95,7 +98,8 @@ async function documentOf(answer) {
 async function errorOf(answer) {
   const text = await answer.text().catch(() => "");
   const requestId = answer.headers.get("x-openstack-request-id");
-  return new ApiError(answer.status, messageIn(text) ?? `The API answered ${answer.status}.`, requestId);
+  const waitMs = 1000 * (Number(answer.headers.get("Retry-After")) || 0); // a date, which it may be too, is none of ours
+  return new ApiError(answer.status, messageIn(text) ?? `The API answered ${answer.status}.`, { requestId, waitMs });
 }
 
 /** Return the message of an error document; they have one below a name that says which fault. */

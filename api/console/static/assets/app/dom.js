@@ -6,6 +6,7 @@ export {
   useCallback,
   useContext,
   useEffect,
+  useErrorBoundary,
   useLayoutEffect,
   useMemo,
   useRef,

@@ -1,4 +1,5 @@
 // Numbers with units, counts in singular and plural, times in the viewer's zone.
+import * as clock from "./clock.js";
 
 const NUMBER = new Intl.NumberFormat("en", { maximumFractionDigits: 1 });
 const WHOLE = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
@@ -59,7 +60,8 @@ function scaled(value, units) {
 }
 
 function scaleOf(value, units) {
-  const power = Math.min(units.length - 1, Math.floor(Math.log(Math.max(Math.abs(value), 1)) / Math.log(KIB)));
+  let power = 0;
+  while (power < units.length - 1 && Math.abs(value) >= KIB ** (power + 1)) power += 1;
   return { unit: units[power], divisor: KIB ** power };
 }
 
@@ -79,14 +81,14 @@ export function dateOf(text) {
 }
 
 export const time = (text) => (dateOf(text) ? TIME.format(dateOf(text)) : "–");
-export const clock = (text) => (dateOf(text) ? CLOCK.format(dateOf(text)) : "–");
+export const timeOfDay = (text) => (dateOf(text) ? CLOCK.format(dateOf(text)) : "–");
 export const zoneName = () => ZONE;
 
 /** Return how long ago a time was, in its largest unit. */
-export function ago(text, now = Date.now()) {
+export function ago(text) {
   const date = dateOf(text);
   if (!date) return "never";
-  const seconds = Math.max(0, (now - date) / 1000);
+  const seconds = Math.max(0, (clock.now() - date) / 1000);
   return seconds < 1 ? "just now" : `${duration(seconds, 1)} ago`;
 }
 

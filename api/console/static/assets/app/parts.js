@@ -63,7 +63,7 @@ export function Empty({ title, children }) {
 export function Failure({ error, retry }) {
   return html`<div class="note bad" role="alert">
     <div class="grow">
-      <b>${titleOf(error)}</b>
+      <b>${error.title ?? titleOf(error)}</b>
       <div>${error.message}</div>
       ${error.requestId && html`<div class="hint">Request <code>${error.requestId}</code></div>`}
     </div>
@@ -75,6 +75,8 @@ function titleOf(error) {
   if (error.status === 403) return "You may not see this.";
   if (error.status === 404) return "Not found.";
   if (error.status === 0) return "No answer.";
+  if (error.status === 429) return "Too many requests.";
+  if (error.status === 503) return "Not available at the moment.";
   return "The request failed.";
 }
 
@@ -84,6 +86,9 @@ const PAUSE_MS_MAX = 30_000;
 
 /** How long to wait before the next answer, as the last one took so long: most of that is the services' work. */
 const pauseAfter = (every, took) => Math.max(every, Math.min(took / BUSY_PART_MAX, PAUSE_MS_MAX));
+
+/** How long to wait after failures in a row: services that are in trouble are not asked as often. */
+const pauseAfterFailures = (every, failures, error) => Math.max(Math.min(every * 2 ** (failures - 1), PAUSE_MS_MAX), error.waitMs ?? 0);
 
 /**
  * Load a document, again every `every` milliseconds while the page is visible, or less often where that is costly;
@@ -99,12 +104,14 @@ export function useLoaded(load, inputs, { every = null, early = [] } = {}) {
     const controller = new AbortController();
     let pause = every;
     let asked = 0;
+    let failures = 0;
     let shown = 0; // number of the request whose answer is shown: an older one may be answered later
     const run = async () => {
       clearTimeout(timer);
       isOverdue = false;
       const number = asked += 1;
       const began = performance.now();
+      let failed = null;
       try {
         const data = await load(controller.signal);
         if (isGone || number < shown) return;
@@ -112,9 +119,11 @@ export function useLoaded(load, inputs, { every = null, early = [] } = {}) {
         set((old) => ({ data: data === undefined ? old.data : data, error: null, isLoading: false }));
       } catch (error) {
         if (isGone || number < shown || error.name === "AbortError") return;
+        failed = error;
         set((old) => ({ ...old, error, isLoading: false }));
       }
-      pause = early[number - 1] ?? pauseAfter(every, performance.now() - began);
+      failures = failed ? failures + 1 : 0;
+      pause = failed ? pauseAfterFailures(every, failures, failed) : early[number - 1] ?? pauseAfter(every, performance.now() - began);
       if (every && !isGone) wait();
     };
     const wait = () => { clearTimeout(timer); timer = setTimeout(() => { isOverdue = document.hidden; if (!isOverdue) run(); }, pause); };

@@ -10,6 +10,7 @@ export const DRY_RUN = "os_compute_api:armillary:dry-run";
 export const CREATE = "os_compute_api:servers:create";
 /** View -> policy rules of which it needs one; the others are for everybody. */
 const RULES = {
+  __proto__: null, // an address may have any word
   fleet: ["os_compute_api:armillary:fleet:list"], hosts: ["os_compute_api:armillary:fleet:show_host"],
   now: ["os_compute_api:armillary:now"], "what-if": [DRY_RUN, CREATE],
 };

@@ -1,47 +1,60 @@
 // Address -> view. What is not needed for the first view is loaded when it is opened.
-import { html, useEffect, useState } from "./dom.js";
+import { html, useEffect, useErrorBoundary, useState } from "./dom.js";
 import { Empty, Failure, Loading, Title } from "./parts.js";
 import { address } from "./router.js";
 import { useViewAllowed } from "./session.js";
 import { Fleet } from "./fleet/fleet_view.js";
 
 const LATER = {
+  __proto__: null, // an address may have any word
   hosts: () => import("./host/host_view.js").then((module) => module.Host),
   servers: () => import("./servers/servers_view.js").then((module) => module.Servers),
-  server: () => import("./servers/server_view.js").then((module) => module.Server),
   why: () => import("./why/why_view.js").then((module) => module.Why),
   "what-if": () => import("./what_if/what_if_view.js").then((module) => module.WhatIf),
   now: () => import("./now/now_view.js").then((module) => module.Now),
 };
-const loaded = { fleet: Fleet };
+/** View of a list -> that of one of its members. */
+const ONE = {
+  __proto__: null,
+  servers: () => import("./servers/server_view.js").then((module) => module.Server),
+};
+const loaded = new Map(); // what loads a view -> the view
 
 export function View({ parts, query }) {
   const mayOpen = useViewAllowed();
   const start = mayOpen("fleet") ? "fleet" : "servers";
-  const [name = start, id] = parts;
-  const which = name === "login" ? start : name === "servers" && id ? "server" : name;
-  if (!mayOpen(which)) {
-    return html`<${Title} text=${which === "what-if" ? "New server" : "Administration"} />
-      <${Empty} title=${which === "what-if" ? "You may not create servers" : "This view is for administrators"}>
+  const [first = start, id] = parts;
+  const name = first === "login" ? start : first;
+  if (!mayOpen(name)) {
+    return html`<${Title} text=${name === "what-if" ? "New server" : "Administration"} />
+      <${Empty} title=${name === "what-if" ? "You may not create servers" : "This view is for administrators"}>
         <p><a href=${address("/servers")}>See your servers</a> instead.</p><//>`;
   }
-  if (which !== "fleet" && !LATER[which]) {
+  const load = (id && ONE[name]) || LATER[name];
+  if (name !== "fleet" && !load) {
     return html`<${Title} text="Not found" /><${Empty} title="There is no such view"><p><a href=${address("/")}>Go to the start</a></p><//>`;
   }
-  return html`<${Later} which=${which} id=${id} query=${query} key=${`${which}/${id ?? ""}`} />`;
+  return html`<${Guarded} key=${`${name}/${id ?? ""}`}>${load ? html`<${Later} load=${load} id=${id} query=${query} />` : html`<${Fleet} query=${query} />`}<//>`;
 }
 
-function Later({ which, id, query }) {
+/** A view that cannot be drawn says so; the bar stays. */
+function Guarded({ children }) {
+  const [error, reset] = useErrorBoundary((found) => setTimeout(() => { throw found; })); // into the browser's log
+  if (!error) return children;
+  return html`<${Title} text="Console" /><${Failure} error=${{ status: 0, title: "This view cannot be shown.", message: String(error.message) }} retry=${reset} />`;
+}
+
+function Later({ load, id, query }) {
   const [error, setError] = useState(null);
   const [, setCount] = useState(0);
   useEffect(() => {
-    if (loaded[which]) return;
-    LATER[which]().then((view) => {
-      loaded[which] = view;
+    if (loaded.has(load)) return;
+    load().then((view) => {
+      loaded.set(load, view);
       setCount((count) => count + 1);
     }, () => setError({ status: 0, message: "A part of the console could not be loaded: reload the page." }));
-  }, [which]);
+  }, [load]);
   if (error) return html`<${Title} text="Console" /><${Failure} error=${error} />`;
-  const Found = loaded[which];
+  const Found = loaded.get(load);
   return Found ? html`<${Found} id=${id} query=${query} />` : html`<${Loading} />`;
 }

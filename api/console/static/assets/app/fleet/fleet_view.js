@@ -18,8 +18,8 @@ const WHOLE = { at: null, zoom: null }; // other filters or groups put the hosts
 const STATE_NAMES = [["", "Any state"], ["up", "Up"], [FULL, "Full"], ["draining", "Draining"], ["disabled", "Disabled"], ["down", "Down"]];
 
 export function Fleet({ query }) {
-  const etag = useRef({ value: null });
-  const loaded = useLoaded((signal) => loadHosts(etag.current, signal), [], { every: REFRESH_MS });
+  const known = useRef({ pages: [] });
+  const loaded = useLoaded((signal) => loadHosts(known.current, signal), [], { every: REFRESH_MS });
   return html`<${Loaded} of=${loaded} title="Fleet">${(hosts) => html`<${Shown} hosts=${hosts} query=${query} />`}<//>`;
 }
 

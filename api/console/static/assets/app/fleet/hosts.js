@@ -8,32 +8,41 @@ export const FULL = "full";
 
 const CODES = Object.fromEntries(STATES.map((state, code) => [state, code]));
 
-/** Load all hosts; nothing new answers undefined. `etag` is remembered once all pages are there. */
-export async function loadHosts(etag, signal) {
-  const checked = { value: etag.value };
-  const query = { limit: PAGE_SIZE, uuids: false }; // UUIDs would be most of the answer
-  const first = await api.call("GET", "/armillary/fleet", { query, etag: checked, signal });
-  if (first === undefined) return undefined;
-  const pages = [first];
-  while (pages.at(-1).next_marker) {
-    pages.push(await api.get("/armillary/fleet", { ...query, marker: pages.at(-1).next_marker }, signal));
-  }
-  const hosts = joined(pages);
-  etag.value = checked.value;
-  return hosts;
+/**
+ * Load all hosts; nothing new answers undefined. `known` has the pages of the last answer: only those that have changed
+ * are sent again.
+ */
+export async function loadHosts(known, signal) {
+  const pages = [];
+  do {
+    pages.push(await loadPage(known.pages[pages.length], pages.at(-1)?.document.next_marker, signal));
+  } while (pages.at(-1).document.next_marker);
+  const isNew = pages.length !== known.pages.length || pages.some((page, at) => page !== known.pages[at]);
+  known.pages = pages;
+  return isNew ? joined(pages.map((page) => page.document)) : undefined;
+}
+
+/** Return a page as it was known, if it has not changed, or anew. */
+async function loadPage(known, marker, signal) {
+  const isSame = known && known.marker === marker;
+  const etag = { value: isSame ? known.etag : null };
+  const query = { limit: PAGE_SIZE, uuids: false, marker: marker ?? undefined }; // UUIDs would be most of the answer
+  const document = await api.call("GET", "/armillary/fleet", { query, etag, signal });
+  return document === undefined ? known : { marker, etag: etag.value, document };
 }
 
 /** Join pages of columns. Their names (of cells, zones, aggregates, traits) may differ by page: they are numbered anew. */
 export function joined(pages) {
   const names = { cells: [], zones: [], aggregates: [], traits: [] };
-  const known = { cells: new Map(), zones: new Map(), aggregates: new Map(), traits: new Map() };
-  const classes = [...new Set(pages.flatMap((page) => Object.keys(page.hosts.capacity)))].sort(byClass);
+  const numbers = { cells: new Map(), zones: new Map(), aggregates: new Map(), traits: new Map() };
+  const known = [...new Set(pages.flatMap((page) => Object.keys(page.hosts.capacity)))].sort(byClass);
+  const classes = known.length ? known : BASIC_CLASSES.slice(0, 1); // hosts come before their inventories
   const columns = { name: [], state: [], servers: [], cell: [], zone: [], aggregates: [], traits: [] };
   const capacity = Object.fromEntries(classes.map((each) => [each, []]));
   const used = Object.fromEntries(classes.map((each) => [each, []]));
   for (const page of pages) {
     const { hosts } = page;
-    const number = (kind, list) => list.map((each) => numberOf(kind, each, names, known));
+    const number = (kind, list) => list.map((each) => numberOf(kind, each, names, numbers));
     const cells = number("cells", page.names.cells);
     const zones = number("zones", page.names.zones);
     const aggregates = number("aggregates", page.names.aggregates);
@@ -63,10 +72,10 @@ export function byClass(one, other) {
   return place(one) - place(other) || one.localeCompare(other);
 }
 
-function numberOf(kind, value, names, known) {
+function numberOf(kind, value, names, numbers) {
   const key = kind === "aggregates" ? value.name : value;
-  if (!known[kind].has(key)) known[kind].set(key, names[kind].push(value) - 1);
-  return known[kind].get(key);
+  if (!numbers[kind].has(key)) numbers[kind].set(key, names[kind].push(value) - 1);
+  return numbers[kind].get(key);
 }
 
 function push(column, values) {

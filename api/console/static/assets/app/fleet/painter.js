@@ -71,8 +71,9 @@ function paintName(context, block, view, colours, end) {
 
 function shortened(context, text, room) {
   if (context.measureText(text).width <= room) return text;
-  const letters = Math.floor((text.length * room) / context.measureText(text).width) - 2;
-  return letters > 2 ? `${text.slice(0, letters)}…` : "";
+  const letters = [...text]; // one of two code units is not cut in half
+  const fitting = Math.floor((letters.length * room) / context.measureText(text).width) - 2;
+  return fitting > 2 ? `${letters.slice(0, fitting).join("")}…` : "";
 }
 
 function paintPicture(context, block, view, picture) {

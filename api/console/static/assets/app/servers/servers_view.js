@@ -1,8 +1,8 @@
 // The servers: a table whose pages, order and filters come from the API; newest first unless another order is asked for.
-import * as api from "../api.js";
 import * as format from "../format.js";
-import { html, useEffect, useState } from "../dom.js";
+import { html } from "../dom.js";
 import { Ago, Badge, Empty, Field, Loaded, Select, ShortId, SortHead, useLoaded } from "../parts.js";
+import { nextMarker, Pager, Typed, usePage } from "../listing.js";
 import { address, go } from "../router.js";
 import { HostLink } from "../host_link.js";
 import { CREATE, DRY_RUN, useAllowed } from "../session.js";
@@ -11,7 +11,6 @@ import { ServerMenu } from "./server_menu.js";
 
 const PAGE = 50;
 const REFRESH_MS = 4000;
-const TYPING_MS = 300;
 const STATUSES = [
   "ACTIVE", "BUILD", "ERROR", "SHUTOFF", "VERIFY_RESIZE", "PAUSED", "SUSPENDED", "RESCUE", "SHELVED", "SHELVED_OFFLOADED",
   "RESIZE", "MIGRATING", "REBUILD", "REBOOT", "HARD_REBOOT", "SOFT_DELETED",
@@ -37,7 +36,8 @@ export function Servers({ query }) {
     sort_key: sort.key, sort_dir: sort.down ? "desc" : "asc",
     ...(seesAll && query.all !== "no" ? { all_tenants: "1" } : {}),
   };
-  const loaded = useLoaded((signal) => api.get("/servers/detail", inQuery, signal), [JSON.stringify(inQuery)], { every: REFRESH_MS });
+  const load = usePage("/servers", query, "server");
+  const loaded = useLoaded((signal) => load("/servers/detail", inQuery, signal), [JSON.stringify(inQuery)], { every: REFRESH_MS });
   const order = ({ key, down }) => go("/servers", { ...query, marker: null, sort_key: key, sort_dir: down ? "desc" : "asc" });
   const change = (more) => go("/servers", { ...query, marker: null, ...more }, { replace: true });
   return html`
@@ -72,29 +72,15 @@ function Filters({ query, change, seesAll }) {
   </form>`;
 }
 
-/** A field that answers when the typing pauses. */
-function Typed({ value, onChange, ...rest }) {
-  const [text, setText] = useState(value);
-  useEffect(() => setText(value), [value]);
-  useEffect(() => {
-    if (text === value) return undefined;
-    const timer = setTimeout(() => onChange(text.trim()), TYPING_MS);
-    return () => clearTimeout(timer);
-  }, [text]);
-  return html`<input type="search" value=${text} onInput=${(event) => setText(event.target.value)} ...${rest} />`;
-}
-
 function Table({ data, query, columns, sort, order, seesAll, reload }) {
   const isAllowed = useAllowed();
   const say = useToasts();
   const { servers } = data;
-  const next = data.servers_links?.find((link) => link.rel === "next");
   const hasFilter = query.name || query.status || query.host;
   if (!servers.length && !query.marker) {
     return html`<${Empty} title=${hasFilter ? "No server matches" : "There are no servers yet"}>
       ${hasFilter ? html`<button class="button quiet" onClick=${() => go("/servers")}>Clear the filters</button>` : isAllowed(DRY_RUN) && html`<p>Try one without building it: <a href=${address("/what-if")}>What if</a>.</p>`}<//>`;
   }
-  const nextMarker = next && new URL(next.href).searchParams.get("marker");
   return html`
     <div class="scroll" tabIndex="0" role="region" aria-label="Table of servers"><table>
       <thead><tr>
@@ -106,10 +92,7 @@ function Table({ data, query, columns, sort, order, seesAll, reload }) {
       <tbody>${servers.map((server) => html`<${Row} key=${server.id} server=${server} seesHosts=${isAllowed(SEE_HOSTS)} seesAll=${seesAll}
         onDone=${(text) => { say(text, "good"); reload(); }} />`)}</tbody>
     </table></div>
-    <div class="pager"><span>${query.marker ? "" : "First page, "}${format.count(servers.length, "server")}</span><span class="gap"></span>
-      ${query.marker && html`<button class="button small" onClick=${() => go("/servers", { ...query, marker: null })}>First page</button>
-        ${history.state?.isNext && html`<button class="button small" onClick=${() => history.back()}>Previous</button>`}`}
-      <button class="button small" disabled=${!next} onClick=${() => go("/servers", { ...query, marker: nextMarker }, { state: { isNext: true } })}>Next</button></div>`;
+    <${Pager} path="/servers" query=${query} noun="server" count=${servers.length} next=${nextMarker(data.servers_links)} />`;
 }
 
 function Row({ server, seesHosts, seesAll, onDone }) {

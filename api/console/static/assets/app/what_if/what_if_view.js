@@ -2,7 +2,7 @@
 import * as api from "../api.js";
 import * as format from "../format.js";
 import { html, useEffect, useRef, useState } from "../dom.js";
-import { Confirm, Failure, Field, Loaded, Loading, Note, Segments, Select, useLoaded } from "../parts.js";
+import { Confirm, Failure, Field, Loaded, Loading, Segments, Select, useLoaded } from "../parts.js";
 import { address, go } from "../router.js";
 import { useHostName } from "../host_link.js";
 import { CREATE, DRY_RUN, useAllowed, useViewAllowed } from "../session.js";

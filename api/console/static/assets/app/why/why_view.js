@@ -2,7 +2,7 @@
 import * as api from "../api.js";
 import * as format from "../format.js";
 import { html } from "../dom.js";
-import { Badge, Empty, Loaded, Note, Time, useLoaded } from "../parts.js";
+import { Badge, Empty, Loaded, Time, useLoaded } from "../parts.js";
 import { address } from "../router.js";
 import { useHostName } from "../host_link.js";
 import { useViewAllowed } from "../session.js";

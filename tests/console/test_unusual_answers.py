@@ -1,0 +1,172 @@
+"""Unusual answers, names, addresses and clocks in the console."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.console.browser import Tab
+from tests.console.deployment import Deployment
+
+pytestmark = pytest.mark.sampled_tests(every=2)
+
+NAMES = {
+    "markup": "<img src=x onerror=alert(1)>&amp;<b>",
+    "emoji": "🛰🚀 " * 9,
+    "right-to-left": "خادم الويب 12 (שרת)",
+    "one long word": "w" * 200,
+    "quotes": "\"'`${1+1}\\",
+}
+PHONE = {"width": 390, "height": 844}
+CLASSES = [f"CUSTOM_RESOURCE_CLASS_WITH_A_LONG_NAME_{number:02}" for number in range(40)]
+FAST_CLOCK = "const real = Date.now; Date.now = () => real() + 7_200_000;"
+
+
+def a_fleet(hosts: int, classes: list[str]) -> dict[str, Any]:
+    """Return an answer of the API."""
+    return {
+        "epoch": "e",
+        "hosts": {
+            "name": [f"host-{number}" for number in range(hosts)],
+            "cell": [0] * hosts,
+            "zone": [0] * hosts,
+            "state": ["up"] * hosts,
+            "servers": [1] * hosts,
+            "aggregates": [[]] * hosts,
+            "capacity": {name: [8] * hosts for name in classes},
+            "used": {name: [3] * hosts for name in classes},
+        },
+        "names": {"cells": ["cell1"], "zones": ["az1"], "aggregates": []},
+        "traits": {"names": [], "sets": [[]], "hosts": [0] * hosts},
+        "next_marker": None,
+    }
+
+
+def answer_with(tab: Tab, path: str, body: Any) -> None:
+    said = {"body": json.dumps(body), "content_type": "application/json"}
+    tab.page.route(f"**/v2.1/armillary/{path}*", lambda route: route.fulfill(**said))
+
+
+@pytest.fixture
+def phone(tab: Tab) -> Iterator[Tab]:
+    size = tab.page.viewport_size
+    tab.page.set_viewport_size(PHONE)
+    yield tab
+    tab.page.set_viewport_size(size)
+
+
+def is_wider_than_the_window(page: Any) -> bool:
+    return bool(page.evaluate("() => document.documentElement.scrollWidth > innerWidth"))
+
+
+def test_hosts_may_have_no_inventory_yet(tab: Tab) -> None:
+    """Agents that have just started are known before their resources are."""
+    answer_with(tab, "fleet", a_fleet(2, []))
+    page = tab.open("/fleet")
+    page.get_by_label("2 hosts by use of vCPU").wait_for()
+    assert tab.open("/fleet?as=table").get_by_role("link", name="host-1").is_visible()
+
+
+@pytest.mark.long
+def test_hosts_may_have_many_resource_classes(phone: Tab) -> None:
+    """Each can be chosen, and none makes the page wider."""
+    answer_with(phone, "fleet", a_fleet(1, CLASSES))
+    page = phone.open("/fleet?as=table")
+    offered = page.get_by_label("Colour by use of").locator("option").count()
+    assert offered == len(CLASSES)
+    assert not is_wider_than_the_window(page)
+
+
+def test_an_address_of_no_view_says_so(tab: Tab) -> None:
+    """Also one whose word every object of the language has."""
+    for address in ("/constructor", "/toString/x", "/server"):
+        tab.open(address).get_by_text("There is no such view").wait_for()
+
+
+def test_a_view_that_cannot_be_drawn_says_so(tab: Tab) -> None:
+    """The bar stays, and the view comes back with the next answer that can be drawn."""
+    answer_with(tab, "now", {"at": "2030-01-01T00:00:00Z", "totals": {}, "down_cells": None})
+    page = tab.open("/now")
+    page.get_by_role("alert").get_by_text("This view cannot be shown.").wait_for()
+    tab.page.unroute("**/v2.1/armillary/now*")
+    page.get_by_role("button", name="Try again").click()
+    page.get_by_role("heading", name="Services").wait_for()
+    assert all("null" in each for each in tab.faults)  # in the browser's log, for a report
+    assert tab.faults
+    tab.faults.clear()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", NAMES.values(), ids=NAMES)
+def test_a_name_is_shown_as_it_is(name: str, site: Deployment, phone: Tab) -> None:
+    """In every view of the server, none of which it makes wider than a phone."""
+    server = site.create(name.strip(), flavor=site.greedy_flavor)
+    site.wait_for_status(server, "ERROR")
+    shown = re.sub(r"\s+", " ", name.strip())
+    for address in (f"/servers/{server}", f"/why/{server}", "/servers"):
+        page = phone.open(address)
+        page.get_by_text(shown).first.wait_for()
+        assert not is_wider_than_the_window(page), address
+    page.get_by_label(f"Actions on {name.strip()}", exact=True).click()
+    page.get_by_role("button", name="Delete…").click()
+    page.get_by_role("dialog").get_by_text(shown).first.wait_for()
+    assert not is_wider_than_the_window(page)
+
+
+@pytest.mark.long
+def test_ages_are_told_by_the_clock_of_the_api(site: Deployment, tab: Tab) -> None:
+    """A viewer's clock that is two hours ahead makes no heartbeat old."""
+    tab.page.add_init_script(FAST_CLOCK)
+    page = tab.open("/hosts/sim-1")
+    said = page.locator(".head .sub time").inner_text()
+    assert re.fullmatch(r"just now|\d+ (ms|s|min) ago", said)
+
+
+@pytest.mark.long
+def test_a_service_in_trouble_is_asked_when_it_said(tab: Tab) -> None:
+    """The page stays, and says what is wrong."""
+    asked: list[str] = []
+
+    def refuse(route: Any) -> None:
+        asked.append(route.request.url)
+        route.fulfill(status=429, headers={"Retry-After": "600"}, body="{}")
+
+    tab.page.clock.install()
+    page = tab.open("/servers")
+    page.route("**/v2.1/servers/detail*", refuse)
+    page.clock.run_for(20_000)
+    page.get_by_role("alert").get_by_text("Too many requests.").wait_for()
+    page.clock.run_for(300_000)
+    assert len(asked) == 1
+    with page.expect_request("**/v2.1/servers/detail*"):
+        page.clock.run_for(300_000)
+
+
+@pytest.mark.long
+def test_only_changed_pages_of_a_large_fleet_are_asked_for_again(tab: Tab) -> None:
+    """A change on a page behind the first one is seen, and the first one is not sent again."""
+    pages = {"": a_fleet(2, ["VCPU"]), "second": a_fleet(1, ["VCPU"])}
+    pages[""]["next_marker"] = "second"
+    pages["second"]["hosts"]["name"] = ["host-2"]
+    sent: list[str] = []
+
+    def answer(route: Any) -> None:
+        marker = route.request.url.partition("marker=")[2]
+        body = json.dumps(pages[marker])
+        etag = f'"{len(body)}"'
+        if route.request.headers.get("if-none-match") == etag:
+            route.fulfill(status=304, headers={"ETag": etag})
+            return
+        sent.append(marker)
+        route.fulfill(body=body, headers={"ETag": etag, "Content-Type": "application/json"})
+
+    tab.page.route("**/v2.1/armillary/fleet*", answer)
+    page = tab.open("/fleet?as=table")
+    page.get_by_role("link", name="host-2").wait_for()
+    pages["second"]["hosts"]["state"] = ["disabled"]
+    page.locator("tbody .badge", has_text="disabled").wait_for()
+    assert sent == ["", "second", "second"]
