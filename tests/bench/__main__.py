@@ -15,6 +15,7 @@ from tests.bench import (
     console,
     decide_and_claim,
     embedded,
+    open_page,
     placement,
     placement_peers,
     placement_trees,
@@ -37,6 +38,7 @@ BENCHES = {
     "summaries": summaries.bench,
     "embedded": embedded.bench_create,
     "console": console.bench,
+    "open-page": open_page.bench,
 }
 
 

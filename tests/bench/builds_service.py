@@ -67,7 +67,7 @@ class HostStore:
     def cpu_seconds(self) -> dict[str, float]:
         """Return the processor time used so far by each kind of process, the caller's own too."""
         return cpu_seconds(
-            (_kind(name), process.running.pid)
+            (kind_of(name), process.running.pid)
             for name, process in self._processes.items()
             if process.running is not None
         )
@@ -97,7 +97,8 @@ def deployed(hosts: int, *, agents_per_cell: int) -> Iterator[HostStore]:
         yield HostStore(made, engines)
 
 
-def _kind(name: str) -> str:
+def kind_of(name: str) -> str:
+    """Return what kind of process one of a deployment is, by its name."""
     if "-agent-" in name:
         return "agents"
     if name.endswith("-conductor"):

@@ -24,6 +24,7 @@ import pytest
 
 from tests.console.browser import Tab, chromium
 from tests.console.deployment import Deployment, deployment, token_of
+from tests.fixtures.asking import Api
 
 HOSTS = 10_000
 SIMULATED = (
@@ -231,7 +232,7 @@ def cost_of_open_page(site: Deployment, tab: Tab) -> tuple[float, float]:
     asked: list[str] = []
     tab.page.on("request", lambda request: asked.append(request.url))
     quiet, busy = [], []
-    with changing_hosts(site):
+    with changing_hosts(site.apis["root"]):
         for _ in range(WINDOWS):
             quiet.append(processor_seconds(lambda: None))
             busy.append(processor_seconds(lambda: site.apis["root"].get("/armillary/fleet")))
@@ -254,9 +255,8 @@ def processor_seconds(act: Callable[[], object]) -> float:
 
 
 @contextmanager
-def changing_hosts(site: Deployment) -> Iterator[None]:
+def changing_hosts(root: Api) -> Iterator[None]:
     """Disable and enable hosts in turn, until the block ends."""
-    root = site.apis["root"]
     services = root.get("/os-services", binary="armillary-compute")["services"]
     is_over = threading.Event()
 
