@@ -79,6 +79,20 @@ def placed(site: Deployment) -> str:
 
 
 @pytest.fixture(scope="session")
+def pools(site: Deployment) -> None:
+    """Two pools of storage, of which one has SSDs, and one of addresses."""
+    site.add_pool("array1", "storage", {"DISK_GB": 1000}, traits=["STORAGE_DISK_SSD"])
+    site.add_pool("array2", "storage", {"DISK_GB": 4000})
+    site.add_pool("net1", "network", {"IPV4_ADDRESS": 250, "NET_BW_EGR_KILOBIT_PER_SEC": 10**7})
+
+
+@pytest.fixture(scope="session")
+def held(site: Deployment, pools: None) -> str:
+    """A claim that has its pool."""
+    return site.claim("data", kind="storage", resources={"DISK_GB": 500})
+
+
+@pytest.fixture(scope="session")
 def refused(site: Deployment) -> str:
     """A server for which no host was found."""
     server = site.create("refused", flavor=site.greedy_flavor)

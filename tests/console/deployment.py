@@ -1,11 +1,11 @@
-"""A deployment for the console: two projects, six hosts, and one host that can die."""
+"""A deployment for the console: two projects, six hosts, one that can die, pools on request."""
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,8 +15,10 @@ import yaml
 from oslo_policy import opts as policy_opts
 
 from armillary.service import ServiceGroup
+from objects.claims.resource_kinds import get_kind
 from programs import up, wiring
 from programs.bus_factory import bus_maker
+from tests.fixtures import waiting
 from tests.fixtures.asking import Api, wait_for
 from tests.fixtures.embedded import embedded_conf
 
@@ -49,13 +51,17 @@ def token_of(user: str) -> str:
 
 @dataclass(slots=True)
 class Deployment:
-    """What tests need: APIs by user, IDs of a flavor and an image, and the agent that can die."""
+    """What tests need: APIs by user, IDs of a flavor and an image, and the agent that can die.
+
+    ``placement_url`` is that of the Placement API.
+    """
 
     apis: dict[str, Api]
     flavor: str
     greedy_flavor: str
     image: str
     mortal: ServiceGroup
+    placement_url: str
 
     @property
     def url(self) -> str:
@@ -80,6 +86,57 @@ class Deployment:
         }
         made = self.apis[user].post("/servers", {"server": asked})
         return str(made["server"]["id"])
+
+    def add_pool(
+        self,
+        name: str,
+        kind: str,
+        totals: Mapping[str, int],
+        *,
+        traits: Sequence[str] = (),
+        aggregates: Sequence[str] = (),
+    ) -> str:
+        """Make a pool by the Placement API, as an operator does; return its UUID."""
+        owned = [get_kind(kind).trait, *traits]
+        for path, names in (("traits", owned), ("resource_classes", totals)):
+            for custom in (each for each in names if each.startswith("CUSTOM_")):
+                self._place("PUT", f"/{path}/{custom}")
+        pool_uuid = str(self._place("POST", "/resource_providers", {"name": name})["uuid"])
+        parts = {
+            "traits": owned,
+            "aggregates": [*aggregates],
+            "inventories": {each: {"total": total} for each, total in totals.items()},
+        }
+        for generation, (part, value) in enumerate(parts.items()):
+            asked = {part: value, "resource_provider_generation": generation}
+            self._place("PUT", f"/resource_providers/{pool_uuid}/{part}", asked)
+        return pool_uuid
+
+    def claim(self, name: str, user: str = "root", **asked: Any) -> str:
+        """Claim resources of a pool; return the claim's ID when it is decided which, or none."""
+        api = self.apis[user]
+        made = api.post("/armillary/claims", {"claim": {"name": name, **asked}})["claim"]["id"]
+
+        def is_decided() -> bool:
+            found = api.get(f"/armillary/claims/{made}")["claim"]
+            return bool(found["status"] != "PENDING")
+
+        wait_for(is_decided, f"claim {name} has its pool, or none")
+        return str(made)
+
+    def _place(self, method: str, path: str, body: Any = None) -> Any:
+        headers = {
+            "X-Auth-Token": token_of("root"), "OpenStack-API-Version": "placement 1.39",
+        }  # fmt: skip
+        answer = requests.request(
+            method,
+            f"{self.placement_url}{path}",
+            json=body,
+            headers=headers,
+            timeout=waiting.seconds(30),
+        )
+        assert answer.ok, f"{method} {path}: {answer.status_code} {answer.text}"
+        return answer.json() if answer.content else None
 
     def wait_for_status(self, server: str, status: str) -> dict[str, Any]:
         def found() -> dict[str, Any] | None:
@@ -117,12 +174,16 @@ def deployment(
     policy_opts.set_defaults(conf, policy_file=str(_policy(folder)))
     up.make_tables(conf)
     bound: list[tuple[str, int]] = []
-    group = ServiceGroup(conf, up.embedded_services(conf, top_url=top_url, on_bound=bound.append))
+    placement_bound: list[tuple[str, int]] = []
+    services = up.embedded_services(
+        conf, top_url=top_url, on_bound=bound.append, on_placement_bound=placement_bound.append
+    )
+    group = ServiceGroup(conf, services)
     group.start()
     mortal = _mortal(folder / "mortal", conf.cell.uuid, cell_url)
     mortal.start()
     try:
-        apis = {user: _api(f"http://{bound[0][0]}:{bound[0][1]}", user) for user in USERS}
+        apis = {user: _api(_url(bound[0]), user) for user in USERS}
         root = apis["root"]
         wait_for(lambda: _hosts_up(root) >= hosts_total, f"{hosts_total} hosts are up", 180)
         yield Deployment(
@@ -131,10 +192,15 @@ def deployment(
             add_flavor(root, "greedy", 640),
             image_of(root),
             mortal,
+            _url(placement_bound[0]),
         )
     finally:
         mortal.stop(5)
         group.stop(5)
+
+
+def _url(address: tuple[str, int]) -> str:
+    return f"http://{address[0]}:{address[1]}"
 
 
 def _policy(folder: Path) -> Path:

@@ -1,7 +1,8 @@
 """Pictures of each view over 1,000 simulated hosts with load.
 
 Run ``python -m tests.console.screenshots DIR``. The load is drawn from a seed; hosts are in racks,
-which are aggregates with a key; some are disabled and some are down.
+which are aggregates with a key; some are disabled and some are down. Beside them are pools with
+claims.
 """
 
 from __future__ import annotations
@@ -37,6 +38,23 @@ FLAVORS = {"small": (2, 4, 20), "medium": (4, 16, 40), "large": (8, 32, 80), "hu
 REQUESTS = 36
 SERVERS_A_REQUEST = 24
 NAMES = ("web", "cache", "db", "batch", "ci")
+POOLS: dict[str, tuple[str, dict[str, int], list[str]]] = {
+    "array-east-1": ("storage", {"DISK_GB": 40_000}, ["STORAGE_DISK_SSD"]),
+    "array-east-2": ("storage", {"DISK_GB": 40_000}, ["STORAGE_DISK_SSD"]),
+    "array-west-1": ("storage", {"DISK_GB": 120_000}, ["STORAGE_DISK_HDD"]),
+    "public-1": ("network", {"IPV4_ADDRESS": 254, "NET_BW_EGR_KILOBIT_PER_SEC": 10_000_000}, []),
+    "public-2": ("network", {"IPV4_ADDRESS": 510, "NET_BW_EGR_KILOBIT_PER_SEC": 40_000_000}, []),
+    "renderer-2031": ("license", {"CUSTOM_LICENSE_RENDERER": 60}, []),
+}
+"""Pool -> kind, amounts and traits."""
+CLAIMS: tuple[tuple[str, str, dict[str, int], list[str]], ...] = (
+    ("scratch", "storage", {"DISK_GB": 4000}, ["STORAGE_DISK_SSD"]),
+    ("archive", "storage", {"DISK_GB": 15_000}, ["STORAGE_DISK_HDD"]),
+    ("front", "network", {"IPV4_ADDRESS": 24, "NET_BW_EGR_KILOBIT_PER_SEC": 2_000_000}, []),
+    ("render", "license", {"CUSTOM_LICENSE_RENDERER": 9}, []),
+)
+"""Claims of the same name prefix: kind, amounts and required traits of each."""
+CLAIMS_OF_EACH = 5
 SHOWN_HOST = "gpu-01-04"
 DISABLED = ("a-02-05", "a-07-31", "b-03-12", "gpu-01-02")
 DOWN = ("a-04-11", "b-08-10", "b-08-11")
@@ -57,11 +75,12 @@ def main(arguments: list[str]) -> int:
         chromium() as browser,
     ):
         server, refused = fill(site)
+        claim = fill_pools(site)
         page = Path(state, "simulation.html")
         write_simulation(page)
         for scheme in ("light", "dark"):
             tab = Tab(browser, site.url, color_scheme=scheme)
-            for name, address in addresses(site, server, refused):
+            for name, address in addresses(server, refused, claim):
                 take(tab, name, address, folder / f"console-{name}-{scheme}.png", site)
             tab.page.goto(f"file://{page}")
             tab.page.wait_for_timeout(SETTLE_MS)
@@ -70,7 +89,7 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def addresses(site: Deployment, server: str, refused: str) -> Iterator[tuple[str, str]]:
+def addresses(server: str, refused: str, claim: str) -> Iterator[tuple[str, str]]:
     yield "login", "/login"
     yield "fleet", "/fleet?by=key:rack&class=MEMORY_MB"
     yield "host", f"/hosts/{SHOWN_HOST}"
@@ -79,6 +98,9 @@ def addresses(site: Deployment, server: str, refused: str) -> Iterator[tuple[str
     yield "what-if", "/what-if?amounts=free&VCPU=16&MEMORY_MB=61440&DISK_GB=100&required=CUSTOM_SSD"
     yield "servers", "/servers"
     yield "server", f"/servers/{server}"
+    yield "claims", "/claims"
+    yield "claim", f"/claims/{claim}"
+    yield "pools", "/pools"
     yield "now", "/now"
 
 
@@ -119,6 +141,21 @@ def fill(site: Deployment) -> tuple[str, str]:
     site.wait_for_status(server, "ACTIVE")
     wait_for(lambda: not root.get("/servers", status="BUILD")["servers"], "all are built", 600)
     return server, refused
+
+
+def fill_pools(site: Deployment) -> str:
+    """Make pools and claims on them; return a claim that had a choice."""
+    for name, (kind, totals, traits) in POOLS.items():
+        site.add_pool(name, kind, totals, traits=traits)
+    made = {}
+    for number, (name, kind, resources, required) in itertools.product(
+        range(1, CLAIMS_OF_EACH + 1), CLAIMS
+    ):
+        asked: dict[str, Any] = {"kind": kind, "resources": resources, "required": required}
+        if number % 2:
+            asked["lifetime_seconds"] = 3600 * 26 * number
+        made[f"{name}-{number}"] = site.claim(f"{name}-{number}", **asked)
+    return made["scratch-3"]
 
 
 def ask(site: Deployment, name: str, flavor: str, count: int, zone: str) -> str:

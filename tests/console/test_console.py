@@ -21,7 +21,7 @@ pytestmark = pytest.mark.sampled_tests(every=2)
 
 OpenTab = Callable[..., Tab]
 
-ALIKE = ("table", "server", "refused")
+ALIKE = ("table", "server", "refused", "claims", "claim")
 """Views of the same parts as others."""
 
 
@@ -308,7 +308,7 @@ def test_what_a_user_may_not_do_is_not_offered(site: Deployment, open_tab: OpenT
     page = open_tab("rita").open("/servers")
     page.get_by_role("link", name="of-astronomy").wait_for()
     offered = page.get_by_role("navigation", name="Views").get_by_role("link").all_inner_texts()
-    assert offered == ["Servers"]
+    assert offered == ["Servers", "Claims"]
     assert page.locator("main").get_by_text(re.compile("Actions|New server")).count() == 0
     page = open_tab("alice").open("/servers")
     page.get_by_role("link", name="New server…").click()
@@ -363,11 +363,12 @@ def test_times_are_in_the_zone_of_the_viewer(site: Deployment, placed: str, brow
 
 
 @pytest.fixture
-def addresses(placed: str, refused: str) -> dict[str, str]:
+def addresses(placed: str, refused: str, held: str) -> dict[str, str]:
     return {
         "fleet": "/fleet", "table": "/fleet?as=table", "host": "/hosts/numa-1",
         "servers": "/servers", "server": f"/servers/{placed}", "why": f"/why/{placed}",
         "refused": f"/why/{refused}", "what-if": "/what-if?amounts=free&VCPU=1", "now": "/now",
+        "claims": "/claims", "claim": f"/claims/{held}", "pools": "/pools",
     }  # fmt: skip
 
 

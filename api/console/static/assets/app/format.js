@@ -8,7 +8,13 @@ const CLOCK = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-d
 const ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone;
 
 const KIB = 1024;
-const NAMES = { VCPU: "vCPU", PCPU: "Dedicated CPU", MEMORY_MB: "Memory", DISK_GB: "Disk" };
+const KILO = 1000;
+const BITS = ["kbit/s", "Mbit/s", "Gbit/s", "Tbit/s"];
+const NAMES = {
+  VCPU: "vCPU", PCPU: "Dedicated CPU", MEMORY_MB: "Memory", DISK_GB: "Disk", IPV4_ADDRESS: "IPv4 addresses",
+  NET_BW_EGR_KILOBIT_PER_SEC: "Bandwidth out", NET_BW_IGR_KILOBIT_PER_SEC: "Bandwidth in",
+};
+const BANDWIDTH = "_KILOBIT_PER_SEC";
 
 export const number = (value) => NUMBER.format(value);
 export const whole = (value) => WHOLE.format(value);
@@ -36,6 +42,7 @@ export function className(name) {
 export function amount(resourceClass, value) {
   if (resourceClass.endsWith("_MB")) return mebibytes(value);
   if (resourceClass.endsWith("_GB")) return gibibytes(value);
+  if (resourceClass.endsWith(BANDWIDTH)) return kilobits(value);
   if (resourceClass === "VCPU") return `${NUMBER.format(value)} vCPU`;
   if (resourceClass === "PCPU") return count(value, "CPU");
   return NUMBER.format(value);
@@ -48,21 +55,23 @@ export const flavor = ({ name, vcpus, ram, disk }) => `${name}: ${vcpus} vCPU, $
 export function amounts(resourceClass, used, total) {
   if (resourceClass.endsWith("_MB")) return ofTotal(used, total, scaleOf(total, ["MiB", "GiB", "TiB"]), mebibytes);
   if (resourceClass.endsWith("_GB")) return ofTotal(used, total, scaleOf(total, ["GiB", "TiB"]), gibibytes);
+  if (resourceClass.endsWith(BANDWIDTH)) return ofTotal(used, total, scaleOf(total, BITS, KILO), kilobits);
   return ofTotal(used, total, { unit: { VCPU: "vCPU", PCPU: "CPUs" }[resourceClass] ?? "", divisor: 1 });
 }
 
 export const mebibytes = (value) => scaled(value, ["MiB", "GiB", "TiB", "PiB"]);
 export const gibibytes = (value) => scaled(value, ["GiB", "TiB", "PiB"]);
+const kilobits = (value) => scaled(value, BITS, KILO);
 
-function scaled(value, units) {
-  const { unit, divisor } = scaleOf(value, units);
+function scaled(value, units, base) {
+  const { unit, divisor } = scaleOf(value, units, base);
   return `${NUMBER.format(value / divisor)} ${unit}`;
 }
 
-function scaleOf(value, units) {
+function scaleOf(value, units, base = KIB) {
   let power = 0;
-  while (power < units.length - 1 && Math.abs(value) >= KIB ** (power + 1)) power += 1;
-  return { unit: units[power], divisor: KIB ** power };
+  while (power < units.length - 1 && Math.abs(value) >= base ** (power + 1)) power += 1;
+  return { unit: units[power], divisor: base ** power };
 }
 
 const SHOWN_MIN = 0.1; // with one digit behind the point
@@ -83,6 +92,12 @@ export function dateOf(text) {
 export const time = (text) => (dateOf(text) ? TIME.format(dateOf(text)) : "–");
 export const timeOfDay = (text) => (dateOf(text) ? CLOCK.format(dateOf(text)) : "–");
 export const zoneName = () => ZONE;
+
+/** Return how long it is until a time, in its largest unit. */
+export function until(text) {
+  const seconds = (dateOf(text) - clock.now()) / 1000;
+  return seconds < 1 ? "now" : `in ${duration(seconds, 1)}`;
+}
 
 /** Return how long ago a time was, in its largest unit. */
 export function ago(text) {

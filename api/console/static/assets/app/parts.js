@@ -5,7 +5,7 @@ import * as format from "./format.js";
 const TONES = {
   ACTIVE: "good", BUILD: "busy", ERROR: "bad", DELETED: "idle", SHUTOFF: "idle", VERIFY_RESIZE: "warn",
   RESIZE: "busy", REBUILD: "busy", MIGRATING: "busy", REBOOT: "busy", HARD_REBOOT: "busy", REVERT_RESIZE: "busy",
-  UNKNOWN: "warn", RESCUE: "warn", PAUSED: "idle", SUSPENDED: "idle",
+  PENDING: "busy", DELETING: "busy", UNKNOWN: "warn", RESCUE: "warn", PAUSED: "idle", SUSPENDED: "idle",
   up: "good", down: "bad", disabled: "idle", draining: "warn", enabled: "good",
   Success: "good", Error: "bad", completed: "good", confirmed: "good", finished: "good", error: "bad", failed: "bad",
 };
@@ -23,11 +23,16 @@ export function Time({ at }) {
 }
 
 /** How long ago a time was; the title has the time itself. */
-export function Ago({ at }) {
+export const Ago = ({ at }) => html`<${Relative} at=${at} tell=${format.ago} />`;
+
+/** How long it is until a time; the title has the time itself. */
+export const Until = ({ at }) => html`<${Relative} at=${at} tell=${format.until} />`;
+
+function Relative({ at, tell }) {
   useTick(at ? 5000 : null);
   const date = format.dateOf(at);
   if (!date) return html`<span class="soft">never</span>`;
-  return html`<time dateTime=${date.toISOString()} title=${format.time(at)}>${format.ago(at)}</time>`;
+  return html`<time dateTime=${date.toISOString()} title=${format.time(at)}>${tell(at)}</time>`;
 }
 
 /** Render again from time to time. */
@@ -171,6 +176,13 @@ export function Meter({ name, label = format.className(name), used, total, detai
   return html`<span class="name" title=${name}>${label}</span>
     <span class="track" aria-hidden="true"><${Fill} class="fill ${tone}" part=${part} /></span>
     <span class="amount">${format.amounts(name, used, total)} · ${format.percent(part)}${detail}</span>`;
+}
+
+/** One inventory of a resource provider as a bar; `capacity` is what may be used of it. */
+export function Inventory({ name, inventory }) {
+  const { reserved, allocation_ratio: ratio, capacity, used } = inventory;
+  const more = [ratio !== 1 && `ratio ${format.number(ratio)}`, reserved > 0 && `${format.amount(name, reserved)} reserved`].filter(Boolean);
+  return html`<${Meter} name=${name} used=${used} total=${capacity} detail=${more.length ? html`<span class="hint"> (${more.join(", ")})</span>` : ""} />`;
 }
 
 /** A width that is set through the CSSOM: the page's policy allows no style in the markup. */

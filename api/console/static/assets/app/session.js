@@ -8,11 +8,13 @@ export const useSession = () => useContext(Session);
 
 export const DRY_RUN = "os_compute_api:armillary:dry-run";
 export const CREATE = "os_compute_api:servers:create";
+export const CLAIMS = "os_compute_api:armillary:claims:index";
 /** View -> policy rules of which it needs one; the others are for everybody. */
 const RULES = {
   __proto__: null, // an address may have any word
   fleet: ["os_compute_api:armillary:fleet:list"], hosts: ["os_compute_api:armillary:fleet:show_host"],
   now: ["os_compute_api:armillary:now"], "what-if": [DRY_RUN, CREATE],
+  claims: [CLAIMS], pools: ["os_compute_api:armillary:pools:index"],
 };
 
 const SEEN = "armillary-fleet"; // as in start.js

@@ -4,8 +4,8 @@ import { Note, useTitle } from "./parts.js";
 import { address } from "./router.js";
 import { DRY_RUN, useAllowed, useSession, useViewAllowed } from "./session.js";
 
-const VIEWS = [["fleet", "Fleet"], ["servers", "Servers"], ["what-if", "What if"], ["now", "Now"]];
-const BELONGS_TO = { hosts: "fleet", why: "servers" };
+const VIEWS = [["fleet", "Fleet"], ["servers", "Servers"], ["claims", "Claims"], ["what-if", "What if"], ["now", "Now"]];
+const BELONGS_TO = { hosts: "fleet", why: "servers", pools: "claims" };
 const TOAST_MS = 8000;
 
 const Toasts = createContext(() => {});

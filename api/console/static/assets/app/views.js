@@ -9,6 +9,8 @@ const LATER = {
   __proto__: null, // an address may have any word
   hosts: () => import("./host/host_view.js").then((module) => module.Host),
   servers: () => import("./servers/servers_view.js").then((module) => module.Servers),
+  claims: () => import("./claims/claims_view.js").then((module) => module.Claims),
+  pools: () => import("./claims/pools_view.js").then((module) => module.Pools),
   why: () => import("./why/why_view.js").then((module) => module.Why),
   "what-if": () => import("./what_if/what_if_view.js").then((module) => module.WhatIf),
   now: () => import("./now/now_view.js").then((module) => module.Now),
@@ -17,6 +19,7 @@ const LATER = {
 const ONE = {
   __proto__: null,
   servers: () => import("./servers/server_view.js").then((module) => module.Server),
+  claims: () => import("./claims/claim_view.js").then((module) => module.Claim),
 };
 const loaded = new Map(); // what loads a view -> the view
 

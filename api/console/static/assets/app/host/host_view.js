@@ -2,7 +2,7 @@
 import * as api from "../api.js";
 import * as format from "../format.js";
 import { html, useState } from "../dom.js";
-import { Ago, Badge, Confirm, Empty, Field, Loaded, Meter, Note, Time, useLoaded } from "../parts.js";
+import { Ago, Badge, Confirm, Empty, Field, Inventory, Loaded, Note, Time, useLoaded } from "../parts.js";
 import { byClass } from "../fleet/hosts.js";
 import { HostLink } from "../host_link.js";
 import { address } from "../router.js";
@@ -59,12 +59,6 @@ function Tree({ providers, parent }) {
     ${provider.traits.length > 0 && html`<details><summary class="small">${format.count(provider.traits.length, "trait")}</summary><div class="tags">${[...provider.traits].sort().map((trait) => html`<a class="tag" href=${address("/fleet", { trait })}>${trait}</a>`)}</div></details>`}
     <${Tree} providers=${providers} parent=${provider.uuid} />
   </li>`)}</ul>`;
-}
-
-function Inventory({ name, inventory }) {
-  const { reserved, allocation_ratio: ratio, capacity, used } = inventory;
-  const more = [ratio !== 1 && `ratio ${format.number(ratio)}`, reserved > 0 && `${format.amount(name, reserved)} reserved`].filter(Boolean);
-  return html`<${Meter} name=${name} used=${used} total=${capacity} detail=${more.length ? html`<span class="hint"> (${more.join(", ")})</span>` : ""} />`;
 }
 
 function ServerList({ servers }) {

@@ -3,6 +3,7 @@ import * as format from "../format.js";
 import { html, useEffect, useRef, useState } from "../dom.js";
 import { Empty } from "../parts.js";
 import { follow } from "../events.js";
+import { usePoolName } from "../claims/claim.js";
 import { HostLink } from "../host_link.js";
 import { address } from "../router.js";
 
@@ -69,5 +70,12 @@ function Event({ event }) {
     <span class="kind">${event.type}</span>
     <span>${event.server ? html`<a href=${address(`/servers/${event.server}`)}>${event.name ?? event.server.slice(0, 8)}</a>` : event.name ?? ""}
       ${event.host && html` <span class="soft">on</span> ${event.host.split(", ").map((host, at) => html`${at > 0 && ", "}<${HostLink} name=${host} />`)}`}
-      ${event.kind && html`<span class="soft">${event.claims.length === 1 ? "a claim" : `${event.claims.length} claims`}${event.pool && " on"}</span> ${event.pool ? `${event.kind} pool ${event.pool}` : ` on a ${event.kind} pool`}`} <span class="soft">${said}</span></span></li>`;
+      ${event.kind && html`<${Claimed} event=${event} />`} <span class="soft">${said}</span></span></li>`;
+}
+
+/** What an event about claims is about, and the pool where the policy shows it. */
+function Claimed({ event }) {
+  const poolName = usePoolName(event.kind);
+  const claims = event.claims.length === 1 ? html`<a href=${address(`/claims/${event.claims[0]}`)}>a claim</a>` : `${event.claims.length} claims`;
+  return html`${claims} <span class="soft">on</span> ${event.pool ? html`${event.kind} pool ${poolName(event.pool)}` : `a ${event.kind} pool`}`;
 }

@@ -6,6 +6,7 @@ import { useChanges } from "../events.js";
 import { Ago, Badge, Empty, Loaded, Note, Time, useLoaded } from "../parts.js";
 import { address, go } from "../router.js";
 import { HostLink } from "../host_link.js";
+import { ServerClaims } from "../claims/server_claims.js";
 import { useAllowed, useViewAllowed } from "../session.js";
 import { Head, useToasts } from "../shell.js";
 import { ServerMenu } from "./server_menu.js";
@@ -99,6 +100,7 @@ function Shown({ found, hostState, onDone }) {
       <div class="columns">
         <section class="card five" aria-labelledby="facts-title"><h2 id="facts-title">Facts</h2><${Facts} server=${server} image=${found.image} hostState=${hostState} /></section>
         <section class="card seven" aria-labelledby="life-title"><h2 id="life-title">Life</h2><${Life} found=${found} /></section>
+        <${ServerClaims} id=${server.id} />
       </div>
     </div>`;
 }

@@ -3,6 +3,7 @@ import * as format from "../format.js";
 import { html, needStyle, useState } from "../dom.js";
 import { Fill, Note, Select } from "../parts.js";
 import { Funnel } from "./funnel.js";
+import { about } from "./trace.js";
 import { Weights } from "./weights.js";
 
 await needStyle("../../style/decision.css", import.meta.url);
@@ -17,7 +18,11 @@ const ZONE_OUTCOMES = {
   offline: "not asked: it has sent no summary", disabled: "not asked: it is disabled", cycle: "asked already, through another zone",
 };
 
-export function Decision({ trace, server, hostLink, hostName }) {
+/**
+ * `server` is the UUID of the server, or the claim, whose choice is shown first. `noun` is what was chosen among: hosts, or
+ * pools; `hostName` shows one of them.
+ */
+export function Decision({ trace, server, hostLink, hostName, noun = "host" }) {
   const { choices } = trace;
   const own = Math.max(0, choices.findIndex((choice) => choice.instance_uuid === server));
   const [shown, setShown] = useState(own);
@@ -26,46 +31,46 @@ export function Decision({ trace, server, hostLink, hostName }) {
     ${[...trace.notes, ...trace.old_states].map((text) => html`<${Note} tone="warn">${text}<//>`)}
     <div class="columns">
       <section class="card ${choice ? "half" : "two-thirds"}" aria-labelledby="funnel-title">
-        <h2 id="funnel-title">From ${format.count(trace.hosts_total, "host")} to ${choice ? "one" : "none"}</h2>
-        <${Funnel} trace=${trace} hostLink=${hostLink} hostName=${hostName} />
+        <h2 id="funnel-title">From ${format.count(trace.hosts_total, noun)} to ${choice ? "one" : "none"}</h2>
+        <${Funnel} trace=${trace} hostLink=${hostLink} hostName=${hostName} noun=${noun} />
       </section>
       <div class="stack ${choice ? "half" : "third"}">
         ${choice && html`<section class="card stack" aria-labelledby="weights-title">
           <div class="row"><h2 id="weights-title">Weights</h2>
             ${choices.length > 1 && html`<span class="inline-select"><${Select} aria-label="Server of the request" value=${String(shown)} onChange=${(value) => setShown(Number(value))}
               options=${choices.map((each, index) => [String(index), `Server ${index + 1} of ${choices.length}${each.host ? `: ${each.host}` : ""}`])} /></span>`}</div>
-          <${Weights} choice=${choice} hostName=${hostName} />
-          <${Conflicts} conflicts=${choice.conflicts} hostName=${hostName} />
-          <${Alternates} alternates=${choice.alternates ?? []} hostName=${hostName} />
+          <${Weights} choice=${choice} hostName=${hostName} noun=${noun} />
+          <${Conflicts} conflicts=${choice.conflicts} hostName=${hostName} noun=${noun} />
+          <${Alternates} alternates=${choice.alternates ?? []} hostName=${hostName} noun=${noun} />
         </section>`}
-        ${trace.timings_ms.total > 0 && html`<section class="card" aria-labelledby="times-title"><h2 id="times-title">Time of each stage</h2><${Stages} timings=${trace.timings_ms} /></section>`}
+        ${trace.timings_ms.total > 0 && html`<section class="card" aria-labelledby="times-title"><h2 id="times-title">Time of each stage</h2><${Stages} timings=${trace.timings_ms} noun=${noun} /></section>`}
       </div>
       ${trace.nearest.length > 0 && html`<${Nearest} nearest=${trace.nearest} hostName=${hostName} />`}
-      ${trace.zones.length > 0 && html`<${Zones} zones=${trace.zones} />`}
+      ${trace.zones.length > 0 && html`<${Zones} zones=${trace.zones} noun=${noun} />`}
     </div>`;
 }
 
-function Conflicts({ conflicts, hostName }) {
+function Conflicts({ conflicts, hostName, noun }) {
   if (!conflicts.length) return null;
   return html`<div><h3>Refused claims</h3>
-    <p class="hint">Another decision was faster; the next host was taken.</p>
+    <p class="hint">Another decision was faster; the next ${noun} was taken.</p>
     <ul>${conflicts.map((each) => html`<li>${hostName(each.host)}: ${each.reason ?? "no reason given"}</li>`)}</ul></div>`;
 }
 
-/** The hosts that a failed build goes on to, in this order; without names it says how many there are. */
-function Alternates({ alternates, hostName }) {
+/** The next best, in their order: a failed build goes on to them; without names it says how many there are. */
+function Alternates({ alternates, hostName, noun }) {
   if (!alternates.length) return null;
   const isNamed = alternates.every(Boolean);
-  return html`<div><h3>Alternates, if the build fails</h3>
-    <p>${isNamed ? alternates.map((name, at) => html`${at > 0 && ", "}${hostName(name)}`) : format.count(alternates.length, "host")}</p></div>`;
+  return html`<div><h3>${noun === "host" ? "Alternates, if the build fails" : "Alternates, which hold nothing for it"}</h3>
+    <p>${isNamed ? alternates.map((name, at) => html`${at > 0 && ", "}${hostName(name)}`) : format.count(alternates.length, noun)}</p></div>`;
 }
 
-function Stages({ timings }) {
+function Stages({ timings, noun }) {
   const total = timings.total ?? 0;
   const stages = Object.entries(timings).filter(([name]) => name !== "total");
   return html`<ol class="stages">
     ${[...stages, ["total", total]].map(([name, value]) => html`<li class=${name}>
-      <span>${STAGES[name] ?? name.replaceAll("_", " ")}</span>
+      <span>${about(STAGES[name], noun) ?? name.replaceAll("_", " ")}</span>
       <span class="track" aria-hidden="true"><${Fill} class="kept" part=${total ? value / total : 0} /></span>
       <span class="number">${format.milliseconds(value)}</span>
     </li>`)}
@@ -84,12 +89,12 @@ function lackText(lack) {
   return lack.kind === "trait" ? `the trait ${lack.name}` : `${lack.name}`;
 }
 
-function Zones({ zones }) {
+function Zones({ zones, noun }) {
   return html`<section class="card half flush" aria-labelledby="zones-title"><h2 id="zones-title">Zones</h2>
-    <div class="scroll" tabIndex="0" role="region" aria-label="Table of zones"><table><thead><tr><th scope="col">Zone</th><th scope="col">Outcome</th><th scope="col" class="number">Hosts</th><th scope="col" class="number">Time</th></tr></thead>
+    <div class="scroll" tabIndex="0" role="region" aria-label="Table of zones"><table><thead><tr><th scope="col">Zone</th><th scope="col">Outcome</th><th scope="col" class="number">${about("Offered hosts", noun)}</th><th scope="col" class="number">Time</th></tr></thead>
     <tbody>${zones.map((zone) => html`<tr>
       <th scope="row">${zone.path.includes(null) ? "a zone" : zone.path.join("/") || "this zone"}</th>
-      <td>${ZONE_OUTCOMES[zone.outcome] ?? zone.outcome}${zone.reason ? `: ${zone.reason}` : ""}</td>
+      <td>${about(ZONE_OUTCOMES[zone.outcome], noun) ?? zone.outcome}${zone.reason ? `: ${zone.reason}` : ""}</td>
       <td class="number">${zone.hosts ?? ""}</td><td class="number">${zone.seconds ? format.milliseconds(zone.seconds * 1000) : ""}</td>
     </tr>`)}</tbody></table></div></section>`;
 }

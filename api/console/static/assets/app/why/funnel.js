@@ -4,29 +4,29 @@ import { html, useState } from "../dom.js";
 import { Fill } from "../parts.js";
 import { stepsOf } from "./trace.js";
 
-/** `hostLink` makes the link to hosts from a query of the fleet view; without it there are none. `hostName` shows a host. */
-export function Funnel({ trace, hostLink, hostName = (name) => name }) {
-  const { total, candidates, steps, weighed } = stepsOf(trace);
+/** `hostLink` makes the link to hosts from a query of the fleet view; without it there are none. `hostName` shows a host, or another `noun`. */
+export function Funnel({ trace, hostLink, hostName = (name) => name, noun = "host" }) {
+  const { total, candidates, steps, weighed } = stepsOf(trace, noun);
   const hasChoice = trace.choices.length > 0;
-  return html`<ol class="funnel" aria-label="Steps from all hosts to those that were weighed">
-    <${Stage} label="All hosts" left=${total} total=${total} />
-    ${steps.map((step) => html`<${Step} step=${step} total=${total} hostLink=${hostLink} hostName=${hostName} />`)}
-    <${Stage} label=${hasChoice ? "Weighed" : weighed ? "Left" : "None left"} left=${weighed} total=${total} tone=${weighed ? "end" : "none"}
+  return html`<ol class="funnel" aria-label=${`Steps from all ${noun}s to those that were weighed`}>
+    <${Stage} label=${`All ${noun}s`} left=${total} total=${total} noun=${noun} />
+    ${steps.map((step) => html`<${Step} step=${step} total=${total} hostLink=${hostLink} hostName=${hostName} noun=${noun} />`)}
+    <${Stage} label=${hasChoice ? "Weighed" : weighed ? "Left" : "None left"} left=${weighed} total=${total} noun=${noun} tone=${weighed ? "end" : "none"}
       detail=${hasChoice ? "the best one was selected" : ""} />
-    ${candidates > 0 && steps.length === 0 && html`<li class="hint">No rule and no filter removed a host.</li>`}
+    ${candidates > 0 && steps.length === 0 && html`<li class="hint">No rule and no filter removed a ${noun}.</li>`}
   </ol>`;
 }
 
-function Stage({ label, left, total, tone = "start", detail }) {
+function Stage({ label, left, total, noun, tone = "start", detail }) {
   return html`<li class="step ${tone}">
     <span class="label"><b>${label}</b>${detail && html`<span class="detail">${detail}</span>`}</span>
     <span class="track" aria-hidden="true"><${Fill} class="kept" part=${total ? left / total : 0} /></span>
     <span class="removed"></span>
-    <span class="left">${format.count(left, "host")}</span>
+    <span class="left">${format.count(left, noun)}</span>
   </li>`;
 }
 
-function Step({ step, total, hostLink, hostName }) {
+function Step({ step, total, hostLink, hostName, noun }) {
   const [isOpen, setOpen] = useState(false);
   const link = step.now && step.removed > 0 && hostLink?.(step.now);
   const hasMore = step.reasons.length > 1 || step.hosts.length > 0 || link;
@@ -43,7 +43,7 @@ function Step({ step, total, hostLink, hostName }) {
     <span class="left"><span class="only-read">leaves </span>${format.whole(step.after)}</span>
     ${isOpen && html`<div class="more">
       ${step.reasons.length > 0 && html`<ul>${step.reasons.map((each) => html`<li><b>${format.whole(each.count)}</b> ${each.reason}</li>`)}</ul>`}
-      ${step.hosts.length > 0 && html`<${Hosts} names=${step.hosts} of=${step.removed} hostName=${hostName} />`}
+      ${step.hosts.length > 0 && html`<${Hosts} names=${step.hosts} of=${step.removed} hostName=${hostName} noun=${noun} />`}
       ${link && html`<a href=${link}>Show all hosts of which this is true now</a>`}
     </div>`}
   </li>`;
@@ -53,8 +53,8 @@ function Step({ step, total, hostLink, hostName }) {
 const breakable = (name) => name.split(/(?<=[a-z])(?=[A-Z])/).map((part, at) => html`${at > 0 && html`<wbr />`}${part}`);
 
 /** The hosts behind a step: all, or a sample that is spread over all of them. */
-function Hosts({ names, of, hostName }) {
+function Hosts({ names, of, hostName, noun }) {
   const others = of - names.length;
-  return html`<p class="hosts"><span class="soft">${others > 0 ? "Such as" : format.count(of, "host") + ":"}</span>
+  return html`<p class="hosts"><span class="soft">${others > 0 ? "Such as" : `${format.count(of, noun)}:`}</span>
     ${" "}${names.map((name, at) => html`${at > 0 && ", "}${hostName(name)}`)}${others > 0 && html`<span class="soft"> and ${format.count(others, "other")}</span>`}</p>`;
 }

@@ -1,4 +1,4 @@
-// A decision trace as the steps of a funnel. Pure: the same for servers, dry runs and simulations.
+// A decision trace as the steps of a funnel. Pure: the same for servers, claims, dry runs and simulations.
 import * as format from "../format.js";
 
 /** Rules that the scheduler names beside its filters -> what they are called. */
@@ -8,12 +8,15 @@ const RULES = {
   force_hosts: "Forced host", force_nodes: "Forced node",
 };
 
+/** Return words about hosts as words about another `noun`. */
+export const about = (words, noun) => words?.replace("host", noun);
+
 /**
  * Return the steps from all hosts to those that were weighed. Each has `label`, `detail`, `before`, `removed`,
  * `after`, `reasons` ({reason, count}), `hosts`: names of some of those that were removed, and `now`: a query of
- * the fleet view that finds such hosts now.
+ * the fleet view that finds such hosts now. `noun` is what was chosen among.
  */
-export function stepsOf(trace) {
+export function stepsOf(trace, noun) {
   const steps = [];
   let left = trace.hosts_total;
   const add = (label, removed, more = {}) => {
@@ -21,7 +24,7 @@ export function stepsOf(trace) {
     left -= removed;
   };
   for (const rule of trace.ruled_out) {
-    const [label, count, more] = ruleStep(rule);
+    const [label, count, more] = ruleStep(rule, noun);
     add(label, count, { ...more, hosts: rule.hosts ?? [] });
   }
   const cut = left - trace.candidates;
@@ -29,7 +32,7 @@ export function stepsOf(trace) {
   if (trace.unknown) add("Known to the scheduler", trace.unknown, { detail: "not known to this scheduler (yet)" });
   for (const entry of trace.filters) {
     left = entry.before;
-    add(RULES[entry.name] ?? entry.name, entry.removed, { kind: "filter", reasons: entry.reasons, detail: mainReason(entry), hosts: entry.hosts ?? [] });
+    add(about(RULES[entry.name], noun) ?? entry.name, entry.removed, { kind: "filter", reasons: entry.reasons, detail: mainReason(entry), hosts: entry.hosts ?? [] });
   }
   return { total: trace.hosts_total, candidates: trace.candidates, steps, weighed: Math.max(left, 0) };
 }
@@ -39,7 +42,7 @@ function mainReason({ reasons }) {
   return reasons.length === 1 ? reasons[0].reason : `mostly: ${reasons[0].reason}`;
 }
 
-function ruleStep(rule) {
+function ruleStep(rule, noun) {
   const { kind, name, count } = rule;
   switch (kind) {
     case "resource": {
@@ -57,7 +60,7 @@ function ruleStep(rule) {
     case "forbidden_aggregate":
       return ["Forbidden aggregate", count, { kind, detail: `in ${name}` }];
     case "in_tree":
-      return ["Requested host", count, { kind, detail: `not in the tree of ${name}` }];
+      return [about(RULES.requested_host, noun), count, { kind, detail: `not in the tree of ${name}` }];
     case "disabled":
       return disabled(count);
     case "forbidden_trait":

@@ -8,13 +8,13 @@ const COLOURS = 8;
 const colour = (index) => `var(--series-${(index % COLOURS) + 1})`;
 const signed = (value) => `${value > 0 ? "+" : value < 0 ? "−" : ""}${Math.abs(value).toFixed(3)}`;
 
-/** `choice` is one of a trace's choices; `hostName` shows a host, such as by a link. */
-export function Weights({ choice, hostName = (name) => name }) {
+/** `choice` is one of a trace's choices; `hostName` shows a host, or another `noun`, such as by a link. */
+export function Weights({ choice, hostName = (name) => name, noun = "host" }) {
   const hosts = [choice, ...choice.runners_up];
   const { active, idle } = weighersOf(hosts);
   if (hosts.length === 1 && !active.length) return html`<p class="soft">Only ${hostName(choice.host)} was left: there was nothing to compare it with.</p>`;
   if (!active.length) {
-    return html`<p class="soft">All hosts had the same weight: ${idle.length ? `${idle.join(", ")} saw no difference between them.` : "no weigher is enabled."}</p>`;
+    return html`<p class="soft">All ${noun}s had the same weight: ${idle.length ? `${idle.join(", ")} saw no difference between them.` : "no weigher is enabled."}</p>`;
   }
   const range = rangeOf(hosts);
   const zero = -range.low / range.width;
@@ -23,7 +23,7 @@ export function Weights({ choice, hostName = (name) => name }) {
     <ol class="bars">
       ${hosts.map((host, place) => html`<li class=${place === 0 ? "winner" : ""}>
         <span class="name">${place === 0 ? html`<span class="place">selected</span>` : html`<span class="place">${place + 1}</span>`}${hostName(host.host)}</span>
-        <span class="track" role="img" aria-label=${told(host, active)}>
+        <span class="track" role="img" aria-label=${told(host, active, noun)}>
           <${Fill} class="zero" part=${0} left=${zero} />
           ${segments(host, active, range, zero).map((each) => html`<${Fill} class="segment" part=${each.part} left=${each.left} color=${colour(each.index)} />`)}
         </span>
@@ -33,7 +33,7 @@ export function Weights({ choice, hostName = (name) => name }) {
     ${idle.length > 0 && html`<p class="hint">Without effect here: ${idle.map(short).join(", ")}.</p>`}
     <details><summary>The numbers</summary>
       <div class="scroll" tabIndex="0" role="region" aria-label="Weights in numbers"><table>
-        <thead><tr><th scope="col">Weigher</th>${hosts.map((host) => html`<th scope="col" class="number">${host.host ?? "a host"}</th>`)}</tr></thead>
+        <thead><tr><th scope="col">Weigher</th>${hosts.map((host) => html`<th scope="col" class="number">${host.host ?? `a ${noun}`}</th>`)}</tr></thead>
         <tbody>
           ${active.map((name) => html`<tr><th scope="row">${name}</th>${hosts.map((host) => html`<td class="number">${signed(host.shares?.[name]?.weight ?? 0)}<br /><span class="hint">raw ${format.number(host.shares?.[name]?.raw ?? 0)}</span></td>`)}</tr>`)}
           <tr><th scope="row">Total</th>${hosts.map((host) => html`<td class="number"><b>${host.weight.toFixed(3)}</b></td>`)}</tr>
@@ -49,9 +49,9 @@ function Swatch({ index }) {
   return html`<${Fill} class="swatch" part=${1} color=${colour(index)} />`;
 }
 
-function told(host, active) {
+function told(host, active, noun) {
   const parts = active.map((name) => `${short(name)} ${signed(host.shares?.[name]?.weight ?? 0)}`);
-  return `${host.host ?? "a host"}: ${host.weight.toFixed(3)}, of ${parts.join(", ")}`;
+  return `${host.host ?? `a ${noun}`}: ${host.weight.toFixed(3)}, of ${parts.join(", ")}`;
 }
 
 /** Return where each weigher's part of a bar is: gains to the right of zero, losses to the left. */
