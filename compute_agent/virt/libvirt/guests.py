@@ -32,7 +32,7 @@ from compute_agent.virt.libvirt.disks.images import BadImage, ImageFile
 from compute_agent.virt.libvirt.disks.instance_files import InstanceFiles
 from compute_agent.virt.libvirt.disks.qemu_img import DiskError
 from compute_agent.virt.libvirt.disks.storage import GIB, DiskStorage, Role
-from compute_agent.virt.libvirt.domain import domain_xml, guest_hardware, guest_networks
+from compute_agent.virt.libvirt.domain import domain_xml, guest_hardware, guest_networks, live_xml
 from compute_agent.virt.libvirt.domain.domain_xml import GuestSpec
 from compute_agent.virt.libvirt.domain.guest_devices import GuestDevices
 from compute_agent.virt.libvirt.domain.guest_disks import BUSES, GuestDisk
@@ -322,9 +322,15 @@ class Guests:
         files.make()
         root, note = files.root, files.read_note()
         is_taken = note.owner == self.host and note.former == former_host
-        if root is None or not (is_taken or note.owner == former_host):
+        if not (is_taken or note.owner == former_host):
             return self.build(instance, place)
+        if root is None:
+            raise DiskError(
+                f"its root disk is missing in {files.directory}, where {former_host} had it; put "
+                "it back, or remove the directory to have it built again from its image"
+            )
         files.write_note(note.taken_by(self.host))
+        files.fence()
         is_overlay = root.format == file_storage.QCOW2
         with self.held_image(instance.image if is_overlay else None, instance.uuid):
             files.create_extra(instance.flavor)
@@ -397,8 +403,25 @@ class Guests:
             if not domain.isActive():
                 raise
 
+    def need_disks(self, domain: Any) -> None:
+        """Raise DiskError if a file that a running guest has open was removed.
+
+        The data is gone when the guest ends. Its rescue disk may go; OSError is raised, too.
+        """
+        if not domain.isActive():
+            return
+        files = self.files(domain.UUIDString())
+        for path in live_xml.disk_paths(domain.XMLDesc(0)):
+            if not path.exists() and not files.is_rescue(str(path)):
+                raise DiskError(
+                    f"its disk {path} is missing, and its data is lost when the guest ends; have "
+                    "the hypervisor write it again (virsh blockcopy), or rebuild or delete the "
+                    "server"
+                )
+
     def shut_down(self, domain: Any, grace_seconds: float) -> None:
-        """Ask a guest to shut down, and kill it after the grace period."""
+        """Ask a guest to shut down, and kill it after the grace period. Raises as need_disks."""
+        self.need_disks(domain)
         if grace_seconds > 0 and domain.isActive():
             try:
                 domain.shutdown()

@@ -30,6 +30,7 @@ from compute_agent.virt.libvirt.disks.file_storage import RAW
 from compute_agent.virt.libvirt.disks.images import BadImage
 from compute_agent.virt.libvirt.disks.instance_files import InstanceFiles
 from compute_agent.virt.libvirt.disks.qemu_img import DiskError, UnsafeImage
+from compute_agent.virt.libvirt.disks.storage import Role
 from compute_agent.virt.libvirt.domain.guest_disks import GuestDisk
 from compute_agent.virt.libvirt.guests import Guests
 from compute_agent.virt.libvirt.moves.cold_moves import ColdMoves
@@ -139,7 +140,6 @@ class LibvirtOperations(ComputeDriver):
         with self._operating(instance.uuid, "Reboot"):
             domain = self._guests.find(instance.uuid)
             if domain is not None:
-                self._guests.files(instance.uuid).disks(instance.flavor)  # none may be missing
                 self._guests.shut_down(domain, _AT_ONCE if is_hard else grace_seconds)
             return self._info(self._start_redefined(domain, instance, place))
 
@@ -163,7 +163,7 @@ class LibvirtOperations(ComputeDriver):
     def suspend(self, instance_uuid: str) -> GuestInfo:
         with self._operating(instance_uuid, "Suspend"):
             domain = self._existing(instance_uuid)
-            self._guests.files(instance_uuid).need_root()
+            self._guests.need_disks(domain)
             if self._info(domain).power_state != SUSPENDED:
                 self._running(instance_uuid).managedSave(0)
             return self._info(domain)
@@ -195,7 +195,7 @@ class LibvirtOperations(ComputeDriver):
         with self._operating(instance_uuid, "Snapshot"):
             domain = self._existing(instance_uuid)
             files = self._guests.files(instance_uuid)
-            root, size = files.need_root(), files.root_copy_bytes()
+            root, size = files.need_root(), files.copy_bytes(Role.ROOT)
             if self._info(domain).power_state != RUNNING:
                 self._copy_root(files, root, image, path)
                 return
@@ -231,7 +231,7 @@ class LibvirtOperations(ComputeDriver):
     def _copy_root(
         self, files: InstanceFiles, root: GuestDisk, image: ImageMeta, path: Path
     ) -> None:
-        disk_room.check([(path.parent, files.root_copy_bytes())])
+        disk_room.check([(path.parent, files.copy_bytes(Role.ROOT))])
         qemu_img.copy(files.storage.url(root), root.format, path, image.disk_format or RAW)
 
     def get_console_output(self, instance_uuid: str, *, lines: int | None) -> str:
@@ -280,7 +280,6 @@ class LibvirtOperations(ComputeDriver):
         with self._operating(instance_uuid, "Detaching"):
             domain = self._existing(instance_uuid)
             was_on = bool(domain.isActive())
-            self._guests.files(instance_uuid).need_root()
             self._guests.shut_down(domain, grace_seconds)
             try:
                 payload = self._cold.describe(instance_uuid, self._record(domain))
@@ -315,7 +314,6 @@ class LibvirtOperations(ComputeDriver):
             record = self._record(domain)
             least = least_sizes(instance.flavor, record.disks, record.least)
             is_done = record == GuestRecord.of(instance, place, least)
-            self._guests.files(instance.uuid).need_root()
             if not is_done or not is_on:
                 self._guests.shut_down(domain, _AT_ONCE)
             self._record_staying(instance.uuid)

@@ -52,7 +52,6 @@ class Rescue:
         try:
             self.make_disk(instance, image)
             if domain is not None and not self._is_rescued(domain):
-                files.disks(instance.flavor)  # none may be missing
                 self._guests.shut_down(domain, grace_seconds)
             if domain is None or not domain.isActive():
                 domain = self._start(domain, instance, place)
@@ -103,8 +102,8 @@ class Rescue:
 
     def _is_rescued(self, domain: Any) -> bool:
         """Return whether a domain, rather than only its guest's directory, has the rescue disk."""
-        disk = self._guests.files(domain.UUIDString()).rescue
-        return disk is not None and disk.path in _sources(domain)
+        files = self._guests.files(domain.UUIDString())
+        return any(map(files.is_rescue, _sources(domain)))
 
     def _take_back(self, instance: Instance, place: InstancePlacement, *, is_on: bool) -> None:
         """Have a guest as it was before a rescue that failed."""
@@ -117,7 +116,7 @@ class Rescue:
             LOG.exception("%s: a rescue that failed cannot be undone", instance.uuid)
 
 
-def _sources(domain: Any) -> set[str | None]:
+def _sources(domain: Any) -> set[str]:
     """Return the paths of a domain's disks."""
     found = xml_text.parse(domain.XMLDesc(0)).iterfind("devices/disk/source")
-    return {source.get(name) for source in found for name in SOURCE_ATTRIBUTES.values()}
+    return {source.get(name, "") for source in found for name in SOURCE_ATTRIBUTES.values()}

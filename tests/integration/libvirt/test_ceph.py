@@ -150,6 +150,19 @@ def test_a_move_that_is_taken_back_leaves_the_disks_to_the_source(
     assert hosts.disks(guest) == {"disk"}
 
 
+def test_a_guest_of_a_host_that_was_given_up_writes_no_more(hosts: Hosts) -> None:
+    """It runs on, cut off, when another host has its disk."""
+    source, destination = hosts.source, hosts.destination
+    guest = booted(source)
+    (before,) = hosts.cluster.clients(f"{guest.uuid}_disk")
+    destination.recover(guest, ANYWHERE, former_host=source.host)
+    wait_for_boots(destination, guest)
+    assert before not in hosts.cluster.clients(f"{guest.uuid}_disk")
+    assert before in hosts.cluster.run("ceph", "osd", "blocklist", "ls")
+    source.destroy(guest.uuid)
+    assert (states(source), states(destination)) == ([], [("running", False)])
+
+
 def test_a_guest_of_a_dead_host_boots_from_its_disk_in_the_pool(hosts: Hosts) -> None:
     source, destination = hosts.source, hosts.destination
     guest = booted(source, swap_mb=16)

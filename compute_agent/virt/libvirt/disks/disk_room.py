@@ -10,7 +10,14 @@ from compute_agent.virt.libvirt.disks.storage import MIB
 
 SPARE_PART = 0.05
 """Of the bytes of a copy, that stays free beside it: guests write meanwhile."""
+BLOCK_BYTES = 512
+"""Unit of what stat says that a file takes."""
 _FULL = ("No space left on device", "Disk quota exceeded")
+
+
+def used_bytes(path: Path) -> int:
+    """Return what a file takes; holes take no room. Raises OSError."""
+    return path.stat().st_blocks * BLOCK_BYTES
 
 
 def check(copies: Sequence[tuple[Path, int]]) -> None:
@@ -27,7 +34,7 @@ def check(copies: Sequence[tuple[Path, int]]) -> None:
         free = shutil.disk_usage(places[device]).free
         if size * (1 + SPARE_PART) > free:
             raise DiskError(
-                f"a copy of its disk takes up to {_mib(size)} MiB, and {places[device]} has "
+                f"a copy of its disks takes up to {_mib(size)} MiB, and {places[device]} has "
                 f"{_mib(free)} MiB free; make room on this host, or move the server to another one"
             )
 

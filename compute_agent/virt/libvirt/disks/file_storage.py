@@ -9,7 +9,7 @@ from pathlib import Path
 
 from armillary import private_files
 from compute_agent.virt.instance_directories import open_own
-from compute_agent.virt.libvirt.disks import qemu_img
+from compute_agent.virt.libvirt.disks import disk_room, qemu_img
 from compute_agent.virt.libvirt.disks.images import ImageFile
 from compute_agent.virt.libvirt.disks.storage import MIB, CopiedStorage, Role, Room
 from compute_agent.virt.libvirt.domain.guest_disks import GuestDisk
@@ -18,7 +18,6 @@ QCOW2, RAW = "qcow2", "raw"
 _BEGUN = ".begun"
 """Suffix of drafts."""
 _CHUNK_BYTES = 64 * MIB
-_BLOCK_BYTES = 512  # of what stat counts
 _MAGIC_OF_QCOW2 = b"QFI\xfb"
 _BASE_OF_QCOW2 = slice(8, 16), slice(16, 20)  # where the backing file's name is, and its length
 _SIZE_OF_QCOW2 = slice(24, 32)  # bytes of the header with the disk's size
@@ -99,7 +98,7 @@ class FileStorage(CopiedStorage):
         if found is None:
             return 0
         files = [Path(found.path), *(bases_in(directory) if role is Role.ROOT else ())]
-        return sum(path.stat().st_blocks * _BLOCK_BYTES for path in files if path.exists())
+        return sum(disk_room.used_bytes(path) for path in files if path.exists())
 
     def growth_bytes(self, directory: Path) -> int:
         """Return how far the files may grow; unreadable ones count as complete."""
@@ -183,4 +182,4 @@ def _growth_bytes(path: Path) -> int:
         return 0
     is_qcow2 = header.startswith(_MAGIC_OF_QCOW2) and len(header) == _SIZE_OF_QCOW2.stop
     size = int.from_bytes(header[_SIZE_OF_QCOW2]) if is_qcow2 else found.st_size
-    return max(0, size - found.st_blocks * _BLOCK_BYTES)
+    return max(0, size - found.st_blocks * disk_room.BLOCK_BYTES)

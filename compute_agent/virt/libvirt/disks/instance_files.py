@@ -3,7 +3,7 @@
 import contextlib
 import shutil
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from armillary import private_files
 from compute_agent.virt.instance_directories import open_own
@@ -67,9 +67,9 @@ class InstanceFiles:
             f"its {name} disk is missing in {place}; put it back there, or rebuild the server"
         )
 
-    def root_copy_bytes(self) -> int:
-        """Return how many bytes a copy of the root disk takes at most; 0 where that is unknown."""
-        return self.storage.copy_bytes(self.directory, Role.ROOT)
+    def copy_bytes(self, *roles: Role) -> int:
+        """Return how many bytes copies of disks take at most; 0 where that is unknown."""
+        return sum(self.storage.copy_bytes(self.directory, role) for role in roles)
 
     def growth_bytes(self) -> int:
         """Return how many bytes the disks may still take of what is free."""
@@ -79,6 +79,11 @@ class InstanceFiles:
     def rescue(self) -> GuestDisk | None:
         """The disk that a guest boots from while it is rescued, if it exists."""
         return self.storage.find(self.directory, Role.RESCUE)
+
+    def is_rescue(self, path: str) -> bool:
+        """Return whether a disk of a domain is the rescue disk, which may be gone by now."""
+        outside = self.storage.volume_name(self.directory, Role.RESCUE)
+        return PurePath(path).name in (outside, f"{Role.RESCUE}.raw")
 
     def disks(self, flavor: Flavor) -> tuple[GuestDisk, ...]:
         """Return the disks of a guest with a flavor, the one that it boots from first.
@@ -102,6 +107,10 @@ class InstanceFiles:
             disk = self.storage.find(self.directory, role)
             if disk is not None:
                 yield role, disk
+
+    def fence(self) -> None:
+        """Keep a hypervisor elsewhere that has the disks open from writing. Raises DiskError."""
+        self.storage.fence(disk for _, disk in self.present())
 
     def read_note(self) -> Ownership:
         """Return the note about their owner; without one, any host owns them. Raises OSError."""
@@ -182,8 +191,8 @@ class InstanceFiles:
 
     def fit(self, flavor: Flavor) -> None:
         """Grow all disks to at least the flavor's sizes. Raises DiskError."""
-        self.create_extra(flavor)
         self._grow_root(flavor)
+        self.create_extra(flavor)
 
     def remove_extra_but(self, flavor: Flavor) -> None:
         """Remove the ephemeral and swap disks that a flavor lacks. Raises DiskError, OSError."""

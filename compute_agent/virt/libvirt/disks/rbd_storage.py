@@ -17,6 +17,8 @@ _BEGUN = ".begun"
 _NOT_FOUND = "(2) No such file or directory"
 _LOOK_SECONDS_MAX = 30
 _COPY_SECONDS_MAX = 3600
+_FENCE_SECONDS = 24 * 3600
+"""How long Ceph refuses a client. QEMU does not open its disks again, so this is for ever."""
 
 
 class RbdStorage(DiskStorage):
@@ -79,6 +81,15 @@ class RbdStorage(DiskStorage):
             name = self._image(directory, role)
             for each in (name, name + _BEGUN):
                 self._remove(each)
+
+    def fence(self, disks: Iterable[GuestDisk]) -> None:
+        for disk in disks:
+            said = json.loads(self._rbd("status", "--format", "json", disk.path))
+            for watcher in said["watchers"]:
+                programs.run(
+                    "ceph", *self._access(), "osd", "blocklist", "add", watcher["address"],
+                    str(_FENCE_SECONDS), timeout_seconds=_LOOK_SECONDS_MAX,
+                )  # fmt: skip
 
     def room(self, instances: Path) -> Room:
         said = programs.run(

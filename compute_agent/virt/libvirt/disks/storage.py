@@ -105,6 +105,9 @@ class DiskStorage(abc.ABC):
         """Remove the note; a missing one is ignored."""
         (directory / NOTE).unlink(missing_ok=True)
 
+    def fence(self, disks: Iterable[GuestDisk]) -> None:  # noqa: B027 - files have QEMU's locks
+        """Keep hypervisors that have disks open from writing; the guest is to run on this host."""
+
     def copy_bytes(self, directory: Path, role: Role) -> int:
         """Return how many bytes a copy of a disk takes at most; 0 where that is unknown."""
         return 0

@@ -1,7 +1,7 @@
-"""Rewrites of a running guest's domain XML for a live migration. Pure."""
+"""Domain XML of running guests: their disks, and rewrites for a live migration. Pure."""
 
-from collections.abc import Mapping
-from pathlib import PurePosixPath
+from collections.abc import Iterator, Mapping
+from pathlib import Path, PurePosixPath
 from xml.etree.ElementTree import Element
 
 from compute_agent.host.instance_topology import InstancePlacement
@@ -45,6 +45,15 @@ def _move_disk(disk: Element, destination: LiveDestination, names: Mapping[str, 
                 driver.set("cache", destination.cache)
     elif attribute == "file":
         source.set(attribute, _moved(path, PurePosixPath(destination.directory)))
+
+
+def disk_paths(text: str) -> Iterator[Path]:
+    """Yield the files and block devices of a guest's disks, with their backing files."""
+    for disk in xml_text.parse(text).iterfind("./devices/disk"):
+        for source in (*disk.iterfind("source"), *disk.iterfind(".//backingStore/source")):
+            path = source.get("file") or source.get("dev")
+            if path is not None:
+                yield Path(path)
 
 
 def guest_cpu(text: str) -> str | None:

@@ -7,7 +7,7 @@ from pathlib import Path, PurePosixPath
 from oslo_config import cfg
 
 from armillary.identifiers import is_uuid
-from compute_agent.virt.libvirt.disks import images, qemu_img
+from compute_agent.virt.libvirt.disks import disk_room, images, qemu_img
 from compute_agent.virt.libvirt.disks.file_storage import QCOW2
 from compute_agent.virt.libvirt.disks.instance_files import CONSOLES, InstanceFiles
 from compute_agent.virt.libvirt.disks.qemu_img import DiskError
@@ -38,6 +38,11 @@ class ColdMoves:
         root = files.need_root()
         note = files.read_note().leaving()
         files.write_note(note)
+        names = [
+            *sorted(path.name for path in files.directory.glob("*.raw")),
+            *sorted(path.name for path in files.directory.glob("*.qcow2")),
+            *(name for name in CONSOLES if (files.directory / name).exists()),
+        ]
         return ColdPayload(
             host=self._guests.host,
             address=remote_uris.own_address(self._conf),
@@ -46,13 +51,12 @@ class ColdMoves:
             root_gb=record.disks.root_gb,
             root_gb_least=record.least.root_gb,
             ephemeral_gb=record.disks.ephemeral_gb,
-            files=sorted(path.name for path in files.directory.glob("*.raw"))
-            + sorted(path.name for path in files.directory.glob("*.qcow2"))
-            + [name for name in CONSOLES if (files.directory / name).exists()],
+            files=names,
             base=self._base(Path(root.path)) if root.format == QCOW2 else None,
             storage=files.storage.name,
             volumes=_volumes(files),
             volume_directory=str(Path(root.path).parent),
+            used_bytes=sum(disk_room.used_bytes(files.directory / name) for name in names),
         )
 
     def take_over(self, instance: Instance, sent: ColdPayload) -> None:
@@ -90,6 +94,7 @@ class ColdMoves:
         _check_directory(files, sent)
         files.make()
         files.write_note(Ownership(owner=self._guests.host, is_moving=True))
+        disk_room.check([(files.directory, sent.used_bytes)])
         self._fetch_files(files, sent)
         for disk in sent.volumes:
             self._fetch_volume(files, sent, disk)

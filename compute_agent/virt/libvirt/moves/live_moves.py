@@ -13,8 +13,9 @@ from armillary import private_files
 from compute_agent.host.instance_topology import InstancePlacement
 from compute_agent.virt.driver import LiveWatch
 from compute_agent.virt.libvirt import earlier_consoles
+from compute_agent.virt.libvirt.disks import disk_room
 from compute_agent.virt.libvirt.disks.instance_files import InstanceFiles
-from compute_agent.virt.libvirt.disks.storage import CopiedStorage
+from compute_agent.virt.libvirt.disks.storage import CopiedStorage, Role
 from compute_agent.virt.libvirt.domain import live_xml
 from compute_agent.virt.libvirt.domain.pins import Pins
 from compute_agent.virt.libvirt.guests import Guests
@@ -59,6 +60,7 @@ class LiveMoves:
         record = self._guests.record(domain)
         if record is not None and record.place.pci_devices:
             raise CannotMove("it uses PCI devices of the host, which cannot be migrated")
+        self._guests.need_disks(domain)
         files = self._guests.files(uuid)
         note = files.read_note().with_token()
         files.write_note(note)
@@ -77,6 +79,7 @@ class LiveMoves:
             address=remote_uris.own_address(self._conf),
             directory=str(files.directory),
             storage=files.storage.name,
+            used_bytes=files.copy_bytes(*Role),
         )
 
     def hand_over(self, domain: Any, destination: LiveDestination, watch: LiveWatch) -> None:
@@ -225,6 +228,7 @@ class LiveMoves:
         elif isinstance(storage, CopiedStorage):
             files.make()
             files.write_note(Ownership(owner=self._guests.host, is_moving=True))
+            disk_room.check([(files.directory, source.used_bytes)])
             for disk in source.disks:
                 _make_empty(files, storage, disk)
         else:

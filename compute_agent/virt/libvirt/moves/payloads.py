@@ -45,9 +45,9 @@ def role_of(disk: DiskFile) -> Role:
 class ColdPayload:
     """A guest that is off, for its destination. ``base`` is the root disk's backing file.
 
-    ``files`` are those of ``directory``; ``volumes`` are disks in ``volume_directory``. ``storage``
-    is the kind of storage that has the disks; an older source has files alone, and does not say how
-    large its ephemeral disk is.
+    ``files`` are those of ``directory``, which take ``used_bytes``; ``volumes`` are disks in
+    ``volume_directory``. ``storage`` is the kind of storage that has the disks; an older source has
+    files alone, and says neither how much they take nor how large its ephemeral disk is.
     """
 
     host: str
@@ -62,6 +62,7 @@ class ColdPayload:
     volumes: list[DiskFile] = dataclasses.field(default_factory=list)
     volume_directory: str = ""
     ephemeral_gb: int = 0
+    used_bytes: int = 0
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> Self:
@@ -79,7 +80,8 @@ class ColdPayload:
 class LiveSource:
     """A running guest, for its destination; ``cpu`` and ``host_cpu`` are XML.
 
-    ``address`` and ``directory`` say where its console log is; an older source does not.
+    ``address`` and ``directory`` say where its console log is, and ``used_bytes`` how much copies
+    of its disks take at most; an older source does not.
     """
 
     host: str
@@ -93,6 +95,7 @@ class LiveSource:
     address: str | None = None
     directory: str | None = None
     storage: str = FILES
+    used_bytes: int = 0
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> Self:

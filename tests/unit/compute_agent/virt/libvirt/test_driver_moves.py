@@ -232,6 +232,19 @@ def test_an_evacuation_that_fails_gives_shared_disks_back(
     source.destroy(guest.uuid)
 
 
+def test_an_evacuated_guest_is_not_built_over_a_shared_disk_that_is_missing(
+    sharing: tuple[LibvirtDriver, LibvirtDriver], tmp_path: Path
+) -> None:
+    """It would begin from its image without its data; its former host may have the file open."""
+    source, destination = sharing
+    source.spawn(guest := a_guest())
+    disk = tmp_path / "instances" / guest.uuid / "disk.raw"
+    disk.unlink()
+    with pytest.raises(exception.BuildFailed, match=f"missing in {disk.parent}, where host-1 had"):
+        destination.recover(guest, ANYWHERE, former_host="host-1")
+    assert (powers(source), powers(destination)) == ({guest.uuid: "running"}, {})
+
+
 def test_an_evacuated_guest_is_built_again_where_nothing_is_shared(host: LibvirtDriver) -> None:
     guest = a_guest()
     assert host.recover(guest, ANYWHERE, former_host="gone").power_state == "running"

@@ -31,10 +31,12 @@ def image_of(guest: Instance) -> ImageMeta:
 
 Operation = Callable[[LibvirtDriver, Instance], object]
 OPERATIONS: dict[str, Operation] = {
+    "stop": lambda host, guest: host.power_off(guest.uuid, grace_seconds=0),
     "reboot": lambda host, guest: host.reboot(guest, ANYWHERE, is_hard=True, grace_seconds=0),
     "suspend": lambda host, guest: host.suspend(guest.uuid),
     "detach": lambda host, guest: host.detach(guest.uuid, grace_seconds=0),
     "resize": lambda host, guest: host.resize(changed(guest, memory_mb=80), ANYWHERE, is_on=True),
+    "live migration": lambda host, guest: host.describe_live(guest.uuid),
     "rescue": lambda host, guest: host.rescue(guest, ANYWHERE, image_of(guest), grace_seconds=0),
 }
 
@@ -45,9 +47,23 @@ def test_a_guest_whose_disk_was_removed_is_not_ended(host: LibvirtDriver, name: 
     host.spawn(guest := a_guest())
     (disk,) = host._guests.files(guest.uuid).directory.glob("disk.*")
     disk.unlink()
-    with pytest.raises(FAILED, match=f"root disk is missing in {disk.parent}.*rebuild the server"):
+    with pytest.raises(FAILED, match=f"its disk {disk} is missing.*rebuild or delete the server"):
         OPERATIONS[name](host, guest)
     assert powers(host) == {guest.uuid: "running"}
+    host.destroy(guest.uuid)
+    assert powers(host) == {}
+
+
+def test_a_rescue_disk_that_was_removed_keeps_no_guest(host: LibvirtDriver) -> None:
+    """Nothing on it is of use after the rescue."""
+    host.spawn(guest := a_guest())
+    host.rescue(guest, ANYWHERE, image_of(guest), grace_seconds=0)
+    (disk,) = host._guests.files(guest.uuid).directory.glob("rescue.*")
+    disk.unlink()
+    ran = host._guests.find(guest.uuid).ID()
+    host.unrescue(guest, ANYWHERE)
+    assert powers(host) == {guest.uuid: "running"}
+    assert host._guests.find(guest.uuid).ID() != ran  # from its own disk
 
 
 @pytest.mark.parametrize("is_on", [True, False], ids=["on", "off"])

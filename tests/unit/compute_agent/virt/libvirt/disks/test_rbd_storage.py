@@ -26,6 +26,7 @@ case $command in
     rm) [ -e $pool/$last ] || fail; rm $pool/$last ;;
     import) stat -c %a $2 >$pool.mode; cp $2 $pool/$last ;;
     rename) mv $pool/$1 $pool/$last ;;
+    status) echo '{{"watchers": [{{"address": "192.0.2.9:0/7", "cookie": 1}}]}}' ;;
     resize) truncate -s ${{3%B}} $pool/$last ;;
 esac
 """
@@ -114,6 +115,18 @@ def test_a_note_about_the_owner_is_in_the_pool(
     for _ in range(2):
         storage.remove_note(directory)
     assert storage.read_note(directory) is None
+
+
+def test_a_client_that_has_a_disk_open_is_kept_from_writing(
+    storage: RbdStorage, directory: Path, tmp_path: Path
+) -> None:
+    """Its host is given up, and another one is to run the guest."""
+    storage.make(directory, Role.ROOT, MIB, lambda path: None)
+    disk = storage.find(directory, Role.ROOT)
+    assert disk is not None
+    storage.fence([disk])
+    commands = (tmp_path / "log").read_text().splitlines()
+    assert commands[-1] == f"ceph {ACCESS} osd blocklist add 192.0.2.9:0/7 86400"
 
 
 def test_room_is_that_of_the_pool(storage: RbdStorage) -> None:

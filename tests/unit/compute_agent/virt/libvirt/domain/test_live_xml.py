@@ -54,6 +54,14 @@ def test_files_are_the_destinations() -> None:
     assert one(domain, "devices/serial/address").attrib == {"port": "1"}
 
 
+def test_a_disk_is_nothing_without_what_it_lies_over() -> None:
+    """Devices are disks, too; the copy that a snapshot makes is not."""
+    device = "<disk><source dev='/dev/a/u'/><mirror><source file='/x'/></mirror></disk>"
+    text = RUNNING.replace("<serial", f"{device}<serial", 1)
+    found = [str(path) for path in live_xml.disk_paths(text)]
+    assert found == ["/a/u/disk.qcow2", "/images/base", "/dev/a/u"]
+
+
 def test_disks_have_the_paths_that_the_destination_names() -> None:
     """Also where they are not files, and with its own cache mode."""
     text = """<domain><vcpu>1</vcpu><os><nvram>/a/u/nvram.raw</nvram></os><devices>
