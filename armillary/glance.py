@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 
 from oslo_config import cfg
 
-from armillary import exception
+from armillary import exception, http_data
 
 if TYPE_CHECKING:
     import requests
@@ -22,10 +22,12 @@ LOG = logging.getLogger(__name__)
 PAGE_SIZE = 200
 IMAGES_MAX = 50_000
 """Maximum number of images in a list."""
-PIECE_BYTES = 1024**2
 _IMAGES = "/v2/images"
 _PATCH = "application/openstack-images-v2.1-json-patch"
 _DATA = "application/octet-stream"
+
+_TEMPORARY = frozenset({408, 429})
+"""Errors of a client that a later attempt may not meet."""
 
 _LOGINS: Mapping[str, tuple[str, ...]] = {
     "password": (
@@ -43,7 +45,8 @@ _LOGINS: Mapping[str, tuple[str, ...]] = {
 class Glance:
     """The image service of ``[glance]``. Thread-safe.
 
-    Every method raises Unavailable if the service cannot be reached, or refuses our account.
+    Every method raises Unavailable if the service cannot be reached, or refuses our account; its
+    ``retry_after_seconds`` is None if another attempt cannot help.
     """
 
     def __init__(self, conf: cfg.ConfigOpts) -> None:
@@ -128,17 +131,23 @@ class Glance:
         path = f"{_IMAGES}/{image_id}/file"
         self._request("PUT", path, image_id, data=data, headers=headers)
 
-    def download(self, image_id: str) -> Iterator[bytes]:
-        """Yield the data of an image, piece by piece. Raises ImageNotFound, also without data."""
+    def download(self, image_id: str, start: int = 0) -> Iterator[bytes]:
+        """Yield the data of an image from a byte on, each piece when it comes.
+
+        Raises ImageNotFound, also without data.
+        """
         import requests
 
         path = f"{_IMAGES}/{image_id}/file"
-        answer = self._request("GET", path, image_id, stream=True, headers={"Accept": _DATA})
-        if answer.status_code == 204:
-            raise exception.ImageNotFound(image=image_id)
+        headers = {"Accept": _DATA, "Accept-Encoding": "identity"}
+        if start:
+            headers["Range"] = f"bytes={start}-"
+        answer = self._request("GET", path, image_id, stream=True, headers=headers)
         with contextlib.closing(answer):
+            if answer.status_code == requests.codes.no_content:
+                raise exception.ImageNotFound(image=image_id)
             try:
-                yield from answer.iter_content(PIECE_BYTES)
+                yield from http_data.pieces(answer, start)
             except requests.RequestException as error:
                 raise _unavailable(error) from error
 
@@ -156,36 +165,76 @@ class Glance:
         from keystoneauth1 import exceptions
 
         try:
-            return self._adapter.request(path, method, **more)
-        except exceptions.NotFound as error:
-            raise exception.ImageNotFound(image=image_id) from error
-        except exceptions.BadRequest as error:
-            raise exception.Invalid(reason=f"Glance: {error.message}") from error
-        except exceptions.Conflict as error:
-            raise exception.ImageExists(image=image_id) from error
-        except exceptions.Forbidden as error:
-            raise exception.Forbidden(reason="Glance refuses it") from error
+            answer: requests.Response = self._adapter.request(path, method, redirect=False, **more)
         except exceptions.ClientException as error:
-            raise _unavailable(error) from error
+            raise _failure(error, image_id) from error
+        if answer.is_redirect:  # to which our token would go along
+            answer.close()
+            raise exception.Unavailable(
+                reason="Glance sends us to another address; see [glance] endpoint_override",
+                retry_after_seconds=None,
+            )
+        return answer
 
 
 def _pointer(name: str) -> str:
     return "/" + name.replace("~", "~0").replace("/", "~1")
 
 
+def _failure(error: Exception, image_id: str | None) -> exception.ArmillaryError:
+    from keystoneauth1 import exceptions
+
+    response = getattr(error, "response", None)
+    if response is not None:
+        response.close()  # of a download, nothing was read yet
+    match error:
+        case exceptions.NotFound():
+            return exception.ImageNotFound(image=image_id)
+        case exceptions.BadRequest():
+            return exception.Invalid(reason=f"Glance: {error.message}")
+        case exceptions.Conflict():
+            return exception.ImageExists(image=image_id)
+        case exceptions.Forbidden():
+            return exception.Forbidden(reason="Glance refuses it")
+    return _unavailable(error)
+
+
 def _unavailable(error: Exception) -> exception.Unavailable:
     LOG.warning("Glance: %s: %s", type(error).__name__, error)  # addresses are for operators
-    return exception.Unavailable(reason=f"Glance {_what_it_does(error)}")
+    return exception.Unavailable(
+        reason=f"Glance {_what_it_does(error)}", retry_after_seconds=_retry_after_seconds(error)
+    )
+
+
+def _retry_after_seconds(error: Exception) -> float | None:
+    """Return how long it asks to wait; None if another attempt cannot help."""
+    from keystoneauth1 import exceptions
+    from requests import JSONDecodeError
+
+    match error:
+        case exceptions.CatalogException() | JSONDecodeError():
+            return None
+        case exceptions.HTTPClientError(http_status=status) if status not in _TEMPORARY:
+            return None
+        case exceptions.HttpError(response=response) if response is not None:
+            return http_data.retry_after_seconds(response.headers)
+        case _:
+            return 0.0
 
 
 def _what_it_does(error: Exception) -> str:
     """Return what a Glance does that cannot be used, and which option may be wrong."""
     from keystoneauth1 import exceptions
     from requests import JSONDecodeError, Timeout
+    from requests.exceptions import ChunkedEncodingError, ContentDecodingError
 
     match error:
         case exceptions.ConnectTimeout() | Timeout():
             return "does not answer in time ([glance] request_timeout_seconds)"
+        case ChunkedEncodingError():
+            return "ends its answer early"
+        case ContentDecodingError():
+            return "answers with another part of the data than it is asked for"
         case exceptions.Unauthorized():
             return "refuses the account of [glance]"
         case exceptions.CatalogException():

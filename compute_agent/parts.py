@@ -1,6 +1,7 @@
 """The parts of an agent, and how they are wired: what works on instances, compares, and reports."""
 
 import dataclasses
+import functools
 from collections.abc import Callable, Mapping, Sequence
 
 from oslo_config import cfg
@@ -12,7 +13,7 @@ from compute_agent.host.node_identity import NodeIdentity
 from compute_agent.host.provider_config import ProviderConfig
 from compute_agent.host.resource_tracker import ResourceTracker
 from compute_agent.journal.held_guests import HeldGuests
-from compute_agent.journal.journal import Journal
+from compute_agent.journal.journal import Journal, State
 from compute_agent.monitors import HostMonitors, MonitorPlugin
 from compute_agent.reporting.address_reports import AddressReports
 from compute_agent.reporting.outbox import SENDERS, OnStale, Outbox
@@ -63,7 +64,12 @@ class Work:
     ) -> None:
         tickets = ImageTickets(env.agent, env.conductor)
         image_services = {
-            host: ImageService(env.conf, tickets.of_host(host)) for host in env.drivers
+            host: ImageService(
+                env.conf,
+                tickets.of_host(host),
+                is_needed=functools.partial(_is_needed, env.journal, host),
+            )
+            for host in env.drivers
         }
         for host, driver in env.drivers.items():
             driver.use_image_service(image_services[host])
@@ -181,6 +187,12 @@ def make_trackers(
         )
         for host, driver in env.drivers.items()
     ]
+
+
+def _is_needed(journal: Journal, host: str, uuid: str) -> bool:
+    """Return whether an instance needs its image, as it does until it is deleted."""
+    entry = journal.find(host, uuid)
+    return entry is None or entry.state is not State.DELETING
 
 
 def _queue(env: Environment) -> WorkQueue:

@@ -116,7 +116,8 @@ tries again.
             mutable=True,
             help="""
 How long a host goes on with the transfer of an image that makes no progress, because the image
-service is unreachable or busy. Then a build goes to the next host, and a snapshot fails.
+service or Glance is unreachable, busy or slow. Then a build goes to the next host, and a snapshot
+fails.
 """,
         ),
         cfg.IntOpt(

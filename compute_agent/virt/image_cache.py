@@ -18,6 +18,7 @@ import functools
 import hashlib
 import logging
 import os
+import shutil
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator
@@ -28,7 +29,15 @@ from oslo_config import cfg
 from armillary import exception, private_files
 from armillary.glance import Glance
 from armillary.identifiers import checked_uuid, is_uuid
+from compute_agent.virt.image_fetch import (
+    POLL_SECONDS,
+    FetchStopped,
+    ImageFetches,
+    IsStopped,
+    always_needed,
+)
 from compute_agent.virt.image_service import ImageService
+from compute_agent.virt.transfers import Transfer
 from objects.images.image_meta import ImageMeta
 from objects.images.image_record import DRAFT_PREFIX, STORE_LOCK
 from objects.images.image_ticket import READ
@@ -37,6 +46,8 @@ LOG = logging.getLogger(__name__)
 
 MIB = 1024**2
 _FETCHED, _USED, _LOCK = ".fetched-", ".used-", ".cache-lock"
+SPARE_PART = 0.05
+"""Of the bytes of an image, that stays free beside it: a full file system pauses guests."""
 _DRAFT_SECONDS_MAX = 24 * 3600
 """Age at which the draft of an image that no one fetches any more is removed."""
 
@@ -93,6 +104,7 @@ class ImageCache:
         self._lock = threading.Lock()
         self._held: collections.Counter[str] = collections.Counter()
         self._coming: dict[str, int] = {}  # image id -> bytes that are being fetched
+        self._under_way = ImageFetches(always_needed if service is None else service.is_needed)
 
     @property
     def _fetches(self) -> bool:
@@ -126,19 +138,23 @@ class ImageCache:
         private_files.make_directory(self._directory)
         if self._use(image.id):
             return True
+        fetch = functools.partial(self._fetch, image, instance_uuid)
+        return self._under_way.join(image.id, instance_uuid, fetch)
+
+    def _fetch(self, image: ImageMeta, instance_uuid: str | None, is_stopped: IsStopped) -> bool:
         remote = self._find(image, instance_uuid)
         if remote is None:
             return False
-        draft = self._directory / f"{DRAFT_PREFIX}{path.name}"
+        draft = self._draft(image.id)
         with open(draft, "ab", opener=private_files.opener) as file:
-            fcntl.flock(file, fcntl.LOCK_EX)  # one fetches, for all builds that need it
+            _lock_file(file.fileno(), is_stopped)  # other agents may share the directory
             if self._use(image.id):
                 return True
             try:
                 with self._room_for(image.id, remote.size_bytes):
-                    self._download(remote, image.id, file.fileno())
+                    self._download(remote, image.id, file.fileno(), is_stopped)
                     with self._exclusive():
-                        draft.replace(path)
+                        draft.replace(self._path(image.id))
                         self._mark(f"{_FETCHED}{image.id}")
                         self._mark(self._use_of(image.id))
             except BaseException:
@@ -151,7 +167,9 @@ class ImageCache:
         """Return where an image is fetched from. Raises what the image service raises."""
         glance, service = self._glance, self._service
         if glance is not None:
-            pieces = functools.partial(glance.download, image.id)
+            transfer = Transfer(image.id, self._conf.image.retry_seconds_max)
+            download = functools.partial(glance.download, image.id)
+            pieces = functools.partial(transfer.resumed, download)
             return _Remote("Glance", image.size_bytes, _digests(image.sha512), pieces)
         ticket = None if service is None else service.get_ticket(image.id, READ, instance_uuid)
         if service is None or ticket is None:
@@ -202,15 +220,20 @@ class ImageCache:
 
     @contextlib.contextmanager
     def _room_for(self, image_id: str, size_bytes: int) -> Iterator[None]:
-        """Reserve room for an image. Raises ImageCacheFull, OSError."""
-        if not self._conf.image_cache.size_mb_max:
-            yield
-            return
+        """Reserve room for an image. Raises ImageCacheFull, Unavailable, OSError."""
         with self._exclusive():
-            left = self._shrink(self._unused(self._note_bases()), size_bytes)
-            if left < 0:
+            if self._is_short(size_bytes):
+                self._shrink(self._unused(self._note_bases()), size_bytes)
+            if (left := self._left(size_bytes)) < 0:
                 raise exception.ImageCacheFull(
                     image=image_id, host=self._host, missing_mb=-(left // MIB)
+                )
+            if self._is_short(size_bytes):
+                free = self._free_bytes()
+                raise exception.Unavailable(
+                    reason=f"image {image_id} has {-(-size_bytes // MIB)} MiB, and "
+                    f"{self._directory} has {max(0, free // MIB)} MiB free for it; make room on "
+                    f"host {self._host}"
                 )
             with self._lock:
                 self._coming[image_id] = size_bytes
@@ -220,20 +243,35 @@ class ImageCache:
             with self._lock:
                 del self._coming[image_id]
 
-    def _shrink(self, unused: list[_Cached], more_bytes: int) -> int:
-        """Remove unused images until others fit; return the bytes that are left, or missing."""
+    def _shrink(self, unused: list[_Cached], more_bytes: int) -> None:
+        """Remove unused images until others fit."""
+        for cached in unused:
+            if not self._is_short(more_bytes):
+                return
+            self._release(cached)
+
+    def _is_short(self, more_bytes: int) -> bool:
+        """Return whether so much more does not fit into the cache or the file system."""
+        return self._left(more_bytes) < 0 or more_bytes * (1 + SPARE_PART) > self._free_bytes()
+
+    def _left(self, more_bytes: int) -> int:
+        """Return the bytes that are left of the maximum size, or missing; 0 without one."""
         bytes_max = self._conf.image_cache.size_mb_max * MIB
         if not bytes_max:
             return 0
         with self._lock:
             left = bytes_max - more_bytes - sum(self._coming.values())
-        left -= sum(cached.size_bytes for cached in self._fetched())
-        for cached in unused:
-            if left >= 0:
-                break
-            if self._release(cached):
-                left += cached.size_bytes
-        return left
+        return left - sum(cached.size_bytes for cached in self._fetched())
+
+    def _free_bytes(self) -> int:
+        """Return what the file system has free, less what is still to come of other images."""
+        with self._lock:
+            coming = dict(self._coming)
+        free = shutil.disk_usage(self._directory).free
+        for image_id, size in coming.items():
+            with contextlib.suppress(FileNotFoundError):  # it is complete
+                free -= max(0, size - self._draft(image_id).stat().st_size)
+        return free
 
     def _unused(self, bases: Collection[Path]) -> list[_Cached]:
         """Return fetched images that no guest or build of this host uses, oldest use first."""
@@ -263,17 +301,16 @@ class ImageCache:
                 self._mark(self._use_of(path.name))
         return bases
 
-    def _release(self, cached: _Cached) -> bool:
-        """Remove an image, or only this host's use of it; return whether the image is gone."""
+    def _release(self, cached: _Cached) -> None:
+        """Remove an image, or only this host's use of it if others use it."""
         (self._directory / self._use_of(cached.image_id)).unlink(missing_ok=True)
         others = [mark.name for mark in self._directory.glob(f"{_USED}{cached.image_id}.*")]
         if others:
-            return False
+            return
         self._remove(cached.image_id)
         LOG.info(
             "Removed image %s (%d bytes), which no guest uses", cached.image_id, cached.size_bytes
         )
-        return True
 
     def _sweep_drafts(self) -> None:
         """Remove drafts that an agent left when it died."""
@@ -325,11 +362,16 @@ class ImageCache:
     def _path(self, image_id: str) -> Path:
         return self._directory / checked_uuid("image", image_id)
 
-    def _download(self, remote: _Remote, image_id: str, file: int) -> None:
+    def _draft(self, image_id: str) -> Path:
+        return self._directory / f"{DRAFT_PREFIX}{checked_uuid('image', image_id)}"
+
+    def _download(self, remote: _Remote, image_id: str, file: int, is_stopped: IsStopped) -> None:
         size, digest = 0, hashlib.sha512()
         bytes_max = remote.size_bytes or self._conf.image.size_bytes_max
         os.ftruncate(file, 0)
         for piece in remote.pieces():
+            if is_stopped():
+                raise FetchStopped
             size += len(piece)
             if size > bytes_max:
                 raise _other_data(image_id, remote, f"more than {bytes_max} bytes")
@@ -341,6 +383,17 @@ class ImageCache:
         if remote.digests - {digest.hexdigest()}:
             raise _other_data(image_id, remote, "another SHA-512 digest")
         os.fsync(file)
+
+
+def _lock_file(file: int, is_stopped: IsStopped) -> None:
+    """Lock a file as soon as no other agent has it. Raises FetchStopped."""
+    while True:
+        try:
+            return fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if is_stopped():
+                raise FetchStopped from None
+            time.sleep(POLL_SECONDS)
 
 
 def _digests(*known: str | None) -> frozenset[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,6 +16,7 @@ from armillary.context import admin_context
 from compute_agent.interface import ComputeAPI
 from compute_agent.manager import ComputeManager
 from compute_agent.reporting.admission import AdmittedServer
+from compute_agent.virt.image_service import ImageService
 from compute_agent.virt.loader import make_drivers
 from compute_agent.virt.simulated.simulated_driver import SimulatedDriver
 from conductor.cell_conductor.interface import CellConductorAPI
@@ -22,6 +24,7 @@ from objects.instance import Instance
 from rpc.transport import Bus
 from tests import builders
 from tests.fixtures.agent import AGENT, Conductor, a_build, agent_conf
+from tests.fixtures.asking import wait_for
 from tests.fixtures.interfaces import an_rpc_server
 
 HOSTS = ["sim-1", "sim-2", "sim-3"]
@@ -160,6 +163,34 @@ def test_a_delete_command_ends_it(cell: Cell) -> None:
     cell.wait_for_reports("build_succeeded", 1)
     cell.compute.delete_instance(admin_context(), AGENT, instance.uuid, "sim-1")
     assert cell.wait_for_reports("instance_deleted", 1) == [("sim-1", instance.uuid)]
+
+
+def test_a_build_learns_that_its_server_is_deleted(
+    new_cell: Callable[[], Cell], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So that it does not wait for an image that is not needed any more."""
+    services: dict[str, ImageService] = {}
+    spawning = threading.Event()
+
+    def spawn(driver: SimulatedDriver, instance: Instance, _place: object = None) -> None:
+        spawning.set()
+        needed = services[driver.host].is_needed
+        wait_for(lambda: not needed(instance.uuid), "it is not needed any more")
+        raise exception.BuildFailed(instance_uuid=instance.uuid, host=driver.host, reason="deleted")
+
+    monkeypatch.setattr(SimulatedDriver, "spawn", spawn)
+    monkeypatch.setattr(
+        SimulatedDriver, "use_image_service",
+        lambda driver, service: services.update({driver.host: service}),
+    )  # fmt: skip
+    cell = new_cell()
+    cell.start_conductor()
+    cell.start()
+    instance = cell.build("sim-1")
+    assert spawning.wait(SECONDS_MAX)
+    cell.compute.delete_instance(admin_context(), AGENT, instance.uuid, "sim-1")
+    assert cell.wait_for_reports("instance_deleted", 1) == [("sim-1", instance.uuid)]
+    assert cell.conductor.reported("build_failed") == []
 
 
 def test_an_attempt_is_forgotten(cell: Cell) -> None:

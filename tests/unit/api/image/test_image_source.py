@@ -10,10 +10,11 @@ import hashlib
 import http.server
 import shutil
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, cast
 
 import pytest
@@ -200,13 +201,39 @@ def test_what_is_wrong_with_a_glance_is_said(
     assert "127.0.0.1" not in str(raised.value)
 
 
+@pytest.mark.parametrize(
+    ("status", "headers", "seconds", "said"),
+    [
+        (503, {"Retry-After": "7"}, 7.0, "answers with the status 503"),
+        (500, {}, 0.0, "answers with the status 500"),
+        (429, {"Retry-After": "9"}, 9.0, "answers with the status 429"),
+        (410, {}, None, "answers with the status 410"),
+        (307, {"Location": "http://127.0.0.1:9/"}, None, "sends us to another address"),
+        (200, {"Content-Length": "99"}, 0.0, "ends its answer early"),
+        (206, {"Content-Range": "bytes 0-1/2"}, 0.0, "answers with another part"),
+    ],
+    ids=["later", "broken", "busy", "gone", "elsewhere", "cut off", "another part"],
+)
+def test_a_download_that_fails_says_whether_to_try_again(
+    ours: Our, status: int, headers: dict[str, str], seconds: float | None, said: str
+) -> None:
+    """Our token goes to no other address."""
+    with a_page(status, headers) as page:
+        ours.conf.set_override("endpoint_override", page, group="glance")
+        with pytest.raises(exception.Unavailable, match=f"Glance {said}") as raised:
+            list(Glance(ours.conf).download(NEW_ID, 5))
+    assert raised.value.kwargs["retry_after_seconds"] == seconds
+
+
 @contextlib.contextmanager
-def a_page(status: int) -> Iterator[str]:
+def a_page(status: int, headers: Mapping[str, str] = MappingProxyType({})) -> Iterator[str]:
     """Serve a page that is none of an image service, and yield its address."""
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             self.send_response(status)
+            for name, value in headers.items():
+                self.send_header(name, value)
             self.end_headers()
             self.wfile.write(b"<html>It works!</html>")
 

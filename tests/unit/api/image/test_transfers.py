@@ -19,7 +19,8 @@ from oslo_config import cfg
 from api.image.store import HOSTS, ImageStore
 from armillary import exception
 from armillary.http.tls import TlsFiles
-from compute_agent.virt.image_service import PIECE_BYTES, ImageService
+from armillary.http_data import PIECE_BYTES
+from compute_agent.virt.image_service import ImageService
 from objects.images.image_record import SAVING, STORE_LOCK, ImageRecord
 from objects.images.image_ticket import HEADER, READ, WRITE, ImageTicket
 from tests.fixtures.asking import wait_for

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import os
+import shutil
 from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import cast
@@ -67,7 +68,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
     conf.set_override("auth_type", "none", group="glance")
     conf.set_override("endpoint_override", "http://127.0.0.1:9", group="glance")
     made = Store(conf, tmp_path / "images", Clock())
-    monkeypatch.setattr(Glance, "download", lambda _self, image_id: made.download(image_id))
+    monkeypatch.setattr(Glance, "download", lambda _self, image_id, _start: made.download(image_id))
     return made
 
 
@@ -220,6 +221,30 @@ def test_a_host_tells_the_images_that_it_used_last(store: Store) -> None:
     assert host.list_ids(0) == []
 
 
+def test_images_make_room_for_others_in_a_full_file_system(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a bound, too; what a disk refers to stays, and what is missing is said."""
+    used, free = store.image(), store.image()
+    host = store.host()
+    for each in (used, free):
+        store.clock.advance(1)
+        host.fetch(each)
+    store.bases.add(store.path(used))
+
+    def usage(_path: Path) -> object:
+        there = sum(path.stat().st_size for path in store.directory.iterdir())
+        return shutil._ntuple_diskusage(0, 0, 3 * MIB + MIB // 2 - there)
+
+    monkeypatch.setattr(shutil, "disk_usage", usage)
+    host.fetch(later := store.image(2))
+    assert store.have(used, free, later) == [True, False, True]
+    store.bases.add(store.path(later))
+    with pytest.raises(exception.Unavailable, match=r"has 2 MiB, and .*/images has 0 MiB free"):
+        host.fetch(store.image(2))
+    assert store.have(used, later) == [True, True]
+
+
 def test_a_draft_that_was_left_goes_when_it_is_old(store: Store) -> None:
     """Those of an image service in the same directory are not named after an image."""
     host = store.host()
@@ -253,6 +278,9 @@ class Service:
             return None
         sha512 = hashlib.sha512(data).hexdigest()
         return ImageTicket(image_id, "http://127.0.0.1:9", "token", len(data), sha512)
+
+    def is_needed(self, _instance_uuid: str) -> bool:
+        return True
 
     def download(self, ticket: ImageTicket, instance_uuid: str | None) -> Iterator[bytes]:
         return self.store.download(ticket.image_id)

@@ -35,7 +35,7 @@ DAY = 24 * 3600
 @pytest.fixture
 def new_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[MakeHost]:
     """Lend what makes a host with a Glance that has the same data for each image."""
-    monkeypatch.setattr(Glance, "download", lambda _self, _image_id: iter([DATA]))
+    monkeypatch.setattr(Glance, "download", lambda *_: iter([DATA]))
     made: list[LibvirtDriver] = []
 
     def make(images_type: str = "raw", *, has_glance: bool = True) -> LibvirtDriver:
