@@ -93,7 +93,10 @@ resource provider reports it once for all of them; otherwise, the same room coun
                 ("custom", "A model of cpu_models."),
                 ("none", "The hypervisor's default."),
             ],
-            help="CPU mode of guests. Unset: ``host-model`` if virt_type is kvm, else ``none``.",
+            help="""
+CPU mode of guests. Unset: ``host-model`` if virt_type is kvm, else ``none``; on aarch64
+``host-passthrough`` and ``maximum``. The agent refuses to start if libvirt does not support it.
+""",
         ),
         cfg.ListOpt(
             "cpu_models", default=[], item_type=types.String(max_length=64),

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 from xml.etree.ElementTree import Element
 
+import os_traits
 from oslo_config import cfg
 
 from armillary import exception
@@ -82,8 +83,9 @@ class HostFacts:
         """Return the standard traits of the guests' CPU and of this driver."""
         options = self._conf.libvirt
         traits = set(_OWN_TRAITS | self.cpus.traits)
-        if self.capabilities.cpu.arch == "x86_64":
-            traits.add("COMPUTE_ARCH_X86_64")
+        traits |= {f"COMPUTE_ARCH_{self.capabilities.cpu.arch.upper()}"} & set(
+            os_traits.get_traits("COMPUTE_ARCH")
+        )
         if self.kinds[0].arch not in WITHOUT_BIOS:
             traits.add("COMPUTE_FIRMWARE_BIOS")
         if options.images_type == "qcow2":

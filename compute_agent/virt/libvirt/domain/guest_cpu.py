@@ -24,6 +24,9 @@ from objects.instance import Instance
 LOG = logging.getLogger(__name__)
 
 CUSTOM, HOST_MODEL, NONE = "custom", "host-model", "none"
+HOST_PASSTHROUGH, MAXIMUM = "host-passthrough", "maximum"
+_WITHOUT_MODELS = frozenset({"aarch64"})
+"""Architectures for which libvirt knows no model of the host, and QEMU's default is of no use."""
 _DEFAULT_MODEL = {"x86_64": "qemu64", "i686": "qemu32"}
 """Models that the hypervisor gives guests without a CPU in their definition."""
 _CPU_TRAITS = "HW_CPU_"
@@ -77,7 +80,7 @@ class GuestCpus:
         self._capabilities = capabilities
         self._question = (None, kind.arch, machine, str(options.virt_type))
         self._kind = kind
-        mode, models = _mode(conf), list(options.cpu_models)
+        mode, models = _mode(conf, kind.arch), list(options.cpu_models)
         flags = tuple(map(_flag, options.cpu_model_extra_flags))
         if (mode == CUSTOM) != bool(models):
             raise exception.ConfigurationError(
@@ -87,6 +90,7 @@ class GuestCpus:
             raise exception.ConfigurationError(
                 reason="[libvirt] cpu_model_extra_flags needs a cpu_mode that is not none"
             )
+        self._refuse_unsupported(mode)
         if mode == CUSTOM:
             self._refuse_unusable(models)
         self.all: Sequence[GuestCpu] = [
@@ -108,15 +112,31 @@ class GuestCpus:
         names = ", ".join(str(each.model) for each in self.all)
         raise BadImage(f"none of [libvirt] cpu_models ({names}) has all of {', '.join(wanted)}")
 
-    def _refuse_unusable(self, models: Iterable[str]) -> None:
+    def _refuse_unsupported(self, mode: str) -> None:
+        found = self._domain_capabilities()
+        modes = [] if found is None else found.findall("./cpu/mode")
+        if (mode, "no") in ((each.get("name"), each.get("supported")) for each in modes):
+            others = (each.get("name", "") for each in modes if each.get("supported") == "yes")
+            raise exception.ConfigurationError(
+                reason=f"[libvirt] cpu_mode: this host cannot run {self._kind.arch} guests with "
+                f"{mode}; it can with {', '.join(others) or NONE}"
+            )
+
+    def _domain_capabilities(self) -> Element | None:
+        """Return what guests can have; None if libvirt does not report it."""
         try:
-            text = self._opened.getDomainCapabilities(*self._question, 0)
+            return xml_text.parse(self._opened.getDomainCapabilities(*self._question, 0))
         except self._library.libvirtError as error:
-            LOG.info("libvirt does not report which CPU models are usable: %s", error)
+            LOG.info("libvirt does not report the CPUs that guests can have: %s", error)
+            return None
+
+    def _refuse_unusable(self, models: Iterable[str]) -> None:
+        found = self._domain_capabilities()
+        if found is None:
             return
         known = {
             each.text: each.get("usable")
-            for each in xml_text.parse(text).iterfind("./cpu/mode[@name='custom']/model")
+            for each in found.iterfind("./cpu/mode[@name='custom']/model")
         }
         for model in models:
             if known.get(model, "no") == "no":
@@ -160,12 +180,10 @@ class GuestCpus:
         """Return the model that libvirt calls the host's, for this kind of guest."""
         if self._kind.arch != self._capabilities.cpu.arch:
             return None
-        try:
-            text = self._opened.getDomainCapabilities(*self._question, 0)
-        except self._library.libvirtError as error:
-            LOG.info("libvirt does not report the CPU model for guests: %s", error)
+        found = self._domain_capabilities()
+        if found is None:
             return None
-        mode = xml_text.parse(text).find("./cpu/mode[@name='host-model'][@supported='yes']")
+        mode = found.find("./cpu/mode[@name='host-model'][@supported='yes']")
         if mode is None or mode.find("model") is None:
             return None
         mode.tag, mode.attrib = "cpu", {}
@@ -205,8 +223,11 @@ def required_cpu_traits(instance: Instance) -> frozenset[str]:
     )
 
 
-def _mode(conf: cfg.ConfigOpts) -> str:
-    default = HOST_MODEL if conf.libvirt.virt_type == "kvm" else NONE
+def _mode(conf: cfg.ConfigOpts, arch: str) -> str:
+    in_hardware, emulated = HOST_MODEL, NONE
+    if arch in _WITHOUT_MODELS:
+        in_hardware, emulated = HOST_PASSTHROUGH, MAXIMUM
+    default = in_hardware if conf.libvirt.virt_type == "kvm" else emulated
     return str(conf.libvirt.cpu_mode or default)
 
 

@@ -42,12 +42,24 @@ class Library:
         return f"<cpu><model>{name}</model>{features}</cpu>"
 
 
-def cpus(tmp_path: Any, **options: Any) -> GuestCpus:
-    conf = host_conf("host-1", tmp_path, virt_type="qemu", **options)
-    library = Library()
+class LibraryOfArm(Library):
+    """libvirt on aarch64, where it knows no model of the host."""
+
+    def getDomainCapabilities(self, *_question: Any) -> str:  # noqa: N802 - libvirt's name
+        return """<domainCapabilities><cpu><mode name='host-passthrough' supported='yes'/>
+            <mode name='maximum' supported='yes'/><mode name='host-model' supported='no'/>
+            </cpu></domainCapabilities>"""
+
+    def baselineCPU(self, *_question: Any) -> str:  # noqa: N802 - libvirt's name
+        return "<cpu><arch>aarch64</arch></cpu>"
+
+
+def cpus(tmp_path: Any, kind: GuestKind = KIND, **options: Any) -> GuestCpus:
+    conf = host_conf("host-1", tmp_path, **{"virt_type": "qemu", **options})
+    library = Library() if kind is KIND else LibraryOfArm()
     connection = SimpleNamespace(library=library, get=lambda: library)
-    capabilities = Capabilities(HostCpu("x86_64", features=frozenset({"avx2"})), "", (), (), False)
-    return GuestCpus(conf, cast("Connection", connection), capabilities, KIND, "q35")
+    capabilities = Capabilities(HostCpu(kind.arch, features=frozenset({"avx2"})), "", (), (), False)
+    return GuestCpus(conf, cast("Connection", connection), capabilities, kind, None)
 
 
 @pytest.mark.parametrize(
@@ -68,6 +80,22 @@ def test_traits_are_those_that_guests_get(
     """Not those of the host's CPU: by default, guests have few."""
     found = cpus(tmp_path, **options).traits
     assert found == {"HW_ARCH_X86_64", *(f"HW_CPU_X86_{name}" for name in traits)}
+
+
+ARM = GuestKind("aarch64", "hvm", ("qemu", "kvm"), frozenset({"virt"}))
+
+
+@pytest.mark.parametrize(("virt_type", "mode"), [("kvm", "host-passthrough"), ("qemu", "maximum")])
+def test_a_guest_of_aarch64_has_a_cpu_that_runs(tmp_path: Any, virt_type: str, mode: str) -> None:
+    """libvirt has no model for it, and QEMU's default knows 32 bits only."""
+    assert [each.mode for each in cpus(tmp_path, ARM, virt_type=virt_type).all] == [mode]
+
+
+def test_a_mode_that_the_host_does_not_have_is_refused_at_the_start(tmp_path: Any) -> None:
+    """Not each guest that is built; what it has is said."""
+    said = "cannot run aarch64 guests with host-model; it can with host-passthrough, maximum"
+    with pytest.raises(exception.ConfigurationError, match=said):
+        cpus(tmp_path, ARM, cpu_mode="host-model")
 
 
 def test_a_guest_gets_the_first_model_with_what_it_requires(tmp_path: Any) -> None:
