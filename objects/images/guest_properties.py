@@ -11,7 +11,9 @@ import os_traits
 from oslo_utils import strutils
 
 from objects import guest_cpu_topology
+from objects.extra_specs.extra_specs import FORBIDDEN, REQUIRED, is_trait
 from objects.flavor import Flavor
+from objects.images import platform
 from objects.images.image_meta import ImageMeta
 
 VIRTUAL_MACHINES = frozenset({"kvm", "qemu"})
@@ -87,37 +89,50 @@ QUOTA = "quota:"
 QUOTA_MAX = 2**31 - 1
 
 _ELSEWHERE = frozenset(guest_cpu_topology.NAMES) | _words(
-    "architecture cpu_dedicated_mask cpu_policy cpu_thread_policy emulator_threads_policy "
-    "machine_type mem_page_size numa_nodes pci_numa_affinity_policy vm_mode"
+    "cpu_dedicated_mask cpu_policy cpu_thread_policy emulator_threads_policy mem_page_size "
+    "numa_nodes pci_numa_affinity_policy"
 )
 """Settings that are obeyed, and whose values are checked, by what reads them."""
-_WITHOUT_EFFECT = _words(
-    "auto_disk_config ephemeral_encryption_format ephemeral_encryption_secret_uuid "
-    "mem_encryption_model rescue_bus rescue_device tpm_secret_security"
+_OF_IMAGES = _words("architecture machine_type vm_mode") | {
+    name for name, setting in SETTINGS.items() if not setting.is_in_flavors
+}
+"""Settings that are obeyed as properties of images alone."""
+_WITHOUT_EFFECT = _words("ephemeral_encryption_format mem_encryption_model")
+_WITHOUT_EFFECT_OF_IMAGES = _words(
+    "auto_disk_config ephemeral_encryption_secret_uuid rescue_bus rescue_device"
 )
 """Settings that ask a new guest for nothing, or for nothing by themselves."""
+_KNOWN = {
+    "hw_": {*SETTINGS, *_ELSEWHERE, *_OF_IMAGES, *_WITHOUT_EFFECT, *_WITHOUT_EFFECT_OF_IMAGES},
+    "hw:": {*SETTINGS, *_ELSEWHERE, *_WITHOUT_EFFECT, "tpm_secret_security"} - _OF_IMAGES,
+}
+_NO_IS_A_WISH = _words("pmu time_hpet serial_port_count")
+"""Settings by which a guest would lose what it has if the value is a no."""
 _NUMBERED = ("numa_cpus.", "numa_mem.")
 _SHUTDOWN_TIMEOUT = "os_shutdown_timeout"
 SHUTDOWN_SECONDS_MAX = 3600.0
 _RNG_ALLOWED = "hw_rng:allowed"
-_KNOWN_ELSEWHERE = frozenset({_RNG_ALLOWED})
-_SCOPES_ELSEWHERE = ("hw_rng:", "hw_video:", "os:")
+_SCOPES_OF_FLAVORS = ("hw:", "hw_rng:", "hw_video:", "os:", QUOTA)
 _NOT_OBEYED_ELSEWHERE = _words(
     "os_command_line os_require_quiesce os_secure_boot img_hide_hypervisor_id "
-    "kernel_id ramdisk_id hide_hypervisor_id accel:device_profile"
+    "kernel_id ramdisk_id hide_hypervisor_id accel:device_profile block_device_mapping "
+    "img_block_device_mapping cinder_encryption_key_id"
 )
 _TO_BOOT = {"hw_disk_bus": "virtio", "hw_scsi_model": "virtio-scsi", "hw_architecture": ""}
 """What the system of an image needs to boot, beside its firmware, and what guests have unless their
 image says so; nothing: that depends on the host."""
-_NO = _words("disabled optional")
+_TRAIT, _TRAITS = "trait:", "traits_required"
+_DEMANDS = {"img_config_drive": ("mandatory", "optional")}
+"""Image properties that do not ask for hardware, with their values."""
+_NO = _words("disabled optional []")
 
 
 def is_virtual_machine(image: ImageMeta | None) -> bool:
     """Return whether an image is the disk of a virtual machine."""
     if image is None:
         return False
-    kind = image.properties.get("img_hv_type")
-    if kind is not None:
+    kind = platform.hypervisor(image.properties)
+    if kind:
         return kind in VIRTUAL_MACHINES
     return image.disk_format is not None or DISK_FILE in image.properties
 
@@ -168,6 +183,7 @@ def problems(flavor: Flavor, image: ImageMeta | None) -> Iterator[str]:
     if timeout and shutdown_seconds(image) is None:
         yield f"{_SHUTDOWN_TIMEOUT} is {timeout}; expected a number of seconds"
     yield from _contradictions(flavor, image)
+    yield from _unclear_demands(properties)
     for name in _not_obeyed(properties, "hw_"):
         yield f"the image property {name} is not supported"
     for name in _not_obeyed(flavor.extra_specs, "hw:"):
@@ -198,6 +214,22 @@ def traits(flavor: Flavor, image: ImageMeta | None) -> Iterator[str]:
             yield trait
 
 
+def _unclear_demands(properties: Mapping[str, str]) -> Iterator[str]:
+    """Yield what an image demands in words that mean nothing."""
+    for name, value in sorted(properties.items()):
+        expected = _DEMANDS.get(name)
+        if name.startswith(_TRAIT):
+            expected = (REQUIRED, FORBIDDEN)
+            if not is_trait(name.removeprefix(_TRAIT)):
+                yield f"the image property {name} names no trait"
+                continue
+        if expected is not None and value and value not in expected:
+            yield f"{name} is {value}; expected {' or '.join(expected)}"
+    for trait in filter(None, map(str.strip, properties.get(_TRAITS, "").split(","))):
+        if not is_trait(trait):
+            yield f"{_TRAITS} has {trait}, which is not a trait"
+
+
 def _contradictions(flavor: Flavor, image: ImageMeta | None) -> Iterator[str]:
     """Yield what is without effect because of something else that is asked."""
     packed = asked(flavor, image, "virtio_packed_ring")
@@ -213,19 +245,24 @@ def _contradictions(flavor: Flavor, image: ImageMeta | None) -> Iterator[str]:
 
 def _not_obeyed(given: Mapping[str, str], scope: str) -> Iterator[str]:
     for name, value in sorted(given.items()):
-        if not _is_obeyed(name, scope) and not _is_off(value):
+        is_wish = not _is_off(value) or name.removeprefix(scope) in _NO_IS_A_WISH
+        if is_wish and not _is_obeyed(name, scope):
             yield name
 
 
 def _is_obeyed(name: str, scope: str) -> bool:
-    """Return whether a name is obeyed, or is of no scope that is about hardware."""
+    """Return whether a name is obeyed, or is of no scope that is about hardware.
+
+    A name in the form of flavors is not obeyed of an image, nor the other way round.
+    """
+    if name.startswith(_SCOPES_OF_FLAVORS) and scope != "hw:":
+        return False
     if name.startswith(scope):
         bare = name.removeprefix(scope)
-        known = (*SETTINGS, *_ELSEWHERE, *_WITHOUT_EFFECT)
-        return bare in known or bare.startswith(_NUMBERED)
-    if name.startswith(_SCOPES_ELSEWHERE):
-        return name in _KNOWN_ELSEWHERE
-    return name not in _NOT_OBEYED_ELSEWHERE
+        return bare in _KNOWN[scope] or bare.startswith(_NUMBERED)
+    if name.startswith(_SCOPES_OF_FLAVORS):
+        return name == _RNG_ALLOWED or name.startswith(QUOTA)  # those have rules of their own
+    return not name.startswith("hw_") and name not in _NOT_OBEYED_ELSEWHERE
 
 
 def _is_off(value: str) -> bool:

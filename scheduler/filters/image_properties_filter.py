@@ -8,24 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from objects.images import platform
 from objects.request_spec import RequestSpec
 from scheduler import filters
 from scheduler.hosts.host_state import HostState
 from scheduler.hosts.host_table import HostTable
 
-_ARCHITECTURES = {
-    "amd64": "x86_64",
-    "x64": "x86_64",
-    "x86-64": "x86_64",
-    "i386": "i686",
-    "i486": "i686",
-    "i586": "i686",
-    "x86": "i686",
-    "arm64": "aarch64",
-    "ppc64el": "ppc64le",
-}
-_HYPERVISORS = {"xapi": "xen"}
-_MODES = {"pv": "xen", "hv": "hvm", "baremetal": "hvm"}
 _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
     "<": operator.lt,
     "<=": operator.le,
@@ -43,7 +31,8 @@ class ImagePropertiesFilter(filters.BaseHostFilter):
 
     One of the triples that the host reports as ``supported_instances`` must contain all of the
     image's ``hw_architecture`` (or ``[filter_scheduler] image_properties_default_architecture``),
-    ``img_hv_type`` and ``hw_vm_mode``. A host that reports no triples fails. The host must also
+    ``img_hv_type`` and ``hw_vm_mode``, or in Glance's words ``architecture``, ``hypervisor_type``
+    and ``vm_mode``. A host that reports no triples fails. The host must also
     meet ``img_hv_requested_version``, conditions on the hypervisor version such as ``>=6.0, <7``,
     and ``hw_maxphysaddr_bits``, as far as it reports these values. An image with none of the first
     three properties runs anywhere, and the last two are not checked. A condition or number that
@@ -100,17 +89,13 @@ class ImagePropertiesFilter(filters.BaseHostFilter):
 
 def _named(properties: Mapping[str, str], default_architecture: str | None) -> set[str]:
     """Return the values that one triple of a host must contain."""
+    default = platform.canonical(default_architecture or "", platform.ARCHITECTURES)
     named = (
-        _canonical(properties.get("hw_architecture") or default_architecture or "", _ARCHITECTURES),
-        _canonical(properties.get("img_hv_type") or "", _HYPERVISORS),
-        _canonical(properties.get("hw_vm_mode") or "", _MODES),
+        platform.architecture(properties) or default,
+        platform.hypervisor(properties),
+        platform.mode(properties),
     )
     return {name for name in named if name}
-
-
-def _canonical(name: str, aliases: Mapping[str, str]) -> str:
-    lowered = name.strip().lower()
-    return aliases.get(lowered, lowered)
 
 
 def _supports(triples: Any, wanted: set[str]) -> bool:
@@ -120,8 +105,8 @@ def _supports(triples: Any, wanted: set[str]) -> bool:
 def _offered(triple: Any) -> set[str]:
     if not isinstance(triple, list | tuple):
         return set()
-    kinds = (_ARCHITECTURES, _HYPERVISORS, _MODES)
-    return {_canonical(str(name), kind) for name, kind in zip(triple, kinds, strict=False)}
+    kinds = (platform.ARCHITECTURES, platform.HYPERVISORS, platform.MODES)
+    return {platform.canonical(str(name), kind) for name, kind in zip(triple, kinds, strict=False)}
 
 
 def _version_fits(version: Any, properties: Mapping[str, str]) -> bool:

@@ -178,6 +178,12 @@ def _kind(guest: Element) -> GuestKind:
     )
 
 
+def supported_instances(kinds: Iterable[GuestKind], virt_type: str) -> list[list[str]]:
+    """Return what images may ask for; they call both kinds of QEMU's guests ``qemu``."""
+    names = {"kvm": ("kvm", "qemu")}.get(virt_type, (virt_type,))
+    return [[kind.arch, name, kind.mode] for kind in kinds for name in names]
+
+
 def cpu_info(cpu: HostCpu) -> str:
     """Return the CPU description for capability queries, as JSON text."""
     info = {

@@ -13,7 +13,7 @@ from compute_agent.host.pci_devices import PciDevice
 from compute_agent.virt.driver import Feature, HostResources, Readings
 from compute_agent.virt.image_service import ImageService
 from compute_agent.virt.libvirt import connection
-from compute_agent.virt.libvirt.capabilities import cpu_info
+from compute_agent.virt.libvirt.capabilities import cpu_info, supported_instances
 from compute_agent.virt.libvirt.disks import config_disks, hypervisor_access, storages
 from compute_agent.virt.libvirt.disks.storage import GIB
 from compute_agent.virt.libvirt.domain import guest_networks
@@ -132,7 +132,7 @@ class LibvirtDriver(LibvirtOperations):
             "hypervisor_hostname": self.node,
             "host_ip": self._conf.my_ip or machine.own_address(),
             "cpu_info": cpu_info(facts.cpu),
-            "supported_instances": [[one.arch, facts.virt_type, one.mode] for one in facts.kinds],
+            "supported_instances": supported_instances(facts.kinds, facts.virt_type),
             "cached_images": self._guests.image_cache.list_ids(
                 self._conf.image_cache.report_images_max
             ),

@@ -19,6 +19,7 @@ from compute_agent.virt.libvirt.domain.guest_devices import DeviceSupport, repor
 from compute_agent.virt.libvirt.domain.guest_hardware import WITHOUT_BIOS
 from compute_agent.virt.machine.cpu_split import CpuSplit
 from compute_agent.virt.machine.device_spec import DeviceSpec, pick
+from objects.images import platform
 from objects.images.guest_properties import SETTINGS
 from objects.images.image_meta import ImageMeta
 from objects.numa import HostCell
@@ -148,7 +149,7 @@ class HostFacts:
 
     def kind_for(self, image: ImageMeta | None) -> GuestKind | None:
         """Return the guest kind for an image; None if this host cannot run it."""
-        arch = "" if image is None else image.properties.get("hw_architecture", "")
+        arch = "" if image is None else platform.architecture(image.properties)
         return next((kind for kind in self.kinds if arch in ("", kind.arch)), None)
 
     def machine_for(self, kind: GuestKind, image: ImageMeta | None) -> str | None:

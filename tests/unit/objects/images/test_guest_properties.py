@@ -87,6 +87,10 @@ def test_a_name_that_is_not_known_is_refused(name: str) -> None:
         ({"hw_vif_model": "e1000"}, {"hw:virtio_packed_ring": "1"}, "needs hw_vif_model virtio"),
         ({"hw_cpu_sockets": "3"}, {}, "vCPUs cannot be divided as asked: cpu_sockets 3"),
         ({"os_shutdown_timeout": "long"}, {}, "os_shutdown_timeout is long; expected a number"),
+        ({"img_config_drive": "yes"}, {}, "img_config_drive is yes; expected mandatory or option"),
+        ({"trait:HW_CPU_X86_AVX3": "required"}, {}, "trait:HW_CPU_X86_AVX3 names no trait"),
+        ({"trait:CUSTOM_GOLD": "true"}, {}, "is true; expected required or forbidden"),
+        ({"traits_required": "CUSTOM_GOLD, GOLD"}, {}, "traits_required has GOLD, which is not"),
         ({}, {"quota:vif_inbound_peak": "9"}, "vif_inbound_peak needs quota:vif_inbound_average"),
     ],
 )
@@ -95,6 +99,37 @@ def test_a_value_that_cannot_be_obeyed_is_refused(
 ) -> None:
     (problem,) = problems(properties, specs)
     assert reason in problem
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["hw:disk_bus", "hw:firmware_type", "hw:machine_type", "hw:qemu_guest_agent", "hw:vif_model",
+     "hw_numa_nodes", "hw_watchdog_action"],
+)  # fmt: skip
+def test_what_only_images_ask_for_is_refused_of_flavors(name: str) -> None:
+    """By its name: it would be of no effect there."""
+    assert problems(specs={name: "1"}) == [f"the extra spec {name} is not supported"]
+
+
+@pytest.mark.parametrize(
+    "name", ["hw:cpu_policy", "hw_rng:allowed", "os:secure_boot", "quota:cpu_shares"]
+)
+def test_what_only_flavors_ask_for_is_refused_of_images(name: str) -> None:
+    assert problems({name: "1"}) == [f"the image property {name} is not supported"]
+
+
+def test_a_no_may_be_a_wish() -> None:
+    """A guest has these devices unless its image or flavor says no."""
+    asked = {"hw_time_hpet": "false", "hw_pmu": "no", "hw_serial_port_count": "0"}
+    assert len(problems(asked)) == len(asked)
+    assert problems(specs={"hw:pmu": "false"}) == ["the extra spec hw:pmu is not supported"]
+
+
+def test_disks_that_an_image_only_refers_to_are_refused() -> None:
+    """An empty list of them is none."""
+    volumes = {"block_device_mapping": '[{"source_type": "snapshot"}]'}
+    assert problems(volumes) == ["the image property block_device_mapping is not supported"]
+    assert problems({"block_device_mapping": "[]"}) == []
 
 
 def test_names_of_other_scopes_are_not_about_hardware() -> None:
@@ -110,6 +145,7 @@ def test_names_of_other_scopes_are_not_about_hardware() -> None:
         (None, {"img_hv_type": "kvm"}, True),
         (None, {"process_command": "sleep 9"}, False),
         ("raw", {"img_hv_type": "process"}, False),
+        ("raw", {"hypervisor_type": "process"}, False),
     ],
 )
 def test_an_image_is_a_virtual_machines_by_its_disk(

@@ -13,6 +13,7 @@ from compute_agent.virt.libvirt.capabilities import (
     HostCpu,
     cpu_info,
     host_cells,
+    supported_instances,
     traits_of,
 )
 from compute_agent.virt.machine.cpu_split import CpuSplit
@@ -102,6 +103,13 @@ def test_guests_of_the_hosts_architecture_come_first() -> None:
     assert [kind.arch for kind in found.kinds("kvm")] == ["x86_64"]
     assert found.kinds("kvm")[0].machines == {"q35", "pc-q35-7.2"}
     assert found.kinds("xen") == []
+
+
+def test_images_call_all_guests_of_qemu_by_its_name() -> None:
+    """Whether the processor or QEMU runs them; without KVM, none is KVM's."""
+    kinds = capabilities().kinds("kvm")
+    assert [name for _, name, _ in supported_instances(kinds, "kvm")] == ["kvm", "qemu"]
+    assert supported_instances(kinds, "qemu") == [["x86_64", "qemu", "hvm"]]
 
 
 @pytest.mark.parametrize(("live", "expected"), [("<live/>", True), ("", False)], ids=str)
