@@ -34,6 +34,7 @@ STOP_DELAY_SECONDS = 0.1  # how often cheroot checks whether to stop
 # cheroot's own answers, in the wording that clients of these APIs expect.
 _WORDS = {"Malformed Content-Length Header.": "content-length header must be an integer"}
 _MALFORMED_LENGTH = next(iter(_WORDS))
+_HEAD = b"HEAD"
 _SINGLE = frozenset(
     {b"Host", b"Origin", b"Authorization", b"X-Auth-Token", b"Content-Type", b"Idempotency-Key"}
 )
@@ -136,8 +137,9 @@ class _Request(cheroot_server.HTTPRequest):
         headers |= {"Content-Length": str(len(body)), "Connection": "close"}
         lines = [f"{self.server.protocol} {status}", *map(": ".join, headers.items())]
         self.close_connection = True
+        shown = b"" if getattr(self, "method", None) == _HEAD else body
         with contextlib.suppress(OSError):
-            self.conn.wfile.write("\r\n".join([*lines, "", ""]).encode("latin-1") + body)
+            self.conn.wfile.write("\r\n".join([*lines, "", ""]).encode("latin-1") + shown)
 
 
 class _Connection(PatientConnection):
@@ -147,8 +149,13 @@ class _Connection(PatientConnection):
 class _Gateway(wsgi.Gateway_10):
     """Tell the application the local address of the connection as the server's.
 
-    Chunks are read in pieces: cheroot would keep a whole one in memory.
+    Chunks are read in pieces: cheroot would keep a whole one in memory. The answer to HEAD has no
+    body, whatever middleware returns: clients and proxies would take it for the next answer.
     """
+
+    def write(self, chunk: bytes) -> None:
+        if self.req.method != _HEAD:
+            super().write(chunk)
 
     def get_environ(self) -> Any:
         environ = super().get_environ()  # type: ignore[no-untyped-call]

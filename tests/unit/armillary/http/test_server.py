@@ -227,6 +227,25 @@ def test_an_unread_body_does_not_spoil_the_next_request(serve: Callable[..., Htt
     connection.close()
 
 
+def test_an_answer_to_head_has_no_body(serve: Callable[..., HttpServer]) -> None:
+    """Whatever the application returns: it would be taken for the beginning of the next answer."""
+    server = serve(say_origin)
+    head, get = (f"{method} / HTTP/1.1\r\nHost: a\r\n" for method in ("HEAD", "GET"))
+    answer = raw(server, f"{head}\r\n{get}Connection: close\r\n\r\n".encode())
+    first, second, body = answer.split(b"\r\n\r\n")
+    assert first.startswith(b"HTTP/1.1 200")
+    assert second.startswith(b"HTTP/1.1 200")
+    assert body == b"http://127.0.0.1:%d" % server.address[1]
+
+
+def test_a_refusal_of_head_has_no_body(serve: Callable[..., HttpServer]) -> None:
+    """Also one by the server itself."""
+    server = serve(echo, refusal=lambda status, reason: ({}, b"refused"))
+    answer = raw(server, b"HEAD / HTTP/1.1\r\nHost: a\r\n folded\r\n\r\n")
+    assert answer.startswith(b"HTTP/1.1 400")
+    assert answer.endswith(b"\r\n\r\n")
+
+
 @pytest.mark.parametrize("length", [b"many", b"-1", b"+1", b"1_0", b"", b"1\r\nContent-Length: 2"])
 def test_a_length_that_is_none_is_a_bad_request(
     length: bytes, serve: Callable[..., HttpServer]
