@@ -31,6 +31,10 @@ NAME_BYTES_MAX = 255
 _GONE = (MessageUndeliverable, oslo_internals.DestinationNotFound)
 
 
+class QueueRefused(Exception):
+    """The broker does not let this process put anything into the queue that a call names."""
+
+
 class IncomingMessage(oslo_internals.AmqpIncomingMessage):  # type: ignore[misc]
     """A message whose answer waits for its caller within bounds: see ``message_class``."""
 
@@ -45,15 +49,22 @@ class IncomingMessage(oslo_internals.AmqpIncomingMessage):  # type: ignore[misc]
         if not _is_name(self.reply_q):
             LOG.warning("Dropped an answer: its call names no queue for it")
             return
-        if self._is_sent(reply, failure):
+        try:
+            is_sent = self._is_sent(reply, failure) or self._is_sent_later(reply, failure)
+        except QueueRefused:
+            LOG.warning("Dropped an answer: its call names a queue that is not for answers of ours")
             return
-        if self.places.acquire(blocking=False):
-            try:
-                if self._is_sent_in_time(reply, failure):
-                    return
-            finally:
-                self.places.release()
-        LOG.warning("Dropped an answer: the queue %.80s of its caller is gone", self.reply_q)
+        if not is_sent:
+            LOG.warning("Dropped an answer: the queue %.80s of its caller is gone", self.reply_q)
+
+    def _is_sent_later(self, reply: Any, failure: Any) -> bool:
+        """Return whether the answer was sent to a caller that came back, if one may wait."""
+        if not self.places.acquire(blocking=False):
+            return False
+        try:
+            return self._is_sent_in_time(reply, failure)
+        finally:
+            self.places.release()
 
     def _is_sent_in_time(self, reply: Any, failure: Any) -> bool:
         ends_at = time.monotonic() + WAIT_SECONDS_MAX
@@ -64,7 +75,7 @@ class IncomingMessage(oslo_internals.AmqpIncomingMessage):  # type: ignore[misc]
         return False
 
     def _is_sent(self, reply: Any, failure: Any) -> bool:
-        """Return whether the answer was put into its caller's queue."""
+        """Return whether the answer was put into its caller's queue. Raises QueueRefused."""
         purpose = oslo_internals.PURPOSE_SEND
         try:
             with self.listener.driver._get_connection(purpose) as connection:

@@ -42,7 +42,10 @@ LOG = logging.getLogger(__name__)
 
 SCHEME = "rabbit"
 _NO_USER = "guest"
-_FOR_THE_CALLER = (oslo_internals.DestinationNotFound, MessageUndeliverable, oslo_internals.Timeout)
+_FOR_THE_CALLER = (
+    oslo_internals.DestinationNotFound, MessageUndeliverable, oslo_internals.Timeout,
+    incoming.QueueRefused,
+)  # fmt: skip
 """Exceptions that the driver never retries here."""
 _ESTABLISHED = 1  # of TCP in Linux
 _RECONNECT_SECONDS_MAX = 5.0
@@ -266,15 +269,28 @@ class _Connection(oslo_internals.Connection):  # type: ignore[misc]
         )
 
     def direct_send(self, msg_id: str, msg: Any) -> None:
-        """Send a reply through the exchange that the caller has bound its queue to."""
+        """Send a reply through the exchange that the caller has bound its queue to.
+
+        Raises QueueRefused for one that no caller of this process has.
+        """
         exchange = consumers.topic_exchange(topics.replies(self.control_exchange), passive=True)
         self._ensure_publishing(
-            self._publish_and_raises_on_missing_exchange,
+            self._publish_reply,
             exchange,
             msg,
             routing_key=msg_id,
             transport_options=_MUST_BE_ROUTED,
         )
+
+    def _publish_reply(self, *message: Any, **how: Any) -> None:
+        """Publish a reply; a refusal costs no more than its channel, which amqp opens again.
+
+        Else any agent could have its cell's conductor connect again for each of its calls.
+        """
+        try:
+            self._publish_and_raises_on_missing_exchange(*message, **how)
+        except amqp_exceptions.AccessRefused as refused:
+            raise incoming.QueueRefused from refused
 
     def replies_exchange(self) -> Exchange:
         """Return the exchange of replies; servers create it if they may."""

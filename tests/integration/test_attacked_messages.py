@@ -517,12 +517,16 @@ def test_no_odd_message_of_an_account_ends_a_connection(
 
 
 class Gone(threading.Thread):
-    """An agent that asks its cell's conductor without end, and names queues that do not exist."""
+    """An agent that asks its cell's conductor without end, and names queues that do not exist.
 
-    def __init__(self, deployment: TrustedDeployment, like: Sent) -> None:
+    ``queue`` is how their names begin; in it ``ACCOUNT`` is the agent's account.
+    """
+
+    def __init__(self, deployment: TrustedDeployment, like: Sent, queue: str) -> None:
         super().__init__(daemon=True)
         self._deployment = deployment
         self._like = like
+        self._queue = queue
         self._is_over = threading.Event()
         self.count = 0
 
@@ -545,23 +549,32 @@ class Gone(threading.Thread):
         with self._deployment.stolen_account(cell.transport_url, COMPUTE, CELL, THIEF) as thief:
             while not self._is_over.is_set():
                 signed, _nonce = signer.request(here, target, ctxt, message)
-                queue = f"replies_{account}:gone:{uuid.uuid4().hex}"
+                queue = self._queue.replace("ACCOUNT", account) + uuid.uuid4().hex
                 call = {"_msg_id": uuid.uuid4().hex, "_reply_q": queue}
                 put(thief, CELL_EXCHANGE, "cell_conductor", wrapped({**signed, **call}))
                 self.count += 1
                 self._is_over.wait(0.02)
 
 
+@pytest.mark.parametrize("queue", ["replies_ACCOUNT:gone:", "cell_conductor.", "replies_other:"])
 def test_an_agent_that_asks_and_goes_keeps_no_other_waiting(
-    deployment: TrustedDeployment, small: str, recorded: Recorded
+    queue: str, deployment: TrustedDeployment, small: str, recorded: Recorded
 ) -> None:
-    """Answers to callers that have gone do not take all threads of their cell's conductor."""
-    cell = deployment.cells[1]
+    """Answers to callers that have gone do not take all threads of their cell's conductor.
+
+    Nor do those to queues that the broker lets it not write to cost it a connection each.
+    """
+    cell, log = deployment.cells[1], deployment.processes["cell2-conductor"].log
+    length = len(log.read_text(errors="replace"))
     like = next(each for each in recorded[cell.transport_url] if each.is_request)
-    with Gone(deployment, like) as attacker:
+    with Gone(deployment, like, queue) as attacker:
         wait_for(lambda: attacker.count >= 200, "more calls than the conductor has threads", 60)
         uuids = deployment.create_servers(small, 8)
         assert_all_active(deployment, uuids)
         others = [f"cell2-b{number}" for number in range(1, 5)]
         wait_for(lambda: {*others} <= {*deployment.hosts_up()}, "the other agent is heard", 60)
+    whole = log.read_text(errors="replace")
+    assert "Dropped an answer" in whole  # said once a minute
+    for sign in ("Unable to connect", "Reconnected", "unreachable"):
+        assert sign not in whole[length:]
     delete_everything(deployment)

@@ -12,7 +12,7 @@ import pytest
 from oslo_messaging import MessageUndeliverable
 
 from rpc import incoming
-from rpc.incoming import IncomingMessage
+from rpc.incoming import IncomingMessage, QueueRefused
 from tests.fixtures.asking import wait_for
 from tests.fixtures.waiting import seconds
 
@@ -26,6 +26,8 @@ class Broker:
 
     def __init__(self) -> None:
         self.gone: set[Any] = set()
+        self.foreign: set[Any] = set()
+        self.tries = 0
         self.sent: list[Any] = []
         self.refused = threading.Semaphore(0)
 
@@ -34,6 +36,9 @@ class Broker:
         yield self
 
     def direct_send(self, queue: Any, message: Any) -> None:
+        self.tries += 1
+        if queue in self.foreign:
+            raise QueueRefused
         if queue in self.gone:
             self.refused.release()
             raise MessageUndeliverable(None, "replies", queue, message)
@@ -103,6 +108,15 @@ def test_a_caller_that_does_not_come_back_is_given_up(
     calls.of("gone").reply()
     calls.of("here").reply()
     assert broker.sent == ["here"]
+
+
+def test_an_answer_to_a_queue_that_is_refused_is_dropped_at_once(
+    broker: Broker, calls: Calls
+) -> None:
+    """It will never be allowed: nothing is tried again."""
+    broker.foreign.add("another's")
+    calls.of("another's").reply()
+    assert (broker.tries, broker.sent) == (1, [])
 
 
 @pytest.mark.parametrize("queue", [None, "", 7, ["q"], {"q": 1}, "x" * 256, "\ud800"], ids=ascii)
