@@ -22,6 +22,8 @@ LOG = logging.getLogger(__name__)
 PIECE_BYTES = 16 * 1024
 BACKLOG = 16
 REFUSED = b"the token is unknown, was used before, or is too old\n"
+UNAVAILABLE = b"the console of the server cannot be opened; the server may be off\n"
+"""All that users are told: errors of drivers name hosts and their files."""
 
 OpenStream = Callable[[str, str], SerialStream]
 """Opens the console of a guest, by host and instance UUID."""
@@ -118,7 +120,8 @@ class ConsolePort:
         try:
             stream = self._open_stream(host, uuid)
         except exception.ArmillaryError as error:
-            connection.sendall(f"{error}"[: handshake.LINE_BYTES_MAX - 1].encode() + b"\n")
+            LOG.info("%s: its serial console cannot be opened: %s", uuid, error)
+            connection.sendall(UNAVAILABLE)
             return
         LOG.info("%s: its serial console is in use", uuid)
         with contextlib.closing(stream):

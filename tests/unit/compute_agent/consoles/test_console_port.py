@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import datetime
 import ipaddress
+import logging
 import socket
 import ssl
 import threading
@@ -23,7 +24,7 @@ from api.formats.serial_consoles import SerialConsoleLinks
 from armillary import exception
 from armillary.consoles import console_links, handshake
 from armillary.consoles.console_links import ConsoleKeys
-from compute_agent.consoles.console_port import REFUSED, ConsolePort
+from compute_agent.consoles.console_port import REFUSED, UNAVAILABLE, ConsolePort
 from objects.instances.serial_console import SerialConsole
 from tests.fixtures.agent.serial_consoles import (
     Terminal,
@@ -129,9 +130,15 @@ def test_a_link_that_the_api_did_not_make_is_refused(
     assert refused.value.response.status_code == 403
 
 
-def test_a_guest_that_has_no_console_says_why(port: ConsolePort, links: SerialConsoleLinks) -> None:
+def test_why_a_guest_has_no_console_is_for_operators(
+    port: ConsolePort, links: SerialConsoleLinks, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Users are not told which host it is on, or what a driver says about its files."""
     other = "c0ffee00-0000-4000-8000-000000000002"
-    assert "it is off" in refusal_of(url_of(links, other, port.grant("host", other)))
+    with caplog.at_level(logging.INFO):
+        refusal = refusal_of(url_of(links, other, port.grant("host-7", other)))
+    assert refusal == UNAVAILABLE.decode().strip()
+    assert "failed on host host-7: it is off" in caplog.text
 
 
 def test_a_host_that_is_away_is_told(links: SerialConsoleLinks) -> None:
