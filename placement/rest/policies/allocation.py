@@ -1,6 +1,6 @@
 """Policies of allocations."""
 
-from placement.rest.policies.base import Rule
+from placement.rest.policies.base import rule
 
 MANAGE = "placement:allocations:manage"
 LIST = "placement:allocations:list"
@@ -8,10 +8,10 @@ UPDATE = "placement:allocations:update"
 DELETE = "placement:allocations:delete"
 PROVIDER_LIST = "placement:resource_providers:allocations:list"
 
-RULES = {
-    MANAGE: Rule("Replace the allocations of several consumers."),
-    LIST: Rule("List a consumer's allocations."),
-    UPDATE: Rule("Replace a consumer's allocations."),
-    DELETE: Rule("Delete a consumer's allocations."),
-    PROVIDER_LIST: Rule("List the allocations on a resource provider."),
-}
+RULES = [
+    rule(MANAGE, "Replace the allocations of several consumers."),
+    rule(LIST, "List a consumer's allocations."),
+    rule(UPDATE, "Replace a consumer's allocations."),
+    rule(DELETE, "Delete a consumer's allocations."),
+    rule(PROVIDER_LIST, "List the allocations on a resource provider."),
+]

@@ -1,7 +1,7 @@
 """Policies of allocation candidates."""
 
-from placement.rest.policies.base import Rule
+from placement.rest.policies.base import rule
 
 LIST = "placement:allocation_candidates:list"
 
-RULES = {LIST: Rule("List allocation candidates, and explain why there are no others.")}
+RULES = [rule(LIST, "List allocation candidates, and explain why there are no others.")]

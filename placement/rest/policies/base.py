@@ -1,7 +1,5 @@
 """Basic rules that others refer to, and the declaration of rules for operations."""
 
-from typing import NamedTuple
-
 from oslo_policy import policy
 
 ADMIN_OR_SERVICE = "rule:admin_or_service_api"
@@ -44,25 +42,15 @@ RULES = [
 ]
 
 
-class Rule(NamedTuple):
-    """What a rule is about, and its default check."""
-
-    description: str
-    check: str = ADMIN_OR_SERVICE
-
-
-def documented(
-    name: str, rule: Rule, operations: list[policy.Operation]
-) -> policy.DocumentedRuleDefault:
-    """Return the rule of operations.
+def rule(name: str, description: str, check: str = ADMIN_OR_SERVICE) -> policy.RuleDefault:
+    """Return a rule of operations, with its default.
 
     The role admin satisfies every rule while ``[oslo_policy] enforce_new_defaults`` is off.
     """
-    return policy.DocumentedRuleDefault(
-        name=name,
-        check_str=rule.check,
-        description=rule.description,
-        operations=operations,
+    return policy.RuleDefault(
+        name,
+        check,
+        description,
         scope_types=_PROJECT_SCOPE,
         deprecated_rule=policy.DeprecatedRule(
             name=name,

@@ -1,9 +1,9 @@
 """Policies of the reshaper."""
 
-from placement.rest.policies.base import SERVICE, Rule
+from placement.rest.policies.base import SERVICE, rule
 
 RESHAPE = "placement:reshaper:reshape"
 
-RULES = {
-    RESHAPE: Rule("Move inventories and allocations between resource providers.", check=SERVICE)
-}
+RULES = [
+    rule(RESHAPE, "Move inventories and allocations between resource providers.", check=SERVICE)
+]

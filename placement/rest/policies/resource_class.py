@@ -1,6 +1,6 @@
 """Policies of resource classes."""
 
-from placement.rest.policies.base import Rule
+from placement.rest.policies.base import rule
 
 LIST = "placement:resource_classes:list"
 CREATE = "placement:resource_classes:create"
@@ -8,10 +8,10 @@ SHOW = "placement:resource_classes:show"
 UPDATE = "placement:resource_classes:update"
 DELETE = "placement:resource_classes:delete"
 
-RULES = {
-    LIST: Rule("List resource classes."),
-    CREATE: Rule("Create a resource class."),
-    SHOW: Rule("Show a resource class."),
-    UPDATE: Rule("Create or rename a resource class."),
-    DELETE: Rule("Delete a resource class."),
-}
+RULES = [
+    rule(LIST, "List resource classes."),
+    rule(CREATE, "Create a resource class."),
+    rule(SHOW, "Show a resource class."),
+    rule(UPDATE, "Create or rename a resource class."),
+    rule(DELETE, "Delete a resource class."),
+]

@@ -1,6 +1,6 @@
 """Policies of resource providers."""
 
-from placement.rest.policies.base import Rule
+from placement.rest.policies.base import rule
 
 LIST = "placement:resource_providers:list"
 CREATE = "placement:resource_providers:create"
@@ -8,10 +8,10 @@ SHOW = "placement:resource_providers:show"
 UPDATE = "placement:resource_providers:update"
 DELETE = "placement:resource_providers:delete"
 
-RULES = {
-    LIST: Rule("List resource providers."),
-    CREATE: Rule("Create a resource provider."),
-    SHOW: Rule("Show a resource provider."),
-    UPDATE: Rule("Rename or move a resource provider."),
-    DELETE: Rule("Delete a resource provider."),
-}
+RULES = [
+    rule(LIST, "List resource providers."),
+    rule(CREATE, "Create a resource provider."),
+    rule(SHOW, "Show a resource provider."),
+    rule(UPDATE, "Rename or move a resource provider."),
+    rule(DELETE, "Delete a resource provider."),
+]

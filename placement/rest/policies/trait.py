@@ -1,6 +1,6 @@
 """Policies of traits, and those of resource providers."""
 
-from placement.rest.policies.base import Rule
+from placement.rest.policies.base import rule
 
 LIST = "placement:traits:list"
 SHOW = "placement:traits:show"
@@ -10,12 +10,12 @@ PROVIDER_LIST = "placement:resource_providers:traits:list"
 PROVIDER_UPDATE = "placement:resource_providers:traits:update"
 PROVIDER_DELETE = "placement:resource_providers:traits:delete"
 
-RULES = {
-    LIST: Rule("List traits."),
-    SHOW: Rule("Show whether a trait exists."),
-    UPDATE: Rule("Create a trait."),
-    DELETE: Rule("Delete a trait."),
-    PROVIDER_LIST: Rule("List a resource provider's traits."),
-    PROVIDER_UPDATE: Rule("Replace a resource provider's traits."),
-    PROVIDER_DELETE: Rule("Remove all traits of a resource provider."),
-}
+RULES = [
+    rule(LIST, "List traits."),
+    rule(SHOW, "Show whether a trait exists."),
+    rule(UPDATE, "Create a trait."),
+    rule(DELETE, "Delete a trait."),
+    rule(PROVIDER_LIST, "List a resource provider's traits."),
+    rule(PROVIDER_UPDATE, "Replace a resource provider's traits."),
+    rule(PROVIDER_DELETE, "Remove all traits of a resource provider."),
+]
