@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from oslo_config import cfg
 
 from api.middleware.authentication import make_authenticate
-from api.policies import list_rules
 from api.policies.base import IS_ADMIN
+from api.policies.rules import RULES
 from armillary.context import RequestContext
 from armillary.http.authentication import Authenticate
 from armillary.http.open_access import require_authentication_or_loopback
@@ -39,9 +39,7 @@ class Access:
         )
         is_built_in = conf.api.auth_strategy == "token_file"
         identity = BuiltInIdentity.from_conf(conf) if is_built_in else None
-        return cls(
-            Enforcer(conf, list_rules()), make_authenticate(conf, identity=identity), identity
-        )
+        return cls(Enforcer(conf, RULES), make_authenticate(conf, identity=identity), identity)
 
     def is_admin(self, context: RequestContext) -> bool:
         """Return whether a request is an administrator's."""

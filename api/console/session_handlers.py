@@ -12,7 +12,7 @@ from api.console.links import CODE_CHARACTERS_MAX
 from api.console.password_login import PasswordLogin
 from api.console.sessions import Session
 from api.console.token_holders import TokenHolder
-from api.policies import list_rules
+from api.policies.rules import RULES
 from api.schemas.base import TEXT_MAX, fields, text
 from armillary import exception
 from armillary.context import RequestContext
@@ -159,7 +159,7 @@ def _session(call: Call, holder: TokenHolder) -> Document:
 def _allowed(call: Call, context: RequestContext) -> dict[str, bool]:
     """Return which rules of the API let the caller act on an object of his own."""
     own: Document = {"project_id": context.project_id, "user_id": context.user_id}
-    names = [rule.name for rule in list_rules()]
+    names = [rule.name for rule in RULES]
     return call.site.access.policy.list_allowed(names, own, context)
 
 

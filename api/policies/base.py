@@ -14,20 +14,19 @@ READER = "rule:project_reader_or_admin"
 ANYBODY = "@"
 NOBODY = "!"
 
-Operation = tuple[str, str]
-"""A method and a path."""
-
 
 def rule(
-    name: str, check: str, description: str, operations: Iterable[Operation]
-) -> policy.DocumentedRuleDefault:
-    """Return a rule with its default and the requests that it applies to."""
-    return policy.DocumentedRuleDefault(
-        name=name,
-        check_str=check,
-        description=description,
-        operations=[{"method": method, "path": path} for method, path in operations],
-    )
+    name: str, check: str, description: str, asked_at: Iterable[tuple[str, str]] = ()
+) -> policy.RuleDefault:
+    """Return a rule with its default.
+
+    The routes tell which requests it applies to; ``asked_at`` are the methods and paths where a
+    handler asks for it.
+    """
+    if not asked_at:
+        return policy.RuleDefault(name, check, description)
+    operations: list[policy.Operation] = [{"method": each, "path": path} for each, path in asked_at]
+    return policy.DocumentedRuleDefault(name, check, description, operations)
 
 
 RULES: list[policy.RuleDefault] = [

@@ -6,4 +6,4 @@ from api.policies.base import ADMIN, rule
 
 FOLLOW = "os_compute_api:armillary:events"
 
-RULES = [rule(FOLLOW, ADMIN, "Follow live events.", [("GET", "/v2.1/armillary/events")])]
+RULES = [rule(FOLLOW, ADMIN, "Follow live events.")]

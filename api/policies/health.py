@@ -6,6 +6,4 @@ from api.policies.base import ADMIN, rule
 
 SHOW = "os_compute_api:armillary:health"
 
-RULES = [
-    rule(SHOW, ADMIN, "Show which services and cells are up.", [("GET", "/v2.1/armillary/health")])
-]
+RULES = [rule(SHOW, ADMIN, "Show which services and cells are up.")]

@@ -18,22 +18,21 @@ UPDATE_QUOTAS = "os_compute_api:armillary:claim-quotas:update"
 _ALL = "/v2.1/armillary/claims"
 _ONE = f"{_ALL}/{{claim_id}}"
 _EXPLAIN = f"{_ONE}/explain"
-_QUOTAS = "/v2.1/armillary/claim-quotas/{project_id}"
 
 RULES = [
-    rule(INDEX, READER, "List the project's claims.", [("GET", _ALL)]),
+    rule(INDEX, READER, "List the project's claims."),
     rule(ALL_PROJECTS, ADMIN, "List the claims of all projects.", [("GET", _ALL)]),
-    rule(SHOW, READER, "Show a claim.", [("GET", _ONE)]),
-    rule(CREATE, MEMBER, "Claim resources of a pool.", [("POST", _ALL)]),
+    rule(SHOW, READER, "Show a claim."),
+    rule(CREATE, MEMBER, "Claim resources of a pool."),
     rule(CREATE_ON_POOL, ADMIN, "Claim resources of a certain pool.", [("POST", _ALL)]),
-    rule(DELETE, MEMBER, "End a claim.", [("DELETE", _ONE)]),
-    rule(EXPLAIN, READER, "Explain why a claim has its pool, or none.", [("GET", _EXPLAIN)]),
+    rule(DELETE, MEMBER, "End a claim."),
+    rule(EXPLAIN, READER, "Explain why a claim has its pool, or none."),
     rule(
         SHOW_POOLS,
         ADMIN,
         "See the names of pools in claims and explanations, and alternates.",
         [("GET", _ALL), ("GET", _ONE), ("GET", _EXPLAIN)],
     ),
-    rule(SHOW_QUOTAS, READER, "Show a project's quotas of claims.", [("GET", _QUOTAS)]),
-    rule(UPDATE_QUOTAS, ADMIN, "Set a project's quotas of claims.", [("PUT", _QUOTAS)]),
+    rule(SHOW_QUOTAS, READER, "Show a project's quotas of claims."),
+    rule(UPDATE_QUOTAS, ADMIN, "Set a project's quotas of claims."),
 ]

@@ -6,6 +6,4 @@ from api.policies.base import ADMIN, rule
 
 INDEX = "os_compute_api:armillary:pools:index"
 
-RULES = [
-    rule(INDEX, ADMIN, "List pools with what is free on them.", [("GET", "/v2.1/armillary/pools")])
-]
+RULES = [rule(INDEX, ADMIN, "List pools with what is free on them.")]

@@ -14,23 +14,14 @@ REMOVE_HOST = "os_compute_api:os-aggregates:remove_host"
 SET_METADATA = "os_compute_api:os-aggregates:set_metadata"
 CACHE_IMAGES = "compute:aggregates:images"
 
-_ALL = "/v2.1/os-aggregates"
-_ONE = f"{_ALL}/{{aggregate_id}}"
-_ACTION = ("POST", f"{_ONE}/action")
-
 RULES = [
-    rule(INDEX, ADMIN, "List aggregates.", [("GET", _ALL)]),
-    rule(CREATE, ADMIN, "Create an aggregate.", [("POST", _ALL)]),
-    rule(SHOW, ADMIN, "Show an aggregate.", [("GET", _ONE)]),
-    rule(UPDATE, ADMIN, "Change an aggregate's name or zone.", [("PUT", _ONE)]),
-    rule(DELETE, ADMIN, "Delete an aggregate.", [("DELETE", _ONE)]),
-    rule(ADD_HOST, ADMIN, "Add a host to an aggregate.", [_ACTION]),
-    rule(REMOVE_HOST, ADMIN, "Remove a host from an aggregate.", [_ACTION]),
-    rule(
-        CACHE_IMAGES,
-        ADMIN,
-        "Cache images on the hosts of an aggregate.",
-        [("POST", f"{_ONE}/images")],
-    ),
-    rule(SET_METADATA, ADMIN, "Change an aggregate's metadata.", [_ACTION]),
+    rule(INDEX, ADMIN, "List aggregates."),
+    rule(CREATE, ADMIN, "Create an aggregate."),
+    rule(SHOW, ADMIN, "Show an aggregate."),
+    rule(UPDATE, ADMIN, "Change an aggregate's name or zone."),
+    rule(DELETE, ADMIN, "Delete an aggregate."),
+    rule(ADD_HOST, ADMIN, "Add a host to an aggregate."),
+    rule(REMOVE_HOST, ADMIN, "Remove a host from an aggregate."),
+    rule(CACHE_IMAGES, ADMIN, "Cache images on the hosts of an aggregate."),
+    rule(SET_METADATA, ADMIN, "Change an aggregate's metadata."),
 ]

@@ -8,11 +8,6 @@ LIST = "os_compute_api:os-availability-zone:list"
 DETAIL = "os_compute_api:os-availability-zone:detail"
 
 RULES = [
-    rule(LIST, ANYBODY, "List availability zones.", [("GET", "/v2.1/os-availability-zone")]),
-    rule(
-        DETAIL,
-        ADMIN,
-        "List availability zones with their hosts.",
-        [("GET", "/v2.1/os-availability-zone/detail")],
-    ),
+    rule(LIST, ANYBODY, "List availability zones."),
+    rule(DETAIL, ADMIN, "List availability zones with their hosts."),
 ]

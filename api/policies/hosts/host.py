@@ -9,16 +9,13 @@ SHOW = "os_compute_api:os-hosts:show"
 UPDATE = "os_compute_api:os-hosts:update"
 CHANGE_POWER = "os_compute_api:os-hosts:reboot"
 
-_ONE = "/v2.1/os-hosts/{host}"
-
 RULES = [
-    rule(LIST, ADMIN, "List services by host.", [("GET", "/v2.1/os-hosts")]),
-    rule(UPDATE, ADMIN, "Enable or disable a host.", [("PUT", _ONE)]),
+    rule(LIST, ADMIN, "List services by host."),
+    rule(UPDATE, ADMIN, "Enable or disable a host."),
     rule(
         CHANGE_POWER,
         ADMIN,
         "Ask for the start, shutdown or reboot of a host, which no driver supports.",
-        [("GET", f"{_ONE}/{{power_action}}")],
     ),
-    rule(SHOW, ADMIN, "Show the resources of a host.", [("GET", "/v2.1/os-hosts/{host}")]),
+    rule(SHOW, ADMIN, "Show the resources of a host."),
 ]

@@ -7,9 +7,7 @@ from api.policies.base import ADMIN, rule
 LIST = "os_compute_api:os-instance-usage-audit-log:list"
 SHOW = "os_compute_api:os-instance-usage-audit-log:show"
 
-_ALL = "/v2.1/os-instance_usage_audit_log"
-
 RULES = [
-    rule(LIST, ADMIN, "Show the last audit of usage.", [("GET", _ALL)]),
-    rule(SHOW, ADMIN, "Show the audit before a time.", [("GET", f"{_ALL}/{{before}}")]),
+    rule(LIST, ADMIN, "Show the last audit of usage."),
+    rule(SHOW, ADMIN, "Show the audit before a time."),
 ]

@@ -6,9 +6,4 @@ from api.policies.base import ADMIN, rule
 
 SHOW = "os_compute_api:os-server-diagnostics"
 
-RULES = [
-    rule(
-        SHOW, ADMIN, "See what the driver measures of a server.",
-        [("GET", "/v2.1/servers/{server_id}/diagnostics")],
-    )
-]  # fmt: skip
+RULES = [rule(SHOW, ADMIN, "See what the driver measures of a server.")]

@@ -12,7 +12,7 @@ _PATH = "/v2.1/servers/{server_id}/os-instance-actions"
 _SHOW = ("GET", f"{_PATH}/{{request_id}}")
 
 RULES = [
-    rule(LIST, READER, "List the actions on a server.", [("GET", _PATH)]),
-    rule(SHOW, READER, "Show one action on a server with its events.", [_SHOW]),
+    rule(LIST, READER, "List the actions on a server."),
+    rule(SHOW, READER, "Show one action on a server with its events."),
     rule(EVENT_DETAILS, ADMIN, "See hosts and reasons in the events of an action.", [_SHOW]),
 ]

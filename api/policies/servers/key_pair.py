@@ -11,12 +11,9 @@ DELETE = "os_compute_api:os-keypairs:delete"
 
 OWNER = f"user_id:%(user_id)s or {ADMIN}"
 
-_ALL = "/v2.1/os-keypairs"
-_ONE = f"{_ALL}/{{keypair}}"
-
 RULES = [
-    rule(INDEX, OWNER, "List a user's key pairs.", [("GET", _ALL)]),
-    rule(SHOW, OWNER, "Show a key pair.", [("GET", _ONE)]),
-    rule(CREATE, OWNER, "Store or make a key pair.", [("POST", _ALL)]),
-    rule(DELETE, OWNER, "Delete a key pair.", [("DELETE", _ONE)]),
+    rule(INDEX, OWNER, "List a user's key pairs."),
+    rule(SHOW, OWNER, "Show a key pair."),
+    rule(CREATE, OWNER, "Store or make a key pair."),
+    rule(DELETE, OWNER, "Delete a key pair."),
 ]

@@ -10,17 +10,10 @@ SHOW = "os_compute_api:servers:migrations:show"
 ABORT = "os_compute_api:servers:migrations:delete"
 FORCE_COMPLETE = "os_compute_api:servers:migrations:force_complete"
 
-_OF_SERVER = "/v2.1/servers/{server_id}/migrations"
-
 RULES = [
-    rule(INDEX, ADMIN, "List migrations.", [("GET", "/v2.1/os-migrations")]),
-    rule(OF_SERVER_INDEX, ADMIN, "List the migrations of a server.", [("GET", _OF_SERVER)]),
-    rule(SHOW, ADMIN, "Show a migration of a server.", [("GET", f"{_OF_SERVER}/{{migration_id}}")]),
-    rule(ABORT, ADMIN, "Abort a live migration.", [("DELETE", f"{_OF_SERVER}/{{migration_id}}")]),
-    rule(
-        FORCE_COMPLETE,
-        ADMIN,
-        "Force a live migration to complete.",
-        [("POST", f"{_OF_SERVER}/{{migration_id}}/action")],
-    ),
+    rule(INDEX, ADMIN, "List migrations."),
+    rule(OF_SERVER_INDEX, ADMIN, "List the migrations of a server."),
+    rule(SHOW, ADMIN, "Show a migration of a server."),
+    rule(ABORT, ADMIN, "Abort a live migration."),
+    rule(FORCE_COMPLETE, ADMIN, "Force a live migration to complete."),
 ]

@@ -6,10 +6,4 @@ from api.policies.base import MEMBER, rule
 
 CREATE = "os_compute_api:os-remote-consoles"
 
-RULES = [
-    rule(
-        CREATE, MEMBER, "Ask for a remote console of a server.",
-        [("POST", "/v2.1/servers/{server_id}/remote-consoles"),
-         ("POST", "/v2.1/servers/{server_id}/action")],
-    )
-]  # fmt: skip
+RULES = [rule(CREATE, MEMBER, "Ask for a remote console of a server.")]

@@ -23,13 +23,13 @@ _SHOW = ("GET", "/v2.1/servers/{server_id}")
 _CREATE = ("POST", "/v2.1/servers")
 
 RULES = [
-    rule(INDEX, READER, "List the servers of a project.", [_LIST]),
-    rule(DETAIL, READER, "List the servers of a project with details.", [_DETAIL]),
+    rule(INDEX, READER, "List the servers of a project."),
+    rule(DETAIL, READER, "List the servers of a project with details."),
     rule(INDEX_ALL_PROJECTS, ADMIN, "List the servers of all projects.", [_LIST]),
     rule(DETAIL_ALL_PROJECTS, ADMIN, "List the servers of all projects with details.", [_DETAIL]),
     rule(ALL_FILTERS, ADMIN, "List the servers on one host.", [_LIST, _DETAIL]),
-    rule(SHOW, READER, "Show a server.", [_SHOW]),
-    rule(CREATE, MEMBER, "Create servers.", [_CREATE]),
+    rule(SHOW, READER, "Show a server."),
+    rule(CREATE, MEMBER, "Create servers."),
     rule(
         CREATE_FORCED_HOST,
         ADMIN,
@@ -42,12 +42,7 @@ RULES = [
         "Create servers on a host or hypervisor given by its field; the filters still apply.",
         [_CREATE],
     ),
-    rule(
-        UPDATE,
-        MEMBER,
-        "Change the name and other settings of a server.",
-        [("PUT", "/v2.1/servers/{server_id}")],
-    ),
-    rule(DELETE, MEMBER, "Delete a server.", [("DELETE", "/v2.1/servers/{server_id}")]),
+    rule(UPDATE, MEMBER, "Change the name and other settings of a server."),
+    rule(DELETE, MEMBER, "Delete a server."),
     rule(EXTENDED_ATTRIBUTES, ADMIN, "See the host of a server.", [_SHOW, _DETAIL]),
 ]

@@ -11,12 +11,11 @@ SHOW = "os_compute_api:os-server-groups:show"
 DELETE = "os_compute_api:os-server-groups:delete"
 
 _ALL = "/v2.1/os-server-groups"
-_ONE = f"{_ALL}/{{server_group_id}}"
 
 RULES = [
-    rule(INDEX, READER, "List the server groups of a project.", [("GET", _ALL)]),
+    rule(INDEX, READER, "List the server groups of a project."),
     rule(INDEX_ALL_PROJECTS, ADMIN, "List the server groups of all projects.", [("GET", _ALL)]),
-    rule(CREATE, MEMBER, "Create a server group.", [("POST", _ALL)]),
-    rule(SHOW, READER, "Show a server group.", [("GET", _ONE)]),
-    rule(DELETE, MEMBER, "Delete a server group.", [("DELETE", _ONE)]),
+    rule(CREATE, MEMBER, "Create a server group."),
+    rule(SHOW, READER, "Show a server group."),
+    rule(DELETE, MEMBER, "Delete a server group."),
 ]

@@ -11,14 +11,11 @@ UPDATE_ALL = "os_compute_api:server-metadata:update_all"
 UPDATE = "os_compute_api:server-metadata:update"
 DELETE = "os_compute_api:server-metadata:delete"
 
-_ALL = "/v2.1/servers/{server_id}/metadata"
-_ITEM = f"{_ALL}/{{key}}"
-
 RULES = [
-    rule(INDEX, READER, "List the metadata of a server.", [("GET", _ALL)]),
-    rule(SHOW, READER, "Show one item of a server's metadata.", [("GET", _ITEM)]),
-    rule(CREATE, MEMBER, "Add metadata to a server.", [("POST", _ALL)]),
-    rule(UPDATE_ALL, MEMBER, "Replace the metadata of a server.", [("PUT", _ALL)]),
-    rule(UPDATE, MEMBER, "Set one item of a server's metadata.", [("PUT", _ITEM)]),
-    rule(DELETE, MEMBER, "Delete one item of a server's metadata.", [("DELETE", _ITEM)]),
+    rule(INDEX, READER, "List the metadata of a server."),
+    rule(SHOW, READER, "Show one item of a server's metadata."),
+    rule(CREATE, MEMBER, "Add metadata to a server."),
+    rule(UPDATE_ALL, MEMBER, "Replace the metadata of a server."),
+    rule(UPDATE, MEMBER, "Set one item of a server's metadata."),
+    rule(DELETE, MEMBER, "Delete one item of a server's metadata."),
 ]

@@ -10,6 +10,6 @@ HOST = "compute:server:topology:host:index"
 _PATH = [("GET", "/v2.1/servers/{server_id}/topology")]
 
 RULES = [
-    rule(SHOW, READER, "Show the NUMA topology of a server.", _PATH),
+    rule(SHOW, READER, "Show the NUMA topology of a server."),
     rule(HOST, ADMIN, "Show the NUMA nodes and CPUs of its host with that.", _PATH),
 ]
