@@ -11,6 +11,5 @@ RULES = [
         CREATE,
         ANYBODY,
         "Make a one-time link that opens the web console with the caller's own token.",
-        [("POST", "/v2.1/armillary/console-links")],
     )
 ]

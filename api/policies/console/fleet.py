@@ -10,18 +10,12 @@ HOST_EVENTS = "os_compute_api:armillary:fleet:host_events"
 NOW = "os_compute_api:armillary:now"
 
 RULES = [
-    rule(LIST, ADMIN, "See all hosts with their use.", [("GET", "/v2.1/armillary/fleet")]),
-    rule(
-        SHOW_HOST,
-        ADMIN,
-        "See a host with its providers, devices, servers and migrations.",
-        [("GET", "/v2.1/armillary/hosts/{host_name}")],
-    ),
+    rule(LIST, ADMIN, "See all hosts with their use."),
+    rule(SHOW_HOST, ADMIN, "See a host with its providers, devices, servers and migrations."),
     rule(
         HOST_EVENTS,
         ADMIN,
         "See what happened on a host: changes of its service, and steps of operations there.",
-        [("GET", "/v2.1/armillary/hosts/{host_name}/events")],
     ),
-    rule(NOW, ADMIN, "See what the services are doing now.", [("GET", "/v2.1/armillary/now")]),
+    rule(NOW, ADMIN, "See what the services are doing now."),
 ]

@@ -10,13 +10,10 @@ CREATE = "os_compute_api:os-flavor-extra-specs:create"
 UPDATE = "os_compute_api:os-flavor-extra-specs:update"
 DELETE = "os_compute_api:os-flavor-extra-specs:delete"
 
-_ALL = "/v2.1/flavors/{flavor_id}/os-extra_specs"
-_ONE = f"{_ALL}/{{key}}"
-
 RULES = [
-    rule(INDEX, ANYBODY, "List the extra specs of a flavor.", [("GET", _ALL)]),
-    rule(SHOW, ANYBODY, "Show an extra spec of a flavor.", [("GET", _ONE)]),
-    rule(CREATE, ADMIN, "Set extra specs of a flavor.", [("POST", _ALL)]),
-    rule(UPDATE, ADMIN, "Change an extra spec of a flavor.", [("PUT", _ONE)]),
-    rule(DELETE, ADMIN, "Delete an extra spec of a flavor.", [("DELETE", _ONE)]),
+    rule(INDEX, ANYBODY, "List the extra specs of a flavor."),
+    rule(SHOW, ANYBODY, "Show an extra spec of a flavor."),
+    rule(CREATE, ADMIN, "Set extra specs of a flavor."),
+    rule(UPDATE, ADMIN, "Change an extra spec of a flavor."),
+    rule(DELETE, ADMIN, "Delete an extra spec of a flavor."),
 ]

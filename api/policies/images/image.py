@@ -9,24 +9,12 @@ CREATE = "os_compute_api:images:create"
 DELETE = "os_compute_api:images:delete"
 
 RULES = [
-    rule(
-        SHOW,
-        ANYBODY,
-        "List and show images.",
-        [
-            ("GET", "/v2.1/images"),
-            ("GET", "/v2.1/images/detail"),
-            ("GET", "/v2.1/images/{image_id}"),
-        ],
-    ),
+    rule(SHOW, ANYBODY, "List and show images."),
     rule(
         CREATE,
         ADMIN,
         "Create an image. With the process driver an image names a program: users who may "
         "create one can run any program on the hosts.",
-        [("POST", "/v2.1/images")],
     ),
-    rule(
-        DELETE, MEMBER, "Delete an image of the project.", [("DELETE", "/v2.1/images/{image_id}")]
-    ),
+    rule(DELETE, MEMBER, "Delete an image of the project."),
 ]

@@ -6,9 +6,4 @@ from api.policies.base import ADMIN, rule
 
 CREATE = "os_compute_api:os-server-external-events:create"
 
-RULES = [
-    rule(
-        CREATE, f"role:service or {ADMIN}", "Tell of events outside of this service.",
-        [("POST", "/v2.1/os-server-external-events")],
-    )
-]  # fmt: skip
+RULES = [rule(CREATE, f"role:service or {ADMIN}", "Tell of events outside of this service.")]

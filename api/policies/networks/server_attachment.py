@@ -16,63 +16,16 @@ CLEAR_PASSWORD = "os_compute_api:os-server-password:clear"  # noqa: S105
 ADD_SECURITY_GROUP = "os_compute_api:os-security-groups:add"
 REMOVE_SECURITY_GROUP = "os_compute_api:os-security-groups:remove"
 
-_SERVER = "/v2.1/servers/{server_id}"
-
 RULES = [
-    rule(
-        PASSWORD,
-        READER,
-        "Show the encrypted password of a server.",
-        [("GET", f"{_SERVER}/os-server-password")],
-    ),
-    rule(
-        CLEAR_PASSWORD,
-        MEMBER,
-        "Forget the encrypted password of a server.",
-        [("DELETE", f"{_SERVER}/os-server-password")],
-    ),
-    rule(ADDRESSES, READER, "List the addresses of a server.", [("GET", f"{_SERVER}/ips")]),
-    rule(
-        NETWORK,
-        READER,
-        "Show the addresses of a server in one network.",
-        [("GET", f"{_SERVER}/ips/{{network}}")],
-    ),
-    rule(INTERFACES, READER, "List the ports of a server.", [("GET", f"{_SERVER}/os-interface")]),
-    rule(
-        INTERFACE,
-        READER,
-        "Show a port of a server.",
-        [("GET", f"{_SERVER}/os-interface/{{port_id}}")],
-    ),
-    rule(
-        ATTACH_INTERFACE,
-        MEMBER,
-        "Attach an interface to a server.",
-        [("POST", f"{_SERVER}/os-interface")],
-    ),
-    rule(
-        DETACH_INTERFACE,
-        MEMBER,
-        "Detach an interface from a server.",
-        [("DELETE", f"{_SERVER}/os-interface/{{port_id}}")],
-    ),
-    rule(
-        ADD_SECURITY_GROUP,
-        MEMBER,
-        "Add a security group to a server.",
-        [("POST", f"{_SERVER}/action")],
-    ),
-    rule(
-        REMOVE_SECURITY_GROUP,
-        MEMBER,
-        "Remove a security group from a server.",
-        [("POST", f"{_SERVER}/action")],
-    ),
-    rule(
-        SECURITY_GROUPS,
-        READER,
-        "List the security groups of a server.",
-        [("GET", f"{_SERVER}/os-security-groups")],
-    ),
+    rule(PASSWORD, READER, "Show the encrypted password of a server."),
+    rule(CLEAR_PASSWORD, MEMBER, "Forget the encrypted password of a server."),
+    rule(ADDRESSES, READER, "List the addresses of a server."),
+    rule(NETWORK, READER, "Show the addresses of a server in one network."),
+    rule(INTERFACES, READER, "List the ports of a server."),
+    rule(INTERFACE, READER, "Show a port of a server."),
+    rule(ATTACH_INTERFACE, MEMBER, "Attach an interface to a server."),
+    rule(DETACH_INTERFACE, MEMBER, "Detach an interface from a server."),
+    rule(ADD_SECURITY_GROUP, MEMBER, "Add a security group to a server."),
+    rule(REMOVE_SECURITY_GROUP, MEMBER, "Remove a security group from a server."),
+    rule(SECURITY_GROUPS, READER, "List the security groups of a server."),
 ]

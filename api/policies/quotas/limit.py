@@ -10,6 +10,6 @@ OTHER_PROJECT = "os_compute_api:limits:other_project"
 _PATH = ("GET", "/v2.1/limits")
 
 RULES = [
-    rule(SHOW, ANYBODY, "Show the limits and usage of the caller's project.", [_PATH]),
+    rule(SHOW, ANYBODY, "Show the limits and usage of the caller's project."),
     rule(OTHER_PROJECT, ADMIN, "Show the limits and usage of another project.", [_PATH]),
 ]

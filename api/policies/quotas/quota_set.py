@@ -12,24 +12,12 @@ UPDATE_CLASS = "os_compute_api:os-quota-class-sets:update"
 UPDATE = "os_compute_api:os-quota-sets:update"
 DELETE = "os_compute_api:os-quota-sets:delete"
 
-_ONE = "/v2.1/os-quota-sets/{project_id}"
-
 RULES = [
-    rule(SHOW, READER, "Show a project's quotas.", [("GET", _ONE)]),
-    rule(DETAIL, READER, "Show a project's quotas and usage.", [("GET", f"{_ONE}/detail")]),
-    rule(DEFAULTS, ANYBODY, "Show the default quotas.", [("GET", f"{_ONE}/defaults")]),
-    rule(
-        SHOW_CLASS,
-        ADMIN,
-        "Show the default quotas by class.",
-        [("GET", "/v2.1/os-quota-class-sets/{quota_class}")],
-    ),
-    rule(
-        UPDATE_CLASS,
-        ADMIN,
-        "Set the default quotas.",
-        [("PUT", "/v2.1/os-quota-class-sets/{quota_class}")],
-    ),
-    rule(DELETE, ADMIN, "Reset a project's quotas to the defaults.", [("DELETE", _ONE)]),
-    rule(UPDATE, ADMIN, "Set a project's quotas.", [("PUT", _ONE)]),
+    rule(SHOW, READER, "Show a project's quotas."),
+    rule(DETAIL, READER, "Show a project's quotas and usage."),
+    rule(DEFAULTS, ANYBODY, "Show the default quotas."),
+    rule(SHOW_CLASS, ADMIN, "Show the default quotas by class."),
+    rule(UPDATE_CLASS, ADMIN, "Set the default quotas."),
+    rule(DELETE, ADMIN, "Reset a project's quotas to the defaults."),
+    rule(UPDATE, ADMIN, "Set a project's quotas."),
 ]

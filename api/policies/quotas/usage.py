@@ -8,11 +8,6 @@ LIST = "os_compute_api:os-simple-tenant-usage:list"
 SHOW = "os_compute_api:os-simple-tenant-usage:show"
 
 RULES = [
-    rule(LIST, ADMIN, "List the usage of all projects.", [("GET", "/v2.1/os-simple-tenant-usage")]),
-    rule(
-        SHOW,
-        READER,
-        "Show the usage of a project.",
-        [("GET", "/v2.1/os-simple-tenant-usage/{project_id}")],
-    ),
+    rule(LIST, ADMIN, "List the usage of all projects."),
+    rule(SHOW, READER, "Show the usage of a project."),
 ]

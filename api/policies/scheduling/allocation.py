@@ -6,6 +6,4 @@ from api.policies.base import ADMIN, rule
 
 LIST = "os_compute_api:armillary:allocations"
 
-RULES = [
-    rule(LIST, ADMIN, "List all allocations with totals.", [("GET", "/v2.1/armillary/allocations")])
-]
+RULES = [rule(LIST, ADMIN, "List all allocations with totals.")]

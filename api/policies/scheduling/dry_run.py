@@ -6,11 +6,4 @@ from api.policies.base import ADMIN, rule
 
 CREATE = "os_compute_api:armillary:dry-run"
 
-RULES = [
-    rule(
-        CREATE,
-        ADMIN,
-        "Show where servers would be placed, and why.",
-        [("POST", "/v2.1/armillary/dry-run")],
-    )
-]
+RULES = [rule(CREATE, ADMIN, "Show where servers would be placed, and why.")]

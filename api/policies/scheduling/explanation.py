@@ -8,12 +8,7 @@ SHOW = "os_compute_api:armillary:explain"
 SHOW_HOSTS = "os_compute_api:armillary:explain:hosts"
 
 RULES = [
-    rule(
-        SHOW,
-        READER,
-        "Explain why a server is on its host, with counts, reasons and weights.",
-        [("GET", "/v2.1/armillary/servers/{server_id}/explain")],
-    ),
+    rule(SHOW, READER, "Explain why a server is on its host, with counts, reasons and weights."),
     rule(
         SHOW_HOSTS,
         ADMIN,

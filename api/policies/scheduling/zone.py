@@ -11,13 +11,11 @@ UPDATE = "os_compute_api:armillary:zones:update"
 DELETE = "os_compute_api:armillary:zones:delete"
 REFRESH = "os_compute_api:armillary:zones:refresh"
 
-_ALL = "/v2.1/armillary/zones"
-
 RULES = [
-    rule(LIST, ADMIN, "List the direct child zones.", [("GET", _ALL)]),
-    rule(SHOW, ADMIN, "Show the capabilities of a zone.", [("GET", f"{_ALL}/{{zone_name}}")]),
-    rule(CREATE, ADMIN, "Put a zone below this one, with its account.", [("POST", _ALL)]),
-    rule(UPDATE, ADMIN, "Change a child zone.", [("PUT", f"{_ALL}/{{zone_name}}")]),
-    rule(DELETE, ADMIN, "Remove a child zone.", [("DELETE", f"{_ALL}/{{zone_name}}")]),
-    rule(REFRESH, ADMIN, "Make zones push their summaries now.", [("POST", _ALL)]),
+    rule(LIST, ADMIN, "List the direct child zones."),
+    rule(SHOW, ADMIN, "Show the capabilities of a zone."),
+    rule(CREATE, ADMIN, "Put a zone below this one, with its account."),
+    rule(UPDATE, ADMIN, "Change a child zone."),
+    rule(DELETE, ADMIN, "Remove a child zone."),
+    rule(REFRESH, ADMIN, "Make zones push their summaries now."),
 ]
