@@ -19,7 +19,7 @@ from armillary.http.validation import (
     invalid,
     is_clean,
 )
-from armillary.identifiers import is_uuid as is_usual_uuid
+from armillary.identifiers import is_uuid
 
 RULE_KEYWORD = "x-rule"
 """Schema keyword: the error message, instead of that of the failed keyword."""
@@ -56,14 +56,14 @@ def _is_name(value: object) -> bool:
     return not isinstance(value, str) or (value.isprintable() and value == value.strip())
 
 
-def is_uuid(text: str) -> bool:
+def is_uuid_in_any_case(text: str) -> bool:
     """Return whether a text is a UUID, with letters in any case."""
     return _UUID.fullmatch(text) is not None
 
 
 @_formats.checks("uuid")
 def _is_uuid(value: object) -> bool:
-    return not isinstance(value, str) or is_uuid(value)
+    return not isinstance(value, str) or is_uuid_in_any_case(value)
 
 
 @_formats.checks("address")
@@ -119,7 +119,7 @@ class Check(CompiledSchema):
 
 def check_uuid(field: str, value: str) -> None:
     """Raise ``Invalid`` unless a part of a path is a UUID, with letters in any case."""
-    if not is_uuid(value):
+    if not is_uuid_in_any_case(value):
         raise invalid(field, value, FORMAT_RULES["uuid"])
 
 
@@ -136,7 +136,7 @@ def check_path(parameters: Mapping[str, str]) -> None:
             raise invalid(name, value, limit)
         if not value.isprintable():
             raise invalid(name, value, FORMAT_RULES["name"])
-        if name in _PATH_UUIDS and not is_usual_uuid(value):
+        if name in _PATH_UUIDS and not is_uuid(value):
             raise _PATH_UUIDS[name](value)
 
 
@@ -150,7 +150,7 @@ def _converted(value: Any, schema: Schema) -> Any:
     if not isinstance(value, str):
         return value
     if schema.get("format") == "uuid":
-        return value.lower() if is_uuid(value) else value
+        return value.lower() if is_uuid_in_any_case(value) else value
     kinds = schema.get("type", ())
     if "boolean" in kinds:
         return _BOOLEANS.get(value.lower(), value)

@@ -7,7 +7,7 @@ from api.formats import times
 from api.formats.integer_ids import is_integer_id
 from api.policies.hosts import aggregate as policies
 from api.schemas.hosts import aggregate as schemas
-from api.validation import is_uuid
+from api.validation import is_uuid_in_any_case
 from armillary import exception
 from armillary.http.call import Answer, Document
 from armillary.http.dispatch import Action, ActionByBody, Routes
@@ -93,7 +93,7 @@ def cache_images(call: Call) -> Answer:
 def _aggregate_id(call: Call) -> str:
     """Return the id or UUID of the path. Raises Invalid for what no aggregate could have."""
     wanted = call.path["aggregate_id"]
-    if not (is_integer_id(wanted) or is_uuid(wanted)):
+    if not (is_integer_id(wanted) or is_uuid_in_any_case(wanted)):
         raise invalid("aggregate_id", wanted, "It must be the number or UUID of an aggregate")
     return wanted
 
