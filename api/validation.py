@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jsonschema
@@ -23,6 +23,10 @@ from armillary.identifiers import is_uuid
 
 RULE_KEYWORD = "x-rule"
 """Schema keyword: the error message, instead of that of the failed keyword."""
+ONCE_KEYWORD = "x-once"
+"""Schema keyword of a query parameter that may not be repeated."""
+REPEATED_MAX = 16
+"""Maximum number of values of a query parameter that is repeated."""
 
 PATH_PARAMETER_CHARACTERS_MAX = 255
 
@@ -104,10 +108,31 @@ class Check(CompiledSchema):
             raise exception.Invalid(_sentence(_with_rule(error)))
 
     def query(self, parameters: Mapping[str, str | list[str]]) -> dict[str, Any]:
-        """Return the parameters with the types of the schema; raise ``Invalid`` if invalid."""
+        """Return the parameters with the types of the schema; raise ``Invalid`` if invalid.
+
+        If a parameter that takes one value is repeated, its last value counts, as in Nova; all of
+        them must be valid.
+        """
+        repeated = {
+            name: sent
+            for name, sent in parameters.items()
+            if isinstance(sent, list) and self._takes_the_last(name, sent)
+        }
+        counting = {**parameters, **{name: sent[-1] for name, sent in repeated.items()}}
+        for name, sent in repeated.items():
+            for value in sent[:-1]:
+                self._check_query({**counting, name: value})
+        return self._check_query(counting)
+
+    def _takes_the_last(self, name: str, values: Sequence[str]) -> bool:
+        """Return whether only the last of several values of a parameter counts."""
+        schema = self.properties.get(name, {})
+        takes_lists = any(one.get("type") == "array" for one in schema.get("anyOf", ()))
+        return not takes_lists and ONCE_KEYWORD not in schema and len(values) <= REPEATED_MAX
+
+    def _check_query(self, sent: Mapping[str, Any]) -> dict[str, Any]:
         values = {
-            name: _converted(value, self.properties.get(name, {}))
-            for name, value in parameters.items()
+            name: _converted(value, self.properties.get(name, {})) for name, value in sent.items()
         }
         for name, value in values.items():
             texts = [name, *(value if isinstance(value, list) else [value])]

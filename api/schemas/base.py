@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from api.validation import RULE_KEYWORD
+from api.validation import ONCE_KEYWORD, REPEATED_MAX, RULE_KEYWORD
 from armillary.http.microversion import Version
 from armillary.http.ranges import Ranged
 
@@ -16,8 +16,6 @@ Part = Schema | Ranged | tuple[Ranged, ...]
 INTEGER_MAX = 2**31 - 1
 TEXT_MAX = 255
 MAP_SIZE_MAX = 128
-REPEATED_MAX = 16
-"""Maximum number of values of a query parameter that may be repeated."""
 
 KEY_PATTERN = r"^[a-zA-Z0-9\-_:. ]{1,255}$"
 HOST_PATTERN = r"^[a-zA-Z0-9\-_.]+$"
@@ -117,6 +115,14 @@ def one_or_more(values: Schema) -> Schema:
     return {"anyOf": [values, {"type": "array", "items": values, "maxItems": REPEATED_MAX}]}
 
 
+def once(schema: Schema) -> Schema:
+    """Return a query parameter that may not be repeated; of others the last value counts.
+
+    Nova refuses to repeat the parameters that it has got since version 2.43.
+    """
+    return {**schema, ONCE_KEYWORD: True}
+
+
 BOOLEAN: Schema = {"type": "boolean"}
 BOOLEAN_OR_EMPTY: Schema = {"type": ["boolean", "string"], "enum": [True, False, ""]}
 """A query parameter that may have no value, which means that it is true."""
@@ -129,6 +135,7 @@ ZONE = name(
 SORT_DIRECTION: Schema = {"enum": ["asc", "desc"]}
 PAGE = {"limit": integer(), "marker": name()}
 """Pagination parameters of a list."""
+PAGE_ONCE = {name: once(schema) for name, schema in PAGE.items()}
 
 # Schemas of responses.
 ANY: Schema = {}

@@ -21,6 +21,7 @@ from api.schemas.base import (
     fields,
     listed,
     name,
+    once,
     open_fields,
     own,
     since,
@@ -31,7 +32,8 @@ from armillary.http.ranges import Ranged
 _UUIDS_SINCE = (2, 53)
 _SIZES_UNTIL = (2, 87)
 
-_PATTERN_QUERY = {"hypervisor_hostname_pattern": name(), "with_servers": BOOLEAN}
+_SERVERS_QUERY = {"with_servers": once(BOOLEAN)}
+_PATTERN_QUERY = {"hypervisor_hostname_pattern": once(name()), **_SERVERS_QUERY}
 
 INDEX_QUERY = {
     BEGINNING: open_fields({}),
@@ -41,8 +43,8 @@ INDEX_QUERY = {
 }
 SHOW_QUERY = {
     BEGINNING: open_fields({}),
-    (2, 53): open_fields({"with_servers": BOOLEAN}),
-    (2, 75): fields({"with_servers": BOOLEAN}),
+    (2, 53): open_fields(_SERVERS_QUERY),
+    (2, 75): fields(_SERVERS_QUERY),
 }
 
 _ID = changed(_UUIDS_SINCE, before=NUMBER, after=STRING)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from api.schemas.base import (
     LINKS,
     NUMBER,
-    PAGE,
+    PAGE_ONCE,
     STRING,
     STRING_OR_NULL,
     TIME_OR_NULL,
@@ -14,6 +14,7 @@ from api.schemas.base import (
     every,
     fields,
     listed,
+    once,
     since,
     text,
 )
@@ -45,9 +46,9 @@ _FOR_ADMINISTRATORS: dict[str, Part] = {
 
 INDEX_QUERY = fields(
     {
-        **{name: since(2, 58, part) for name, part in PAGE.items()},
-        "changes-since": since(2, 58, text()),
-        "changes-before": since(2, 66, text()),
+        **{name: since(2, 58, part) for name, part in PAGE_ONCE.items()},
+        "changes-since": since(2, 58, once(text())),
+        "changes-before": since(2, 66, once(text())),
     }
 )
 INDEX_ANSWER = fields(

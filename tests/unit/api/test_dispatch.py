@@ -62,11 +62,31 @@ def test_an_unknown_parameter_is_refused_where_there_are_none(api: Api) -> None:
     assert "field/attribute limit. Value: 1. Additional properties" in answer.text
 
 
-def test_a_parameter_given_twice_is_refused(api: Api) -> None:
-    """Which would count?"""
-    answer = api.send("GET", "/v2.1/servers", query_string="limit=1&limit=2")
-    assert answer.status_code == 400
-    assert "field/attribute limit." in answer.text
+def test_of_a_parameter_given_twice_the_last_value_counts(
+    api: Api, conductor: SuperConductor
+) -> None:
+    """As in Nova; the others must be valid all the same."""
+    conductor.servers = [builders.an_instance(f"web-{number}") for number in range(3)]
+    found = api.send("GET", "/v2.1/servers", query_string="all_tenants=1&limit=1&limit=2")
+    assert len(found.json["servers"]) == 2
+    wrong = api.send("GET", "/v2.1/servers", query_string="limit=many&limit=2")
+    assert (wrong.status_code, "limit. Value: many." in wrong.text) == (400, True)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/servers?changes-before=2026-01-01&changes-before=2026-01-02",
+        "/os-migrations?limit=1&limit=2",
+        "/os-hypervisors?with_servers=true&with_servers=false",
+    ],
+)
+def test_a_newer_parameter_is_not_repeated(path: str, api: Api) -> None:
+    """Nova refuses that for all that it has got since version 2.43."""
+    path, _, query = path.partition("?")
+    headers = {"OpenStack-API-Version": "compute 2.96"}
+    answer = api.send("GET", f"/v2.1{path}", headers=headers, query_string=query)
+    assert (answer.status_code, "is not of type" in answer.text) == (400, True)
 
 
 def test_the_handler_acts_in_the_callers_name(api: Api, client: SuperConductorClient) -> None:

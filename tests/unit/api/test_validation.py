@@ -18,6 +18,7 @@ from api.schemas.base import (
     listed,
     name,
     nullable,
+    once,
     ruled,
     text,
     text_map,
@@ -118,7 +119,7 @@ def test_a_long_value_is_cut_short() -> None:
     assert len(str(caught.value)) < 300
 
 
-QUERY = fields({**PAGE, "all": BOOLEAN, "name": text(5)})
+QUERY = fields({**PAGE, "all": BOOLEAN, "name": text(5), "once": once(text())})
 
 
 @pytest.mark.parametrize(
@@ -129,8 +130,9 @@ QUERY = fields({**PAGE, "all": BOOLEAN, "name": text(5)})
         ({"all": "0"}, {"all": False}),
         ({"name": "5"}, {"name": "5"}),
         ({}, {}),
+        ({"limit": ["1", "2"], "all": "1"}, {"limit": 2, "all": True}),
     ],
-    ids=["integer", "boolean", "zero", "text-of-digits", "nothing"],
+    ids=["integer", "boolean", "zero", "text-of-digits", "nothing", "repeated"],
 )
 def test_a_query_gets_the_types_of_its_schema(sent: dict[str, str], read: dict[str, Any]) -> None:
     """On the wire all are texts."""
@@ -158,13 +160,18 @@ def test_what_is_nested_gets_the_types_of_its_schema() -> None:
         ({"limit": "many"}, "limit. Value: many. 'many' is not of type 'integer'"),
         ({"limit": "9" * 19}, "is greater than the maximum of 2147483647"),
         ({"limit": "9" * 5000}, "is not of type 'integer'"),
-        ({"limit": ["1", "2"]}, "limit. Value: [\"1\", \"2\"]. ['1', '2'] is not of type"),
+        ({"limit": ["-1", "2"]}, "limit. Value: -1. -1 is less than the minimum of 0"),
+        ({"limit": ["1"] * 17}, "limit. Value: [\"1\", \"1\", "),
+        ({"once": ["a", "b"]}, "once. Value: [\"a\", \"b\"]. ['a', 'b'] is not of type"),
         ({"all": "perhaps"}, "all. Value: perhaps. 'perhaps' is not of type 'boolean'"),
         ({"name": "a\0b"}, r"name. Value: a\x00b. It contains a NUL"),
         ({"page": "2"}, "page. Value: 2. Additional properties are not allowed"),
         ({"p\0": "2"}, "It contains a NUL"),
     ],
-    ids=["zero", "word", "huge", "endless", "twice", "perhaps", "nul", "unknown", "nul-in-name"],
+    ids=[
+        "zero", "word", "huge", "endless", "repeated", "endlessly", "once", "perhaps", "nul",
+        "unknown", "nul-in-name",
+    ],
 )  # fmt: skip
 def test_a_bad_query_is_named(sent: dict[str, Any], sentence: str) -> None:
     """Unknown parameters, too: a filter with a typing mistake would list everything."""
