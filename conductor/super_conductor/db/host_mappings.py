@@ -24,6 +24,14 @@ def find_host_mapping(session: Session, host: str) -> HostMapping | None:
     return None if row is None else _to_object(row)
 
 
+def find_host_of_node(session: Session, node: str) -> str | None:
+    """Return the host that has a compute node with this UUID, or is called so; None if none is."""
+    mapping = models.HostMapping
+    has_node = sa.cast(mapping.node_uuids, sa.Text).contains(f'"{node}"', autoescape=True)
+    query = sa.select(mapping.host).where(sa.or_(mapping.host == node, has_node))
+    return session.scalars(query.limit(1)).first()
+
+
 def list_host_mappings(session: Session, cell_uuid: str | None = None) -> list[HostMapping]:
     """Return the mappings of one cell, or all, ordered by host."""
     query = sa.select(models.HostMapping).order_by(models.HostMapping.host)

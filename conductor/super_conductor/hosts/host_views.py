@@ -37,6 +37,8 @@ from placement.interface import PlacementAPI
 
 T = TypeVar("T")
 
+_Node = tuple[ComputeNode, Service | None]
+
 _INSTANCES_MAX = 1000
 
 
@@ -172,15 +174,11 @@ class Hosts:
         )
 
     def get_compute_node(self, context: RequestContext, node: str) -> ComputeNodeDetails:
-        all_hosts = self._read_hosts(context, with_nodes=True)
-        found = next((one for one in all_hosts.nodes if node in (one.uuid, one.node)), None)
-        if found is None:
-            _raise_if_cells_down(all_hosts)
-            raise exception.ComputeNodeNotFound(node=node)
+        found, service = self._find_node(context, node) or self._search_node(context, node)
         usages = self._placement.get_provider_usages(context, [found.uuid])
         return ComputeNodeDetails(
             node=found,
-            service=_compute_services(all_hosts).get(found.host),
+            service=service,
             usages=usages.get(found.uuid, {}),
             instances=self._instances_on(context, found),
         )
@@ -198,6 +196,35 @@ class Hosts:
         for name in (*named, self._conf.default_availability_zone):
             zones.setdefault(name, {})
         return [AvailabilityZone(name, hosts) for name, hosts in sorted(zones.items())]
+
+    def _find_node(self, context: RequestContext, node: str) -> _Node | None:
+        """Return a node that the mapping of a host names, which its cell alone is asked for."""
+        with self._database.reader() as session:
+            host = host_mappings.find_host_of_node(session, node)
+            if host is None:
+                return None
+            ((cell_uuid, node_uuids),) = host_mappings.find_host_mappings(session, [host]).values()
+            zones = aggregates.zones_of(session, [host])
+        try:
+            records = self._cells.call_briefly(
+                cell_uuid, lambda cell: cell.get_host_records(context, host)
+            )
+        except exception.HostNotFound:
+            return None
+        for one in records.nodes:
+            if node in (one.uuid, one.node) and one.uuid in node_uuids:
+                service = self._placed(records.service, cell_uuid, zones)
+                return one.with_values(cell_uuid=cell_uuid), service
+        return None
+
+    def _search_node(self, context: RequestContext, node: str) -> _Node:
+        """Ask all cells for a node. Raises ComputeNodeNotFound, CellUnavailable."""
+        all_hosts = self._read_hosts(context, with_nodes=True)
+        for one in all_hosts.nodes:
+            if node in (one.uuid, one.node):
+                return one, _compute_services(all_hosts).get(one.host)
+        _raise_if_cells_down(all_hosts)
+        raise exception.ComputeNodeNotFound(node=node)
 
     def _read_hosts(self, context: RequestContext, *, with_nodes: bool) -> _AllHosts:
         answers = self._cells.ask_all(

@@ -128,6 +128,33 @@ def test_a_node_is_shown_with_its_instances(
     assert [one.uuid for one in found.instances] == uuids[:1]
 
 
+@pytest.mark.parametrize("by", ["uuid", "host"])
+def test_one_node_is_asked_of_its_cell_alone(
+    plane: ControlPlane, cell: CellConductor, hosts: Hosts, by: str
+) -> None:
+    """Which answers though another is silent, and with one host instead of all."""
+    (other,) = {*plane.cells.values()} - {cell}
+    plane.bus_of(other).fail("get_host_records", TIMEOUT)
+    for each in (cell, other):
+        plane.bus_of(each).fail("list_compute_nodes", TIMEOUT)
+    put_into_zone(plane, "east", "cell1-host2")
+    found = hosts.get_compute_node(an_admin(), getattr(cell.nodes[1], by))
+    assert (found.node.host, found.node.cell_uuid) == ("cell1-host2", cell.uuid)
+    assert found.service is not None
+    assert found.service.availability_zone == "east"
+    with pytest.raises(exception.CellUnavailable, match="cell2"):
+        hosts.get_compute_node(an_admin(), "cell2-host1")
+
+
+def test_a_node_that_is_not_in_its_hosts_mapping_is_searched_in_all_cells(
+    plane: ControlPlane, cell: CellConductor, hosts: Hosts
+) -> None:
+    """Discovery has not seen it yet, or it has another name than its host."""
+    cell.nodes[0] = cell.nodes[0].with_values(uuid=builders.a_uuid(), node="rack1.example.org")
+    for name in (cell.nodes[0].uuid, "rack1.example.org"):
+        assert hosts.get_compute_node(an_admin(), name).node.host == "cell1-host1"
+
+
 def test_services_of_some_hosts_are_found_in_their_cells(
     plane: ControlPlane, cell: CellConductor, hosts: Hosts
 ) -> None:
