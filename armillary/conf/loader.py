@@ -11,7 +11,7 @@ from oslo_reports import opts as report_opts
 from oslo_service import opts as service_opts
 
 from armillary import concurrency, exception, version
-from armillary.conf import former_names, option_modules, places, register_all
+from armillary.conf import file_parser, former_names, option_modules, places, register_all
 from armillary.identifiers import is_host_name
 from armillary.logs import log_lines
 from armillary.logs.masking import mask_passwords
@@ -106,8 +106,8 @@ def _parse(conf: cfg.ConfigOpts, argv: Sequence[str], binary: str) -> None:
                 [] if is_named else [str(path) for path in places.default_config_dirs(binary)]
             ),
         )
-    except (cfg.Error, OSError) as error:
-        raise exception.ConfigurationError(_one_line(error)) from error
+    except (cfg.Error, OSError, UnicodeError) as error:
+        raise exception.ConfigurationError(_mistake(error, argv, binary)) from error
     _check_values(conf)
     _check_relations(conf)
     if concurrency.is_bootstrapped():
@@ -140,11 +140,23 @@ def _parse_apart(argv: Sequence[str]) -> cfg.ConfigOpts:
     service_opts.register_service_opts(conf)
     try:
         conf(list(argv), project=PROJECT, default_config_files=[], default_config_dirs=[])
-    except (cfg.Error, OSError) as error:
-        raise exception.ConfigurationError(_one_line(error)) from error
+    except (cfg.Error, OSError, UnicodeError) as error:
+        raise exception.ConfigurationError(_mistake(error, argv, "")) from error
     _check_values(conf)
     _check_relations(conf)
     return conf
+
+
+def _mistake(error: Exception, argv: Sequence[str], binary: str) -> str:
+    """Return what is wrong with the files; of one that cannot be parsed also the line."""
+    if not isinstance(error, cfg.ConfigFileParseError | UnicodeError):
+        return _one_line(error)
+    for path in places.config_files(argv, binary):
+        try:
+            file_parser.parse(path, {})
+        except (OSError, ValueError) as mistake:
+            return f"{path}: {_one_line(mistake)}"
+    return _one_line(error)  # a byte order mark, which our parser takes
 
 
 def _check_values(conf: cfg.ConfigOpts) -> None:

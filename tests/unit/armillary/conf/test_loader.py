@@ -82,8 +82,8 @@ def test_the_usual_places_are_read(conf: cfg.ConfigOpts, tmp_path: Path) -> None
         ),
         ("[DEFAULT]\nworkers = many\n", r"a\.conf: \[DEFAULT\] workers: .*'many'"),
         ("[DEFAULT]\ngraceful_shutdown_timeout = x\n", r"graceful_shutdown_timeout"),
-        ("workers = 1\n", r"a\.conf.*:1"),
-        ("[DEFAULT]\nthis is nothing\n", r"a\.conf.*:2"),
+        ("# one\nworkers = 1\n\n[api]\n", r"a\.conf: line 2: an option stands before the first"),
+        ("[DEFAULT]\nthis is nothing\n", r"a\.conf: line 2: No ':' or '=' found in assignment"),
         (
             "[DEFAULT]\nbackdoor_port = 4444\n",
             r"backdoor_port is set, but only concurrency_backend = eventlet can serve it",
@@ -123,6 +123,14 @@ def test_a_machine_whose_name_is_malformed_is_told_so(
     monkeypatch.setattr("armillary.conf.base", base)  # what is imported meanwhile goes afterwards
     with pytest.raises(exception.ConfigurationError, match=r"\[DEFAULT\] host is 'bad-'"):
         loader.load(conf, [], "armillary-api")
+
+
+def test_a_file_in_another_encoding_is_named(conf: cfg.ConfigOpts, tmp_path: Path) -> None:
+    """A remark that an editor wrote in another encoding."""
+    path = tmp_path / "b.conf"
+    path.write_bytes(b"[DEFAULT]\n# gr\xfc\xdfe\n")
+    with pytest.raises(exception.ConfigurationError, match=r"b\.conf: it is not UTF-8 \("):
+        loader.load(conf, [f"--config-file={path}"], "armillary-api")
 
 
 def test_a_file_that_is_missing_is_named(conf: cfg.ConfigOpts) -> None:
