@@ -261,8 +261,8 @@ alternatives. Repeat the option for several kinds. Read by the super conductor.
         cfg.MultiStrOpt(
             "device_spec", default=[],
             help="""
-PCI devices of this machine that workloads may use, for the driver ``process``. Each value is a JSON
-object with ``vendor_id`` and ``product_id`` (four hexadecimal digits, or ``*``), ``address`` (such
+PCI devices of this machine that workloads may use. Each value is a JSON object, or a list of
+them, with ``vendor_id`` and ``product_id`` (four hexadecimal digits, or ``*``), ``address`` (such
 as ``0000:06:00.1``, with the wildcards ``*`` and ``?``), ``physical_network`` (the network that the
 device is attached to) and ``tags`` (an object with string values). If devices are reported to
 placement, also ``resource_class`` (default: ``CUSTOM_PCI_``, vendor, ``_`` and product) and

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from programs.demo.control_plane import ControlPlane
-from programs.operator.nova import translation
+from programs.operator.nova import nova_files, translation
 
 pytestmark = pytest.mark.sampled_file(every=3)
 
@@ -35,7 +35,7 @@ def test_all_services_start_with_it(
 ) -> None:
     """Once the addresses are those of this machine."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "home"))
-    translated = translation.translate(translation.read(path))
+    translated = translation.translate(nova_files.read(path))
     files = tmp_path / "imported.conf", tmp_path / "site.conf"
     files[0].write_text("\n".join(translation.lines_of(translated)))
     files[1].write_text(SITE)

@@ -131,7 +131,7 @@ class HostFacts:
 
     def pci_devices(self) -> tuple[PciDevice, ...]:
         """Return the devices selected by ``[pci] device_spec``. Raises ConfigurationError."""
-        specs = [DeviceSpec.parse(text) for text in self._conf.pci.device_spec]
+        specs = DeviceSpec.parse_all(self._conf.pci.device_spec)
         if not specs:
             return ()
         library = self._connection.library

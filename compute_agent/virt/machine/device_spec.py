@@ -32,14 +32,14 @@ class DeviceSpec:
     traits: frozenset[str] = frozenset()
 
     @classmethod
-    def parse(cls, text: str) -> Self:
-        """Parse an entry from a JSON object. Raises ConfigurationError with the text."""
-        try:
-            given = json.loads(text)
-        except ValueError as error:
-            raise _wrong(text, f"not valid JSON ({error})") from error
+    def parse_all(cls, texts: Iterable[str]) -> tuple[Self, ...]:
+        """Parse JSON objects, and lists of them. Raises ConfigurationError with the text."""
+        return tuple(cls._of(given, text) for text in texts for given in _objects(text))
+
+    @classmethod
+    def _of(cls, given: Any, text: str) -> Self:
         if not isinstance(given, dict) or not given:
-            raise _wrong(text, "must be a non-empty JSON object")
+            raise _wrong(text, "must be a non-empty JSON object, or a list of them")
         unknown = sorted(given.keys() - set(_KEYS))
         if unknown:
             raise _wrong(text, f"{', '.join(unknown)} is not one of {', '.join(_KEYS)}")
@@ -81,6 +81,14 @@ def pick(devices: Iterable[PciDevice], specs: Iterable[DeviceSpec]) -> tuple[Pci
                 )
             )
     return tuple(found)
+
+
+def _objects(text: str) -> list[Any]:
+    try:
+        given = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise _wrong(text, f"not valid JSON ({error})") from error
+    return given if isinstance(given, list) else [given]
 
 
 def _id(text: str, given: Mapping[str, Any], key: str) -> str | None:

@@ -272,7 +272,7 @@ class ProcessDriver(ProcessOperations):
     def _look_inside(self) -> None:
         """Read CPUs, NUMA cells and devices once; they only change with a reboot."""
         self._split = CpuSplit.of(self._conf, frozenset(os.sched_getaffinity(0)))
-        specs = [DeviceSpec.parse(text) for text in self._conf.pci.device_spec]
+        specs = DeviceSpec.parse_all(self._conf.pci.device_spec)
         try:
             self._cells = machine_numa.cells(self._split)
         except (OSError, ValueError) as error:

@@ -241,7 +241,8 @@ def _split(text: str) -> dict[str, str]:
         values[key] = value
     missing = [key for key in _REQUIRED if key not in values]
     if missing:
-        raise _wrong(text, f"{', '.join(missing)} is missing")
+        verb = "is" if len(missing) == 1 else "are"
+        raise _wrong(text, f"{' and '.join(missing)} {verb} missing")
     return values
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from armillary import exception, private_files
 from programs.application import WithOptions
-from programs.operator.nova import translation
+from programs.operator.nova import nova_files, translation
 from programs.operator.nova.translation import Outcome
 
 EXIT_UNDECIDED = 3
@@ -24,14 +24,17 @@ class NovaImportConfig(WithOptions):
     app: Any
 
     def add_options(self, parser: ArgumentParser) -> None:
-        parser.add_argument("file", type=Path, metavar="FILE", help="nova.conf")
+        parser.add_argument(
+            "files", type=Path, metavar="FILE", nargs="+",
+            help="nova.conf; of several files, as services read them, the later ones count",
+        )  # fmt: skip
         parser.add_argument(
             "--output", type=Path, metavar="FILE",
             help="new file, readable by its owner alone (default: standard output)",
         )  # fmt: skip
 
     def take_action(self, parsed_args: Namespace) -> int:
-        translated = translation.translate(translation.read(parsed_args.file))
+        translated = translation.translate(nova_files.read(*parsed_args.files))
         for one in translated:
             self.app.stderr.write(f"{one.line()}\n")
         text = "".join(f"{line}\n" for line in translation.lines_of(translated))

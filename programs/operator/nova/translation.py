@@ -5,7 +5,6 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from importlib.metadata import entry_points
-from pathlib import Path
 
 from oslo_config import cfg
 
@@ -13,6 +12,9 @@ from armillary import exception
 from armillary.conf import loader, option_modules
 from armillary.conf.former_names import RENAMED, Name
 from armillary.logs.masking import mask_passwords
+from compute_agent.virt.machine.device_spec import DeviceSpec
+from objects.pci import pci
+from programs.operator.nova import nova_files
 from programs.operator.nova import options as known
 
 ALL_FILTERS = "all_filters"
@@ -23,7 +25,10 @@ NOVA = "nova."
 SECRET_WORDS = ("password", "secret", "token", "hmac")
 """Parts of names of libraries' options whose values are not shown."""
 ALL_WEIGHERS = "nova.scheduler.weights.all_weighers"
-DRIVERS = {"LibvirtDriver": "libvirt", "FakeDriver": "simulated"}
+DRIVERS = {
+    "LibvirtDriver": "libvirt",
+    **dict.fromkeys(("FakeDriver", "SmallFakeDriver", "MediumFakeDriver"), "simulated"),
+}
 """Last part of a class of Nova's -> our driver."""
 SCHEDULERS = {
     "FilterScheduler": "filter_scheduler", "CachingScheduler": "caching_scheduler",
@@ -35,7 +40,9 @@ PLUGINS: Mapping[Name, str] = {
     ("filter_scheduler", "available_filters"): "armillary.scheduler.filters",
     ("filter_scheduler", "enabled_filters"): "armillary.scheduler.filters",
     ("filter_scheduler", "weight_classes"): "armillary.scheduler.weighers",
+    ("DEFAULT", "compute_monitors"): "armillary.compute.monitors",
 }
+NOVA_MONITORS = "nova.compute.monitors."
 
 
 class Outcome(StrEnum):
@@ -82,16 +89,6 @@ class _Meaningless(Exception):
     """A value that means nothing here; the argument says why."""
 
 
-def read(path: Path) -> dict[str, dict[str, list[str]]]:
-    """Return group -> option -> values of a file. Raises Invalid if it cannot be read."""
-    sections: dict[str, dict[str, list[str]]] = {}
-    try:
-        cfg.ConfigParser(str(path), sections).parse()
-    except (OSError, UnicodeError, cfg.ParseError, cfg.ConfigFileParseError) as error:
-        raise exception.Invalid(reason=f"{path} cannot be read as nova.conf: {error}") from error
-    return sections
-
-
 def translate(sections: Mapping[str, Mapping[str, Sequence[str]]]) -> list[Translated]:
     """Return what becomes of each option, in the order of the file.
 
@@ -102,7 +99,7 @@ def translate(sections: Mapping[str, Mapping[str, Sequence[str]]]) -> list[Trans
     for section, options in sections.items():
         for name, values in options.items():
             given.setdefault((_group(section), name.replace("-", "_")), []).extend(values)
-    found = [_translate(name, tuple(values), ours) for name, values in given.items()]
+    found = [_translate(name, ours, given) for name in given]
     return list(_without_repeated(found))
 
 
@@ -156,17 +153,23 @@ def mistake_in(text: str) -> str | None:
     return None
 
 
-def _translate(name: Name, values: tuple[str, ...], ours: Mapping[Name, cfg.Opt]) -> Translated:
+def _translate(
+    name: Name, ours: Mapping[Name, cfg.Opt], given: Mapping[Name, Sequence[str]]
+) -> Translated:
+    meant = _names_of_ours(ours).get(name, name)
     if name in known.UNDECIDED:
         return Translated(name, Outcome.DECIDE, reason=known.UNDECIDED[name])
-    if name in known.DROPPED:
+    if name in known.DROPPED and meant == name:
         return Translated(name, Outcome.DROPPED, reason=known.DROPPED[name])
-    meant = RENAMED.get(name, name)
-    if meant not in ours:
-        return _foreign(name, values)
-    if not ours[meant].multi:
-        values = values[-1:]  # the last one counts
+    if meant not in ours and not _is_of_library(name):
+        return _foreign(name)
     try:
+        values = _resolved(name, given)
+        if meant not in ours:
+            is_secret = any(word in name[1] for word in SECRET_WORDS)
+            return Translated(name, Outcome.KEPT, name, values, is_secret=is_secret)
+        if not ours[meant].multi:
+            values = values[-1:]  # the last one counts
         translated = _checked(meant, _converted(meant, values), ours[meant])
     except _Undecided as error:
         return Translated(name, Outcome.DECIDE, meant, error.certain, reason=str(error))
@@ -178,21 +181,38 @@ def _translate(name: Name, values: tuple[str, ...], ours: Mapping[Name, cfg.Opt]
     return Translated(name, outcome, meant, translated, is_secret=bool(ours[meant].secret))
 
 
-def _foreign(name: Name, values: tuple[str, ...]) -> Translated:
+def _is_of_library(name: Name) -> bool:
+    """Return whether a library that both use still reads an option."""
+    group, option = name
+    if option in known.REMOVED.get(group, {}):
+        return False
+    return group in known.LIBRARY_GROUPS or (group == "DEFAULT" and option in known.LIBRARY_OPTIONS)
+
+
+def _foreign(name: Name) -> Translated:
     group, option = name
     if option in known.REMOVED.get(group, {}):
         return Translated(name, Outcome.DECIDE, reason=known.REMOVED[group][option])
-    if group in known.LIBRARY_GROUPS or (group == "DEFAULT" and option in known.LIBRARY_OPTIONS):
-        is_secret = any(word in option for word in SECRET_WORDS)
-        return Translated(name, Outcome.KEPT, name, values, is_secret=is_secret)
     reason = known.DROPPED_GROUPS.get(group, known.NO_REASON)
+    if group.startswith("mdev_"):
+        reason = known.DROPPED_GROUPS["devices"]
     return Translated(name, Outcome.DROPPED, reason=reason)
+
+
+def _resolved(name: Name, given: Mapping[Name, Sequence[str]]) -> tuple[str, ...]:
+    """Return the values of an option without references. Raises ``_Undecided``."""
+    try:
+        return tuple(nova_files.resolved(value, name[0], given) for value in given[name])
+    except nova_files.Unresolved as error:
+        raise _Undecided(f"it refers to {error}") from error
 
 
 def _converted(name: Name, values: tuple[str, ...]) -> tuple[str, ...]:
     """Return values as our option has them. Raises ``_Undecided``."""
     if name in PLUGINS:
         return _plugins(name, values)
+    if name[0] == "pci":
+        return _devices(name, values)
     last = values[-1].strip()
     if name == ("compute", "driver"):
         driver = DRIVERS.get(last.rpartition(".")[2])
@@ -211,6 +231,8 @@ def _converted(name: Name, values: tuple[str, ...]) -> tuple[str, ...]:
         return (STRAY_GUESTS.get(last, last),)
     if name == ("api", "auth_strategy"):
         return ("noauth" if last.startswith("noauth") else last,)
+    if name[1] == "max_retries" and last == "-1":
+        raise _Meaningless("services wait for their databases without limit")
     if name[1].endswith("_allocation_ratio") and _is_zero(last):
         return ()  # in Nova, 0 means that it is not set
     if name == ("conductor", "discover_hosts_interval_seconds") and last == "-1":
@@ -236,7 +258,8 @@ def _plugins(name: Name, values: tuple[str, ...]) -> tuple[str, ...]:
     own = {point.name for point in entry_points(group=PLUGINS[name])}
     found, foreign = [], []
     for path in (part.strip() for value in values for part in value.split(",")):
-        short = path.rpartition(".")[2]
+        possible = path.removeprefix(NOVA_MONITORS), path.rpartition(".")[2]
+        short = next((name for name in possible if name in own), path)
         if path in NOVA_ALL_FILTERS:
             found.append(ALL_FILTERS)
         elif path == ALL_WEIGHERS:
@@ -256,16 +279,36 @@ def _plugins(name: Name, values: tuple[str, ...]) -> tuple[str, ...]:
     return certain
 
 
+def _devices(name: Name, values: tuple[str, ...]) -> tuple[str, ...]:
+    """Return descriptions of devices that our services understand. Raises ``_Undecided``."""
+    try:
+        if name[1] == "alias":
+            pci.parse_aliases(values)
+        if name[1] == "device_spec":
+            DeviceSpec.parse_all(values)
+    except exception.ConfigurationError as error:
+        raise _Undecided(error.kwargs["reason"]) from error
+    return values
+
+
 def _checked(name: Name, values: tuple[str, ...], option: cfg.Opt) -> tuple[str, ...]:
     """Return values that our option allows. Raises ``_Undecided`` for others."""
     for value in values:
-        if "$" in value:
-            raise _Undecided(f"the value refers to another option: {value}")
         try:
             option.type(value)
         except ValueError as error:
             raise _Undecided(f"{_shown(name)} does not allow '{value}': {error}") from error
     return values
+
+
+def _names_of_ours(ours: Mapping[Name, cfg.Opt]) -> Mapping[Name, Name]:
+    """Return former name -> name of our option."""
+    former = {
+        (old.group or group, str(old.name)): (group, name)
+        for (group, name), option in ours.items()
+        for old in option.deprecated_opts
+    }
+    return {**former, **known.RENAMED, **RENAMED}
 
 
 def _own_options() -> dict[Name, cfg.Opt]:

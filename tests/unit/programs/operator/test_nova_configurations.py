@@ -12,7 +12,8 @@ from keystonemiddleware import opts as keystone_opts
 from oslo_config import cfg
 
 from armillary.conf import loader
-from programs.operator.nova.translation import Outcome, Translated, lines_of, read, translate
+from programs.operator.nova.nova_files import read
+from programs.operator.nova.translation import Outcome, Translated, lines_of, translate
 from scheduler.drivers.base import NAMESPACE
 from scheduler.filters import load_filters
 from scheduler.plugins import loading
@@ -89,9 +90,14 @@ def test_libraries_know_what_is_kept_for_them(path: Path) -> None:
         ("DEFAULT", "scheduler_driver", "nova.scheduler.chance.ChanceScheduler",
          "chance_scheduler"),
         ("filter_scheduler", "enabled_filters", "ComputeFilter, site.RackFilter", "ComputeFilter"),
+        ("DEFAULT", "compute_driver", "fake.MediumFakeDriver", "simulated"),
+        ("DEFAULT", "compute_monitors", "nova.compute.monitors.cpu.virt_driver", "cpu.virt_driver"),
+        ("DEFAULT", "image_cache_manager_interval", "0", "0"),
+        ("libvirt", "cpu_model", "Nehalem", "Nehalem"),
+        ("pci", "passthrough_whitelist", '[{"vendor_id": "8086"}]', '[{"vendor_id": "8086"}]'),
     ],
 )  # fmt: skip
-def test_classes_have_our_names(group: str, option: str, value: str, ours: str) -> None:
-    """Of a list also those beside a class that is not part of Armillary."""
+def test_options_have_our_names_and_words(group: str, option: str, value: str, ours: str) -> None:
+    """Of a list of classes also those beside one that is not part of Armillary."""
     (one,) = translate({group: {option: [value]}})
     assert one.values == (ours,)

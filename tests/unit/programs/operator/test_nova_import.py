@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from armillary import exception
 from armillary.conf import loader
-from programs.operator.nova.translation import NOVA_ALL_FILTERS, Outcome, read, translate
+from programs.operator.nova.nova_files import read
+from programs.operator.nova.translation import NOVA_ALL_FILTERS, Outcome, translate
 from tests.unit.programs.operator.conftest import Run
 
 NOVA_CONF = """
@@ -81,7 +83,12 @@ def test_each_option_has_a_line(run_manage: Run, nova_conf: Path) -> None:
         ("scheduler_available_filters", "my.MyFilter", Outcome.DECIDE, "Install the package"),
         ("max_instances_per_host", "many", Outcome.DECIDE, "does not allow 'many'"),
         ("compute_driver", "vmwareapi.VMwareVCDriver", Outcome.DECIDE, "no driver for"),
-        ("instances_path", "$state_path/instances", Outcome.DECIDE, "refers to another option"),
+        ("instances_path", "$state_path/instances", Outcome.DECIDE, "refers to $state_path, which"),
+        ("my_ip", "$my_ip", Outcome.DECIDE, "refers to $my_ip, which refers to itself"),
+        ("pci_alias", '{"name": "a"}', Outcome.DECIDE, "[pci] alias"),
+        ("pci_passthrough_whitelist", '[{"devname": "e0"}]', Outcome.DECIDE, "devname is not one"),
+        ("compute_monitors", "nova.compute.monitors.cpu.virt_driver, my.one", Outcome.DECIDE,
+         "has the others: cpu.virt_driver"),
         ("vcpu_pin_set", "4-12", Outcome.DECIDE, "cpu_shared_set"),
         ("running_deleted_instance_action", "reap", Outcome.RENAMED, "= destroy"),
         ("auth_strategy", "noauth2", Outcome.RENAMED, "[api] auth_strategy = noauth"),
@@ -186,8 +193,8 @@ def test_sections_that_differ_in_capitals_are_one(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("values", "outcomes"),
     [
-        (("a", "a"), [Outcome.RENAMED, Outcome.DROPPED]),
-        (("a", "b"), [Outcome.RENAMED, Outcome.DECIDE]),
+        (("8086", "8086"), [Outcome.RENAMED, Outcome.DROPPED]),
+        (("8086", "10de"), [Outcome.RENAMED, Outcome.DECIDE]),
     ],
 )
 def test_an_option_by_two_former_names_is_in_the_result_once(
@@ -203,3 +210,83 @@ def test_an_option_by_two_former_names_is_in_the_result_once(
     )
     assert [one.outcome for one in found] == outcomes
     assert len([one for one in found if one.values and one.outcome is Outcome.RENAMED]) == 1
+
+
+REFERRING = """
+[DEFAULT]
+my_ip = 10.0.0.5
+state_path = $base/nova
+base = /srv/$$
+osapi_compute_listen = ${my_ip}
+instances_path = $state_path/instances
+logging_default_format_string = %(color)s$$ %(message)s
+[keystone_authtoken]
+memcached_servers = $my_ip:11211,$cache.host:11211
+[serial_console]
+[libvirt]
+live_migration_inbound_addr = $DEFAULT.my_ip
+images_rbd_pool = $unset
+[cache]
+host = mc1
+"""
+
+
+def test_values_that_refer_to_other_options_have_their_values(tmp_path: Path) -> None:
+    """As the library reads them: of the same group, or of [DEFAULT], or of a named one."""
+    path = tmp_path / "nova.conf"
+    path.write_text(REFERRING)
+    found = {one.name: one for one in translate(read(path))}
+    values = {name: one.values for name, one in found.items() if one.outcome is not Outcome.DROPPED}
+    assert values == {
+        ("DEFAULT", "my_ip"): ("10.0.0.5",),
+        ("DEFAULT", "osapi_compute_listen"): ("10.0.0.5",),
+        ("DEFAULT", "instances_path"): ("/srv/$$/nova/instances",),
+        ("DEFAULT", "logging_default_format_string"): ("%(color)s$$ %(message)s",),
+        ("keystone_authtoken", "memcached_servers"): ("10.0.0.5:11211,mc1:11211",),
+        ("libvirt", "live_migration_inbound_addr"): ("10.0.0.5",),
+        ("libvirt", "images_rbd_pool"): (),
+    }
+
+
+def test_later_files_count(run_manage: Run, tmp_path: Path) -> None:
+    """A distribution's defaults come before the site's file; what is repeated is joined."""
+    base, site, ours = (tmp_path / name for name in ("base.conf", "nova.conf", "ours.conf"))
+    base.write_text('[DEFAULT]\nmy_ip = 10.0.0.1\n[pci]\ndevice_spec = {"vendor_id": "10de"}\n')
+    site.write_text('[pci]\ndevice_spec = {"vendor_id": "8086"}\n[DEFAULT]\nmy_ip = 10.0.0.2\n')
+    ended = run_manage("nova", "import-config", str(base), str(site), "--output", str(ours))
+    assert ended.code == 0, ended.err
+    conf, _warnings = loader.read_files([str(ours)])
+    assert (conf.my_ip, len(conf.pci.device_spec)) == ("10.0.0.2", 2)
+
+
+def test_a_file_from_another_system_is_read(tmp_path: Path) -> None:
+    """With a byte order mark, ends of lines of two characters, and colons."""
+    path = tmp_path / "nova.conf"
+    path.write_bytes(b"\xef\xbb\xbf[DEFAULT]\r\nmy_ip: 10.0.0.5\r\n; a remark\r\n")
+    (one,) = translate(read(path))
+    assert (one.name, one.values) == (("DEFAULT", "my_ip"), ("10.0.0.5",))
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("# remarks\n\nmy_ip = 1\n\n[DEFAULT]\n", "line 3: an option stands before the first"),
+        ("my_ip = 1", "line 1: an option stands before the first"),
+        ("[DEFAULT]\nmy_ip\n", "line 2: No ':' or '=' found in assignment: my_ip"),
+        ("[DEFAULT\n", "line 1: Invalid section (must end with ]): [DEFAULT"),
+        ("[DEFAULT]\n# gr\xfc\xdfe\n", "it is not UTF-8 ("),
+    ],
+)
+def test_a_mistake_in_a_file_is_named_with_its_line(text: str, why: str, tmp_path: Path) -> None:
+    """Where an editor has to go."""
+    path = tmp_path / "nova.conf"
+    path.write_text(text, encoding="latin-1")
+    with pytest.raises(exception.Invalid) as caught:
+        read(path)
+    assert f"{path} cannot be read as nova.conf: {why}" in caught.value.message
+
+
+def test_options_of_the_database_are_those_of_the_cells(tmp_path: Path) -> None:
+    """As nova.conf has them; the connection is one of our own."""
+    found = translate({"database": {"max_overflow": ["1000"], "connection": ["mysql://"]}})
+    assert [one.ours for one in found] == [("cell_database", "max_overflow"), None]

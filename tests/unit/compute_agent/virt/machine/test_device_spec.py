@@ -17,7 +17,7 @@ DEVICES = (
 
 
 def picked(*lines: str) -> list[str]:
-    return [device.address[5:] for device in pick(DEVICES, map(DeviceSpec.parse, lines))]
+    return [device.address[5:] for device in pick(DEVICES, DeviceSpec.parse_all(lines))]
 
 
 @pytest.mark.parametrize(
@@ -31,6 +31,8 @@ def picked(*lines: str) -> list[str]:
         ('{"address": "*:10.0", "vendor_id": "8086"}', ["06:10.0", "0a:10.0"]),
         ('{"address": "0000:0A:10.0"}', ["0a:10.0"]),
         ('{"vendor_id": "*"}', ["03:00.0", "06:10.0", "06:10.1", "0a:10.0"]),
+        ('[{"vendor_id": "10de"}, {"address": "*:0a:*"}]', ["03:00.0", "0a:10.0"]),
+        ("[]", []),
     ],
 )
 def test_a_line_picks_by_ids_and_address(line: str, expected: list[str]) -> None:
@@ -45,10 +47,12 @@ def test_no_line_picks_nothing() -> None:
 
 def test_the_first_line_that_matches_says_what_the_device_is() -> None:
     """Network and tags; a device is picked once."""
-    specs = [
-        DeviceSpec.parse('{"address": "0000:06:10.1", "physical_network": "lab"}'),
-        DeviceSpec.parse('{"vendor_id": "8086", "tags": {"trusted": "true"}}'),
-    ]
+    specs = DeviceSpec.parse_all(
+        [
+            '{"address": "0000:06:10.1", "physical_network": "lab"}',
+            '{"vendor_id": "8086", "tags": {"trusted": "true"}}',
+        ]
+    )
     first, second, third = pick(DEVICES, specs)
     assert (second.physical_network, dict(second.tags)) == ("lab", {})
     for device in (first, third):
@@ -59,7 +63,7 @@ def test_the_first_line_that_matches_says_what_the_device_is() -> None:
     ("line", "why"),
     [
         ("vendor_id=8086", "not valid JSON"),
-        ("[]", "must be a non-empty JSON object"),
+        ("[{}]", "must be a non-empty JSON object"),
         ("{}", "must be a non-empty JSON object"),
         ('{"vendor": "8086"}', "vendor is not one of vendor_id, product_id"),
         ('{"vendor_id": 8086}', "vendor_id must be four hexadecimal digits, or"),
@@ -72,7 +76,7 @@ def test_the_first_line_that_matches_says_what_the_device_is() -> None:
 def test_a_mistake_is_told_with_what_was_written(line: str, why: str) -> None:
     """One sentence: option, line, what is wrong with it, an example."""
     with pytest.raises(exception.ConfigurationError) as caught:
-        DeviceSpec.parse(line)
+        DeviceSpec.parse_all([line])
     text = str(caught.value)
     assert why in text
     assert f"[pci] device_spec '{line}'" in text
@@ -82,12 +86,12 @@ def test_a_mistake_is_told_with_what_was_written(line: str, why: str) -> None:
 def test_a_line_says_what_placement_calls_a_device() -> None:
     """In upper case, and custom where there is no such standard name; else nothing is said."""
     line = '{"resource_class": "vGPU", "traits": "hw_pci_live_migratable, fast-1"}'
-    device = pick(DEVICES, [DeviceSpec.parse(line)])[0]
+    device = pick(DEVICES, DeviceSpec.parse_all([line]))[0]
     assert device.resource_class == "VGPU"
     assert device.traits == {"HW_PCI_LIVE_MIGRATABLE", "CUSTOM_FAST_1"}
-    device = pick(DEVICES, [DeviceSpec.parse('{"resource_class": "nic"}')])[0]
+    device = pick(DEVICES, DeviceSpec.parse_all(['{"resource_class": "nic"}']))[0]
     assert (device.resource_class, device.traits) == ("CUSTOM_NIC", frozenset())
-    device = pick(DEVICES, [DeviceSpec.parse('{"vendor_id": "*", "address": "*"}')])[0]
+    device = pick(DEVICES, DeviceSpec.parse_all(['{"vendor_id": "*", "address": "*"}']))[0]
     assert (device.resource_class, device.traits) == (None, frozenset())
 
 
@@ -99,4 +103,4 @@ def test_a_line_says_what_placement_calls_a_device() -> None:
 def test_a_name_for_placement_is_a_text_that_it_takes(line: str) -> None:
     """Of 255 characters with its prefix."""
     with pytest.raises(exception.ConfigurationError, match=r"resource_class|traits"):
-        DeviceSpec.parse(line)
+        DeviceSpec.parse_all([line])
