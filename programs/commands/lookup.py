@@ -11,10 +11,14 @@ from typing import Any
 
 from armillary import exception
 from armillary.service_history import COMPUTE
+from armillary.table_columns import printable
 from programs.commands import silent_cells
 from programs.http_client import ApiClient, ApiNotFound, Document
 
 IDS_SHOWN_MAX = 5
+SIMILAR_SHOWN_MAX = 5
+_LISTED_AS = {"server group": "group"}
+"""Kind -> the word of its list command, where that is another."""
 SERVER_ADVICE = "A server there is found by its id: armillary server list shows it as UNKNOWN."
 HOST_ADVICE = "Try again when it answers."
 UNKNOWN = "UNKNOWN"
@@ -177,20 +181,35 @@ def _the_one(
     ids: Callable[[Document], tuple[str | None, ...]] = lambda item: (str(item["id"]),),
     name: Callable[[Document], str | None] = lambda item: item["name"],
 ) -> Document:
-    named, starting = [], []
+    named, starting, others = [], [], set()
     is_start = _ID_START.fullmatch(wanted) is not None
     for candidate in candidates:
         if wanted in ids(candidate):
             return candidate
+        others.add(name(candidate) or "")
         if name(candidate) == wanted:
             named.append(candidate)
         elif is_start and any((one or "").startswith(wanted) for one in ids(candidate)):
             starting.append(candidate)
     named = named or starting
     if not named:
-        raise exception.NotFound(f"No {kind} has the id or name '{wanted}'.")
+        raise _not_found(kind, wanted, others)
     if len(named) > 1:
         shown = ", ".join(str(item["id"]) for item in named[:IDS_SHOWN_MAX])
         more = ", …" if len(named) > IDS_SHOWN_MAX else ""
         raise AmbiguousName(kind=kind, name=wanted, count=len(named), ids=shown + more)
     return named[0]
+
+
+def _not_found(kind: str, wanted: str, names: Iterable[str]) -> exception.NotFound:
+    """Return the error, with names that are nearly the same, and where all are listed."""
+    import difflib  # mistakes are rare
+
+    wanted, letters = printable(wanted), wanted.lower()
+    small = {name.lower(): printable(name) for name in sorted(names)}
+    near = [small[each] for each in difflib.get_close_matches(letters, small, n=SIMILAR_SHOWN_MAX)]
+    similar = f" Similar: {', '.join(near)}." if near else ""
+    command = f"armillary {_LISTED_AS.get(kind, kind)} list"
+    return exception.NotFound(
+        f"No {kind} has the id or name '{wanted}'.{similar} To see all: {command}"
+    )

@@ -44,6 +44,30 @@ def test_only_whole_names_count(api: ApiClient, conductor: BuildingSuperConducto
         find_flavor(api, "small")
 
 
+@pytest.mark.parametrize(
+    ("find", "wanted", "said"),
+    [
+        (find_flavor, "m1.smal", "Similar: m1.Small. To see all: armillary flavor list"),
+        (find_image, "looop", "Similar: loop. To see all: armillary image list"),
+        (find_group, "xxxxx", "or name 'xxxxx'. To see all: armillary group list"),
+        (find_hypervisor, "hots1", "Similar: host1. To see all: armillary host list"),
+    ],
+)
+def test_names_that_are_nearly_the_same_are_named(
+    find: Callable[[ApiClient, str], object], wanted: str, said: str,
+    api: ApiClient, conductor: BuildingSuperConductor,
+) -> None:  # fmt: skip
+    """In whatever letters, and where to look else."""
+    conductor.flavors = [builders.a_flavor("m1.Small"), builders.a_flavor("large")]
+    conductor.images = [builders.an_image("loop")]
+    conductor.groups = [builders.an_instance_group("apart", project_id="admin")]
+    conductor.services = [builders.a_service("host1")]
+    conductor.nodes = [builders.a_compute_node("host1")]
+    with pytest.raises(exception.NotFound) as caught:
+        find(api, wanted)
+    assert caught.value.message.endswith(said)
+
+
 def test_of_many_with_one_name_some_ids_are_shown(
     api: ApiClient, conductor: BuildingSuperConductor
 ) -> None:

@@ -251,7 +251,9 @@ def test_an_unknown_server_is_exit_code_3(armillary: Armillary) -> None:
     """Scripts can tell it from a refusal."""
     ended = armillary("server", "show", "web")
     assert ended.code == 3
-    assert ended.err == "armillary: No server has the id or name 'web'.\n"
+    assert ended.err == (
+        "armillary: No server has the id or name 'web'. To see all: armillary server list\n"
+    )
 
 
 @pytest.mark.parametrize("words", [("show",), ("delete",), ("stop",), ("set", "--name", "new")])
