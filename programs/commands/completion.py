@@ -17,7 +17,7 @@ from programs.http_client import ApiClient, Document
 API_SECONDS = 3.0
 NAMES_MAX = 1000
 
-SCRIPTS = {
+SCRIPTS = {  # bash and zsh complete file names where there is nothing else
     # COMP_WORDS is cut at ":" and "=" too, and of a word with these only the last part is replaced.
     "bash": """\
 _armillary() {
@@ -29,14 +29,14 @@ _armillary() {
     COMPREPLY=($(armillary __complete "${words[@]:1}" 2>/dev/null))
     COMPREPLY=("${COMPREPLY[@]#"${word%"${word##*[:=]}"}"}")
 }
-complete -F _armillary armillary
+complete -o default -F _armillary armillary
 """,
     "zsh": """\
 #compdef armillary
 _armillary() {
     local -a found
-    found=("${(@f)$(armillary __complete "${(@)words[2,CURRENT]}" 2>/dev/null)}")
-    compadd -a found
+    found=(${(f)"$(armillary __complete "${(@)words[2,CURRENT]}" 2>/dev/null)"})
+    (( $#found )) && compadd -a found || _files
 }
 compdef _armillary armillary
 """,
@@ -57,6 +57,10 @@ _LISTS: dict[str, tuple[str, tuple[str, ...], Callable[[Document], str]]] = {
     "zone": (
         "availabilityZoneInfo", ("os-availability-zone",), operator.itemgetter("zoneName"),
     ),
+    "child zone": ("zones", ("armillary", "zones"), _NAME),
+    "claim": ("claims", ("armillary", "claims"), _NAME),
+    "key_name": ("keypairs", ("os-keypairs",), lambda item: item["keypair"]["name"]),
+    "pool": ("pools", ("armillary", "pools"), _NAME),
 }  # fmt: skip
 """Kind of argument -> list of the API, its path, and the name of an item."""
 _KINDS = {"service": "host", "availability_zone": "zone", **{kind: kind for kind in _LISTS}}
@@ -166,6 +170,8 @@ def _expected(parser: ArgumentParser, rest: Sequence[str]) -> argparse.Action | 
 
 
 def _kind_of(action: argparse.Action) -> str | None:
+    if action.dest == "zone" and not action.option_strings:
+        return "child zone"  # an option names an availability zone
     for name in (action.metavar, action.dest, action.dest.removesuffix("s")):
         if isinstance(name, str) and name in _KINDS:
             return _KINDS[name]

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from objects.hosts.host_answers import AvailabilityZone
+from objects.zones.zone_status import ZoneStatus
 from programs.commands import completion
 from programs.commands.app import ClientApp
 from tests import builders
@@ -24,6 +26,8 @@ def app(url: str, conductor: BuildingSuperConductor) -> ClientApp:
     conductor.flavors.append(builders.a_flavor("small"))
     conductor.services.append(builders.a_service("host1"))
     conductor.nodes.append(builders.a_compute_node("host1"))
+    conductor.zones.append(AvailabilityZone("north", {}))
+    conductor.child_zones.append(ZoneStatus("eu", "offline"))
     return ClientApp(io.StringIO(), io.StringIO(), {"ARMILLARY_API_URL": url})
 
 
@@ -41,6 +45,9 @@ def app(url: str, conductor: BuildingSuperConductor) -> ClientApp:
         ("flavor show sm", {"small"}),
         ("host show h", {"host1"}),
         ("compute service set h", {"host1"}),
+        ("server create --availability-zone ", {"north"}),
+        ("aggregate create --zone ", {"north"}),
+        ("zone show ", {"eu"}),
         ("server list --status ERR", {"ERROR"}),
         ("-q server show w", {"web-1"}),
         ("--ap", {"--api-url"}),
