@@ -10,16 +10,19 @@ from importlib.metadata import EntryPoint
 from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, TextIO
+from typing import Any, NoReturn, TextIO
 
 from cliff.app import App
 from cliff.command import Command
 from cliff.commandmanager import CommandManager
 from cliff.help import HelpCommand
 
+from programs.display.text_table import screen_width
+
 EXIT_FAILED = 1
 EXIT_USAGE = 2
 SIMILAR_SHOWN_MAX = 5
+MEANING_WIDTH_MIN = 20
 
 
 class CommandTable(CommandManager):
@@ -61,6 +64,7 @@ class Application(App):
             deferred_help=True,  # so that --help after a command is that command's
         )
         self.command_manager.add_command("help", Help)  # replaces cliff's
+        del self.command_manager.commands["complete"]  # cliff's, which knows no names
 
     def exit_code_of(self, error: BaseException) -> int:
         """Return the exit code for the error that ended a command."""
@@ -77,9 +81,9 @@ class Application(App):
             "allow_abbrev": False,
             **(argparse_kwargs or {}),
         }
-        parser = super().build_option_parser(description, version, kwargs)
+        parser = super().build_option_parser(_filled(description or ""), version, kwargs)
         parser.add_argument("--version", action=_Version, program=self.NAME)
-        return parser
+        return with_short_errors(parser)
 
     def interact(self) -> None:
         self.LOG.error("No command given; see: %s --help", self.NAME)
@@ -94,9 +98,7 @@ class Application(App):
         try:
             self.command_manager.find_command(argv)
         except ValueError:
-            near = ", ".join(self._similar_commands(argv)) or "none"
-            words = " ".join(argv)
-            self.LOG.error("Unknown command '%s'. Similar commands: %s", words, near)  # noqa: TRY400 - a line
+            self.LOG.error("%s", self._unknown_command(argv))  # noqa: TRY400 - a line
             return EXIT_USAGE
         result = super().run_subcommand(argv)
         return result if self._error is None else self.exit_code_of(self._error)
@@ -104,13 +106,18 @@ class Application(App):
     def clean_up(self, cmd: Command, result: int, err: BaseException | None) -> None:
         self._error = err
 
-    def _similar_commands(self, argv: Sequence[str]) -> list[str]:
+    def _unknown_command(self, argv: Sequence[str]) -> str:
         import difflib  # mistakes are rare
 
         words = list(itertools.takewhile(lambda word: not word.startswith("-"), argv))
         names = [name for name, _point in self.command_manager]
+        parts = [name.split() for name in names]
+        nexts = {part[len(words)] for part in parts if part[: len(words)] == words != part}
+        if words and nexts:
+            return f"'{' '.join(words)}' needs another word: {', '.join(sorted(nexts))}"
         near = difflib.get_close_matches(" ".join(words), names, n=SIMILAR_SHOWN_MAX)
-        return near or self.get_fuzzy_matches(argv[0])
+        similar = ", ".join(near or self.get_fuzzy_matches(argv[0])) or "none"
+        return f"Unknown command '{' '.join(argv)}'. Similar commands: {similar}"
 
 
 class _Version(argparse.Action):
@@ -128,6 +135,18 @@ class _Version(argparse.Action):
 
         sys.stdout.write(f"{self._program} {version_string()}\n")
         parser.exit()
+
+
+def with_short_errors(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
+    """Let a usage error be a line, with the place of the help instead of all options."""
+
+    def refuse(message: str) -> NoReturn:
+        help_is_at = f"{parser.prog} --help"
+        parser.exit(EXIT_USAGE, f"{parser.prog}: error: {message}\nSee: {help_is_at}\n")
+        raise AssertionError("the parser has ended the program")
+
+    parser.error = refuse  # type: ignore[method-assign]
+    return parser
 
 
 def secret_in(path: str) -> str:
@@ -156,7 +175,7 @@ class WithOptions(Command):
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         self.add_options(parser)
-        return parser
+        return with_short_errors(parser)
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Add the options and arguments of this command."""
@@ -175,14 +194,31 @@ class Help(WithOptions, HelpCommand):
 def _overview(app: App) -> str:
     aliases = getattr(app.command_manager, "aliases", {})
     commands = [item for item in sorted(app.command_manager) if item[0] not in aliases]
-    width = max(len(name) for name, _point in commands)
     summaries = _summaries(point.value for _name, point in commands)
-    lines = [f"  {name.ljust(width)}  {summaries[point.value]}" for name, point in commands]
+    lines = list(_described({name: summaries[point.value] for name, point in commands}))
     if aliases:
-        width = max(map(len, aliases))
-        lines += ["", "the same in the words of OpenStack:"]
-        lines += [f"  {name.ljust(width)}  {meant}" for name, meant in sorted(aliases.items())]
+        lines += ["", "the same in the words of OpenStack:", *_described(aliases)]
     return "\n".join([app.parser.format_help(), "commands:", *lines, ""])
+
+
+def _described(meanings: Mapping[str, str]) -> Iterator[str]:
+    """Yield a line for each name, or several if its meaning is longer than the terminal is wide."""
+    import textwrap  # help alone needs it
+
+    width = max(map(len, meanings)) + 4
+    room = max(MEANING_WIDTH_MIN, screen_width() - width)
+    for name, meaning in sorted(meanings.items()):
+        first, *others = textwrap.wrap(meaning, room, break_on_hyphens=False)
+        yield f"  {name}".ljust(width) + first
+        yield from (" " * width + line for line in others)
+
+
+def _filled(text: str) -> str:
+    """Return paragraphs in lines of the terminal's width."""
+    import textwrap
+
+    parts = text.strip().split("\n\n")
+    return "\n\n".join(textwrap.fill(" ".join(part.split()), screen_width()) for part in parts)
 
 
 def _summaries(places: Iterator[str]) -> dict[str, str]:

@@ -73,7 +73,10 @@ class ApiBusy(ApiRefused, exception.Conflict):
 class ApiUnreachable(exception.Unavailable):
     """No API is listening at the address; the request was not sent."""
 
-    template = "No Armillary API answers at %(url)s. Start one with: armillary up"
+    template = (
+        "No Armillary API answers at %(url)s: %(reason)s. Start one with: armillary up. One that "
+        "is elsewhere is named with --api-url or ARMILLARY_API_URL."
+    )
 
 
 class ApiTimeout(exception.Unavailable):
@@ -283,7 +286,7 @@ class ApiClient:
         except exceptions.SSLError as error:
             raise _tls_error(self.url, error) from error
         except (exceptions.NewConnectionError, exceptions.ConnectTimeoutError) as error:
-            raise ApiUnreachable(url=self.url) from error
+            raise ApiUnreachable(url=self.url, reason=_why_unreachable(error)) from error
         except exceptions.ReadTimeoutError as error:
             reason = f"no response within {timeout_seconds:g} s"
             raise ApiTimeout(url=self.url, method=method, path=route, reason=reason) from error
@@ -312,6 +315,17 @@ class ApiClient:
         if document is None:
             raise NotAnArmillaryApi(url=self.url, reason="the response is not a JSON object")
         return document
+
+
+def _why_unreachable(error: urllib3.exceptions.HTTPError) -> str:
+    from urllib3 import exceptions
+
+    if isinstance(error, exceptions.NameResolutionError):
+        return "the name of its host is unknown"
+    if isinstance(error, exceptions.NewConnectionError):
+        reason = getattr(error.__cause__, "strerror", None) or "connection failed"
+        return str(reason)[:1].lower() + str(reason)[1:]
+    return f"no connection within {CONNECT_TIMEOUT_SECONDS:g} s"
 
 
 def _refusal(response: urllib3.BaseHTTPResponse) -> ApiRefused:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from armillary import exception
 from programs import own_token
-from programs.application import WithOptions
+from programs.application import WithOptions, with_short_errors
 
 DEMO = """
 Start a control plane in a temporary directory, build real workloads on this machine and simulated
@@ -65,13 +65,13 @@ def up_parser() -> ArgumentParser:
     parser.add_argument(
         "--quiet", action="store_true", help="log warnings only, and print no greeting"
     )
-    return parser
+    return with_short_errors(parser)
 
 
 def demo_parser() -> ArgumentParser:
     parser = ArgumentParser(prog="armillary demo", description=DEMO)
     parser.add_argument("--keep", action="store_true", help="keep the directory with the log")
-    return parser
+    return with_short_errors(parser)
 
 
 class Up(WithOptions):

@@ -65,7 +65,7 @@ def _opened(path: Path) -> BinaryIO:
     try:
         return path.open("rb")
     except OSError as error:
-        raise exception.Invalid(f"{path}: {error.strerror}.") from error
+        raise exception.Invalid(f"{path} cannot be read: {error.strerror}.") from error
 
 
 def _checked(properties: Mapping[str, str]) -> Mapping[str, str]:

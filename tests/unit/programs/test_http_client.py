@@ -148,7 +148,10 @@ def test_no_server_there_says_how_to_start_one() -> None:
         url = f"http://127.0.0.1:{taken.getsockname()[1]}"
         with pytest.raises(ApiUnreachable) as caught:
             ApiClient(url).get("servers")
-    assert str(caught.value) == f"No Armillary API answers at {url}. Start one with: armillary up"
+    assert str(caught.value) == (
+        f"No Armillary API answers at {url}: connection refused. Start one with: armillary up. One "
+        "that is elsewhere is named with --api-url or ARMILLARY_API_URL."
+    )
 
 
 def test_an_unknown_name_is_not_a_server_there() -> None:

@@ -43,7 +43,8 @@ def test_no_server_there_is_one_line(armillary: Armillary) -> None:
     assert ended.code == 4
     assert ended.out == ""
     assert ended.err == (
-        "armillary: No Armillary API answers at http://127.0.0.1:1. Start one with: armillary up\n"
+        "armillary: No Armillary API answers at http://127.0.0.1:1: connection refused. Start one "
+        "with: armillary up. One that is elsewhere is named with --api-url or ARMILLARY_API_URL.\n"
     )
 
 
@@ -63,6 +64,34 @@ def test_an_unknown_command_names_those_near_it(armillary: Armillary) -> None:
         "armillary: Unknown command 'sevrer list'. Similar commands: server "
     )
     assert "server list" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ("server group", "'server group' needs another word: create, delete, list, show"),
+        ("hypervisor", "'hypervisor' needs another word: list, show, stats"),
+    ],
+)
+def test_the_beginning_of_a_command_says_how_it_goes_on(
+    typed: str, said: str, armillary: Armillary
+) -> None:
+    """All words that may follow."""
+    ended = armillary(*typed.split())
+    assert (ended.code, ended.err) == (2, f"armillary: {said}\n")
+
+
+def test_a_wrong_option_is_told_in_two_lines(
+    armillary: Armillary, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What is wrong, and where the help is: not all options before it."""
+    for words in (("server", "create", "a"), ("--http-timeout", "0"), ("up", "--port", "x")):
+        with pytest.raises(SystemExit) as ended:
+            armillary(*words)
+        assert ended.value.code == 2
+        wrong, help_is_at = capsys.readouterr().err.splitlines()
+        assert ": error: " in wrong
+        assert help_is_at.startswith("See: armillary ")
 
 
 def test_options_without_a_command_are_wrong_usage(armillary: Armillary) -> None:
@@ -126,11 +155,12 @@ def test_every_command_has_a_line_and_all_begin_at_one_column(armillary: Armilla
     assert ended.code == 0
     assert "Exit codes: 0 success;" in ended.out
     listed = ended.out.partition("\ncommands:\n")[2].partition("\n\n")[0].splitlines()
-    lines = {line.strip().partition("  ")[0]: line for line in listed}
+    lines = {line.strip().partition("  ")[0]: line for line in listed if line[2] != " "}
     assert set(COMMANDS) <= set(lines)
     width = max(map(len, lines))
     assert all(line[2 + width : 4 + width] == "  " for line in listed)
     assert all(line[4 + width :].strip() for line in listed)
+    assert all(len(line) <= 80 for line in ended.out.splitlines())
 
 
 def test_the_option_shows_the_same(armillary: Armillary) -> None:

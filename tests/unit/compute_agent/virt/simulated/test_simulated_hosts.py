@@ -50,7 +50,7 @@ def test_several_declarations_add_up() -> None:
 @pytest.mark.parametrize(
     ("declaration", "why"),
     [
-        ("name=a:vcpus=1", "memory_mb, disk_gb is missing"),
+        ("name=a:vcpus=1", "memory_mb and disk_gb are missing"),
         (SIZE, "name is missing"),
         (f"name=a:{SIZE}:vcpus=2", "vcpus is given twice"),
         (f"name=a:{SIZE}:colour=red", "'colour=red' is not one of name="),
