@@ -25,6 +25,7 @@ GROUP_OF_KIND = {
 }
 """Kind of plugin -> its group of entry points."""
 
+DISTRIBUTION = "armillary"
 _CLASS_NAME = re.compile(r"[A-Z][A-Za-z0-9]*")
 _ALL_WEIGHERS = "all_weighers"
 
@@ -43,7 +44,7 @@ class PluginList(Lister):
 
     def take_action(self, parsed_args: Namespace) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
         register(self.app.conf, filter_scheduler, scheduler)
-        columns = ("kind", "name", "package", "enabled", "problem")
+        columns = ("Kind", "Name", "Enabled", "Package", "Problem")
         return columns, list(self._rows(parsed_args.kind))
 
     def _rows(self, only: str | None) -> Iterator[tuple[Any, ...]]:
@@ -53,8 +54,7 @@ class PluginList(Lister):
                 if only in (None, kind):
                     names = enabled.get(kind)
                     is_on = "" if names is None else "yes" if _is_in(point, names) else "no"
-                    package = f"{point.dist.name} {point.dist.version}" if point.dist else ""
-                    yield kind, point.name, package, is_on, _problem(point)
+                    yield kind, point.name, is_on, _package(point), _problem(point)
 
     def _enabled(self) -> dict[str, list[str]]:
         conf = self.app.conf
@@ -70,6 +70,14 @@ def _is_in(point: EntryPoint, names: list[str]) -> bool:
     if any(name.endswith(_ALL_WEIGHERS) for name in names) and "weighers" in point.group:
         return True
     return any(name in (point.name, point.value, point.value.replace(":", ".")) for name in names)
+
+
+def _package(point: EntryPoint) -> str:
+    """Return the package of a plugin; of others than our own with its version."""
+    if point.dist is None:
+        return ""
+    is_own = point.dist.name == DISTRIBUTION
+    return DISTRIBUTION if is_own else f"{point.dist.name} {point.dist.version}"
 
 
 def _problem(point: EntryPoint) -> str:
@@ -115,10 +123,13 @@ class PluginCreate(WithOptions):
         ):  # fmt: skip
             (folder / path).write_text(Template(text).substitute(values), encoding="utf-8")
         option = "enabled_filters" if kind == "filter" else "weight_classes"
+        # without a slash pip fetches a package of that name from its index
+        place = folder if folder.is_absolute() else f"./{folder}"
         self.app.stdout.write(
-            f"Wrote {folder}. Next: edit {module}.py, run its test with pytest, install it with "
-            f"'pip install {folder}' where the scheduler runs, add {name} to [filter_scheduler] "
-            f"{option}, and restart the scheduler.\n"
+            f"Wrote {folder}. Next:\n"
+            f"  edit {module}.py, and run its test: python -m pytest {place}\n"
+            f"  install it where the scheduler runs: python -m pip install {place}\n"
+            f"  add {name} to [filter_scheduler] {option}, and restart the scheduler\n"
         )
         return 0
 

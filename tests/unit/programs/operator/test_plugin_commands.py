@@ -25,9 +25,18 @@ def test_plugins_are_listed_with_their_state(keep_logging: None) -> None:
     """Each with its package, and whether the configuration enables it."""
     code, text = run("plugin", "list", "--kind", "filter", "-f", "json")
     assert code == 0
-    state = {each["name"]: (each["enabled"], each["problem"]) for each in json.loads(text)}
+    state = {each["Name"]: (each["Enabled"], each["Problem"]) for each in json.loads(text)}
     assert state["ComputeFilter"] == ("yes", "")
     assert state["RetryFilter"] == ("no", "")
+
+
+def test_each_plugin_has_a_line(keep_logging: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 80 columns; what has a kind of several words may take two."""
+    monkeypatch.setenv("COLUMNS", "80")
+    code, text = run("plugin", "list", "--kind", "weigher")
+    names = [line.split()[1] for line in text.splitlines()]
+    assert (code, names[0], "ServerGroupSoftAntiAffinityWeigher" in names) == (0, "Name", True)
+    assert all(len(line) <= 80 for line in text.splitlines())
 
 
 @pytest.mark.parametrize("name", ["RackFilter", "RackWeigher"])
@@ -36,6 +45,7 @@ def test_a_new_plugin_passes_its_own_test(name: str, tmp_path: Path, keep_loggin
     folder = tmp_path / "plugin"
     code, text = run("plugin", "create", name, "--directory", str(folder))
     assert code == 0, text
+    assert f"pip install {folder}\n" in text
     assert f'"armillary.scheduler.{name[4:].lower()}s"' in (folder / "pyproject.toml").read_text()
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", "/dev/null", "."],
@@ -50,3 +60,12 @@ def test_a_new_plugin_passes_its_own_test(name: str, tmp_path: Path, keep_loggin
     code, text = run("plugin", "create", name, "--directory", str(folder))
     assert code == 1
     assert "exists" in text
+
+
+def test_a_package_beside_is_not_sought_in_the_index(
+    tmp_path: Path, keep_logging: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where another one may have its name."""
+    monkeypatch.chdir(tmp_path)
+    code, text = run("plugin", "create", "RackFilter")
+    assert (code, "pip install ./rack-filter\n" in text) == (0, True), text
