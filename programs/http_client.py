@@ -58,6 +58,15 @@ class ApiNotFound(ApiRefused, exception.NotFound):
     template = ApiRefused.template
 
 
+class ApiUnauthorized(ApiRefused):
+    """The API knows no such token, or there was none."""
+
+    template = (
+        f"{ApiRefused.template}. Give a valid token with --token or ARMILLARY_TOKEN; only the user "
+        "who started 'armillary up' needs none."
+    )
+
+
 class ApiUnavailable(ApiRefused, exception.Unavailable):
     """The API is up, but a service behind it is not; the request may have been executed."""
 
@@ -330,7 +339,9 @@ def _why_unreachable(error: urllib3.exceptions.HTTPError) -> str:
 
 def _refusal(response: urllib3.BaseHTTPResponse) -> ApiRefused:
     kind = ApiRefused
-    if response.status == 404:
+    if response.status == 401:
+        kind = ApiUnauthorized
+    elif response.status == 404:
         kind = ApiNotFound
     elif response.status in (502, 503, 504):
         kind = ApiUnavailable

@@ -18,6 +18,7 @@ from programs.http_client import (
     ApiNotFound,
     ApiRefused,
     ApiTimeout,
+    ApiUnauthorized,
     ApiUnavailable,
     ApiUnreachable,
     NotAnArmillaryApi,
@@ -130,6 +131,17 @@ def test_a_refusal_says_why_with_status_and_request_id(
     assert type(caught.value) is error
     assert caught.value.status == status
     assert str(caught.value) == f"The flavor is too big. (HTTP {status}, request {REQUEST_ID})"
+
+
+def test_without_a_valid_token_one_learns_how_to_give_one(site: Site, client: ApiClient) -> None:
+    """The exit code is that of a refusal."""
+    site.answer = reply(401, {"unauthorized": {"message": "The request needs a valid token."}})
+    with pytest.raises(ApiUnauthorized) as caught:
+        client.get("servers")
+    assert str(caught.value) == (
+        "The request needs a valid token. (HTTP 401, request unknown). Give a valid token with "
+        "--token or ARMILLARY_TOKEN; only the user who started 'armillary up' needs none."
+    )
 
 
 def test_a_refusal_in_another_shape_is_told_as_well_as_can_be(
