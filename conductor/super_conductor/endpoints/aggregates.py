@@ -121,9 +121,9 @@ class AggregatesEndpoint:
         *,
         is_gone: bool = False,
     ) -> Aggregate:
-        changed = self._guard.run(context, fn)
+        changed, seq = self._guard.run(context, fn)
         self._notifier.aggregate(context, what, changed)
-        self._metadata.aggregate_changed(changed, is_gone=is_gone)
+        self._metadata.aggregate_changed(changed, seq, is_gone=is_gone)
         return changed
 
 

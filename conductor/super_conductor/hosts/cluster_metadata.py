@@ -5,6 +5,7 @@ from collections.abc import Iterable
 
 from sqlalchemy.orm import Session
 
+from armillary import exception
 from armillary.context import RequestContext, admin_context
 from armillary.db import Database
 from conductor.super_conductor.db import cells, host_mappings, metadata_seq
@@ -16,6 +17,8 @@ from placement.interface import PlacementAPI
 from scheduler.interface import SchedulerAPI
 
 LOG = logging.getLogger(__name__)
+
+_ROUNDS_MAX = 3
 
 
 class MetadataPublisher:
@@ -67,14 +70,13 @@ class MetadataPublisher:
             self._update_placement(aggregate)
         self.push_to_schedulers()
 
-    def aggregate_changed(self, changed: Aggregate, *, is_gone: bool = False) -> None:
+    def aggregate_changed(self, changed: Aggregate, seq: int, *, is_gone: bool = False) -> None:
         """Do the same for one aggregate, in a message whose size does not depend on the others.
 
-        A scheduler that missed the change before this one fetches all metadata.
+        ``seq`` is the number of the change. A scheduler that missed the one before it fetches all
+        metadata.
         """
         self._update_placement(changed)
-        with self._database.reader() as session:
-            seq = metadata_seq.get_seq(session)
         try:
             if is_gone:
                 self._scheduler.delete_aggregate(admin_context(), changed.uuid, seq=seq)
@@ -83,7 +85,7 @@ class MetadataPublisher:
         except Exception as error:
             LOG.warning("Cannot push metadata change %d to the schedulers: %s", seq, error)
         else:
-            self._seq_pushed = seq
+            self._seq_pushed = max(self._seq_pushed, seq)
 
     def aggregates_of_hosts_changed(self, hosts: Iterable[str]) -> None:
         """Update aggregates with these hosts, whose nodes changed, in placement."""
@@ -97,12 +99,28 @@ class MetadataPublisher:
         self.aggregates_changed(self._list_aggregates())
 
     def _update_placement(self, aggregate: Aggregate) -> None:
-        with self._database.reader() as session:
-            providers = host_mappings.node_uuids_of(session, aggregate.hosts)
+        """Set the members that an aggregate has now; again if they changed meanwhile.
+
+        The message of a concurrent change may arrive before this one.
+        """
         try:
-            self._placement.set_aggregate_members(admin_context(), aggregate.uuid, providers)
+            members = self._members(aggregate.uuid)
+            for _ in range(_ROUNDS_MAX):
+                self._placement.set_aggregate_members(admin_context(), aggregate.uuid, members)
+                told, members = members, self._members(aggregate.uuid)
+                if members == told:
+                    return
         except Exception as error:
             LOG.warning("Cannot update aggregate %s in placement: %s", aggregate.name, error)
+
+    def _members(self, aggregate_uuid: str) -> list[str]:
+        """Return the nodes of the hosts of an aggregate; none if it is gone."""
+        with self._database.reader() as session:
+            try:
+                hosts = aggregates.get_aggregate(session, aggregate_uuid).hosts
+            except exception.AggregateNotFound:
+                return []
+            return host_mappings.node_uuids_of(session, hosts)
 
     def _list_aggregates(self) -> list[Aggregate]:
         with self._database.reader() as session:

@@ -3,8 +3,9 @@
 A server is on a host if it lives, is built or has an alternate there, or is moved from or to there
 (alternates of moves, and a resize that waits for its confirmation count). Hosts are asked about
 before the change, so that a refused one is never visible, and after it: a build or a move that was
-handed to its cell in between is found there, and the change is undone. Builds and moves that store
-a selection after the change see the new zone (see ``check_zones``).
+handed to its cell in between is found there, and the change is undone, but not what other requests
+changed meanwhile. Builds and moves that store a selection after the change see the new zone (see
+``check_zones``).
 """
 
 import dataclasses
@@ -39,13 +40,17 @@ class _DryRun(Exception):
 
 @dataclasses.dataclass(frozen=True)
 class _Effect:
-    """What a change of aggregates does: hosts whose zone changes, by cell, and zones that end."""
+    """What a change of aggregates does: hosts whose zone changes, by cell, and zones that end.
+
+    ``before`` and ``after`` are all zones and hosts, ``seq`` is the number of the metadata that it
+    makes, all in its transaction.
+    """
 
     hosts_by_cell: dict[str, list[str]]
     gone: set[str]
-
-    def __bool__(self) -> bool:
-        return bool(self.hosts_by_cell or self.gone)
+    before: aggregates.Zones
+    after: aggregates.Zones
+    seq: int
 
 
 class ZoneGuard:
@@ -56,24 +61,22 @@ class ZoneGuard:
         self._database = database
         self._cells = cells
 
-    def run(self, context: RequestContext, change: Callable[[Session], T]) -> T:
-        """Make a change in one transaction. Raises what it raises, and ZoneInUseByServers.
+    def run(self, context: RequestContext, change: Callable[[Session], T]) -> tuple[T, int]:
+        """Make a change in one transaction; return its outcome and the number that it has.
 
-        Raises CellUnavailable when the cell of a host whose zone would change does not answer.
+        Raises what it raises, and ZoneInUseByServers; CellUnavailable when the cell of a host whose
+        zone would change does not answer.
         """
-        effect = self._effect_of(change)
-        if not effect:
-            return self._database.run_in_writer(lambda session: self._checked(session, change)[0])
-        self._ask_cells(context, effect)
-        made, effect, before = self._database.run_in_writer(
-            lambda session: self._checked(session, change)
-        )
+        self._ask_cells(context, self._effect_of(change))
+        made, done = self._database.run_in_writer(lambda session: self._checked(session, change))
         try:
-            self._ask_cells(context, effect)
+            self._ask_cells(context, done)
         except exception.ArmillaryError:
-            self._database.run_in_writer(lambda session: aggregates.restore(session, before))
+            self._database.run_in_writer(
+                lambda session: aggregates.undo(session, done.before, done.after)
+            )
             raise
-        return made
+        return made, done.seq
 
     def _effect_of(self, change: Callable[[Session], T]) -> _Effect:
         """Return what a change would do, without making it."""
@@ -89,11 +92,9 @@ class ZoneGuard:
             return found[0]
         raise AssertionError("a rehearsal does not end otherwise")
 
-    def _checked(
-        self, session: Session, change: Callable[[Session], T]
-    ) -> tuple[T, _Effect, aggregates.Zones]:
+    def _checked(self, session: Session, change: Callable[[Session], T]) -> tuple[T, _Effect]:
         """Make the change and check what this database knows of servers."""
-        metadata_seq.increment_seq(session)
+        metadata_seq.lock_seq(session)
         before = aggregates.read_zones(session)
         made = change(session)
         default = self._conf.default_availability_zone
@@ -105,7 +106,7 @@ class ZoneGuard:
             keeper = request_specs.find_pinned(session, zone)
             if keeper is not None:
                 raise exception.ZoneKeptByServer(zone=zone, instance_uuid=keeper)
-        return made, effect, before
+        return made, effect
 
     def _ask_cells(self, context: RequestContext, effect: _Effect) -> None:
         for cell_uuid, hosts in effect.hosts_by_cell.items():
@@ -151,7 +152,8 @@ def _compare(
         for host in changed:
             if host in cells:
                 by_cell.setdefault(cells[host], []).append(host)
-    return _Effect(by_cell, before.names - after.names)
+    seq = metadata_seq.get_seq(session)
+    return _Effect(by_cell, before.names - after.names, before, after, seq)
 
 
 def _refuse(in_use: Mapping[str, str]) -> None:

@@ -4,6 +4,7 @@ Every change locks the ``metadata_seq`` row first. Changes are therefore seriali
 cannot put a host into two zones.
 """
 
+import contextlib
 import dataclasses
 import uuid
 from collections.abc import Collection, Iterable
@@ -180,21 +181,29 @@ def read_zones(session: Session) -> Zones:
     return Zones(named, members, of_hosts)
 
 
-def restore(session: Session, before: Zones) -> None:
-    """Give existing aggregates the zones and hosts of an earlier moment again."""
+def undo(session: Session, before: Zones, after: Zones) -> None:
+    """Undo a change of zones and hosts, except for what other requests have changed since.
+
+    Those rely on it: what would put a host into two zones is left as it is.
+    """
     metadata_seq.increment_seq(session)
     now = read_zones(session)
-    for id_, zone in now.by_aggregate.items():
-        former = before.by_aggregate.get(id_)
-        if zone != former:
-            row = session.get_one(models.Aggregate, id_)
-            kept = {k: v for k, v in row.metadata_.items() if k != AVAILABILITY_ZONE_KEY}
-            row.metadata_ = kept if former is None else {**kept, AVAILABILITY_ZONE_KEY: former}
-    for id_, host in now.members - before.members:
+    for id_, host in (after.members - before.members) & now.members:
         session.delete(session.get_one(models.AggregateHost, (id_, host)))
-    for id_, host in before.members - now.members:
+    session.flush()
+    for id_, zone in after.by_aggregate.items():
+        former = before.by_aggregate.get(id_)
+        if zone != former and id_ in now.by_aggregate and now.by_aggregate[id_] == zone:
+            row = session.get_one(models.Aggregate, id_)
+            with contextlib.suppress(exception.HostInOtherZone):
+                _set_metadata(session, row, {AVAILABILITY_ZONE_KEY: former})
+    session.flush()
+    for id_, host in before.members - after.members - now.members:
         if id_ in now.by_aggregate:
-            session.add(models.AggregateHost(aggregate_id=id_, host=host))
+            row = session.get_one(models.Aggregate, id_)
+            with contextlib.suppress(exception.HostInOtherZone):
+                _check_zone(session, row, row.metadata_.get(AVAILABILITY_ZONE_KEY), [host])
+                session.add(models.AggregateHost(aggregate_id=id_, host=host))
     session.flush()
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 from armillary import exception
+from conductor.super_conductor.db import cells
 from conductor.super_conductor.endpoints.aggregates import AggregatesEndpoint
 from conductor.super_conductor.hosts.cluster_metadata import MetadataPublisher
 from conductor.super_conductor.hosts.zone_guard import ZoneGuard
 from objects.aggregate import AggregateChanges
-from tests.fixtures.control_plane import ControlPlane, RunningConductor, an_admin
+from tests.fixtures.control_plane import NOW, ControlPlane, RunningConductor, an_admin
 from tests.fixtures.told import Told
 
 
@@ -81,3 +82,22 @@ def test_a_value_that_is_not_a_number_is_stored_and_warned_of(
         "Aggregate rack: metadata ram_weight_multiplier is 'much', which is not a number; its "
         "hosts have the configured value instead"
     ]
+
+
+def test_a_change_is_told_under_its_own_number_though_others_follow(plane: ControlPlane) -> None:
+    """A scheduler that took it for the latest would never learn of the one in between."""
+    facts = MetadataPublisher(plane.database, plane.peers.scheduler, plane.peers.placement)
+    guard = ZoneGuard(plane.conf, plane.database, plane.peers.cells)
+    endpoint = AggregatesEndpoint(plane.database, facts, guard, plane.clock)
+    first = facts.get_cluster_metadata(an_admin())["seq"]
+
+    def another() -> None:
+        with plane.database.writer() as session:
+            cells.update_cell(session, "cell1", {"disabled": True}, now=NOW)
+
+    plane.bus.meanwhile("set_aggregate_members", another)
+    made = endpoint.create_aggregate(an_admin(), "rack", None)
+    assert plane.scheduler.news == [(first + 1, [made.uuid], [])]
+    facts.push_to_schedulers_if_changed()
+    (pushed,) = plane.scheduler.cluster_metadata
+    assert (pushed["seq"], pushed["cells"][0]["disabled"]) == (first + 2, True)

@@ -123,9 +123,27 @@ def test_one_changed_aggregate_is_told_alone(
     """With the number that it makes; its end, too."""
     made = an_aggregate(plane)
     seq = publisher.get_cluster_metadata(an_admin())["seq"]
-    publisher.aggregate_changed(made)
-    publisher.aggregate_changed(made, is_gone=True)
-    assert plane.scheduler.news == [(seq, [made.uuid], []), (seq, [], [made.uuid])]
+    publisher.aggregate_changed(made, seq - 1)
+    publisher.aggregate_changed(made, seq, is_gone=True)
+    assert plane.scheduler.news == [(seq - 1, [made.uuid], []), (seq, [], [made.uuid])]
     assert plane.scheduler.cluster_metadata == []
     publisher.push_to_schedulers_if_changed()
     assert plane.scheduler.cluster_metadata == []
+
+
+def test_members_that_another_request_changes_meanwhile_are_told_last(
+    plane: ControlPlane, publisher: MetadataPublisher
+) -> None:
+    """Its message arrives first; the older list of members must not stay."""
+    plane.map_hosts()
+    made = an_aggregate(plane, "cell1-host1")
+
+    def add_another() -> None:
+        with plane.database.writer() as session:
+            now = aggregates.add_host(session, made.uuid, "cell1-host2", now=NOW)
+        publisher.aggregates_changed([now])
+
+    plane.bus.meanwhile("set_aggregate_members", add_another)
+    publisher.aggregate_changed(made, 1)
+    (cell,) = plane.cells.values()
+    assert plane.placement.aggregates == {made.uuid: sorted(node.uuid for node in cell.nodes)}

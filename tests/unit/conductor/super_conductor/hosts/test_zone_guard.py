@@ -191,6 +191,70 @@ def test_a_change_that_a_build_crossed_is_undone(plane: ControlPlane) -> None:
     assert zones(plane) == {USED: "east"}
 
 
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_what_others_changed_before_a_change_is_undone_stays(
+    change: Callable[[ControlPlane], None], plane: ControlPlane
+) -> None:
+    """They were told that it is done."""
+    cell, asked = the_cell(plane), []
+
+    def others() -> None:
+        endpoint(plane).create_aggregate(ADMIN, "s", "south")
+        add(plane, "s", FREE)
+        set_zone(plane, "w", "far-west")
+
+    def answer(context: object, hosts: list[str]) -> dict[str, str]:
+        asked.append(hosts)
+        if len(asked) != 2:
+            return {}
+        others()
+        return {USED: "late"}
+
+    cell.find_hosts_in_use = answer  # type: ignore[method-assign]
+    with pytest.raises(exception.ZoneInUseByServers, match="late"):
+        change(plane)
+    assert zones(plane) == {USED: "east", FREE: "south"}
+    with plane.database.reader() as session:
+        assert aggregates.zone_names(session) == {"east", "south", "far-west"}
+
+
+def test_a_change_that_another_one_gave_an_effect_is_refused(
+    plane: ControlPlane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """When it was rehearsed, the aggregate that the host goes into had no zone."""
+    uuid, rehearse = build_on(plane, FREE), ZoneGuard._effect_of
+
+    def and_then_another(guard: ZoneGuard, change: Callable[[Session], Any]) -> Any:
+        found = rehearse(guard, change)
+        monkeypatch.undo()
+        set_zone(plane, "fast", "north")
+        return found
+
+    monkeypatch.setattr(ZoneGuard, "_effect_of", and_then_another)
+    with pytest.raises(exception.ZoneInUseByServers, match=uuid):
+        add(plane, "fast", FREE)
+    assert zones(plane) == {USED: "east"}
+
+
+def test_a_host_that_got_another_zone_before_its_removal_is_undone_keeps_that(
+    plane: ControlPlane,
+) -> None:
+    """It would be in two; the second request found no server there."""
+    cell, asked = the_cell(plane), []
+
+    def answer(context: object, hosts: list[str]) -> dict[str, str]:
+        asked.append(hosts)
+        if len(asked) != 2:
+            return {}
+        add(plane, "w", USED)
+        raise exception.CellUnavailable(cell="c", reason="no answer")
+
+    cell.find_hosts_in_use = answer  # type: ignore[method-assign]
+    with pytest.raises(exception.CellUnavailable):
+        remove(plane, "e", USED)
+    assert zones(plane) == {USED: "west"}
+
+
 def test_a_zone_stays_while_a_server_without_a_host_keeps_it(plane: ControlPlane) -> None:
     """It was shelved; its zone is where it is unshelved. The aggregate cannot be deleted either."""
     uuid = build_on(plane, USED, availability_zone="east")
