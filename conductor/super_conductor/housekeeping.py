@@ -98,6 +98,8 @@ class Housekeeping:
     def discover_hosts(self) -> None:
         """Map new hosts, and update aggregates in placement if their members changed."""
         found = discovery.discover_hosts(self._env.database, self._peers.cells, self._foreign_hosts)
+        if found.left_aggregates:
+            self.metadata.aggregates_changed(found.left_aggregates)
         if found.changed_hosts:
             self.metadata.aggregates_of_hosts_changed(found.changed_hosts)
 

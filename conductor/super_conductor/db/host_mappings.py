@@ -111,6 +111,23 @@ def set_node_uuids(
     )
 
 
+def set_leaving(session: Session, host: str, cell_uuid: str, *, is_leaving: bool) -> None:
+    """Store whether the deletion of the service of a host of this cell was requested."""
+    session.execute(
+        sa.update(models.HostMapping)
+        .where(models.HostMapping.host == host, models.HostMapping.cell_uuid == cell_uuid)
+        .values(is_leaving=is_leaving)
+    )
+
+
+def list_leaving(session: Session, cell_uuid: str) -> set[str]:
+    """Return the hosts of a cell whose services' deletion was requested."""
+    query = sa.select(models.HostMapping.host).where(
+        models.HostMapping.cell_uuid == cell_uuid, models.HostMapping.is_leaving.is_(True)
+    )
+    return set(session.scalars(query))
+
+
 def delete_host_mapping(session: Session, host: str) -> bool:
     """Delete the mapping of a host; return whether it existed.
 

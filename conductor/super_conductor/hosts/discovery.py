@@ -17,8 +17,10 @@ from conductor.super_conductor.db import cells as cells_db
 from conductor.super_conductor.db import host_mappings, instance_mappings, request_specs
 from conductor.super_conductor.db.instance_mappings import NewMapping
 from conductor.super_conductor.db.request_specs import NewSpec
+from conductor.super_conductor.hosts import departed_hosts
 from conductor.super_conductor.hosts.cell_enrolments import CellEnrolments
 from conductor.super_conductor.hosts.cells import Answers, Cells
+from objects.aggregate import Aggregate
 from objects.cell_mapping import CellMapping
 from objects.instance import Instance
 from objects.instances.server_answers import InstanceMarker
@@ -39,6 +41,8 @@ class Discovered:
     changed_hosts: list[str]
     """Hosts whose compute nodes differ from the mapped ones."""
     down_cells: list[str]
+    left_aggregates: list[Aggregate] = dataclasses.field(default_factory=list)
+    """Aggregates that hosts have left whose services were deleted."""
 
 
 class ForeignHosts:
@@ -80,6 +84,7 @@ def discover_hosts(
         if cell.uuid not in answers.by_cell:
             continue
         hosts = answers.by_cell[cell.uuid]
+        found.left_aggregates.extend(_forget_departed(database, cell, hosts))
         refused = _not_enrolled(database, cells.enrolments, cell, hosts)
         new, changed, others = _compare(
             database, cell, {host: hosts[host] for host in hosts.keys() - refused}
@@ -140,6 +145,24 @@ def _not_enrolled(
         return wrong
     with database.reader() as session:
         return wrong - host_mappings.list_node_uuids(session, cell.uuid).keys()
+
+
+def _forget_departed(
+    database: Database, cell: CellMapping, hosts: Mapping[str, list[str]]
+) -> list[Aggregate]:
+    """Forget the hosts whose deletion was requested and that the cell no longer has."""
+    with database.reader() as session:
+        gone = sorted(host_mappings.list_leaving(session, cell.uuid) - hosts.keys())
+    if not gone:
+        return []
+    LOG.info("Cell %s: hosts %s were deleted", cell.name, ", ".join(gone))
+    return database.run_in_writer(
+        lambda session: [
+            aggregate
+            for host in gone
+            for aggregate in departed_hosts.forget(session, host, cell.uuid)
+        ]
+    )
 
 
 def _compare(

@@ -5,7 +5,6 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TypeVar
 
 from oslo_config import cfg
-from sqlalchemy.orm import Session
 
 from armillary import exception
 from armillary.context import RequestContext
@@ -14,11 +13,10 @@ from conductor.common.cell_db.services import COMPUTE
 from conductor.common.service_records import ROLE_OF, ServiceRecords
 from conductor.super_conductor.db import host_mappings
 from conductor.super_conductor.db.catalogue import aggregates
-from conductor.super_conductor.hosts import cell_reports
+from conductor.super_conductor.hosts import cell_reports, departed_hosts
 from conductor.super_conductor.hosts.cells import Answers, Cells, Question
 from conductor.super_conductor.hosts.cluster_metadata import MetadataPublisher
 from conductor.super_conductor.zones import uuid_translation
-from objects.aggregate import Aggregate
 from objects.cell_mapping import CELL0_UUID
 from objects.hosts.compute_node import ComputeNode
 from objects.hosts.host_answers import (
@@ -40,6 +38,9 @@ T = TypeVar("T")
 _Node = tuple[ComputeNode, Service | None]
 
 _INSTANCES_MAX = 1000
+
+_REFUSALS = (exception.Conflict, exception.Invalid, exception.Forbidden)
+"""Errors of a cell that has not deleted a service."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -148,8 +149,17 @@ class Hosts:
         if cell_uuid == CELL0_UUID:
             self._own_records.remove(service_uuid)
             return
-        host = self._cells.call(cell_uuid, lambda cell: cell.delete_service(context, service_uuid))
-        if service.binary != COMPUTE:
+        is_compute = service.binary == COMPUTE
+        if is_compute:
+            self._set_leaving(service.host, cell_uuid, is_leaving=True)
+        try:
+            host = self._cells.call(
+                cell_uuid, lambda cell: cell.delete_service(context, service_uuid)
+            )
+        except _REFUSALS:
+            self._set_leaving(service.host, cell_uuid, is_leaving=False)
+            raise
+        if not is_compute:
             return
         if host != service.host:
             raise exception.RpcFailed(
@@ -157,9 +167,16 @@ class Hosts:
                 reason=f"wrong answer: the service is on {service.host}, not on {host}",
             )  # fmt: skip
         changed = self._database.run_in_writer(
-            lambda session: _forget_host(session, host, cell_uuid)
+            lambda session: departed_hosts.forget(session, host, cell_uuid)
         )
         self._metadata.aggregates_changed(changed)
+
+    def _set_leaving(self, host: str, cell_uuid: str, *, is_leaving: bool) -> None:
+        self._database.run_in_writer(
+            lambda session: host_mappings.set_leaving(
+                session, host, cell_uuid, is_leaving=is_leaving
+            )
+        )
 
     def list_compute_nodes(self, context: RequestContext) -> ComputeNodePage:
         all_hosts = self._read_hosts(context, with_nodes=True)
@@ -302,17 +319,6 @@ class Hosts:
             own = cell_reports.own_instances(session, node.cell_uuid, found)
             here = [one for one in own if one.node in (None, node.node)]
             return uuid_translation.of_own(session, {one.uuid for one in here}).in_answer(here)
-
-
-def _forget_host(session: Session, host: str, cell_uuid: str) -> list[Aggregate]:
-    """Remove a host's mapping and aggregate memberships; return its former aggregates."""
-    mapping = host_mappings.find_host_mapping(session, host)
-    if mapping is not None and mapping.cell_uuid != cell_uuid:
-        return []
-    lost = [one.uuid for one in aggregates.list_aggregates(session) if host in one.hosts]
-    aggregates.remove_host_everywhere(session, host)
-    host_mappings.delete_host_mapping(session, host)
-    return [aggregates.get_aggregate(session, uuid) for uuid in lost]
 
 
 def _require_own_binary(context: RequestContext, binary: str) -> None:

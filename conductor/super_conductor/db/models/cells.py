@@ -23,7 +23,10 @@ class Cell(Base):
 
 
 class HostMapping(Base):
-    """The cell of a host, and its compute nodes at the last discovery."""
+    """The cell of a host, and its compute nodes at the last discovery.
+
+    ``is_leaving``: the deletion of its service was requested; the mapping goes with it.
+    """
 
     __tablename__ = "host_mappings"
 
@@ -32,6 +35,7 @@ class HostMapping(Base):
         sa.ForeignKey(Cell.uuid, name="fk_host_mappings_cell"), index=True
     )
     node_uuids: Mapped[list[Any]]
+    is_leaving: Mapped[bool] = mapped_column(default=False, server_default=sa.false())
 
 
 class MetadataSeq(Base):

@@ -92,6 +92,7 @@ def _cells() -> None:
         _column("host", _NAME, primary_key=True),
         _column("cell_uuid", _UUID),
         _column("node_uuids", _JSON),
+        sa.Column("is_leaving", sa.Boolean, nullable=False, server_default=sa.false()),
         _foreign_key("host_mappings", "cell_uuid", "cells.uuid"),
     )
     _index("host_mappings", "cell_uuid")

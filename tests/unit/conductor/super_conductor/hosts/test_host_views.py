@@ -8,6 +8,7 @@ import pytest
 from armillary import exception
 from conductor.super_conductor.db import host_mappings
 from conductor.super_conductor.db.catalogue import aggregates
+from conductor.super_conductor.hosts import discovery
 from conductor.super_conductor.hosts.cluster_metadata import MetadataPublisher
 from conductor.super_conductor.hosts.host_views import Hosts
 from objects.hosts.host_answers import AvailabilityZone, HostAvailability, ServiceChanges
@@ -101,6 +102,47 @@ def test_a_deleted_service_takes_its_host_along(
         assert host_mappings.find_host_mapping(session, "cell1-host1") is None
         assert aggregates.get_aggregate(session, aggregate).hosts == ["cell1-host2"]
     assert plane.placement.aggregates == {aggregate: [cell.nodes[0].uuid]}
+
+
+def is_mapped(plane: ControlPlane, host: str) -> bool:
+    with plane.database.reader() as session:
+        return host_mappings.find_host_mapping(session, host) is not None
+
+
+def discover(plane: ControlPlane) -> discovery.Discovered:
+    assert plane.links is not None
+    return discovery.discover_hosts(plane.database, plane.links, discovery.ForeignHosts())
+
+
+def test_a_host_is_forgotten_though_the_answer_to_its_deletion_is_lost(
+    plane: ControlPlane, cell: CellConductor, hosts: Hosts
+) -> None:
+    """The request cannot be repeated, as there is no such service; discovery does the rest."""
+    aggregate = put_into_zone(plane, "east", "cell1-host1", "cell1-host2")
+    plane.bus_of(cell).fail("delete_service", TIMEOUT, when_done=True)
+    with pytest.raises(exception.CellUnavailable):
+        hosts.delete_service(an_admin(), cell.services[0].uuid)
+    assert is_mapped(plane, "cell1-host1")
+    (left,) = discover(plane).left_aggregates
+    assert (left.uuid, left.hosts) == (aggregate, ["cell1-host2"])
+    assert not is_mapped(plane, "cell1-host1")
+    assert discover(plane).left_aggregates == []
+
+
+def test_a_host_whose_deletion_is_refused_stays_whatever_its_cell_lists(
+    plane: ControlPlane, cell: CellConductor, hosts: Hosts
+) -> None:
+    """A cell that was restored from a backup may not know it for a while."""
+    aggregate = put_into_zone(plane, "east", "cell1-host1")
+    refusal = exception.InUse(what="The service", reason="servers live there")
+    plane.bus_of(cell).fail("delete_service", refusal)
+    with pytest.raises(exception.InUse):
+        hosts.delete_service(an_admin(), cell.services[0].uuid)
+    cell.services, cell.nodes = [], []
+    assert discover(plane).left_aggregates == []
+    assert is_mapped(plane, "cell1-host1")
+    with plane.database.reader() as session:
+        assert aggregates.get_aggregate(session, aggregate).hosts == ["cell1-host1"]
 
 
 def test_nodes_of_all_cells_are_listed_with_services_and_usages(
