@@ -92,31 +92,46 @@ class Reclaimer:
         limit = moment(self._now()) - timedelta(seconds=seconds)
         answers = self._cells.ask_all(
             lambda cell: cell.list_instances(
-                admin_context(), filters=ServerFilters(status=KEPT), limit=BATCH_SIZE
+                admin_context(),
+                filters=ServerFilters(status=KEPT, changed_before=limit),
+                limit=BATCH_SIZE,
             )
         )
         with self._database.reader() as session:
             own = [
-                instance
+                (cell_uuid, instance)
                 for cell_uuid, kept in answers.by_cell.items()
                 for instance in cell_reports.own_instances(session, cell_uuid, kept)
             ]
-        due = [
-            instance
-            for instance in own
-            if instance.task_state is None
-            and instance.updated_at is not None
-            and instance.updated_at <= limit
-        ]
-        return sum(self._reclaim(instance) for instance in due)
+        return sum(
+            self._reclaim(cell_uuid, one.uuid, limit)
+            for cell_uuid, one in own
+            if _is_due(one, limit)
+        )
 
-    def _reclaim(self, instance: Instance) -> bool:
-        context = admin_context().for_instance(instance.uuid)
+    def _reclaim(self, cell_uuid: str, instance_uuid: str, limit: datetime) -> bool:
+        context = admin_context().for_instance(instance_uuid)
         with log_context(context):
-            LOG.info("%s: deleting it, soft-deleted at %s", instance.uuid, instance.updated_at)
             try:
+                found = self._cells.call(
+                    cell_uuid, lambda cell: cell.get_instance(context, instance_uuid)
+                )
+                instance = cell_reports.asked_for(found, instance_uuid)
+                if not _is_due(instance, limit):
+                    return False  # restored, while those before it in the list were deleted
+                LOG.info("%s: deleting it, soft-deleted at %s", instance.uuid, instance.updated_at)
                 self._delete(context, instance.uuid)
             except exception.ArmillaryError as error:
-                LOG.warning("%s: cannot delete, will retry: %s", instance.uuid, error)
+                LOG.warning("%s: cannot delete, will retry: %s", instance_uuid, error)
                 return False
         return True
+
+
+def _is_due(instance: Instance, limit: datetime) -> bool:
+    """Return whether a server is kept since a time or longer, and is not being restored."""
+    return (
+        instance.vm_state == "soft-delete"
+        and instance.task_state is None
+        and instance.updated_at is not None
+        and instance.updated_at <= limit
+    )

@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 
 from armillary import exception
+from armillary.context import RequestContext
 from conductor.common.clock import moment
 from conductor.super_conductor.accept import pinned_zones
 from conductor.super_conductor.db.catalogue import aggregates
+from conductor.super_conductor.delete import retention
 from conductor.super_conductor.delete.retention import Reclaimer
 from objects.instances.server_changes import ServerChanges
 from objects.instances.server_filters import MigrationFilters
@@ -251,6 +253,47 @@ def test_what_was_kept_long_enough_is_deleted_for_good(
     plane.check()
     assert uuid not in cell.instances
     assert usage(plane) == (0, 0)
+
+
+def test_servers_that_are_kept_hide_none_that_was_kept_long_enough(
+    plane: ControlPlane, cell: CellConductor, uuid: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A list has a bound, and begins with the newest servers."""
+    monkeypatch.setattr(retention, "BATCH_SIZE", 1)
+    plane.conf.set_override("reclaim_instance_interval", 60)
+    change(cell, uuid, vm_state="soft-delete", updated_at=moment(plane.clock()))
+    plane.clock.advance(61)
+    (newer,) = plane.build()
+    created = moment(plane.clock())
+    change(cell, newer, vm_state="soft-delete", updated_at=created, created_at=created)
+    reclaiming = Reclaimer(
+        plane.conf, plane.database, plane.peers.cells, plane.deletes.delete, plane.clock
+    )
+    assert reclaiming.run() == 1
+    plane.settle()
+    assert (uuid in cell.instances, newer in cell.instances) == (False, True)
+
+
+def test_a_server_that_is_restored_while_others_are_deleted_is_not(
+    plane: ControlPlane, cell: CellConductor, uuid: str
+) -> None:
+    """It was listed with them, as kept for long enough."""
+    plane.conf.set_override("reclaim_instance_interval", 60)
+    both = {uuid, *plane.build()}
+    for each in both:
+        change(cell, each, vm_state="soft-delete", updated_at=moment(plane.clock()))
+    plane.clock.advance(61)
+
+    def delete(context: RequestContext, deleted: str) -> None:
+        (other,) = both - {deleted}
+        change(cell, other, vm_state="active")
+        plane.deletes.delete(context, deleted)
+
+    reclaiming = Reclaimer(plane.conf, plane.database, plane.peers.cells, delete, plane.clock)
+    assert reclaiming.run() == 1
+    plane.settle()
+    (kept,) = both & cell.instances.keys()
+    assert cell.instances[kept].vm_state == "active"
 
 
 # Rebuilding, unshelving
