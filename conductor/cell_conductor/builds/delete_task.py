@@ -28,7 +28,7 @@ from conductor.common.cell_db import (
     operations,
     services,
 )
-from conductor.common.cell_db.flow_states import Move
+from conductor.common.cell_db.flow_states import Move, Snapshot
 from conductor.common.cell_db.stored_object import StoredObject
 from conductor.common.leased_work import Step
 from conductor.common.leases import Lease
@@ -48,6 +48,11 @@ ForgetImage = Callable[[RequestContext, str, str], None]
 
 GUEST = "guest"
 RECORDS = "records"
+
+_MAKE_IMAGES = frozenset({"snapshot", "backup", "shelve", "shelve_offload"})
+"""Operations that store a guest's data as an image."""
+_UNFINISHED_IMAGE = "unfinished_image"
+"""Key of a payload: the image that an operation was making when the delete ended it."""
 
 
 class Delete(base_task.Task[models.InstanceDelete]):
@@ -137,6 +142,9 @@ class Delete(base_task.Task[models.InstanceDelete]):
         row = operations.lock(session, instance.uuid)
         if row is None:
             return []
+        if row.operation in _MAKE_IMAGES and (image := Snapshot.of(row).image) is not None:
+            payload = instance.migration_payload or {}
+            instance.migration_payload = {**payload, _UNFINISHED_IMAGE: image.primitive}
         session.delete(row)
         actions.finish(session, instance.uuid, row.operation, message=actions.FAILED, now=self._now)
         return sorted({*Move.of(row).hosts} - {instance.host})
@@ -224,7 +232,8 @@ class Delete(base_task.Task[models.InstanceDelete]):
         if consumers:
             self._placement.release(context, dict.fromkeys(consumers, FENCE_FINAL))
         for work in works:
-            if image := (work.instance.migration_payload or {}).get(SHELVED_IMAGE):
+            payload = work.instance.migration_payload or {}
+            for image in filter(None, map(payload.get, (SHELVED_IMAGE, _UNFINISHED_IMAGE))):
                 loaded: StoredObject[ImageMeta] = StoredObject(image)
                 self._forget_image(context.for_instance(work.uuid), work.uuid, loaded.load().id)
         deleted = self._database.run_in_writer(lambda session: self._mark_deleted(session, works))

@@ -88,8 +88,9 @@ class SnapshotsEndpoint:
             return False
 
         def write(session: Session) -> bool:
+            instance_mappings.lock(session, instance_uuid)  # or its delete would not see the image
             mapping = instance_mappings.find_mapping(session, instance_uuid)
-            if mapping is None or mapping.cell_uuid != cell_uuid:
+            if mapping is None or mapping.cell_uuid != cell_uuid or mapping.queued_for_delete:
                 return False
             found = images.find_record(session, image.id)
             if found is not None:

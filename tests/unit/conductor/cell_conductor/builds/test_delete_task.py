@@ -12,6 +12,7 @@ from armillary.context import admin_context
 from conductor.common.cell_db import models
 from objects.allocations.fence import FENCE_FINAL
 from objects.instances.build_request import BuildRequest
+from tests.builders import an_image
 from tests.fixtures.cell import Cell, a_build_request, node_uuid, survive_kills
 
 GONE = exception.DatabaseUnavailable(name="placement", reason="it restarts")
@@ -272,3 +273,22 @@ def test_deleting_changes_the_host_s_row_for_the_schedulers(cell: Cell) -> None:
     batch = cell.updates.get(before.last_seq)
     assert batch.node_uuids == [node_uuid("a")]
     assert batch.attributes["num_instances"] == [0]
+
+
+@pytest.mark.parametrize("operation", ["snapshot", "backup", "shelve"])
+def test_the_image_that_an_operation_was_making_goes_with_the_server(
+    cell: Cell, operation: str
+) -> None:
+    """Its record would be of an image that is being saved, for good."""
+    request = two_hosts(cell)
+    uuid, image = request.instance_uuid, an_image(status="saving")
+    hand_over(cell, request)
+    cell.settle()
+    cell.operate(uuid, operation, image=image)
+    if operation == "shelve":
+        while not cell.top.shelved_images:
+            cell.agents["a"].work()
+    cell.ask_delete(uuid)
+    cell.settle()
+    assert cell.top.shelved_images == {}
+    assert operation == "shelve" or cell.top.ended_images == {image.id: None}

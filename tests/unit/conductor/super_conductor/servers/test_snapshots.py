@@ -139,6 +139,17 @@ def test_the_image_of_a_shelved_server_is_its_projects_until_it_is_unshelved(
     assert snapshots.status(image.id) == "pending_delete"
 
 
+def test_no_image_is_made_of_a_server_that_is_being_deleted(snapshots: Snapshots) -> None:
+    """The cell may ask for it late; its delete has been told already which images are left."""
+    properties = {"image_type": "shelved", "instance_uuid": snapshots.uuid}
+    image = builders.an_image("web-shelved", properties=properties)
+    snapshots.plane.delete(snapshots.uuid)
+    here = next(iter(snapshots.plane.cells))
+    create = snapshots.endpoint.create_shelved_image
+    assert not create(admin_context(), here, snapshots.uuid, image)
+    assert snapshots.status(image.id) is None
+
+
 def test_a_cell_makes_no_image_of_a_file_of_hosts(snapshots: Snapshots) -> None:
     """Which the host of another cell would give to a guest; nor one with secrets."""
     properties = {
