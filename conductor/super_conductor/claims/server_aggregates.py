@@ -9,9 +9,10 @@ from conductor.super_conductor.db.catalogue import aggregates
 from conductor.super_conductor.hosts import cell_reports
 from conductor.super_conductor.peers import Environment, Peers
 from conductor.super_conductor.permanent_failure import PermanentFailure
+from objects.cell_mapping import CELL0_UUID
 from objects.instance import Instance
 
-_ENDED_BADLY = frozenset({"error", "deleted"})
+_WITHOUT_HOST = frozenset({"error", "deleted", "shelved_offloaded"})
 
 
 class NoHostYet(Exception):
@@ -58,13 +59,18 @@ class ServerAggregates:
             raise InAnotherZone(mapping.zone_path)
         if mapping.cell_uuid is None:
             raise NoHostYet(f"server {server_uuid} has no host yet")
+        if mapping.cell_uuid == CELL0_UUID:
+            raise PermanentFailure(
+                "The server has no host: it could not be built.",
+                f"Server {server_uuid} is in state error, without a host",
+            )
         server = self._read(context, mapping.cell_uuid, server_uuid)
-        if server.host is None or server.vm_state in _ENDED_BADLY:
-            if server.vm_state in _ENDED_BADLY:
-                raise PermanentFailure(
-                    f"The server is in state {server.vm_state}.",
-                    f"Server {server_uuid} is in state {server.vm_state}",
-                )
+        if server.vm_state in _WITHOUT_HOST:
+            raise PermanentFailure(
+                f"The server is in state {server.vm_state}.",
+                f"Server {server_uuid} is in state {server.vm_state}",
+            )
+        if server.host is None:
             raise NoHostYet(f"server {server_uuid} has no host yet")
         return server.host
 

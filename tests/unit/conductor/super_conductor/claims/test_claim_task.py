@@ -18,8 +18,9 @@ from conductor.common.clock import moment
 from conductor.super_conductor.claims import claim_task
 from conductor.super_conductor.claims.endpoint import ClaimsEndpoint
 from conductor.super_conductor.db import instance_mappings
+from objects.cell_mapping import CELL0_UUID
 from objects.claims.resource_claim import ClaimState, NewClaim
-from tests.builders import a_uuid
+from tests.builders import a_uuid, an_instance
 from tests.fixtures.asking import wait_for
 from tests.fixtures.control_plane import API_SCHEMA, NOW, PROJECT, ControlPlane, a_user, an_admin
 from tests.fixtures.databases import SyncedDatabases
@@ -226,6 +227,31 @@ class TestOfServers:
         assert claims.get(made.uuid).state == ClaimState.PENDING
         claims.plane.deletes.delete(a_user(), uuid)
         assert claims.get(made.uuid).state == ClaimState.DELETING
+
+    def test_a_claim_of_a_server_that_could_not_be_built_fails_at_once(
+        self, claims: ClaimPlane, pools: list[str]
+    ) -> None:
+        """It has no host, and never will have one; so with one that was offloaded."""
+        plane = claims.plane
+        failed, offloaded = plane.create(2)
+        (cell,) = plane.cells.values()
+        with plane.database.writer() as session:
+            instance_mappings.map_to_cell(session, [failed], CELL0_UUID)
+            instance_mappings.map_to_cell(session, [offloaded], cell.uuid)
+        cell.instances[offloaded] = an_instance(
+            uuid=offloaded, vm_state="shelved_offloaded", host=None
+        )
+        plane.workers.waiting.clear()
+        faults = []
+        for uuid in (failed, offloaded):
+            made = claims.create(server_uuid=uuid)
+            plane.workers.work()
+            found = claims.get(made.uuid)
+            faults.append((found.state, found.fault))
+        assert faults == [
+            (ClaimState.ERROR, "The server has no host: it could not be built."),
+            (ClaimState.ERROR, "The server is in state shelved_offloaded."),
+        ]
 
     @pytest.mark.postgresql
     def test_a_claim_that_crosses_the_delete_of_its_server_is_refused(
