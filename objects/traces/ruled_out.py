@@ -123,7 +123,7 @@ def _phrases(parts: Sequence[Part], total: int, noun: str) -> Iterator[str]:
         if index == 0 == last and adds_up:
             yield f"the only {noun} {text}" if count == 1 else f"all {count:,} {noun}s {text}"
         elif index == 0:
-            yield f"{count:,} of {total:,} {noun}s {many if total > 1 else one}"
+            yield f"{count:,} of {total:,} {noun}s {text}"
         elif index == last and adds_up:
             yield f"the other one {text}" if count == 1 else f"the other {count:,} {text}"
         else:

@@ -76,7 +76,7 @@ class FilterScheduler(SchedulerDriver):
     """
 
     uses_allocation_candidates: ClassVar[bool] = True
-    noun: ClassVar[str] = "host"
+    noun: str = "host"
     """What the candidates are, for people who read why."""
 
     def _load_plugins(self) -> None:

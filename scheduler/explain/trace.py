@@ -300,7 +300,7 @@ def explain(
     parts = [part for part in _parts(trace, aggregate_names) if part[0]]
     text = ruled_out.joined(parts, trace.hosts_total, noun)
     if not text:
-        text = f"placement knows no {noun}s" if not trace.hosts_total else f"no {noun}s are left"
+        text = f"no {noun}s are left" if trace.hosts_total else f"there is no {noun} yet"
     missing = "" if trace.candidates else ruled_out.lacks_text(lacks, aggregate_names)
     if missing and [missing] != [one for _count, one, _many in parts]:
         text = f"{text}; the nearest miss {missing}"

@@ -45,8 +45,6 @@ class PoolScheduler(ZoneSearchingScheduler):
     Filters and weighers are those of the kind. Raises as ``loading.load``.
     """
 
-    noun = "pool"
-
     def __init__(
         self,
         conf: cfg.ConfigOpts,
@@ -58,6 +56,7 @@ class PoolScheduler(ZoneSearchingScheduler):
         **parts: Any,
     ) -> None:
         self.kind = kind
+        self.noun = f"{kind.name} pool"
         self._pools = PoolStore(conf, kind, placement=placement, clock=pool_clock)
         super().__init__(
             conf, host_store=self._pools.hosts, placement=placement, clock=clock, **parts

@@ -441,7 +441,7 @@ def test_a_forced_host_skips_filters_but_not_placement() -> None:
     assert names(select(driver, spec)) == [["host1"]]
     placement.traits[hosts[0].uuid] = {"COMPUTE_STATUS_DISABLED"}
     assert refused(driver, spec)["reason"] == (
-        "1 of 2 hosts are disabled; the other one is ruled out by force_hosts (another host is "
+        "1 of 2 hosts is disabled; the other one is ruled out by force_hosts (another host is "
         "forced)."
     )
 
@@ -461,7 +461,7 @@ def test_a_zone_is_asked_of_placement() -> None:
     assert chosen(select(driver, spec)) == ["host2"]
     placement.fill(hosts[1], MEMORY_MB=32768)
     assert refused(driver, spec)["reason"] == (
-        "1 of 2 hosts lack MEMORY_MB: 512 asked, 0 free at most; the other one is not in "
+        "1 of 2 hosts lacks MEMORY_MB: 512 asked, 0 free at most; the other one is not in "
         "aggregate n1."
     )
 

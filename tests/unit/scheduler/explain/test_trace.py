@@ -58,13 +58,13 @@ def test_the_sentence_says_who_lacks_what() -> None:
 @pytest.mark.parametrize(
     ("total", "values", "expected"),
     [
-        (0, {}, "Placement knows no hosts."),
+        (0, {}, "There is no host yet."),
         (3, {"ruled_out": [rule("trait", "X", 3)]}, "All 3 hosts lack X."),
         (1, {"ruled_out": [rule("trait", "X", 1)]}, "The only host lacks X."),
         (
             3,
             {"ruled_out": [rule("trait", "X", 1)], "candidates": 2, "unknown": 2},
-            "1 of 3 hosts lack X; the other 2 are not known to this scheduler (yet).",
+            "1 of 3 hosts lacks X; the other 2 are not known to this scheduler (yet).",
         ),
         (
             3,
@@ -86,7 +86,7 @@ def test_the_sentence_says_who_lacks_what() -> None:
                     rule("something_new", "Y", 1),
                 ]
             },
-            "1 of 4 hosts have X, which is forbidden; 1 is in aggregate ssd, which is forbidden; "
+            "1 of 4 hosts has X, which is forbidden; 1 is in aggregate ssd, which is forbidden; "
             "1 is disabled; the other one is ruled out by Y.",
         ),
         (
@@ -139,7 +139,7 @@ def test_the_sentence_says_who_lacks_what() -> None:
                     lacking("VCPU", 2, asked=4, best=3),
                 ]
             },
-            "1 of 3 hosts lack DISK_GB: 100 asked, 10 free at most; the other 2 lack VCPU: "
+            "1 of 3 hosts lacks DISK_GB: 100 asked, 10 free at most; the other 2 lack VCPU: "
             "4 asked, 3 free at most.",
         ),
         (

@@ -82,9 +82,9 @@ def test_a_claim_that_no_pool_fits_says_why_and_holds_nothing(
     made = claims.claim(resources={"DISK_GB": 800}, forbidden_traits=["STORAGE_DISK_SSD"])
     assert made.state == ClaimState.ERROR
     assert made.fault == (
-        "No pool fits. 1 of 2 pools have STORAGE_DISK_SSD, which is forbidden; the other one lacks "
-        "DISK_GB: 800 asked, 500 free at most; the nearest miss has STORAGE_DISK_SSD, which is "
-        "forbidden."
+        "No pool fits. 1 of 2 storage pools has STORAGE_DISK_SSD, which is forbidden; the other "
+        "one lacks DISK_GB: 800 asked, 500 free at most; the nearest miss has STORAGE_DISK_SSD, "
+        "which is forbidden."
     )
     assert claims.held(made.uuid) == {}
 
@@ -92,7 +92,7 @@ def test_a_claim_that_no_pool_fits_says_why_and_holds_nothing(
 def test_a_pool_of_another_kind_never_serves_a_claim(claims: ClaimPlane) -> None:
     """Its trait says what a pool is for."""
     claims.add_pool("net", "network", {"DISK_GB": 1000})
-    assert claims.claim().fault == "No pool fits. Placement knows no pools."
+    assert claims.claim().fault == "No pool fits. There is no storage pool yet."
 
 
 def test_a_claim_that_is_asked_for_again_is_the_same(claims: ClaimPlane, pools: list[str]) -> None:

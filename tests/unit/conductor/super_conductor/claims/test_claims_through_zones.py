@@ -140,7 +140,7 @@ def test_what_no_zone_can_serve_says_why_of_each(tree: Tree) -> None:
     made = tree.claim()
     assert made.state == ClaimState.ERROR
     assert made.fault == (
-        "No pool fits. Placement knows no pools. Zones below: 3 without a valid pool."
+        "No pool fits. There is no storage pool yet. Zones below: 3 without a valid storage pool."
     )
     trace = tree.claims.endpoint.explain_claim(a_user(), made.uuid, with_pools=True).trace
     assert trace is not None
