@@ -187,8 +187,13 @@ class PlacementAPI(Interface):
         """Return the numbers of consumers and providers, and the usage of each resource class."""
 
     @call(CONDUCTOR)
-    def get_project_usage(self, context: RequestContext, project_id: str) -> dict[str, int]:
-        """Return resource class -> amount held by a project's servers and their migrations."""
+    def get_project_usage(
+        self, context: RequestContext, project_id: str, *, without: Sequence[str] = ()
+    ) -> dict[str, int]:
+        """Return resource class -> amount held by a project's servers and their migrations.
+
+        The servers of ``without`` are not counted.
+        """
 
     @call(CONDUCTOR)
     def get_provider_usages(

@@ -1,7 +1,6 @@
 """RPC endpoint of placement: unpacks a call, calls the engine, packs the result."""
 
 import threading
-from collections import Counter
 from collections.abc import Sequence
 
 from oslo_config import cfg
@@ -25,7 +24,6 @@ from objects.hosts.provider_report import ProviderReport, ProviderResult
 from objects.instances.group_claim import GroupMember
 from objects.packed.claim_batch import ClaimAnswers, ClaimBatch
 from objects.packed.provider_uuids import ProviderUUIDs
-from objects.request_spec import CLAIM
 from objects.traces.explanation import CandidatesExplanation
 from objects.zones.zone_summary import ProviderCapabilities
 from placement import claim_log
@@ -159,12 +157,10 @@ class PlacementManager:
     def get_usage_totals(self, context: RequestContext) -> UsageTotals:
         return self.engine.usages.get_totals()
 
-    def get_project_usage(self, context: RequestContext, project_id: str) -> dict[str, int]:
-        used = Counter[str]()
-        for consumer_type, usage in self.engine.usages.get_of_project(project_id).items():
-            if consumer_type != CLAIM:
-                used.update(usage.resources)
-        return dict(used)
+    def get_project_usage(
+        self, context: RequestContext, project_id: str, without: Sequence[str] = ()
+    ) -> dict[str, int]:
+        return self.engine.usages.get_of_servers(project_id, without=without)
 
     def get_provider_usages(
         self, context: RequestContext, providers: Sequence[str]

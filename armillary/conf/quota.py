@@ -34,8 +34,8 @@ class that is left out are unlimited.
             help="""
 Whether cores and memory of a project are counted from its allocations in placement instead of its
 servers' flavors. Then servers that hold no resources (shelved and offloaded, or without a host) do
-not count, both hosts of a resize do, and creates and resizes need placement. Servers of other zones
-and those being scheduled count by their flavor.
+not count until they are unshelved, both hosts of a resize do, and creates, resizes and unshelving
+need placement. Servers of other zones and those being scheduled count by their flavor.
 """,
         ),
         _limit("key_pairs", 100, "Maximum number of key pairs of a user"),

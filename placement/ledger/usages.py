@@ -1,6 +1,7 @@
 """Reads of usage: of the whole fleet, of single providers, and of a project's consumers."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -8,6 +9,7 @@ import numpy as np
 from armillary import exception
 from armillary.db import Database
 from objects.allocations.allocation import ClassUsage, UsageTotals
+from objects.request_spec import CLAIM
 from placement.db import consumers as queries
 from placement.db import epochs, inventories
 from placement.providers.columns import ClassColumns
@@ -75,6 +77,22 @@ class UsageReader:
         for type_, name, amount in sums:
             usages[type_].resources[name] = amount
         return usages
+
+    def get_of_servers(self, project_id: str, *, without: Collection[str]) -> dict[str, int]:
+        """Return the amounts held by a project's servers and migrations, but not by all of them.
+
+        Claims on pools are not counted.
+        """
+        used, whose = Counter[str](), queries.Whose(project_id)
+        with self._database.reader() as session:
+            epochs.begin_snapshot(session)
+            for consumer_type, name, amount in queries.sum_amounts(session, whose):
+                if consumer_type != CLAIM:
+                    used[name] += amount
+            for row in queries.get_allocations(session, set(without)):
+                if row.project_id == project_id:
+                    used[row.resource_class] -= row.amount
+        return {name: amount for name, amount in used.items() if amount}
 
 
 def _classes(table: ProviderTable) -> list[tuple[str, ClassColumns]]:

@@ -41,7 +41,7 @@ from conductor.super_conductor.db import (
 from conductor.super_conductor.db.build_requests import NewBuildRequest
 from conductor.super_conductor.db.catalogue import quotas as quotas_db
 from conductor.super_conductor.db.catalogue import server_groups
-from conductor.super_conductor.db.catalogue.quotas import PlacedUsage
+from conductor.super_conductor.db.catalogue.quotas import PlacedUsage, UsageChanged
 from conductor.super_conductor.db.instance_mappings import NewMapping
 from conductor.super_conductor.db.request_specs import NewSpec
 from conductor.super_conductor.db.reservations import NewReservation
@@ -184,23 +184,31 @@ class Acceptance:
     def _accept_all(self, group: Sequence[_Asked]) -> list[Accepted | Exception]:
         """Return the result of each request of one project."""
         context = group[0].context
-        placed = self._placed_usage.read(context, owner_of(context).project_id)
+        return self._placed_usage.store_within(
+            context, owner_of(context).project_id, lambda placed: self._accept_group(group, placed)
+        )
+
+    def _accept_group(
+        self, group: Sequence[_Asked], placed: PlacedUsage | None
+    ) -> list[Accepted | Exception]:
         try:
             return self._database.run_in_writer(
                 lambda session: self._accept(session, group, placed)
             )
-        except exception.DatabaseUnavailable:
+        except (exception.DatabaseUnavailable, UsageChanged):
             raise
         except Exception:
             LOG.info("Storing %d requests one by one after an error", len(group), exc_info=True)
-            return [
-                self._accept_one(asked, placed) for asked in group
-            ]  # one of them may cause the error
+            return [self._accept_one(asked) for asked in group]  # one of them may cause the error
 
-    def _accept_one(self, asked: _Asked, placed: PlacedUsage | None) -> Accepted | Exception:
+    def _accept_one(self, asked: _Asked) -> Accepted | Exception:
         try:
-            (accepted,) = self._database.run_in_writer(
-                lambda session: self._accept(session, [asked], placed)
+            (accepted,) = self._placed_usage.store_within(
+                asked.context,
+                owner_of(asked.context).project_id,
+                lambda placed: self._database.run_in_writer(
+                    lambda session: self._accept(session, [asked], placed)
+                ),
             )
         except Exception as error:
             return error

@@ -1,4 +1,4 @@
-"""Quota of resizes: the larger of both sizes counts until the resize has ended."""
+"""Quota of resizes: the larger of both sizes counts until the resize has ended; of unshelving."""
 
 from collections.abc import Mapping
 
@@ -47,6 +47,19 @@ class ResizeQuota:
             memory_mb=flavor.memory_mb,
             asked_at=exact_moment(self._now()),
         )
+
+    def check_unshelve(
+        self, session: Session, instance: Instance, placed: PlacedUsage | None
+    ) -> None:
+        """Raise QuotaExceeded if what an offloaded server needs is not counted yet, and too much.
+
+        It counts from now on, in the transaction that stores its move.
+        """
+        if placed is None:
+            return
+        quotas_db.lock_project(session, instance.project_id)
+        more = {"cores": instance.flavor.vcpus, "ram": instance.flavor.memory_mb}
+        self._check_quota(session, instance.project_id, more, placed)
 
     def reserve_remote(
         self, session: Session, mapping: InstanceMapping, flavor: Flavor, placed: PlacedUsage | None

@@ -15,6 +15,7 @@ from conductor.common.clock import Clock, moment
 from conductor.super_conductor.accept import pinned_zones
 from conductor.super_conductor.accept.placed_usage import PlacedUsageReader
 from conductor.super_conductor.db import cells, host_mappings
+from conductor.super_conductor.db.catalogue.quotas import PlacedUsage
 from conductor.super_conductor.db.moves import Move, MoveArguments
 from conductor.super_conductor.hosts.cells import Cells
 from conductor.super_conductor.move.move_task import Moves, write_nothing
@@ -70,12 +71,16 @@ class ServerMoves:
             self._accept_move(asked, arguments)
             return
         flavor = self._new_flavor(asked)
-        placed = self._placed_usage.read(asked.context, asked.instance.project_id)
-        self._accept_move(
-            asked,
-            dataclasses.replace(arguments, new_flavor=flavor.obj_to_primitive()),
-            within=lambda session: self._quota.reserve(
-                session, asked.instance, flavor, placed, is_counted=not asked.is_delegated
+        arguments = dataclasses.replace(arguments, new_flavor=flavor.obj_to_primitive())
+        self._placed_usage.store_within(
+            asked.context,
+            asked.instance.project_id,
+            lambda placed: self._accept_move(
+                asked,
+                arguments,
+                within=lambda session: self._quota.reserve(
+                    session, asked.instance, flavor, placed, is_counted=not asked.is_delegated
+                ),
             ),
         )
 
@@ -93,11 +98,19 @@ class ServerMoves:
         host = self._host_asked(asked)
         self._check_pinned_zone(asked, host)
 
-        def pin(session: Session) -> None:
+        def within(session: Session, placed: PlacedUsage | None) -> None:
+            if not asked.is_delegated:
+                self._quota.check_unshelve(session, asked.instance, placed)
             if given.changes_zone:
                 pinned_zones.pin(session, uuid, given.availability_zone)
 
-        self._accept_move(asked, MoveArguments(host=host), pin)
+        self._placed_usage.store_within(
+            asked.context,
+            asked.instance.project_id,
+            lambda placed: self._accept_move(
+                asked, MoveArguments(host=host), lambda session: within(session, placed)
+            ),
+        )
 
     def _check_pinned_zone(self, asked: RequestedOperation, host: str | None) -> None:
         """Raise AvailabilityZoneNotFound, or Invalid for a host outside the server's zone."""

@@ -174,9 +174,12 @@ class ServerOperations:
             with self._database.reader() as session:
                 mapping = instance_mappings.find_mapping(session, instance_uuid)
             if mapping is not None:
-                placed = self._placed_usage.read(context, mapping.project_id)
-                self._database.run_in_writer(
-                    lambda session: self._quota.reserve_remote(session, mapping, flavor, placed)
+                self._placed_usage.store_within(
+                    context,
+                    mapping.project_id,
+                    lambda placed: self._database.run_in_writer(
+                        lambda session: self._quota.reserve_remote(session, mapping, flavor, placed)
+                    ),
                 )
         return named
 

@@ -78,15 +78,16 @@ def test_a_release_gives_everything_back(placement: PlacementService) -> None:
 def test_the_usage_of_a_project_is_that_of_its_servers(placement: PlacementService) -> None:
     """M04: not that of its claims on pools, nor of others."""
     uuid = set_one(placement)
-    placement.api.claim(
-        CONTEXT,
-        [
-            a_claim(uuid, vcpus=3), a_claim(uuid, consumer_type="MIGRATION"),
-            a_claim(uuid, consumer_type="CLAIM"), a_claim(uuid, project_id="p2"),
-        ],
-    )  # fmt: skip
+    claims = [
+        a_claim(uuid, vcpus=3), a_claim(uuid, consumer_type="MIGRATION"),
+        a_claim(uuid, consumer_type="CLAIM"), a_claim(uuid, project_id="p2"),
+    ]  # fmt: skip
+    placement.api.claim(CONTEXT, claims)
     assert placement.api.get_project_usage(CONTEXT, "p1") == {"VCPU": 4}
     assert placement.api.get_project_usage(CONTEXT, "p9") == {}
+    first, *_, foreign = [claim.consumer_uuid for claim in claims]
+    without = [first, first, foreign, a_uuid()]
+    assert placement.api.get_project_usage(CONTEXT, "p1", without=without) == {"VCPU": 1}
 
 
 def test_a_move_changes_the_owner_only(placement: PlacementService) -> None:

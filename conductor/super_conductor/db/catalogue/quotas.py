@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Mapping
 
 import sqlalchemy as sa
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, aliased
 
 from conductor.super_conductor.db import models
 from conductor.super_conductor.db.catalogue import server_groups
@@ -27,18 +27,28 @@ class _Limit:
     limit: int
 
 
+Amounts = Mapping[str, tuple[int, int]]
+"""Server -> its vCPUs and MiB."""
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class PlacedUsage:
-    """Usage of a project's servers as placement counts it.
+    """Usage of a project's servers as placement counts it, without those being scheduled here.
 
-    ``unplaced`` has the vCPUs and MiB of servers that no cell had before that was read,
-    ``changes`` is how often the project had been locked by then.
+    ``unplaced`` are those and the servers of other zones, ``changes`` is how often the project had
+    been locked; both were read before. ``is_last``: it is not read again if another request has
+    locked the project since.
     """
 
     cores: int
     ram: int
-    unplaced: Mapping[str, tuple[int, int]]
+    unplaced: Amounts
     changes: int
+    is_last: bool = True
+
+
+class UsageChanged(Exception):
+    """Another request of the project was accepted since its usage was read from placement."""
 
 
 def lock_project(session: Session, project_id: str) -> None:
@@ -86,14 +96,32 @@ def count_changes(session: Session, project_id: str) -> int:
 
 
 def list_unplaced(session: Session, project_id: str) -> dict[str, tuple[int, int]]:
-    """Return server -> vCPUs and MiB of those that no cell of this zone has."""
+    """Return the servers that count by their flavor.
+
+    They have no cell of this zone, nor has this zone's own attempt at them, or they are being
+    unshelved.
+    """
     mapping = models.InstanceMapping
+    has_no_cell = mapping.cell_uuid.is_(None) & ~_has_placed_attempt()
     rows = session.execute(
         sa.select(mapping.instance_uuid, mapping.vcpus, mapping.memory_mb).where(
-            *_is_counted(project_id), mapping.cell_uuid.is_(None)
+            *_is_counted(project_id), sa.or_(has_no_cell, _is_being_unshelved())
         )
     )
     return {uuid: (vcpus, memory_mb) for uuid, vcpus, memory_mb in rows}
+
+
+def list_scheduled(session: Session, project_id: str) -> list[str]:
+    """Return the servers for which a host of this zone is being looked for."""
+    mapping = models.InstanceMapping
+    is_new = mapping.cell_uuid.is_(None) & mapping.zone_path.is_(None)
+    return list(
+        session.scalars(
+            sa.select(mapping.instance_uuid).where(
+                *_is_living(project_id), sa.or_(is_new, _is_being_unshelved())
+            )
+        )
+    )
 
 
 def count_usage(
@@ -102,6 +130,7 @@ def count_usage(
     """Return resource -> amount that the project uses now.
 
     With ``placed`` cores and memory are those of placement, and of servers that are not placed yet.
+    Raises UsageChanged if ``placed`` has to be read again.
     """
     count, cores, ram = _sums(session, *_is_counted(project_id))
     if placed is not None:
@@ -117,23 +146,18 @@ def count_usage(
 def _with_placed(
     session: Session, project_id: str, placed: PlacedUsage, recorded: tuple[int, int]
 ) -> tuple[int, int]:
-    """Return cores and memory as placement has them, without those counted for other zones.
+    """Return cores and memory as placement has them, and those of servers that it does not have.
 
     If the project was locked by another request since placement was read, that request's servers
-    may be missing; then the larger of both counts holds.
+    may be missing, or be counted twice: then the larger of both counts holds, the last time.
     """
+    is_changed = count_changes(session, project_id) > placed.changes + 1
+    if is_changed and not placed.is_last:
+        raise UsageChanged
     sizes = {**placed.unplaced, **list_unplaced(session, project_id)}.values()
-    _, guest_cores, guest_ram = _sums(
-        session,
-        models.InstanceMapping.project_id == project_id,
-        models.InstanceMapping.queued_for_delete.is_(False),
-        _is_counted_elsewhere(),
-    )
-    cores = max(0, placed.cores - guest_cores) + sum(vcpus for vcpus, _ in sizes)
-    ram = max(0, placed.ram - guest_ram) + sum(memory_mb for _, memory_mb in sizes)
-    if count_changes(session, project_id) > placed.changes + 1:
-        return max(cores, recorded[0]), max(ram, recorded[1])
-    return cores, ram
+    cores = placed.cores + sum(vcpus for vcpus, _ in sizes)
+    ram = placed.ram + sum(memory_mb for _, memory_mb in sizes)
+    return (max(cores, recorded[0]), max(ram, recorded[1])) if is_changed else (cores, ram)
 
 
 def _sums(session: Session, *where: sa.ColumnElement[bool]) -> tuple[int, int, int]:
@@ -151,12 +175,12 @@ def _sums(session: Session, *where: sa.ColumnElement[bool]) -> tuple[int, int, i
 
 def _is_counted(project_id: str) -> tuple[sa.ColumnElement[bool], ...]:
     """Return the conditions of mappings that count against a project's quota here."""
+    return *_is_living(project_id), ~_is_counted_elsewhere()
+
+
+def _is_living(project_id: str) -> tuple[sa.ColumnElement[bool], ...]:
     mapping = models.InstanceMapping
-    return (
-        mapping.project_id == project_id,
-        mapping.queued_for_delete.is_(False),
-        ~_is_counted_elsewhere(),
-    )
+    return mapping.project_id == project_id, mapping.queued_for_delete.is_(False)
 
 
 def _is_counted_elsewhere() -> sa.ColumnElement[bool]:
@@ -166,3 +190,25 @@ def _is_counted_elsewhere() -> sa.ColumnElement[bool]:
         attempt.local_uuid == models.InstanceMapping.instance_uuid, attempt.origin == ""
     )
     return is_own
+
+
+def _has_placed_attempt() -> sa.ColumnElement[bool]:
+    """Return whether this zone's own attempt at the server of a mapping has a cell."""
+    attempt, own = models.ZoneAttempt, aliased(models.InstanceMapping)
+    has_one: sa.ColumnElement[bool] = sa.exists().where(
+        attempt.instance_uuid == models.InstanceMapping.instance_uuid,
+        attempt.origin == "",
+        own.instance_uuid == attempt.local_uuid,
+        own.cell_uuid.is_not(None),
+        own.queued_for_delete.is_(False),
+    )
+    return has_one
+
+
+def _is_being_unshelved() -> sa.ColumnElement[bool]:
+    """Return whether a host is being looked for, for the offloaded server of a mapping."""
+    move = models.Move
+    is_moved: sa.ColumnElement[bool] = sa.exists().where(
+        move.instance_uuid == models.InstanceMapping.instance_uuid, move.operation == "unshelve"
+    )
+    return is_moved
