@@ -6,6 +6,7 @@ from armillary import exception
 from armillary.context import RequestContext
 from armillary.identifiers import checked_uuid
 from compute_agent.consoles.console_port import ConsolePort
+from compute_agent.journal.command_log import Signal
 from compute_agent.journal.journal import Journal
 from compute_agent.parts import Work
 from compute_agent.virt.driver import ComputeDriver, Feature
@@ -59,12 +60,14 @@ class ComputeEndpoint:
     def abort_command(
         self, context: RequestContext, instance_uuid: str, host: str, sequence: int
     ) -> None:
-        self._work.commands.abort(checked_uuid("instance_uuid", instance_uuid), host, sequence)
+        uuid = checked_uuid("instance_uuid", instance_uuid)
+        self._work.commands.signal(uuid, host, sequence, Signal.ABORT)
 
     def force_command(
         self, context: RequestContext, instance_uuid: str, host: str, sequence: int
     ) -> None:
-        self._work.commands.force(checked_uuid("instance_uuid", instance_uuid), host, sequence)
+        uuid = checked_uuid("instance_uuid", instance_uuid)
+        self._work.commands.signal(uuid, host, sequence, Signal.FORCE)
 
     def cache_images(
         self,

@@ -84,9 +84,9 @@ class ComputeAPI(Interface):
     def force_command(
         self, context: RequestContext, agent: str, instance_uuid: str, host: str, sequence: int
     ) -> None:
-        """Complete a running live migration at once, with the guest paused meanwhile.
+        """Complete a live migration at once, with the guest paused meanwhile.
 
-        A message that gets lost has no effect; the user may send the request again.
+        It may arrive before that command. If it gets lost, a repeated command says it, too.
         """
 
     @call(CELL_HERE)

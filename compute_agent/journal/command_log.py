@@ -5,6 +5,7 @@ instance's entry are written in the same transaction as its answer.
 """
 
 import dataclasses
+import enum
 import json
 import sqlite3
 from typing import cast
@@ -27,6 +28,14 @@ from objects.request_spec import RequestSpec
 
 Key = tuple[str, str]
 """Host and instance UUID."""
+
+
+class Signal(enum.StrEnum):
+    """What users tell a live migration; the value is the argument of a command that is told so."""
+
+    ABORT = "is_aborted"
+    FORCE = "is_forced"
+    """Complete it at once."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -105,13 +114,13 @@ class CommandLog:
                 cursor.execute("SELECT host, uuid FROM commands WHERE NOT is_done").fetchall()
             )
 
-    def abort(self, host: str, uuid: str, sequence: int) -> bool:
-        """Record that a command is to be aborted; False if it is not pending."""
+    def signal(self, host: str, uuid: str, sequence: int, signal: Signal) -> bool:
+        """Record a signal to a command; False if it is not pending."""
         with self._journal.transaction() as cursor:
             cursor.execute(
-                "UPDATE commands SET is_aborted = 1"
+                "UPDATE commands SET is_aborted = is_aborted OR ?, is_forced = is_forced OR ?"
                 " WHERE host = ? AND uuid = ? AND sequence = ? AND NOT is_done",
-                (host, uuid, sequence),
+                (signal is Signal.ABORT, signal is Signal.FORCE, host, uuid, sequence),
             )
             return bool(cursor.rowcount)
 
@@ -124,6 +133,16 @@ class CommandLog:
                 (command.host, command.instance.uuid, command.sequence),
             ).fetchone()
         return row is None or bool(row[0])
+
+    def is_forced(self, command: InstanceCommand) -> bool:
+        """Return whether a pending command is to be completed at once."""
+        with self._journal.transaction() as cursor:
+            row = cursor.execute(
+                "SELECT is_forced FROM commands"
+                " WHERE host = ? AND uuid = ? AND sequence = ? AND NOT is_done",
+                (command.host, command.instance.uuid, command.sequence),
+            ).fetchone()
+        return row is not None and bool(row[0])
 
     def change(self, command: InstanceCommand, change: Change) -> bool:
         """Record an intermediate change of a command; False if it was superseded."""

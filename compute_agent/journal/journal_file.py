@@ -278,7 +278,9 @@ CREATE TABLE held (
 """,
 )
 
-STEPS: tuple[tuple[str, ...], ...] = (_TABLES, _RUNS, _HELD)
+_FORCED = ("ALTER TABLE commands ADD COLUMN is_forced INTEGER NOT NULL DEFAULT 0",)
+
+STEPS: tuple[tuple[str, ...], ...] = (_TABLES, _RUNS, _HELD, _FORCED)
 """Statements of each version. A released version never changes; a later one only adds."""
 
 

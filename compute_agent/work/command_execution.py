@@ -11,7 +11,7 @@ from oslo_utils import timeutils
 from armillary import exception
 from armillary.context import RequestContext, admin_context
 from compute_agent.host.claims import Claims
-from compute_agent.journal.command_log import NO_CHANGE, CommandLog, Key
+from compute_agent.journal.command_log import NO_CHANGE, CommandLog, Key, Signal
 from compute_agent.journal.held_guests import HeldGuests
 from compute_agent.journal.journal import Acceptance, Journal
 from compute_agent.operations.step import Outcome, Step, Superseded
@@ -29,8 +29,8 @@ LOG = logging.getLogger(__name__)
 
 PROGRESS_SECONDS = 2.0
 """Interval of live migration progress messages to the conductor."""
-EARLY_ABORTS_MAX = 1000
-"""Maximum number of aborts to remember whose commands have not arrived."""
+EARLY_SIGNALS_MAX = 1000
+"""Maximum number of signals to remember whose commands have not arrived."""
 
 
 class Progress:
@@ -41,13 +41,11 @@ class Progress:
         book: CommandLog,
         command: InstanceCommand,
         tell: Callable[[int, int], None],
-        forced: Mapping[Key, int] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._book = book
         self._command = command
         self._tell = tell
-        self._forced = {} if forced is None else forced
         self._clock = clock
         self._told_at = float("-inf")
 
@@ -64,8 +62,7 @@ class Progress:
 
     def is_forced(self) -> bool:
         """Return whether the migration is to be completed at once."""
-        command = self._command
-        return self._forced.get((command.host, command.instance.uuid)) == command.sequence
+        return self._book.is_forced(self._command)
 
 
 class CommandExecution:
@@ -97,9 +94,8 @@ class CommandExecution:
         self._journal = journal
         self._book = CommandLog(journal)
         self._held = HeldGuests(journal)
-        self._forced: dict[Key, int] = {}
-        self._abort_lock = threading.Lock()
-        self._early_aborts: dict[Key, int] = {}  # sequence of the command, oldest first
+        self._signal_lock = threading.Lock()
+        self._early_signals: dict[tuple[Key, Signal], int] = {}  # command's sequence, oldest first
         self._drivers = drivers
         self._image_services = image_services
         self._claims = claims
@@ -138,42 +134,39 @@ class CommandExecution:
                 pass
 
     def _accept(self, command: InstanceCommand) -> Acceptance:
-        """Record a command; if it was aborted before it came, record that, too."""
-        host, uuid, sequence = command.host, command.instance.uuid, command.sequence
-        with self._abort_lock:
+        """Record a command, and the signals that came before it or with it."""
+        key, sequence = (command.host, command.instance.uuid), command.sequence
+        with self._signal_lock:
             accepted = self._book.accept(command)
-            is_aborted = bool(command.arguments.get("is_aborted"))
-            if self._early_aborts.get((host, uuid)) == sequence:
-                del self._early_aborts[host, uuid]
-                is_aborted = True
-            if is_aborted and accepted in (Acceptance.NEW, Acceptance.REPEATED):
-                self._abort(uuid, host, sequence)
+            for signal in Signal:
+                is_told = bool(command.arguments.get(signal.value))
+                if self._early_signals.get((key, signal)) == sequence:
+                    del self._early_signals[key, signal]
+                    is_told = True
+                if is_told and accepted in (Acceptance.NEW, Acceptance.REPEATED):
+                    self._record(key, sequence, signal)
         return accepted
 
-    def abort(self, uuid: str, host: str, sequence: int) -> None:
-        """Abort a running or queued live migration, or one whose command has yet to arrive."""
-        with self._abort_lock:
-            if self._abort(uuid, host, sequence):
+    def signal(self, uuid: str, host: str, sequence: int, signal: Signal) -> None:
+        """Tell a running or queued live migration, or one whose command has yet to arrive."""
+        key = (host, uuid)
+        with self._signal_lock:
+            if self._record(key, sequence, signal):
                 return
-            self._early_aborts.pop((host, uuid), None)
-            self._early_aborts[host, uuid] = sequence
-            if len(self._early_aborts) > EARLY_ABORTS_MAX:
-                del self._early_aborts[next(iter(self._early_aborts))]
+            self._early_signals.pop((key, signal), None)
+            self._early_signals[key, signal] = sequence
+            if len(self._early_signals) > EARLY_SIGNALS_MAX:
+                del self._early_signals[next(iter(self._early_signals))]
 
-    def _abort(self, uuid: str, host: str, sequence: int) -> bool:
-        """Abort a pending command; return whether there is one of this number."""
-        if not self._book.abort(host, uuid, sequence):
+    def _record(self, key: Key, sequence: int, signal: Signal) -> bool:
+        """Record a signal to a pending command; return whether there is one of this number."""
+        host, uuid = key
+        if not self._book.signal(host, uuid, sequence, signal):
             return False
-        LOG.info("%s: aborting command %d on %s", uuid, sequence, host)
-        self._queue.lift_limit((host, uuid))
+        LOG.info("%s: command %d on %s: %s", uuid, sequence, host, signal.name.lower())
+        if signal is Signal.ABORT:
+            self._queue.lift_limit(key)
         return True
-
-    def force(self, uuid: str, host: str, sequence: int) -> None:
-        """Complete a running live migration at once."""
-        command = self._book.find_open(host, uuid)
-        if command is not None and command.sequence == sequence:
-            LOG.info("%s: forcing command %d on %s to complete", uuid, sequence, host)
-            self._forced[host, uuid] = sequence
 
     def resume(self) -> None:
         """Resume commands in the journal that are not queued or running."""
@@ -232,10 +225,7 @@ class CommandExecution:
             driver=self._drivers[command.host],
             claims=self._claims,
             watch=Progress(
-                self._book,
-                command,
-                lambda total, left: self._tell(command, total, left),
-                self._forced,
+                self._book, command, lambda total, left: self._tell(command, total, left)
             ),
             image_service=self._image_services[command.host],
             write=lambda change: self._book.change(command, change),
@@ -247,7 +237,6 @@ class CommandExecution:
         change = outcome.change if fault is None else NO_CHANGE
         if not self._book.finish(command, change, answer=outcome.answer, fault=fault):
             LOG.info("%s: command %d was superseded", command.instance.uuid, command.sequence)
-        self._forced.pop((command.host, command.instance.uuid), None)
         if fault is not None:
             LOG.warning(
                 "%s: command %d, %s on %s failed: %s",

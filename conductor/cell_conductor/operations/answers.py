@@ -198,7 +198,9 @@ class Answers:
         Raises MigrationNotFound; InstanceInvalidState if it can no longer be aborted.
         """
         agent, host, sequence = self._database.run_in_writer(
-            lambda session: self._to_abort(session, instance_uuid, migration_uuid)
+            lambda session: self._to_signal(
+                session, instance_uuid, migration_uuid, "abort its migration", is_aborted=True
+            )
         )
         self._compute.abort_command(
             context.for_instance(instance_uuid), agent, instance_uuid, host, sequence
@@ -209,24 +211,34 @@ class Answers:
 
         Raises MigrationNotFound; InstanceInvalidState if it is not being copied.
         """
-        with self._database.writer() as session:
-            operation = "force its migration to complete"
-            instance, row, stage = self._copying(session, instance_uuid, migration_uuid, operation)
-            agent, host = self._agent_of(session, instance, row, stage)
-            sequence = row.sequence
+        operation = "force its migration to complete"
+        agent, host, sequence = self._database.run_in_writer(
+            lambda session: self._to_signal(
+                session, instance_uuid, migration_uuid, operation, is_forced=True
+            )
+        )
         self._compute.force_command(
             context.for_instance(instance_uuid), agent, instance_uuid, host, sequence
         )
 
-    def _to_abort(
-        self, session: Session, instance_uuid: str, migration_uuid: str
+    def _to_signal(
+        self,
+        session: Session,
+        instance_uuid: str,
+        migration_uuid: str,
+        operation: str,
+        *,
+        is_aborted: bool = False,
+        is_forced: bool = False,
     ) -> tuple[str, str, int]:
-        operation = "abort its migration"
+        """Store a signal to a live migration; return agent, host and number of its command."""
         instance, row, stage = self._copying(session, instance_uuid, migration_uuid, operation)
         state = LiveMove.of(row)
-        if not state.is_aborted:
+        if is_aborted and not state.is_aborted:
             notify.abort(session, instance, "start")
-        dataclasses.replace(state, is_aborted=True).store(row)
+        dataclasses.replace(
+            state, is_aborted=state.is_aborted or is_aborted, is_forced=state.is_forced or is_forced
+        ).store(row)
         return *self._agent_of(session, instance, row, stage), row.sequence
 
     def _agent_of(

@@ -58,7 +58,7 @@ class Arguments:
     ``is_on``: whether the guest is to run. ``migration_payload``, ``source`` and ``destination``
     are a driver's, as another host's driver answered them. ``image`` is a versioned object.
     ``former_host`` is down, and its guest is to be built again. ``is_aborted``: the user has
-    aborted it already.
+    aborted it already; ``is_forced``: an administrator has it completed at once.
     """
 
     is_on: bool | None = None
@@ -69,6 +69,7 @@ class Arguments:
     image: Mapping[str, Any] | None = None
     former_host: str | None = None
     is_aborted: bool | None = None
+    is_forced: bool | None = None
 
 
 def nothing(_rows: Rows) -> None:

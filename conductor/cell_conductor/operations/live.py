@@ -47,9 +47,13 @@ def _copy(rows: Rows) -> None:
 
 
 def _copy_arguments(operation: models.InstanceOperation) -> Arguments:
-    """Return what the copy needs; an agent that lost the abort learns of it, too."""
+    """Return what the copy needs; an agent that lost a signal to it learns of that, too."""
     state = LiveMove.of(operation)
-    return Arguments(destination=state.destination_description, is_aborted=state.is_aborted or None)
+    return Arguments(
+        destination=state.destination_description,
+        is_aborted=state.is_aborted or None,
+        is_forced=state.is_forced or None,
+    )
 
 
 def _copied(rows: Rows, _answer: CommandAnswer) -> None:

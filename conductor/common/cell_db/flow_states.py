@@ -222,13 +222,15 @@ class LiveMove(Move):
     """State of a live migration.
 
     ``source_description`` and ``destination_description`` describe the guest to the other end's
-    driver. ``is_gone``: it failed to arrive. ``is_aborted``: its user aborted it.
+    driver. ``is_gone``: it failed to arrive. ``is_aborted``: its user aborted it. ``is_forced``: it
+    is to be completed at once.
     """
 
     source_description: Mapping[str, Any] | None = None
     destination_description: Mapping[str, Any] | None = None
     is_gone: bool = False
     is_aborted: bool = False
+    is_forced: bool = False
 
 
 @dataclasses.dataclass(frozen=True)

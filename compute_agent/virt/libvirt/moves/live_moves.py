@@ -275,6 +275,7 @@ class _Move:
         self._limit = limit
         self._is_aborted = False
         self._is_forced = False
+        self._refusal = ""
         self._is_late = False
         self._error: Exception | None = None
 
@@ -338,7 +339,8 @@ class _Move:
             if _is_copying(found):
                 self._abort()
         elif watch.is_forced():
-            self._force()
+            if _is_copying(found):
+                self._force()
         elif self._limit.is_over(found):
             self._end_in_time()
         return True
@@ -354,11 +356,10 @@ class _Move:
     def _force(self) -> None:
         """Complete it, once: by post-copy, or with the guest paused, so that nothing changes.
 
-        libvirt continues a paused guest at the end.
+        libvirt continues a paused guest at the end. What it refuses yet is tried at the next poll.
         """
         if self._is_forced or self._is_late:
             return
-        self._is_forced = True
         try:
             if self._limit.permits_post_copy:
                 LOG.info("%s: switching its migration to post-copy", self._domain.UUIDString())
@@ -367,7 +368,11 @@ class _Move:
                 LOG.info("%s: paused until its migration is complete", self._domain.UUIDString())
                 self._domain.suspend()
         except self._library.libvirtError as error:
-            LOG.warning("The migration cannot be forced to complete: %s", error)
+            if str(error) != self._refusal:
+                LOG.warning("The migration cannot be forced to complete yet: %s", error)
+            self._refusal = str(error)
+        else:
+            self._is_forced = True
 
     def _lateness(self) -> CannotMove:
         return CannotMove(

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from armillary.context import admin_context
-from compute_agent.journal.command_log import CommandLog
+from compute_agent.journal.command_log import CommandLog, Signal
 from compute_agent.journal.journal import Journal, State
 from compute_agent.work.command_execution import CommandExecution
 from compute_agent.work.work_queue import WorkQueue
@@ -152,7 +152,7 @@ def test_one_that_waits_can_be_aborted(source: Source) -> None:
     first, second = source.guests()
     source.migrate(first, second)
     source.copying.wait_begun(first.uuid)
-    source.work.abort(second.uuid, HOST, 1)
+    source.work.signal(second.uuid, HOST, 1, Signal.ABORT)
     assert "LiveMigrationAborted" in source.wait_for_answer()
     assert (source.copying.begun, source.state(second)) == ([first.uuid], State.RUNNING)
 
@@ -163,7 +163,7 @@ def test_an_abort_is_remembered_by_the_next_agent(make_source: Callable[[], Sour
     first, second = source.guests()
     source.migrate(first, second)
     source.copying.wait_begun(first.uuid)
-    CommandLog(source.journal).abort(HOST, second.uuid, 1)
+    CommandLog(source.journal).signal(HOST, second.uuid, 1, Signal.ABORT)
     make_source().work.resume()
     assert "LiveMigrationAborted" in source.wait_for_answer()
 

@@ -11,8 +11,9 @@ import pytest
 
 from armillary import exception
 from armillary.context import admin_context
+from compute_agent.journal.command_log import Signal
 from compute_agent.journal.held_guests import HeldGuests
-from compute_agent.virt.driver import GuestInfo
+from compute_agent.virt.driver import GuestInfo, LiveWatch
 from objects.instance import Instance
 from objects.instances.instance_command import InstanceCommand, Verb
 from objects.instances.instance_fault import GUEST_LOST, NUMBER_USED
@@ -315,7 +316,7 @@ def test_a_copy_that_was_aborted_before_its_command_came_does_not_begin(
     instance, spec = built(agent)
     arguments: dict[str, Any] = {"destination": GOES_TO}
     if is_told == "before":
-        agent.command_work.abort(instance.uuid, HERE, 1)
+        agent.command_work.signal(instance.uuid, HERE, 1, Signal.ABORT)
     else:
         arguments["is_aborted"] = True
     copy = Told(Verb.LIVE_MIGRATE, HERE, arguments)
@@ -324,6 +325,32 @@ def test_a_copy_that_was_aborted_before_its_command_came_does_not_begin(
     ((_answer, details),) = answers(agent)[1]
     assert "LiveMigrationAborted" in details
     assert state(agent) == {HERE: "running"}
+
+
+@pytest.mark.parametrize("is_told", ["before", "with the command", "while queued", "not at all"])
+def test_a_copy_is_forced_whenever_its_administrator_said_so(
+    agent: Agent, monkeypatch: pytest.MonkeyPatch, is_told: str
+) -> None:
+    """Before its command came, with a repeat of it, or before the agent restarted."""
+    instance, spec = built(agent)
+    arguments: dict[str, Any] = {"destination": GOES_TO}
+    if is_told == "before":
+        agent.command_work.signal(instance.uuid, HERE, 1, Signal.FORCE)
+    elif is_told == "with the command":
+        arguments["is_forced"] = True
+    tell(agent, command(instance, spec, Told(Verb.LIVE_MIGRATE, HERE, arguments), 1))
+    if is_told == "while queued":
+        agent.command_work.signal(instance.uuid, HERE, 1, Signal.FORCE)
+    agent.restart()
+    seen: list[bool] = []
+
+    def live_migrate(_instance: Instance, _destination: Any, watch: LiveWatch) -> None:
+        seen.append(watch.is_forced())
+        assert not watch.is_aborted()
+
+    monkeypatch.setattr(agent.drivers[HERE], "live_migrate", live_migrate)
+    agent.settle()
+    assert seen == [is_told != "not at all"]
 
 
 def test_what_an_earlier_attempt_claimed_is_not_taken_for_this_one_s(agent: Agent) -> None:

@@ -92,10 +92,12 @@ def test_a_queued_one_can_be_aborted(cell: Cell) -> None:
     cell.check(made, "active", "a")
 
 
-def test_a_command_that_is_sent_again_says_that_it_was_aborted(cell: Cell) -> None:
-    """The agent may have lost the message that aborts it."""
+@pytest.mark.parametrize("signal", ["abort", "force"])
+def test_a_command_that_is_sent_again_says_what_it_was_told(cell: Cell, signal: str) -> None:
+    """The agent may have lost the message that aborts it, or completes it at once."""
     made = copying(cell)
-    cell.operations.answers.abort(admin_context(), made, MOVE)
+    getattr(cell.operations.answers, signal)(admin_context(), made, MOVE)
     cell.recover()
     steps = [each.step for each in cell.agents["a"].commands if each.step is not None]
-    assert [step.arguments.get("is_aborted") for step in steps] == [None, True]
+    told = [(step.arguments.get("is_aborted"), step.arguments.get("is_forced")) for step in steps]
+    assert told == [(None, None), (True, None) if signal == "abort" else (None, True)]
