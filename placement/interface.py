@@ -246,11 +246,17 @@ class PlacementAPI(Interface):
 
     @call(CELL)
     def set_trait(
-        self, context: RequestContext, provider: str, trait: str, *, present: bool
-    ) -> None:
-        """Add or remove one trait of a provider. Idempotent.
+        self,
+        context: RequestContext,
+        provider: str,
+        trait: str,
+        *,
+        present: bool,
+        order: int | None = None,
+    ) -> bool:
+        """Add or remove one trait of a provider, unless a report of a higher order was faster.
 
-        Raises ResourceProviderNotFound.
+        Returns whether it was the last. Idempotent. Raises ResourceProviderNotFound.
         """
 
     @call(CELL, CONDUCTOR)

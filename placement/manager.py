@@ -191,9 +191,13 @@ class PlacementManager:
     ) -> list[str]:
         return self.engine.providers.adopt(cell_uuid, providers, is_replacing=replace)
 
-    def set_trait(self, context: RequestContext, provider: str, trait: str, present: bool) -> None:
+    def set_trait(
+        self, context: RequestContext, provider: str, trait: str, present: bool, order: int | None
+    ) -> bool:
         writer = self._writer(context)
-        self.engine.providers.set_trait(provider, trait, present=present, writer=writer)
+        return self.engine.providers.set_trait(
+            provider, trait, present=present, order=order, writer=writer
+        )
 
     def delete_provider(self, context: RequestContext, provider: str) -> None:
         self.engine.providers.delete(provider, self._writer(context))

@@ -22,7 +22,9 @@ class ProviderReport(TypedDict):
     ``managed_traits``, because it set them before. ``children`` are its descendants, parents before
     their children; ``former_children`` are UUIDs of some reported before: those that are no longer
     children are deleted. With ``reshape``, allocations of what is to be removed move in the same
-    transaction if the reported tree has room for them elsewhere.
+    transaction if the reported tree has room for them elsewhere. ``order`` is the number of the
+    owner's last change of the provider: a report with a lower one than the last has come late, and
+    changes nothing.
     """
 
     uuid: str
@@ -33,6 +35,7 @@ class ProviderReport(TypedDict):
     children: NotRequired[list[ChildReport]]
     former_children: NotRequired[list[str]]
     reshape: NotRequired[bool]
+    order: NotRequired[int]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -41,7 +44,8 @@ class ProviderResult:
 
     ``uuid`` is empty if the report has none; without a provider ``generation`` is None.
     ``inventories`` maps each class to the fields of its inventory. ``is_not_its_own`` tells that it
-    was refused because the provider belongs to another cell.
+    was refused because the provider belongs to another cell. ``later_order`` is that of a later
+    report, because of which this one changed nothing.
     """
 
     uuid: str
@@ -49,3 +53,4 @@ class ProviderResult:
     inventories: dict[str, dict[str, float]]
     error: str | None
     is_not_its_own: bool = False
+    later_order: int | None = None

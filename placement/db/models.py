@@ -105,6 +105,8 @@ class ResourceProvider(Base):
     updated_at: Mapped[dt.datetime] = mapped_column(DateTime, server_default=_LONG_AGO)
     cell_uuid: Mapped[str | None] = mapped_column(String(UUID_LENGTH))
     """The cell that owns it: see ``placement.ownership``."""
+    report_order: Mapped[int] = mapped_column(BigInteger, server_default="0")
+    """That of its owner's last report: see ``ProviderReport``."""
 
 
 class Inventory(Base):

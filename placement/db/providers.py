@@ -35,6 +35,7 @@ _PROVIDERS = select(
     ResourceProvider.name,
     ResourceProvider.generation,
     ResourceProvider.cell_uuid,
+    ResourceProvider.report_order,
 ).where(ResourceProvider.uuid.in_(any_of()))
 _IDS = select(ResourceProvider.uuid, ResourceProvider.id).where(ResourceProvider.uuid.in_(any_of()))
 _OWNERS_BY_NAME = select(ResourceProvider.name, ResourceProvider.cell_uuid).where(
@@ -69,6 +70,11 @@ _RENAME = (
     .where(_PROVIDER.c.id == bindparam("provider_id"))
     .values(name=bindparam("new_name"))
 )
+_SET_ORDER = (
+    update(_PROVIDER)
+    .where(_PROVIDER.c.id == bindparam("provider_id"))
+    .values(report_order=bindparam("new_order"))
+)
 _OWNERS = select(ResourceProvider.uuid, ResourceProvider.cell_uuid).where(
     ResourceProvider.uuid.in_(any_of())
 )
@@ -102,6 +108,7 @@ def get_cluster_metadata(session: Session, uuids: Collection[str]) -> dict[str, 
             generation=row.generation,
             id=row.id,
             cell_uuid=row.cell_uuid,
+            order=row.report_order,
         )
         for row in providers
     }
@@ -123,7 +130,17 @@ def store(
     epoch: int,
     now: dt.datetime,
 ) -> None:
-    """Write facts, given each as stored (None: it is new) and as it is to be."""
+    """Write facts, given each as stored (None: it is new) and as it is to be.
+
+    The order of a report is stored without a new generation.
+    """
+    orders = [
+        {"provider_id": old.id, "new_order": new.order}
+        for old, new in changes
+        if old is not None and old.order != new.order
+    ]
+    if orders:
+        session.execute(_SET_ORDER, orders)
     changes = [(old, new) for old, new in changes if old != new]
     if not changes:
         return
@@ -226,6 +243,7 @@ def _insert_providers(
             "epoch": epoch,
             "updated_at": now,
             "cell_uuid": facts.cell_uuid,
+            "report_order": facts.order,
         }
         for facts in providers
     ]

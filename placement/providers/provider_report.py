@@ -9,13 +9,17 @@ from placement.providers import names
 from placement.providers.inventory import Inventory, parse_inventory
 
 NAME_LENGTH_MAX = 200
+ORDER_MAX = 2**62
 _REQUIRED = frozenset({"uuid", "name", "inventories", "traits"})
-_OPTIONAL = frozenset({"managed_traits"})
+_OPTIONAL = frozenset({"managed_traits", "order"})
 
 
 @dataclass(frozen=True)
 class CurrentProvider:
-    """Stored state of a provider; ``used`` names the classes with allocations."""
+    """Stored state of a provider; ``used`` names the classes with allocations.
+
+    ``order`` is that of its owner's last report.
+    """
 
     uuid: str
     name: str
@@ -25,11 +29,18 @@ class CurrentProvider:
     generation: int = field(default=0, compare=False)
     id: int | None = field(default=None, compare=False)
     cell_uuid: str | None = field(default=None, compare=False)
+    order: int = field(default=0, compare=False)
 
 
 def is_provider_name(value: object) -> bool:
     """Return whether a name is valid for a provider."""
     return names.is_text(value, NAME_LENGTH_MAX)
+
+
+def is_late(report: Mapping[str, Any], present: CurrentProvider) -> bool:
+    """Return whether a report was made before the one that is stored."""
+    order = report.get("order")
+    return isinstance(order, int) and order < present.order
 
 
 def facts_after(report: Mapping[str, Any], present: CurrentProvider | None) -> CurrentProvider:
@@ -55,6 +66,7 @@ def facts_after(report: Mapping[str, Any], present: CurrentProvider | None) -> C
         generation=present.generation if present else 0,
         id=present.id if present else None,
         cell_uuid=present.cell_uuid if present else None,
+        order=_order(report, present.order if present else 0),
     )
 
 
@@ -65,6 +77,14 @@ def _check_fields(report: Mapping[str, Any]) -> None:
         raise _invalid(report, f"unknown field {unknown[0]}")
     if not names.is_uuid(report["uuid"]):
         raise _invalid(report, "uuid must be a UUID in lower case")
+
+
+def _order(report: Mapping[str, Any], present: int) -> int:
+    """Return the number of a report; that of the last one if it has none."""
+    order = report.get("order", present)
+    if not isinstance(order, int) or not 0 <= order <= ORDER_MAX:
+        raise _invalid(report, f"order must be an integer from 0 to {ORDER_MAX}")
+    return order
 
 
 def _inventories(

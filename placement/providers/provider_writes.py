@@ -20,7 +20,12 @@ from placement.db import providers as queries
 from placement.ledger.allocation_transaction import AllocationTransaction
 from placement.ownership import CellWriter
 from placement.providers import names, tree_reshape
-from placement.providers.provider_report import CurrentProvider, is_provider_name
+from placement.providers.provider_report import (
+    ORDER_MAX,
+    CurrentProvider,
+    is_late,
+    is_provider_name,
+)
 from placement.providers.tree_reports import (
     FAMILY_FIELDS,
     Stored,
@@ -84,9 +89,15 @@ class ProviderWriter:
             return replace(refused, error=str(error))
 
     def set_trait(
-        self, provider: str, trait: str, *, present: bool, writer: CellWriter | None = None
-    ) -> None:
-        """Add or remove a trait.
+        self,
+        provider: str,
+        trait: str,
+        *,
+        present: bool,
+        order: int | None = None,
+        writer: CellWriter | None = None,
+    ) -> bool:
+        """Add or remove a trait, unless a report of a higher order was faster; return whether.
 
         Raises ``ResourceProviderNotFound``, ``TraitNotFound``; ``NotItsOwn`` if the provider is not
         the writer's, or the trait is one that operators set.
@@ -94,7 +105,7 @@ class ProviderWriter:
         if not names.is_trait(trait):
             raise exception.TraitNotFound(traits=trait)
 
-        def write(session: Session) -> None:
+        def write(session: Session) -> bool:
             epoch = epochs.lock(session)
             old = queries.get_cluster_metadata(session, [provider]).get(provider)
             if old is None:
@@ -102,10 +113,15 @@ class ProviderWriter:
             if writer is not None:
                 writer.check_provider(provider, old.cell_uuid)
                 writer.check_traits(provider, [trait])
+            number = old.order if order is None else min(order, ORDER_MAX)
+            if number < old.order:
+                return False
             traits = old.traits | {trait} if present else old.traits - {trait}
-            queries.store(session, [(old, replace(old, traits=traits))], epoch, self._clock())
+            new = replace(old, traits=traits, order=number)
+            queries.store(session, [(old, new)], epoch, self._clock())
+            return True
 
-        self._database.run_in_writer(write)
+        return self._database.run_in_writer(write)
 
     def adopt(
         self, cell_uuid: str, providers: Sequence[str], *, is_replacing: bool = False
@@ -307,6 +323,8 @@ class _Plan:
         old = self._stored.facts.get(uuid) if isinstance(uuid, str) else None
         try:
             self._check_owners(uuid, children_in(report))  # other errors tell what is stored
+            if old is not None and is_late(report, old):
+                return replace(_result(uuid, old, None), later_order=old.order)
             if self._foreign_names:
                 report = with_free_names(report, self._foreign_names)
             change = change_of(report, self._stored)

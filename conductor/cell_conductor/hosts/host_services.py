@@ -345,7 +345,10 @@ class HostServices:
                 status_change(node, disabled=row.disabled)
                 for node in compute_nodes.list_on_hosts(session, [row.host])
             ]
-            digests = [{"uuid": c.uuid, "provider_digest": c.digest} for c in nodes]
+            digests = [
+                {"uuid": c.uuid, "provider_digest": c.digest, "confirmed_digest": None}
+                for c in nodes
+            ]
             compute_nodes.update(session, digests)
         made = services.to_object(
             row, now=now, down_time_seconds=down_time, cell_uuid=self._conf.cell.uuid

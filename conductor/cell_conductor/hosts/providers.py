@@ -14,12 +14,14 @@ from typing import Any
 
 import os_traits
 from oslo_config import cfg
+from sqlalchemy.orm import Session
 
 from armillary import exception
 from armillary.context import RequestContext, admin_context
 from armillary.db import Database
 from armillary.logs.outage_log import OutageLog
-from conductor.common.cell_db import compute_nodes, models, services
+from conductor.common.cell_db import compute_nodes, host_seq, models, services
+from conductor.common.cell_db.compute_nodes import Confirmation
 from conductor.common.clock import Clock, moment
 from objects.hosts.provider_report import ProviderReport, ProviderResult
 from placement.interface import PlacementAPI
@@ -80,19 +82,24 @@ def merge_sent_traits(
 
 @dataclasses.dataclass(frozen=True)
 class StatusChange:
-    """New digest of a node, and whether placement had confirmed the previous one."""
+    """New digest of a node, and whether placement had confirmed the previous one.
+
+    ``order`` is the number of the change.
+    """
 
     uuid: str
     digest: str
     was_confirmed: bool
+    order: int
 
 
 def status_change(row: models.ComputeNode, *, disabled: bool) -> StatusChange:
-    """Return the change for a stored node before its update."""
+    """Return the change for a stored node that has its number, before its update."""
     return StatusChange(
         uuid=row.uuid,
         digest=digest_of(row, disabled=disabled),
         was_confirmed=row.confirmed_digest == row.provider_digest,
+        order=row.seq,
     )
 
 
@@ -157,19 +164,22 @@ class Providers:
     ) -> None:
         """Set or remove COMPUTE_STATUS_DISABLED; failed updates are left to ``confirm_pending``."""
         try:
-            for change in changes:
-                self._placement.set_trait(
-                    context, change.uuid, os_traits.COMPUTE_STATUS_DISABLED, present=disabled
+            done = [
+                change
+                for change in changes
+                if self._placement.set_trait(
+                    context, change.uuid, _DISABLED, present=disabled, order=change.order
                 )
+            ]
         except (exception.NotFound, *_OUTCOME_UNKNOWN) as error:
             LOG.warning("Cannot update the status of hosts in placement, will retry: %s", error)
             return
         confirmed = [
-            {"uuid": change.uuid, "confirmed_digest": change.digest}
-            for change in changes
+            Confirmation(change.uuid, change.order, {"confirmed_digest": change.digest})
+            for change in done
             if change.was_confirmed
         ]
-        self._database.run_in_writer(lambda session: compute_nodes.update(session, confirmed))
+        self._database.run_in_writer(lambda session: compute_nodes.confirm(session, confirmed))
 
     def delete(self, context: RequestContext, nodes: Sequence[models.ComputeNode]) -> None:
         """Delete providers with their children.
@@ -209,8 +219,39 @@ class Providers:
             return {row.uuid: sentence for row in nodes}
         self._outage.succeeded()
         self._store_confirmed(nodes, disabled_hosts, results)
+        self._catch_up(nodes, results)
         self._remove_foreign(nodes, results)
         return {result.uuid: result.error for result in results if result.error}
+
+    def _catch_up(
+        self, nodes: Sequence[models.ComputeNode], results: Sequence[ProviderResult]
+    ) -> None:
+        """Give nodes numbers after those that placement has seen of them.
+
+        A report that came late is harmless. But a cell whose database was restored from a backup
+        would be ignored until its sequence gets there.
+        """
+        later = {
+            row.uuid: result.later_order
+            for row, result in zip(nodes, results, strict=True)
+            if result.later_order is not None
+        }
+        if not later:
+            return
+
+        def write(session: Session) -> None:
+            rows = compute_nodes.find_known(session, later, [])
+            behind = {row.host: later[row.uuid] for row in rows if row.seq < later[row.uuid]}
+            if behind:
+                host_seq.skip_to(session, max(behind.values()))
+                host_seq.touch_hosts(session, behind)
+                LOG.warning(
+                    "Placement has seen later changes of %d hosts of this cell, such as %s, whose "
+                    "numbers now follow on these; was its database restored from a backup?",
+                    len(behind), next(iter(behind)),
+                )  # fmt: skip
+
+        self._database.run_in_writer(write)
 
     def _remove_foreign(
         self, nodes: Sequence[models.ComputeNode], results: Sequence[ProviderResult]
@@ -256,20 +297,23 @@ class Providers:
         results: Sequence[ProviderResult],
     ) -> None:
         confirmed = [
-            {
-                "uuid": row.uuid,
-                "confirmed_digest": digest_of(row, disabled=row.host in disabled_hosts),
-                "sent_traits": sent_traits(row.uuid, row.traits, row.child_providers),
-                "confirmed_at": moment(self._now()),
-                "allocation_ratios": {
-                    resource_class: inventory["allocation_ratio"]
-                    for resource_class, inventory in result.inventories.items()
+            Confirmation(
+                row.uuid,
+                row.seq,
+                {
+                    "confirmed_digest": digest_of(row, disabled=row.host in disabled_hosts),
+                    "sent_traits": sent_traits(row.uuid, row.traits, row.child_providers),
+                    "confirmed_at": moment(self._now()),
+                    "allocation_ratios": {
+                        resource_class: inventory["allocation_ratio"]
+                        for resource_class, inventory in result.inventories.items()
+                    },
                 },
-            }
+            )
             for row, result in zip(nodes, results, strict=True)
-            if not result.error
+            if not result.error and result.later_order is None
         ]
-        self._database.run_in_writer(lambda session: compute_nodes.update(session, confirmed))
+        self._database.run_in_writer(lambda session: compute_nodes.confirm(session, confirmed))
 
 
 def _provider(row: models.ComputeNode, *, disabled: bool) -> ProviderReport:
@@ -281,6 +325,7 @@ def _provider(row: models.ComputeNode, *, disabled: bool) -> ProviderReport:
         "inventories": row.inventories,
         "traits": sorted({*row.traits, *status}),
         "managed_traits": _managed(row.uuid, {*row.traits, _DISABLED}, sent),
+        "order": row.seq,
     }
     children = children_of(row.child_providers)
     former = sorted(sent.keys() - {row.uuid, *(child.uuid for child in children)})

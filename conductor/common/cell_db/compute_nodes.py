@@ -22,6 +22,14 @@ class ChangedNode(NamedTuple):
     seq: int
 
 
+class Confirmation(NamedTuple):
+    """What placement confirmed of a node: columns, for the node as it was at number ``seq``."""
+
+    uuid: str
+    seq: int
+    columns: dict[str, Any]
+
+
 def list_hosts(session: Session) -> list[str]:
     """Return the names of all hosts that have a node, sorted."""
     query = sa.select(models.ComputeNode.host).distinct().order_by(models.ComputeNode.host)
@@ -130,6 +138,18 @@ def update(session: Session, values: Sequence[Mapping[str, Any]]) -> None:
         session.execute(sa.update(models.ComputeNode), list(values))
 
 
+def confirm(session: Session, confirmations: Sequence[Confirmation]) -> None:
+    """Store what placement confirmed of the nodes that have not changed since."""
+    if confirmations:
+        session.execute(
+            _CONFIRM,
+            [
+                {"node_uuid": each.uuid, "node_seq": each.seq, **each.columns}
+                for each in confirmations
+            ],
+        )
+
+
 def remove_of_host(session: Session, host: str, *, now: datetime) -> list[str]:
     """Delete a host's nodes and record their removal in the sequence; return their UUIDs."""
     return _remove(session, [row.uuid for row in list_on_hosts(session, [host])], now=now)
@@ -186,6 +206,10 @@ _KNOWN = sa.select(_NODE).where(
 )
 _HOST_IPS = sa.select(_NODE.host, _NODE.node, _NODE.attributes["host_ip"].as_string()).where(
     _NODE.host.in_(sa.bindparam("hosts", expanding=True))
+)
+_TABLE: sa.Table = models.ComputeNode.__table__  # type: ignore[assignment]
+_CONFIRM = sa.update(_TABLE).where(
+    _TABLE.c.uuid == sa.bindparam("node_uuid"), _TABLE.c.seq == sa.bindparam("node_seq")
 )
 _UNCONFIRMED = (
     sa.select(_NODE)

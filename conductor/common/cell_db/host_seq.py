@@ -41,6 +41,13 @@ def next_number(session: Session) -> int:
     return current(session)
 
 
+def skip_to(session: Session, number: int) -> None:
+    """Let the next number come after this one."""
+    session.flush()
+    is_behind = (_TABLE.c.id == _ID) & (_TABLE.c.value < number)
+    session.execute(sa.update(_TABLE).where(is_behind).values(value=number))
+
+
 def touch_hosts(session: Session, hosts: Collection[str | None]) -> None:
     """Give the nodes of these hosts the next number, as their host state has changed.
 

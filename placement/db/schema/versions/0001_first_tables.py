@@ -64,6 +64,7 @@ def _create_providers() -> None:
         sa.Column("parent_provider_id", _ID, sa.ForeignKey("resource_providers.id"), index=True),
         _updated_at(),
         sa.Column("cell_uuid", sa.String(36)),
+        sa.Column("report_order", sa.BigInteger, nullable=False, server_default="0"),
         sqlite_autoincrement=True,
     )
     op.create_table(

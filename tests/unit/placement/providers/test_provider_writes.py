@@ -179,3 +179,48 @@ def test_a_deleted_provider_may_come_back(engine: PlacementEngine) -> None:
     set_one(engine, {**report, "traits": []})
     assert engine.get_candidates(a_query()).provider_uuids == [report["uuid"]]
     assert engine.get_candidates(a_query(required_traits=[["CUSTOM_A"]])).provider_uuids == []
+
+
+def traits_of(engine: PlacementEngine, uuid: str) -> set[str]:
+    (found,) = engine.provider_trees.list([uuid])
+    return set(found.traits)
+
+
+def test_a_report_that_comes_late_changes_nothing(engine: PlacementEngine) -> None:
+    """Its result shows what is there, and the number that was faster; an equal one is taken."""
+    report = a_provider(traits=["CUSTOM_A"], managed_traits=["CUSTOM_A"])
+    set_one(engine, {**report, "order": 5})
+    late = {**report, "traits": [], "inventories": {"VCPU": {"total": 1}}, "order": 4}
+    result, before = set_one(engine, late), epoch(engine)
+    assert (result.error, result.later_order) == (None, 5)
+    assert result.inventories["VCPU"]["total"] == 8
+    assert (traits_of(engine, report["uuid"]), epoch(engine)) == ({"CUSTOM_A"}, before)
+    assert set_one(engine, {**late, "order": 5}).later_order is None
+    assert traits_of(engine, report["uuid"]) == set()
+
+
+def test_a_report_without_a_change_is_a_later_one_nevertheless(engine: PlacementEngine) -> None:
+    """Readers have nothing to load again; one without a number is taken, and keeps the last."""
+    report = a_provider(traits=["CUSTOM_A"])
+    set_one(engine, {**report, "order": 5})
+    before = epoch(engine)
+    assert set_one(engine, {**report, "order": 9}).generation == 1
+    assert epoch(engine) == before
+    assert set_one(engine, report).later_order is None
+    assert set_one(engine, {**report, "traits": [], "order": 8}).later_order == 9
+
+
+def test_a_trait_that_is_set_late_is_not(engine: PlacementEngine) -> None:
+    """The number is that of the same changes as in reports."""
+    report = a_provider()
+    set_one(engine, {**report, "order": 5})
+    for order, present in [(7, True), (6, False)]:
+        engine.providers.set_trait(report["uuid"], "CUSTOM_A", present=present, order=order)
+    assert traits_of(engine, report["uuid"]) == {"CUSTOM_A"}
+    assert set_one(engine, {**report, "order": 6}).later_order == 7
+
+
+@pytest.mark.parametrize("order", [-1, 2**63, "7", 1.5, None], ids=repr)
+def test_the_number_of_a_report_is_checked(engine: PlacementEngine, order: object) -> None:
+    """A cell cannot store what is none."""
+    assert "order must be" in str(set_one(engine, {**a_provider(), "order": order}).error)

@@ -15,6 +15,7 @@ from objects.hosts.agent_run import AgentRun
 from objects.hosts.host_answers import ServiceChanges
 from objects.hosts.service import Service
 from tests.fixtures.cell import Cell, a_build_request, a_node, counted_statements, node_uuid
+from tests.fixtures.direct_bus import Killed
 
 DISABLED = "COMPUTE_STATUS_DISABLED"
 AWAY = exception.DatabaseUnavailable(name="placement", reason="it restarts")
@@ -379,3 +380,74 @@ def test_a_deleted_host_that_reports_again_is_new(cell: Cell) -> None:
     cell.nodes.report(admin_context(), "a", [a_node("a")])
     batch = cell.updates.get(before)
     assert (batch.node_uuids, batch.removed) == ([node_uuid("a")], [])
+
+
+def traits_of(cell: Cell, host: str) -> list[str]:
+    traits: list[str] = cell.placement.providers[node_uuid(host)]["traits"]
+    return traits
+
+
+def test_a_disable_that_comes_after_the_enable_changes_nothing(cell: Cell) -> None:
+    """Another conductor was asked to enable the host, and its message was faster."""
+    cell.add_agent("a")
+    cell.top_bus.meanwhile("set_trait", lambda: update(cell, "a", disabled=False))
+    update(cell, "a", disabled=True)
+    assert DISABLED not in traits_of(cell, "a")
+    assert not service(cell, "a").disabled
+
+
+def test_a_report_that_comes_after_the_disable_changes_nothing(cell: Cell) -> None:
+    """It says that the host is enabled, as it was when the report was made."""
+    cell.add_agent("a")
+    cell.clock.advance(cell.conf.cell.provider_refresh_seconds + 1)
+    cell.top_bus.meanwhile("set_providers", lambda: update(cell, "a", disabled=True))
+    cell.nodes.report(admin_context(), "a", [a_node("a")])
+    assert DISABLED in traits_of(cell, "a")
+    assert cell.providers.confirm_pending() == 0
+
+
+def test_a_status_is_told_again_after_a_kill_and_a_lost_message(cell: Cell) -> None:
+    """Placement had the status of before the kill, which the records no longer say."""
+    cell.add_agent("a")
+
+    def die() -> None:
+        raise Killed
+
+    cell.top_bus.meanwhile("set_trait", die, when_done=True)
+    with pytest.raises(Killed):
+        update(cell, "a", disabled=True)
+    cell.top_bus.fail("set_trait", AWAY)
+    update(cell, "a", disabled=False)
+    assert DISABLED in traits_of(cell, "a")
+    assert cell.providers.confirm_pending() == 1
+    assert DISABLED not in traits_of(cell, "a")
+
+
+def test_a_conductor_that_was_slow_confirms_nothing_of_later_changes(cell: Cell) -> None:
+    """The host is as it was told then, but placement is not: a message in between got there."""
+    cell.add_agent("a")
+
+    def enable_and_disable() -> None:
+        update(cell, "a", disabled=False)
+        cell.top_bus.fail("set_trait", AWAY)
+        update(cell, "a", disabled=True)
+
+    cell.top_bus.meanwhile("set_trait", enable_and_disable, when_done=True)
+    update(cell, "a", disabled=True)
+    assert DISABLED not in traits_of(cell, "a")
+    assert cell.providers.confirm_pending() == 1
+    assert DISABLED in traits_of(cell, "a")
+
+
+def test_a_cell_that_was_restored_from_a_backup_is_heard(cell: Cell) -> None:
+    """Placement has seen numbers of each host that the cell has yet to give: it follows on them."""
+    orders = {"a": 2000, "b": 1000}
+    for host, last in orders.items():
+        cell.add_agent(host)
+        cell.placement.providers[node_uuid(host)]["order"] = last
+    for host in orders:
+        update(cell, host, disabled=True)
+        assert DISABLED not in traits_of(cell, host)
+    assert [cell.providers.confirm_pending() for _time in range(3)] == [2, 2, 0]
+    assert all(DISABLED in traits_of(cell, host) for host in orders)
+    assert cell.updates.get(0).last_seq > max(orders.values())
