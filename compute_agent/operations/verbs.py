@@ -9,7 +9,7 @@ from compute_agent.host.instance_topology import InstancePlacement
 from compute_agent.journal.command_log import Change
 from compute_agent.journal.journal import State
 from compute_agent.operations.step import Outcome, Step, Superseded
-from compute_agent.virt.driver import GuestInfo
+from compute_agent.virt.driver import PAUSED, GuestInfo
 from compute_agent.virt.snapshot_store import snapshot_store
 from objects.images.image_meta import ImageMeta
 from objects.instance import Instance
@@ -57,7 +57,12 @@ def suspend(step: Step) -> Outcome:
 
 def resume(step: Step) -> Outcome:
     """Let a suspended guest continue."""
-    return _in_place(step, step.driver.resume(step.instance, step.place))
+    return _in_place(step, _continued(step, step.driver.resume(step.instance, step.place)))
+
+
+def _continued(step: Step, guest: GuestInfo) -> GuestInfo:
+    """Let a guest continue that was saved or copied while its agent held it, see ``GuestLease``."""
+    return step.driver.unpause(step.uuid) if guest.power_state == PAUSED else guest
 
 
 def rescue(step: Step) -> Outcome:
@@ -209,6 +214,8 @@ def prepare_live(step: Step) -> Outcome:
 def complete_live(step: Step) -> Outcome:
     """Finish a live migration at the destination."""
     guest = step.driver.complete_live(step.instance, step.place)
+    if step.arguments.get("is_on"):
+        guest = _continued(step, guest)
     return Outcome.of(guest, Change(instance=step.instance))
 
 

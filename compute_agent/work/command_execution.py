@@ -197,7 +197,7 @@ class CommandExecution:
                           uuid, command.sequence, command.verb, host)  # fmt: skip
             self._finish(command, Outcome(), self._fault(command, error))
         else:
-            if command.verb == Verb.PAUSE:  # a guest that was held stays as its user wants it
+            if command.verb in (Verb.PAUSE, Verb.SUSPEND):  # it stays as its user wants it
                 self._held.remove(host, uuid)
             self._finish(command, outcome, None)
 

@@ -56,6 +56,11 @@ def _copy_arguments(operation: models.InstanceOperation) -> Arguments:
     )
 
 
+def _complete_arguments(operation: models.InstanceOperation) -> Arguments:
+    """Return whether it is to run: its source's agent may have held it while it was copied."""
+    return Arguments(is_on=LiveMove.of(operation).was == "active")
+
+
 def _copied(rows: Rows, _answer: CommandAnswer) -> None:
     rows.status(MigrationStatus.POST_MIGRATING)
     if rows.migration is not None and rows.migration.memory_total_mb is not None:
@@ -109,7 +114,7 @@ LIVE_MIGRATE = Flow(
         DROP_PREPARED: move_stages.drop_destination(then=move_stages.GIVE_BACK),
         COMPLETE: AgentStage(
             Verb.COMPLETE_LIVE, Side.DESTINATION, then=DROP_SOURCE, undo=RELEASE_LOST,
-            is_awaited=True, done=take_power_state,
+            is_awaited=True, arguments=_complete_arguments, done=take_power_state,
         ),
         DROP_SOURCE: AgentStage(
             Verb.DROP, Side.SOURCE, then=move_stages.RELEASE, down=move_stages.RELEASE

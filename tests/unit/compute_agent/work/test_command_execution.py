@@ -412,12 +412,48 @@ def test_what_moves_is_left_alone_until_it_does_not(agent: Agent, is_at: str) ->
     assert state(agent) == {is_at: "ended"}
 
 
-def test_a_pause_ends_that_the_agent_holds_the_guest(agent: Agent) -> None:
+@pytest.mark.parametrize("verb", [Verb.PAUSE, Verb.SUSPEND])
+def test_a_pause_ends_that_the_agent_holds_the_guest(agent: Agent, verb: Verb) -> None:
     """It would continue, against its user's wish, when the conductor has answered."""
     instance, spec = built(agent)
     assert agent.journal is not None
     held = HeldGuests(agent.journal)
     held.add(HERE, instance.uuid)
-    tell(agent, command(instance, spec, Told(Verb.PAUSE, HERE), 1))
+    tell(agent, command(instance, spec, Told(verb, HERE), 1))
     agent.settle()
     assert held.list_held() == []
+
+
+@pytest.mark.parametrize("is_on", [True, False])
+def test_a_guest_that_was_held_as_it_was_copied_runs_at_its_destination(
+    agent: Agent, is_on: bool
+) -> None:
+    """Its source's agent cannot let it continue there; one that its user paused stays paused."""
+    instance, spec = built(agent)
+    agent.drivers[HERE].pause(instance.uuid)
+    steps, _end = PATHS["live"]
+    arguments: dict[Verb, Mapping[str, Any]] = {
+        Verb.PREPARE_LIVE: {"source": {**COMES_FROM, "power_state": "paused"}},
+        Verb.COMPLETE_LIVE: {"is_on": is_on},
+    }
+    for number, step in enumerate(steps, 1):
+        given = arguments.get(step.verb, step.arguments)
+        step = dataclasses.replace(step, arguments=given)
+        tell(agent, command(instance, spec, step, number))
+        agent.settle()
+    [guest] = agent.drivers[THERE].list_guests()
+    assert guest.power_state == ("running" if is_on else "paused")
+
+
+def test_a_guest_that_was_held_as_it_was_suspended_runs_when_it_is_resumed(
+    agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its hypervisor saved it as it was then."""
+    instance, spec = built(agent)
+    driver = agent.drivers[HERE]
+    monkeypatch.setattr(driver, "resume", lambda *_given: driver.pause(instance.uuid))
+    for number, verb in enumerate((Verb.SUSPEND, Verb.RESUME), 1):
+        tell(agent, command(instance, spec, Told(verb, HERE), number))
+        agent.settle()
+    [guest] = driver.list_guests()
+    assert guest.power_state == "running"
