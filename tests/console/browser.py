@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import importlib.resources
+import json
 import os
 import shutil
 from collections.abc import Iterator, Sequence
@@ -72,6 +73,11 @@ class Tab:
         self.page.get_by_label("Token").fill(token)
         self.page.get_by_role("button", name="Log in").click()
         self.page.wait_for_selector("header.bar")
+
+    def answer_with(self, path: str, body: Any) -> None:
+        """Answer the page's requests below ``/v2.1/armillary`` that begin so with a document."""
+        said = {"body": json.dumps(body), "content_type": "application/json"}
+        self.page.route(f"**/v2.1/armillary/{path}*", lambda route: route.fulfill(**said))
 
     def lend(self) -> Any:
         """Return the context for other tabs, and leave it open."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -43,8 +42,7 @@ def a_fleet() -> dict[str, Any]:
 @pytest.mark.long
 def test_a_count_leads_to_as_many_hosts(tab: Tab) -> None:
     """A full host is up, and one that is down or disabled is not counted as full."""
-    answer = {"body": json.dumps(a_fleet()), "content_type": "application/json"}
-    tab.page.route("**/armillary/fleet*", lambda route: route.fulfill(**answer))
+    tab.answer_with("fleet", a_fleet())
     page = tab.open("/fleet?as=table")
     found = {}
     for count in page.locator("button.count").all_inner_texts():
@@ -66,8 +64,5 @@ def test_a_zone_without_hosts_names_the_zones_that_have_them(tab: Tab) -> None:
     fleet["hosts"] = {name: {} if isinstance(columns[name], dict) else [] for name in columns}
     fleet["traits"]["hosts"] = []
     for path, body in {"fleet": fleet, "zones": below}.items():
-        answer = {"body": json.dumps(body), "content_type": "application/json"}
-        tab.page.route(
-            f"**/armillary/{path}*", lambda route, answer=answer: route.fulfill(**answer)
-        )
+        tab.answer_with(path, body)
     tab.open("/fleet").get_by_text("1 zone below it: eu with 29 hosts up").wait_for()

@@ -46,11 +46,6 @@ def a_fleet(hosts: int, classes: list[str]) -> dict[str, Any]:
     }
 
 
-def answer_with(tab: Tab, path: str, body: Any) -> None:
-    said = {"body": json.dumps(body), "content_type": "application/json"}
-    tab.page.route(f"**/v2.1/armillary/{path}*", lambda route: route.fulfill(**said))
-
-
 @pytest.fixture
 def phone(tab: Tab) -> Iterator[Tab]:
     size = tab.page.viewport_size
@@ -65,7 +60,7 @@ def is_wider_than_the_window(page: Any) -> bool:
 
 def test_hosts_may_have_no_inventory_yet(tab: Tab) -> None:
     """Agents that have just started are known before their resources are."""
-    answer_with(tab, "fleet", a_fleet(2, []))
+    tab.answer_with("fleet", a_fleet(2, []))
     page = tab.open("/fleet")
     page.get_by_label("2 hosts by use of vCPU").wait_for()
     assert tab.open("/fleet?as=table").get_by_role("link", name="host-1").is_visible()
@@ -74,7 +69,7 @@ def test_hosts_may_have_no_inventory_yet(tab: Tab) -> None:
 @pytest.mark.long
 def test_hosts_may_have_many_resource_classes(phone: Tab) -> None:
     """Each can be chosen, and none makes the page wider."""
-    answer_with(phone, "fleet", a_fleet(1, CLASSES))
+    phone.answer_with("fleet", a_fleet(1, CLASSES))
     page = phone.open("/fleet?as=table")
     offered = page.get_by_label("Colour by use of").locator("option").count()
     assert offered == len(CLASSES)
@@ -89,7 +84,7 @@ def test_an_address_of_no_view_says_so(tab: Tab) -> None:
 
 def test_a_view_that_cannot_be_drawn_says_so(tab: Tab) -> None:
     """The bar stays, and the view comes back with the next answer that can be drawn."""
-    answer_with(tab, "now", {"at": "2030-01-01T00:00:00Z", "totals": {}, "down_cells": None})
+    tab.answer_with("now", {"at": "2030-01-01T00:00:00Z", "totals": {}, "down_cells": None})
     page = tab.open("/now")
     page.get_by_role("alert").get_by_text("This view cannot be shown.").wait_for()
     tab.page.unroute("**/v2.1/armillary/now*")
