@@ -280,6 +280,30 @@ def test_builds_that_failed_are_named_before_the_decision(placed: str, tab: Tab)
     assert heads.index("Attempts") < heads.index("Weights")
 
 
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("zone", "name"), [(None, "eu/eu-1:0adaf8fd-0ba6-4a57"), ("eu", "eu-host")], ids=["own", "eu"]
+)
+def test_hosts_of_other_zones_have_no_link(
+    zone: str | None, name: str, placed: str, tab: Tab
+) -> None:
+    """Their pages are in the consoles of their deployments."""
+
+    def answer(route: Any) -> None:
+        found = route.fetch()
+        document = found.json()
+        document["explanation"]["server"]["zone"] = zone
+        for runner_up in document["explanation"]["trace"]["choices"][0]["runners_up"]:
+            runner_up["host"] = name
+        route.fulfill(response=found, json=document)
+
+    tab.page.route("**/explain*", answer)
+    page = tab.open(f"/why/{placed}")
+    page.locator(".weights .name", has_text=name).first.wait_for()
+    assert page.get_by_role("link", name=name).count() == 0
+    assert (f"(zone {zone})" in page.inner_text(".sentence")) == bool(zone)
+
+
 def test_users_see_only_their_own(site: Deployment, open_tab: OpenTab) -> None:
     """Two projects, two tables, no view of the fleet; an administrator sorts both by a column."""
     for user, other in (("alice", "bob"), ("bob", "alice")):

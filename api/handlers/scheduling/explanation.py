@@ -44,7 +44,7 @@ def _server(server: Instance, *, shows_hosts: bool) -> Document:
         "status": status_of(server),
         "attempt": server.attempt,
     }
-    return {**shown, "host": server.host} if shows_hosts else shown
+    return {**shown, "host": server.host, "zone": server.zone} if shows_hosts else shown
 
 
 def _decision(decision: Decision, *, shows_hosts: bool) -> Document:

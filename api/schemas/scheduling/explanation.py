@@ -35,6 +35,7 @@ SHOW_ANSWER = every(
                         "name": STRING,
                         "status": STRING,
                         "host": STRING_OR_NULL,
+                        "zone": STRING_OR_NULL,
                         "attempt": NUMBER,
                     },
                     ["id", "name", "status", "attempt"],

@@ -16,6 +16,7 @@ INDENT = "  "
 
 OUTCOMES = {
     "own": "own hosts fit",
+    "none": "no own host fits",
     "asked": "hosts offered, the best of this zone and the zones below it",
     "pruned": "not asked: nothing below it fits the request",
     "late": "did not answer in time",
@@ -127,7 +128,8 @@ def _zone_row(zone: Document) -> tuple[str, str, str]:
     is_answer = zone["outcome"] in ANSWERED
     hosts = f"{zone['hosts']:,}" if is_answer else ""
     took = f" ({zone['seconds'] * 1000:.1f} ms)" if zone.get("seconds") else ""
-    words = OUTCOMES.get(zone["outcome"], zone["outcome"])
+    is_empty = zone["outcome"] == "own" and not zone["hosts"]
+    words = OUTCOMES.get("none" if is_empty else zone["outcome"], zone["outcome"])
     reason = f": {zone['reason']}" if zone.get("reason") else ""
     return printable(where), hosts, printable(f"{words}{took}{reason}")
 

@@ -12,7 +12,8 @@ export function useHostName() {
   return (name, { none = "a host", zone = null } = {}) => {
     if (zone) return `${name ?? none} (zone ${zone})`;
     if (!name) return none;
-    return mayOpen("hosts") ? html`<a href=${hostAddress(name)}>${name}</a>` : name;
+    const isElsewhere = name.includes(":"); // a decision names a host of another zone ZONE:NODE
+    return mayOpen("hosts") && !isElsewhere ? html`<a href=${hostAddress(name)}>${name}</a>` : name;
   };
 }
 

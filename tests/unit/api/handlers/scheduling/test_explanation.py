@@ -48,6 +48,13 @@ def test_an_administrator_sees_all_of_it(path: str, api: Api, conductor: SuperCo
     ]
 
 
+def test_the_zone_of_the_host_is_named(path: str, api: Api, conductor: SuperConductor) -> None:
+    """To those who see its name: it may be unlike the one that was asked."""
+    conductor.servers[0].zone = "eu/eu-1"
+    assert api.get(path).json["explanation"]["server"]["zone"] == "eu/eu-1"
+    assert "eu-1" not in api.get(path, token=MEMBER).text
+
+
 def test_its_owner_sees_no_hosts(path: str, api: Api, conductor: SuperConductor) -> None:
     """But that there were two attempts, and how they ended."""
     conductor.faults[0].message = "The build failed: host1 has no space left."

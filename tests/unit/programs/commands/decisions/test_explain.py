@@ -439,6 +439,13 @@ def test_zones_are_told_of_before_hosts() -> None:
     ) in text
 
 
+def test_a_zone_whose_own_hosts_do_not_fit_says_so() -> None:
+    """The reason is why."""
+    zone = a_zone("own", [], reason="All 3 hosts lack HW_GPU.")
+    text = text_of(an_explanation(trace=a_trace(zones=[zone])))
+    assert "no own host fits: All 3 hosts lack HW_GPU." in text
+
+
 def test_a_zone_that_users_may_not_know_is_hidden() -> None:
     """What became of it is told all the same."""
     text = text_of(an_explanation(trace=a_trace(zones=[a_zone("late", [None])])))

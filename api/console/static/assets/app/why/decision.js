@@ -13,7 +13,7 @@ const STAGES = {
   weigh: "Weighers", choose: "Selection", alternates: "Alternates", claim: "Claim", zones: "Zones", total: "In all",
 };
 const ZONE_OUTCOMES = {
-  own: "own hosts fit", asked: "offered hosts, the best of it and below", pruned: "not asked: nothing below it fits",
+  own: "own hosts fit", none: "no own host fits", asked: "offered hosts, the best of it and below", pruned: "not asked: nothing below it fits",
   late: "did not answer in time", failed: "could not be asked", stale: "not asked: its summary is stale",
   offline: "not asked: it has sent no summary", disabled: "not asked: it is disabled", cycle: "asked already, through another zone",
 };
@@ -89,12 +89,15 @@ function lackText(lack) {
   return lack.kind === "trait" ? `the trait ${lack.name}` : `${lack.name}`;
 }
 
+const ANSWERED = ["own", "asked"];
+const outcomeOf = ({ outcome, hosts }) => (outcome === "own" && !hosts ? "none" : outcome);
+
 function Zones({ zones, noun }) {
   return html`<section class="card half flush" aria-labelledby="zones-title"><h2 id="zones-title">Zones</h2>
     <div class="scroll" tabIndex="0" role="region" aria-label="Table of zones"><table><thead><tr><th scope="col">Zone</th><th scope="col">Outcome</th><th scope="col" class="number">${about("Offered hosts", noun)}</th><th scope="col" class="number">Time</th></tr></thead>
     <tbody>${zones.map((zone) => html`<tr>
       <th scope="row">${zone.path.includes(null) ? "a zone" : zone.path.join("/") || "this zone"}</th>
-      <td>${about(ZONE_OUTCOMES[zone.outcome], noun) ?? zone.outcome}${zone.reason ? `: ${zone.reason}` : ""}</td>
-      <td class="number">${zone.hosts ?? ""}</td><td class="number">${zone.seconds ? format.milliseconds(zone.seconds * 1000) : ""}</td>
+      <td>${about(ZONE_OUTCOMES[outcomeOf(zone)], noun) ?? zone.outcome}${zone.reason ? `: ${zone.reason}` : ""}</td>
+      <td class="number">${ANSWERED.includes(zone.outcome) ? zone.hosts : ""}</td><td class="number">${zone.seconds ? format.milliseconds(zone.seconds * 1000) : ""}</td>
     </tr>`)}</tbody></table></div></section>`;
 }

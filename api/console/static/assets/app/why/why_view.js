@@ -27,7 +27,8 @@ function useReloadWhile(isNeeded, reload) {
 }
 
 function Explanation({ explanation }) {
-  const hostName = useHostName();
+  const ownName = useHostName();
+  const hostName = explanation.server.zone ? (name) => name ?? "a host" : ownName; // the other zone's to show
   const attemptsOf = { server: explanation.server, attempts: isOfCreate(explanation.decision) ? explanation.attempts : [], faults: explanation.faults, hostName };
   const hasFailed = attemptsOf.attempts.some(isFailed); // then where it is follows from the attempts more than from the weights
   const hostLink = useViewAllowed()("fleet") ? (query) => address("/fleet", query) : null;
@@ -58,7 +59,7 @@ const isFailed = (attempt) => Boolean(attempt.result) && attempt.result !== "Suc
 /** What `armillary explain` says first. */
 function Sentence({ explanation, hostName }) {
   const { server, decision, trace, attempts, faults } = explanation;
-  const on = server.host ? ` on ${server.host}` : "";
+  const on = server.host ? ` on ${server.host}${server.zone ? ` (zone ${server.zone})` : ""}` : "";
   const attempt = server.attempt && isOfCreate(decision) ? `, attempt ${server.attempt} of ${Math.max(attempts.length, server.attempt)}` : "";
   const said = server.status === "ERROR"
     ? `${server.name} is in ERROR${faults.length ? `: ${faults.at(-1).message}` : "."}`
