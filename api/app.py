@@ -19,7 +19,7 @@ from api.console_grants import ConsoleGrants
 from api.events.event_hub import EventHub
 from api.formats.host_ids import HostIds
 from api.formats.serial_consoles import SerialConsoleLinks
-from api.image_source import NO_LIMIT, make_image_source
+from api.image_source import make_image_source
 from api.middleware.body import Body
 from api.middleware.empty_ids import EmptyIds
 from api.middleware.idempotency import IdempotencyRecords
@@ -83,7 +83,7 @@ def make_app(
         readiness=readiness or Readiness(conductor),
         console_links=ConsoleLinks.from_conf(conf) if conf.console.enabled else None,
         images_per_project_max=(
-            NO_LIMIT if conf.glance.auth_type else conf.image.images_per_project_max
+            None if conf.glance.auth_type else conf.image.images_per_project_max
         ),
     )
     return make_application(

@@ -39,7 +39,8 @@ class AppState(call.Site):
     link_prefix: str | None
     host_ids: HostIds
     images: ImageSource
-    images_per_project_max: int
+    images_per_project_max: int | None
+    """None: any number, as Glance has limits of its own."""
     readiness: Readiness
     events: EventHub | None = None
     console_links: ConsoleLinks | None = None

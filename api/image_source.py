@@ -23,9 +23,6 @@ from objects.images.image_record import ACTIVE, COMMUNITY, PUBLIC, SAVING, SHARE
 
 LOG = logging.getLogger(__name__)
 
-NO_LIMIT = 2**31 - 1
-"""Number of images that a project may have: Glance has limits of its own."""
-
 
 class ImageSource(Protocol):
     """What handlers ask for images; all of it may raise Unavailable."""
@@ -82,16 +79,18 @@ class OwnImages:
         return image
 
     def get(self, context: RequestContext, image: str) -> ImageMeta:
-        return self._conductor.get_image(context, image)
+        return self._conductor.get_image(context, image).image
 
     def list(self, context: RequestContext) -> list[ImageMeta]:
-        return self._conductor.list_images(context)
+        records = self._conductor.list_images(context, nameable_only=True)
+        return [record.image for record in records]
 
     def create(self, context: RequestContext, image: ImageMeta) -> ImageMeta:
-        return self._conductor.create_image(context, image)
+        record = ImageRecord(image, owner=context.project_id)
+        return self._conductor.create_image(context, record).image
 
     def change(self, context: RequestContext, record: ImageRecord) -> ImageRecord:
-        return self._conductor.update_image_record(context, record)
+        return self._conductor.update_image(context, record)
 
     def delete(self, context: RequestContext, record: ImageRecord) -> None:
         self._conductor.delete_image(context, record.image.id)
@@ -124,11 +123,12 @@ class GlanceImages:
 
     def get(self, context: RequestContext, image: str) -> ImageMeta:
         document = self._glance.get(self.lookup(context, image))
-        return _with_times(self._conductor.get_image(context, document["id"]), document)
+        record = self._conductor.get_image(context, document["id"])
+        return _with_times(record.image, document)
 
     def list(self, context: RequestContext) -> list[ImageMeta]:
         self.delete_unneeded()
-        records = self._conductor.list_image_records(admin_context())
+        records = self._conductor.list_images(admin_context())
         known = {record.image.id: record for record in records}
         found = []
         for document in self._glance.list():
@@ -148,7 +148,7 @@ class GlanceImages:
         before = glance_documents.properties_of(self._glance.get(image_id))
         self._glance.change(image_id, before, after)
         self._copy(self._glance.get(image_id))
-        return self._conductor.get_image_record(context, image_id)
+        return self._conductor.get_image(context, image_id)
 
     def delete(self, context: RequestContext, record: ImageRecord) -> None:
         self._glance.delete(record.image.id)
@@ -188,13 +188,13 @@ class GlanceImages:
         record, context = glance_documents.record_of(document, members), admin_context()
         with contextlib.suppress(exception.ImageExists, exception.ImageChanged):  # by another call
             try:
-                found = self._conductor.get_image_record(context, document["id"])
+                found = self._conductor.get_image(context, document["id"])
             except exception.ImageNotFound:
-                self._conductor.create_image_record(context, record, NO_LIMIT)
+                self._conductor.create_image(context, record)
             else:
                 if _is_newer(record, found):
                     changed = replace(record, generation=found.generation)
-                    self._conductor.update_image_record(context, changed)
+                    self._conductor.update_image(context, changed)
 
     def _delete_data(self, record: ImageRecord) -> None:
         with contextlib.suppress(exception.NotFound, exception.ImageProtected):

@@ -86,10 +86,10 @@ class Call(call.Call[AppState]):
         """
         for _attempt in range(CHANGE_ATTEMPTS_MAX - 1):
             try:
-                return self.conductor.update_image_record(self.context, edit(self.image))
+                return self.conductor.update_image(self.context, edit(self.image))
             except exception.ImageChanged:
                 load(self)
-        return self.conductor.update_image_record(self.context, edit(self.image))
+        return self.conductor.update_image(self.context, edit(self.image))
 
     @property
     def default_target(self) -> Mapping[str, Any]:
@@ -100,7 +100,7 @@ class Call(call.Call[AppState]):
 def load(call: Call) -> Mapping[str, Any]:
     """Load the image of the path; return its owner, as policy target. Raises ImageNotFound."""
     image_id = call.path["image_id"]
-    call.record = call.conductor.get_image_record(call.context, image_id)
+    call.record = call.conductor.get_image(call.context, image_id)
     if call.record.image.id != image_id:  # found by its name, which paths do not contain
         raise exception.ImageNotFound(image=image_id)
     return {"project_id": call.record.owner, "user_id": None}

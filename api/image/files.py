@@ -80,7 +80,7 @@ def _require_no_data(record: ImageRecord) -> None:
 def _discard(call: Call, stored: Stored) -> None:
     """Remove data that lost, unless another upload stored the same."""
     try:
-        record = call.conductor.get_image_record(call.context, call.image.image.id)
+        record = call.conductor.get_image(call.context, call.image.image.id)
     except exception.NotFound:
         record = None
     if record is None or record.sha512 != stored.sha512:

@@ -39,7 +39,7 @@ _VALUES = Check(schemas.VALUES)
 
 def index(call: Call) -> Answer:
     """List images."""
-    records = call.conductor.list_image_records(call.context)
+    records = call.conductor.list_images(call.context)
     found = [each for each in records if _is_asked_for(each, call)]
     documents = _sorted([shown(each) for each in found], call.query)
     limit = min(call.query.get("limit", call.site.max_limit), call.site.max_limit)
@@ -69,8 +69,8 @@ def create(call: Call) -> Answer:
     record = with_values(draft, values)
     _check_names(draft, record)
     _authorize_change(call, draft, record)
-    made = call.conductor.create_image_record(
-        call.context, record, call.site.images_per_project_max
+    made = call.conductor.create_image(
+        call.context, record, of_owner_max=call.site.images_per_project_max
     )
     return Answer(shown(made), headers={"Location": f"{call.root}/v2/images/{image_id}"})
 

@@ -64,7 +64,7 @@ def _redeemed(call: Call, access: str) -> ImageRecord:
 def _is_wanted(call: Call, image_id: str) -> bool:
     """Return whether the image still waits for its data; an upload may take long."""
     try:
-        record = call.conductor.get_image_record(admin_context(), image_id)
+        record = call.conductor.get_image(admin_context(), image_id)
     except exception.NotFound:
         return False
     return record.image.id == image_id and record.image.status == SAVING

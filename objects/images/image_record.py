@@ -48,12 +48,12 @@ class StoredImage:
 class NewSnapshot:
     """An image to make of a server; ``properties`` are added to those of the server's image.
 
-    Its owner may have ``of_owner_max`` images.
+    Its owner may have ``of_owner_max`` images, None: any number.
     """
 
     name: str
     properties: dict[str, str]
-    of_owner_max: int
+    of_owner_max: int | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,7 @@ from conductor.super_conductor.db import cells
 from conductor.super_conductor.db.catalogue import flavors, images
 from conductor.super_conductor.interface import SuperConductorAPI
 from conductor.super_conductor.manager import SuperConductorManager
+from objects.images.image_record import ImageRecord
 from placement.manager import PlacementManager
 from scheduler.manager import SchedulerManager
 from tests import builders
@@ -403,7 +404,7 @@ class World:
                 flavor = builders.a_flavor(name, vcpus=vcpus, memory_mb=512 * vcpus)
                 flavors.create_flavor(session, flavor, now=now)
             for name in ("loop", "other"):
-                images.create_image(session, builders.an_image(name), now=now)
+                images.create_record(session, ImageRecord(builders.an_image(name)), now=now)
         database.dispose()
 
 

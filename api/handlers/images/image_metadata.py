@@ -35,7 +35,7 @@ class OwnedImage:
 def load(call: Call) -> OwnedImage:
     """Return the image of the path. Raises ImageNotFound."""
     image = call.site.images.lookup(call.context, call.path["image_id"])
-    record = call.conductor.get_image_record(call.context, image)
+    record = call.conductor.get_image(call.context, image)
     return OwnedImage(record, record.owner)
 
 

@@ -88,7 +88,7 @@ def _backups(call: Call, kind: str, owner: str | None) -> list[ImageRecord]:
     existing = {image.id for image in call.site.images.list(call.context)}
     found = [
         record
-        for record in call.conductor.list_image_records(call.context)
+        for record in call.conductor.list_images(call.context)
         if record.image.id in existing
         and record.owner == owner
         and record.image.properties.get(INSTANCE_UUID) == server_id

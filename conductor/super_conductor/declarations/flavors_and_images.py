@@ -2,7 +2,6 @@
 
 from armillary.context import RequestContext
 from objects.flavor import Flavor
-from objects.images.image_meta import ImageMeta
 from objects.images.image_record import ImageRecord
 from objects.key_pair import KeyPair
 from rpc.callers import API
@@ -86,46 +85,17 @@ class FlavorsAndImagesAPI(Interface):
         """Delete a user's key pair. Raises KeyPairNotFound."""
 
     @call(API, idempotent=Idempotent.BY_RECORD)
-    def create_image(self, context: RequestContext, image: ImageMeta) -> ImageMeta:
-        """Store an image record of the caller's project. Raises ImageExists.
-
-        The caller sets the ID.
-        """
-
-    @call(API)
-    def get_image(self, context: RequestContext, image: str) -> ImageMeta:
-        """Return an image by ID, else by name.
-
-        Its private properties are there for administrators and its owner's project only. Raises
-        ImageNotFound, Invalid for an ambiguous name.
-        """
-
-    @call(API)
-    def list_images(self, context: RequestContext) -> list[ImageMeta]:
-        """Return the images that the user may name, sorted by name and ID.
-
-        Those are one's own, public ones, and shared ones that one's project accepted. For private
-        properties see ``get_image``.
-        """
-
-    @call(API, idempotent=Idempotent.BY_RECORD)
-    def delete_image(self, context: RequestContext, image: str) -> None:
-        """Delete an image record; instances keep their copy.
-
-        Raises ImageNotFound, ImageProtected.
-        """
-
-    @call(API, idempotent=Idempotent.BY_RECORD)
-    def create_image_record(
-        self, context: RequestContext, record: ImageRecord, of_owner_max: int
+    def create_image(
+        self, context: RequestContext, record: ImageRecord, *, of_owner_max: int | None = None
     ) -> ImageRecord:
-        """Store an image with all that the image service knows; its ID is set by the caller.
+        """Store an image; its ID is set by the caller.
 
-        An owner may have ``of_owner_max`` images. Raises ImageExists, QuotaExceeded.
+        An owner may have ``of_owner_max`` images, None: any number. Raises ImageExists,
+        QuotaExceeded.
         """
 
     @call(API)
-    def get_image_record(self, context: RequestContext, image: str) -> ImageRecord:
+    def get_image(self, context: RequestContext, image: str) -> ImageRecord:
         """Return an image that the user may use, by ID, else by name.
 
         Private properties and members are those that the user may see. Raises ImageNotFound,
@@ -133,8 +103,21 @@ class FlavorsAndImagesAPI(Interface):
         """
 
     @call(API)
-    def list_image_records(self, context: RequestContext) -> list[ImageRecord]:
-        """Return all images that the user may use, sorted by name and ID."""
+    def list_images(
+        self, context: RequestContext, *, nameable_only: bool = False
+    ) -> list[ImageRecord]:
+        """Return the images that the user may use, sorted by name and ID.
+
+        With ``nameable_only`` those that the user may also name: one's own, public ones, and shared
+        ones that one's project accepted.
+        """
+
+    @call(API, idempotent=Idempotent.BY_RECORD)
+    def delete_image(self, context: RequestContext, image: str) -> None:
+        """Delete an image; instances keep their copy of it.
+
+        Raises ImageNotFound, ImageProtected.
+        """
 
     @call(API)
     def list_images_to_delete(self, context: RequestContext) -> list[ImageRecord]:
@@ -144,7 +127,7 @@ class FlavorsAndImagesAPI(Interface):
         """
 
     @call(API, idempotent=Idempotent.BY_RECORD)
-    def update_image_record(self, context: RequestContext, record: ImageRecord) -> ImageRecord:
+    def update_image(self, context: RequestContext, record: ImageRecord) -> ImageRecord:
         """Replace an image that was read, if it is still of that generation.
 
         Raises ImageNotFound, ImageChanged.

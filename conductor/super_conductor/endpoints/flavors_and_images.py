@@ -5,7 +5,6 @@ from armillary.db import Database
 from conductor.common.clock import Clock, moment
 from conductor.super_conductor.db.catalogue import flavors, images
 from objects.flavor import Flavor
-from objects.images.image_meta import ImageMeta
 from objects.images.image_record import ImageRecord
 
 
@@ -75,28 +74,14 @@ class ImagesEndpoint:
         self._database = database
         self._now = now
 
-    def create_image(self, context: RequestContext, image: ImageMeta) -> ImageMeta:
-        now = moment(self._now())
-        return self._database.run_in_writer(
-            lambda session: images.create_image(session, image, owner=context.project_id, now=now)
-        )
-
-    def get_image(self, context: RequestContext, image: str) -> ImageMeta:
-        with self._database.reader() as session:
-            return images.show_image(session, image, context)
-
-    def list_images(self, context: RequestContext) -> list[ImageMeta]:
-        with self._database.reader() as session:
-            return images.list_images(session, context)
-
     def delete_image(self, context: RequestContext, image: str) -> None:
         now = moment(self._now())
         self._database.run_in_writer(
             lambda session: images.delete_image(session, image, context, now=now)
         )
 
-    def create_image_record(
-        self, context: RequestContext, record: ImageRecord, of_owner_max: int
+    def create_image(
+        self, context: RequestContext, record: ImageRecord, *, of_owner_max: int | None = None
     ) -> ImageRecord:
         now = moment(self._now())
         return self._database.run_in_writer(
@@ -105,13 +90,15 @@ class ImagesEndpoint:
             )
         )
 
-    def get_image_record(self, context: RequestContext, image: str) -> ImageRecord:
+    def get_image(self, context: RequestContext, image: str) -> ImageRecord:
         with self._database.reader() as session:
             return images.get_record(session, image, context)
 
-    def list_image_records(self, context: RequestContext) -> list[ImageRecord]:
+    def list_images(
+        self, context: RequestContext, *, nameable_only: bool = False
+    ) -> list[ImageRecord]:
         with self._database.reader() as session:
-            return images.list_records(session, context)
+            return images.list_records(session, context, nameable_only=nameable_only)
 
     def list_images_to_delete(self, context: RequestContext) -> list[ImageRecord]:
         with self._database.reader() as session:
@@ -125,7 +112,7 @@ class ImagesEndpoint:
             lambda session: images.answer_sharing(session, image, member, status, now=now)
         )
 
-    def update_image_record(self, context: RequestContext, record: ImageRecord) -> ImageRecord:
+    def update_image(self, context: RequestContext, record: ImageRecord) -> ImageRecord:
         now = moment(self._now())
         return self._database.run_in_writer(
             lambda session: images.update_record(session, record, now=now)

@@ -37,15 +37,6 @@ _RECORD_COLUMNS = (
 _IS_KEPT = models.Image.status != PENDING_DELETE
 
 
-def create_image(
-    session: Session, image: ImageMeta, *, owner: str | None = None, now: datetime
-) -> ImageMeta:
-    """Store a public image of a project under its own id. Raises ImageExists, Invalid."""
-    if not image.name.strip():
-        raise exception.Invalid(reason="the name of an image must not be empty")
-    return create_record(session, ImageRecord(image, owner=owner), now=now).image
-
-
 def create_record(
     session: Session, record: ImageRecord, *, now: datetime, of_owner_max: int | None = None
 ) -> ImageRecord:
@@ -80,31 +71,21 @@ def get_image(session: Session, image: str, context: RequestContext) -> ImageMet
     return _to_image(_get_row(session, image, context))
 
 
-def show_image(session: Session, image: str, context: RequestContext) -> ImageMeta:
-    """Find an image as ``get_image`` does, with the properties that a user may see."""
-    return get_record(session, image, context).image
-
-
-def list_images(session: Session, context: RequestContext) -> list[ImageMeta]:
-    """Return the images that a user can name, in the order and with the properties of the records.
-
-    Others can be used by their ids: no project puts its images into the lists of all others.
-    """
-    rows = session.scalars(_in_order())
-    return [
-        _shown(row, context).image for row in rows if context.is_admin or _is_trusted(row, context)
-    ]
-
-
 def get_record(session: Session, image: str, context: RequestContext) -> ImageRecord:
     """Find a record as ``get_image`` does, with the properties that a user may see."""
     return _shown(_get_row(session, image, context), context)
 
 
-def list_records(session: Session, context: RequestContext) -> list[ImageRecord]:
-    """Return the records that a user may use, ordered by name and id."""
-    rows = session.scalars(_in_order())
-    return [_shown(row, context) for row in rows if _may_use(row, context)]
+def list_records(
+    session: Session, context: RequestContext, *, nameable_only: bool = False
+) -> list[ImageRecord]:
+    """Return the records that a user may use, or only those that a user may name.
+
+    They are ordered by name and id. Others can be used by their ids: no project puts its images
+    into the lists of all others.
+    """
+    is_listed = _is_trusted if nameable_only and not context.is_admin else _may_use
+    return [_shown(row, context) for row in session.scalars(_in_order()) if is_listed(row, context)]
 
 
 def list_pending_delete(session: Session) -> list[ImageRecord]:

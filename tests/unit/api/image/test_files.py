@@ -58,9 +58,9 @@ def test_data_is_uploaded_once(images: Images, store: Path) -> None:
 def test_no_data_is_uploaded_for_a_snapshot(images: Images, store: Path) -> None:
     """While its server's host stores it; the host would take the upload for what it stored."""
     image = images.create(instance_uuid="5f3a4b1e-0000-4000-8000-000000000001")
-    record = images.conductor.get_image_record(a_user("stars"), image["id"])
+    record = images.conductor.get_image(a_user("stars"), image["id"])
     saving = replace(record, image=record.image.with_values(status=SAVING))
-    images.conductor.update_image_record(a_user("stars"), saving)
+    images.conductor.update_image(a_user("stars"), saving)
     assert images.upload(image["id"]) == 409
     assert images.upload(image["id"], token=ADMIN) == 409
     assert (images.show(image["id"])["status"], files(store)) == ("saving", [])
@@ -72,9 +72,9 @@ def test_a_snapshot_deleted_meanwhile_leaves_no_data(
     """The host that stores it is told by a file, which goes with old drafts."""
     store.mkdir(parents=True)
     image = images.create(instance_uuid="5f3a4b1e-0000-4000-8000-000000000001")
-    record = images.conductor.get_image_record(a_user("stars"), image["id"])
+    record = images.conductor.get_image(a_user("stars"), image["id"])
     saving = replace(record, image=record.image.with_values(status=SAVING))
-    images.conductor.update_image_record(a_user("stars"), saving)
+    images.conductor.update_image(a_user("stars"), saving)
     host = SnapshotStore(conf)
     with host.draft() as draft:
         draft.write_bytes(DATA)
@@ -271,9 +271,9 @@ def test_what_conductors_do_not_need_goes_with_its_data(images: Images, store: P
     """The image of a shelved server: no user sees it, and the next upload of any removes it."""
     image = images.create()
     images.upload(image["id"])
-    record = images.conductor.get_image_record(admin_context(), image["id"])
+    record = images.conductor.get_image(admin_context(), image["id"])
     ended = replace(record, image=record.image.with_values(status="pending_delete"))
-    images.conductor.update_image_record(admin_context(), ended)
+    images.conductor.update_image(admin_context(), ended)
     assert images.names() == set()
     assert images.send("GET", f"/v2/images/{image['id']}").status_code == 404
     assert [path.name for path in files(store)] == [image["id"]]

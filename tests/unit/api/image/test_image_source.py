@@ -81,7 +81,7 @@ class Our:
     def fetch(self, image_id: str) -> bytes:
         """Return the data of an image as a host has it."""
         context = a_user("stars")
-        record = self.conductor.get_image_record(context, self.source.lookup(context, image_id))
+        record = self.conductor.get_image(context, self.source.lookup(context, image_id))
         ImageCache(self.conf, self.cache, "h1").fetch(record.image)
         return (self.cache / image_id).read_bytes()
 
@@ -162,11 +162,11 @@ def test_a_snapshot_is_an_image_of_glance(images: Images, ours: Our) -> None:
 def test_the_image_of_an_unshelved_server_is_deleted(images: Images, ours: Our) -> None:
     """With the next list of images: conductors do not talk to Glance."""
     image = images.create("s-shelved")
-    record = ours.conductor.get_image_record(
+    record = ours.conductor.get_image(
         a_user("stars"), ours.source.lookup(a_user("stars"), image["id"])
     )
     pending = replace(record, image=record.image.with_values(status=PENDING_DELETE))
-    ours.conductor.update_image_record(a_user("stars"), pending)
+    ours.conductor.update_image(a_user("stars"), pending)
     assert ours.names(ALICE) == []
     assert images.names() == set()
 

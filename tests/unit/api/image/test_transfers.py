@@ -99,7 +99,7 @@ class Host:
         return ticket
 
     def record(self, image_id: str) -> ImageRecord:
-        return self.records.get_image_record(an_admin(), image_id)
+        return self.records.get_image(an_admin(), image_id)
 
     def service(self) -> ImageService:
         def ask(image_id: str, access: str, instance_uuid: str | None) -> ImageTicket:
@@ -139,9 +139,9 @@ def image_id(images: Images) -> str:
 def snapshot(images: Images) -> str:
     """Return the image of a snapshot whose data its server's host is to store."""
     made = images.create(instance_uuid=SERVER)["id"]
-    record = images.conductor.get_image_record(a_user("stars"), made)
+    record = images.conductor.get_image(a_user("stars"), made)
     saving = replace(record, image=record.image.with_values(status=SAVING))
-    images.conductor.update_image_record(a_user("stars"), saving)
+    images.conductor.update_image(a_user("stars"), saving)
     return str(made)
 
 
