@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from oslo_messaging import RPCDispatcherError
 
 from armillary.logs.masking import mask_passwords
-from rpc.declarations import NotDeclaredYet
+from rpc.broker.exchanges import NotDeclaredYet
 
 _LOGGERS = (
     "oslo.messaging._drivers.impl_rabbit",

@@ -33,8 +33,8 @@ from oslo_messaging import (
     TransportURL,
 )
 
-from rpc import declarations, incoming, oslo_internals, polling, send_limit
-from rpc.broker import broker_tls, consumers, topics
+from rpc import incoming, oslo_internals, polling, send_limit
+from rpc.broker import broker_tls, consumers, exchanges, topics
 from rpc.broker.queue_names import FanoutNames
 from rpc.replies import VerifiesReplies
 
@@ -305,7 +305,7 @@ class _Connection(oslo_internals.Connection):  # type: ignore[misc]
         """Create a topic's fanout for servers that may only read it, if it is a stream."""
         if self.rabbit_stream_fanout:
             consumer = consumers.shared_fanout_consumer(self, topic, _ignore)
-            declarations.make_stream(self.channel, consumer.exchange, consumer.queue_arguments)
+            exchanges.make_stream(self.channel, consumer.exchange, consumer.queue_arguments)
 
     def _publish(self, exchange: Any, *message: Any, **how: Any) -> None:
         if not self._is_made(exchange):
@@ -322,7 +322,7 @@ class _Connection(oslo_internals.Connection):  # type: ignore[misc]
         self, name: str, exchange: Any, *message: Any, **how: Any
     ) -> None:
         """Publish to the named exchange if its servers have created it; else to ``exchange``."""
-        if name in self._declared_exchanges or declarations.is_exchange(self.channel, name):
+        if name in self._declared_exchanges or exchanges.is_exchange(self.channel, name):
             self._declared_exchanges.add(name)
             exchange = consumers.topic_exchange(name, passive=True)
         self._publish(exchange, *message, **how)
@@ -336,8 +336,8 @@ class _Connection(oslo_internals.Connection):  # type: ignore[misc]
         if exchange.passive or exchange.name in self._declared_exchanges:
             return True
         try:
-            declarations.make_exchange(self.channel, exchange)
-        except declarations.NotDeclaredYet as error:
+            exchanges.make_exchange(self.channel, exchange)
+        except exchanges.NotDeclaredYet as error:
             if exchange.type == "fanout":
                 return False
             raise MessageUndeliverable(error, exchange.name, None, None) from error

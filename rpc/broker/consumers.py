@@ -18,8 +18,8 @@ from typing import Any
 from amqp import exceptions as amqp_exceptions
 from kombu.entity import Exchange, Queue
 
-from rpc import declarations, oslo_internals
-from rpc.broker import topics
+from rpc import oslo_internals
+from rpc.broker import exchanges, topics
 
 LOG = logging.getLogger(__name__)
 
@@ -42,11 +42,11 @@ class TopicConsumer(oslo_internals.Consumer):  # type: ignore[misc]
     """Consumes messages to a topic, or to one server of it."""
 
     def declare(self, conn: Connection) -> None:
-        declarations.make_exchange(conn.channel, self.exchange)
+        exchanges.make_exchange(conn.channel, self.exchange)
         self.exchange.no_declare = True
         super().declare(conn)
-        with contextlib.suppress(declarations.NotDeclaredYet):  # this account may not create it
-            declarations.make_exchange(conn.channel, conn.replies_exchange())
+        with contextlib.suppress(exchanges.NotDeclaredYet):  # this account may not create it
+            exchanges.make_exchange(conn.channel, conn.replies_exchange())
         topic = topics.topic_of(self.routing_key)
         if topics.find(topic).has_direct_exchange:
             _bind_to_direct_exchange(conn, topic, self.queue, self.routing_key)
@@ -99,8 +99,8 @@ class _SharedFanoutConsumer(oslo_internals.Consumer):  # type: ignore[misc]
         return self._heard_at - _HEARD_AGAIN
 
     def declare(self, conn: Connection) -> None:
-        if not declarations.is_queue(conn.channel, self.queue_name):
-            declarations.make_stream(conn.channel, self.exchange, self.queue_arguments)
+        if not exchanges.is_queue(conn.channel, self.queue_name):
+            exchanges.make_stream(conn.channel, self.exchange, self.queue_arguments)
         self.queue = Queue(
             name=self.queue_name,
             channel=conn.channel,
@@ -133,7 +133,7 @@ class ReplyConsumer(oslo_internals.Consumer):  # type: ignore[misc]
         )
 
     def declare(self, conn: Connection) -> None:
-        declarations.make_exchange(conn.channel, self.exchange)
+        exchanges.make_exchange(conn.channel, self.exchange)
         self.exchange.no_declare = True
         try:
             self._declare(conn)
@@ -207,7 +207,7 @@ def shared_fanout_consumer(
 def _bind_to_direct_exchange(conn: Connection, topic: str, queue: Queue, routing_key: str) -> None:
     """Bind a queue to its topic's direct exchange as well."""
     exchange = topic_exchange(topics.direct_exchange(conn.control_exchange, topic), durable=True)
-    declarations.make_exchange(conn.channel, exchange)
+    exchanges.make_exchange(conn.channel, exchange)
     queue.bind_to(exchange, routing_key=routing_key)
 
 

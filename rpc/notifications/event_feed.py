@@ -25,8 +25,8 @@ from oslo_config import cfg
 from armillary import exception
 from armillary.logs.masking import mask_passwords
 from armillary.logs.outage_log import OutageLog
-from rpc import declarations, memory_transport
-from rpc.broker import broker_tls, plain_messages
+from rpc import memory_transport
+from rpc.broker import broker_tls, exchanges, plain_messages
 
 LOG = logging.getLogger(__name__)
 
@@ -124,7 +124,7 @@ class FeedWriter:
         channel = self._connection.channel()
         if self._is_embedded:
             _exchange()(channel).declare()
-        elif not declarations.is_exchange(channel, EXCHANGE):
+        elif not exchanges.is_exchange(channel, EXCHANGE):
             channel.close()
             self._silent_until = time.monotonic() + RECHECK_SECONDS
             return None

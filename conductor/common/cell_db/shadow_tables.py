@@ -39,7 +39,7 @@ _INDEXES: Mapping[sa.Table, str] = {
     _EVENTS: "action_uuid",
     _MIGRATIONS: "instance_uuid",
 }
-_IN_HAND = (models.InstanceBuild, models.InstanceDelete, models.InstanceOperation)
+_UNFINISHED = (models.InstanceBuild, models.InstanceDelete, models.InstanceOperation)
 
 Counts = dict[str, int]
 """Number of rows by the name of their source table."""
@@ -106,7 +106,7 @@ def purge(session: Session, *, deleted_before: datetime | None, limit: int) -> C
 def _to_archive(session: Session, deleted_before: datetime, limit: int) -> Sequence[str]:
     """Lock the instances to archive and return their UUIDs."""
     is_in_use = [
-        sa.exists().where(model.instance_uuid == models.Instance.uuid) for model in _IN_HAND
+        sa.exists().where(model.instance_uuid == models.Instance.uuid) for model in _UNFINISHED
     ]
     query = (
         sa.select(models.Instance.uuid)

@@ -10,7 +10,7 @@ import oslo_messaging
 import pytest
 
 from rpc import broker_logs
-from rpc.declarations import NotDeclaredYet
+from rpc.broker.exchanges import NotDeclaredYet
 
 DRIVER = logging.getLogger("oslo.messaging._drivers.impl_rabbit")
 MESSAGE = "[%(connection_id)s] AMQP server on %(hostname)s is unreachable: %(err_str)s."

@@ -8,7 +8,7 @@ import pytest
 from amqp import exceptions as amqp_exceptions
 from kombu.entity import Exchange
 
-from rpc import declarations
+from rpc.broker import exchanges
 
 FANOUT = Exchange("scheduler_fanout", type="fanout", durable=True)
 
@@ -44,9 +44,9 @@ class Channel:
     [
         (
             amqp_exceptions.NotFound("its home node is down or inaccessible"),
-            declarations.QueueUnavailable,
+            exchanges.QueueUnavailable,
         ),
-        (amqp_exceptions.AccessRefused("not this account"), declarations.NotDeclaredYet),
+        (amqp_exceptions.AccessRefused("not this account"), exchanges.NotDeclaredYet),
     ],
     ids=["its node has just started", "others make it"],
 )
@@ -55,7 +55,7 @@ def test_a_stream_that_cannot_be_made_now_is_tried_again(
 ) -> None:
     """The driver does so after errors of that base; after all others a service would end."""
     with pytest.raises(raised, match="scheduler_fanout") as caught:
-        declarations.make_stream(Channel(refusal), FANOUT, {"x-queue-type": "stream"})
+        exchanges.make_stream(Channel(refusal), FANOUT, {"x-queue-type": "stream"})
     assert isinstance(caught.value, amqp_exceptions.RecoverableChannelError)
 
 
@@ -63,10 +63,10 @@ def test_what_is_wrong_for_good_is_told_at_once() -> None:
     """Another process has made a queue of that name."""
     wrong = amqp_exceptions.PreconditionFailed("inequivalent arg")
     with pytest.raises(amqp_exceptions.PreconditionFailed):
-        declarations.make_stream(Channel(wrong), FANOUT, {"x-queue-type": "stream"})
+        exchanges.make_stream(Channel(wrong), FANOUT, {"x-queue-type": "stream"})
 
 
 def test_a_stream_is_made_with_its_exchange() -> None:
     channel = Channel()
-    declarations.make_stream(channel, FANOUT, {"x-queue-type": "stream"})
+    exchanges.make_stream(channel, FANOUT, {"x-queue-type": "stream"})
     assert channel.declared == ["scheduler_fanout", "scheduler_fanout"]
