@@ -7,8 +7,8 @@ from armillary.context import RequestContext
 from conductor.cell_conductor.builds.build_task import Build
 from conductor.cell_conductor.builds.delete_task import Delete
 from conductor.cell_conductor.builds.reports import ACCEPTED, Reports
-from conductor.cell_conductor.endpoints import backports
 from conductor.cell_conductor.endpoints.background_tasks import BackgroundTasks
+from conductor.cell_conductor.endpoints.backports import Backports
 from conductor.cell_conductor.hosts.host_nodes import HostNodes
 from conductor.cell_conductor.hosts.host_services import HostServices
 from conductor.cell_conductor.hosts.instance_updates import InstanceUpdates
@@ -185,11 +185,13 @@ class AgentEndpoints(BackgroundTasks):
         image_id: str,
         access: str,
     ) -> ImageTicket | None:
-        return self._image_tickets.get(context, agent, host, instance_uuid, image_id, access)
+        return self._image_tickets.get_image_ticket(
+            context, agent, host, instance_uuid, image_id, access
+        )
 
     # Objects
 
     def object_backport_versions(
         self, context: RequestContext, objinst: Any, object_versions: dict[str, str]
     ) -> Primitive:
-        return backports.backport(objinst, object_versions)
+        return Backports().object_backport_versions(context, objinst, object_versions)

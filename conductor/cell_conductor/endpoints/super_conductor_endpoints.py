@@ -146,7 +146,7 @@ class SuperConductorEndpoints(BackgroundTasks):
         images: Sequence[ImageMeta],
         tickets: Sequence[ImageTicket],
     ) -> ImageFetches:
-        return self._images.cache(context, host, images, tickets)
+        return self._images.cache_images(context, host, images, tickets)
 
     def get_oldest_services(self, context: RequestContext) -> dict[str, int]:
         return self._records.oldest_cached()
@@ -211,7 +211,7 @@ class SuperConductorEndpoints(BackgroundTasks):
     def update_instance(
         self, context: RequestContext, instance_uuid: str, changes: ServerChanges
     ) -> None:
-        self._locks_and_consoles.update(context, instance_uuid, changes)
+        self._locks_and_consoles.update_instance(context, instance_uuid, changes)
 
     def set_lock(
         self, context: RequestContext, instance_uuid: str, locked: bool, reason: str | None
@@ -242,16 +242,16 @@ class SuperConductorEndpoints(BackgroundTasks):
     def get_console_output(
         self, context: RequestContext, instance_uuid: str, lines: int | None
     ) -> str:
-        return self._locks_and_consoles.console(context, instance_uuid, lines=lines)
+        return self._locks_and_consoles.get_console_output(context, instance_uuid, lines=lines)
 
     def get_diagnostics(self, context: RequestContext, instance_uuid: str) -> Diagnostics:
-        return self._locks_and_consoles.diagnostics(context, instance_uuid)
+        return self._locks_and_consoles.get_diagnostics(context, instance_uuid)
 
     def get_topology(self, context: RequestContext, instance_uuid: str) -> ServerTopology:
-        return self._locks_and_consoles.topology(context, instance_uuid)
+        return self._locks_and_consoles.get_topology(context, instance_uuid)
 
     def create_serial_console(self, context: RequestContext, instance_uuid: str) -> SerialConsole:
-        return self._locks_and_consoles.serial_console(context, instance_uuid)
+        return self._locks_and_consoles.create_serial_console(context, instance_uuid)
 
     def set_admin_password(
         self, context: RequestContext, instance_uuid: str, password: str

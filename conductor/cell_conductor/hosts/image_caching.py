@@ -15,13 +15,13 @@ from objects.images.image_ticket import ImageTicket
 
 
 class ImageCaching:
-    """Asks agents; nothing is kept, since the super conductor asks again."""
+    """Endpoint, see ``CellConductorAPI``; nothing is kept, since the super conductor asks again."""
 
     def __init__(self, database: Database, compute: ComputeAPI) -> None:
         self._database = database
         self._compute = compute
 
-    def cache(
+    def cache_images(
         self,
         context: RequestContext,
         host: str,

@@ -26,14 +26,14 @@ from objects.instances.instance_command import Verb
 
 
 class ImageTickets:
-    """Endpoint of ``get_image_ticket``, see ``CellConductorAPI``; the super conductor signs."""
+    """Endpoint, see ``CellConductorAPI``; the super conductor signs."""
 
     def __init__(self, env: Environment, top: SuperConductorAPI) -> None:
         self._cell_uuid = str(env.conf.cell.uuid)
         self._database = env.database
         self._top = top
 
-    def get(
+    def get_image_ticket(
         self,
         context: RequestContext,
         agent: str,

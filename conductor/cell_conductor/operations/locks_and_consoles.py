@@ -53,7 +53,7 @@ _CRASH_DUMP = _Act(
 
 
 class LocksAndConsoles:
-    """Changes and queries that need a single transaction, or a single call to an agent."""
+    """Endpoint, see ``CellConductorAPI``: one transaction or one call to an agent each."""
 
     def __init__(self, *, database: Database, compute: ComputeAPI, now: Clock) -> None:
         self._database = database
@@ -85,7 +85,9 @@ class LocksAndConsoles:
 
         self._database.run_in_writer(write)
 
-    def update(self, context: RequestContext, instance_uuid: str, changes: ServerChanges) -> None:
+    def update_instance(
+        self, context: RequestContext, instance_uuid: str, changes: ServerChanges
+    ) -> None:
         """Change name, metadata, tags and settings. Idempotent.
 
         Raises InstanceNotFound, Forbidden, Invalid, and InstanceInvalidState as ``set_lock``.
@@ -124,7 +126,9 @@ class LocksAndConsoles:
 
         self._database.run_in_writer(write)
 
-    def console(self, context: RequestContext, instance_uuid: str, *, lines: int | None) -> str:
+    def get_console_output(
+        self, context: RequestContext, instance_uuid: str, *, lines: int | None
+    ) -> str:
         """Return the last console output of the guest.
 
         Raises InstanceNotFound; InstanceInvalidState when no host can be asked; what the agent
@@ -138,15 +142,18 @@ class LocksAndConsoles:
             ),
         )
 
-    def diagnostics(self, context: RequestContext, instance_uuid: str) -> Diagnostics:
-        """Return what the driver measures of a guest. Raises as ``console``."""
+    def get_diagnostics(self, context: RequestContext, instance_uuid: str) -> Diagnostics:
+        """Return what the driver measures of a guest. Raises as ``get_console_output``."""
         agent, host = self._agent_of(self._row(instance_uuid), "show diagnostics")
         return self._calls.ask(
             agent, lambda: self._compute.get_diagnostics(context, agent, instance_uuid, host)
         )
 
-    def topology(self, context: RequestContext, instance_uuid: str) -> ServerTopology:
-        """Return the NUMA topology of an instance; empty without a host. Raises as ``console``."""
+    def get_topology(self, context: RequestContext, instance_uuid: str) -> ServerTopology:
+        """Return the NUMA topology of an instance; empty without a host.
+
+        Raises as ``get_console_output``.
+        """
         row = self._row(instance_uuid)
         if row.host is None:
             return ServerTopology()
@@ -155,8 +162,8 @@ class LocksAndConsoles:
             agent, lambda: self._compute.get_topology(context, agent, instance_uuid, host)
         )
 
-    def serial_console(self, context: RequestContext, instance_uuid: str) -> SerialConsole:
-        """Return how to reach a guest's serial console, once. Raises as ``console``."""
+    def create_serial_console(self, context: RequestContext, instance_uuid: str) -> SerialConsole:
+        """Return how to reach a guest's serial console, once. Raises as ``get_console_output``."""
         agent, host = self._agent_of(self._row(instance_uuid), "connect to its console")
         return self._calls.ask(
             agent, lambda: self._compute.create_serial_console(context, agent, instance_uuid, host)
@@ -165,7 +172,7 @@ class LocksAndConsoles:
     def set_admin_password(
         self, context: RequestContext, instance_uuid: str, password: str
     ) -> None:
-        """Set the administrator's password in an active guest. Raises as ``console``.
+        """Set the administrator's password in an active guest. Raises as ``get_console_output``.
 
         The record of the action says whether it was done, and not the password.
         """
@@ -177,7 +184,7 @@ class LocksAndConsoles:
         )  # fmt: skip
 
     def trigger_crash_dump(self, context: RequestContext, instance_uuid: str) -> None:
-        """Have a guest's kernel dump its memory. Raises as ``console``."""
+        """Have a guest's kernel dump its memory. Raises as ``get_console_output``."""
         self._act(
             context, instance_uuid, _CRASH_DUMP,
             lambda agent, host: self._compute.trigger_crash_dump(

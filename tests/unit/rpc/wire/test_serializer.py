@@ -12,7 +12,7 @@ from oslo_versionedobjects import fixture
 
 from armillary import exception
 from armillary.context import admin_context
-from conductor.cell_conductor.endpoints import backports
+from conductor.cell_conductor.endpoints.backports import Backports
 from objects import base, fields
 from objects.flavor import Flavor
 from objects.hosts.cluster_metadata import ClusterMetadataDict
@@ -71,7 +71,7 @@ class Conductor:
         self.asked.append(object_versions)
         self._releases.run(Newer)
         received = ObjectSerializer().rebuild(context, objinst)
-        answer = backports.backport(received, object_versions)
+        answer = Backports().object_backport_versions(admin_context(), received, object_versions)
         self._releases.run(Older)
         return answer
 

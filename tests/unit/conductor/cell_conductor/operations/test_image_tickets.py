@@ -31,7 +31,9 @@ def opened(cell: OperatedCell, access: str, *images: str) -> dict[str, set[str]]
     for host in HOSTS:
         for image in (*images, OTHER):
             try:
-                got = tickets.get(admin_context(), host, host, cell.uuid, image, access)
+                got = tickets.get_image_ticket(
+                    admin_context(), host, host, cell.uuid, image, access
+                )
             except exception.Forbidden:
                 continue
             assert got is not None
@@ -53,9 +55,9 @@ def test_the_image_of_a_server_is_for_its_host(stage: Stage) -> None:
     assert opened(cell, READ, own) == {"a": {own}}
     assert opened(cell, WRITE, own) == {}
     with pytest.raises(exception.Forbidden, match="has nothing to read"):
-        tickets_of(cell).get(admin_context(), "b", "a", cell.uuid, own, READ)
+        tickets_of(cell).get_image_ticket(admin_context(), "b", "a", cell.uuid, own, READ)
     with pytest.raises(exception.Forbidden):
-        tickets_of(cell).get(admin_context(), "a", "a", builders.a_uuid(), own, READ)
+        tickets_of(cell).get_image_ticket(admin_context(), "a", "a", builders.a_uuid(), own, READ)
 
 
 def test_a_snapshot_is_written_by_its_host_while_it_is_made(stage: Stage) -> None:
@@ -119,4 +121,6 @@ def test_a_deleted_server_opens_nothing(stage: Stage) -> None:
 def test_another_access_is_refused(stage: Stage) -> None:
     cell = stage.set(STORIES["stop"])
     with pytest.raises(exception.Invalid, match="access must be"):
-        tickets_of(cell).get(admin_context(), "a", "a", cell.uuid, own_image(cell), "delete")
+        tickets_of(cell).get_image_ticket(
+            admin_context(), "a", "a", cell.uuid, own_image(cell), "delete"
+        )

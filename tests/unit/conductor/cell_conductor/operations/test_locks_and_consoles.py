@@ -101,7 +101,7 @@ def test_changes_are_merged_and_repeated_without_harm(locks: Locks) -> None:
         settings={"hostname": "db1"},
     )  # fmt: skip
     for changes in (first, second, second):
-        locks.at_rest.update(a_user(), locks.uuid, changes)
+        locks.at_rest.update_instance(a_user(), locks.uuid, changes)
     found = locks.instance
     assert found.settings is not None
     assert (found.name, found.metadata) == ("db", {"b": "2", "c": "3"})
@@ -111,9 +111,11 @@ def test_changes_are_merged_and_repeated_without_harm(locks: Locks) -> None:
 
 def test_all_can_be_replaced(locks: Locks) -> None:
     """By others or by nothing."""
-    locks.at_rest.update(a_user(), locks.uuid, ServerChanges(metadata={"a": "1"}, tags_added=["x"]))
+    locks.at_rest.update_instance(
+        a_user(), locks.uuid, ServerChanges(metadata={"a": "1"}, tags_added=["x"])
+    )
     replaced = ServerChanges(metadata={"b": "2"}, replaces_metadata=True, replaces_tags=True)
-    locks.at_rest.update(a_user(), locks.uuid, replaced)
+    locks.at_rest.update_instance(a_user(), locks.uuid, replaced)
     assert locks.instance.metadata == {"b": "2"}
     assert locks.instance.settings is not None
     assert locks.instance.settings.tags == []
@@ -121,21 +123,23 @@ def test_all_can_be_replaced(locks: Locks) -> None:
 
 def test_there_are_limits_and_nothing_is_changed_beyond(locks: Locks) -> None:
     """Of what one instance may have."""
-    locks.at_rest.update(a_user(), locks.uuid, ServerChanges(metadata={"a": "1"}))
+    locks.at_rest.update_instance(a_user(), locks.uuid, ServerChanges(metadata={"a": "1"}))
     many = {f"k{number}": "v" for number in range(128)}
     changes = ServerChanges(name="db", metadata={**many}, metadata_items_max=128)
     with pytest.raises(exception.QuotaExceeded, match="metadata_items: requested 129"):
-        locks.at_rest.update(a_user(), locks.uuid, changes)
+        locks.at_rest.update_instance(a_user(), locks.uuid, changes)
     tags = [f"t{number}" for number in range(51)]
     with pytest.raises(exception.Invalid, match="50 tags, not 51"):
-        locks.at_rest.update(a_user(), locks.uuid, ServerChanges(name="db", tags_added=tags))
+        locks.at_rest.update_instance(
+            a_user(), locks.uuid, ServerChanges(name="db", tags_added=tags)
+        )
     assert (locks.instance.name, locks.instance.metadata) == ("web", {"a": "1"})
 
 
 def test_what_is_not_there_is_not_changed(locks: Locks) -> None:
     """For any caller."""
     with pytest.raises(exception.InstanceNotFound):
-        locks.at_rest.update(admin_context(), builders.a_uuid(), ServerChanges(name="db"))
+        locks.at_rest.update_instance(admin_context(), builders.a_uuid(), ServerChanges(name="db"))
 
 
 def test_the_recorded_state_is_set_where_nothing_else_depends_on_it(
@@ -194,7 +198,7 @@ def test_an_agent_that_does_not_answer_is_not_asked_again_at_once(locks: Locks, 
     """And its silence is not that of its cell: the error says no timeout."""
     cell.cell_bus.fail("get_diagnostics", oslo_messaging.MessagingTimeout("x"))
     with pytest.raises(exception.Unavailable, match="does not answer") as first:
-        locks.at_rest.diagnostics(a_user(), locks.uuid)
+        locks.at_rest.get_diagnostics(a_user(), locks.uuid)
     assert not isinstance(first.value, exception.RpcTimeout)
     with pytest.raises(exception.Conflict, match="a moment ago"):
         locks.at_rest.set_admin_password(a_user(), locks.uuid, "new")
@@ -213,7 +217,7 @@ def test_what_cannot_be_done_is_recorded_as_failed(locks: Locks, cell: Cell) -> 
 
 def test_diagnostics_are_asked_of_the_host(locks: Locks) -> None:
     """Of one that is up."""
-    assert locks.at_rest.diagnostics(a_user(), locks.uuid).driver == "fake"
+    assert locks.at_rest.get_diagnostics(a_user(), locks.uuid).driver == "fake"
     locks.set(host=None)
     with pytest.raises(exception.InstanceInvalidState, match="no host that is up"):
-        locks.at_rest.diagnostics(a_user(), locks.uuid)
+        locks.at_rest.get_diagnostics(a_user(), locks.uuid)
