@@ -11,12 +11,9 @@ from sqlalchemy.orm import Session
 from armillary.db import Database
 from conductor.common import unfinished_work
 from conductor.common.cell_db import models, service_figures, services
-from conductor.common.clock import Clock, moment
+from conductor.common.clock import Clock
 from conductor.common.unfinished_work import Source
 from objects.hosts.activity import DOWN_HOSTS_MAX, CellActivity, HostCounts, WorkCount
-from objects.hosts.service import Service
-
-_IS_COMPUTE = models.Service.binary == services.COMPUTE
 
 
 def read(
@@ -33,13 +30,12 @@ def read(
     The number of rows read does not depend on the number of hosts.
     """
     with records.reader() as session:
-        found = _Services(conf, session, now(), cell_uuid)
-        others = found.list(~_IS_COMPUTE)
-        down = found.list(_IS_COMPUTE & ~models.Service.is_up, limit=DOWN_HOSTS_MAX)
+        at = services.AsOf.present(conf, now, cell_uuid)
+        others = services.list_all(session, at, ~services.IS_COMPUTE)
+        are_down = services.IS_COMPUTE & ~models.Service.is_up
+        down = services.list_all(session, at, are_down, limit=DOWN_HOSTS_MAX)
         hosts = _count_hosts(session)
-        figures = service_figures.list_fresh(
-            session, now=moment(now()), seconds=conf.service_down_time
-        )
+        figures = service_figures.list_fresh(session, now=at.now, seconds=conf.service_down_time)
     with works.reader() as session:
         under_way = [
             WorkCount(one.table, one.operation, one.stage, one.count, one.free)
@@ -49,37 +45,12 @@ def read(
     return CellActivity(others, figures, under_way, hosts, down)
 
 
-class _Services:
-    def __init__(
-        self, conf: cfg.ConfigOpts, session: Session, now: float, cell_uuid: str | None
-    ) -> None:
-        self._session = session
-        self._now = moment(now)
-        self._down_time_seconds = conf.service_down_time
-        self._cell_uuid = cell_uuid
-
-    def list(self, condition: sa.ColumnElement[bool], limit: int | None = None) -> list[Service]:
-        query = (
-            sa.select(models.Service)
-            .where(condition)
-            .order_by(models.Service.host, models.Service.binary)
-            .limit(limit)
-        )
-        return [
-            services.to_object(
-                row, now=self._now, down_time_seconds=self._down_time_seconds,
-                cell_uuid=self._cell_uuid,
-            )
-            for row in self._session.scalars(query)
-        ]  # fmt: skip
-
-
 def _count_hosts(session: Session) -> HostCounts:
     """Return the numbers of compute services, in the state that schedulers know."""
     row = models.Service
     query = (
         sa.select(row.is_up, row.disabled, sa.func.count())
-        .where(_IS_COMPUTE)
+        .where(services.IS_COMPUTE)
         .group_by(row.is_up, row.disabled)
     )
     found = [(bool(up), bool(off), count) for up, off, count in session.execute(query)]

@@ -9,6 +9,7 @@ from oslo_config import cfg
 from sqlalchemy.orm import Session
 
 from armillary import exception, service_history
+from armillary.context import RequestContext
 from armillary.db import Database
 from armillary.metrics import service_figures
 from armillary.metrics.service_figures import FigureReporter
@@ -155,8 +156,8 @@ class ServiceRecords:
             if binary in self._interfaces
         }
 
-    def oldest_cached(self) -> dict[str, int]:
-        """Return the same, cached for up to ``CACHE_SECONDS``."""
+    def get_oldest_services(self, context: RequestContext) -> dict[str, int]:
+        """Return the same, cached for up to ``CACHE_SECONDS``; an endpoint of both conductors."""
         now = self._now()
         if self._cached is None or not 0 <= now - self._cached[0] < CACHE_SECONDS:
             self._cached = (now, self.oldest())
@@ -164,10 +165,8 @@ class ServiceRecords:
 
     def list_all(self) -> list[Service]:
         with self._database.reader() as session:
-            return services.list_all(
-                session, now=moment(self._now()),
-                down_time_seconds=self._conf.service_down_time, cell_uuid=self._cell_uuid,
-            )  # fmt: skip
+            at = services.AsOf.present(self._conf, self._now, self._cell_uuid)
+            return services.list_all(session, at)
 
     def remove(self, service_uuid: str) -> None:
         """Delete a record; a living service creates it again. Raises ServiceNotFound."""

@@ -101,6 +101,7 @@ def make_endpoints(
         workflows.image_caching,
         ServerGroupsEndpoint(conf, database, now, notifier),
         Hosts(conf, database, cells, placement, metadata, own_records=records),
+        records,
         HostOwnershipEndpoint(conf, database, cells, metadata),
         HostDetailsEndpoint(
             conf, database, cell0_database, cells, placement, migrations, overview, now

@@ -1,8 +1,8 @@
 """Exchanges and streams on the broker: declared if they are missing.
 
 Not every account may declare them, but any may check passively whether something exists. Declaring
-it again needs the permission to configure it, which would also allow deleting it. So check first, on
-a separate channel, because the broker closes a channel on which it refuses a request.
+it again needs the permission to configure it, which would also allow deleting it. So check first,
+on a separate channel, because the broker closes a channel on which it refuses a request.
 """
 
 from collections.abc import Callable, Iterator

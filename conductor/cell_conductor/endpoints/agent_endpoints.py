@@ -90,7 +90,7 @@ class AgentEndpoints(BackgroundTasks):
         self._services.report(
             agent, hosts, builds, version=service_version, signer=context.signer, run=run
         )
-        return self._records.oldest_cached()
+        return self._records.get_oldest_services(context)
 
     def report_compute_nodes(
         self,

@@ -149,7 +149,7 @@ class SuperConductorEndpoints(BackgroundTasks):
         return self._images.cache_images(context, host, images, tickets)
 
     def get_oldest_services(self, context: RequestContext) -> dict[str, int]:
-        return self._records.oldest_cached()
+        return self._records.get_oldest_services(context)
 
     def update_service(
         self, context: RequestContext, service_uuid: str, changes: ServiceChanges

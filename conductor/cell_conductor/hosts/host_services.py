@@ -252,23 +252,18 @@ class HostServices:
 
     # Requests of operators
 
+    @property
+    def _as_of_now(self) -> services.AsOf:
+        return services.AsOf.present(self._conf, self._now, self._conf.cell.uuid)
+
     def list_all(self) -> list[Service]:
         with self._database.reader() as session:
-            return services.list_all(
-                session, now=moment(self._now()),
-                down_time_seconds=self._conf.service_down_time, cell_uuid=self._conf.cell.uuid,
-            )  # fmt: skip
+            return services.list_all(session, self._as_of_now)
 
     def find(self, hosts: Collection[str]) -> list[Service]:
         """Return the compute services of those of these hosts that have one."""
         with self._database.reader() as session:
-            return [
-                services.to_object(
-                    row, now=moment(self._now()),
-                    down_time_seconds=self._conf.service_down_time, cell_uuid=self._conf.cell.uuid,
-                )
-                for row in services.find_by_hosts(session, hosts).values()
-            ]  # fmt: skip
+            return services.list_all(session, self._as_of_now, services.are_of_hosts(hosts))
 
     def activity(self) -> CellActivity:
         """Return what the cell does now."""
@@ -281,16 +276,12 @@ class HostServices:
         """Return the compute service and the nodes of a host. Raises HostNotFound."""
         cell_uuid = self._conf.cell.uuid
         with self._database.reader() as session:
-            row = services.find_by_hosts(session, [host]).get(host)
-            if row is None:
+            service = services.list_all(session, self._as_of_now, services.are_of_hosts([host]))
+            if not service:
                 raise exception.HostNotFound(host=host)
-            service = services.to_object(
-                row, now=moment(self._now()),
-                down_time_seconds=self._conf.service_down_time, cell_uuid=cell_uuid,
-            )  # fmt: skip
             nodes = compute_nodes.list_on_hosts(session, [host])
             found = [compute_nodes.to_object(node, cell_uuid=cell_uuid) for node in nodes]
-        return HostRecords(service, found)
+        return HostRecords(service[0], found)
 
     def list_events(self, host: str, *, limit: int, marker: str | None) -> list[HostEvent]:
         """Return the events of a host, newest first. Raises Invalid for a marker of no event."""
@@ -350,9 +341,7 @@ class HostServices:
                 for c in nodes
             ]
             compute_nodes.update(session, digests)
-        made = services.to_object(
-            row, now=now, down_time_seconds=down_time, cell_uuid=self._conf.cell.uuid
-        )
+        made = services.to_object(row, self._as_of_now)
         note(session, lambda notifier: notifier.service(context, "update", made))
         return made, nodes
 

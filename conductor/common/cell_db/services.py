@@ -1,19 +1,36 @@
 """Queries on services. ``is_up`` is the state sent to schedulers; ``up`` is computed."""
 
+from __future__ import annotations
+
 import uuid
 from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
+from oslo_config import cfg
 from sqlalchemy.orm import Session
 
 from armillary import exception, service_history
 from conductor.common.cell_db import models
+from conductor.common.clock import Clock, moment
 from objects.hosts.agent_run import AgentRun
 from objects.hosts.service import Service
 
 COMPUTE = service_history.COMPUTE
+
+
+class AsOf(NamedTuple):
+    """When records are read, after how long without a heartbeat a service is down, and its cell."""
+
+    now: datetime
+    down_time_seconds: float
+    cell_uuid: str | None
+
+    @classmethod
+    def present(cls, conf: cfg.ConfigOpts, now: Clock, cell_uuid: str | None) -> AsOf:
+        """Return that of the present moment."""
+        return cls(moment(now()), conf.service_down_time, cell_uuid)
 
 
 class ServiceState(NamedTuple):
@@ -53,14 +70,17 @@ def is_up(row: models.Service, *, now: datetime, down_time_seconds: float) -> bo
 
 
 def list_all(
-    session: Session, *, now: datetime, down_time_seconds: float, cell_uuid: str | None
+    session: Session, at: AsOf, *where: sa.ColumnElement[bool], limit: int | None = None
 ) -> list[Service]:
-    """Return all records, ordered by host and binary, with ``up`` computed."""
-    query = sa.select(models.Service).order_by(models.Service.host, models.Service.binary)
-    return [
-        to_object(row, now=now, down_time_seconds=down_time_seconds, cell_uuid=cell_uuid)
-        for row in session.scalars(query)
-    ]
+    """Return all records, or those that match, ordered by host and binary."""
+    query = sa.select(models.Service).where(*where)
+    query = query.order_by(models.Service.host, models.Service.binary).limit(limit)
+    return [to_object(row, at) for row in session.scalars(query)]
+
+
+def are_of_hosts(hosts: Collection[str]) -> sa.ColumnElement[bool]:
+    """Return the condition that a record is that of the compute service of one of these hosts."""
+    return sa.and_(IS_COMPUTE, models.Service.host.in_(hosts))
 
 
 def list_hosts(session: Session) -> list[str]:
@@ -119,7 +139,7 @@ def belongs_to_agent(session: Session, host: str, agent: str) -> bool:
 
 def hosts_of_agent(session: Session, agent: str) -> set[str]:
     """Return the hosts of an agent's compute services."""
-    query = sa.select(models.Service.host).where(_IS_COMPUTE, models.Service.agent == agent)
+    query = sa.select(models.Service.host).where(IS_COMPUTE, models.Service.agent == agent)
     return set(session.scalars(query))
 
 
@@ -213,7 +233,7 @@ def end_run(session: Session, agent: str, run: str) -> None:
     """Record that an agent's run has ended, if it is the one at work."""
     session.execute(
         sa.update(models.Service)
-        .where(_IS_COMPUTE, models.Service.agent == agent, models.Service.run == run)
+        .where(IS_COMPUTE, models.Service.agent == agent, models.Service.run == run)
         .values(run=None)
         .execution_options(synchronize_session=False)
     )
@@ -225,7 +245,7 @@ def mark_up(session: Session, hosts: Collection[str], *, up: bool) -> None:
         return
     session.execute(
         sa.update(models.Service)
-        .where(_IS_COMPUTE, models.Service.host.in_(hosts))
+        .where(IS_COMPUTE, models.Service.host.in_(hosts))
         .values(is_up=up)
         .execution_options(synchronize_session=False)
     )
@@ -236,7 +256,7 @@ def begin_fencing(session: Session, host: str, *, now: datetime, until: datetime
     result: sa.CursorResult[Any] = session.execute(  # type: ignore[assignment]
         sa.update(_TABLE)
         .where(
-            _IS_COMPUTE,
+            IS_COMPUTE,
             models.Service.host == host,
             models.Service.fencing_until.is_(None) | (models.Service.fencing_until <= now),
         )
@@ -250,7 +270,7 @@ def end_fencing(session: Session, host: str, *, fenced_at: datetime | None) -> N
     done = {} if fenced_at is None else {"fenced_at": fenced_at}
     session.execute(
         sa.update(_TABLE)
-        .where(_IS_COMPUTE, models.Service.host == host)
+        .where(IS_COMPUTE, models.Service.host == host)
         .values(fencing_until=None, **done)
     )
 
@@ -260,7 +280,7 @@ def set_released(session: Session, hosts: Collection[str], *, is_released: bool)
     if hosts:
         session.execute(
             sa.update(models.Service)
-            .where(_IS_COMPUTE, models.Service.host.in_(hosts))
+            .where(IS_COMPUTE, models.Service.host.in_(hosts))
             .values(is_released=is_released)
             .execution_options(synchronize_session=False)
         )
@@ -301,7 +321,7 @@ def versions_of_agents(session: Session) -> dict[str, int]:
     """Return agent -> the oldest version of its compute services."""
     query = (
         sa.select(models.Service.agent, sa.func.min(models.Service.version))
-        .where(_IS_COMPUTE, models.Service.agent.is_not(None))
+        .where(IS_COMPUTE, models.Service.agent.is_not(None))
         .group_by(models.Service.agent)
     )
     return {str(agent): version for agent, version in session.execute(query)}
@@ -310,7 +330,7 @@ def versions_of_agents(session: Session) -> dict[str, int]:
 def version_of_agent(session: Session, agent: str) -> int | None:
     """Return the oldest version of an agent's compute services, None if it has none."""
     query = sa.select(sa.func.min(models.Service.version)).where(
-        _IS_COMPUTE, models.Service.agent == agent
+        IS_COMPUTE, models.Service.agent == agent
     )
     return session.scalar(query)
 
@@ -331,14 +351,12 @@ def remove(session: Session, service_uuid: str) -> None:
     session.execute(sa.delete(models.Service).where(models.Service.uuid == service_uuid))
 
 
-def to_object(
-    row: models.Service, *, now: datetime, down_time_seconds: float, cell_uuid: str | None
-) -> Service:
+def to_object(row: models.Service, at: AsOf) -> Service:
     """Convert a row to the object that other processes use; its zone is not known here."""
     columns = sa.inspect(models.Service).column_attrs
     values = {each.key: getattr(row, each.key) for each in columns if each.key in Service.fields}
-    up = is_up(row, now=now, down_time_seconds=down_time_seconds)
-    return Service.from_values(values, up=up, cell_uuid=cell_uuid)
+    up = is_up(row, now=at.now, down_time_seconds=at.down_time_seconds)
+    return Service.from_values(values, up=up, cell_uuid=at.cell_uuid)
 
 
 def _down_time(now: datetime, seconds: float) -> dict[str, datetime]:
@@ -352,12 +370,12 @@ _TABLE: sa.Table = models.Service.__table__  # type: ignore[assignment]
 _SINCE: sa.BindParameter[datetime] = sa.bindparam("since")
 _UNTIL: sa.BindParameter[datetime] = sa.bindparam("until")
 _SEEN_UP = models.Service.last_seen_up
-_IS_COMPUTE = models.Service.binary == COMPUTE
-_IS_AMONG = sa.and_(_IS_COMPUTE, models.Service.host.in_(sa.bindparam("hosts", expanding=True)))
+IS_COMPUTE = models.Service.binary == COMPUTE
+_IS_AMONG = sa.and_(IS_COMPUTE, models.Service.host.in_(sa.bindparam("hosts", expanding=True)))
 _IS_FRESH = sa.and_(_SEEN_UP >= _SINCE, _SEEN_UP <= _UNTIL, ~models.Service.forced_down)
 _HOSTS = (
     sa.select(models.Service.host)
-    .where(_IS_COMPUTE)
+    .where(IS_COMPUTE)
     .order_by(models.Service.host)
     .limit(sa.bindparam("limit"))
 )
@@ -365,10 +383,10 @@ _HAS_COME = sa.and_(models.Service.is_up.is_(False), _IS_FRESH)
 _HAS_GONE = sa.and_(models.Service.is_up.is_(True), _SEEN_UP.is_(None) | ~_IS_FRESH)
 _TURNED_UP, _TURNED_DOWN = _HOSTS.where(_HAS_COME), _HOSTS.where(_HAS_GONE)
 _WAYS_TURNED = (
-    sa.select(models.Service.is_up.is_(False)).where(_IS_COMPUTE, _HAS_COME | _HAS_GONE).distinct()
+    sa.select(models.Service.is_up.is_(False)).where(IS_COMPUTE, _HAS_COME | _HAS_GONE).distinct()
 )
 _UP_BEFORE = sa.select(models.Service.host, models.Service.last_seen_up).where(
-    _IS_COMPUTE, models.Service.is_up, sa.bindparam("before") > _SEEN_UP
+    IS_COMPUTE, models.Service.is_up, sa.bindparam("before") > _SEEN_UP
 )
 _BY_HOSTS = sa.select(models.Service).where(_IS_AMONG)
 _AGENT = sa.select(_TABLE.c.agent).where(
@@ -428,6 +446,6 @@ _ALIVE = (
 )  # fmt: skip
 _OLDEST = (
     sa.select(models.Service.binary, sa.func.min(models.Service.version))
-    .where(_IS_COMPUTE | (_SEEN_UP >= _SINCE))
+    .where(IS_COMPUTE | (_SEEN_UP >= _SINCE))
     .group_by(models.Service.binary)
 )

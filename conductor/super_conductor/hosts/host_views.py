@@ -125,10 +125,7 @@ class Hosts:
     ) -> dict[str, int]:
         _require_own_binary(context, binary)
         self._own_records.record_heartbeat(host, binary, service_version, worker, figures)
-        return self._own_records.oldest_cached()
-
-    def get_oldest_services(self, context: RequestContext) -> dict[str, int]:
-        return self._own_records.oldest_cached()
+        return self._own_records.get_oldest_services(context)
 
     def update_service(
         self, context: RequestContext, service_uuid: str, changes: ServiceChanges

@@ -9,6 +9,7 @@ import pytest
 from armillary import exception
 from armillary.conf import register
 from armillary.conf.scheduling import workarounds
+from armillary.context import admin_context
 from armillary.service_history import COMPUTE, CONDUCTOR, CURRENT_VERSION, SCHEDULER
 from conductor.common.cell_db import models, service_figures, services
 from conductor.common.clock import moment
@@ -67,11 +68,11 @@ def test_an_agent_that_is_down_counts(cell: Cell) -> None:
 def test_what_was_said_lately_is_said_again(plane: ControlPlane) -> None:
     """For a few seconds: it is asked with every sign of life."""
     plane.records.record_heartbeat("a", SCHEDULER, 2)
-    assert plane.records.oldest_cached() == {"scheduler": 2}
+    assert plane.records.get_oldest_services(admin_context()) == {"scheduler": 2}
     plane.records.record_heartbeat("a", SCHEDULER, 3)
-    assert plane.records.oldest_cached() == {"scheduler": 2}
+    assert plane.records.get_oldest_services(admin_context()) == {"scheduler": 2}
     plane.clock.advance(5)
-    assert plane.records.oldest_cached() == {"scheduler": 3}
+    assert plane.records.get_oldest_services(admin_context()) == {"scheduler": 3}
 
 
 def test_no_record_is_kept_of_what_is_no_such_service(plane: ControlPlane) -> None:

@@ -36,7 +36,7 @@ def see(database: Database, *hosts: str, agent: str = "agent", at: datetime = NO
 
 def listed(database: Database, at: datetime = NOW) -> dict[str, Service]:
     with database.reader() as session:
-        found = services.list_all(session, now=at, down_time_seconds=DOWN, cell_uuid=None)
+        found = services.list_all(session, services.AsOf(at, DOWN, None))
     return {service.host: service for service in found}
 
 
