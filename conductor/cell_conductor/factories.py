@@ -26,7 +26,7 @@ from conductor.cell_conductor.operations.engine import Operations
 from conductor.cell_conductor.operations.image_tickets import ImageTickets
 from conductor.cell_conductor.operations.locks_and_consoles import LocksAndConsoles
 from conductor.cell_conductor.operations.orphaned_copies import OrphanedCopies
-from conductor.cell_conductor.operations.periodic import PeriodicOperations
+from conductor.cell_conductor.operations.periodic import Begin, PeriodicOperations
 from conductor.cell_conductor.operations.snapshots import Snapshots
 from conductor.cell_conductor.repair.orphaned_allocations import OrphanedAllocations
 from conductor.cell_conductor.repair.purge import purge
@@ -120,10 +120,13 @@ class Work:
         )  # fmt: skip
         self.reports = Reports(
             database=database, build=self.build, delete=self.delete, cell_uuid=conf.cell.uuid,
-            now=now,
+            now=now, on_placed=updates.placed,
         )  # fmt: skip
-        self.image_tickets = ImageTickets(env, clients.super_conductor)
-        self.locks_and_consoles = LocksAndConsoles(database=database, compute=compute, now=now)
+        self.endpoints = [
+            self.reports, self.operations, self.operations.requests, self.operations.answers,
+            ImageTickets(env, clients.super_conductor),
+            LocksAndConsoles(database=database, compute=compute, now=now),
+        ]  # fmt: skip
         self.recovery = Recovery(
             conf, database=database, works=[self.build, self.delete, self.operations]
         )
@@ -132,9 +135,7 @@ class Work:
 class Repair:
     """Periodic work on the cell's records: operations that are due, orphans, the purge."""
 
-    def __init__(
-        self, env: Environment, clients: Clients, begin: Callable[[RequestContext, str, str], None]
-    ) -> None:
+    def __init__(self, env: Environment, clients: Clients, begin: Begin) -> None:
         conf, database, now = env.conf, env.database, env.now
         self._conf = conf
         self.operations = PeriodicOperations(
@@ -170,23 +171,29 @@ class Hosts:
         *,
         clear_evacuated: Callable[[str], None],
         on_version: Callable[[], None],
+        oldest_services: Callable[[RequestContext], dict[str, int]],
     ) -> None:
         conf, database, now = env.conf, env.database, env.now
         self._conf = conf
         self._providers = Providers(conf, database=database, placement=clients.placement, now=now)
-        self.nodes = HostNodes(database=database, providers=self._providers, now=now)
-        self.images = ImageCaching(database, clients.compute)
         self._driver = servicegroup.load(conf)
-        self.services = HostServices(
+        self._services = HostServices(
             conf, database=database, providers=self._providers, build=build, now=now,
             driver=self._driver, may_mark_down=env.may_mark_down,
             clear_evacuated=clear_evacuated, on_version=on_version,
+            oldest_services=oldest_services,
         )  # fmt: skip
+        self.endpoints = [
+            HostNodes(database=database, providers=self._providers, now=now),
+            self._services, self._services.owners, ImageCaching(database, clients.compute),
+        ]  # fmt: skip
 
     def periodic_tasks(self) -> list[PeriodicTask]:
         cell, confirm = self._conf.cell, self._providers.confirm_pending
         return [
-            with_jitter("watch-services", cell.service_watch_interval_seconds, self.services.watch),
+            with_jitter(
+                "watch-services", cell.service_watch_interval_seconds, self._services.watch
+            ),
             with_jitter("confirm-providers", cell.provider_retry_seconds, confirm),
         ]
 

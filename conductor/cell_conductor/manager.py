@@ -15,15 +15,15 @@ from armillary.db.idempotency import IdempotencyRecords
 from armillary.metrics import service_metrics
 from conductor.cell_conductor import factories
 from conductor.cell_conductor.base_task import Environment
-from conductor.cell_conductor.endpoints.agent_endpoints import AgentEndpoints
-from conductor.cell_conductor.endpoints.super_conductor_endpoints import SuperConductorEndpoints
+from conductor.cell_conductor.endpoints.backports import Backports
+from conductor.cell_conductor.endpoints.instance_queries import InstanceQueries
+from conductor.cell_conductor.endpoints.started_work import StartedWork
 from conductor.cell_conductor.hosts.host_updates import HostUpdates
 from conductor.cell_conductor.hosts.isolation_guard import IsolationGuard
 from conductor.cell_conductor.interface import CellConductorAPI, HostStatesAPI
 from conductor.common.cell_db import instances, models, notify
 from conductor.common.clock import Clock
 from objects.hosts.host_states import HostStateBatch
-from objects.instances.operation_arguments import CellOperation
 from rpc.notifications import SILENT, Notifier
 from rpc.server import RpcServer
 from rpc.signing.push import CELL_TOPICS, LOOK_SECONDS, TrustPush
@@ -44,8 +44,8 @@ class HostStatesEndpoint:
         return self._host_updates.get(after_seq)
 
 
-class CellConductorManager(SuperConductorEndpoints, AgentEndpoints):
-    """Manager of a cell's database; any number of them share one. See ``CellConductorAPI``.
+class CellConductorManager:
+    """Manager of a cell's database; any number of them share one.
 
     Raises ConfigurationError when the configuration names no cell.
     """
@@ -85,20 +85,23 @@ class CellConductorManager(SuperConductorEndpoints, AgentEndpoints):
         self._records = self._versions.records
         clients = factories.Clients(conf, self._versions, top_bus=top_bus, cell_bus=cell_bus)
         self._updates = factories.Updates(env, clients, monotonic=monotonic)
-        self._instance_updates = self._updates.instances
-        work = factories.Work(env, clients, self._instance_updates)
-        self._build, self._delete, self._operations = work.build, work.delete, work.operations
-        self._reports, self._locks_and_consoles = work.reports, work.locks_and_consoles
-        self._image_tickets = work.image_tickets
+        work = factories.Work(env, clients, self._updates.instances)
         self._recovery = work.recovery
-        self._repair = factories.Repair(env, clients, begin=self._begin_by_itself)
+        started = StartedWork(
+            self._pool, build=work.build, delete=work.delete, operations=work.operations,
+            reports=work.reports,
+        )  # fmt: skip
+        self._repair = factories.Repair(env, clients, begin=started.begin_operation)
         self._hosts = factories.Hosts(
-            env, clients, self._build,
+            env, clients, work.build,
             clear_evacuated=self._repair.operations.clear_host,
             on_version=self._versions.of_agents.forget,
+            oldest_services=self._records.get_oldest_services,
         )  # fmt: skip
-        self._nodes, self._services = self._hosts.nodes, self._hosts.services
-        self._images = self._hosts.images
+        self._endpoints = [
+            started, InstanceQueries(database, conf.cell.uuid), *work.endpoints,
+            *self._hosts.endpoints, self._records, Backports(),
+        ]  # fmt: skip
         service_metrics.SERVERS.watch(self, lambda manager: manager.servers_by_state())
         self._trust = TrustPush(cell_bus, CELL_TOPICS, period_seconds=conf.signing.push_seconds)
 
@@ -123,7 +126,9 @@ class CellConductorManager(SuperConductorEndpoints, AgentEndpoints):
     def servers(self) -> list[RpcServer]:
         """Return the RPC servers on the cell's and the top broker, not started yet."""
         return [
-            self._cell_bus.server(CellConductorAPI, self._conf.host, [self], self._idempotency),
+            self._cell_bus.server(
+                CellConductorAPI, self._conf.host, self._endpoints, self._idempotency
+            ),
             self._top_bus.server(
                 HostStatesAPI, self._conf.cell.uuid, [HostStatesEndpoint(self._updates.hosts)]
             ),
@@ -163,7 +168,3 @@ class CellConductorManager(SuperConductorEndpoints, AgentEndpoints):
         """
         myself = CellConductorAPI(self._cell_bus)
         myself.ping(admin_context(), server=self._conf.host, timeout_seconds=timeout_seconds)
-
-    def _begin_by_itself(self, context: RequestContext, instance_uuid: str, operation: str) -> None:
-        stored = self._operations.requests.store(context, instance_uuid, operation, CellOperation())
-        self._begin(self._operations, context, stored.leases)

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import ipaddress
 import logging
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 
 from sqlalchemy.orm import Session
 
 from armillary import exception
-from armillary.context import admin_context, log_context
+from armillary.context import RequestContext, admin_context, log_context
 from armillary.db import Database
 from conductor.cell_conductor.builds import attempts
 from conductor.cell_conductor.builds.build_task import Build
@@ -56,33 +56,48 @@ POWER_STATES = ("running", SHUTDOWN)
 
 
 class Reports:
-    """Accepts or rejects reports."""
+    """Endpoint, see ``CellConductorAPI``: accepts or rejects reports.
+
+    ``on_placed`` is called with host and instance of each successful build.
+    """
 
     def __init__(
-        self, *, database: Database, build: Build, delete: Delete, cell_uuid: str | None, now: Clock
+        self,
+        *,
+        database: Database,
+        build: Build,
+        delete: Delete,
+        cell_uuid: str | None,
+        now: Clock,
+        on_placed: Callable[[str, str], None] = lambda host, instance_uuid: None,
     ) -> None:
         self._database = database
         self._build = build
         self._delete = delete
         self._cell_uuid = cell_uuid
         self._now_seconds = now
+        self._on_placed = on_placed
 
-    def builds_succeeded(self, agent: str, reports: Sequence[BuiltReport]) -> list[str]:
+    def builds_succeeded(
+        self, context: RequestContext, agent: str, built: Sequence[BuiltReport]
+    ) -> list[str]:
         """Make instances active; return an answer to each report, in order.
 
         One transaction and a fixed number of statements. Raises Invalid for an unknown power state.
         """
-        for report in reports:
+        for report in built:
             if report.power_state not in POWER_STATES:
                 raise exception.Invalid(
                     reason=f"power_state {report.power_state!r} is unknown; it must be one of "
                     f"{', '.join(POWER_STATES)}"
                 )
         answers, requests = self._database.run_in_writer(
-            lambda session: self._judge_built(session, agent, reports)
+            lambda session: self._judge_built(session, agent, built)
         )
-        for report, answer in zip(reports, answers, strict=True):
+        for report, answer in zip(built, answers, strict=True):
             uuid = report.instance_uuid
+            if answer == ACCEPTED:
+                self._on_placed(report.host, uuid)
             with log_context(admin_context(requests.get(uuid)).for_instance(uuid)):
                 self._log_answer("build_succeeded", uuid, report.host, report.attempt, answer)
         return answers
@@ -123,7 +138,7 @@ class Reports:
         attempts.succeed(session, list(built.values()), now=self._now)
         return answers, {uuid: row.request_id for uuid, row in rows.items()}
 
-    def build_failed(
+    def take_build_failure(
         self,
         agent: str,
         host: str,
@@ -151,6 +166,7 @@ class Reports:
 
     def instance_ended(
         self,
+        context: RequestContext,
         agent: str,
         host: str,
         instance_uuid: str,
@@ -193,6 +209,7 @@ class Reports:
 
     def power_changed(
         self,
+        context: RequestContext,
         agent: str,
         host: str,
         instance_uuid: str,
@@ -242,7 +259,9 @@ class Reports:
         )  # fmt: skip
         faults.replace(session, fault, now=self._now)
 
-    def addresses_found(self, agent: str, found: Sequence[GuestAddresses]) -> None:
+    def report_addresses(
+        self, context: RequestContext, agent: str, found: Sequence[GuestAddresses]
+    ) -> None:
         """Store the addresses of guests. Raises Invalid for what is not an address."""
         wanted = {one.instance_uuid: (one, _checked_addresses(one)) for one in found}
 
@@ -256,9 +275,7 @@ class Reports:
 
         self._database.run_in_writer(store)
 
-    def instance_deleted(
-        self, agent: str, host: str, instance_uuid: str
-    ) -> tuple[str, list[Lease]]:
+    def take_guest_gone(self, agent: str, host: str, instance_uuid: str) -> tuple[str, list[Lease]]:
         """Record that the guest is gone; ``Delete.run`` takes the leases and does the rest."""
 
         def write(session: Session) -> tuple[str, list[Lease]]:
@@ -279,7 +296,9 @@ class Reports:
         answer, leases = self._database.run_in_writer(write)
         return self._log_answer("instance_deleted", instance_uuid, host, None, answer), leases
 
-    def is_build_wanted(self, agent: str, host: str, instance_uuid: str, attempt: int) -> bool:
+    def is_build_wanted(
+        self, context: RequestContext, agent: str, host: str, instance_uuid: str, attempt: int
+    ) -> bool:
         """Return whether a report of this attempt is expected."""
 
         def look(session: Session) -> bool:
@@ -288,7 +307,9 @@ class Reports:
 
         return self._database.run_in_writer(look)
 
-    def list_migrating_instances(self, agent: str, hosts: Sequence[str]) -> list[dict[str, str]]:
+    def list_migrating_instances(
+        self, context: RequestContext, agent: str, hosts: Sequence[str]
+    ) -> list[dict[str, str]]:
         """Return instances that are moving to or from these hosts of the agent, or wait there.
 
         Raises Conflict for another agent's host.
@@ -317,7 +338,9 @@ class Reports:
                 )
         return [*known]
 
-    def list_host_instances(self, agent: str, hosts: Sequence[str]) -> list[Instance]:
+    def list_host_instances(
+        self, context: RequestContext, agent: str, hosts: Sequence[str]
+    ) -> list[Instance]:
         """Return the existing instances whose current attempt is on these hosts of the agent.
 
         Raises Conflict if a host belongs to another agent: an empty answer would have its guests
@@ -327,7 +350,9 @@ class Reports:
             known = self._check_agent(session, agent, hosts)
             return instances.list_on_hosts(session, known, cell_uuid=self._cell_uuid)
 
-    def list_group_members(self, agent: str, group_uuid: str) -> dict[str, str]:
+    def list_group_members(
+        self, context: RequestContext, agent: str, group_uuid: str
+    ) -> dict[str, str]:
         """Return instance -> host of a group's existing members.
 
         Raises NotItsOwn unless one of them is on, or moves to or from, a host of the agent.

@@ -59,21 +59,21 @@ class _Plan:
 
 
 class HostNodes:
-    """Processes reports about compute nodes."""
+    """Endpoint, see ``CellConductorAPI``: takes reports about compute nodes."""
 
     def __init__(self, *, database: Database, providers: Providers, now: Clock) -> None:
         self._database = database
         self._providers = providers
         self._now = now
 
-    def report(
+    def report_compute_nodes(
         self,
         context: RequestContext,
         agent: str,
         nodes: Sequence[ComputeNode],
         reshape: Collection[str] = (),
     ) -> list[NodeReportResult]:
-        """Store nodes and send them to placement; see ``CellConductorAPI.report_compute_nodes``.
+        """Store nodes and send them to placement.
 
         The number of SQL statements does not depend on the number of nodes, up to a batch of 500.
         """

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from sqlalchemy.orm import Session
 
 from armillary import exception
-from armillary.context import Signer
+from armillary.context import RequestContext, Signer
 from armillary.db import Database
 from conductor.common.cell_db import host_requests, models, services
 from conductor.common.clock import Clock, moment
@@ -25,7 +25,7 @@ _NAMED_MAX = 5
 
 
 class HostOwners:
-    """The owners of a cell's hosts, and the requests for others."""
+    """The owners of a cell's hosts, and requests for others; endpoint, see ``CellConductorAPI``."""
 
     def __init__(self, *, database: Database, now: Clock) -> None:
         self._database = database
@@ -78,7 +78,7 @@ class HostOwners:
 
     # Requests of operators
 
-    def list_waiting(self) -> list[HostRequest]:
+    def list_host_requests(self, context: RequestContext) -> list[HostRequest]:
         """Return the hosts that were refused to agents, with the agent that has each now."""
         with self._database.reader() as session:
             rows = host_requests.list_waiting(session)
@@ -93,7 +93,7 @@ class HostOwners:
             for row in rows
         ]
 
-    def approve(self, host: str, agent: str) -> None:
+    def approve_host(self, context: RequestContext, host: str, agent: str) -> None:
         """Give a host to an agent, now or when it first reports it."""
 
         def write(session: Session) -> None:
@@ -107,7 +107,7 @@ class HostOwners:
         self._database.run_in_writer(write)
         LOG.warning("An operator gave host %s to agent %s", host, agent)
 
-    def release(self, host: str) -> None:
+    def release_host(self, context: RequestContext, host: str) -> None:
         """Let any agent have a host that is enrolled or approved for it. Raises HostNotFound."""
 
         def write(session: Session) -> None:

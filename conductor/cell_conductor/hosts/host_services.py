@@ -52,7 +52,10 @@ WATCH_BATCH_SIZE = 500
 
 
 class HostServices:
-    """Services of a cell's hosts. ``on_version`` is called when an agent's version has changed."""
+    """Services of a cell's hosts; endpoint, see ``CellConductorAPI``.
+
+    ``on_version`` is called when an agent's version has changed.
+    """
 
     def __init__(
         self,
@@ -64,6 +67,7 @@ class HostServices:
         driver: ServiceGroupDriver,
         now: Clock,
         may_mark_down: Callable[[], bool],
+        oldest_services: Callable[[RequestContext], dict[str, int]],
         clear_evacuated: Callable[[str], None] = lambda host: None,
         on_version: Callable[[], None] = lambda: None,
     ) -> None:
@@ -73,12 +77,25 @@ class HostServices:
         self._build = build
         self._now = now
         self._may_mark_down = may_mark_down
+        self._oldest_services = oldest_services
         self._clear_evacuated = clear_evacuated
         self._on_version = on_version
         self._heartbeats = HostHeartbeats(conf, driver, database=database, now=now)
         self.owners = HostOwners(database=database, now=now)
 
     # Reports of agents
+
+    def report_services(
+        self,
+        context: RequestContext,
+        agent: str,
+        hosts: Sequence[str],
+        builds: dict[str, int],
+        service_version: int,
+        run: AgentRun | None = None,
+    ) -> dict[str, int]:
+        self.report(agent, hosts, builds, version=service_version, signer=context.signer, run=run)
+        return self._oldest_services(context)
 
     def report(
         self,
@@ -256,24 +273,24 @@ class HostServices:
     def _as_of_now(self) -> services.AsOf:
         return services.AsOf.present(self._conf, self._now, self._conf.cell.uuid)
 
-    def list_all(self) -> list[Service]:
+    def list_services(self, context: RequestContext) -> list[Service]:
         with self._database.reader() as session:
             return services.list_all(session, self._as_of_now)
 
-    def find(self, hosts: Collection[str]) -> list[Service]:
-        """Return the compute services of those of these hosts that have one."""
+    def find_compute_services(
+        self, context: RequestContext, hosts: Collection[str]
+    ) -> list[Service]:
         with self._database.reader() as session:
             return services.list_all(session, self._as_of_now, services.are_of_hosts(hosts))
 
-    def activity(self) -> CellActivity:
+    def get_activity(self, context: RequestContext) -> CellActivity:
         """Return what the cell does now."""
         return activity.read(
             self._conf, self._database, self._database, unfinished.SOURCES, now=self._now,
             cell_uuid=self._conf.cell.uuid,
         )  # fmt: skip
 
-    def records_of(self, host: str) -> HostRecords:
-        """Return the compute service and the nodes of a host. Raises HostNotFound."""
+    def get_host_records(self, context: RequestContext, host: str) -> HostRecords:
         cell_uuid = self._conf.cell.uuid
         with self._database.reader() as session:
             service = services.list_all(session, self._as_of_now, services.are_of_hosts([host]))
@@ -283,12 +300,13 @@ class HostServices:
             found = [compute_nodes.to_object(node, cell_uuid=cell_uuid) for node in nodes]
         return HostRecords(service[0], found)
 
-    def list_events(self, host: str, *, limit: int, marker: str | None) -> list[HostEvent]:
-        """Return the events of a host, newest first. Raises Invalid for a marker of no event."""
+    def list_host_events(
+        self, context: RequestContext, host: str, *, limit: int, marker: str | None = None
+    ) -> list[HostEvent]:
         with self._database.reader() as session:
             return host_events.list_page(session, host, limit=limit, marker=marker)
 
-    def update(
+    def update_service(
         self, context: RequestContext, service_uuid: str, changes: ServiceChanges
     ) -> Service:
         """Change a service; placement is told whether it is disabled.
@@ -345,7 +363,7 @@ class HostServices:
         note(session, lambda notifier: notifier.service(context, "update", made))
         return made, nodes
 
-    def delete(self, context: RequestContext, service_uuid: str) -> str:
+    def delete_service(self, context: RequestContext, service_uuid: str) -> str:
         """Remove a service's record, nodes and providers; return the host. Idempotent.
 
         A service without hosts has only its record. Allocations of evacuated instances on the host

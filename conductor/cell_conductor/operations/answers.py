@@ -39,7 +39,7 @@ STALE = "stale"
 
 
 class Answers:
-    """Accepts agents' answers, and the progress of live migrations.
+    """Endpoint, see ``CellConductorAPI``: accepts agents' answers, and progress of live migrations.
 
     ``on_idle`` is called with the instance's UUID when an operation ends or waits. Callers run the
     leases that the methods return.
@@ -120,7 +120,7 @@ class Answers:
             "done" if fault is None else fault.message, found,
         )  # fmt: skip
 
-    def is_expected(self, agent: str, command: CommandId) -> bool:
+    def is_command_wanted(self, context: RequestContext, agent: str, command: CommandId) -> bool:
         """Return whether the answer to a command is expected, here or in another cell."""
 
         def look(session: Session) -> str:
@@ -136,7 +136,9 @@ class Answers:
         except exception.Conflict:
             return False
 
-    def is_expected_in_other_cell(self, migration_uuid: str, command: CommandId) -> bool:
+    def is_other_cell_command_wanted(
+        self, context: RequestContext, migration_uuid: str, command: CommandId
+    ) -> bool:
         """Return whether an answer from another cell's agent is expected."""
 
         def look(session: Session) -> bool:
@@ -173,8 +175,14 @@ class Answers:
             is_theirs = not is_here and row.migration_uuid == migration_uuid
         return (instance, row, stage) if is_theirs else None
 
-    def progressed(
-        self, agent: str, command: CommandId, *, total_mb: int, remaining_mb: int
+    def migration_progress(
+        self,
+        context: RequestContext,
+        agent: str,
+        command: CommandId,
+        *,
+        total_mb: int,
+        remaining_mb: int,
     ) -> None:
         """Store the progress of a live migration if it is the running one."""
 
@@ -192,7 +200,9 @@ class Answers:
 
         self._database.run_in_writer(write)
 
-    def abort(self, context: RequestContext, instance_uuid: str, migration_uuid: str) -> None:
+    def abort_migration(
+        self, context: RequestContext, instance_uuid: str, migration_uuid: str
+    ) -> None:
         """Abort a live migration; the answer to its command says how that ended.
 
         Raises MigrationNotFound; InstanceInvalidState if it can no longer be aborted.
@@ -206,7 +216,9 @@ class Answers:
             context.for_instance(instance_uuid), agent, instance_uuid, host, sequence
         )
 
-    def force(self, context: RequestContext, instance_uuid: str, migration_uuid: str) -> None:
+    def force_migration(
+        self, context: RequestContext, instance_uuid: str, migration_uuid: str
+    ) -> None:
         """Complete a live migration at once.
 
         Raises MigrationNotFound; InstanceInvalidState if it is not being copied.

@@ -198,7 +198,7 @@ class Operations(base_task.Task[models.InstanceOperation]):
     def _make_command(self, stage: AgentStage, work: WorkItem) -> InstanceCommand:
         return commands.make(work.instance, work.row, stage, cell_uuid=self._conf.cell.uuid)
 
-    def send_for_other_cell(
+    def execute_for_other_cell(
         self, context: RequestContext, record: ServerRecord, command: InstanceCommand
     ) -> str | None:
         """Send a command of the cell that has the instance to one of this cell's hosts.
@@ -222,14 +222,14 @@ class Operations(base_task.Task[models.InstanceOperation]):
             return True
         return service.forced_down and self._fencing.seconds_left(service) <= 0
 
-    def take_over(self, record: ServerRecord) -> None:
+    def take_over_instance(self, context: RequestContext, record: ServerRecord) -> None:
         """Become the cell of another cell's instance. Raises Conflict if there is no copy of it."""
         self._database.run_in_writer(
             lambda session: copies.take_over(session, record, now=self._now)
         )
         self._on_idle(record.instance.uuid)
 
-    def drop_copy(self, instance_uuid: str, migration_uuid: str) -> None:
+    def drop_copy(self, context: RequestContext, instance_uuid: str, migration_uuid: str) -> None:
         """Delete this cell's copy of an instance after a move between cells."""
         self._database.run_in_writer(
             lambda session: copies.drop(session, instance_uuid, migration_uuid, now=self._now)

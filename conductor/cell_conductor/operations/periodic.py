@@ -30,13 +30,14 @@ from conductor.common.leased_work import Step
 from objects.allocations.allocation import AllocationClaim
 from objects.allocations.fence import Fence
 from objects.instances.migration import MigrationStatus
+from objects.instances.operation_arguments import CellOperation
 from placement.interface import PlacementAPI
 
 LOG = logging.getLogger(__name__)
 
 BATCH_SIZE = 100
 
-Begin = Callable[[RequestContext, str, str], None]
+Begin = Callable[[RequestContext, str, str, CellOperation], object]
 """Begins an operation (by name) on an instance; raises Conflict if another one was first."""
 
 
@@ -98,7 +99,7 @@ class PeriodicOperations:
         due = self._due(vm_state, age_seconds, more)
         for uuid in due:
             try:
-                self._begin(admin_context(), uuid, operation)
+                self._begin(admin_context(), uuid, operation, CellOperation())
             except (exception.Conflict, exception.NotFound) as error:
                 LOG.debug("%s: cannot begin %s: %s", uuid, operation, error)
         return len(due)

@@ -77,7 +77,7 @@ def in_cells(total: int) -> list[dict[str, Any]]:
 def reshaped(cell: Cell, *children: dict[str, Any], **values: Any) -> str | None:
     """Report host a as an agent does that has just started; return the error."""
     node = a_node("a", child_providers=list(children), **values)
-    (result,) = cell.nodes.report(admin_context(), "a", [node], reshape=[node.uuid])
+    (result,) = cell.nodes.report_compute_nodes(admin_context(), "a", [node], reshape=[node.uuid])
     error: str | None = result.error
     return error
 

@@ -90,7 +90,7 @@ def test_who_is_too_old_is_refused(cell: Cell) -> None:
     records = in_cell(cell, oldest_supported=3)
     with pytest.raises(exception.ServiceTooOld):
         records.record_heartbeat("c", CONDUCTOR, 2)
-    assert cell.services.list_all() == []
+    assert cell.services.list_services(admin_context()) == []
 
 
 def test_a_conductor_does_not_start_beside_who_is_too_old(cell: Cell) -> None:
@@ -111,11 +111,13 @@ def test_a_record_of_a_conductor_is_neither_disabled_nor_a_host(cell: Cell) -> N
     cell.add_agent("a")
     with cell.database.writer() as session:
         services.record_heartbeat(session, "a", CONDUCTOR, version=3, now=moment(cell.clock()))
-    (record,) = (one for one in cell.services.list_all() if one.binary == CONDUCTOR)
+    (record,) = (
+        one for one in cell.services.list_services(admin_context()) if one.binary == CONDUCTOR
+    )
     with pytest.raises(exception.Invalid, match="has no host"):
-        cell.services.update(None, record.uuid, ServiceChanges(disabled=True))  # type: ignore[arg-type]
-    cell.services.delete(None, record.uuid)  # type: ignore[arg-type]
-    assert [one.binary for one in cell.services.list_all()] == [COMPUTE]
+        cell.services.update_service(None, record.uuid, ServiceChanges(disabled=True))  # type: ignore[arg-type]
+    cell.services.delete_service(None, record.uuid)  # type: ignore[arg-type]
+    assert [one.binary for one in cell.services.list_services(admin_context())] == [COMPUTE]
     assert cell.placement.providers
 
 

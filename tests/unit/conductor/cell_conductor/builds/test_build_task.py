@@ -377,7 +377,7 @@ def test_a_conductor_whose_lease_was_taken_over_does_nothing(cell: Cell) -> None
     request = first_fails(cell)
     cell.hand_over(request)
     agent = cell.agents["a"]
-    _answer, slow = cell.reports.build_failed(
+    _answer, slow = cell.reports.take_build_failure(
         "a", "a", request.instance_uuid, 1,
         fault=agent.fault_for(request.instance_uuid), retry=True,
     )  # fmt: skip

@@ -178,7 +178,7 @@ def test_a_claim_under_way_when_the_delete_came_is_not_cast(cell: Cell) -> None:
     cell.hand_over(request)
     uuid = request.instance_uuid
     fault = cell.agents["a"].fault_for(uuid)
-    _answer, leases = cell.reports.build_failed("a", "a", uuid, 1, fault=fault, retry=True)
+    _answer, leases = cell.reports.take_build_failure("a", "a", uuid, 1, fault=fault, retry=True)
     cell.top_bus.meanwhile("claim_batch", lambda: cell.delete.store(admin_context(), uuid))
     cell.build.run(admin_context(), leases)
     assert [command.kind for command in cell.agents["b"].commands] == []

@@ -82,5 +82,5 @@ def test_conductors_that_work_at_once_do_everything_once(anywhere: Cell) -> None
 
 def _fail(cell: Cell, uuid: str) -> None:
     fault = cell.agents["a"].fault_for(uuid)
-    _answer, leases = cell.reports.build_failed("a", "a", uuid, 1, fault=fault, retry=True)
+    _answer, leases = cell.reports.take_build_failure("a", "a", uuid, 1, fault=fault, retry=True)
     cell.build.run(admin_context(), leases)

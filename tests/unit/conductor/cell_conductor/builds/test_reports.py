@@ -29,7 +29,7 @@ def building(cell: Cell) -> BuildRequest:
 
 def succeeded(cell: Cell, uuid: str, host: str = "a", attempt: int = 1, agent: str = "") -> str:
     (answer,) = cell.reports.builds_succeeded(
-        agent or host, [BuiltReport(host, uuid, attempt, "running")]
+        admin_context(), agent or host, [BuiltReport(host, uuid, attempt, "running")]
     )
     return answer
 
@@ -37,7 +37,7 @@ def succeeded(cell: Cell, uuid: str, host: str = "a", attempt: int = 1, agent: s
 def failed(
     cell: Cell, uuid: str, host: str = "a", attempt: int = 1, agent: str = "", retry: bool = True
 ) -> str:
-    answer, leases = cell.reports.build_failed(
+    answer, leases = cell.reports.take_build_failure(
         agent or host, host, uuid, attempt, fault=cell.agents["a"].fault_for(uuid), retry=retry
     )
     cell.build.run(admin_context(), leases)
@@ -45,11 +45,13 @@ def failed(
 
 
 def ended(cell: Cell, uuid: str, exit_code: int = 0, attempt: int = 1) -> str:
-    return cell.reports.instance_ended("a", "a", uuid, attempt, exit_code=exit_code)
+    return cell.reports.instance_ended(
+        admin_context(), "a", "a", uuid, attempt, exit_code=exit_code
+    )
 
 
 def deleted(cell: Cell, uuid: str, host: str = "a", agent: str = "") -> str:
-    answer, leases = cell.reports.instance_deleted(agent or host, host, uuid)
+    answer, leases = cell.reports.take_guest_gone(agent or host, host, uuid)
     cell.delete.run(admin_context(), leases)
     return answer
 
@@ -61,9 +63,13 @@ def test_addresses_of_a_guest_are_stored_and_found(cell: Cell, building: BuildRe
     """Only by its host's agent, about its current attempt; the list of servers can ask for them."""
     uuid = building.instance_uuid
     succeeded(cell, uuid)
-    cell.reports.addresses_found("a", [GuestAddresses("a", uuid, 1, ["192.0.2.9", "2001:DB8::9"])])
+    cell.reports.report_addresses(
+        admin_context(), "a", [GuestAddresses("a", uuid, 1, ["192.0.2.9", "2001:DB8::9"])]
+    )
     for agent, host, attempt in (("b", "b", 1), ("a", "a", 2), ("b", "a", 1)):
-        cell.reports.addresses_found(agent, [GuestAddresses(host, uuid, attempt, ["192.0.2.1"])])
+        cell.reports.report_addresses(
+            admin_context(), agent, [GuestAddresses(host, uuid, attempt, ["192.0.2.1"])]
+        )
     assert cell.get(uuid).addresses == ["192.0.2.9", "2001:db8::9"]
     with cell.database.reader() as session:
         for filters, expected in (
@@ -82,7 +88,7 @@ def test_what_is_not_an_address_is_refused(
     """So is a number of addresses that no guest has."""
     found = [GuestAddresses("a", building.instance_uuid, 1, addresses)]
     with pytest.raises(exception.Invalid):
-        cell.reports.addresses_found("a", found)
+        cell.reports.report_addresses(admin_context(), "a", found)
 
 
 # build_succeeded
@@ -125,7 +131,9 @@ def test_success_reported_twice_is_accepted_twice(cell: Cell, building: BuildReq
 def test_success_with_an_unknown_power_state_is_refused(cell: Cell, building: BuildRequest) -> None:
     """Nothing is stored of a report that makes no sense."""
     with pytest.raises(exception.Invalid, match="power_state"):
-        cell.reports.builds_succeeded("a", [BuiltReport("a", building.instance_uuid, 1, "on fire")])
+        cell.reports.builds_succeeded(
+            admin_context(), "a", [BuiltReport("a", building.instance_uuid, 1, "on fire")]
+        )
 
 
 def test_success_of_a_host_given_up_as_down_is_stale_while_the_alternate_builds(
@@ -285,7 +293,7 @@ def test_a_reported_fault_is_that_of_its_attempt_whatever_it_says(
     """An agent chooses message and details, not whose fault it is."""
     fault = cell.agents["a"].fault_for(node_uuid("x"))
     fault = fault.with_values(host="elsewhere", attempt=7, message="x" * 1000)
-    cell.reports.build_failed("a", "a", building.instance_uuid, 1, fault=fault, retry=True)
+    cell.reports.take_build_failure("a", "a", building.instance_uuid, 1, fault=fault, retry=True)
     [stored] = cell.rows(models.InstanceFault)
     assert (stored.instance_uuid, stored.host, stored.attempt) == (building.instance_uuid, "a", 1)
     assert len(stored.message) == 255
@@ -322,7 +330,7 @@ def told_power(
     cell: Cell, uuid: str, power_state: str, reason: str | None = None, *, attempt: int = 1
 ) -> str:
     return cell.reports.power_changed(
-        "a", "a", uuid, attempt, power_state=power_state, reason=reason
+        admin_context(), "a", "a", uuid, attempt, power_state=power_state, reason=reason
     )
 
 
@@ -346,7 +354,9 @@ def test_a_guest_that_crashed_is_off_and_says_so(cell: Cell, building: BuildRequ
     """Its power state is that of a crash."""
     uuid = building.instance_uuid
     succeeded(cell, uuid)
-    cell.reports.instance_ended("a", "a", uuid, 1, exit_code=None, reason="it crashed")
+    cell.reports.instance_ended(
+        admin_context(), "a", "a", uuid, 1, exit_code=None, reason="it crashed"
+    )
     made = cell.get(uuid)
     assert (made.vm_state, made.power_state) == ("stopped", "crashed")
     assert [each.message for each in cell.rows(models.InstanceFault)] == ["It crashed."]
@@ -440,8 +450,8 @@ def test_a_guest_gone_twice_does_not_disturb_who_frees_the_rest(
 ) -> None:
     """The first report's work continues under its lease; the second has none."""
     cell.ask_delete(building.instance_uuid)
-    _answer, leases = cell.reports.instance_deleted("a", "a", building.instance_uuid)
-    _answer, more = cell.reports.instance_deleted("a", "a", building.instance_uuid)
+    _answer, leases = cell.reports.take_guest_gone("a", "a", building.instance_uuid)
+    _answer, more = cell.reports.take_guest_gone("a", "a", building.instance_uuid)
     assert (len(leases), more) == (1, [])
 
 
@@ -481,11 +491,11 @@ def test_an_agent_is_told_what_should_be_on_its_hosts(cell: Cell, building: Buil
     other = a_build_request("a", "b")
     cell.hand_over(other)
     failed(cell, other.instance_uuid)
-    listed = cell.reports.list_host_instances("a", ["a", "never-heard-of"])
+    listed = cell.reports.list_host_instances(admin_context(), "a", ["a", "never-heard-of"])
     assert [(i.uuid, i.attempt) for i in listed] == [(building.instance_uuid, 1)]
 
 
 def test_an_agent_is_not_told_about_another_one_s_hosts(cell: Cell, building: BuildRequest) -> None:
     """It would take an empty list for the truth and destroy what runs there."""
     with pytest.raises(exception.Conflict, match="belongs to agent b"):
-        cell.reports.list_host_instances("a", ["a", "b"])
+        cell.reports.list_host_instances(admin_context(), "a", ["a", "b"])

@@ -20,7 +20,7 @@ def report(cell: Cell, run: AgentRun | None, signer: Signer | None = None) -> No
 
 
 def is_up(cell: Cell) -> bool:
-    (service,) = cell.services.list_all()
+    (service,) = cell.services.list_services(admin_context())
     return bool(service.up)
 
 
@@ -111,7 +111,7 @@ def test_a_run_with_another_identity_never_gets_the_host(cell: Cell) -> None:
     """Else the host would be locked for its own agent, whose node its record names."""
     own = AgentRun("run-1", nodes={"agent": node_uuid("agent")})
     report(cell, own)
-    cell.nodes.report(admin_context(), "agent", [a_node("agent")])
+    cell.nodes.report_compute_nodes(admin_context(), "agent", [a_node("agent")])
     cell.clock.advance(cell.conf.service_down_time + 1)
     other = AgentRun("run-2", nodes={"agent": node_uuid("another")})
     with pytest.raises(exception.AgentNotAdmitted, match=f"known as {node_uuid('agent')}, not"):

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection
 import pytest
 
 from armillary import exception
+from armillary.context import admin_context
 from armillary.service_history import CURRENT_VERSION
 from conductor.cell_conductor.hosts import host_heartbeats
 from conductor.cell_conductor.servicegroup import ServiceGroupDriver
@@ -55,7 +56,7 @@ def heartbeat(cell: Cell, run: AgentRun = RUN, agent: str = AGENT, version: int 
 
 
 def services(cell: Cell) -> list[Service]:
-    return cell.services.list_all()
+    return cell.services.list_services(admin_context())
 
 
 def live(cell: Cell, minutes: int) -> list[str]:

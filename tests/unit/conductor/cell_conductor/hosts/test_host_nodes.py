@@ -17,7 +17,7 @@ AWAY = exception.DatabaseUnavailable(name="placement", reason="it restarts")
 
 
 def report(cell: Cell, agent: str, *nodes: ComputeNode) -> list[NodeReportResult]:
-    return cell.nodes.report(admin_context(), agent, nodes)
+    return cell.nodes.report_compute_nodes(admin_context(), agent, nodes)
 
 
 def stored(cell: Cell) -> list[ComputeNode]:

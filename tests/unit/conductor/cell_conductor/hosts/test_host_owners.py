@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from armillary import exception
-from armillary.context import Signer
+from armillary.context import Signer, admin_context
 from armillary.service_history import CURRENT_VERSION
 from conductor.common.cell_db import host_requests
 from tests.fixtures.cell import Cell
@@ -18,11 +18,11 @@ def report(cell: Cell, agent: str, *hosts: str, enrolled_for: tuple[str, ...] = 
 
 
 def agents(cell: Cell) -> dict[str, str | None]:
-    return {found.host: found.agent for found in cell.services.list_all()}
+    return {found.host: found.agent for found in cell.services.list_services(admin_context())}
 
 
 def waiting(cell: Cell) -> list[tuple[str, str, str | None]]:
-    found = cell.services.owners.list_waiting()
+    found = cell.services.owners.list_host_requests(admin_context())
     return [(one.host, one.agent, one.present_agent) for one in found]
 
 
@@ -56,7 +56,7 @@ def test_an_approved_host_is_accepted(cell: Cell) -> None:
     """From that agent alone; the request is off the list."""
     with pytest.raises(exception.HostsNotApproved):
         report(cell, "a", "new")
-    cell.services.owners.approve("new", "a")
+    cell.services.owners.approve_host(admin_context(), "new", "a")
     with pytest.raises(exception.HostsNotApproved):
         report(cell, "new", "new")
     report(cell, "a", "new")
@@ -67,7 +67,7 @@ def test_an_approved_host_is_accepted(cell: Cell) -> None:
 def test_an_operator_hands_a_host_over(cell: Cell) -> None:
     """From then on the former agent is refused."""
     report(cell, "a", "a")
-    cell.services.owners.approve("a", "b")
+    cell.services.owners.approve_host(admin_context(), "a", "b")
     report(cell, "b", "a")
     with pytest.raises(exception.HostsNotApproved):
         report(cell, "a", "a")
@@ -77,7 +77,7 @@ def test_an_operator_hands_a_host_over(cell: Cell) -> None:
 def test_a_released_host_goes_to_the_next_agent_that_may_have_it(cell: Cell) -> None:
     """Not to any; and it is that agent's then. Meanwhile its own agent keeps it going."""
     report(cell, "a", "a")
-    cell.services.owners.release("a")
+    cell.services.owners.release_host(admin_context(), "a")
     report(cell, "a", "a")
     with pytest.raises(exception.HostsNotApproved):
         report(cell, "thief", "a")
@@ -90,7 +90,7 @@ def test_a_released_host_goes_to_the_next_agent_that_may_have_it(cell: Cell) -> 
 def test_an_unknown_host_cannot_be_released(cell: Cell) -> None:
     """A typing error is told."""
     with pytest.raises(exception.HostNotFound):
-        cell.services.owners.release("nowhere")
+        cell.services.owners.release_host(admin_context(), "nowhere")
 
 
 def test_requests_of_one_agent_are_bounded(cell: Cell, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,11 +26,15 @@ def report(cell: Cell, agent: str, *hosts: str, version: int = CURRENT_VERSION) 
 
 
 def service(cell: Cell, host: str) -> Service:
-    return next(found for found in cell.services.list_all() if found.host == host)
+    return next(
+        found for found in cell.services.list_services(admin_context()) if found.host == host
+    )
 
 
 def update(cell: Cell, host: str, **values: Any) -> Service:
-    return cell.services.update(admin_context(), service(cell, host).uuid, ServiceChanges(**values))
+    return cell.services.update_service(
+        admin_context(), service(cell, host).uuid, ServiceChanges(**values)
+    )
 
 
 def pushed(cell: Cell, host: str, attribute: str) -> Any:
@@ -85,7 +89,7 @@ def test_a_host_of_an_agent_that_lives_is_not_given_to_another(cell: Cell) -> No
     report(cell, "agent-1", "a")
     with pytest.raises(exception.Conflict, match=r"a is managed by agent agent-1.*agent-2"):
         report(cell, "agent-2", "new", "a")
-    assert [found.host for found in cell.services.list_all()] == ["a"]
+    assert [found.host for found in cell.services.list_services(admin_context())] == ["a"]
     assert service(cell, "a").agent == "agent-1"
 
 
@@ -291,7 +295,7 @@ def test_disabling_does_not_hide_that_placement_lacks_the_inventory(cell: Cell) 
     """What was pending before is pending after."""
     cell.add_agent("a")
     cell.top_bus.fail("set_providers", AWAY)
-    cell.nodes.report(
+    cell.nodes.report_compute_nodes(
         admin_context(), "a", [a_node("a", traits=["COMPUTE_NODE", "HW_CPU_X86_AVX"])]
     )
     update(cell, "a", disabled=True)
@@ -312,7 +316,7 @@ def test_what_a_change_does_not_name_stays(cell: Cell) -> None:
 def test_changing_an_unknown_service_is_an_error(cell: Cell) -> None:
     """The UUID is named."""
     with pytest.raises(exception.ServiceNotFound, match="no-such"):
-        cell.services.update(admin_context(), "no-such", ServiceChanges(disabled=True))
+        cell.services.update_service(admin_context(), "no-such", ServiceChanges(disabled=True))
 
 
 # Removal
@@ -323,8 +327,8 @@ def test_deleting_a_service_removes_nodes_and_providers_and_tells_schedulers(cel
     cell.add_agent("a")
     cell.add_agent("b")
     before = cell.updates.get(0).last_seq
-    assert cell.services.delete(admin_context(), service(cell, "a").uuid) == "a"
-    assert [found.host for found in cell.services.list_all()] == ["b"]
+    assert cell.services.delete_service(admin_context(), service(cell, "a").uuid) == "a"
+    assert [found.host for found in cell.services.list_services(admin_context())] == ["b"]
     assert list(cell.placement.providers) == [node_uuid("b")]
     assert cell.updates.get(before).removed == [node_uuid("a")]
 
@@ -338,7 +342,7 @@ def test_a_provider_that_a_report_made_again_meanwhile_is_removed_too(cell: Cell
         lambda: cell.placement.providers.update({node_uuid("a"): provider}),
         when_done=True,
     )
-    cell.services.delete(admin_context(), service(cell, "a").uuid)
+    cell.services.delete_service(admin_context(), service(cell, "a").uuid)
     assert cell.placement.providers == {}
 
 
@@ -349,7 +353,7 @@ def test_a_service_with_living_instances_is_not_deleted(cell: Cell) -> None:
     cell.hand_over(request)
     cell.settle()
     with pytest.raises(exception.InUse, match=request.instance_uuid):
-        cell.services.delete(admin_context(), service(cell, "a").uuid)
+        cell.services.delete_service(admin_context(), service(cell, "a").uuid)
     assert list(cell.placement.providers) == [node_uuid("a")]
 
 
@@ -358,7 +362,7 @@ def test_a_service_whose_provider_has_allocations_is_not_deleted(cell: Cell) -> 
     cell.add_agent("a")
     cell.placement.held["somebody"] = {node_uuid("a")}
     with pytest.raises(exception.InUse):
-        cell.services.delete(admin_context(), service(cell, "a").uuid)
+        cell.services.delete_service(admin_context(), service(cell, "a").uuid)
     assert service(cell, "a").host == "a"
 
 
@@ -367,17 +371,17 @@ def test_deleting_while_placement_is_away_removes_nothing(cell: Cell) -> None:
     cell.add_agent("a")
     cell.top_bus.fail("delete_provider", AWAY)
     with pytest.raises(exception.Unavailable):
-        cell.services.delete(admin_context(), service(cell, "a").uuid)
-    assert cell.services.delete(admin_context(), service(cell, "a").uuid) == "a"
+        cell.services.delete_service(admin_context(), service(cell, "a").uuid)
+    assert cell.services.delete_service(admin_context(), service(cell, "a").uuid) == "a"
 
 
 def test_a_deleted_host_that_reports_again_is_new(cell: Cell) -> None:
     """Its agent was still running: schedulers see a host, not a removal."""
     cell.add_agent("a")
     before = cell.updates.get(0).last_seq
-    cell.services.delete(admin_context(), service(cell, "a").uuid)
+    cell.services.delete_service(admin_context(), service(cell, "a").uuid)
     cell.agents["a"].heartbeat()
-    cell.nodes.report(admin_context(), "a", [a_node("a")])
+    cell.nodes.report_compute_nodes(admin_context(), "a", [a_node("a")])
     batch = cell.updates.get(before)
     assert (batch.node_uuids, batch.removed) == ([node_uuid("a")], [])
 
@@ -401,7 +405,7 @@ def test_a_report_that_comes_after_the_disable_changes_nothing(cell: Cell) -> No
     cell.add_agent("a")
     cell.clock.advance(cell.conf.cell.provider_refresh_seconds + 1)
     cell.top_bus.meanwhile("set_providers", lambda: update(cell, "a", disabled=True))
-    cell.nodes.report(admin_context(), "a", [a_node("a")])
+    cell.nodes.report_compute_nodes(admin_context(), "a", [a_node("a")])
     assert DISABLED in traits_of(cell, "a")
     assert cell.providers.confirm_pending() == 0
 

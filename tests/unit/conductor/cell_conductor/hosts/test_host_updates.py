@@ -60,7 +60,7 @@ def truth(cell: Cell) -> dict[str, dict[str, Any]]:
 
 
 def free_ram(cell: Cell, host: str, free_ram_mb: int) -> None:
-    cell.nodes.report(
+    cell.nodes.report_compute_nodes(
         admin_context(), host, [a_node(host, attributes={"free_ram_mb": free_ram_mb})]
     )
 
@@ -241,8 +241,8 @@ def test_the_answer_to_one_who_missed_a_forgotten_removal_is_all_rows(cell: Cell
     cell.add_agent("a")
     cell.add_agent("b")
     before = cell.updates.get(0).last_seq
-    [uuid] = [s.uuid for s in cell.services.list_all() if s.host == "a"]
-    cell.services.delete(admin_context(), uuid)
+    [uuid] = [s.uuid for s in cell.services.list_services(admin_context()) if s.host == "a"]
+    cell.services.delete_service(admin_context(), uuid)
     assert cell.updates.get(before).removed == [node_uuid("a")]
     cell.clock.advance(8 * 86400)
     cell.purge()
@@ -298,8 +298,8 @@ def _story(cell: Cell) -> list[Any]:
     cell.failing["a"] = True
 
     def remove() -> None:
-        [uuid] = [s.uuid for s in cell.services.list_all() if s.host == "a"]
-        cell.services.delete(admin_context(), uuid)
+        [uuid] = [s.uuid for s in cell.services.list_services(admin_context()) if s.host == "a"]
+        cell.services.delete_service(admin_context(), uuid)
 
     return [
         lambda: cell.add_agent("a"),

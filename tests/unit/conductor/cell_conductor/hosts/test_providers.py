@@ -29,7 +29,7 @@ def test_pending_nodes_are_tried_until_placement_took_them(cell: Cell) -> None:
     """Each look tries again; then there is nothing left to do."""
     cell.services.report("a", ["a"], {}, version=1)
     cell.top_bus.fail("set_providers", AWAY, times=3)
-    cell.nodes.report(admin_context(), "a", [a_node("a")])
+    cell.nodes.report_compute_nodes(admin_context(), "a", [a_node("a")])
     assert [cell.providers.confirm_pending() for _ in range(4)] == [1, 1, 1, 0]
     assert node_uuid("a") in cell.placement.providers
 
@@ -38,7 +38,7 @@ def test_an_answer_that_was_lost_is_asked_for_again(cell: Cell) -> None:
     """Placement did it, the answer was lost: doing it twice is fine."""
     cell.services.report("a", ["a"], {}, version=1)
     cell.top_bus.fail("set_providers", AWAY, when_done=True)
-    cell.nodes.report(admin_context(), "a", [a_node("a")])
+    cell.nodes.report_compute_nodes(admin_context(), "a", [a_node("a")])
     assert cell.providers.confirm_pending() == 1
     assert cell.providers.confirm_pending() == 0
 
@@ -47,7 +47,7 @@ def test_nodes_are_told_in_batches(cell: Cell) -> None:
     """A message has a bound."""
     hosts = [f"h{number}" for number in range(450)]
     cell.services.report("many", hosts, {}, version=1)
-    cell.nodes.report(admin_context(), "many", [a_node(host) for host in hosts])
+    cell.nodes.report_compute_nodes(admin_context(), "many", [a_node(host) for host in hosts])
     assert [len(uuids) for uuids in cell.placement.set_calls] == [200, 200, 50]
 
 
@@ -56,7 +56,7 @@ def test_pending_nodes_of_a_disabled_host_are_told_so(cell: Cell) -> None:
     cell.conf.set_override("enable_new_services", False)
     cell.services.report("a", ["a"], {}, version=1)
     cell.top_bus.fail("set_providers", AWAY)
-    cell.nodes.report(admin_context(), "a", [a_node("a")])
+    cell.nodes.report_compute_nodes(admin_context(), "a", [a_node("a")])
     cell.providers.confirm_pending()
     assert "COMPUTE_STATUS_DISABLED" in cell.placement.providers[node_uuid("a")]["traits"]
 
@@ -67,10 +67,12 @@ def test_a_change_while_placement_is_asked_stays_pending(cell: Cell) -> None:
 
     def change() -> None:
         cell.top_bus.fail("set_providers", AWAY)
-        cell.nodes.report(admin_context(), "a", [a_node("a", traits=["HW_CPU_X86_AVX"])])
+        cell.nodes.report_compute_nodes(
+            admin_context(), "a", [a_node("a", traits=["HW_CPU_X86_AVX"])]
+        )
 
     cell.top_bus.meanwhile("set_providers", change, when_done=True)
-    cell.nodes.report(admin_context(), "a", [a_node("a")])
+    cell.nodes.report_compute_nodes(admin_context(), "a", [a_node("a")])
     assert cell.providers.confirm_pending() == 1
     assert cell.placement.providers[node_uuid("a")]["traits"] == ["HW_CPU_X86_AVX"]
 
@@ -78,13 +80,15 @@ def test_a_change_while_placement_is_asked_stays_pending(cell: Cell) -> None:
 def test_a_host_that_returns_to_its_former_state_is_told_after_a_kill(cell: Cell) -> None:
     """Placement took the new state, and the conductor died before it stored that."""
     cell.services.report("a", ["a"], {}, version=1)
-    cell.nodes.report(admin_context(), "a", [a_node("a")])
+    cell.nodes.report_compute_nodes(admin_context(), "a", [a_node("a")])
 
     def die() -> None:
         raise Killed
 
     cell.top_bus.meanwhile("set_providers", die, when_done=True)
     with pytest.raises(Killed):
-        cell.nodes.report(admin_context(), "a", [a_node("a", traits=["HW_CPU_X86_AVX"])])
-    cell.nodes.report(admin_context(), "a", [a_node("a")])
+        cell.nodes.report_compute_nodes(
+            admin_context(), "a", [a_node("a", traits=["HW_CPU_X86_AVX"])]
+        )
+    cell.nodes.report_compute_nodes(admin_context(), "a", [a_node("a")])
     assert "HW_CPU_X86_AVX" not in cell.placement.providers[node_uuid("a")]["traits"]

@@ -36,8 +36,8 @@ def silence(cell: Cell) -> None:
 
 
 def force_down(cell: Cell) -> None:
-    (service,) = cell.services.list_all()
-    cell.services.update(admin_context(), service.uuid, ServiceChanges(forced_down=True))
+    (service,) = cell.services.list_services(admin_context())
+    cell.services.update_service(admin_context(), service.uuid, ServiceChanges(forced_down=True))
 
 
 def test_a_host_that_is_back_is_not_evacuated(cell: Cell, fencing: Fencing) -> None:
@@ -54,7 +54,7 @@ def test_a_host_whose_agent_is_back_but_has_not_settled_it_is_not_evacuated(
     silence(cell)
     run = AgentRun("run-1", is_settled=False)
     cell.services.report("a", ["a"], {}, version=CURRENT_VERSION, run=run)
-    assert not cell.services.list_all()[0].up
+    assert not cell.services.list_services(admin_context())[0].up
     assert "is back" in str(fencing.fence("a", "a"))
 
 
@@ -74,7 +74,7 @@ def test_the_command_is_called_once_for_each_time_that_a_host_is_down(
     silence(cell)
     assert fencing.fence("a", "node-a") is None
     assert len((tmp_path / "calls").read_text().splitlines()) == 2
-    events = cell.services.list_events("a", limit=100, marker=None)
+    events = cell.services.list_host_events(admin_context(), "a", limit=100, marker=None)
     assert [one.event for one in events].count("fenced") == 2
 
 
@@ -96,7 +96,7 @@ def test_a_host_that_cannot_be_fenced_is_tried_again(
     silence(cell)
     with pytest.raises(exception.Unavailable, match=said):
         fencing.fence("a", "a")
-    events = cell.services.list_events("a", limit=100, marker=None)
+    events = cell.services.list_host_events(admin_context(), "a", limit=100, marker=None)
     assert "fenced" not in [one.event for one in events]
 
 

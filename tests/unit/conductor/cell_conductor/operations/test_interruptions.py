@@ -254,7 +254,7 @@ def live_migrating(stage: Stage, at: str) -> OperatedCell:
 def test_a_live_migration_is_aborted_while_it_copies(stage: Stage) -> None:
     """The guest continues where it ran, and nothing is left at the destination."""
     cell = live_migrating(stage, "copy")
-    cell.operations.answers.abort(admin_context(), cell.uuid, MOVE)
+    cell.operations.answers.abort_migration(admin_context(), cell.uuid, MOVE)
     cell.settle()
     dataclasses.replace(STORIES["live-copy-fails"], status="cancelled").check(cell)
 
@@ -264,9 +264,9 @@ def test_a_live_migration_that_copies_nothing_is_not_aborted(stage: Stage) -> No
     for at in ("prepare", "complete"):
         cell = live_migrating(stage, at)
         with pytest.raises(exception.InstanceInvalidState, match="not being copied"):
-            cell.operations.answers.abort(admin_context(), cell.uuid, MOVE)
+            cell.operations.answers.abort_migration(admin_context(), cell.uuid, MOVE)
     with pytest.raises(exception.MigrationNotFound):
-        cell.operations.answers.abort(admin_context(), cell.uuid, cell.uuid)
+        cell.operations.answers.abort_migration(admin_context(), cell.uuid, cell.uuid)
     cell.settle()
     STORIES["live"].check(cell)
 
@@ -348,8 +348,12 @@ def test_a_revert_waits_for_a_destination_that_may_still_run_the_guest(
     assert cell.operation is not None
     assert cell.operation.stage == "drop_attached"
     if is_forced_down:
-        service = next(each for each in cell.services.list_all() if each.host == "b")
-        cell.services.update(admin_context(), service.uuid, ServiceChanges(forced_down=True))
+        service = next(
+            each for each in cell.services.list_services(admin_context()) if each.host == "b"
+        )
+        cell.services.update_service(
+            admin_context(), service.uuid, ServiceChanges(forced_down=True)
+        )
     cell.outlast()
     row = cell.row(cell.uuid)
     assert (cell.operation is None) is is_forced_down

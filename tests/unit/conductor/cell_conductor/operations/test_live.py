@@ -46,8 +46,12 @@ def status(cell: Cell) -> str:
 
 def progress(cell: Cell, made: str, *, agent: str = "a", sequence: int = 0) -> None:
     [row] = cell.rows(models.InstanceOperation)
-    cell.operations.answers.progressed(
-        agent, CommandId("a", made, sequence or row.sequence), total_mb=512, remaining_mb=512
+    cell.operations.answers.migration_progress(
+        admin_context(),
+        agent,
+        CommandId("a", made, sequence or row.sequence),
+        total_mb=512,
+        remaining_mb=512,
     )
 
 
@@ -76,17 +80,17 @@ def test_a_copy_is_forced_to_complete_by_its_source(cell: Cell) -> None:
     """And nothing else is."""
     made = copying(cell)
     [row] = cell.rows(models.InstanceOperation)
-    cell.operations.answers.force(admin_context(), made, MOVE)
+    cell.operations.answers.force_migration(admin_context(), made, MOVE)
     assert [agent.forced for agent in cell.agents.values()] == [[(made, "a", row.sequence)], []]
     cell.settle()
     with pytest.raises(exception.InstanceInvalidState, match="not being copied"):
-        cell.operations.answers.force(admin_context(), made, MOVE)
+        cell.operations.answers.force_migration(admin_context(), made, MOVE)
 
 
 def test_a_queued_one_can_be_aborted(cell: Cell) -> None:
     """Its agent answers that it did not begin, and the instance stays where it is."""
     made = copying(cell)
-    cell.operations.answers.abort(admin_context(), made, MOVE)
+    cell.operations.answers.abort_migration(admin_context(), made, MOVE)
     cell.settle()
     assert status(cell) == MigrationStatus.CANCELLED
     cell.check(made, "active", "a")
@@ -96,7 +100,7 @@ def test_a_queued_one_can_be_aborted(cell: Cell) -> None:
 def test_a_command_that_is_sent_again_says_what_it_was_told(cell: Cell, signal: str) -> None:
     """The agent may have lost the message that aborts it, or completes it at once."""
     made = copying(cell)
-    getattr(cell.operations.answers, signal)(admin_context(), made, MOVE)
+    getattr(cell.operations.answers, f"{signal}_migration")(admin_context(), made, MOVE)
     cell.recover()
     steps = [each.step for each in cell.agents["a"].commands if each.step is not None]
     told = [(step.arguments.get("is_aborted"), step.arguments.get("is_forced")) for step in steps]

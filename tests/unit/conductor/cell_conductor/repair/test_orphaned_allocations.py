@@ -235,7 +235,9 @@ def test_parts_of_a_host_are_looked_at_too(world: World) -> None:
         "uuid": builders.a_uuid(), "name": "a_card", "parent_uuid": node_uuid("a"),
         "inventories": {"CUSTOM_GPU": {"total": 1}}, "traits": [],
     }  # fmt: skip
-    world.cell.nodes.report(admin_context(), "a", [a_node("a", child_providers=[child])])
+    world.cell.nodes.report_compute_nodes(
+        admin_context(), "a", [a_node("a", child_providers=[child])]
+    )
     gone = world.add("a")
     allocations = {
         child["uuid"]: {"resources": {"CUSTOM_GPU": 1}},

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from armillary.context import admin_context
 from objects.allocations.fence import FENCE_FINAL
 from objects.instances.instance_command import Verb
 from tests.unit.conductor.common.cell_db.two_cells import MemberCell, TwoCells
@@ -44,7 +45,9 @@ def assert_other_is_gone(plane: TwoCells, cell: MemberCell) -> None:
     row = plane.row(other)
     assert row is None or (row.hidden and row.deleted_at is not None and row.host is None)
     for agent in other.agents.values():
-        assert other.reports.list_migrating_instances(agent.name, agent.hosts) == []
+        assert (
+            other.reports.list_migrating_instances(admin_context(), agent.name, agent.hosts) == []
+        )
 
 
 def assert_deleted(plane: TwoCells) -> None:

@@ -15,7 +15,7 @@ OPERATOR = RequestContext(user_id="olga", project_id="admin", roles=["admin"], i
 
 
 def events(cell: Cell, host: str, limit: int = 100, marker: str | None = None) -> list[HostEvent]:
-    return cell.services.list_events(host, limit=limit, marker=marker)
+    return cell.services.list_host_events(admin_context(), host, limit=limit, marker=marker)
 
 
 def kinds(cell: Cell, host: str) -> list[str]:
@@ -23,8 +23,8 @@ def kinds(cell: Cell, host: str) -> list[str]:
 
 
 def change(cell: Cell, host: str, **values: object) -> None:
-    found = next(one for one in cell.services.list_all() if one.host == host)
-    cell.services.update(OPERATOR, found.uuid, ServiceChanges(**values))  # type: ignore[arg-type]
+    found = next(one for one in cell.services.list_services(admin_context()) if one.host == host)
+    cell.services.update_service(OPERATOR, found.uuid, ServiceChanges(**values))  # type: ignore[arg-type]
 
 
 def test_going_down_and_coming_back_is_remembered(cell: Cell) -> None:
@@ -102,8 +102,8 @@ def test_a_marker_of_no_event_is_refused(cell: Cell, marker: str) -> None:
 def test_a_host_that_was_removed_keeps_its_history(cell: Cell) -> None:
     """It may come again under its name."""
     cell.add_agent("a")
-    (found,) = cell.services.list_all()
-    cell.services.delete(admin_context(), found.uuid)
+    (found,) = cell.services.list_services(admin_context())
+    cell.services.delete_service(admin_context(), found.uuid)
     cell.services.report("a", ["a"], {}, version=9)
     assert kinds(cell, "a") == ["created", "removed", "created"]
 

@@ -186,7 +186,7 @@ def test_that_a_live_migration_is_aborted_is_told(
     while cell.rows(models.InstanceOperation)[0].stage != "copy":
         next(agent for agent in cell.agents.values() if agent.is_busy).step()
     for _ in range(2):
-        cell.operations.answers.abort(admin_context(), uuid, move)
+        cell.operations.answers.abort_migration(admin_context(), uuid, move)
     if not fails:
         cell.failing_steps.clear()  # its agent hears of it too late
     cell.settle()

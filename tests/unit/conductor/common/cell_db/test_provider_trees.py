@@ -38,7 +38,7 @@ CARD = a_child("a_card", CELL["uuid"])
 def report(cell: Cell, *children: dict[str, Any], **values: Any) -> str | None:
     """Report host a with these parts; return the error."""
     node = a_node("a", child_providers=list(children), **values)
-    (result,) = cell.nodes.report(admin_context(), "a", [node])
+    (result,) = cell.nodes.report_compute_nodes(admin_context(), "a", [node])
     error: str | None = result.error
     return error
 
@@ -119,8 +119,8 @@ def test_what_placement_may_have_heard_is_taken_back(cell: Cell, engine: Placeme
 def test_a_service_is_deleted_with_all_its_providers(cell: Cell, engine: PlacementEngine) -> None:
     """Those below first."""
     report(cell, CELL, CARD)
-    (service,) = cell.services.list_all()
-    cell.services.delete(admin_context(), service.uuid)
+    (service,) = cell.services.list_services(admin_context())
+    cell.services.delete_service(admin_context(), service.uuid)
     assert engine.resource_providers.list(ProviderFilters()) == []
 
 
@@ -131,9 +131,9 @@ def test_a_service_whose_parts_are_in_use_is_not_deleted(
     report(cell, CELL, CARD)
     allocations = {CARD["uuid"]: {"resources": {GPU: 1}}}
     engine.claims.claim([builders.a_claim("", allocations=allocations)])
-    (service,) = cell.services.list_all()
+    (service,) = cell.services.list_services(admin_context())
     with pytest.raises(exception.InUse, match=CARD["uuid"]):
-        cell.services.delete(admin_context(), service.uuid)
+        cell.services.delete_service(admin_context(), service.uuid)
     assert set(tree(engine)) == {"a", "a_NUMA0", "a_card"}
 
 
