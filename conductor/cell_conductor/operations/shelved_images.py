@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import uuid
 from collections.abc import Mapping
 from typing import Any
 
-from conductor.cell_conductor.operations.flow import (
-    AgentStage,
-    Arguments,
-    OwnStage,
-    OwnWork,
-    Side,
-    Stage,
-)
+from conductor.cell_conductor.operations import snapshot
+from conductor.cell_conductor.operations.flow import OwnStage, OwnWork, Stage
 from conductor.cell_conductor.operations.rows import Rows
 from conductor.common.cell_db import models
 from conductor.common.cell_db.flow_states import Snapshot
@@ -29,7 +22,7 @@ from objects.images.image_record import (
     SHELVED,
     StoredImage,
 )
-from objects.instances.instance_command import NEEDS_SOURCE, SHELVED_IMAGE, CommandAnswer, Verb
+from objects.instances.instance_command import NEEDS_SOURCE, SHELVED_IMAGE
 from objects.instances.operation_arguments import CellOperation
 
 CREATE = "create_image"
@@ -58,9 +51,7 @@ def is_there(work: OwnWork, payload: Payload) -> bool:
     image, stored = find(payload), (payload or {}).get(STORED)
     if image is None or stored is None:
         return False
-    loaded: StoredObject[ImageMeta] = StoredObject(dict(image))
-    context = work.context.for_instance(work.instance.uuid)
-    return work.snapshots.end(context, work.instance.uuid, loaded.load().id, StoredImage(**stored))
+    return snapshot.end_image(work, _loaded(image), StoredImage(**stored))
 
 
 def find(payload: Payload) -> Mapping[str, Any] | None:
@@ -79,9 +70,7 @@ def forget(work: OwnWork, payload: Payload) -> None:
     """Delete the image of a server that was shelved; a missing one is ignored."""
     image = find(payload)
     if image is not None:
-        loaded: StoredObject[ImageMeta] = StoredObject(dict(image))
-        context = work.context.for_instance(work.instance.uuid)
-        work.snapshots.end(context, work.instance.uuid, loaded.load().id, None)
+        snapshot.end_image(work, _loaded(image), None)
 
 
 def drop_missing(rows: Rows) -> None:
@@ -91,8 +80,7 @@ def drop_missing(rows: Rows) -> None:
 
 def choose_id(rows: Rows, _arguments: CellOperation) -> None:
     """Store the record of the image that may be made, so that a repeat makes the same one."""
-    image = StoredObject.of(_image_of(rows.instance))
-    dataclasses.replace(Snapshot.of(rows.operation), image=image).store(rows.operation)
+    snapshot.set_image(rows, _image_of(rows.instance))
 
 
 def stages(stored: str, *, failed: str) -> dict[str, Stage]:
@@ -102,17 +90,14 @@ def stages(stored: str, *, failed: str) -> dict[str, Stage]:
         return STORE if _is_created(work) else failed
 
     def discard(work: OwnWork) -> str:
-        _end(work, is_stored=False)
+        snapshot.discard(work)
         return failed
 
     return {
         CREATE: OwnStage(create, leads_to=(STORE, failed)),
-        STORE: AgentStage(
-            Verb.SNAPSHOT, Side.HERE, then=PUBLISH, undo=DISCARD, down=DISCARD,
-            arguments=_image_arguments, done=_note_stored,
-        ),
+        STORE: snapshot.storing(then=PUBLISH, undo=DISCARD, down=DISCARD),
         PUBLISH: OwnStage(
-            lambda work: stored if _end(work, is_stored=True) else DISCARD,
+            lambda work: stored if snapshot.publish(work) else DISCARD,
             leads_to=(stored, DISCARD), done=_note_published,
         ),
         DISCARD: OwnStage(discard, leads_to=(failed,)),
@@ -136,20 +121,8 @@ def _image_of(instance: models.Instance) -> ImageMeta:
 
 
 def _is_created(work: OwnWork) -> bool:
-    image = Snapshot.of(work.operation).image
-    assert image is not None, "chosen at the begin"
     context = work.context.for_instance(work.instance.uuid)
-    return work.snapshots.create(context, work.instance.uuid, image.load())
-
-
-def _image_arguments(operation: models.InstanceOperation) -> Arguments:
-    image = Snapshot.of(operation).image
-    return Arguments(image=None if image is None else image.primitive)
-
-
-def _note_stored(rows: Rows, answer: CommandAnswer) -> None:
-    state = dataclasses.replace(Snapshot.of(rows.operation), stored_image=answer.stored_image)
-    state.store(rows.operation)
+    return work.snapshots.create(context, work.instance.uuid, snapshot.image_of(work.operation))
 
 
 def _note_published(rows: Rows, following: str) -> None:
@@ -161,9 +134,6 @@ def _note_published(rows: Rows, following: str) -> None:
         rows.instance.migration_payload = {**payload, **kept}
 
 
-def _end(work: OwnWork, *, is_stored: bool) -> bool:
-    state = Snapshot.of(work.operation)
-    assert state.image is not None, "chosen at the begin"
-    stored = StoredImage(**state.stored_image) if is_stored and state.stored_image else None
-    context = work.context.for_instance(work.instance.uuid)
-    return work.snapshots.end(context, work.instance.uuid, state.image.load().id, stored)
+def _loaded(image: Mapping[str, Any]) -> ImageMeta:
+    stored: StoredObject[ImageMeta] = StoredObject(dict(image))
+    return stored.load()

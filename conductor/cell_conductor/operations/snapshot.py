@@ -18,6 +18,7 @@ from conductor.cell_conductor.operations.rows import Rows
 from conductor.common.cell_db import models
 from conductor.common.cell_db.flow_states import FlowState, Snapshot
 from conductor.common.cell_db.stored_object import StoredObject
+from objects.images.image_meta import ImageMeta
 from objects.images.image_record import StoredImage
 from objects.instances.instance_command import CommandAnswer, Verb
 from objects.instances.operation_arguments import CellOperation
@@ -28,11 +29,49 @@ PUBLISH = "publish"
 DISCARD = "discard"
 
 
+def set_image(rows: Rows, image: ImageMeta) -> None:
+    """Store the record of the image that an operation makes."""
+    state = dataclasses.replace(Snapshot.of(rows.operation), image=StoredObject.of(image))
+    state.store(rows.operation)
+
+
+def image_of(operation: models.InstanceOperation) -> ImageMeta:
+    """Return the record of the image that an operation makes."""
+    image = Snapshot.of(operation).image
+    assert image is not None, "an operation without an image does not begin"
+    return image.load()
+
+
+def storing(*, then: str, undo: str, down: str | None = None) -> AgentStage:
+    """Return the stage in which the host stores the data of the image."""
+    return AgentStage(
+        Verb.SNAPSHOT, Side.HERE, then=then, undo=undo, down=down,
+        arguments=_image_arguments, done=_note_stored,
+    )  # fmt: skip
+
+
+def publish(work: OwnWork) -> bool:
+    """Make the image active; return False if nothing was stored, or it was deleted meanwhile."""
+    stored = Snapshot.of(work.operation).stored_image
+    image = image_of(work.operation)
+    return stored is not None and end_image(work, image, StoredImage(**stored))
+
+
+def discard(work: OwnWork) -> None:
+    """Delete the image."""
+    end_image(work, image_of(work.operation), None)
+
+
+def end_image(work: OwnWork, image: ImageMeta, stored: StoredImage | None) -> bool:
+    """Make an image active with what was stored, or delete it; return whether it exists."""
+    context = work.context.for_instance(work.instance.uuid)
+    return work.snapshots.end(context, work.instance.uuid, image.id, stored)
+
+
 def _take_image(rows: Rows, arguments: CellOperation) -> None:
     if arguments.image is None:
         raise exception.Invalid(reason="a snapshot needs the record of its image")
-    image = StoredObject.of(arguments.image)
-    dataclasses.replace(Snapshot.of(rows.operation), image=image).store(rows.operation)
+    set_image(rows, arguments.image)
 
 
 def _image_arguments(operation: models.InstanceOperation) -> Arguments:
@@ -40,28 +79,18 @@ def _image_arguments(operation: models.InstanceOperation) -> Arguments:
     return Arguments(image=None if image is None else image.primitive)
 
 
-def _stored(rows: Rows, answer: CommandAnswer) -> None:
+def _note_stored(rows: Rows, answer: CommandAnswer) -> None:
     state = dataclasses.replace(Snapshot.of(rows.operation), stored_image=answer.stored_image)
     state.store(rows.operation)
 
 
 def _publish(work: OwnWork) -> str:
-    """Make the image active; the flow is undone if the image was deleted meanwhile."""
-    stored = Snapshot.of(work.operation).stored_image
-    is_found = stored is not None and _end(work, StoredImage(**stored))
-    return DONE if is_found else UNDONE
+    return DONE if publish(work) else UNDONE
 
 
 def _discard(work: OwnWork) -> str:
-    _end(work, None)
+    discard(work)
     return UNDONE
-
-
-def _end(work: OwnWork, stored: StoredImage | None) -> bool:
-    image = Snapshot.of(work.operation).image
-    assert image is not None, "an operation without an image does not begin"
-    context = work.context.for_instance(work.instance.uuid)
-    return work.snapshots.end(context, work.instance.uuid, image.load().id, stored)
 
 
 def _restore(rows: Rows) -> None:
@@ -80,10 +109,7 @@ def _flow(operation: str, task_state: str) -> Flow:
         vm_states=SNAPSHOT_STATES,
         first=STORE,
         stages={
-            STORE: AgentStage(
-                Verb.SNAPSHOT, Side.HERE, then=PUBLISH, undo=DISCARD,
-                arguments=_image_arguments, done=_stored,
-            ),
+            STORE: storing(then=PUBLISH, undo=DISCARD),
             PUBLISH: OwnStage(_publish, leads_to=(DONE, UNDONE)),
             DISCARD: OwnStage(_discard, leads_to=(UNDONE,)),
         },
