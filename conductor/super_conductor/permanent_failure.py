@@ -1,11 +1,14 @@
 """The end of a workflow without success."""
 
+from armillary import exception
 from conductor.common.cell_db.models import NAME_LENGTH
 from objects.traces.decision_trace import DecisionTrace
 
 NO_VALID_HOST = "No valid host was found. There are not enough hosts available."
 REFUSED = "The request cannot be scheduled with these properties."
 TOO_LATE = "The request could not be scheduled in time."
+REFUSALS = (exception.Invalid, exception.NotFound, exception.RequestFilterFailed)
+"""What a scheduler raises for a request that it would refuse again."""
 
 
 class PermanentFailure(Exception):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import abc
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import Any, ClassVar, TypeVar
 
@@ -76,6 +76,7 @@ class SchedulingWork(PooledWork[TaskT]):
     """Runs new and abandoned tasks of one kind on a bounded number of workers."""
 
     ROW: ClassVar[type[models.Move | models.Claim]]
+    TASK: Callable[[Environment, Peers, Leases, Lease, StepHook], TaskT]
 
     def __init__(
         self,
@@ -89,6 +90,9 @@ class SchedulingWork(PooledWork[TaskT]):
         self._env = env
         self._peers = peers
         self._watch = watch
+
+    def _task(self, lease: Lease) -> TaskT:
+        return self.TASK(self._env, self._peers, self.leases, lease, self._watch)
 
     @property
     def _values_of_take(self) -> Mapping[str, Any]:

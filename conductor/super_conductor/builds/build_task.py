@@ -33,7 +33,12 @@ from conductor.super_conductor.db.reservations import Reservation, Stage
 from conductor.super_conductor.db.zones import zone_walks
 from conductor.super_conductor.db.zones.zone_walks import Entry
 from conductor.super_conductor.hosts.zone_guard import check_zones
-from conductor.super_conductor.permanent_failure import REFUSED, PermanentFailure, no_valid_host
+from conductor.super_conductor.permanent_failure import (
+    REFUSALS,
+    REFUSED,
+    PermanentFailure,
+    no_valid_host,
+)
 from conductor.super_conductor.scheduling_task import SchedulingTask
 from conductor.super_conductor.zones import absence, pending_group_members, walk
 from conductor.super_conductor.zones.pending_group_members import MustWait
@@ -142,7 +147,7 @@ class BuildTask(SchedulingTask):
         except exception.NoValidHost as error:
             self._failed_trace = decision_traces.from_error(error.kwargs.get("trace"))
             raise no_valid_host(self._failed_trace, self._no_host_reason(error)) from error
-        except (exception.Invalid, exception.NotFound, exception.RequestFilterFailed) as error:
+        except REFUSALS as error:
             raise PermanentFailure(REFUSED, error.message) from error
 
     def release_claims(self) -> None:

@@ -29,7 +29,13 @@ from conductor.super_conductor.claims.server_aggregates import (
 from conductor.super_conductor.db import claims, models
 from conductor.super_conductor.db.claims import ClaimWork
 from conductor.super_conductor.peers import Environment, Peers
-from conductor.super_conductor.permanent_failure import REFUSED, TOO_LATE, PermanentFailure, cut
+from conductor.super_conductor.permanent_failure import (
+    REFUSALS,
+    REFUSED,
+    TOO_LATE,
+    PermanentFailure,
+    cut,
+)
 from conductor.super_conductor.scheduling_task import SchedulingTask, SchedulingWork
 from conductor.super_conductor.zones import absence, paths
 from objects.allocations.fence import FENCE_FINAL, Fence
@@ -155,7 +161,7 @@ class ClaimTask(SchedulingTask):
             self._trace = self._trace or decision_traces.from_error(error.kwargs.get("trace"))
             sentence = error.kwargs.get("reason") or error.message
             raise _NoPool(cut(f"{NO_POOL} {sentence}"), sentence) from error
-        except (exception.Invalid, exception.NotFound, exception.RequestFilterFailed) as error:
+        except REFUSALS as error:
             raise PermanentFailure(REFUSED, error.message) from error
 
     def try_zones(self) -> None:
@@ -260,39 +266,25 @@ class ClaimTask(SchedulingTask):
 
     def store_pool(self) -> None:
         """Store the pool; the claim is then held until its end."""
-        if self._claim_in_zone is not None:
-            self._store_pool_of_zone(self._claim_in_zone)
-            self._end_failed()
-            return
-        pool, *alternates = self._selections
-        ends_at = self._work.claim.asked.ends_at
+        there = self._claim_in_zone
+        if there is not None:
+            zone, uuid, name = there.zone, there.pool_uuid, there.pool_name
+            alternates = [f"{zone}:{alternate}" for alternate in there.alternates]
+        else:
+            pool, *others = self._selections
+            zone, uuid, name = None, pool.compute_node_uuid, pool.service_host
+            alternates = [other.service_host for other in others]
         self._settle(
-            free_at=_NEVER if ends_at is None else ends_at.timestamp(),
+            free_at=self._ends_at,
             state=ClaimState.ACTIVE,
-            pool_uuid=pool.compute_node_uuid,
-            pool_name=pool.service_host,
-            zone=None,
+            pool_uuid=uuid,
+            pool_name=name,
+            zone=zone,
             fault=None,
-            alternates=[*(one.service_host for one in alternates), *map(_shown, self._entries)],
+            alternates=[*alternates, *map(_shown, self._entries)],
         )
         self._end_failed()
-        LOG.info("%s: claimed from pool %s", self.lease.key, pool.service_host)
-
-    def _store_pool_of_zone(self, claim: ResourceClaim) -> None:
-        ends_at = self._work.claim.asked.ends_at
-        self._settle(
-            free_at=_NEVER if ends_at is None else ends_at.timestamp(),
-            state=ClaimState.ACTIVE,
-            pool_uuid=claim.pool_uuid,
-            pool_name=claim.pool_name,
-            fault=None,
-            zone=claim.zone,
-            alternates=[
-                *(f"{claim.zone}:{name}" for name in claim.alternates),
-                *map(_shown, self._entries),
-            ],
-        )
-        LOG.info("%s: claimed from pool %s in zone %s", claim.uuid, claim.pool_name, claim.zone)
+        LOG.info("%s: claimed from pool %s of zone %s", self.lease.key, name, zone or "(own)")
 
     def end_in_zone(self) -> None:
         """Have the zone end its claim that was asked for it. Raises ZoneUnavailable."""
@@ -330,8 +322,7 @@ class ClaimTask(SchedulingTask):
             self._trace = self._trace_of(reason)
         elif self._trace is not None and not self._trace.sentence:
             self._trace.sentence = reason.details
-        ends_at = claim.asked.ends_at
-        free_at = _NEVER if ends_at is None else ends_at.timestamp()
+        free_at = self._ends_at
         if claim.asked.is_delegated:  # the zone that asked may never come to end it
             free_at = min(free_at, self._env.now() + LATE_SECONDS_MAX)
         self._settle(
@@ -364,8 +355,14 @@ class ClaimTask(SchedulingTask):
     def _plain_trace(self) -> PlainTrace | None:
         if self._trace is None:
             return None
-        split = decision_traces.split(self._trace, size_max=self._env.conf.conductor.trace_size_max)
-        return {**split.shared, "choices": list(split.choices.values())}
+        size_max = self._env.conf.conductor.trace_size_max
+        return decision_traces.split(self._trace, size_max=size_max).whole()
+
+    @property
+    def _ends_at(self) -> float:
+        """Seconds since 1970 at which the claim's resources are free again."""
+        ends_at = self._work.claim.asked.ends_at
+        return _NEVER if ends_at is None else ends_at.timestamp()
 
     @property
     def _context(self) -> RequestContext:
@@ -410,9 +407,7 @@ class Claims(SchedulingWork[ClaimTask]):
     """Runs new, ending and abandoned claims on a bounded number of workers."""
 
     ROW = models.Claim
-
-    def _task(self, lease: Lease) -> ClaimTask:
-        return ClaimTask(self._env, self._peers, self.leases, lease, self._watch)
+    TASK = ClaimTask
 
     def end(self, uuid: str) -> None:
         """Accept the end of a claim, and release it soon."""

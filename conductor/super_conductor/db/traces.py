@@ -29,6 +29,10 @@ class SplitTrace:
     shared: PlainTrace
     choices: Mapping[str, Any]
 
+    def whole(self) -> PlainTrace:
+        """Return the trace in one piece."""
+        return {**self.shared, "choices": list(self.choices.values())}
+
 
 @dataclasses.dataclass(frozen=True)
 class MoveTrace:

@@ -1,6 +1,8 @@
 """Servers: accept, show, explain, operate, delete, here or in the zone that has them."""
 
+from collections.abc import Callable
 from functools import partial
+from typing import Any, TypeVar
 
 from armillary import exception
 from armillary.context import RequestContext
@@ -37,6 +39,8 @@ from objects.instances.serial_console import SerialConsole
 from objects.instances.server_answers import CreatedServers, MigrationPage, ServerPage
 from objects.instances.server_filters import MigrationFilters, ServerFilters
 from objects.instances.server_topology import ServerTopology
+
+T = TypeVar("T")
 
 
 class ServersEndpoint:
@@ -108,8 +112,8 @@ class ServersEndpoint:
     def list_server_actions(
         self, context: RequestContext, instance_uuid: str
     ) -> list[InstanceAction]:
-        here = partial(self._servers.list_actions, context, instance_uuid)
-        return self._remote_servers.ask(context, instance_uuid, "list_server_actions", here)
+        here = self._servers.list_server_actions
+        return self._ask_its_zone(here, context, instance_uuid)
 
     def explain_server(
         self,
@@ -203,44 +207,33 @@ class ServersEndpoint:
     def record_refusal(self, context: RequestContext, deferred: Deferred, reason: str) -> None:
         """Record the refusal of a deferred operation; see ``deferred_operations.Performer``."""
         uuid, operation = deferred.instance_uuid, deferred.operation
-        here = partial(self._operations.record_refusal, context, uuid, operation, reason)
-        self._remote_servers.ask(
-            context, uuid, "record_refusal", here, operation=operation, reason=reason
-        )
+        here = self._operations.record_refusal
+        self._ask_its_zone(here, context, uuid, operation=operation, reason=reason)
 
     def get_console_output(
         self, context: RequestContext, instance_uuid: str, lines: int | None
     ) -> str:
-        here = partial(self._guest_requests.get_console_output, context, instance_uuid, lines=lines)
-        return self._remote_servers.ask(
-            context, instance_uuid, "get_console_output", here, lines=lines
-        )
+        here = self._guest_requests.get_console_output
+        return self._ask_its_zone(here, context, instance_uuid, lines=lines)
 
     def get_diagnostics(self, context: RequestContext, instance_uuid: str) -> Diagnostics:
-        here = partial(self._guest_requests.get_diagnostics, context, instance_uuid)
-        return self._remote_servers.ask(context, instance_uuid, "get_diagnostics", here)
+        return self._ask_its_zone(self._guest_requests.get_diagnostics, context, instance_uuid)
 
     def get_topology(self, context: RequestContext, instance_uuid: str) -> ServerTopology:
-        here = partial(self._guest_requests.get_topology, context, instance_uuid)
-        return self._remote_servers.ask(context, instance_uuid, "get_topology", here)
+        return self._ask_its_zone(self._guest_requests.get_topology, context, instance_uuid)
 
     def create_serial_console(self, context: RequestContext, instance_uuid: str) -> SerialConsole:
-        here = partial(self._guest_requests.create_serial_console, context, instance_uuid)
-        return self._remote_servers.ask(context, instance_uuid, "create_serial_console", here)
+        here = self._guest_requests.create_serial_console
+        return self._ask_its_zone(here, context, instance_uuid)
 
     def set_admin_password(
         self, context: RequestContext, instance_uuid: str, password: str
     ) -> None:
-        here = partial(
-            self._guest_requests.set_admin_password, context, instance_uuid, password=password
-        )
-        self._remote_servers.ask(
-            context, instance_uuid, "set_admin_password", here, password=password
-        )
+        here = self._guest_requests.set_admin_password
+        self._ask_its_zone(here, context, instance_uuid, password=password)
 
     def trigger_crash_dump(self, context: RequestContext, instance_uuid: str) -> None:
-        here = partial(self._guest_requests.trigger_crash_dump, context, instance_uuid)
-        self._remote_servers.ask(context, instance_uuid, "trigger_crash_dump", here)
+        self._ask_its_zone(self._guest_requests.trigger_crash_dump, context, instance_uuid)
 
     def list_migrations(
         self, context: RequestContext, filters: MigrationFilters, limit: int
@@ -253,15 +246,20 @@ class ServersEndpoint:
     def abort_migration(
         self, context: RequestContext, instance_uuid: str, migration_uuid: str
     ) -> None:
-        here = partial(self._migrations.abort_migration, context, instance_uuid, migration_uuid)
-        self._remote_servers.ask(
-            context, instance_uuid, "abort_migration", here, migration_uuid=migration_uuid
-        )
+        here = self._migrations.abort_migration
+        self._ask_its_zone(here, context, instance_uuid, migration_uuid=migration_uuid)
 
     def force_migration(
         self, context: RequestContext, instance_uuid: str, migration_uuid: str
     ) -> None:
-        here = partial(self._migrations.force_migration, context, instance_uuid, migration_uuid)
-        self._remote_servers.ask(
-            context, instance_uuid, "force_migration", here, migration_uuid=migration_uuid
-        )
+        here = self._migrations.force_migration
+        self._ask_its_zone(here, context, instance_uuid, migration_uuid=migration_uuid)
+
+    def _ask_its_zone(
+        self, here: Callable[..., T], context: RequestContext, instance_uuid: str, **arguments: Any
+    ) -> T:
+        """Have a server's zone do what ``here`` does in this zone, by a request of its name."""
+        return self._remote_servers.ask(
+            context, instance_uuid, here.__name__,
+            partial(here, context, instance_uuid, **arguments), **arguments,
+        )  # fmt: skip

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TypeVar
 
 from sqlalchemy.orm import Session
@@ -29,6 +30,7 @@ from conductor.super_conductor.hosts.zone_guard import check_zones
 from conductor.super_conductor.move import move_specs
 from conductor.super_conductor.peers import Environment, Peers
 from conductor.super_conductor.permanent_failure import (
+    REFUSALS,
     REFUSED,
     TOO_LATE,
     PermanentFailure,
@@ -198,23 +200,18 @@ class MoveTask(SchedulingTask):
     def select_destinations(self) -> None:
         """Ask a scheduler for a host and alternates."""
         assert self._spec is not None, "set by read_instance"
-        is_dry = self._move.operation in CLAIMED_BY_CELL
+        select = self._peers.scheduling.select_destinations
+        if self._move.operation in CLAIMED_BY_CELL:
+            select = partial(self._peers.scheduler.select_destinations, dry_run=True)
         try:
-            if is_dry:
-                found = self._peers.scheduler.select_destinations(
-                    self._context, self._spec, [self._move.instance_uuid],
-                    fences=[int(self._claim_fence)], dry_run=True,
-                    timeout_seconds=self._answer_timeout_seconds,
-                )  # fmt: skip
-            else:
-                found = self._peers.scheduling.select_destinations(
-                    self._context, self._spec, [self._move.instance_uuid],
-                    fences=[int(self._claim_fence)], timeout_seconds=self._answer_timeout_seconds,
-                )  # fmt: skip
+            found = select(
+                self._context, self._spec, [self._move.instance_uuid],
+                fences=[int(self._claim_fence)], timeout_seconds=self._answer_timeout_seconds,
+            )  # fmt: skip
         except exception.NoValidHost as error:
             self._trace = decision_traces.from_error(error.kwargs.get("trace"))
             raise no_valid_host(self._trace, error.kwargs.get("reason") or error.message) from error
-        except (exception.Invalid, exception.NotFound, exception.RequestFilterFailed) as error:
+        except REFUSALS as error:
             raise PermanentFailure(REFUSED, error.message) from error
         self._selections = found.selections()[0]
         self._trace = found.trace
@@ -305,7 +302,9 @@ class MoveTask(SchedulingTask):
     def _keep_trace(self, trace: DecisionTrace, *, host: str | None) -> None:
         move, conf = self._move, self._env.conf.conductor
         selections = {move.instance_uuid: self._selections} if host is not None else None
-        split = decision_traces.split(trace, size_max=conf.trace_size_max, selections=selections)
+        whole = decision_traces.split(
+            trace, size_max=conf.trace_size_max, selections=selections
+        ).whole()
         sentence = trace.sentence
         decided = MoveTrace(
             migration_uuid=move.migration_uuid,
@@ -316,7 +315,6 @@ class MoveTask(SchedulingTask):
             sentence=None if sentence is None else sentence[:SENTENCE_LENGTH_MAX],
             stored_at=exact_moment(self._env.now()),
         )
-        whole = {**split.shared, "choices": list(split.choices.values())}
         keep_max = conf.move_traces_max
         self._write(
             lambda session: traces.store_move_trace(session, decided, whole, keep_max=keep_max)
@@ -374,9 +372,7 @@ class Moves(SchedulingWork[MoveTask]):
     """Runs new and abandoned moves on a bounded number of workers."""
 
     ROW = models.Move
-
-    def _task(self, lease: Lease) -> MoveTask:
-        return MoveTask(self._env, self._peers, self.leases, lease, self._watch)
+    TASK = MoveTask
 
     def accept(self, move: Move, within: Callable[[Session], None] = write_nothing) -> None:
         """Store a move and have its cell start it; a worker does the rest soon.

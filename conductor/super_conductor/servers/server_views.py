@@ -183,7 +183,9 @@ class ServerReader:
             page = dataclasses.replace(page, after=_marker(copies[-1].instance, page.filters.sort))
         return ServerPage(found, sorted(down_cells))
 
-    def list_actions(self, context: RequestContext, instance_uuid: str) -> list[InstanceAction]:
+    def list_server_actions(
+        self, context: RequestContext, instance_uuid: str
+    ) -> list[InstanceAction]:
         """Return a server's actions, newest first, also those of a deleted one.
 
         Raises InstanceNotFound, CellUnavailable.
@@ -211,7 +213,7 @@ class ServerReader:
         """Return why a server is on its host; see ``SuperConductorAPI.explain_server``."""
         instance = self.get_server(context, instance_uuid)
         faults = self._list_faults(context, instance_uuid)
-        attempts = _attempts(self.list_actions(context, instance_uuid), faults)
+        attempts = _attempts(self.list_server_actions(context, instance_uuid), faults)
         built_on = next((each.host for each in attempts if each.result == SUCCESS), None)
         with self._database.reader() as session:
             decided = decisions.read(session, instance, built_on=built_on, request_id=decision_of)

@@ -20,6 +20,7 @@ from conductor.super_conductor.builds import decision_traces
 from conductor.super_conductor.db import traces
 from conductor.super_conductor.db.zones import zone_walks
 from conductor.super_conductor.db.zones.zone_walks import Entry, Offered
+from conductor.super_conductor.permanent_failure import REFUSALS
 from conductor.super_conductor.zones import absence
 from conductor.super_conductor.zones.walk_store import WalkStore
 from objects.destinations import Destinations
@@ -33,8 +34,6 @@ SearchZones = Callable[[Sequence[str], Sequence[str]], Destinations]
 
 Raises as ``SchedulerAPI.select_destinations``.
 """
-
-_REFUSED = (exception.Invalid, exception.NotFound, exception.RequestFilterFailed)
 
 
 class RepeatedSearch:
@@ -64,7 +63,7 @@ class RepeatedSearch:
             found = self._search(waiting, offered.silent)
         except exception.NoValidHost as error:
             self._note(offered, [], decision_traces.from_error(error.kwargs.get("trace")))
-        except _REFUSED as error:
+        except REFUSALS as error:
             LOG.info("%s: no further host: %s", self._store.key, error.message)
             self._store.update_offered(dataclasses.replace(offered, silent=[]))
         except exception.Unavailable as error:

@@ -53,7 +53,7 @@ class LocalZone:
         self._claims = claims
         self._of_one: dict[str, Served] = {
             "get_server": servers.get_server,
-            "list_server_actions": servers.list_actions,
+            "list_server_actions": servers.list_server_actions,
             "explain_server": servers.explain,
             "operate_server": partial(operations.operate, is_delegated=True),
             "get_console_output": guest_requests.get_console_output,

@@ -60,7 +60,7 @@ def test_its_history_goes_along(two_cells: TwoCells) -> None:
     two_cells.find("x")
     two_cells.do("resize")
     two_cells.do("confirm_resize")
-    actions = two_cells.servers.list_actions(an_admin(), two_cells.uuid)
+    actions = two_cells.servers.list_server_actions(an_admin(), two_cells.uuid)
     assert [one.action for one in actions] == ["confirm_resize", "resize", "create"]
     assert all(one.finish_time is not None and one.message is None for one in actions)
     hosts = {event.host for one in actions for event in one.events}
@@ -159,7 +159,7 @@ def test_what_fails_brings_it_back(two_cells: TwoCells, fails: dict[str, set[str
     two_cells.do("resize")
     assert_in(two_cells, two_cells.source, "a")
     assert two_cells.statuses(two_cells.source) == ["error"]
-    (action, _create) = two_cells.servers.list_actions(an_admin(), two_cells.uuid)
+    (action, _create) = two_cells.servers.list_server_actions(an_admin(), two_cells.uuid)
     assert (action.action, action.message) == ("resize", "Error")
 
 
@@ -179,7 +179,7 @@ def test_a_silent_cell_is_waited_for(two_cells: TwoCells) -> None:
         pass
     plane.pass_time()
     assert plane.shown.task_state == "resize_prep"
-    (action, _create) = plane.servers.list_actions(an_admin(), plane.uuid)
+    (action, _create) = plane.servers.list_server_actions(an_admin(), plane.uuid)
     assert any(event.event == "conductor_wait_for_cell" for event in action.events)
     bring_back()
     plane.settle()
@@ -195,7 +195,7 @@ def test_a_cell_that_falls_silent_half_way_is_waited_for(two_cells: TwoCells) ->
     plane.ask("resize")
     while plane.step():
         pass
-    (action, _create) = plane.servers.list_actions(an_admin(), plane.uuid)
+    (action, _create) = plane.servers.list_server_actions(an_admin(), plane.uuid)
     (waited,) = [one for one in action.events if one.event == "conductor_wait_for_cell"]
     assert "Cell target did not answer" in str(waited.details)
     silent[0]()

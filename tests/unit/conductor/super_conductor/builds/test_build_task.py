@@ -205,7 +205,7 @@ def test_a_build_that_failed_is_an_action_in_cell0(plane: ControlPlane) -> None:
     """The create action shows the scheduling event with its result."""
     plane.scheduler.error = no_valid_host()
     (uuid,) = plane.build()
-    (action,) = plane.servers.list_actions(a_user(), uuid)
+    (action,) = plane.servers.list_server_actions(a_user(), uuid)
     assert (action.action, [event.result for event in action.events]) == ("create", ["Error"])
 
 
