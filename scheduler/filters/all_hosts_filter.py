@@ -4,7 +4,6 @@ import numpy as np
 
 from objects.request_spec import RequestSpec
 from scheduler import filters
-from scheduler.hosts.host_state import HostState
 from scheduler.hosts.host_table import HostTable
 
 
@@ -12,9 +11,6 @@ class AllHostsFilter(filters.BaseHostFilter):
     """Pass every host: placement alone decides which hosts are weighed."""
 
     run_filter_once_per_request = True
-
-    def host_passes(self, host_state: HostState, spec: RequestSpec) -> bool:
-        return True
 
     def host_mask(self, hosts: HostTable, spec: RequestSpec) -> filters.Mask:
         return np.ones(len(hosts), dtype=np.bool_)

@@ -22,12 +22,6 @@ class AvailabilityZoneFilter(filters.BaseHostFilter):
     run_filter_once_per_request = True
     reason_columns = ()
 
-    def host_passes(self, host_state: HostState, spec: RequestSpec) -> bool:
-        if not spec.availability_zone:
-            return True
-        zones = aggregate_metadata.zones(host_state.aggregates)
-        return spec.availability_zone in (zones or {self._default})
-
     def host_mask(self, hosts: HostTable, spec: RequestSpec) -> filters.Mask:
         mask = np.ones(len(hosts), dtype=np.bool_)
         if not spec.availability_zone:

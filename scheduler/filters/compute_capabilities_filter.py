@@ -46,9 +46,6 @@ class ComputeCapabilitiesFilter(filters.BaseHostFilter):
 
     run_filter_once_per_request = True
 
-    def host_passes(self, host_state: HostState, spec: RequestSpec) -> bool:
-        return all(_is_met(demand, host_state) for demand in _demands(spec.flavor))
-
     def host_mask(self, hosts: HostTable, spec: RequestSpec) -> filters.Mask:
         mask = np.ones(len(hosts), dtype=np.bool_)
         for demand in _demands(spec.flavor):

@@ -19,9 +19,6 @@ class ComputeFilter(filters.BaseHostFilter):
     run_filter_once_per_request = True
     reason_columns = ("service_disabled",)
 
-    def host_passes(self, host_state: HostState, spec: RequestSpec) -> bool:
-        return bool(host_state.service_up and not host_state.service_disabled)
-
     def host_mask(self, hosts: HostTable, spec: RequestSpec) -> filters.Mask:
         mask: filters.Mask = hosts.service_up & ~hosts.service_disabled
         return mask

@@ -44,14 +44,6 @@ class ImagePropertiesFilter(filters.BaseHostFilter):
     run_filter_once_per_request = True
     RUN_ON_REBUILD = True
 
-    def host_passes(self, host_state: HostState, spec: RequestSpec) -> bool:
-        properties, wanted = self._wanted(spec)
-        return not wanted or (
-            _supports(host_state.supported_instances, wanted)
-            and _version_fits(host_state.hypervisor_version, properties)
-            and _bits_fit(host_state.cpu_info, properties)
-        )
-
     def host_mask(self, hosts: HostTable, spec: RequestSpec) -> filters.Mask:
         properties, wanted = self._wanted(spec)
         if not wanted:

@@ -21,9 +21,6 @@ class IsolatedHostsFilter(filters.BaseHostFilter):
     run_filter_once_per_request = True
     RUN_ON_REBUILD = True
 
-    def host_passes(self, host_state: HostState, spec: RequestSpec) -> bool:
-        return self._passes(host_state.host in self._hosts, spec)
-
     def host_mask(self, hosts: HostTable, spec: RequestSpec) -> filters.Mask:
         isolated = hosts.named(self._hosts)
         return np.where(isolated, self._passes(True, spec), self._passes(False, spec))

@@ -15,9 +15,6 @@ class OwnResourcesFilter(filters.BaseHostFilter):
     run_filter_once_per_request = True
     is_host_local = True
 
-    def host_passes(self, host_state: HostState, spec: RequestSpec) -> bool:
-        return True
-
     def host_mask(self, hosts: HostTable, spec: RequestSpec) -> filters.Mask:
         return np.ones(len(hosts), dtype=np.bool_)
 

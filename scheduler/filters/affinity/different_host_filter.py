@@ -22,9 +22,6 @@ class DifferentHostFilter(filters.BaseHostFilter):
     run_filter_once_per_request = True
     reason_columns = ()
 
-    def host_passes(self, host_state: HostState, spec: RequestSpec) -> bool:
-        return host_state.instances.isdisjoint(spec.hint(HINT))
-
     def host_mask(self, hosts: HostTable, spec: RequestSpec) -> filters.Mask:
         unwanted = spec.hint(HINT)
         if not unwanted:

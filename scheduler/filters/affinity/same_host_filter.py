@@ -22,10 +22,6 @@ class SameHostFilter(filters.BaseHostFilter):
     run_filter_once_per_request = True
     reason_columns = ()
 
-    def host_passes(self, host_state: HostState, spec: RequestSpec) -> bool:
-        wanted = spec.hint(HINT)
-        return not wanted or not host_state.instances.isdisjoint(wanted)
-
     def host_mask(self, hosts: HostTable, spec: RequestSpec) -> filters.Mask:
         wanted = spec.hint(HINT)
         if not wanted:

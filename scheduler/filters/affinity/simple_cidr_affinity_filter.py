@@ -31,9 +31,6 @@ class SimpleCIDRAffinityFilter(filters.BaseHostFilter):
     run_filter_once_per_request = True
     reason_columns = ()
 
-    def host_passes(self, host_state: HostState, spec: RequestSpec) -> bool:
-        return not spec.hint(ADDRESS_HINT) or _question(spec)(host_state.host_ip)
-
     def host_mask(self, hosts: HostTable, spec: RequestSpec) -> filters.Mask:
         if not spec.hint(ADDRESS_HINT):
             return np.ones(len(hosts), dtype=np.bool_)

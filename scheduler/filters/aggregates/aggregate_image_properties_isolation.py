@@ -26,9 +26,6 @@ class AggregateImagePropertiesIsolation(filters.BaseHostFilter):
     run_filter_once_per_request = True
     RUN_ON_REBUILD = True
 
-    def host_passes(self, host_state: HostState, spec: RequestSpec) -> bool:
-        return _contradiction(host_state.aggregates, self._properties(spec)) is None
-
     def host_mask(self, hosts: HostTable, spec: RequestSpec) -> filters.Mask:
         properties = self._properties(spec)
         relevant = [

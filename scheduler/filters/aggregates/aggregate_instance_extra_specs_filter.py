@@ -30,9 +30,6 @@ class AggregateInstanceExtraSpecsFilter(filters.BaseHostFilter):
 
     run_filter_once_per_request = True
 
-    def host_passes(self, host_state: HostState, spec: RequestSpec) -> bool:
-        return _first_unmet(host_state.aggregates, spec.flavor) is None
-
     def host_mask(self, hosts: HostTable, spec: RequestSpec) -> filters.Mask:
         keys = {key for key, _question in _demands(spec.flavor)}
         relevant = [

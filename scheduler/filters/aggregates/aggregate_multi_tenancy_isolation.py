@@ -23,9 +23,6 @@ class AggregateMultiTenancyIsolation(filters.BaseHostFilter):
     run_filter_once_per_request = True
     reason_columns = ()
 
-    def host_passes(self, host_state: HostState, spec: RequestSpec) -> bool:
-        return _passes(host_state.aggregates, spec)
-
     def host_mask(self, hosts: HostTable, spec: RequestSpec) -> filters.Mask:
         relevant = [each for each in hosts.cluster_metadata.aggregates if _keys(each)]
         return aggregate_metadata.per_membership(

@@ -22,9 +22,6 @@ class AggregateTypeAffinityFilter(filters.BaseHostFilter):
     run_filter_once_per_request = True
     reason_columns = ()
 
-    def host_passes(self, host_state: HostState, spec: RequestSpec) -> bool:
-        return _passes(host_state.aggregates, spec)
-
     def host_mask(self, hosts: HostTable, spec: RequestSpec) -> filters.Mask:
         return aggregate_metadata.per_membership(
             hosts, hosts.cluster_metadata.aggregates_with(KEY), lambda found: _passes(found, spec)
