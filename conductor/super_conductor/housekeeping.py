@@ -4,7 +4,6 @@ import logging
 
 from armillary.concurrency.periodic import PeriodicTask
 from armillary.context import admin_context
-from conductor.super_conductor.claims.orphaned_claims import OrphanedClaims
 from conductor.super_conductor.delete.retention import Reclaimer, Retention
 from conductor.super_conductor.hosts import discovery
 from conductor.super_conductor.hosts.cluster_metadata import MetadataPublisher
@@ -40,8 +39,7 @@ class Housekeeping:
         self._peers = peers
         self.metadata = MetadataPublisher(database, peers.scheduler, peers.placement)
         self.cell_servers = CellServers(database, cells)
-        self.orphans = Orphans(database, cells, peers.cell0)
-        self.orphaned_claims = OrphanedClaims(database, peers.placement)
+        self.orphans = Orphans(database, cells, peers.cell0, peers.placement)
         self.resize_usage = ResizeUsage(database, cells)
         self._missing_allocations = MissingAllocations(
             database=database,
@@ -51,8 +49,7 @@ class Housekeeping:
             placement=peers.placement,
         )
         self._audit = PeriodicAudit(
-            peers.placement, self.orphans, self.orphaned_claims.find_orphan_claims,
-            self._missing_allocations, now,
+            peers.placement, self.orphans, self._missing_allocations, now,
             pages=lambda: self.cell_servers.pages(admin_context(), limit=PAGE_SIZE),
             recheck=self.resize_usage.recheck,
             delete_lost=LostServers(

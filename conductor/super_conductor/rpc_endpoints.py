@@ -13,9 +13,12 @@ from conductor.super_conductor.accept.server_groups import ServerGroupsEndpoint
 from conductor.super_conductor.claims.delegated_claims import DelegatedClaims
 from conductor.super_conductor.claims.endpoint import ClaimsEndpoint
 from conductor.super_conductor.endpoints.aggregates import AggregatesEndpoint
-from conductor.super_conductor.endpoints.flavors_and_images import FlavorsEndpoint, ImagesEndpoint
+from conductor.super_conductor.endpoints.catalogue import (
+    FlavorsEndpoint,
+    ImagesEndpoint,
+    KeyPairsEndpoint,
+)
 from conductor.super_conductor.endpoints.idempotency import IdempotencyEndpoint
-from conductor.super_conductor.endpoints.key_pairs import KeyPairsEndpoint
 from conductor.super_conductor.endpoints.servers import ServersEndpoint
 from conductor.super_conductor.endpoints.zone import ZoneEndpoint
 from conductor.super_conductor.endpoints.zone_records import ZoneRecordsEndpoint
@@ -110,7 +113,6 @@ def make_endpoints(
         QuotasEndpoint(conf, database, placed_usage),
         AllocationsEndpoint(placement),
         housekeeping.orphans,
-        housekeeping.orphaned_claims,
         housekeeping.cell_servers,
         AggregateSync(database, placement),
         metadata,

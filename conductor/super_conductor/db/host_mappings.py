@@ -48,14 +48,8 @@ def list_node_uuids(session: Session, cell_uuid: str) -> dict[str, list[str]]:
 
 def node_uuids_of(session: Session, hosts: Collection[str]) -> list[str]:
     """Return the UUIDs of all compute nodes of these hosts, sorted."""
-    query = sa.select(models.HostMapping.node_uuids).where(models.HostMapping.host.in_(hosts))
-    return sorted({uuid for uuids in session.scalars(query) for uuid in uuids})
-
-
-def all_node_uuids(session: Session) -> set[str]:
-    """Return the UUIDs of the compute nodes of all hosts."""
-    found = session.scalars(sa.select(models.HostMapping.node_uuids))
-    return {uuid for uuids in found for uuid in uuids}
+    found = find_host_mappings(session, hosts).values()
+    return sorted({uuid for _cell, uuids in found for uuid in uuids})
 
 
 def cells_of_hosts(session: Session) -> dict[str, str]:
@@ -72,9 +66,7 @@ def cells_of_nodes(session: Session) -> dict[str, str]:
 
 def nodes_by_host(session: Session, hosts: Collection[str]) -> dict[str, list[str] | None]:
     """Return host -> UUIDs of its compute nodes; None for a host that is not mapped."""
-    host, node_uuids = models.HostMapping.host, models.HostMapping.node_uuids
-    query = sa.select(host, node_uuids).where(host.in_(hosts))
-    found = {row.host: row.node_uuids for row in session.execute(query)}
+    found = {host: nodes for host, (_cell, nodes) in find_host_mappings(session, hosts).items()}
     return {name: found.get(name) for name in sorted(hosts)}
 
 

@@ -1,4 +1,4 @@
-"""Orphans: consumers in placement of the server or migration type that no longer exist."""
+"""Orphans: consumers in placement whose server, migration or claim does not exist (any more)."""
 
 import dataclasses
 from collections.abc import Collection, Mapping, Sequence
@@ -10,6 +10,7 @@ from conductor.cell_conductor.interface import CellConductorAPI
 from conductor.super_conductor.builds.cell0 import Cell0
 from conductor.super_conductor.db import (
     build_requests,
+    claims,
     cleanups,
     host_mappings,
     instance_mappings,
@@ -17,8 +18,10 @@ from conductor.super_conductor.db import (
 )
 from conductor.super_conductor.hosts.cells import Cells
 from objects.cell_mapping import CELL0_UUID
+from objects.claims.resource_kinds import known_kinds
 from objects.instances.instance_mapping import InstanceMapping
 from objects.repair_answers import OrphanSearch
+from placement.interface import PlacementAPI
 
 CONSUMERS_MAX = 1000
 
@@ -38,15 +41,18 @@ class Orphans:
     In doubt, a server is assumed to exist.
     """
 
-    def __init__(self, database: Database, cells: Cells, cell0: Cell0) -> None:
+    def __init__(
+        self, database: Database, cells: Cells, cell0: Cell0, placement: PlacementAPI
+    ) -> None:
         self._database = database
         self._cells = cells
         self._cell0 = cell0
+        self._placement = placement
 
     def find_orphans(
         self, context: RequestContext, consumers: Mapping[str, Sequence[str]]
     ) -> OrphanSearch:
-        check_count(consumers)
+        _check_count(consumers)
         # Build requests are read first: a server that moves to a cell is seen twice rather than
         # never.
         unseen = set(consumers) - self._pending(consumers)
@@ -60,11 +66,28 @@ class Orphans:
     def find_orphan_migrations(
         self, context: RequestContext, consumers: Mapping[str, Sequence[str]]
     ) -> OrphanSearch:
-        check_count(consumers)
+        _check_count(consumers)
         with self._database.reader() as session:  # read first, as above
             unseen = set(consumers) - moves.known(session, consumers)
         search = self._search_migrations(context, unseen)
         return self._answer(consumers, search, search.missing if search.down_names else set())
+
+    def find_orphan_claims(
+        self, context: RequestContext, consumers: Mapping[str, Sequence[str]]
+    ) -> OrphanSearch:
+        _check_count(consumers)
+        with self._database.reader() as session:
+            gone = set(consumers) - claims.known(session, consumers)
+        pools = self._pools(context) if gone else set()
+        ours = {uuid for uuid in gone if not pools.isdisjoint(consumers[uuid])}
+        return OrphanSearch(sorted(ours), sorted(gone - ours), unsure=[], down_cells=[])
+
+    def _pools(self, context: RequestContext) -> set[str]:
+        return {
+            pool.uuid
+            for kind in known_kinds().values()
+            for pool in self._placement.list_pools(context, kind.trait)
+        }
 
     def _answer(
         self, consumers: Mapping[str, Sequence[str]], search: _Search, unsure: set[str]
@@ -123,11 +146,11 @@ class Orphans:
         if not uuids:
             return set()
         with self._database.reader() as session:
-            nodes = host_mappings.all_node_uuids(session)
+            nodes = host_mappings.cells_of_nodes(session).keys()
         return {uuid for uuid in uuids if not nodes.isdisjoint(consumers[uuid])}
 
 
-def check_count(consumers: Mapping[str, Sequence[str]]) -> None:
+def _check_count(consumers: Mapping[str, Sequence[str]]) -> None:
     if len(consumers) > CONSUMERS_MAX:
         raise exception.Invalid(
             reason=f"got {len(consumers)} consumers, at most {CONSUMERS_MAX} are allowed"

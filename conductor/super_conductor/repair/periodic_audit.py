@@ -25,7 +25,6 @@ from conductor.super_conductor.repair.allocation_audit import (
     Audit,
     AuditOptions,
     AuditResult,
-    Find,
 )
 from conductor.super_conductor.repair.heal_allocations import (
     Amounts,
@@ -128,7 +127,6 @@ class PeriodicAudit:
         self,
         placement: PlacementAPI,
         orphans: Orphans,
-        find_orphan_claims: Find,
         missing_allocations: MissingAllocations,
         now: Clock,
         *,
@@ -142,7 +140,6 @@ class PeriodicAudit:
         """
         self._placement = placement
         self._orphans = orphans
-        self._find_orphan_claims = find_orphan_claims
         self._missing_allocations = missing_allocations
         self._now = now
         self._pages = pages
@@ -200,7 +197,7 @@ class PeriodicAudit:
             {
                 SERVER: self._orphans.find_orphans,
                 MOVE: self._orphans.find_orphan_migrations,
-                CLAIM: self._find_orphan_claims,
+                CLAIM: self._orphans.find_orphan_claims,
             },
             AuditOptions(delete=False, provider=None, min_age=MIN_AGE),
             now=lambda: moment(self._now()),

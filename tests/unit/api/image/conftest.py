@@ -12,7 +12,7 @@ from falcon import testing
 from oslo_config import cfg
 
 from api.front import make_front
-from conductor.super_conductor.endpoints.flavors_and_images import ImagesEndpoint
+from conductor.super_conductor.endpoints.catalogue import ImagesEndpoint
 from conductor.super_conductor.interface import SuperConductorAPI
 from conductor.super_conductor.servers.image_tickets import ImageTickets
 from tests.fixtures.cell import Clock

@@ -29,7 +29,7 @@ from armillary.glance import Glance
 from compute_agent.virt.image_cache import ImageCache
 from compute_agent.virt.image_service import ImageService
 from compute_agent.virt.snapshot_store import snapshot_store
-from conductor.super_conductor.endpoints.flavors_and_images import ImagesEndpoint
+from conductor.super_conductor.endpoints.catalogue import ImagesEndpoint
 from conductor.super_conductor.interface import SuperConductorAPI
 from objects.images.image_record import PENDING_DELETE, PRIVATE, SAVING, ImageRecord
 from tests import builders

@@ -14,7 +14,7 @@ from armillary import exception
 from armillary.conf import register_all
 from armillary.db import Database
 from conductor.super_conductor.db.catalogue import key_pairs
-from conductor.super_conductor.endpoints.key_pairs import KeyPairsEndpoint
+from conductor.super_conductor.endpoints.catalogue import KeyPairsEndpoint
 from objects.key_pair import KeyPair
 from tests.fixtures.control_plane import RunningConductor, a_user
 

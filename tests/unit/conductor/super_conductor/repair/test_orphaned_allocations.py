@@ -28,7 +28,7 @@ class Finder:
     def __init__(self, cloud: Cloud) -> None:
         peers = cloud.plane.peers
         self._cloud = cloud
-        self._orphans = Orphans(cloud.plane.database, peers.cells, peers.cell0)
+        self._orphans = Orphans(cloud.plane.database, peers.cells, peers.cell0, peers.placement)
 
     def __call__(self, *uuids: str, provider: str | None = None) -> dict[str, list[str]]:
         providers = [provider or self._cloud.nodes[0]]

@@ -10,7 +10,6 @@ import pytest
 
 import conductor.super_conductor.repair.periodic_audit
 from armillary.metrics import service_metrics
-from conductor.super_conductor.claims.orphaned_claims import OrphanedClaims
 from conductor.super_conductor.db.catalogue import quotas
 from conductor.super_conductor.repair import lost_servers
 from conductor.super_conductor.repair.lost_servers import LostServers
@@ -34,7 +33,7 @@ __all__ = ["cloud", "placement_template", "placement_url"]
 def watch(cloud: Cloud) -> PeriodicAudit:
     """Return what looks, long after all that a test wrote to placement."""
     peers = cloud.plane.peers
-    orphans = Orphans(cloud.plane.database, peers.cells, peers.cell0)
+    orphans = Orphans(cloud.plane.database, peers.cells, peers.cell0, peers.placement)
     later = MIN_AGE.total_seconds() + 60
     lacking = MissingAllocations(
         database=cloud.plane.database,
@@ -43,10 +42,9 @@ def watch(cloud: Cloud) -> PeriodicAudit:
         scheduler=peers.scheduler,
         placement=peers.placement,
     )
-    claims = OrphanedClaims(cloud.plane.database, peers.placement)
     servers = CellServers(cloud.plane.database, peers.cells)
     return PeriodicAudit(
-        peers.placement, orphans, claims.find_orphan_claims, lacking,
+        peers.placement, orphans, lacking,
         lambda: time.time() + later,
         pages=lambda: servers.pages(an_admin(), limit=2),
         recheck=cloud.plane.resize_usage.recheck,

@@ -20,7 +20,7 @@ from armillary.conf import console as console_conf
 from armillary.conf import image as image_conf
 from armillary.conf import register, serial_console
 from armillary.conf import tracing as tracing_conf
-from conductor.super_conductor.endpoints.flavors_and_images import ImagesEndpoint
+from conductor.super_conductor.endpoints.catalogue import ImagesEndpoint
 from conductor.super_conductor.interface import SuperConductorAPI
 from programs.commands.app import TOKEN_VARIABLE, URL_VARIABLE, ClientApp
 from tests.fixtures.control_plane import api_database  # noqa: F401 - a fixture
