@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Sequence
 
-from objects.packed.claim_batch import AnyClaim, AnyResult
+from objects.allocations.allocation import AllocationClaim, ClaimResult
 
 LOG = logging.getLogger(__name__)
 
@@ -11,7 +11,7 @@ _NAMED_MAX = 100
 """Maximum number of consumers in one line."""
 
 
-def log_claims(claims: Sequence[AnyClaim], results: Sequence[AnyResult]) -> None:
+def log_claims(claims: Sequence[AllocationClaim], results: Sequence[ClaimResult]) -> None:
     """Log the claims of one message: the granted ones in one line, each refused one in its own."""
     granted = [claim for claim, result in zip(claims, results, strict=True) if result.is_claimed]
     if granted:
@@ -25,7 +25,7 @@ def log_claims(claims: Sequence[AnyClaim], results: Sequence[AnyResult]) -> None
         LOG.info("%d more claims of this message were refused", len(refused) - _NAMED_MAX)
 
 
-def _text(claim: AnyClaim) -> str:
+def _text(claim: AllocationClaim) -> str:
     providers = ", ".join(
         f"{' '.join(f'{name}={amount}' for name, amount in taken['resources'].items())} of {uuid}"
         for uuid, taken in claim.allocations.items()

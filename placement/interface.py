@@ -4,7 +4,13 @@ import functools
 from collections.abc import Mapping, Sequence
 
 from armillary.context import RequestContext
-from objects.allocations.allocation import ConsumerHolding, ProviderAllocation, UsageTotals
+from objects.allocations.allocation import (
+    AllocationClaim,
+    ClaimResult,
+    ConsumerHolding,
+    ProviderAllocation,
+    UsageTotals,
+)
 from objects.allocations.allocation_candidates import AllocationCandidates
 from objects.allocations.resource_query import ResourceQuery
 from objects.claims.pool import Pool
@@ -12,7 +18,7 @@ from objects.hosts.fleet import FleetUsage
 from objects.hosts.host_details import ProviderDetails
 from objects.hosts.provider_report import ProviderReport, ProviderResult
 from objects.instances.group_claim import GroupMember
-from objects.packed.claim_batch import AnyClaim, AnyResult, ClaimAnswers, ClaimBatch
+from objects.packed.claim_batch import ClaimAnswers, ClaimBatch
 from objects.packed.provider_uuids import Ids, ProviderUUIDs, UUIDCache, complete
 from objects.traces.explanation import CandidatesExplanation
 from objects.zones.zone_summary import ProviderCapabilities
@@ -88,7 +94,9 @@ class PlacementAPI(Interface):
     def list_pools(self, context: RequestContext, trait: str) -> list[Pool]:
         """Return the pools of a kind: the providers with its trait, oldest first."""
 
-    def claim(self, context: RequestContext, claims: Sequence[AnyClaim]) -> Sequence[AnyResult]:
+    def claim(
+        self, context: RequestContext, claims: Sequence[AllocationClaim]
+    ) -> Sequence[ClaimResult]:
         """Write the claims in one transaction, each accepted or refused independently.
 
         Returns the results in order.

@@ -104,7 +104,7 @@ class PlacementManager:
 
     def claim_batch(self, context: RequestContext, batch: ClaimBatch) -> ClaimAnswers:
         writer, claims = self._writer(context), batch.unpacked()
-        results = self.engine.claims.claim_batch(claims, writer)
+        results = self.engine.claims.claim(claims, writer)
         claim_log.log_claims(claims, results)
         for result in results if writer is not None else ():
             if result.status == ClaimStatus.FOREIGN:

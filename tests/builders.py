@@ -173,7 +173,7 @@ def a_claim(provider_uuid: str, vcpus: int = 1, **values: Any) -> AllocationClai
         "user_id": "u1",
         "allocations": {provider_uuid: {"resources": {"VCPU": vcpus}}},
     }
-    return AllocationClaim.from_values({**defaults, **values})
+    return AllocationClaim(**{**defaults, **values})
 
 
 def a_query(*, limit: int | None = None, **group: Any) -> ResourceQuery:

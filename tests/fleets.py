@@ -24,14 +24,13 @@ from armillary.conf.scheduling import (
     zones,
 )
 from objects.aggregate import Aggregate
-from objects.allocations.allocation import ALREADY_HELD, ClaimResult, ClaimStatus
+from objects.allocations.allocation import ALREADY_HELD, AllocationClaim, ClaimResult, ClaimStatus
 from objects.allocations.allocation_candidates import AllocationCandidates
 from objects.allocations.resource_query import RequestGroup, ResourceQuery
 from objects.hosts import host_attributes
 from objects.hosts.host_states import HostStateBatch
 from objects.instances.group_claim import GroupMember
 from objects.instances.instance_group import InstanceGroup
-from objects.packed.claim_batch import AnyClaim
 from objects.request_spec import RequestSpec
 from placement.ledger.group_places import GroupPlaces, place_of
 from scheduler.drivers.filter_scheduler import FilterScheduler
@@ -204,7 +203,7 @@ class ArrayPlacement:
         self.consumers: dict[str, tuple[str, np.ndarray]] = {}
         self.refusals: Counter[str] = Counter()  # provider -> how many claims are to be refused
         self.fenced: set[str] = set()
-        self.claim_calls: list[list[AnyClaim]] = []
+        self.claim_calls: list[list[AllocationClaim]] = []
         self.released: list[str] = []
         self.queries: list[ResourceQuery] = []
         self.groups = GroupPlaces()
@@ -244,7 +243,7 @@ class ArrayPlacement:
             ruled_out=ruled_out,
         )
 
-    def claim(self, context: object, claims: Sequence[AnyClaim]) -> list[ClaimResult]:
+    def claim(self, context: object, claims: Sequence[AllocationClaim]) -> list[ClaimResult]:
         self.claim_calls.append(list(claims))
         return [self._claim(claim) for claim in claims]
 
@@ -264,7 +263,7 @@ class ArrayPlacement:
         for name, amount in amounts.items():
             self.used[self.index[host.uuid], CLASSES.index(name)] += amount
 
-    def _claim(self, claim: AnyClaim) -> ClaimResult:
+    def _claim(self, claim: AllocationClaim) -> ClaimResult:
         ((provider, wanted),) = claim.allocations.items()
         amounts = np.array([wanted["resources"].get(name, 0) for name in CLASSES])
         row = self.index[provider]
@@ -291,9 +290,7 @@ class ArrayPlacement:
                 self.groups.put(claim.consumer_uuid, place)
             self.used[row] += amounts
             self.consumers[claim.consumer_uuid] = (provider, amounts)
-        return ClaimResult.from_values(
-            consumer_uuid=claim.consumer_uuid, status=status, reason=reason
-        )
+        return ClaimResult(consumer_uuid=claim.consumer_uuid, status=status, reason=reason)
 
     def _free(self, column: int) -> np.ndarray:
         capacity = (self.total[:, column] - self.reserved[:, column]) * self.ratio[:, column]

@@ -2,7 +2,6 @@
 
 import dataclasses
 
-from objects import base, fields
 from objects.instances.group_claim import GroupClaim
 
 
@@ -26,48 +25,50 @@ ALREADY_HELD = "the consumer holds this already"
 """Reason of a successful claim that did not have to write anything."""
 
 
-@base.ArmillaryObjectRegistry.register
-class AllocationClaim(base.ArmillaryObject):
+Allocations = dict[str, dict[str, dict[str, int]]]
+"""Provider -> "resources" -> class -> amount."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class AllocationClaim:
     """Allocations to write for one consumer, all or nothing.
 
     Writing the same allocations twice succeeds both times. ``replace`` swaps the consumer's
     allocations for these atomically. A claim is refused if its ``fence`` (a
     :class:`~objects.allocations.fence.Fence` as an integer) is below the highest one seen for the
-    consumer.
-    ``host`` is where the allocations are: a member of a server group stays in it, and the claim is
-    refused if the host has the maximum number of members.
+    consumer. ``group`` is the claim's part in the server group of its consumer.
     """
 
-    consumer_uuid: str = fields.UUIDField()
-    consumer_type: str = fields.StringField(default="INSTANCE")
-    project_id: str = fields.StringField()
-    user_id: str = fields.StringField()
-    allocations: dict[str, dict[str, dict[str, int]]] = fields.JSONField()
-    fence: int = fields.IntegerField(default=0)
-    replace: bool = fields.BooleanField(default=False)
-    host: str | None = fields.StringField(nullable=True)
-
-    @property
-    def group(self) -> GroupClaim | None:
-        """The claim's part in the server group of its consumer, if it names a host."""
-        return None if self.host is None else GroupClaim(self.host)
+    consumer_uuid: str
+    project_id: str
+    user_id: str
+    allocations: Allocations
+    fence: int = 0
+    consumer_type: str = "INSTANCE"
+    replace: bool = False
+    group: GroupClaim | None = None
 
 
-@base.ArmillaryObjectRegistry.register
-class ClaimResult(base.ArmillaryObject):
+@dataclasses.dataclass(frozen=True, slots=True)
+class ClaimResult:
     """Outcome of one claim: a value of ``ClaimStatus``, with a reason if it was refused.
 
     A successful claim has no reason, or ``ALREADY_HELD``.
     """
 
-    consumer_uuid: str = fields.UUIDField()
-    status: str = fields.StringField()
-    reason: str | None = fields.StringField(nullable=True)
+    consumer_uuid: str
+    status: str = ClaimStatus.CLAIMED
+    reason: str | None = None
 
     @property
     def is_claimed(self) -> bool:
         """Whether the claim was successful."""
         return self.status == ClaimStatus.CLAIMED
+
+    @property
+    def is_already_held(self) -> bool:
+        """Whether the claim succeeded without having to write anything."""
+        return self.is_claimed and self.reason == ALREADY_HELD
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

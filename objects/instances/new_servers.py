@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from objects.allocations.allocation import Allocations
 from objects.instances.server_settings import ServerSettings
-from objects.packed.claim_batch import Allocations
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,91 +1,20 @@
 """ClaimBatch and ClaimAnswers: many claims in one message to placement, and their outcomes.
 
 Concurrent claims usually share owner and amounts, which are sent once; of the outcomes only the
-refusals are sent. ``Claim`` and ``Claimed`` are ``AllocationClaim`` and ``ClaimResult`` without the
-overhead of versioned objects.
+refusals are sent.
 """
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Hashable, Iterable, Sequence
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 from armillary import exception
 from objects import base, fields
-from objects.allocations.allocation import ALREADY_HELD, ClaimStatus
+from objects.allocations.allocation import AllocationClaim, ClaimResult
 from objects.instances.group_claim import GroupClaim
 from objects.packed import unchecked
 from objects.packed.distinct_rows import DistinctRows
-
-Allocations = dict[str, dict[str, dict[str, int]]]
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Claim:
-    """Fields of an ``AllocationClaim``."""
-
-    consumer_uuid: str
-    project_id: str
-    user_id: str
-    allocations: Allocations
-    fence: int = 0
-    consumer_type: str = "INSTANCE"
-    replace: bool = False
-    group: GroupClaim | None = None
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Claimed:
-    """Fields of a ``ClaimResult``."""
-
-    consumer_uuid: str
-    status: str = ClaimStatus.CLAIMED
-    reason: str | None = None
-
-    @property
-    def is_claimed(self) -> bool:
-        """Whether the claim was successful."""
-        return self.status == ClaimStatus.CLAIMED
-
-
-def is_already_held(result: AnyResult) -> bool:
-    """Return whether a claim succeeded without having to write anything."""
-    return result.is_claimed and result.reason == ALREADY_HELD
-
-
-class AnyClaim(Protocol):
-    """A claim, as an object or a dataclass."""
-
-    @property
-    def consumer_uuid(self) -> str: ...
-    @property
-    def consumer_type(self) -> str: ...
-    @property
-    def project_id(self) -> str: ...
-    @property
-    def user_id(self) -> str: ...
-    @property
-    def allocations(self) -> Allocations: ...
-    @property
-    def fence(self) -> int: ...
-    @property
-    def replace(self) -> bool: ...
-    @property
-    def group(self) -> GroupClaim | None: ...
-
-
-class AnyResult(Protocol):
-    """The outcome of a claim, as an object or a dataclass."""
-
-    @property
-    def consumer_uuid(self) -> str: ...
-    @property
-    def status(self) -> str: ...
-    @property
-    def reason(self) -> str | None: ...
-    @property
-    def is_claimed(self) -> bool: ...
 
 
 @base.ArmillaryObjectRegistry.register
@@ -104,7 +33,7 @@ class ClaimBatch(base.ArmillaryObject):
     groups: list[Any] = fields.JSONField(default=[])
 
     @classmethod
-    def of(cls, claims: Iterable[AnyClaim]) -> Self:
+    def of(cls, claims: Iterable[AllocationClaim]) -> Self:
         """Return a batch of the claims, in their order."""
         owners, amounts = DistinctRows(), DistinctRows()
         rows: list[Any] = []
@@ -122,7 +51,7 @@ class ClaimBatch(base.ArmillaryObject):
             cls, owners=owners.rows, amounts=amounts.rows, claims=rows, groups=groups
         )
 
-    def unpacked(self) -> list[Claim]:
+    def unpacked(self) -> list[AllocationClaim]:
         """Return the claims; equal amounts are one shared object and must not be changed.
 
         Raises ``Invalid`` for a malformed batch; strings and numbers are not validated.
@@ -143,10 +72,10 @@ class ClaimBatch(base.ArmillaryObject):
         taken: dict[str, int],
         *,
         group: GroupClaim | None,
-    ) -> Claim:
+    ) -> AllocationClaim:
         consumer_type, project_id, user_id, replace = self.owners[owner]
         allocations = {provider: self.amounts[index] for provider, index in taken.items()}
-        return Claim(
+        return AllocationClaim(
             consumer, project_id, user_id, allocations, fence, consumer_type, replace, group
         )
 
@@ -161,7 +90,7 @@ class ClaimAnswers(base.ArmillaryObject):
     refused: list[Any] = fields.JSONField()
 
     @classmethod
-    def of(cls, results: Iterable[AnyResult]) -> Self:
+    def of(cls, results: Iterable[ClaimResult]) -> Self:
         """Return the answers for a batch, in its order."""
         return unchecked.make(
             cls,
@@ -172,11 +101,11 @@ class ClaimAnswers(base.ArmillaryObject):
             ],
         )
 
-    def unpacked(self, consumer_uuids: Sequence[str]) -> list[Claimed]:
+    def unpacked(self, consumer_uuids: Sequence[str]) -> list[ClaimResult]:
         """Return the outcome of each claim, given the consumers of the batch."""
-        results = [Claimed(uuid) for uuid in consumer_uuids]
+        results = [ClaimResult(uuid) for uuid in consumer_uuids]
         for index, status, reason in self.refused:
-            results[index] = Claimed(consumer_uuids[index], status, reason)
+            results[index] = ClaimResult(consumer_uuids[index], status, reason)
         return results
 
 

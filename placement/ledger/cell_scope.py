@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from armillary import exception
-from objects.packed.claim_batch import AnyClaim
+from objects.allocations.allocation import AllocationClaim
 from objects.request_spec import CLAIM, INSTANCE
 from placement.ledger.ledger import Ledger
 from placement.ownership import CellWriter, ConsumerCells, ConsumerOwner
@@ -26,7 +26,7 @@ class CellScope:
         self._writer = writer
         self._ledger = ledger
 
-    def claim_refusal(self, claim: AnyClaim) -> str | None:
+    def claim_refusal(self, claim: AllocationClaim) -> str | None:
         """Return why a claim is refused, or None."""
         try:
             self.check(claim.consumer_uuid)
@@ -37,7 +37,7 @@ class CellScope:
             return str(self._refused(claim.consumer_uuid, foreign))
         return self._group_refusal(claim) or self._owner_refusal(claim)
 
-    def _group_refusal(self, claim: AnyClaim) -> str | None:
+    def _group_refusal(self, claim: AllocationClaim) -> str | None:
         """Return why a claim may not say this of its consumer's server group, or None."""
         if claim.group is None:
             return None
@@ -55,7 +55,7 @@ class CellScope:
             )
         return None
 
-    def _owner_refusal(self, claim: AnyClaim) -> str | None:
+    def _owner_refusal(self, claim: AllocationClaim) -> str | None:
         """Return why a claim may not count for this project and user, or as this type, or None."""
         consumer = claim.consumer_uuid
         if claim.consumer_type != INSTANCE:

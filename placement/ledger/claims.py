@@ -6,9 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 from armillary import exception
-from objects.allocations.allocation import ClaimResult, ClaimStatus
+from objects.allocations.allocation import AllocationClaim, ClaimResult, ClaimStatus
 from objects.instances.group_claim import GroupClaim, GroupRule
-from objects.packed.claim_batch import AnyClaim, Claimed
 from placement.ledger.cell_scope import CellScope
 from placement.ledger.ledger import Ledger
 from placement.ledger.ledger_commit import LedgerCommit, Work
@@ -26,30 +25,21 @@ class ClaimWriter:
     def __init__(self, commit: LedgerCommit) -> None:
         self._commit = commit
 
-    def claim(self, claims: Sequence[AnyClaim]) -> list[ClaimResult]:
+    def claim(
+        self, claims: Sequence[AllocationClaim], writer: CellWriter | None = None
+    ) -> list[ClaimResult]:
         """Write claims, each accepted or refused independently.
 
-        Raises ``Invalid`` if one is malformed; then none is written.
-        """
-        return [
-            ClaimResult(consumer_uuid=each.consumer_uuid, status=each.status, reason=each.reason)
-            for each in self.claim_batch(claims)
-        ]
-
-    def claim_batch(
-        self, claims: Sequence[AnyClaim], writer: CellWriter | None = None
-    ) -> list[Claimed]:
-        """Write claims as ``claim`` does, but return plain results instead of versioned objects.
-
-        A claim for a consumer that is not the writer's, or on a provider that is not, is refused
-        with ``FOREIGN``; so is one that puts its consumer into a server group, names another
-        cell's host, or changes the type, project or user, also of one without allocations.
+        Raises ``Invalid`` if one is malformed; then none is written. A claim for a consumer that is
+        not the writer's, or on a provider that is not, is refused with ``FOREIGN``; so is one that
+        puts its consumer into a server group, names another cell's host, or changes the type,
+        project or user, also of one without allocations.
         """
         self._commit.check_size("claims", len(claims))
         for claim in claims:
             _check_claim(claim)
 
-        def apply(ledger: Ledger) -> list[Claimed]:
+        def apply(ledger: Ledger) -> list[ClaimResult]:
             scope = None if writer is None else CellScope(writer, ledger)
             return [_claimed(ledger, claim, scope) for claim in claims]
 
@@ -67,7 +57,7 @@ class ClaimWriter:
             else {claim.group.host for claim in claims if claim.group is not None},
             is_by_cell=writer is not None,
         )
-        return cast("list[Claimed]", self._commit.submit(work))
+        return cast("list[ClaimResult]", self._commit.submit(work))
 
     def release(self, consumers: Mapping[str, int], writer: CellWriter | None = None) -> None:
         """Delete all allocations of these consumers (UUID -> fence).
@@ -174,14 +164,14 @@ class ClaimWriter:
         return self._commit.submit(Work(apply, consumers=consumers, is_by_cell=writer is not None))
 
 
-def _claimed(ledger: Ledger, claim: AnyClaim, scope: CellScope | None) -> Claimed:
+def _claimed(ledger: Ledger, claim: AllocationClaim, scope: CellScope | None) -> ClaimResult:
     foreign = None if scope is None else scope.claim_refusal(claim)
     if foreign is not None:
-        return Claimed(claim.consumer_uuid, ClaimStatus.FOREIGN, foreign)
+        return ClaimResult(claim.consumer_uuid, ClaimStatus.FOREIGN, foreign)
     return ledger.claim(claim)
 
 
-def _check_claim(claim: AnyClaim) -> None:
+def _check_claim(claim: AllocationClaim) -> None:
     _check_consumer(claim.consumer_uuid, claim.fence)
     consumer = claim.consumer_uuid
     for field in ("consumer_type", "project_id", "user_id"):

@@ -9,8 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from armillary import exception
-from objects.allocations.allocation import ALREADY_HELD, ClaimStatus
-from objects.packed.claim_batch import AnyClaim, Claimed
+from objects.allocations.allocation import ALREADY_HELD, AllocationClaim, ClaimResult, ClaimStatus
 from placement.ledger.group_places import GroupPlace, GroupPlaces, place_of
 from placement.ownership import ConsumerCells, ConsumerOwner
 from placement.providers.inventory import Inventory
@@ -111,14 +110,14 @@ class Ledger:
         holdings = self.holdings.items()
         self.stored_consumers = frozenset(uuid for uuid, holding in holdings if holding is not None)
 
-    def claim(self, claim: AnyClaim) -> Claimed:
+    def claim(self, claim: AllocationClaim) -> ClaimResult:
         """Write the allocations of one claim, or return why not."""
         amounts = _amounts(claim)
         status, reason = self._decide(claim, amounts)
         if status == ClaimStatus.CLAIMED:
             self._raise_fence(claim.consumer_uuid, claim.fence)
             self._take(claim, amounts)
-        return Claimed(claim.consumer_uuid, status, reason)
+        return ClaimResult(claim.consumer_uuid, status, reason)
 
     def release(self, consumer: str, fence: int) -> None:
         """Delete a consumer's allocations, unless a higher fence was seen before."""
@@ -195,7 +194,7 @@ class Ledger:
             if not self.providers[uuid].steps:
                 self.providers[uuid].increment_generation()
 
-    def _decide(self, claim: AnyClaim, amounts: Amounts) -> tuple[str, str | None]:
+    def _decide(self, claim: AllocationClaim, amounts: Amounts) -> tuple[str, str | None]:
         if self._is_late(claim.consumer_uuid, claim.fence):
             seen = self.fences[claim.consumer_uuid]
             return (
@@ -218,7 +217,9 @@ class Ledger:
             return ClaimStatus.CLAIMED, None
         return self._decide_group(claim, holding)
 
-    def _decide_group(self, claim: AnyClaim, holding: Holding | None) -> tuple[str, str | None]:
+    def _decide_group(
+        self, claim: AllocationClaim, holding: Holding | None
+    ) -> tuple[str, str | None]:
         if claim.group is None:
             return ClaimStatus.CLAIMED, None
         present = holding.place if holding else None
@@ -240,7 +241,7 @@ class Ledger:
                 return f"{name} on {provider.name}: {refusal}"
         return None
 
-    def _take(self, claim: AnyClaim, amounts: Amounts) -> None:
+    def _take(self, claim: AllocationClaim, amounts: Amounts) -> None:
         holding = self.holdings[claim.consumer_uuid]
         if holding is not None and holding.amounts == amounts:
             return
@@ -255,7 +256,7 @@ class Ledger:
         self.hold(claim.consumer_uuid, held)
         self.increment_generation([*amounts, *(holding.amounts if holding else ())])
 
-    def _place(self, claim: AnyClaim, present: GroupPlace | None) -> GroupPlace | None:
+    def _place(self, claim: AllocationClaim, present: GroupPlace | None) -> GroupPlace | None:
         if claim.group is None:
             return present
         return place_of(claim.consumer_uuid, claim.group, present, epoch=self.epoch)
@@ -319,5 +320,5 @@ class Ledger:
         self.changed_fences.add(consumer)
 
 
-def _amounts(claim: AnyClaim) -> Amounts:
+def _amounts(claim: AllocationClaim) -> Amounts:
     return {provider: dict(item["resources"]) for provider, item in claim.allocations.items()}

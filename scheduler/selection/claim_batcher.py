@@ -8,8 +8,7 @@ from collections.abc import Callable, Sequence
 from armillary import exception
 from armillary.concurrency.group_commit import GroupCommit
 from armillary.context import RequestContext
-from objects.allocations.allocation import ClaimStatus
-from objects.packed.claim_batch import AnyResult, Claim, is_already_held
+from objects.allocations.allocation import AllocationClaim, ClaimResult, ClaimStatus
 from placement.interface import PlacementAPI
 from scheduler.selection.decision import Decision, Slot
 
@@ -23,8 +22,8 @@ MESSAGES_MAX = 2
 
 _WAITING_MAX = 10_000
 
-_Claims = tuple[RequestContext, Sequence[Claim]]
-_Results = Sequence[AnyResult] | Exception
+_Claims = tuple[RequestContext, Sequence[AllocationClaim]]
+_Results = Sequence[ClaimResult] | Exception
 
 
 class ClaimBatcher:
@@ -86,11 +85,11 @@ class ClaimBatcher:
         return [list(itertools.islice(results, len(some))) for _, some in group]
 
 
-def _claim_for(decision: Decision, slot: Slot) -> Claim:
+def _claim_for(decision: Decision, slot: Slot) -> AllocationClaim:
     batch = decision.batch
     assert batch is not None
     group, host = batch.selector.group, batch.selector.hosts.value("host", slot.position)
-    return Claim(
+    return AllocationClaim(
         consumer_uuid=slot.instance_uuid,
         project_id=decision.spec.project_id,
         user_id=decision.spec.user_id,
@@ -101,12 +100,12 @@ def _claim_for(decision: Decision, slot: Slot) -> Claim:
     )
 
 
-def _note(decision: Decision, slot: Slot, result: AnyResult) -> None:
+def _note(decision: Decision, slot: Slot, result: ClaimResult) -> None:
     assert decision.batch is not None
     selector = decision.batch.selector
     if result.is_claimed:
         slot.is_claimed = True
-        if is_already_held(result) and len(decision.slots) > 1:
+        if result.is_already_held and len(decision.slots) > 1:
             # The request was delivered twice. The other decision may fail for another instance and
             # release this claim, so it must not be used.
             decision.error = _in_other_hands(result)
@@ -126,7 +125,7 @@ def _note(decision: Decision, slot: Slot, result: AnyResult) -> None:
             selector.refuse(slot.position, slot.instance_uuid)
 
 
-def _in_other_hands(result: AnyResult) -> exception.Conflict:
+def _in_other_hands(result: ClaimResult) -> exception.Conflict:
     return exception.Conflict(
         reason=f"instance {result.consumer_uuid} is being processed by another request: "
         f"{result.reason or result.status}"

@@ -186,7 +186,7 @@ class InstanceLifecycles:
         (result,) = self._placement.claim(
             CONTEXT,
             [
-                AllocationClaim.from_values(
+                AllocationClaim(
                     consumer_uuid=instance.uuid,
                     project_id=request.project,
                     user_id=request.project,

@@ -11,10 +11,9 @@ from functools import lru_cache
 import numpy as np
 
 from armillary.context import admin_context
-from objects.allocations.allocation import ClaimResult, ClaimStatus
+from objects.allocations.allocation import AllocationClaim, ClaimResult, ClaimStatus
 from objects.allocations.allocation_candidates import AllocationCandidates
 from objects.allocations.resource_query import ResourceQuery
-from objects.packed.claim_batch import AnyClaim
 from scheduler.drivers.filter_scheduler import FilterScheduler
 from tests.bench.measuring import Times
 from tests.builders import a_flavor, a_uuid
@@ -82,7 +81,7 @@ class _ReadyPlacement(ArrayPlacement):
         found.id_mapping = self
         return found
 
-    def claim(self, context: object, claims: Sequence[AnyClaim]) -> list[ClaimResult]:
+    def claim(self, context: object, claims: Sequence[AllocationClaim]) -> list[ClaimResult]:
         return [
             ClaimResult(consumer_uuid=claim.consumer_uuid, status=ClaimStatus.CLAIMED, reason=None)
             for claim in claims

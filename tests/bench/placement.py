@@ -126,7 +126,7 @@ def _query(*, limit: int | None = None, **group: Any) -> ResourceQuery:
 
 def _claim(uuids: Sequence[str], index: int) -> AllocationClaim:
     resources = {"VCPU": 2, "MEMORY_MB": 4096, "DISK_GB": 20}
-    return AllocationClaim.from_values(
+    return AllocationClaim(
         consumer_uuid=str(uuid.uuid4()),
         project_id="bench",
         user_id="bench",

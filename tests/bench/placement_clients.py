@@ -127,7 +127,7 @@ class RpcClient:
         return len(found.provider_uuids)
 
     def claim(self, provider_uuid: str) -> None:
-        claim = AllocationClaim.from_values(
+        claim = AllocationClaim(
             consumer_uuid=str(uuid.uuid4()),
             project_id=PROJECT,
             user_id=USER,

@@ -127,7 +127,7 @@ class Deployment:
     def claim_one(self, placement: PlacementAPI) -> None:
         """Claim for a new consumer on the first host."""
         provider = placement_fleet.uuid_of(1)
-        claim = AllocationClaim.from_values(
+        claim = AllocationClaim(
             consumer_uuid=a_uuid(),
             project_id="bench",
             user_id="bench",

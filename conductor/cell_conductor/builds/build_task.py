@@ -25,11 +25,11 @@ from conductor.common.cell_db import actions, builds, host_seq, instances, model
 from conductor.common.cell_db.builds import Stage
 from conductor.common.leased_work import Step
 from conductor.common.leases import Lease
-from objects.allocations.allocation import AllocationClaim
+from objects.allocations.allocation import AllocationClaim, ClaimResult
 from objects.allocations.fence import FENCE_FINAL
 from objects.instances.build_request import BuildRequest
+from objects.instances.group_claim import GroupClaim
 from objects.instances.instance_fault import InstanceFault
-from objects.packed.claim_batch import AnyResult
 from placement.interface import PlacementAPI
 
 LOG = logging.getLogger(__name__)
@@ -145,7 +145,7 @@ class Build(base_task.Task[models.InstanceBuild]):
         )
 
     def _claimed(
-        self, session: Session, works: Sequence[WorkItem], results: Mapping[str, AnyResult]
+        self, session: Session, works: Sequence[WorkItem], results: Mapping[str, ClaimResult]
     ) -> list[Lease]:
         leases = []
         for work, instance, build in self._lock_ours(session, works):
@@ -284,14 +284,14 @@ def _put_on_first_host(request: BuildRequest) -> None:
 
 def _claim_of(work: WorkItem) -> AllocationClaim:
     chosen = attempts.selection(work.row)
-    return AllocationClaim.from_values(
+    return AllocationClaim(
         consumer_uuid=work.uuid,
         project_id=work.instance.project_id,
         user_id=work.instance.user_id,
         allocations=chosen.allocation_request,
         fence=attempts.claim_fence(work.row),
         replace=True,
-        host=chosen.service_host,
+        group=GroupClaim(chosen.service_host),
     )
 
 

@@ -29,6 +29,7 @@ from conductor.common.cell_db.flow_states import End, Move
 from conductor.common.cell_db.stored_object import StoredObject
 from objects.allocations.allocation import AllocationClaim
 from objects.allocations.fence import FENCE_FINAL, Fence, FenceStep
+from objects.instances.group_claim import GroupClaim
 from objects.instances.instance_command import CommandAnswer, Verb
 from objects.instances.migration import MigrationStatus
 from objects.instances.operation_arguments import CellOperation
@@ -166,14 +167,14 @@ def claim(work: OwnWork, allocations: Allocations, by: Fence, *, host: str | Non
     ``host`` is the one that the instance moves to, where it meets the members of its server group.
     """
     instance = work.instance
-    wanted = AllocationClaim.from_values(
+    wanted = AllocationClaim(
         consumer_uuid=instance.uuid,
         project_id=instance.project_id,
         user_id=instance.user_id,
         allocations=allocations,
         fence=int(by),
         replace=True,
-        host=host,
+        group=None if host is None else GroupClaim(host),
     )
     (result,) = work.placement.claim(work.context, [wanted])
     return bool(result.is_claimed)

@@ -180,7 +180,7 @@ class PeriodicOperations:
         kept = without(present, set(nodes))
         if kept == present or not kept:
             return
-        claim = AllocationClaim.from_values(
+        claim = AllocationClaim(
             consumer_uuid=instance.uuid,
             project_id=instance.project_id,
             user_id=instance.user_id,

@@ -10,13 +10,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from armillary.context import RequestContext
-from objects.allocations.allocation import AllocationClaim, ClaimStatus
+from objects.allocations.allocation import AllocationClaim, ClaimResult, ClaimStatus
 from objects.allocations.fence import Fence
 from objects.hosts.compute_node import ComputeNode
 from objects.hosts.host_answers import ComputeNodePage
 from objects.instance import Instance
 from objects.instances.server_answers import CellServerPage
-from objects.packed.claim_batch import AnyResult
 from placement.interface import PlacementAPI
 
 Allocations = dict[str, dict[str, dict[str, int]]]
@@ -198,7 +197,7 @@ class Heal:
         for shortfall, result in zip(shortfalls, results, strict=True):
             self._note(shortfall, result)
 
-    def _note(self, shortfall: _Shortfall, result: AnyResult) -> None:
+    def _note(self, shortfall: _Shortfall, result: ClaimResult) -> None:
         if result.is_claimed:
             self._result.healed += 1
             self._say(f"{shortfall}: healed")
@@ -249,7 +248,7 @@ def _with(held: Allocations, node: str, missing: Mapping[str, int]) -> Allocatio
 
 
 def _claim(shortfall: _Shortfall) -> AllocationClaim:
-    return AllocationClaim.from_values(
+    return AllocationClaim(
         consumer_uuid=shortfall.instance.uuid,
         project_id=shortfall.instance.project_id,
         user_id=shortfall.instance.user_id,

@@ -12,7 +12,7 @@ from armillary.db import Database
 from objects.allocations.allocation import AllocationClaim, ClaimStatus
 from objects.allocations.fence import FENCE_FINAL
 from placement.engine import PlacementEngine
-from tests.builders import a_claim, a_provider
+from tests.builders import a_claim, a_provider, a_uuid
 from tests.fixtures.placement import SCHEMA, NewEngine, engines
 from tests.fixtures.placement.placement_rows import recorded_usage, true_providers
 
@@ -90,10 +90,8 @@ def test_a_reader_never_sees_half_a_write(new_engine_on_all_three: NewEngine) ->
     writer, reader = new_engine_on_all_three(), new_engine_on_all_three()
     reports = [a_provider(f"host{number}") for number in range(2)]
     uuids = [result.uuid for result in writer.providers.set_providers(reports)]
-    claims = [a_claim(uuid) for uuid in uuids]
-    for claim in claims:
-        claim.consumer_uuid = claims[0].consumer_uuid
-        claim.replace = True
+    consumer = a_uuid()
+    claims = [a_claim(uuid, consumer_uuid=consumer, replace=True) for uuid in uuids]
     writer.claims.claim(claims[:1])
     is_over = threading.Event()
 

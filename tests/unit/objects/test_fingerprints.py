@@ -18,13 +18,11 @@ objects.register_all()
 FINGERPRINTS = {
     "Aggregate": "1.0-2428c5e9dc9ddf2f4a5e36969c3f468a",
     "AllocationCandidates": "1.0-d8fa6b4a14245c3852c38ed50d24579f",
-    "AllocationClaim": "1.0-095ebdc3f37060156609e56fcbc69f4d",
     "BuildRequest": "1.0-00268a80c168fe0c615390c923c6d8c7",
     "CellMapping": "1.0-12b5f680d2460a76fff18bc46e83808f",
     "ChildZone": "1.0-d50899ec406cec21a4820ca84b027a8a",
     "ClaimAnswers": "1.0-035ba8665fde32ece0d378828349dc02",
     "ClaimBatch": "1.0-78346edfe3f6f4918620c2417669c48a",
-    "ClaimResult": "1.0-ad5e0713a2f440a0fec353b6baca6156",
     "ComputeNode": "1.0-a08dfe5ec6bdb6f733f8efd4f867d637",
     "DecisionTrace": "1.0-e21aee19c749c61d40a419f109e0bf52",
     "Destination": "1.0-f066932606492755f9a7ea80fe99728b",

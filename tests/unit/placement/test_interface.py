@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from armillary.context import admin_context
-from objects.packed.claim_batch import Claim
+from objects.allocations.allocation import AllocationClaim
 from objects.packed.provider_uuids import ProviderUUIDs
 from placement.engine import PlacementEngine
 from placement.interface import PlacementAPI
@@ -124,7 +124,7 @@ def test_a_provider_that_goes_in_between_costs_one_more_question(
 def test_claims_are_answered_in_their_order(placement: PlacementService, api: PlacementAPI) -> None:
     """As columns, whatever they are given as."""
     (provider,) = set_providers(placement.manager.engine, 1)
-    fits = Claim(a_uuid(), "p1", "u1", {provider: {"resources": {"VCPU": 5}}}, fence=1)
+    fits = AllocationClaim(a_uuid(), "p1", "u1", {provider: {"resources": {"VCPU": 5}}}, fence=1)
     too_much = a_claim(provider, vcpus=6)
     results = api.claim(CONTEXT, [fits, too_much])
     assert [each.consumer_uuid for each in results] == [fits.consumer_uuid, too_much.consumer_uuid]

@@ -18,6 +18,7 @@ from armillary import exception
 from armillary.context import admin_context
 from objects.base import ArmillaryObject
 from objects.packed import packing
+from objects.packed.claim_batch import ClaimBatch
 from rpc.signing import envelope
 from rpc.signing.envelope import Refused
 from rpc.signing.message_signer import Address
@@ -99,7 +100,7 @@ OBJECTS = {
     each.obj_name(): (ObjectSerializer().serialize_entity(None, each), type(each))
     for each in (
         SPEC, a_batch(some_hosts(2)), builders.an_instance(), builders.a_migration(UUIDS[0]),
-        builders.a_service(), builders.a_claim(UUIDS[0]), builders.a_query(),
+        builders.a_service(), ClaimBatch.of([builders.a_claim(UUIDS[0])]), builders.a_query(),
     )
 }  # fmt: skip
 

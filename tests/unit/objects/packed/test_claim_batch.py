@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from armillary import exception
-from objects.allocations.allocation import ClaimResult, ClaimStatus
-from objects.packed.claim_batch import Claim, ClaimAnswers, ClaimBatch, Claimed
+from objects.allocations.allocation import AllocationClaim, ClaimResult, ClaimStatus
+from objects.packed.claim_batch import ClaimAnswers, ClaimBatch
 from tests.builders import a_uuid
 
 
@@ -17,9 +17,9 @@ def sent(batch: Any) -> Any:
     return type(batch).obj_from_primitive(json.loads(json.dumps(batch.obj_to_primitive())))
 
 
-def a_claim(**values: Any) -> Claim:
+def a_claim(**values: Any) -> AllocationClaim:
     allocations = {a_uuid(): {"resources": {"VCPU": 1}}}
-    return Claim(**{"consumer_uuid": a_uuid(), "project_id": "p1", "user_id": "u1",
+    return AllocationClaim(**{"consumer_uuid": a_uuid(), "project_id": "p1", "user_id": "u1",
                     "allocations": allocations, "fence": 1000, **values})  # fmt: skip
 
 
@@ -57,10 +57,8 @@ def test_a_batch_that_makes_no_sense_is_refused(row: Any) -> None:
 def test_only_refusals_travel() -> None:
     """All others are known to stand."""
     uuids = [a_uuid() for _ in range(3)]
-    refused = ClaimResult.from_values(
-        consumer_uuid=uuids[1], status=ClaimStatus.NO_CAPACITY, reason="full"
-    )
-    answers = sent(ClaimAnswers.of([Claimed(uuids[0]), refused, Claimed(uuids[2])]))
+    refused = ClaimResult(consumer_uuid=uuids[1], status=ClaimStatus.NO_CAPACITY, reason="full")
+    answers = sent(ClaimAnswers.of([ClaimResult(uuids[0]), refused, ClaimResult(uuids[2])]))
     assert answers.refused == [[1, "no_capacity", "full"]]
     found = answers.unpacked(uuids)
     assert [each.is_claimed for each in found] == [True, False, True]

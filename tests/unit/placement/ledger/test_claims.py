@@ -15,7 +15,6 @@ from sqlalchemy import event, select
 from armillary import exception
 from armillary.db import Database
 from objects.allocations.allocation import ALREADY_HELD, AllocationClaim, ClaimStatus
-from objects.packed.claim_batch import Claim
 from placement.db.models import Consumer, ConsumerFence, PlacementEpoch, ResourceProvider, Usage
 from placement.engine import PlacementEngine
 from tests.builders import a_claim, a_provider, a_uuid
@@ -87,9 +86,8 @@ def test_generations_and_the_epoch_count_writes(engine: PlacementEngine) -> None
     claim = a_claim(provider, 1)
     before = rows(engine, PlacementEpoch)[0]["epoch"]
     statuses(engine, claim)
-    claim.allocations = {provider: {"resources": {"VCPU": 2}}}
-    claim.replace = True
-    statuses(engine, claim)
+    more = {provider: {"resources": {"VCPU": 2}}}
+    statuses(engine, dataclasses.replace(claim, allocations=more, replace=True))
     assert rows(engine, Consumer)[0]["generation"] == 2
     assert rows(engine, ResourceProvider)[0]["generation"] == 3
     assert rows(engine, PlacementEpoch)[0]["epoch"] == before + 2
@@ -121,9 +119,8 @@ def test_usage_is_the_sum_of_what_is_held(engine: PlacementEngine) -> None:
     one, two = a_fleet(engine, 2)
     claims = [a_claim(one, 3), a_claim(one, 2), a_claim(two, 1)]
     statuses(engine, *claims)
-    claims[0].allocations = {two: {"resources": {"VCPU": 4}}}
-    claims[0].replace = True
-    statuses(engine, claims[0])
+    moved = {two: {"resources": {"VCPU": 4}}}
+    statuses(engine, dataclasses.replace(claims[0], allocations=moved, replace=True))
     engine.claims.release({claims[2].consumer_uuid: 1})
     usages = engine.usages.get_provider_usages([one, two])
     assert {uuid: item["VCPU"]["used"] for uuid, item in usages.items()} == {one: 2, two: 4}
@@ -267,11 +264,11 @@ def test_a_consumer_cannot_be_moved_onto_itself(engine: PlacementEngine) -> None
 def test_what_is_not_a_claim_refuses_a_batch(engine: PlacementEngine) -> None:
     """A batch says what it likes: no object has looked at its values."""
     (provider,) = a_fleet(engine)
-    good = Claim(a_uuid(), "p1", "u1", {provider: {"resources": {"VCPU": 1}}})
+    good = AllocationClaim(a_uuid(), "p1", "u1", {provider: {"resources": {"VCPU": 1}}})
     for values in ({"fence": "7"}, {"replace": "no"}, {"consumer_uuid": [1]}, {"project_id": 5}):
         bad: Any = dataclasses.replace(good, **values)
         with pytest.raises(exception.Invalid, match=r"not|must"):
-            engine.claims.claim_batch([good, bad])
+            engine.claims.claim([good, bad])
     assert rows(engine, Consumer) == []
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import pytest
@@ -99,9 +100,8 @@ def test_fences_are_the_affair_of_claims(engine: PlacementEngine, provider: str)
     engine.claims.claim([claim])
     engine.consumer_writes.put([a_write(provider, 2, consumer_uuid=claim.consumer_uuid)])
     engine.consumer_writes.delete(claim.consumer_uuid)
-    claim.fence = 1
-    assert engine.claims.claim([claim])[0].status == ClaimStatus.FENCED
-    claim.fence = 2
+    late = dataclasses.replace(claim, fence=1)
+    assert engine.claims.claim([late])[0].status == ClaimStatus.FENCED
     assert engine.claims.claim([claim])[0].is_claimed
 
 

@@ -36,7 +36,7 @@ def test_odd_claims_are_written_or_refused(
     engine.providers.set_providers([a_provider("host1", uuid=PROVIDER, inventories=inventories)])
     sent = unchecked.make(ClaimBatch, **{key: batch[key] for key in BATCH})
     with contextlib.suppress(exception.Invalid):
-        engine.claims.claim_batch(sent.unpacked(), writer)
+        engine.claims.claim(sent.unpacked(), writer)
     for amounts in engine.allocations.get([CONSUMER]).values():
         assert sum(held["resources"]["VCPU"] for held in amounts.values()) <= 8
     engine.claims.release({CONSUMER: 0})

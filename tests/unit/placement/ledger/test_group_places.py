@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from armillary import exception
-from objects.allocations.allocation import AllocationClaim, ClaimStatus
+from objects.allocations.allocation import AllocationClaim, ClaimResult, ClaimStatus
 from objects.instances.group_claim import GroupClaim, GroupMember, GroupRule
-from objects.packed.claim_batch import Claim, Claimed
 from placement.engine import PlacementEngine
 from tests.builders import a_provider, a_uuid
 
@@ -30,15 +29,15 @@ def hosts(engine: PlacementEngine) -> dict[str, str]:
 
 def claimed(
     engine: PlacementEngine, hosts: dict[str, str], host: str, uuid: str = "", **group: Any
-) -> Claimed:
-    claim = Claim(
+) -> ClaimResult:
+    claim = AllocationClaim(
         uuid or a_uuid(),
         "p1",
         "u1",
         {hosts[host]: {"resources": {"VCPU": 1}}},
         group=GroupClaim(host, **{"group_uuid": GROUP, **group}),
     )
-    return engine.claims.claim_batch([claim])[0]
+    return engine.claims.claim([claim])[0]
 
 
 def members(engine: PlacementEngine) -> list[GroupMember]:
@@ -109,13 +108,13 @@ def test_a_moving_member_has_both_hosts_until_the_move_ends(
 
 
 def alternate(uuid: str, provider: str, host: str | None, fence: int = 0) -> AllocationClaim:
-    return AllocationClaim.from_values(
+    return AllocationClaim(
         consumer_uuid=uuid,
         project_id="p1",
         user_id="u1",
         allocations={provider: {"resources": {"VCPU": 1}}},
         replace=True,
-        host=host,
+        group=None if host is None else GroupClaim(host),
         fence=fence,
     )
 
@@ -158,7 +157,9 @@ def test_what_makes_no_sense_is_refused(
     engine: PlacementEngine, hosts: dict[str, str], group: GroupClaim
 ) -> None:
     """A malformed part is told to the caller, and nothing is written."""
-    claim = Claim(a_uuid(), "p1", "u1", {hosts["host1"]: {"resources": {"VCPU": 1}}}, group=group)
+    claim = AllocationClaim(
+        a_uuid(), "p1", "u1", {hosts["host1"]: {"resources": {"VCPU": 1}}}, group=group
+    )
     with pytest.raises(exception.Invalid):
-        engine.claims.claim_batch([dataclasses.replace(claim)])
+        engine.claims.claim([dataclasses.replace(claim)])
     assert members(engine) == []

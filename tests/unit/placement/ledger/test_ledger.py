@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import pytest
@@ -121,7 +122,7 @@ def test_a_replacing_claim_may_shrink_where_too_much_is_used() -> None:
 )
 def test_a_refused_claim_leaves_no_mark(claim: AllocationClaim, status: str, reason: str) -> None:
     """Nothing is to be written, not even the fence."""
-    claim.fence = claim.fence or 6
+    claim = dataclasses.replace(claim, fence=claim.fence or 6)
     ledger = a_ledger(you=a_holding(P1, 3), fences={ME: 5})
     result = ledger.claim(claim)
     assert (result.status, result.reason) == (status, reason)

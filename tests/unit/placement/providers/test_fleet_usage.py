@@ -17,7 +17,7 @@ def set_up(engine: PlacementEngine) -> tuple[str, str]:
     plain = a_provider("h2", inventories={"VCPU": {"total": 8, "allocation_ratio": 2.0}})
     results = engine.providers.set_providers([host, plain])
     assert [result.error for result in results] == [None] * 2
-    engine.claims.claim_batch([a_claim(host["uuid"], vcpus=3)])
+    engine.claims.claim([a_claim(host["uuid"], vcpus=3)])
     return host["uuid"], plain["uuid"]
 
 
@@ -41,7 +41,7 @@ def test_who_knows_the_epoch_gets_no_rows(engine: PlacementEngine) -> None:
     epoch = engine.get_fleet_usage().epoch
     known = engine.get_fleet_usage(epoch)
     assert (known.epoch, known.provider_uuids) == (epoch, [])
-    engine.claims.claim_batch([a_claim(host)])
+    engine.claims.claim([a_claim(host)])
     assert len(engine.get_fleet_usage(epoch).provider_uuids) == 2
 
 

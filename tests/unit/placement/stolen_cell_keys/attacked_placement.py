@@ -109,7 +109,7 @@ def register(api: PlacementAPI, **values: Any) -> str:
 def claim(
     api: PlacementAPI, consumer: str, *providers: str, fence: int = 1, vcpus: int = 1
 ) -> tuple[str, str | None]:
-    wanted = AllocationClaim.from_values(
+    wanted = AllocationClaim(
         consumer_uuid=consumer, project_id="p", user_id="u", fence=fence, replace=True,
         allocations={uuid: {"resources": {"VCPU": vcpus}} for uuid in providers},
     )  # fmt: skip

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from armillary import exception
-from objects.allocations.allocation import ClaimStatus
+from objects.allocations.allocation import AllocationClaim, ClaimStatus
 from objects.instances.group_claim import GroupClaim, GroupRule
-from objects.packed.claim_batch import Claim
 from objects.request_spec import CLAIM
 from placement.interface import PlacementAPI
 from placement.ledger.allocation_transaction import ConsumerWrite
@@ -130,7 +129,7 @@ def member_claim(
     project: str = "p", user: str = "u",
 ) -> str:  # fmt: skip
     amounts = {provider: {"resources": {"VCPU": 1}}}
-    wanted = Claim(consumer, project, user, amounts, fence, replace=True, group=group)
+    wanted = AllocationClaim(consumer, project, user, amounts, fence, replace=True, group=group)
     return api.claim(CONTEXT, [wanted])[0].status
 
 
@@ -227,7 +226,7 @@ def test_a_stolen_cell_key_takes_nothing_out_of_a_projects_usage(
     signed.api("conductor").move_allocations(CONTEXT, mine, migration, fence=2)
     if attack == "claim":
         amounts = {other: {"resources": {"VCPU": 1}}}
-        wanted = Claim(migration, "p", "u", amounts, 3, consumer_type=CLAIM, replace=True)
+        wanted = AllocationClaim(migration, "p", "u", amounts, 3, consumer_type=CLAIM, replace=True)
         assert signed.thief.claim(CONTEXT, [wanted])[0].status == ClaimStatus.FOREIGN
     else:
         with pytest.raises(exception.NotItsOwn, match="not of CLAIM"):
@@ -239,7 +238,9 @@ def test_a_stolen_cell_key_ends_no_claim_on_a_pool(
 ) -> None:
     """Though the pool is of its cell: claims are the super conductor's."""
     mine = a_uuid()
-    wanted = Claim(mine, "p", "u", {own: {"resources": {"VCPU": 1}}}, 1, consumer_type=CLAIM)
+    wanted = AllocationClaim(
+        mine, "p", "u", {own: {"resources": {"VCPU": 1}}}, 1, consumer_type=CLAIM
+    )
     assert signed.scheduler.claim(CONTEXT, [wanted])[0].status == ClaimStatus.CLAIMED
     unharmed()
     with pytest.raises(exception.NotItsOwn, match="a claim on a pool"):

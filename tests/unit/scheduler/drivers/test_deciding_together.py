@@ -14,11 +14,10 @@ from hypothesis import strategies as st
 
 from armillary import exception
 from armillary.context import admin_context
-from objects.allocations.allocation import ClaimResult
+from objects.allocations.allocation import AllocationClaim, ClaimResult
 from objects.allocations.resource_query import ResourceQuery
 from objects.destinations import Destinations
 from objects.instances.instance_group import InstanceGroup
-from objects.packed.claim_batch import AnyClaim
 from objects.packed.scheduling_batch import SchedulingAnswers
 from objects.request_spec import RequestSpec
 from objects.traces.decision_trace import DecisionTrace
@@ -224,7 +223,7 @@ def test_an_error_of_the_claims_is_that_of_all_in_the_message(
     driver = a_driver(hosts, placement=placement)
     real = placement.claim
 
-    def fail(context: object, claims: Sequence[AnyClaim]) -> list[ClaimResult]:
+    def fail(context: object, claims: Sequence[AllocationClaim]) -> list[ClaimResult]:
         placement.claim = real  # type: ignore[method-assign]
         raise error
 
@@ -241,7 +240,7 @@ def test_a_claim_that_makes_no_sense_harms_no_other() -> None:
     real = placement.claim
     bad = a_uuid()
 
-    def check(context: object, claims: Sequence[AnyClaim]) -> list[ClaimResult]:
+    def check(context: object, claims: Sequence[AllocationClaim]) -> list[ClaimResult]:
         if any(claim.consumer_uuid == bad for claim in claims):
             raise exception.Invalid(reason="no such consumer")
         return real(context, claims)

@@ -12,11 +12,10 @@ import pytest
 
 from armillary import exception
 from armillary.context import admin_context
-from objects.allocations.allocation import ClaimResult
+from objects.allocations.allocation import AllocationClaim, ClaimResult
 from objects.destinations import Destinations
 from objects.instances.group_claim import GroupMember
 from objects.instances.instance_group import InstanceGroup
-from objects.packed.claim_batch import AnyClaim
 from scheduler.drivers.filter_scheduler import FilterScheduler
 from scheduler.request.scheduling_request import Outcome, SchedulingRequest
 from tests.builders import a_uuid
@@ -42,7 +41,7 @@ class SimultaneousPlacement(ArrayPlacement):
         self._has_claimed = threading.local()
         self._one = threading.Lock()
 
-    def claim(self, context: object, claims: Sequence[AnyClaim]) -> list[ClaimResult]:
+    def claim(self, context: object, claims: Sequence[AllocationClaim]) -> list[ClaimResult]:
         if not getattr(self._has_claimed, "before", False):
             self._has_claimed.before = True
             self._all_selected.wait(10)

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from armillary.context import admin_context
-from objects.allocations.allocation import ClaimResult, ClaimStatus
+from objects.allocations.allocation import AllocationClaim, ClaimResult, ClaimStatus
 from objects.allocations.allocation_candidates import AllocationCandidates
 from objects.allocations.resource_query import ResourceQuery
 from objects.destinations import Destinations
-from objects.packed.claim_batch import AnyClaim
 from placement.engine import PlacementEngine
 from scheduler.request.scheduling_request import SchedulingRequest
 from tests.builders import a_provider, a_uuid
@@ -47,14 +46,14 @@ class Ledger:
     ) -> AllocationCandidates:
         return self.engine.get_candidates(query)
 
-    def claim(self, context: object, claims: Sequence[AnyClaim]) -> list[ClaimResult]:
+    def claim(self, context: object, claims: Sequence[AllocationClaim]) -> list[ClaimResult]:
         return [self._claim(each) for each in claims]
 
     def release(self, context: object, consumers: Mapping[str, int]) -> None:
         self.releases.append(dict(consumers))
         self.engine.claims.release(consumers)
 
-    def _claim(self, claim: AnyClaim) -> ClaimResult:
+    def _claim(self, claim: AllocationClaim) -> ClaimResult:
         (provider,) = claim.allocations
         status = None
         if claim.consumer_uuid in self.fenced:

@@ -10,11 +10,10 @@ import pytest
 
 from armillary import exception
 from armillary.context import admin_context
-from objects.allocations.allocation import ClaimResult, ClaimStatus
+from objects.allocations.allocation import AllocationClaim, ClaimResult, ClaimStatus
 from objects.allocations.allocation_candidates import AllocationCandidates
 from objects.allocations.resource_query import ResourceQuery
 from objects.destinations import Destinations
-from objects.packed.claim_batch import AnyClaim
 from tests.builders import a_uuid
 from tests.fleets import Host, a_driver, a_request_spec, some_hosts
 
@@ -55,19 +54,19 @@ class DevicePlacement:
             slot_uuids=uuids,
         )
 
-    def claim(self, context: object, claims: Sequence[AnyClaim]) -> list[ClaimResult]:
+    def claim(self, context: object, claims: Sequence[AllocationClaim]) -> list[ClaimResult]:
         self.claims.append([device_of(claim.allocations) for claim in claims])
         return [self._claim(claim) for claim in claims]
 
     def release(self, context: object, consumers: Mapping[str, int]) -> None:
         self.taken = {key: uuid for key, uuid in self.taken.items() if uuid not in consumers}
 
-    def _claim(self, claim: AnyClaim) -> ClaimResult:
+    def _claim(self, claim: AllocationClaim) -> ClaimResult:
         device = device_of(claim.allocations)
         is_free = device not in self.taken
         if is_free:
             self.taken[device] = claim.consumer_uuid
-        return ClaimResult.from_values(
+        return ClaimResult(
             consumer_uuid=claim.consumer_uuid,
             status=ClaimStatus.CLAIMED if is_free else ClaimStatus.NO_CAPACITY,
         )

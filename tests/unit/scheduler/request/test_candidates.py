@@ -11,10 +11,9 @@ from oslo_config import cfg
 
 from armillary import exception
 from armillary.context import RequestContext, admin_context
-from objects.allocations.allocation import ClaimResult
+from objects.allocations.allocation import AllocationClaim, ClaimResult
 from objects.allocations.allocation_candidates import AllocationCandidates
 from objects.allocations.resource_query import ResourceQuery
-from objects.packed.claim_batch import AnyClaim
 from objects.request_spec import Destination, RequestLevelParams, RequestSpec
 from objects.traces import explanation
 from objects.traces.explanation import CandidatesExplanation, GroupExplanation, Lack, NamedProvider
@@ -55,7 +54,7 @@ class Placement:
         self.queries.append(query)
         return self.engine.get_candidates(query)
 
-    def claim(self, context: object, claims: Sequence[AnyClaim]) -> list[ClaimResult]:
+    def claim(self, context: object, claims: Sequence[AllocationClaim]) -> list[ClaimResult]:
         return self.engine.claims.claim(claims)
 
     def release(self, context: object, consumers: Mapping[str, int]) -> None:

@@ -19,7 +19,7 @@ MOVES = pytest.mark.parametrize("name", ["resize", "live", "unshelve"])
 
 def a_claim(cell: OperatedCell, host: str, number: int) -> AllocationClaim:
     """Return what a scheduler claims for the cell's instance."""
-    return AllocationClaim.from_values(
+    return AllocationClaim(
         consumer_uuid=cell.uuid, project_id="p", user_id="u", fence=number, replace=True,
         allocations={node_uuid(host): {"resources": {"VCPU": 1}}},
     )  # fmt: skip

@@ -63,7 +63,7 @@ class Scheduler(fake_scheduler.Scheduler):
         found = super().answer(instance_uuids, fences, claims=False, **wanted)
         if claims:
             asked = [
-                AllocationClaim.from_values(
+                AllocationClaim(
                     consumer_uuid=uuid, project_id="p1", user_id="u1", fence=fence,
                     allocations=chosen[0].allocation_request,
                 )
