@@ -3,10 +3,10 @@
 import importlib
 
 _MODULES = (
-    "aggregate", "allocations.allocation", "allocations.allocation_candidates",
+    "aggregate", "allocations.allocation_candidates",
     "instances.build_request", "cell_mapping",
     "zones.child_zone", "packed.claim_batch", "hosts.compute_node", "traces.decision_trace",
-    "destinations", "flavor", "hosts.fleet", "hosts.host_mapping", "hosts.host_states",
+    "destinations", "flavor", "hosts.fleet", "hosts.host_states",
     "images.image_meta", "instance",
     "instances.instance_action", "instances.instance_command", "instances.instance_fault",
     "instances.instance_group", "instances.instance_mapping", "instances.migration",

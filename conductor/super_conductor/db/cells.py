@@ -5,9 +5,9 @@ from sqlalchemy.orm import Session
 from armillary import exception
 from conductor.super_conductor.db import models
 from conductor.super_conductor.db.endpoint_records import RecordTable, Use, count
+from conductor.super_conductor.db.host_mappings import HostMapping
 from conductor.super_conductor.db.statements import delete
 from objects.cell_mapping import CELL0_UUID, CellMapping
-from objects.hosts.host_mapping import HostMapping
 
 
 def _count_hosts(session: Session, row: models.Cell) -> int:

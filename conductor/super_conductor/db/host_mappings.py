@@ -8,48 +8,51 @@ from sqlalchemy.orm import Session
 
 from conductor.super_conductor.db import metadata_seq, models
 from conductor.super_conductor.db.statements import insert_missing
-from objects.hosts.host_mapping import HostMapping
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class _Mapping:
+class HostMapping:
+    """The cell of a host, set by discovery; a host is in exactly one cell."""
+
     host: str
     cell_uuid: str
     node_uuids: list[str]
+    """UUIDs of its compute nodes at the last discovery."""
 
 
 def find_host_mapping(session: Session, host: str) -> HostMapping | None:
     """Return the mapping of a host, None if it was not discovered."""
-    row = session.get(models.HostMapping, host)
-    return None if row is None else _to_object(row)
+    return find_host_mappings(session, [host]).get(host)
 
 
-def find_host_of_node(session: Session, node: str) -> str | None:
+def find_host_mappings(session: Session, hosts: Collection[str]) -> dict[str, HostMapping]:
+    """Return the mappings of these hosts, as far as they were discovered."""
+    return {one.host: one for one in _list(session, models.HostMapping.host.in_(hosts))}
+
+
+def find_host_of_node(session: Session, node: str) -> HostMapping | None:
     """Return the host that has a compute node with this UUID, or is called so; None if none is."""
-    mapping = models.HostMapping
-    has_node = sa.cast(mapping.node_uuids, sa.Text).contains(f'"{node}"', autoescape=True)
-    query = sa.select(mapping.host).where(sa.or_(mapping.host == node, has_node))
-    return session.scalars(query.limit(1)).first()
+    row = models.HostMapping
+    has_node = sa.cast(row.node_uuids, sa.Text).contains(f'"{node}"', autoescape=True)
+    return next(iter(_list(session, sa.or_(row.host == node, has_node))), None)
 
 
 def list_host_mappings(session: Session, cell_uuid: str | None = None) -> list[HostMapping]:
     """Return the mappings of one cell, or all, ordered by host."""
-    query = sa.select(models.HostMapping).order_by(models.HostMapping.host)
-    if cell_uuid is not None:
-        query = query.where(models.HostMapping.cell_uuid == cell_uuid)
-    return [_to_object(row) for row in session.scalars(query)]
+    if cell_uuid is None:
+        return _list(session)
+    return _list(session, models.HostMapping.cell_uuid == cell_uuid)
 
 
 def list_node_uuids(session: Session, cell_uuid: str) -> dict[str, list[str]]:
-    """Return host -> UUIDs of its compute nodes at the last discovery, for one cell."""
-    query = sa.select(models.HostMapping).where(models.HostMapping.cell_uuid == cell_uuid)
-    return {row.host: row.node_uuids for row in session.scalars(query)}
+    """Return host -> UUIDs of its compute nodes, for one cell."""
+    return {one.host: one.node_uuids for one in list_host_mappings(session, cell_uuid)}
 
 
 def node_uuids_of(session: Session, hosts: Collection[str]) -> list[str]:
     """Return the UUIDs of all compute nodes of these hosts, sorted."""
     found = find_host_mappings(session, hosts).values()
-    return sorted({uuid for _cell, uuids in found for uuid in uuids})
+    return sorted({uuid for one in found for uuid in one.node_uuids})
 
 
 def cells_of_hosts(session: Session) -> dict[str, str]:
@@ -60,24 +63,13 @@ def cells_of_hosts(session: Session) -> dict[str, str]:
 
 def cells_of_nodes(session: Session) -> dict[str, str]:
     """Return UUID of a compute node -> UUID of its cell, for the nodes of all hosts."""
-    query = sa.select(models.HostMapping.node_uuids, models.HostMapping.cell_uuid)
-    return {node: cell for nodes, cell in session.execute(query) for node in nodes}
+    return {node: one.cell_uuid for one in _list(session) for node in one.node_uuids}
 
 
 def nodes_by_host(session: Session, hosts: Collection[str]) -> dict[str, list[str] | None]:
     """Return host -> UUIDs of its compute nodes; None for a host that is not mapped."""
-    found = {host: nodes for host, (_cell, nodes) in find_host_mappings(session, hosts).items()}
-    return {name: found.get(name) for name in sorted(hosts)}
-
-
-def find_host_mappings(
-    session: Session, hosts: Collection[str]
-) -> dict[str, tuple[str, list[str]]]:
-    """Return host -> UUIDs of its cell and of its compute nodes, for those that are mapped."""
-    mapping = models.HostMapping
-    query = sa.select(mapping.host, mapping.cell_uuid, mapping.node_uuids)
-    found = session.execute(query.where(mapping.host.in_(hosts)))
-    return {row.host: (row.cell_uuid, row.node_uuids) for row in found}
+    found = find_host_mappings(session, hosts)
+    return {host: found[host].node_uuids if host in found else None for host in sorted(hosts)}
 
 
 def map_hosts(session: Session, cell_uuid: str, hosts: Mapping[str, Collection[str]]) -> None:
@@ -85,7 +77,7 @@ def map_hosts(session: Session, cell_uuid: str, hosts: Mapping[str, Collection[s
     host = models.HostMapping.host
     known = set(session.scalars(sa.select(host).where(host.in_(hosts))))
     rows = [
-        _Mapping(name, cell_uuid, sorted(nodes))
+        HostMapping(name, cell_uuid, sorted(nodes))
         for name, nodes in sorted(hosts.items())
         if name not in known
     ]
@@ -134,5 +126,7 @@ def delete_host_mapping(session: Session, host: str) -> bool:
     return True
 
 
-def _to_object(row: models.HostMapping) -> HostMapping:
-    return HostMapping.from_values(host=row.host, cell_uuid=row.cell_uuid)
+def _list(session: Session, *where: sa.ColumnElement[bool]) -> list[HostMapping]:
+    row = models.HostMapping
+    query = sa.select(row.host, row.cell_uuid, row.node_uuids).where(*where).order_by(row.host)
+    return [HostMapping(*found) for found in session.execute(query)]

@@ -71,7 +71,7 @@ class HostOwnershipEndpoint:
         if not unmapped:
             return {}
         mapped = host_mappings.find_host_mappings(session, unmapped)
-        own = {host for host, (cell, _nodes) in mapped.items() if cell == cell_uuid}
+        own = {host for host, one in mapped.items() if one.cell_uuid == cell_uuid}
         if self._conf.conductor.discover_hosts_interval_seconds > 0:
             free = unmapped.keys() - mapped.keys()
             own |= {host for host in free if self._enrolments.may_have(cell_uuid, host)}
@@ -103,8 +103,9 @@ def _not_mapped(
     mapped = host_mappings.find_host_mappings(session, hosts)
     found = {}
     for host, nodes in hosts.items():
-        cell, known = mapped.get(host, (None, []))
-        missing = [node for node in nodes if cell != cell_uuid or node not in known]
+        former = mapped.get(host)
+        known = former.node_uuids if former and former.cell_uuid == cell_uuid else []
+        missing = [node for node in nodes if node not in known]
         if missing:
             found[host] = missing
     return found
@@ -113,6 +114,6 @@ def _not_mapped(
 def _add(session: Session, cell_uuid: str, hosts: Mapping[str, Sequence[str]]) -> None:
     """Map new hosts, and add nodes to those of the cell."""
     host_mappings.map_hosts(session, cell_uuid, {host: hosts[host] for host in hosts})
-    for host, (cell, known) in host_mappings.find_host_mappings(session, hosts).items():
-        if cell == cell_uuid and not set(hosts[host]) <= set(known):
-            host_mappings.set_node_uuids(session, host, cell_uuid, {*known, *hosts[host]})
+    for host, one in host_mappings.find_host_mappings(session, hosts).items():
+        if one.cell_uuid == cell_uuid and not set(hosts[host]) <= set(one.node_uuids):
+            host_mappings.set_node_uuids(session, host, cell_uuid, {*one.node_uuids, *hosts[host]})

@@ -214,21 +214,20 @@ class Hosts:
     def _find_node(self, context: RequestContext, node: str) -> _Node | None:
         """Return a node that the mapping of a host names, which its cell alone is asked for."""
         with self._database.reader() as session:
-            host = host_mappings.find_host_of_node(session, node)
-            if host is None:
+            mapping = host_mappings.find_host_of_node(session, node)
+            if mapping is None:
                 return None
-            ((cell_uuid, node_uuids),) = host_mappings.find_host_mappings(session, [host]).values()
-            zones = aggregates.zones_of(session, [host])
+            zones = aggregates.zones_of(session, [mapping.host])
         try:
             records = self._cells.call_briefly(
-                cell_uuid, lambda cell: cell.get_host_records(context, host)
+                mapping.cell_uuid, lambda cell: cell.get_host_records(context, mapping.host)
             )
         except exception.HostNotFound:
             return None
         for one in records.nodes:
-            if node in (one.uuid, one.node) and one.uuid in node_uuids:
-                service = self._placed(records.service, cell_uuid, zones)
-                return one.with_values(cell_uuid=cell_uuid), service
+            if node in (one.uuid, one.node) and one.uuid in mapping.node_uuids:
+                service = self._placed(records.service, mapping.cell_uuid, zones)
+                return one.with_values(cell_uuid=mapping.cell_uuid), service
         return None
 
     def _search_node(self, context: RequestContext, node: str) -> _Node:
@@ -271,7 +270,7 @@ class Hosts:
         """Return host -> UUID of its cell, for those of these hosts that have one."""
         with self._database.reader() as session:
             mapped = host_mappings.find_host_mappings(session, hosts)
-        return {host: cell_uuid for host, (cell_uuid, _nodes) in mapped.items()}
+        return {host: one.cell_uuid for host, one in mapped.items()}
 
     def _ask(self, cells: Mapping[str, str], question: Question[T]) -> Answers[T]:
         """Ask the cells that some hosts are in."""

@@ -31,7 +31,6 @@ FINGERPRINTS = {
     "FleetUsage": "1.0-3c789f9ca8a4b4eb6e715bbd320a5267",
     "Flavor": "1.0-4b23bffeb8a3373be1f40c92b5608265",
     "HostColumns": "1.0-3cf274f987ce00c9d6b6267f70ebc77f",
-    "HostMapping": "1.0-5144e46c5ccd0bc0cd153df785bd0911",
     "HostStateBatch": "1.0-6c35950715e21c7b7f347eec491419c6",
     "ImageMeta": "1.0-20fb0dcb06a088c3268aba177b28cdef",
     "Instance": "1.0-f4012ea992ef61090206268d5a50a24a",

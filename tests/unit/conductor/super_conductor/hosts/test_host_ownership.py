@@ -69,7 +69,8 @@ class Ownership:
 
     def mapped(self) -> dict[str, tuple[str, list[str]]]:
         with self.database.reader() as session:
-            return host_mappings.find_host_mappings(session, ["a", "b"])
+            found = host_mappings.find_host_mappings(session, ["a", "b"])
+        return {host: (one.cell_uuid, one.node_uuids) for host, one in found.items()}
 
 
 @pytest.fixture
