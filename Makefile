@@ -67,19 +67,16 @@ up: $(TEST) ## Keep a whole control plane running in one process, until Ctrl-C
 test: $(TEST) $(LIBVIRT) $(BROWSER) $(HARNESS) $(TEMPEST) $(REFERENCE) ## Run all tests; the closing lines say what was left out for a missing service
 	@rm -rf $(VENV)/left-out $(GROUPS)
 	@$(VENV)/bin/python -m tests.fixtures.services.room
-	@$(MAKE) --no-print-directory -j 10 --output-sync=line test-deployments-a-to-l test-deployments-m-to-z \
-		test-placement test-console test-faults test-functional test-units test-units-agent \
-		test-units-conductor test-units-services; outcome=$$?; \
+	@$(MAKE) --no-print-directory -j 9 --output-sync=line test-deployments test-placement test-console \
+		test-faults test-functional test-units test-units-agent test-units-conductor \
+		test-units-services; outcome=$$?; \
 		cat $(GROUPS)/*.slowest $(GROUPS)/*.outcome; exit $$outcome
 
 # Services of many processes mostly wait, unit tests compute: side by side they take little longer than the longest. What
 # waits has deadlines, so it goes first, and few at a time; by a little only, or a busy machine would starve the unit tests.
-.PHONY: test-deployments-a-to-l test-deployments-m-to-z test-console test-faults test-functional test-placement
-test-deployments-a-to-l:
-	$(SHORT) $(wildcard tests/integration/test_[a-l]*.py)
-
-test-deployments-m-to-z:
-	$(SHORT) $(wildcard tests/integration/test_[m-z]*.py)
+.PHONY: test-deployments test-console test-faults test-functional test-placement
+test-deployments: # two workers, each of which takes the next file
+	$(SHORT) -n 2 --dist loadfile $(wildcard tests/integration/test_*.py)
 
 test-console:
 	nice -n 1 $(SHORT) tests/console
@@ -134,30 +131,20 @@ console: $(TEST) $(BROWSER) ## Look at the web console with Chromium: what each 
 	$(TIMED) tests/console
 
 # Nothing is sampled here: all cases of what `make test` samples or runs a share of, and what is marked as long. The
-# unit tests take the processors longest and begin at once; of the others five run at a time, which mostly wait.
+# unit tests take the processors longest and begin at once; of the others three groups run at a time, which mostly
+# wait, and three files of the deployments, which have the most to do.
 LONG = nice -n 1 $(PYTEST) -m long --run-minutes-max 60 --closing-lines $(GROUPS)/$@ --failed-folder $(VENV)/failed/$@
-LONG_GROUPS := $(addprefix long-,units layouts deployments-m-to-z deployments-a-to-l faults functional zones guests placement console)
-LAYOUTS := tests/integration/test_layouts.py
-ZONES := $(wildcard tests/integration/test_*zone*.py)
+LONG_GROUPS := $(addprefix long-,units deployments faults functional guests placement console)
 long: export ARMILLARY_EVERY_EFFECT := 1
 long: $(TEST) $(LIBVIRT) $(BROWSER) $(HARNESS) $(REFERENCE) $(VENV)/clients/.made ## Run all cases of what `make test` samples, and what it leaves out for its length: kills, layouts, guests
 	@rm -rf $(GROUPS)
 	@$(VENV)/bin/python -m tests.fixtures.services.room
-	@$(MAKE) --no-print-directory -k -j 6 --output-sync=line $(LONG_GROUPS); outcome=$$?; \
+	@$(MAKE) --no-print-directory -k -j 4 --output-sync=line $(LONG_GROUPS); outcome=$$?; \
 		cat $(GROUPS)/*.slowest $(GROUPS)/*.outcome; exit $$outcome
 
 .PHONY: $(LONG_GROUPS)
-long-deployments-a-to-l:
-	$(LONG) $(filter-out $(LAYOUTS) $(ZONES),$(wildcard tests/integration/test_[a-l]*.py))
-
-long-deployments-m-to-z:
-	$(LONG) $(filter-out $(LAYOUTS) $(ZONES),$(wildcard tests/integration/test_[m-z]*.py))
-
-long-layouts:
-	$(LONG) $(LAYOUTS)
-
-long-zones:
-	$(LONG) $(ZONES)
+long-deployments:
+	$(LONG) -n 3 --dist loadfile $(wildcard tests/integration/test_*.py)
 
 long-guests:
 	$(LONG) tests/integration/libvirt
