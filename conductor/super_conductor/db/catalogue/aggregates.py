@@ -19,18 +19,27 @@ from conductor.super_conductor.db.statements import delete, raise_if_duplicate
 from objects.aggregate import AVAILABILITY_ZONE_KEY, Aggregate, AggregateChanges
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Named:
+    """Name and metadata of an aggregate."""
+
+    name: str
+    metadata: dict[str, str]
+
+
 @dataclasses.dataclass(frozen=True)
 class Zones:
-    """Zones as all aggregates name them at one moment."""
+    """Zones as all aggregates, by their ids, name them at one moment."""
 
-    by_aggregate: dict[int, str | None]
+    aggregates: dict[int, _Named]
     members: set[tuple[int, str]]
     of_hosts: dict[str, str]
 
     @property
     def names(self) -> set[str]:
         """The zones that any aggregate names, with or without hosts."""
-        return {zone for zone in self.by_aggregate.values() if zone is not None}
+        found = (one.metadata.get(AVAILABILITY_ZONE_KEY) for one in self.aggregates.values())
+        return {zone for zone in found if zone is not None}
 
 
 def create_aggregate(
@@ -169,20 +178,21 @@ def zones_of(session: Session, hosts: Collection[str]) -> dict[str, str]:
 
 def read_zones(session: Session) -> Zones:
     """Return the zones of all aggregates and hosts."""
-    named = {
-        id_: metadata.get(AVAILABILITY_ZONE_KEY)
-        for id_, metadata in session.execute(
-            sa.select(models.Aggregate.id, models.Aggregate.metadata_)
-        )
+    row = models.Aggregate
+    found = session.execute(sa.select(row.id, row.name, row.metadata_))
+    named = {id_: _Named(name, metadata) for id_, name, metadata in found}
+    pairs = session.execute(sa.select(models.AggregateHost.aggregate_id, models.AggregateHost.host))
+    members = {(id_, host) for id_, host in pairs}
+    of_hosts = {
+        host: zone
+        for id_, host in members
+        if id_ in named and (zone := named[id_].metadata.get(AVAILABILITY_ZONE_KEY)) is not None
     }
-    found = session.execute(sa.select(models.AggregateHost.aggregate_id, models.AggregateHost.host))
-    members = {(id_, host) for id_, host in found}
-    of_hosts = {host: zone for id_, host in members if (zone := named.get(id_)) is not None}
     return Zones(named, members, of_hosts)
 
 
 def undo(session: Session, before: Zones, after: Zones) -> None:
-    """Undo a change of zones and hosts, except for what other requests have changed since.
+    """Undo a change of aggregates, except for what other requests have changed since.
 
     Those rely on it: what would put a host into two zones is left as it is.
     """
@@ -191,19 +201,30 @@ def undo(session: Session, before: Zones, after: Zones) -> None:
     for id_, host in (after.members - before.members) & now.members:
         session.delete(session.get_one(models.AggregateHost, (id_, host)))
     session.flush()
-    for id_, zone in after.by_aggregate.items():
-        former = before.by_aggregate.get(id_)
-        if zone != former and id_ in now.by_aggregate and now.by_aggregate[id_] == zone:
+    for id_ in before.aggregates.keys() & after.aggregates.keys() & now.aggregates.keys():
+        if before.aggregates[id_] != after.aggregates[id_]:
             row = session.get_one(models.Aggregate, id_)
-            with contextlib.suppress(exception.HostInOtherZone):
-                _set_metadata(session, row, {AVAILABILITY_ZONE_KEY: former})
-    session.flush()
+            _undo_names(session, row, before.aggregates[id_], after.aggregates[id_])
     for id_, host in before.members - after.members - now.members:
-        if id_ in now.by_aggregate:
+        if id_ in now.aggregates:
             row = session.get_one(models.Aggregate, id_)
             with contextlib.suppress(exception.HostInOtherZone):
                 _check_zone(session, row, row.metadata_.get(AVAILABILITY_ZONE_KEY), [host])
                 session.add(models.AggregateHost(aggregate_id=id_, host=host))
+    session.flush()
+
+
+def _undo_names(session: Session, row: models.Aggregate, before: _Named, after: _Named) -> None:
+    """Give an aggregate the name and metadata back that are still those of a change."""
+    if before.name != after.name == row.name:
+        with contextlib.suppress(exception.AggregateExists):
+            _check_name_is_free(session, before.name)
+            row.name = before.name
+    for key in {*before.metadata, *after.metadata}:
+        former, made = before.metadata.get(key), after.metadata.get(key)
+        if former != made == row.metadata_.get(key):
+            with contextlib.suppress(exception.HostInOtherZone):
+                _set_metadata(session, row, {key: former})
     session.flush()
 
 

@@ -218,6 +218,28 @@ def test_what_others_changed_before_a_change_is_undone_stays(
         assert aggregates.zone_names(session) == {"east", "south", "far-west"}
 
 
+def test_a_refused_change_leaves_name_and_metadata_as_they_were(plane: ControlPlane) -> None:
+    """But what another request has set since stays."""
+    asked: list[list[str]] = []
+
+    def answer(context: object, hosts: list[str]) -> dict[str, str]:
+        asked.append(hosts)
+        if len(asked) == 1:
+            return {}
+        changes = AggregateChanges(metadata={"ssd": "fast"})
+        endpoint(plane).update_aggregate(ADMIN, id_of(plane, "renamed"), changes)
+        return {USED: "late"}
+
+    the_cell(plane).find_hosts_in_use = answer  # type: ignore[method-assign]
+    wanted = {"availability_zone": "north", "rack": "r7", "ssd": "true"}
+    changes = AggregateChanges("renamed", metadata=dict(wanted))
+    with pytest.raises(exception.ZoneInUseByServers, match="late"):
+        endpoint(plane).update_aggregate(ADMIN, id_of(plane, "e"), changes)
+    with plane.database.reader() as session:
+        found = aggregates.get_aggregate(session, id_of(plane, "e"))
+    assert found.metadata == {"availability_zone": "east", "ssd": "fast"}
+
+
 def test_a_change_that_another_one_gave_an_effect_is_refused(
     plane: ControlPlane, monkeypatch: pytest.MonkeyPatch
 ) -> None:
