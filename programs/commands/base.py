@@ -5,9 +5,10 @@ from __future__ import annotations
 import logging
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
+from armillary import exception
 from armillary.table_columns import Age, ShortId, cells
 from programs.application import WithOptions
 from programs.commands import silent_cells
@@ -55,6 +56,17 @@ def _values(columns: Columns, item: Document) -> tuple[Any, ...]:
     return cells(
         item[source] if isinstance(source, str) else source(item) for source in columns.values()
     )
+
+
+@contextmanager
+def removed_on_failure(api: ApiClient, *path: str) -> Iterator[None]:
+    """Delete a new object if what belongs to it cannot be added: a repeat would find it there."""
+    try:
+        yield
+    except BaseException:
+        with suppress(exception.ArmillaryError):
+            api.delete(*path)
+        raise
 
 
 class _ApiCommandBase(WithOptions):

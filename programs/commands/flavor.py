@@ -91,13 +91,14 @@ class CreateFlavor(base.ApiShow):
         if parsed_args.project and body["os-flavor-access:is_public"]:
             raise exception.Invalid("--project requires --private.")
         flavor = self.api.post("flavors", body={"flavor": body})["flavor"]
-        if parsed_args.properties:
-            extra_specs = dict(parsed_args.properties)
-            path = ("flavors", flavor["id"], "os-extra_specs")
-            answer = self.api.post(*path, body={"extra_specs": extra_specs})
-            flavor["extra_specs"] = answer["extra_specs"]
-        if parsed_args.project:
-            _change_access(self.api, flavor["id"], "addTenantAccess", parsed_args.project)
+        path = ("flavors", flavor["id"])
+        with base.removed_on_failure(self.api, *path):
+            if parsed_args.properties:
+                body = {"extra_specs": dict(parsed_args.properties)}
+                answer = self.api.post(*path, "os-extra_specs", body=body)
+                flavor["extra_specs"] = answer["extra_specs"]
+            if parsed_args.project:
+                _change_access(self.api, flavor["id"], "addTenantAccess", parsed_args.project)
         return base.record(FLAVOR.fields, flavor)
 
 

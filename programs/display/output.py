@@ -48,7 +48,12 @@ class Table(ListFormatter, SingleFormatter):
         rows = [list(row) for row in data]
         right = [isinstance(value, int | float) for value in rows[0]] if rows else []
         texts = [list(column_names), *([_text(value) for value in row] for row in rows)]
-        _write(stdout, text_table.lines(texts, _width(parsed_args), right=right))
+        width = _width(parsed_args)
+        if not parsed_args.columns:
+            shown = text_table.columns_that_say_something(texts, width)
+            texts = [[row[column] for column in shown] for row in texts]
+            right = [right[column] for column in shown] if right else []
+        _write(stdout, text_table.lines(texts, width, right=right))
 
     def emit_one(
         self,

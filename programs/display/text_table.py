@@ -44,6 +44,25 @@ def lines(
             yield GAP.join(padded).rstrip()
 
 
+def columns_that_say_something(rows: Sequence[Sequence[str]], width: int | None) -> list[int]:
+    """Return the columns of a table to show; the first row has the titles.
+
+    If it is wider than ``width``, empty ones are left out from the right, as many as it takes.
+    """
+    titles, *others = rows
+    shown = list(range(len(titles)))
+    widths = [
+        max(map(_cells_of, "\n".join(column).split("\n"))) for column in zip(*rows, strict=True)
+    ]
+    for column in reversed(range(len(titles))):
+        total = sum(widths[each] for each in shown) + len(GAP) * (len(shown) - 1)
+        if width is None or total <= width:
+            break
+        if all(row[column] in ("", NOTHING) for row in others):
+            shown.remove(column)
+    return shown
+
+
 def _fitted(columns: Sequence[Sequence[Sequence[str]]], width: int | None) -> list[int]:
     """Return widths of columns: the widest are narrowed until all fit.
 

@@ -49,7 +49,8 @@ class CreateAggregate(base.ApiShow):
         aggregate = {"name": parsed_args.name, "availability_zone": parsed_args.zone}
         created = self.api.post(AGGREGATES, body={"aggregate": aggregate})["aggregate"]
         if parsed_args.properties:
-            created = _set_metadata(self.api, created["id"], dict(parsed_args.properties))
+            with base.removed_on_failure(self.api, AGGREGATES, str(created["id"])):
+                created = _set_metadata(self.api, created["id"], dict(parsed_args.properties))
         return base.record(AGGREGATE.fields, created)
 
 

@@ -41,6 +41,15 @@ def test_a_second_flavor_of_a_name_is_refused(
     assert "HTTP 409" in ended.err
 
 
+def test_no_flavor_is_left_without_its_properties(
+    armillary: Armillary, conductor: BuildingSuperConductor
+) -> None:
+    """The command can be repeated without the mistake."""
+    words = ("flavor", "create", "fast", "--ram", "64")
+    assert armillary(*words, "--property", "trait:CUSTOM_X=maybe").code == 1
+    assert conductor.flavors == []
+
+
 def test_flavors_are_listed(armillary: Armillary, conductor: BuildingSuperConductor) -> None:
     """All of their pages."""
     conductor.flavors = [builders.a_flavor(f"f{number}") for number in range(5)]

@@ -44,3 +44,12 @@ def test_a_uuid_is_never_broken() -> None:
     lines = list(text_table.lines([[uuid, "a" * 30, "b" * 30]], 80))
     assert lines[0].startswith(f"{uuid}  aaa")
     assert max(map(len, lines)) <= 80
+
+
+@pytest.mark.parametrize(("width", "shown"), [(30, [0, 1, 2, 3]), (20, [0, 1, 2]), (10, [0, 2])])
+def test_empty_columns_of_a_table_that_is_too_wide_are_left_out(
+    width: int, shown: list[int]
+) -> None:
+    """As many as it takes, from the right; what says something stays."""
+    rows = [["Name", "Task", "Host", "Details"], ["web", "-", "host1", ""]]
+    assert text_table.columns_that_say_something(rows, width) == shown
