@@ -206,7 +206,16 @@ def _sentence(error: ValidationError) -> str:
     field, value = _field_and_value(error)
     if error.validator == "required":
         return required_field(field)
-    return invalid(field, value, _rule(error)[:MESSAGE_CHARACTERS_MAX]).message
+    return invalid(field, value, _shortened(_rule(error))).message
+
+
+def _shortened(rule: str) -> str:
+    """Return a rule of bounded length; a long list of choices ends after one of them."""
+    if len(rule) <= MESSAGE_CHARACTERS_MAX:
+        return rule
+    cut = rule[:MESSAGE_CHARACTERS_MAX]
+    listed, comma, _rest = cut.rpartition(", ")
+    return f"{listed}, …" if comma else cut
 
 
 def _field_and_value(error: Any) -> tuple[str, Any]:

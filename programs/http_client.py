@@ -436,7 +436,10 @@ def _tls_error(url: str, error: urllib3.exceptions.SSLError) -> exception.Armill
     found = error.args[0] if error.args else None
     if isinstance(found, ssl.SSLCertVerificationError):
         return ApiNotTrusted(url=url, reason=found.verify_message)
-    return NotAnArmillaryApi(url=url, reason=f"TLS failed: {error}")
+    reason = f"TLS failed: {error}"
+    if getattr(found, "reason", None) in ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE"):
+        reason = "it does not speak TLS; an address without TLS begins with http://"
+    return NotAnArmillaryApi(url=url, reason=reason)
 
 
 def _pool(url: str, tls: ssl.SSLContext | None) -> urllib3.PoolManager:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -198,3 +199,11 @@ def test_what_is_not_a_uuid_names_nothing(part: str, value: str) -> None:
 def test_a_path_may_hold_any_printable_name() -> None:
     """Flavors are called what people call them."""
     check_path({"flavor_id": "m1.größe 2"})
+
+
+def test_a_long_list_of_choices_ends_after_one_of_them() -> None:
+    """Not within a word."""
+    names = [f"choice-{number:03}" for number in range(100)]
+    with pytest.raises(exception.Invalid) as caught:
+        Check(fields({"key": {"enum": names}})).query({"key": "x"})
+    assert re.search(r"'choice-\d{3}', …$", str(caught.value))
