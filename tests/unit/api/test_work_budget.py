@@ -10,17 +10,11 @@ import pytest
 from api import work_budget
 from api.work_budget import WorkBudget
 from armillary.context import RequestContext
+from tests.fixtures.clock import Clock
 
 USER = RequestContext(user_id="u1", project_id="p1")
 OTHER = RequestContext(user_id="u2", project_id="p1")
 ADMIN = RequestContext(user_id="u1", project_id="p1", is_admin=True)
-
-
-class Clock:
-    now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture

@@ -5,16 +5,7 @@ from __future__ import annotations
 import pytest
 
 from armillary.backoff import Backoff, KeyedBackoff
-
-
-class Clock:
-    """A clock that a test sets."""
-
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
+from tests.fixtures.clock import Clock
 
 
 @pytest.fixture

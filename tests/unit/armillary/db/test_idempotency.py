@@ -18,6 +18,7 @@ from armillary.db.idempotency import (
     delete_old,
 )
 from armillary.idempotency import HANDLED_SECONDS_MAX
+from tests.fixtures.clock import Clock
 
 
 class Base(DeclarativeBase):
@@ -26,14 +27,6 @@ class Base(DeclarativeBase):
 
 class Row(IdempotencyRecordMixin, Base):
     pass
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 1_000_000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture
@@ -46,7 +39,7 @@ def database(any_database_url: str) -> Iterator[Database]:
 
 def test_one_of_many_repeats_handles_a_request(database: Database) -> None:
     """All others are told that it is being handled."""
-    records = IdempotencyRecords(database, Row, Clock())
+    records = IdempotencyRecords(database, Row, Clock(1_000_000.0))
     with ThreadPoolExecutor(8) as pool:
         begun = list(pool.map(lambda number: records.begin("k", request_id=str(number)), range(8)))
     assert [one.is_new for one in begun].count(True) == 1
@@ -56,7 +49,7 @@ def test_one_of_many_repeats_handles_a_request(database: Database) -> None:
 
 def test_answers_are_kept_for_a_day(database: Database) -> None:
     """Then the same key is that of a new request."""
-    clock = Clock()
+    clock = Clock(1_000_000.0)
     records = IdempotencyRecords(database, Row, clock)
     for key in ("old", "new"):
         records.begin(key, fingerprint="f", request_id="req-1")
@@ -71,7 +64,7 @@ def test_answers_are_kept_for_a_day(database: Database) -> None:
 @pytest.mark.parametrize("how", ["its process died", "it said so"])
 def test_an_abandoned_request_is_handled_again_once(database: Database, how: str) -> None:
     """Under its first request ID, by which others know what was done of it."""
-    clock = Clock()
+    clock = Clock(1_000_000.0)
     records = IdempotencyRecords(database, Row, clock)
     records.begin("k", fingerprint="f", request_id="req-1")
     assert not records.begin("k", fingerprint="f", request_id="req-2").is_new
@@ -89,7 +82,7 @@ def test_a_project_fills_no_database(database: Database, monkeypatch: pytest.Mon
     monkeypatch.setattr(idempotency, "RECORDS_PER_OWNER_MAX", 5)
     monkeypatch.setattr(idempotency, "ANSWER_BYTES_PER_OWNER_MAX", 1000)
     monkeypatch.setattr(idempotency, "_COUNTED_EVERY", 1)
-    records = IdempotencyRecords(database, Row, Clock())
+    records = IdempotencyRecords(database, Row, Clock(1_000_000.0))
     for number in range(5):
         records.begin(f"a{number}", owner="p1")
     with pytest.raises(exception.QuotaExceeded, match="idempotency_keys"):

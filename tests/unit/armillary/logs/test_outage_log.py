@@ -8,13 +8,7 @@ import threading
 import pytest
 
 from armillary.logs.outage_log import OutageLog
-
-
-class Clock:
-    now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
+from tests.fixtures.clock import Clock
 
 
 @pytest.fixture

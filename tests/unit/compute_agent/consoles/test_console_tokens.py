@@ -4,14 +4,7 @@ from __future__ import annotations
 
 from compute_agent.consoles import console_tokens
 from compute_agent.consoles.console_tokens import ConsoleTokens
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
+from tests.fixtures.clock import Clock
 
 
 def test_a_token_is_of_one_guest_and_valid_once() -> None:
@@ -22,7 +15,7 @@ def test_a_token_is_of_one_guest_and_valid_once() -> None:
 
 
 def test_a_token_ends_with_its_time() -> None:
-    clock = Clock()
+    clock = Clock(0.0)
     tokens = ConsoleTokens(clock)
     token = tokens.issue("host", "one", 60)
     clock.now = 60

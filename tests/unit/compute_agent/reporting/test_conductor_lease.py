@@ -8,15 +8,9 @@ import pytest
 
 from compute_agent.reporting.staleness_check import ConductorLease
 from tests.fixtures.agent import agent_conf
+from tests.fixtures.clock import Clock
 
 DOWN_SECONDS = 60
-
-
-class Clock:
-    now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture

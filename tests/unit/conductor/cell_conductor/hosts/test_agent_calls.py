@@ -14,17 +14,10 @@ from conductor.cell_conductor.hosts.agent_calls import (
     PAUSE_SECONDS,
     AgentCalls,
 )
+from tests.fixtures.clock import Clock
 from tests.fixtures.waiting import seconds
 
 SECONDS_MAX = 60.0
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 class Silence:
