@@ -24,7 +24,6 @@ from rpc.signing.message_signer import MessageSigner
 from rpc.signing.place import TOP, zone_scope
 from rpc.signing.trust import AGENTS, SERVICES
 from rpc.transport import Bus
-from tests.fixtures import waiting
 from tests.fixtures.asking import Api, wait_for
 from tests.fixtures.configuration import messaging_conf
 from tests.fixtures.embedded import embedded_conf
@@ -104,19 +103,6 @@ class SignedSystem(Api):
         authority = self.world if (name, interface.TOPIC) == ("parent", "zone") else self.authority
         key = self.authority.private[name]
         return authority.signer(name, key=key, nonces="stolen-nonces")
-
-    def create_image(self, data: bytes) -> str:
-        """Return an image with data, which simulated hosts do not need."""
-        url = f"{self.api_url}/image/v2/images"
-        formats = {"disk_format": "raw", "container_format": "bare"}
-        body = {"name": "disk", **formats, "img_hv_type": "simulated"}
-        image: str = self._session.post(url, json=body, timeout=waiting.seconds(30)).json()["id"]
-        headers = {"Content-Type": "application/octet-stream"}
-        stored = self._session.put(
-            f"{url}/{image}/file", data=data, headers=headers, timeout=waiting.seconds(30)
-        )
-        assert stored.ok, stored.text
-        return image
 
     def close(self) -> None:
         for bus in self._buses:

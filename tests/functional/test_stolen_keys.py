@@ -45,7 +45,7 @@ def system(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SignedSystem]:
 
 @pytest.fixture(scope="module")
 def victim(system: SignedSystem) -> Victim:
-    image = system.create_image(b"data of another project")
+    image = system.upload_image("disk", b"data of another project", img_hv_type="simulated")
     flavor = system.create_flavor("small", vcpus=1, ram=512)
     (server,) = system.create_servers(flavor, 1, imageRef=image)
     assert system.settled([server])[server]["status"] == "ACTIVE"

@@ -16,7 +16,6 @@ import requests
 
 from armillary.consoles import console_links
 from compute_agent.virt.libvirt.disks.images import FILE_PROPERTY
-from tests.fixtures import waiting
 from tests.fixtures.asking import Api, wait_for
 from tests.fixtures.brokers import fresh_vhost
 from tests.fixtures.checks.ledger import delete_everything
@@ -136,18 +135,6 @@ class LibvirtSystem(Api):
         """Return the image that says hello when it boots."""
         body = {"name": "hello", "disk_format": "raw", "properties": {FILE_PROPERTY: IMAGE_NAME}}
         image: str = self.post("/images", {"image": body})["image"]["id"]
-        return image
-
-    def upload_image(self, data: bytes) -> str:
-        """Return a new image whose data only the image service has."""
-        url = f"{self.api_url}/image/v2/images"
-        body = {"name": "hello", "disk_format": "raw", "container_format": "bare"}
-        image: str = self._session.post(url, json=body, timeout=waiting.seconds(30)).json()["id"]
-        headers = {"Content-Type": "application/octet-stream"}
-        stored = self._session.put(
-            f"{url}/{image}/file", data=data, headers=headers, timeout=waiting.seconds(30)
-        )
-        assert stored.ok, stored.text
         return image
 
     def has_fetched(self, image: str) -> bool:

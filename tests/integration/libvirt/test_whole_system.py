@@ -114,7 +114,7 @@ def test_guests_boot_from_images_that_their_hosts_fetch(
 
     The images were fetched in advance, or for the guest.
     """
-    image = system.upload_image(BOOT_SECTOR.ljust(IMAGE_BYTES, b"x"))
+    image = system.upload_image("hello", BOOT_SECTOR.ljust(IMAGE_BYTES, b"x"))
     rack = system.post("/os-aggregates", {"aggregate": {"name": "rack"}})["aggregate"]["id"]
     system.post(f"/os-aggregates/{rack}/action", {"add_host": {"host": "a"}})
     asked = system.request("POST", f"/os-aggregates/{rack}/images", json={"cache": [{"id": image}]})
