@@ -2,102 +2,86 @@
 
 from __future__ import annotations
 
-from api.schemas.base import (
-    BOOLEAN,
-    LINKS,
-    NUMBER,
-    OBJECT,
-    PAGE,
-    STRING,
-    STRING_OR_NULL,
-    STRINGS,
-    TIME_OR_NULL,
-    UUID,
-    Schema,
-    every,
-    fields,
-    integer,
-    listed,
-    name,
-    nullable,
-)
+from api.schemas import base
 from objects.extra_specs.extra_specs import AMOUNT_MAX
 
 TRAITS_MAX = 50
 CLASSES_MAX = 20
 _YEAR_SECONDS = 365 * 24 * 3600
 
-_TRAITS: Schema = {**listed(name()), "maxItems": TRAITS_MAX, "uniqueItems": True}
+_TRAITS: base.Schema = {**base.listed(base.name()), "maxItems": TRAITS_MAX, "uniqueItems": True}
 
-CREATE = every(
+CREATE = base.every(
     {
-        "claim": fields(
+        "claim": base.fields(
             {
-                "name": nullable(name()),
-                "kind": name(),
+                "name": base.nullable(base.name()),
+                "kind": base.name(),
                 "resources": {
                     "type": "object",
                     "minProperties": 1,
                     "maxProperties": CLASSES_MAX,
-                    "propertyNames": name(),
-                    "additionalProperties": integer(minimum=1, maximum=AMOUNT_MAX),
+                    "propertyNames": base.name(),
+                    "additionalProperties": base.integer(minimum=1, maximum=AMOUNT_MAX),
                 },
                 "required": _TRAITS,
                 "forbidden": _TRAITS,
-                "pool": name(),
-                "server_id": UUID,
-                "ends_at": name(),
-                "lifetime_seconds": integer(minimum=1, maximum=10 * _YEAR_SECONDS),
+                "pool": base.name(),
+                "server_id": base.UUID,
+                "ends_at": base.name(),
+                "lifetime_seconds": base.integer(minimum=1, maximum=10 * _YEAR_SECONDS),
             },
             ["kind", "resources"],
         )
     }
 )
-INDEX_QUERY = fields({**PAGE, "all_projects": BOOLEAN, "server_id": UUID, "kind": name()})
-
-_SHOWN = {
-    "id": STRING,
-    "name": STRING_OR_NULL,
-    "kind": STRING,
-    "status": STRING,
-    "resources": OBJECT,
-    "required": STRINGS,
-    "forbidden": STRINGS,
-    "server_id": STRING_OR_NULL,
-    "ends_at": TIME_OR_NULL,
-    "project_id": STRING,
-    "user_id": STRING,
-    "fault": STRING_OR_NULL,
-    "created_at": TIME_OR_NULL,
-    "updated_at": TIME_OR_NULL,
-}
-_OF_POOLS = {
-    "pool": STRING_OR_NULL,
-    "pool_id": STRING_OR_NULL,
-    "zone": STRING_OR_NULL,
-    "alternates": STRINGS,
-}
-_CLAIM = fields({**_SHOWN, **_OF_POOLS}, _SHOWN)
-
-INDEX_ANSWER = fields({"claims": listed(_CLAIM), "claims_links": LINKS}, ["claims"])
-SHOW_ANSWER = every({"claim": _CLAIM})
-EXPLAIN_ANSWER = every(
-    {"explanation": every({"claim": _CLAIM, "trace": {"type": ["object", "null"]}})}
+INDEX_QUERY = base.fields(
+    {**base.PAGE, "all_projects": base.BOOLEAN, "server_id": base.UUID, "kind": base.name()}
 )
 
-_QUOTAS: Schema = {
+_SHOWN = {
+    "id": base.STRING,
+    "name": base.STRING_OR_NULL,
+    "kind": base.STRING,
+    "status": base.STRING,
+    "resources": base.OBJECT,
+    "required": base.STRINGS,
+    "forbidden": base.STRINGS,
+    "server_id": base.STRING_OR_NULL,
+    "ends_at": base.TIME_OR_NULL,
+    "project_id": base.STRING,
+    "user_id": base.STRING,
+    "fault": base.STRING_OR_NULL,
+    "created_at": base.TIME_OR_NULL,
+    "updated_at": base.TIME_OR_NULL,
+}
+_OF_POOLS = {
+    "pool": base.STRING_OR_NULL,
+    "pool_id": base.STRING_OR_NULL,
+    "zone": base.STRING_OR_NULL,
+    "alternates": base.STRINGS,
+}
+_CLAIM = base.fields({**_SHOWN, **_OF_POOLS}, _SHOWN)
+
+INDEX_ANSWER = base.fields({"claims": base.listed(_CLAIM), "claims_links": base.LINKS}, ["claims"])
+SHOW_ANSWER = base.every({"claim": _CLAIM})
+EXPLAIN_ANSWER = base.every(
+    {"explanation": base.every({"claim": _CLAIM, "trace": {"type": ["object", "null"]}})}
+)
+
+_QUOTAS: base.Schema = {
     "type": "object",
     "minProperties": 1,
     "maxProperties": CLASSES_MAX,
-    "propertyNames": name(),
-    "additionalProperties": integer(minimum=-1),
+    "propertyNames": base.name(),
+    "additionalProperties": base.integer(minimum=-1),
 }
-UPDATE_QUOTAS = every({"claim_quotas": _QUOTAS})
-QUOTAS_ANSWER = every(
+UPDATE_QUOTAS = base.every({"claim_quotas": _QUOTAS})
+QUOTAS_ANSWER = base.every(
     {
         "claim_quotas": {
             "type": "object",
-            "additionalProperties": every({"limit": NUMBER, "in_use": NUMBER}),
+            "additionalProperties": base.every({"limit": base.NUMBER, "in_use": base.NUMBER}),
         }
     }
 )

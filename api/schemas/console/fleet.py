@@ -2,49 +2,38 @@
 
 from __future__ import annotations
 
-from api.schemas.base import (
-    BOOLEAN,
-    NUMBER,
-    NUMBER_OR_NULL,
-    STRING,
-    STRING_MAP,
-    STRING_OR_NULL,
-    STRINGS,
-    UUID,
-    Schema,
-    every,
-    fields,
-    integer,
-    listed,
-)
+from api.schemas import base
 from objects.hosts.fleet import FLEET_LIMIT_MAX, HOST_STATES
 
-INDEX_QUERY = fields(
+INDEX_QUERY = base.fields(
     {
-        "limit": integer(minimum=1, maximum=FLEET_LIMIT_MAX),
-        "marker": UUID,
+        "limit": base.integer(minimum=1, maximum=FLEET_LIMIT_MAX),
+        "marker": base.UUID,
         "uuids": {
-            **BOOLEAN,
+            **base.BOOLEAN,
             "description": "false leaves out the UUIDs, which are most of a compressed answer",
         },
     }
 )
 
 _COLUMNS = ("name", "cell", "zone", "state", "servers", "aggregates", "capacity", "used")
-_NUMBERS = listed(NUMBER)
-_SETS = listed(_NUMBERS)
-_BY_CLASS: Schema = {"type": "object", "additionalProperties": listed(NUMBER_OR_NULL)}
+_NUMBERS = base.listed(base.NUMBER)
+_SETS = base.listed(_NUMBERS)
+_BY_CLASS: base.Schema = {
+    "type": "object",
+    "additionalProperties": base.listed(base.NUMBER_OR_NULL),
+}
 
-INDEX_ANSWER = every(
+INDEX_ANSWER = base.every(
     {
-        "epoch": STRING,
-        "hosts": fields(
+        "epoch": base.STRING,
+        "hosts": base.fields(
             {
-                "name": STRINGS,
-                "uuid": listed(UUID),
+                "name": base.STRINGS,
+                "uuid": base.listed(base.UUID),
                 "cell": _NUMBERS,
                 "zone": _NUMBERS,
-                "state": listed({"enum": list(HOST_STATES)}),
+                "state": base.listed({"enum": list(HOST_STATES)}),
                 "servers": _NUMBERS,
                 "aggregates": _SETS,
                 "capacity": _BY_CLASS,
@@ -52,14 +41,16 @@ INDEX_ANSWER = every(
             },
             required=_COLUMNS,
         ),
-        "names": every(
+        "names": base.every(
             {
-                "cells": STRINGS,
-                "zones": STRINGS,
-                "aggregates": listed(every({"name": STRING, "metadata": STRING_MAP})),
+                "cells": base.STRINGS,
+                "zones": base.STRINGS,
+                "aggregates": base.listed(
+                    base.every({"name": base.STRING, "metadata": base.STRING_MAP})
+                ),
             }
         ),
-        "traits": every({"names": STRINGS, "sets": _SETS, "hosts": _NUMBERS}),
-        "next_marker": STRING_OR_NULL,
+        "traits": base.every({"names": base.STRINGS, "sets": _SETS, "hosts": _NUMBERS}),
+        "next_marker": base.STRING_OR_NULL,
     }
 )

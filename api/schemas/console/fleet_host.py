@@ -2,132 +2,117 @@
 
 from __future__ import annotations
 
-from api.schemas.base import (
-    BOOLEAN,
-    NUMBER,
-    OBJECT,
-    STRING,
-    STRING_MAP,
-    STRING_OR_NULL,
-    STRINGS,
-    TIME_OR_NULL,
-    UUID,
-    Schema,
-    every,
-    fields,
-    integer,
-    listed,
-)
+from api.schemas import base
 from objects.hosts.fleet import HOST_STATES
 from objects.hosts.host_event import PAGE_SIZE_MAX
 
-_FIGURE: Schema = {"type": "number"}
-_INVENTORY = every(
+_FIGURE: base.Schema = {"type": "number"}
+_INVENTORY = base.every(
     {
-        "total": NUMBER,
-        "reserved": NUMBER,
+        "total": base.NUMBER,
+        "reserved": base.NUMBER,
         "allocation_ratio": _FIGURE,
-        "max_unit": NUMBER,
-        "capacity": NUMBER,
-        "used": NUMBER,
+        "max_unit": base.NUMBER,
+        "capacity": base.NUMBER,
+        "used": base.NUMBER,
     }
 )
-_PROVIDER = every(
+_PROVIDER = base.every(
     {
-        "uuid": UUID,
-        "name": STRING,
-        "parent_uuid": STRING_OR_NULL,
+        "uuid": base.UUID,
+        "name": base.STRING,
+        "parent_uuid": base.STRING_OR_NULL,
         "inventories": {"type": "object", "additionalProperties": _INVENTORY},
-        "traits": STRINGS,
-        "aggregates": STRINGS,
+        "traits": base.STRINGS,
+        "aggregates": base.STRINGS,
     }
 )
-_NODE = every(
+_NODE = base.every(
     {
-        "uuid": UUID,
-        "name": STRING,
-        "hypervisor_type": STRING_OR_NULL,
+        "uuid": base.UUID,
+        "name": base.STRING,
+        "hypervisor_type": base.STRING_OR_NULL,
         "numa": {"type": ["object", "null"]},
-        "devices": listed(OBJECT),
-        "updated_at": TIME_OR_NULL,
+        "devices": base.listed(base.OBJECT),
+        "updated_at": base.TIME_OR_NULL,
     }
 )
-_SERVER = every(
+_SERVER = base.every(
     {
-        "id": UUID,
-        "name": STRING,
-        "status": STRING,
-        "flavor": STRING,
-        "project_id": STRING,
-        "node": STRING_OR_NULL,
-        "created_at": TIME_OR_NULL,
+        "id": base.UUID,
+        "name": base.STRING,
+        "status": base.STRING,
+        "flavor": base.STRING,
+        "project_id": base.STRING,
+        "node": base.STRING_OR_NULL,
+        "created_at": base.TIME_OR_NULL,
     }
 )
-_MIGRATION = every(
+_MIGRATION = base.every(
     {
-        "uuid": UUID,
-        "server_id": UUID,
-        "type": STRING,
-        "status": STRING,
-        "source_host": STRING_OR_NULL,
-        "dest_host": STRING_OR_NULL,
-        "created_at": TIME_OR_NULL,
-        "updated_at": TIME_OR_NULL,
+        "uuid": base.UUID,
+        "server_id": base.UUID,
+        "type": base.STRING,
+        "status": base.STRING,
+        "source_host": base.STRING_OR_NULL,
+        "dest_host": base.STRING_OR_NULL,
+        "created_at": base.TIME_OR_NULL,
+        "updated_at": base.TIME_OR_NULL,
     }
 )
 
-SERVICE = every(
+SERVICE = base.every(
     {
-        "id": UUID,
-        "binary": STRING,
-        "host": STRING,
-        "zone": STRING_OR_NULL,
+        "id": base.UUID,
+        "binary": base.STRING,
+        "host": base.STRING,
+        "zone": base.STRING_OR_NULL,
         "status": {"enum": ["enabled", "disabled"]},
         "state": {"enum": ["up", "down"]},
-        "updated_at": TIME_OR_NULL,
-        "disabled_reason": STRING_OR_NULL,
-        "forced_down": BOOLEAN,
-        "version": NUMBER,
+        "updated_at": base.TIME_OR_NULL,
+        "disabled_reason": base.STRING_OR_NULL,
+        "forced_down": base.BOOLEAN,
+        "version": base.NUMBER,
     }
 )
 """A service, by our own names of programs."""
 
-SHOW_ANSWER = every(
+SHOW_ANSWER = base.every(
     {
-        "name": STRING,
+        "name": base.STRING,
         "state": {"enum": list(HOST_STATES)},
-        "cell": STRING,
-        "zone": STRING_OR_NULL,
+        "cell": base.STRING,
+        "zone": base.STRING_OR_NULL,
         "service": SERVICE,
-        "nodes": listed(_NODE),
-        "providers": listed(_PROVIDER),
-        "aggregates": STRING_MAP,
-        "servers": listed(_SERVER),
-        "migrations": listed(_MIGRATION),
+        "nodes": base.listed(_NODE),
+        "providers": base.listed(_PROVIDER),
+        "aggregates": base.STRING_MAP,
+        "servers": base.listed(_SERVER),
+        "migrations": base.listed(_MIGRATION),
     }
 )
 
-EVENTS_QUERY = fields(
+EVENTS_QUERY = base.fields(
     {
-        "limit": integer(minimum=1, maximum=PAGE_SIZE_MAX),
+        "limit": base.integer(minimum=1, maximum=PAGE_SIZE_MAX),
         "marker": {"type": "string", "maxLength": 64},
     }
 )
 
-_EVENT = every(
+_EVENT = base.every(
     {
-        "at": TIME_OR_NULL,
-        "ended_at": TIME_OR_NULL,
-        "event": STRING,
-        "result": STRING_OR_NULL,
-        "details": STRING_OR_NULL,
-        "action": STRING_OR_NULL,
-        "server_id": STRING_OR_NULL,
-        "server_name": STRING_OR_NULL,
-        "request_id": STRING_OR_NULL,
-        "project_id": STRING_OR_NULL,
-        "user_id": STRING_OR_NULL,
+        "at": base.TIME_OR_NULL,
+        "ended_at": base.TIME_OR_NULL,
+        "event": base.STRING,
+        "result": base.STRING_OR_NULL,
+        "details": base.STRING_OR_NULL,
+        "action": base.STRING_OR_NULL,
+        "server_id": base.STRING_OR_NULL,
+        "server_name": base.STRING_OR_NULL,
+        "request_id": base.STRING_OR_NULL,
+        "project_id": base.STRING_OR_NULL,
+        "user_id": base.STRING_OR_NULL,
     }
 )
 
-EVENTS_ANSWER = every({"events": listed(_EVENT), "next_marker": STRING_OR_NULL})
+EVENTS_ANSWER = base.every({"events": base.listed(_EVENT), "next_marker": base.STRING_OR_NULL})

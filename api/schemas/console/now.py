@@ -2,62 +2,60 @@
 
 from __future__ import annotations
 
-from api.schemas.base import (
-    NUMBER,
-    NUMBER_OR_NULL,
-    STRING,
-    STRING_OR_NULL,
-    STRINGS,
-    Schema,
-    every,
-    listed,
-)
+from api.schemas import base
 from api.schemas.console.fleet_host import SERVICE
 from api.schemas.scheduling.zone import NESTED
 
-_FIGURES: Schema = {"type": "object", "additionalProperties": {"type": "number"}}
-_SERVICE: Schema = {
+_FIGURES: base.Schema = {"type": "object", "additionalProperties": {"type": "number"}}
+_SERVICE: base.Schema = {
     **SERVICE,
-    "properties": {**SERVICE["properties"], "cell": STRING_OR_NULL, "figures": _FIGURES},
+    "properties": {**SERVICE["properties"], "cell": base.STRING_OR_NULL, "figures": _FIGURES},
     "required": [*SERVICE["required"], "cell", "figures"],
 }
-_HOST: Schema = {
+_HOST: base.Schema = {
     **SERVICE,
-    "properties": {**SERVICE["properties"], "cell": STRING_OR_NULL},
+    "properties": {**SERVICE["properties"], "cell": base.STRING_OR_NULL},
     "required": [*SERVICE["required"], "cell"],
 }
-_SECONDS_OR_NULL: Schema = {"type": ["number", "null"]}
+_SECONDS_OR_NULL: base.Schema = {"type": ["number", "null"]}
 
-SHOW_ANSWER = every(
+SHOW_ANSWER = base.every(
     {
-        "at": STRING,
-        "services": listed(_SERVICE),
-        "hosts": every({"total": NUMBER, "up": NUMBER, "disabled": NUMBER, "down": listed(_HOST)}),
-        "zones": listed(
-            every(
+        "at": base.STRING,
+        "services": base.listed(_SERVICE),
+        "hosts": base.every(
+            {
+                "total": base.NUMBER,
+                "up": base.NUMBER,
+                "disabled": base.NUMBER,
+                "down": base.listed(_HOST),
+            }
+        ),
+        "zones": base.listed(
+            base.every(
                 {
-                    "path": STRING,
-                    "state": STRING,
+                    "path": base.STRING,
+                    "state": base.STRING,
                     "summary_age_seconds": _SECONDS_OR_NULL,
-                    "hosts": NUMBER_OR_NULL,
-                    "hosts_up": NUMBER_OR_NULL,
-                    "zones": listed(NESTED),
+                    "hosts": base.NUMBER_OR_NULL,
+                    "hosts_up": base.NUMBER_OR_NULL,
+                    "zones": base.listed(NESTED),
                 }
             )
         ),
-        "works": listed(
-            every(
+        "works": base.listed(
+            base.every(
                 {
-                    "cell": STRING_OR_NULL,
-                    "kind": STRING,
-                    "operation": STRING_OR_NULL,
-                    "stage": STRING,
-                    "count": NUMBER,
-                    "without_lease": NUMBER,
+                    "cell": base.STRING_OR_NULL,
+                    "kind": base.STRING,
+                    "operation": base.STRING_OR_NULL,
+                    "stage": base.STRING,
+                    "count": base.NUMBER,
+                    "without_lease": base.NUMBER,
                 }
             )
         ),
         "totals": _FIGURES,
-        "down_cells": STRINGS,
+        "down_cells": base.STRINGS,
     }
 )

@@ -2,29 +2,7 @@
 
 from __future__ import annotations
 
-from api.schemas.base import (
-    BOOLEAN,
-    LINKS,
-    NAMED,
-    NUMBER,
-    PAGE,
-    SORT_DIRECTION,
-    STRING,
-    STRING_MAP,
-    STRING_OR_NULL,
-    Schema,
-    changed,
-    every,
-    fields,
-    integer,
-    listed,
-    name,
-    nullable,
-    one_or_more,
-    ruled,
-    since,
-    text,
-)
+from api.schemas import base
 
 SORT_KEYS = {
     "flavorid": "flavorid",
@@ -46,30 +24,30 @@ SORT_KEYS = {
 CONSTANT_SORT_KEYS = ("vcpu_weight",)
 """Values of ``sort_key`` by which all flavors are equal here."""
 
-_ID = ruled(
-    {**name(r"^[a-zA-Z0-9. _\-]+$"), "type": ["string", "integer", "null"]},
+_ID = base.ruled(
+    {**base.name(r"^[a-zA-Z0-9. _\-]+$"), "type": ["string", "integer", "null"]},
     "An id may contain letters, digits, spaces and -_. only, at most 255; 'auto' or null "
     "generates one",
 )
 
-_DESCRIPTION = nullable(text(maximum=65535))
+_DESCRIPTION = base.nullable(base.text(maximum=65535))
 FLOAT_MAX = 3.40282e38
 """Maximum of ``rxtx_factor``, as clients know it: that of a number of single precision."""
 
-CREATE = fields(
+CREATE = base.fields(
     {
-        "flavor": fields(
+        "flavor": base.fields(
             {
-                "name": name(),
+                "name": base.name(),
                 "id": _ID,
-                "vcpus": integer(minimum=1),
-                "ram": integer(minimum=1),
-                "disk": integer(),
-                "OS-FLV-EXT-DATA:ephemeral": integer(),
-                "swap": integer(),
-                "description": since(2, 55, _DESCRIPTION),
+                "vcpus": base.integer(minimum=1),
+                "ram": base.integer(minimum=1),
+                "disk": base.integer(),
+                "OS-FLV-EXT-DATA:ephemeral": base.integer(),
+                "swap": base.integer(),
+                "description": base.since(2, 55, _DESCRIPTION),
                 "rxtx_factor": {"type": "number", "exclusiveMinimum": 0, "maximum": FLOAT_MAX},
-                "os-flavor-access:is_public": BOOLEAN,
+                "os-flavor-access:is_public": base.BOOLEAN,
             },
             required=["name", "vcpus", "ram", "disk"],
         )
@@ -77,59 +55,67 @@ CREATE = fields(
     required=["flavor"],
 )
 
-UPDATE = every({"flavor": every({"description": _DESCRIPTION})})
+UPDATE = base.every({"flavor": base.every({"description": _DESCRIPTION})})
 
-_ACCESS = every({"tenant": name()})
-ADD_ACCESS = every({"addTenantAccess": _ACCESS})
-REMOVE_ACCESS = every({"removeTenantAccess": _ACCESS})
-ACCESS_ANSWER = every({"flavor_access": listed(every({"flavor_id": STRING, "tenant_id": STRING}))})
+_ACCESS = base.every({"tenant": base.name()})
+ADD_ACCESS = base.every({"addTenantAccess": _ACCESS})
+REMOVE_ACCESS = base.every({"removeTenantAccess": _ACCESS})
+ACCESS_ANSWER = base.every(
+    {"flavor_access": base.listed(base.every({"flavor_id": base.STRING, "tenant_id": base.STRING}))}
+)
 
-INDEX_QUERY = fields(
+INDEX_QUERY = base.fields(
     {
-        **PAGE,
-        "minRam": integer(),
-        "minDisk": integer(),
-        "is_public": ruled(
+        **base.PAGE,
+        "minRam": base.integer(),
+        "minDisk": base.integer(),
+        "is_public": base.ruled(
             {"type": ["boolean", "string"], "enum": [True, False, "none", "None"]},
             "It must be true, false or none, which lists both kinds",
         ),
-        "sort_key": one_or_more({"enum": [*SORT_KEYS, *CONSTANT_SORT_KEYS]}),
-        "sort_dir": one_or_more(SORT_DIRECTION),
+        "sort_key": base.one_or_more({"enum": [*SORT_KEYS, *CONSTANT_SORT_KEYS]}),
+        "sort_dir": base.one_or_more(base.SORT_DIRECTION),
     }
 )
 
-EMBEDDED = every(
+EMBEDDED = base.every(
     {
-        "original_name": STRING,
-        "vcpus": NUMBER,
-        "ram": NUMBER,
-        "disk": NUMBER,
-        "ephemeral": NUMBER,
-        "swap": NUMBER,
-        "extra_specs": STRING_MAP,
+        "original_name": base.STRING,
+        "vcpus": base.NUMBER,
+        "ram": base.NUMBER,
+        "disk": base.NUMBER,
+        "ephemeral": base.NUMBER,
+        "swap": base.NUMBER,
+        "extra_specs": base.STRING_MAP,
     }
 )
 """A server's copy of its flavor."""
 
-FLAVOR: Schema = every(
+FLAVOR: base.Schema = base.every(
     {
-        "id": STRING,
-        "name": STRING,
-        "vcpus": NUMBER,
-        "ram": NUMBER,
-        "disk": NUMBER,
-        "OS-FLV-EXT-DATA:ephemeral": NUMBER,
-        "swap": changed((2, 75), before={"type": ["integer", "string"]}, after=NUMBER),
+        "id": base.STRING,
+        "name": base.STRING,
+        "vcpus": base.NUMBER,
+        "ram": base.NUMBER,
+        "disk": base.NUMBER,
+        "OS-FLV-EXT-DATA:ephemeral": base.NUMBER,
+        "swap": base.changed((2, 75), before={"type": ["integer", "string"]}, after=base.NUMBER),
         "rxtx_factor": {"type": "number"},
-        "OS-FLV-DISABLED:disabled": BOOLEAN,
-        "os-flavor-access:is_public": BOOLEAN,
-        "description": since(2, 55, STRING_OR_NULL),
-        "extra_specs": since(2, 61, STRING_MAP),
-        "links": LINKS,
+        "OS-FLV-DISABLED:disabled": base.BOOLEAN,
+        "os-flavor-access:is_public": base.BOOLEAN,
+        "description": base.since(2, 55, base.STRING_OR_NULL),
+        "extra_specs": base.since(2, 61, base.STRING_MAP),
+        "links": base.LINKS,
     }
 )
 
-SHOW_ANSWER = every({"flavor": FLAVOR})
-_BRIEF = every({**NAMED["properties"], "description": since(2, 55, STRING_OR_NULL)})
-INDEX_ANSWER = fields({"flavors": listed(_BRIEF), "flavors_links": LINKS}, required=["flavors"])
-DETAIL_ANSWER = fields({"flavors": listed(FLAVOR), "flavors_links": LINKS}, required=["flavors"])
+SHOW_ANSWER = base.every({"flavor": FLAVOR})
+_BRIEF = base.every(
+    {**base.NAMED["properties"], "description": base.since(2, 55, base.STRING_OR_NULL)}
+)
+INDEX_ANSWER = base.fields(
+    {"flavors": base.listed(_BRIEF), "flavors_links": base.LINKS}, required=["flavors"]
+)
+DETAIL_ANSWER = base.fields(
+    {"flavors": base.listed(FLAVOR), "flavors_links": base.LINKS}, required=["flavors"]
+)

@@ -2,77 +2,71 @@
 
 from __future__ import annotations
 
-from api.schemas.base import (
-    BOOLEAN,
-    HOST,
-    KEY_PATTERN,
-    MAP_SIZE_MAX,
-    NUMBER,
-    STRING,
-    STRING_MAP,
-    STRING_OR_NULL,
-    STRINGS,
-    TEXT_MAX,
-    TIME_OR_NULL,
-    UUID,
-    ZONE,
-    Part,
-    Schema,
-    every,
-    fields,
-    listed,
-    name,
-    nullable,
-    own,
-    since,
-)
+from api.schemas import base
 
-CREATE = fields(
-    {"aggregate": fields({"name": name(), "availability_zone": nullable(ZONE)}, required=["name"])},
+CREATE = base.fields(
+    {
+        "aggregate": base.fields(
+            {"name": base.name(), "availability_zone": base.nullable(base.ZONE)}, required=["name"]
+        )
+    },
     required=["aggregate"],
 )
 
-UPDATE = every(
+UPDATE = base.every(
     {
         "aggregate": {
-            **fields({"name": name(), "availability_zone": nullable(ZONE)}),
+            **base.fields({"name": base.name(), "availability_zone": base.nullable(base.ZONE)}),
             "minProperties": 1,
         }
     }
 )
 
 CACHE_SINCE = (2, 81)
-CACHE_IMAGES = every(
-    {"cache": {**listed(every({"id": UUID})), "minItems": 1, "maxItems": 100, "uniqueItems": True}}
+CACHE_IMAGES = base.every(
+    {
+        "cache": {
+            **base.listed(base.every({"id": base.UUID})),
+            "minItems": 1,
+            "maxItems": 100,
+            "uniqueItems": True,
+        }
+    }
 )
 
-ADD_HOST = every({"add_host": every({"host": HOST})})
-REMOVE_HOST = every({"remove_host": every({"host": HOST})})
+ADD_HOST = base.every({"add_host": base.every({"host": base.HOST})})
+REMOVE_HOST = base.every({"remove_host": base.every({"host": base.HOST})})
 
-_METADATA: Schema = {
+_METADATA: base.Schema = {
     "type": "object",
-    "properties": {"availability_zone": nullable(ZONE)},
-    "propertyNames": name(KEY_PATTERN, "A key may contain letters, digits, spaces and -_:. only"),
-    "additionalProperties": {"type": ["string", "null"], "maxLength": TEXT_MAX},
-    "maxProperties": MAP_SIZE_MAX,
+    "properties": {"availability_zone": base.nullable(base.ZONE)},
+    "propertyNames": base.name(
+        base.KEY_PATTERN, "A key may contain letters, digits, spaces and -_:. only"
+    ),
+    "additionalProperties": {"type": ["string", "null"], "maxLength": base.TEXT_MAX},
+    "maxProperties": base.MAP_SIZE_MAX,
 }
-SET_METADATA = every({"set_metadata": every({"metadata": _METADATA})})
+SET_METADATA = base.every({"set_metadata": base.every({"metadata": _METADATA})})
 
-_MADE: dict[str, Part] = {
-    "id": NUMBER,
-    "uuid": since(2, 41, STRING),
-    "name": STRING,
-    "availability_zone": STRING_OR_NULL,
-    "created_at": TIME_OR_NULL,
-    "updated_at": TIME_OR_NULL,
+_MADE: dict[str, base.Part] = {
+    "id": base.NUMBER,
+    "uuid": base.since(2, 41, base.STRING),
+    "name": base.STRING,
+    "availability_zone": base.STRING_OR_NULL,
+    "created_at": base.TIME_OR_NULL,
+    "updated_at": base.TIME_OR_NULL,
     "deleted_at": {"type": "null"},
-    "deleted": BOOLEAN,
+    "deleted": base.BOOLEAN,
 }
-AGGREGATE = every({**_MADE, "hosts": STRINGS, "metadata": STRING_MAP})
+AGGREGATE = base.every({**_MADE, "hosts": base.STRINGS, "metadata": base.STRING_MAP})
 
-CREATE_ANSWER = every(
-    {"aggregate": every({**_MADE, "hosts": own(STRINGS), "metadata": own(STRING_MAP)})}
+CREATE_ANSWER = base.every(
+    {
+        "aggregate": base.every(
+            {**_MADE, "hosts": base.own(base.STRINGS), "metadata": base.own(base.STRING_MAP)}
+        )
+    }
 )
 
-SHOW_ANSWER = every({"aggregate": AGGREGATE})
-INDEX_ANSWER = every({"aggregates": listed(AGGREGATE)})
+SHOW_ANSWER = base.every({"aggregate": AGGREGATE})
+INDEX_ANSWER = base.every({"aggregates": base.listed(AGGREGATE)})

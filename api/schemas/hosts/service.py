@@ -2,74 +2,59 @@
 
 from __future__ import annotations
 
-from api.schemas.base import (
-    BOOLEAN,
-    HOST,
-    STRING,
-    STRING_OR_NULL,
-    STRINGS,
-    TIME_OR_NULL,
-    Part,
-    Schema,
-    changed,
-    every,
-    fields,
-    integer,
-    listed,
-    name,
-    own,
-    ruled,
-    since,
-)
+from api.schemas import base
 
-INDEX_QUERY = fields({"host": HOST, "binary": name()})
+INDEX_QUERY = base.fields({"host": base.HOST, "binary": base.name()})
 
 INTEGER_ID_MAX = 2**48 - 1
 
 _STATUS = {"enum": ["enabled", "disabled"]}
 
-UPDATE: Schema = {
-    **fields(
+UPDATE: base.Schema = {
+    **base.fields(
         {
-            "status": ruled(_STATUS, "The status must be 'enabled' or 'disabled'"),
-            "disabled_reason": name(),
-            "forced_down": BOOLEAN,
+            "status": base.ruled(_STATUS, "The status must be 'enabled' or 'disabled'"),
+            "disabled_reason": base.name(),
+            "forced_down": base.BOOLEAN,
         }
     ),
     "minProperties": 1,
 }
 
-ENABLE = every({"host": HOST, "binary": name()})
-DISABLE_WITH_REASON = every({"host": HOST, "binary": name(), "disabled_reason": name()})
-FORCE_DOWN = every({"host": HOST, "binary": name(), "forced_down": BOOLEAN})
+ENABLE = base.every({"host": base.HOST, "binary": base.name()})
+DISABLE_WITH_REASON = base.every(
+    {"host": base.HOST, "binary": base.name(), "disabled_reason": base.name()}
+)
+FORCE_DOWN = base.every({"host": base.HOST, "binary": base.name(), "forced_down": base.BOOLEAN})
 
-_SERVICE: dict[str, Part] = {
-    "id": changed((2, 53), before=integer(maximum=INTEGER_ID_MAX), after=STRING),
-    "binary": STRING,
-    "host": STRING,
-    "zone": STRING,
+_SERVICE: dict[str, base.Part] = {
+    "id": base.changed((2, 53), before=base.integer(maximum=INTEGER_ID_MAX), after=base.STRING),
+    "binary": base.STRING,
+    "host": base.STRING,
+    "zone": base.STRING,
     "status": _STATUS,
     "state": {"enum": ["up", "down"]},
-    "updated_at": TIME_OR_NULL,
-    "disabled_reason": STRING_OR_NULL,
-    "forced_down": since(2, 11, BOOLEAN),
-    "armillary:cell_uuid": STRING_OR_NULL,
-    "armillary:version": integer(),
+    "updated_at": base.TIME_OR_NULL,
+    "disabled_reason": base.STRING_OR_NULL,
+    "forced_down": base.since(2, 11, base.BOOLEAN),
+    "armillary:cell_uuid": base.STRING_OR_NULL,
+    "armillary:version": base.integer(),
 }
 
-INDEX_ANSWER = fields(
-    {"services": listed(every(_SERVICE)), "armillary:down_cells": STRINGS}, required=["services"]
+INDEX_ANSWER = base.fields(
+    {"services": base.listed(base.every(_SERVICE)), "armillary:down_cells": base.STRINGS},
+    required=["services"],
 )
-UPDATE_ANSWER = every({"service": every(_SERVICE)})
+UPDATE_ANSWER = base.every({"service": base.every(_SERVICE)})
 
 
-def _changed(*shown: str) -> Schema:
+def _changed(*shown: str) -> base.Schema:
     """Return the answer of a path that changes a service by host and binary."""
-    return every(
+    return base.every(
         {
-            "service": every(
+            "service": base.every(
                 {
-                    each: schema if each in shown else own(schema)
+                    each: schema if each in shown else base.own(schema)
                     for each, schema in _SERVICE.items()
                 }
             )

@@ -2,44 +2,24 @@
 
 from __future__ import annotations
 
-from api.schemas.base import (
-    ENTITY,
-    LINKS,
-    NAMED,
-    NUMBER,
-    PAGE,
-    STRING,
-    STRING_MAP,
-    STRING_OR_NULL,
-    TIME_OR_NULL,
-    UUID,
-    Part,
-    every,
-    fields,
-    integer,
-    listed,
-    name,
-    own,
-    text,
-    text_map,
-)
+from api.schemas import base
 
 PROPERTY_CHARACTERS_MAX = 16384
 """Long enough for a command line and an environment."""
 
 SIZE_BYTES_MAX = 2**63 - 1
 
-CREATE = fields(
+CREATE = base.fields(
     {
-        "image": fields(
+        "image": base.fields(
             {
-                "id": UUID,
-                "name": name(),
+                "id": base.UUID,
+                "name": base.name(),
                 "disk_format": {"type": ["string", "null"], "pattern": "^[a-z0-9]{1,20}$"},
-                "minRam": integer(),
-                "minDisk": integer(),
-                "size": integer(maximum=SIZE_BYTES_MAX),
-                "properties": text_map(PROPERTY_CHARACTERS_MAX),
+                "minRam": base.integer(),
+                "minDisk": base.integer(),
+                "size": base.integer(maximum=SIZE_BYTES_MAX),
+                "properties": base.text_map(PROPERTY_CHARACTERS_MAX),
             },
             required=["name"],
         )
@@ -47,36 +27,40 @@ CREATE = fields(
     required=["image"],
 )
 
-INDEX_QUERY = fields(
+INDEX_QUERY = base.fields(
     {
-        **PAGE,
-        "name": name(),
-        "status": text(),
-        "server": text(maximum=2048),
-        "type": text(),
-        "changes-since": text(),
-        "minDisk": integer(),
-        "minRam": integer(),
+        **base.PAGE,
+        "name": base.name(),
+        "status": base.text(),
+        "server": base.text(maximum=2048),
+        "type": base.text(),
+        "changes-since": base.text(),
+        "minDisk": base.integer(),
+        "minRam": base.integer(),
     }
 )
 
-_FIELDS: dict[str, Part] = {
-    "id": STRING,
-    "name": STRING,
-    "status": STRING,
-    "progress": NUMBER,
-    "disk_format": own(STRING_OR_NULL),
-    "minRam": NUMBER,
-    "minDisk": NUMBER,
-    "OS-EXT-IMG-SIZE:size": NUMBER,
-    "metadata": STRING_MAP,
-    "properties": own(STRING_MAP),
-    "created": TIME_OR_NULL,
-    "updated": TIME_OR_NULL,
-    "links": LINKS,
+_FIELDS: dict[str, base.Part] = {
+    "id": base.STRING,
+    "name": base.STRING,
+    "status": base.STRING,
+    "progress": base.NUMBER,
+    "disk_format": base.own(base.STRING_OR_NULL),
+    "minRam": base.NUMBER,
+    "minDisk": base.NUMBER,
+    "OS-EXT-IMG-SIZE:size": base.NUMBER,
+    "metadata": base.STRING_MAP,
+    "properties": base.own(base.STRING_MAP),
+    "created": base.TIME_OR_NULL,
+    "updated": base.TIME_OR_NULL,
+    "links": base.LINKS,
 }
-IMAGE = fields({**_FIELDS, "server": ENTITY}, _FIELDS)
+IMAGE = base.fields({**_FIELDS, "server": base.ENTITY}, _FIELDS)
 
-SHOW_ANSWER = every({"image": IMAGE})
-INDEX_ANSWER = fields({"images": listed(NAMED), "images_links": LINKS}, required=["images"])
-DETAIL_ANSWER = fields({"images": listed(IMAGE), "images_links": LINKS}, required=["images"])
+SHOW_ANSWER = base.every({"image": IMAGE})
+INDEX_ANSWER = base.fields(
+    {"images": base.listed(base.NAMED), "images_links": base.LINKS}, required=["images"]
+)
+DETAIL_ANSWER = base.fields(
+    {"images": base.listed(IMAGE), "images_links": base.LINKS}, required=["images"]
+)

@@ -2,19 +2,7 @@
 
 from __future__ import annotations
 
-from api.schemas.base import (
-    BOOLEAN,
-    NUMBER,
-    STRING,
-    Part,
-    Schema,
-    every,
-    fields,
-    integer,
-    since,
-    text,
-    until,
-)
+from api.schemas import base
 
 RESOURCES = ("instances", "cores", "ram", "server_groups", "server_group_members")
 
@@ -23,43 +11,53 @@ _FILES = ("injected_files", "injected_file_content_bytes", "injected_file_path_b
 _OTHERS = ("metadata_items", "key_pairs")
 
 
-def _quotas(number: Schema, **more: Part) -> dict[str, Part]:
+def _quotas(number: base.Schema, **more: base.Part) -> dict[str, base.Part]:
     return {
         **dict.fromkeys((*RESOURCES, *_OTHERS), number),
-        **dict.fromkeys(_NETWORK, until(2, 35, number)),
-        **dict.fromkeys(_FILES, until(2, 56, number)),
+        **dict.fromkeys(_NETWORK, base.until(2, 35, number)),
+        **dict.fromkeys(_FILES, base.until(2, 56, number)),
         **more,
     }
 
 
-_LIMIT = integer(minimum=-1)
+_LIMIT = base.integer(minimum=-1)
 NAMES = tuple(_quotas(_LIMIT))
 """Names of all quotas."""
 
-USER_QUERY = fields({"user_id": text()})
+USER_QUERY = base.fields({"user_id": base.text()})
 """A user, who has the quotas of the project: there are no others."""
 
-UPDATE = every(
-    {"quota_set": {**fields(_quotas(_LIMIT, force=BOOLEAN, tenant_id=STRING)), "minProperties": 1}}
+UPDATE = base.every(
+    {
+        "quota_set": {
+            **base.fields(_quotas(_LIMIT, force=base.BOOLEAN, tenant_id=base.STRING)),
+            "minProperties": 1,
+        }
+    }
 )
 
 
-def _answer(number: Schema, **identifier: Part) -> Schema:
-    return every({"quota_set": every(_quotas(number, **identifier))})
+def _answer(number: base.Schema, **identifier: base.Part) -> base.Schema:
+    return base.every({"quota_set": base.every(_quotas(number, **identifier))})
 
 
-SHOW_ANSWER = _answer(NUMBER, id=STRING)
-UPDATE_ANSWER = _answer(NUMBER)
-DETAIL_ANSWER = _answer(every({"limit": NUMBER, "in_use": NUMBER, "reserved": NUMBER}), id=STRING)
+SHOW_ANSWER = _answer(base.NUMBER, id=base.STRING)
+UPDATE_ANSWER = _answer(base.NUMBER)
+DETAIL_ANSWER = _answer(
+    base.every({"limit": base.NUMBER, "in_use": base.NUMBER, "reserved": base.NUMBER}),
+    id=base.STRING,
+)
 
 
-def _of_class(number: Schema, **more: Part) -> dict[str, Part]:
+def _of_class(number: base.Schema, **more: base.Part) -> dict[str, base.Part]:
     return _quotas(number, **more) | {
-        **dict.fromkeys(("server_groups", "server_group_members"), since(2, 50, number)),
-        **dict.fromkeys(_NETWORK, until(2, 49, number)),
+        **dict.fromkeys(("server_groups", "server_group_members"), base.since(2, 50, number)),
+        **dict.fromkeys(_NETWORK, base.until(2, 49, number)),
     }
 
 
-UPDATE_CLASS = every({"quota_class_set": {**fields(_of_class(_LIMIT)), "minProperties": 1}})
-UPDATE_CLASS_ANSWER = every({"quota_class_set": every(_of_class(NUMBER))})
-CLASS_ANSWER = every({"quota_class_set": every(_of_class(NUMBER, id=STRING))})
+UPDATE_CLASS = base.every(
+    {"quota_class_set": {**base.fields(_of_class(_LIMIT)), "minProperties": 1}}
+)
+UPDATE_CLASS_ANSWER = base.every({"quota_class_set": base.every(_of_class(base.NUMBER))})
+CLASS_ANSWER = base.every({"quota_class_set": base.every(_of_class(base.NUMBER, id=base.STRING))})

@@ -2,51 +2,52 @@
 
 from __future__ import annotations
 
-from api.schemas.base import (
-    NUMBER,
-    STRING,
-    STRING_OR_NULL,
-    TIME_OR_NULL,
-    every,
-    fields,
-    listed,
-    name,
-)
+from api.schemas import base
 
-SHOW_QUERY = fields({"request_id": name()})
+SHOW_QUERY = base.fields({"request_id": base.name()})
 
-_FAULT = {"attempt": NUMBER, "code": NUMBER, "message": STRING, "created": TIME_OR_NULL}
-_DECISION = {
-    "operation": STRING,
-    "request_id": STRING_OR_NULL,
-    "decided_at": TIME_OR_NULL,
-    "sentence": STRING_OR_NULL,
+_FAULT = {
+    "attempt": base.NUMBER,
+    "code": base.NUMBER,
+    "message": base.STRING,
+    "created": base.TIME_OR_NULL,
 }
-_DECISION_SHOWN = fields({**_DECISION, "host": STRING_OR_NULL}, _DECISION)
-_ATTEMPT = {"attempt": NUMBER, "result": STRING_OR_NULL, "reason": STRING_OR_NULL}
+_DECISION = {
+    "operation": base.STRING,
+    "request_id": base.STRING_OR_NULL,
+    "decided_at": base.TIME_OR_NULL,
+    "sentence": base.STRING_OR_NULL,
+}
+_DECISION_SHOWN = base.fields({**_DECISION, "host": base.STRING_OR_NULL}, _DECISION)
+_ATTEMPT = {"attempt": base.NUMBER, "result": base.STRING_OR_NULL, "reason": base.STRING_OR_NULL}
 
-SHOW_ANSWER = every(
+SHOW_ANSWER = base.every(
     {
-        "explanation": fields(
+        "explanation": base.fields(
             {
-                "server": fields(
+                "server": base.fields(
                     {
-                        "id": STRING,
-                        "name": STRING,
-                        "status": STRING,
-                        "host": STRING_OR_NULL,
-                        "zone": STRING_OR_NULL,
-                        "attempt": NUMBER,
+                        "id": base.STRING,
+                        "name": base.STRING,
+                        "status": base.STRING,
+                        "host": base.STRING_OR_NULL,
+                        "zone": base.STRING_OR_NULL,
+                        "attempt": base.NUMBER,
                     },
                     ["id", "name", "status", "attempt"],
                 ),
                 "decision": {"anyOf": [_DECISION_SHOWN, {"type": "null"}]},
                 "trace": {"type": ["object", "null"]},
-                "decisions": listed(_DECISION_SHOWN),
-                "faults": listed(
-                    fields({**_FAULT, "host": STRING_OR_NULL, "details": STRING_OR_NULL}, _FAULT)
+                "decisions": base.listed(_DECISION_SHOWN),
+                "faults": base.listed(
+                    base.fields(
+                        {**_FAULT, "host": base.STRING_OR_NULL, "details": base.STRING_OR_NULL},
+                        _FAULT,
+                    )
                 ),
-                "attempts": listed(fields({**_ATTEMPT, "host": STRING_OR_NULL}, _ATTEMPT)),
+                "attempts": base.listed(
+                    base.fields({**_ATTEMPT, "host": base.STRING_OR_NULL}, _ATTEMPT)
+                ),
             },
             ["server", "decision", "trace", "decisions", "faults", "attempts"],
         )

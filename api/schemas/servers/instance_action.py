@@ -2,67 +2,52 @@
 
 from __future__ import annotations
 
-from api.schemas.base import (
-    LINKS,
-    NUMBER,
-    PAGE_ONCE,
-    STRING,
-    STRING_OR_NULL,
-    TIME_OR_NULL,
-    Part,
-    changed,
-    every,
-    fields,
-    listed,
-    once,
-    since,
-    text,
-)
+from api.schemas import base
 
-_ACTION: dict[str, Part] = {
-    "action": STRING,
-    "instance_uuid": STRING,
-    "request_id": STRING,
-    "project_id": STRING_OR_NULL,
-    "user_id": STRING_OR_NULL,
-    "start_time": TIME_OR_NULL,
-    "updated_at": since(2, 58, TIME_OR_NULL),
-    "message": STRING_OR_NULL,
+_ACTION: dict[str, base.Part] = {
+    "action": base.STRING,
+    "instance_uuid": base.STRING,
+    "request_id": base.STRING,
+    "project_id": base.STRING_OR_NULL,
+    "user_id": base.STRING_OR_NULL,
+    "start_time": base.TIME_OR_NULL,
+    "updated_at": base.since(2, 58, base.TIME_OR_NULL),
+    "message": base.STRING_OR_NULL,
 }
 
-_EVENT: dict[str, Part] = {
-    "event": STRING,
-    "start_time": TIME_OR_NULL,
-    "finish_time": TIME_OR_NULL,
-    "result": STRING_OR_NULL,
-    "hostId": since(2, 62, STRING),
-    "armillary:attempt": NUMBER,
+_EVENT: dict[str, base.Part] = {
+    "event": base.STRING,
+    "start_time": base.TIME_OR_NULL,
+    "finish_time": base.TIME_OR_NULL,
+    "result": base.STRING_OR_NULL,
+    "hostId": base.since(2, 62, base.STRING),
+    "armillary:attempt": base.NUMBER,
 }
-_FOR_ADMINISTRATORS: dict[str, Part] = {
-    "host": since(2, 62, STRING_OR_NULL),
-    "details": since(2, 84, STRING_OR_NULL),
-    "traceback": STRING_OR_NULL,
+_FOR_ADMINISTRATORS: dict[str, base.Part] = {
+    "host": base.since(2, 62, base.STRING_OR_NULL),
+    "details": base.since(2, 84, base.STRING_OR_NULL),
+    "traceback": base.STRING_OR_NULL,
 }
 
-INDEX_QUERY = fields(
+INDEX_QUERY = base.fields(
     {
-        **{name: since(2, 58, part) for name, part in PAGE_ONCE.items()},
-        "changes-since": since(2, 58, once(text())),
-        "changes-before": since(2, 66, once(text())),
+        **{name: base.since(2, 58, part) for name, part in base.PAGE_ONCE.items()},
+        "changes-since": base.since(2, 58, base.once(base.text())),
+        "changes-before": base.since(2, 66, base.once(base.text())),
     }
 )
-INDEX_ANSWER = fields(
-    {"instanceActions": listed(every(_ACTION)), "links": since(2, 58, LINKS)},
+INDEX_ANSWER = base.fields(
+    {"instanceActions": base.listed(base.every(_ACTION)), "links": base.since(2, 58, base.LINKS)},
     required=["instanceActions"],
 )
-_WITH_EVENTS: dict[str, Part] = {
+_WITH_EVENTS: dict[str, base.Part] = {
     **_ACTION,
-    "events": listed(fields({**_EVENT, **_FOR_ADMINISTRATORS}, _EVENT)),
+    "events": base.listed(base.fields({**_EVENT, **_FOR_ADMINISTRATORS}, _EVENT)),
 }
-SHOW_ANSWER = every(
+SHOW_ANSWER = base.every(
     {
-        "instanceAction": changed(
-            (2, 51), before=fields(_WITH_EVENTS, _ACTION), after=every(_WITH_EVENTS)
+        "instanceAction": base.changed(
+            (2, 51), before=base.fields(_WITH_EVENTS, _ACTION), after=base.every(_WITH_EVENTS)
         )
     }
 )

@@ -2,44 +2,29 @@
 
 from __future__ import annotations
 
-from api.schemas.base import (
-    BOOLEAN_OR_EMPTY,
-    LINKS,
-    OBJECT,
-    PAGE,
-    STRING,
-    STRINGS,
-    Schema,
-    changed,
-    every,
-    fields,
-    integer,
-    listed,
-    name,
-    own,
-    since,
-    until,
-)
+from api.schemas import base
 from objects.instances.instance_group import AFFINITY, ANTI_AFFINITY, POLICIES
 
-_POLICY: Schema = {"enum": list(POLICIES)}
-_FIRST_POLICY = changed((2, 15), before={"enum": [AFFINITY, ANTI_AFFINITY]}, after=_POLICY)
+_POLICY: base.Schema = {"enum": list(POLICIES)}
+_FIRST_POLICY = base.changed((2, 15), before={"enum": [AFFINITY, ANTI_AFFINITY]}, after=_POLICY)
 
-CREATE = every(
+CREATE = base.every(
     {
-        "server_group": fields(
+        "server_group": base.fields(
             {
-                "name": name(),
-                "policy": since(2, 64, _POLICY),
-                "policies": until(2, 63, {**listed(_FIRST_POLICY), "minItems": 1, "maxItems": 1}),
-                "rules": since(
+                "name": base.name(),
+                "policy": base.since(2, 64, _POLICY),
+                "policies": base.until(
+                    2, 63, {**base.listed(_FIRST_POLICY), "minItems": 1, "maxItems": 1}
+                ),
+                "rules": base.since(
                     2,
                     64,
-                    fields(
+                    base.fields(
                         {
-                            "max_server_per_host": integer(minimum=1),
-                            "topology_key": name(),
-                            "max_skew": integer(minimum=1),
+                            "max_server_per_host": base.integer(minimum=1),
+                            "topology_key": base.name(),
+                            "max_skew": base.integer(minimum=1),
                         }
                     ),
                 ),
@@ -49,23 +34,26 @@ CREATE = every(
     }
 )
 
-INDEX_QUERY = fields({**PAGE, "offset": integer(), "all_projects": BOOLEAN_OR_EMPTY})
+INDEX_QUERY = base.fields(
+    {**base.PAGE, "offset": base.integer(), "all_projects": base.BOOLEAN_OR_EMPTY}
+)
 
-GROUP = every(
+GROUP = base.every(
     {
-        "id": STRING,
-        "name": STRING,
-        "policy": since(2, 64, STRING),
-        "policies": until(2, 63, STRINGS),
-        "rules": since(2, 64, OBJECT),
-        "members": STRINGS,
-        "metadata": until(2, 63, OBJECT),
-        "project_id": since(2, 13, STRING),
-        "user_id": since(2, 13, STRING),
+        "id": base.STRING,
+        "name": base.STRING,
+        "policy": base.since(2, 64, base.STRING),
+        "policies": base.until(2, 63, base.STRINGS),
+        "rules": base.since(2, 64, base.OBJECT),
+        "members": base.STRINGS,
+        "metadata": base.until(2, 63, base.OBJECT),
+        "project_id": base.since(2, 13, base.STRING),
+        "user_id": base.since(2, 13, base.STRING),
     }
 )
 
-SHOW_ANSWER = every({"server_group": GROUP})
-INDEX_ANSWER = fields(
-    {"server_groups": listed(GROUP), "server_groups_links": own(LINKS)}, required=["server_groups"]
+SHOW_ANSWER = base.every({"server_group": GROUP})
+INDEX_ANSWER = base.fields(
+    {"server_groups": base.listed(GROUP), "server_groups_links": base.own(base.LINKS)},
+    required=["server_groups"],
 )

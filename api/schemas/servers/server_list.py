@@ -2,23 +2,7 @@
 
 from __future__ import annotations
 
-from api.schemas.base import (
-    BOOLEAN,
-    BOOLEAN_OR_EMPTY,
-    HOST,
-    INTEGER_MAX,
-    PAGE,
-    SORT_DIRECTION,
-    UUID,
-    Part,
-    fields,
-    integer,
-    name,
-    once,
-    one_or_more,
-    since,
-    text,
-)
+from api.schemas import base
 
 SORT_KEYS = {
     "access_ip_v4": "access_ip_v4",
@@ -60,61 +44,61 @@ IGNORED_SORT_KEYS = (
 """Sort keys that the Compute API takes and ignores; ``locked`` until it is a sort key."""
 
 _SORT_KEY = {"enum": [*SORT_KEYS, *CONSTANT_SORT_KEYS, *IGNORED_SORT_KEYS]}
-_TAGS = since(2, 26, text(maximum=50 * 61))
+_TAGS = base.since(2, 26, base.text(maximum=50 * 61))
 """Comma-separated tags."""
 
-_FILTERS: dict[str, Part] = {
-    "name": text(minimum=1),
-    "status": one_or_more(text()),
-    "host": HOST,
-    "reservation_id": name(),
-    "all_tenants": BOOLEAN_OR_EMPTY,
-    "tenant_id": name(),
-    "project_id": name(),
-    "uuid": text(),
-    "user_id": text(),
-    "flavor": text(),
-    "image": text(),
-    "availability_zone": text(),
-    "vm_state": text(),
-    "changes-since": text(),
-    "changes-before": since(2, 66, once(text())),
-    "deleted": BOOLEAN,
-    "access_ip_v4": text(),
-    "access_ip_v6": text(),
-    "auto_disk_config": BOOLEAN,
-    "config_drive": BOOLEAN,
-    "created_at": text(),
-    "description": text(),
-    "hostname": text(),
-    "ip": text(),
-    "ip6": text(),
-    "kernel_id": text(),
-    "key_name": text(),
-    "launch_index": integer(),
-    "launched_at": text(),
-    "locked": since(*LOCKED_SINCE, once(BOOLEAN)),
-    "locked_by": text(),
-    "node": HOST,
-    "power_state": integer(0, INTEGER_MAX),
-    "progress": integer(),
-    "ramdisk_id": text(),
-    "root_device_name": text(),
-    "soft_deleted": BOOLEAN,
-    "task_state": text(),
-    "terminated_at": text(),
+_FILTERS: dict[str, base.Part] = {
+    "name": base.text(minimum=1),
+    "status": base.one_or_more(base.text()),
+    "host": base.HOST,
+    "reservation_id": base.name(),
+    "all_tenants": base.BOOLEAN_OR_EMPTY,
+    "tenant_id": base.name(),
+    "project_id": base.name(),
+    "uuid": base.text(),
+    "user_id": base.text(),
+    "flavor": base.text(),
+    "image": base.text(),
+    "availability_zone": base.text(),
+    "vm_state": base.text(),
+    "changes-since": base.text(),
+    "changes-before": base.since(2, 66, base.once(base.text())),
+    "deleted": base.BOOLEAN,
+    "access_ip_v4": base.text(),
+    "access_ip_v6": base.text(),
+    "auto_disk_config": base.BOOLEAN,
+    "config_drive": base.BOOLEAN,
+    "created_at": base.text(),
+    "description": base.text(),
+    "hostname": base.text(),
+    "ip": base.text(),
+    "ip6": base.text(),
+    "kernel_id": base.text(),
+    "key_name": base.text(),
+    "launch_index": base.integer(),
+    "launched_at": base.text(),
+    "locked": base.since(*LOCKED_SINCE, base.once(base.BOOLEAN)),
+    "locked_by": base.text(),
+    "node": base.HOST,
+    "power_state": base.integer(0, base.INTEGER_MAX),
+    "progress": base.integer(),
+    "ramdisk_id": base.text(),
+    "root_device_name": base.text(),
+    "soft_deleted": base.BOOLEAN,
+    "task_state": base.text(),
+    "terminated_at": base.text(),
     "tags": _TAGS,
     "tags-any": _TAGS,
     "not-tags": _TAGS,
     "not-tags-any": _TAGS,
 }
 
-INDEX_QUERY = fields(
+INDEX_QUERY = base.fields(
     {
-        **PAGE,
-        "marker": UUID,
+        **base.PAGE,
+        "marker": base.UUID,
         **_FILTERS,
-        "sort_key": one_or_more(_SORT_KEY),
-        "sort_dir": one_or_more(SORT_DIRECTION),
+        "sort_key": base.one_or_more(_SORT_KEY),
+        "sort_dir": base.one_or_more(base.SORT_DIRECTION),
     }
 )

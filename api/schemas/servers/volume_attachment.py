@@ -2,48 +2,34 @@
 
 from __future__ import annotations
 
-from api.schemas.base import (
-    BOOLEAN,
-    OBJECT,
-    STRING,
-    STRING_OR_NULL,
-    UUID,
-    every,
-    fields,
-    integer,
-    listed,
-    nullable,
-    since,
-    text,
-    until,
-)
+from api.schemas import base
 
-_ATTACHMENT = every(
+_ATTACHMENT = base.every(
     {
-        "id": until(2, 88, STRING),
-        "volumeId": STRING,
-        "serverId": STRING,
-        "device": STRING_OR_NULL,
-        "tag": since(2, 70, STRING_OR_NULL),
-        "delete_on_termination": since(2, 79, BOOLEAN),
-        "attachment_id": since(2, 89, STRING),
-        "bdm_uuid": since(2, 89, STRING),
+        "id": base.until(2, 88, base.STRING),
+        "volumeId": base.STRING,
+        "serverId": base.STRING,
+        "device": base.STRING_OR_NULL,
+        "tag": base.since(2, 70, base.STRING_OR_NULL),
+        "delete_on_termination": base.since(2, 79, base.BOOLEAN),
+        "attachment_id": base.since(2, 89, base.STRING),
+        "bdm_uuid": base.since(2, 89, base.STRING),
     }
 )
-INDEX_QUERY = fields({"limit": integer(), "offset": integer()})
-INDEX_ANSWER = every({"volumeAttachments": listed(_ATTACHMENT)})
-SHOW_ANSWER = every({"volumeAttachment": _ATTACHMENT})
-CREATE = every(
+INDEX_QUERY = base.fields({"limit": base.integer(), "offset": base.integer()})
+INDEX_ANSWER = base.every({"volumeAttachments": base.listed(_ATTACHMENT)})
+SHOW_ANSWER = base.every({"volumeAttachment": _ATTACHMENT})
+CREATE = base.every(
     {
-        "volumeAttachment": fields(
+        "volumeAttachment": base.fields(
             {
-                "volumeId": UUID,
-                "device": nullable(text()),
-                "tag": since(2, 49, text(maximum=60)),
-                "delete_on_termination": since(2, 79, BOOLEAN),
+                "volumeId": base.UUID,
+                "device": base.nullable(base.text()),
+                "tag": base.since(2, 49, base.text(maximum=60)),
+                "delete_on_termination": base.since(2, 79, base.BOOLEAN),
             },
             required=["volumeId"],
         )
     }
 )
-UPDATE = every({"volumeAttachment": OBJECT})
+UPDATE = base.every({"volumeAttachment": base.OBJECT})
