@@ -21,19 +21,18 @@ def create_user(call: Call) -> Answer:
     """Create a user, who has no role yet."""
     wanted = call.body["user"]
     user = User(id="", **_user_values(wanted))
-    return _user(call, call.identity.stored.add_user(call.identity.file.accounts(), user))
+    return _user(call, call.identity.stored.add(user))
 
 
 def update_user(call: Call) -> Answer:
     """Change a user."""
     values = _user_values(call.body["user"])
-    listed, user_id = call.identity.file.accounts(), call.path["user_id"]
-    return _user(call, call.identity.stored.update_user(listed, user_id, values))
+    return _user(call, call.identity.stored.update(User, call.path["user_id"], values))
 
 
 def delete_user(call: Call) -> Answer:
     """Delete a user; the tokens end."""
-    call.identity.stored.remove_user(call.identity.file.accounts(), call.path["user_id"])
+    call.identity.stored.remove(User, call.path["user_id"])
     return Answer()
 
 
@@ -50,39 +49,38 @@ def change_password(call: Call) -> Answer:
             guard.failed(user_id, call.client)
             raise exception.Unauthorized("The original password is wrong", user=user_id)
         values = {"password": passwords.hash_password(wanted["password"])}
-    call.identity.stored.update_user(call.identity.file.accounts(), user_id, values)
+    call.identity.stored.update(User, user_id, values)
     return Answer()
 
 
 def create_project(call: Call) -> Answer:
     """Create a project, in which no user has a role yet."""
     project = Project(id="", **_project_values(call.body["project"]))
-    return _project(call, call.identity.stored.add_project(call.identity.file.accounts(), project))
+    return _project(call, call.identity.stored.add(project))
 
 
 def update_project(call: Call) -> Answer:
     """Change a project."""
     values = _project_values(call.body["project"])
-    listed, project_id = call.identity.file.accounts(), call.path["project_id"]
-    return _project(call, call.identity.stored.update_project(listed, project_id, values))
+    return _project(call, call.identity.stored.update(Project, call.path["project_id"], values))
 
 
 def delete_project(call: Call) -> Answer:
     """Delete a project; tokens for it end, its servers stay."""
-    call.identity.stored.remove_project(call.identity.file.accounts(), call.path["project_id"])
+    call.identity.stored.remove(Project, call.path["project_id"])
     return Answer()
 
 
 def create_role(call: Call) -> Answer:
     """Create a role, for a policy that asks for it; its id is its name."""
     name = call.body["role"]["name"]
-    call.identity.stored.add_role(call.identity.file.accounts(), name)
+    call.identity.stored.add_role(name)
     return Answer({"role": accounts.role_document(call, name)})
 
 
 def delete_role(call: Call) -> Answer:
     """Delete a role; no user has it any more."""
-    call.identity.stored.remove_role(call.identity.file.accounts(), call.path["id"])
+    call.identity.stored.remove_role(call.path["id"])
     return Answer()
 
 
@@ -113,7 +111,7 @@ def revoke(call: Call) -> Answer:
     """Take a role in a project from a user."""
     _roles(call)
     ids = [call.path[name] for name in ("user_id", "project_id", "role_id")]
-    call.identity.stored.revoke(call.identity.file.accounts(), *ids)
+    call.identity.stored.revoke(*ids)
     return Answer()
 
 

@@ -66,17 +66,18 @@ class BuiltInIdentity:
                 reason="[api] token_file must be set with auth_strategy = token_file"
             )
         directory = Path(conf.identity.state_dir)
+        file = TokenFile(Path(conf.api.token_file))
         return cls(
-            TokenFile(Path(conf.api.token_file)),
+            file,
             SignedTokens(directory, clock),
-            StoredAccounts(directory / FILE),
+            StoredAccounts(directory / FILE, file.accounts),
             lifetime_seconds=conf.identity.token_lifetime_seconds,
             clock=clock,
         )
 
     def accounts(self) -> Accounts:
         """Return the users and projects of now."""
-        return self.stored.merged_with(self.file.accounts())
+        return self.stored.merged()
 
     def find(self, token: str) -> Holder | None:
         """Return who holds a valid token, None for any other.

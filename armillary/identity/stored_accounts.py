@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import logging
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -41,21 +41,20 @@ class Stored:
     roles: tuple[str, ...] = ()
 
 
-Change = Callable[[Stored], Stored]
-
-
 class StoredAccounts:
-    """Reads and changes the file; thread-safe."""
+    """Reads and changes the file; thread-safe. ``listed`` gives the accounts of the token file."""
 
-    def __init__(self, path: Path) -> None:
-        self._file = SharedFile(path, parse=_parse, plain=_plain)
+    def __init__(self, path: Path, listed: Callable[[], Accounts]) -> None:
+        self._file = SharedFile(path, parse=_parse, plain=dataclasses.asdict)
+        self._listed = listed
         self._merged: tuple[Accounts, Stored, Accounts] | None = None
 
-    def merged_with(self, listed: Accounts) -> Accounts:
+    def merged(self) -> Accounts:
         """Return the accounts of the token file and those stored here.
 
         If the file cannot be read, its users and projects are unknown until it can.
         """
+        listed = self._listed()
         try:
             stored = self._file.current()
         except (OSError, ValueError, KeyError, TypeError) as error:
@@ -67,89 +66,57 @@ class StoredAccounts:
             known = self._merged = (listed, stored, _merge(listed, stored))
         return known[2]
 
-    def add_user(self, listed: Accounts, user: User) -> User:
-        """Store a user under a new id. Raises AccountExists, QuotaExceeded."""
-        made = dataclasses.replace(user, id=uuid.uuid4().hex)
-
-        def change(stored: Stored) -> Stored:
-            _require_new("user", made, [*listed.users.values(), *stored.users.values()])
-            return dataclasses.replace(stored, users={**stored.users, made.id: made})
-
-        self._file.change(change)
+    def add(self, entry: EntryT) -> EntryT:
+        """Store a user or project under a new id. Raises AccountExists, QuotaExceeded."""
+        made = dataclasses.replace(entry, id=uuid.uuid4().hex)
+        self._file.change(lambda stored: _with_entry(stored, self._listed(), made))
         return made
 
-    def add_project(self, listed: Accounts, project: Project) -> Project:
-        """Store a project under a new id. Raises AccountExists, QuotaExceeded."""
-        made = dataclasses.replace(project, id=uuid.uuid4().hex)
+    def update(self, kind: type[EntryT], entry_id: str, values: Mapping[str, Any]) -> EntryT:
+        """Change fields of a user or project.
+
+        Raises AccountNotFound, AccountFixed, AccountExists.
+        """
 
         def change(stored: Stored) -> Stored:
-            _require_new("project", made, [*listed.projects.values(), *stored.projects.values()])
-            return dataclasses.replace(stored, projects={**stored.projects, made.id: made})
+            known, listed = _entries(stored, kind), self._listed()
+            _require_stored(kind.__name__, known, _entries(listed, kind), entry_id)
+            return _with_entry(stored, listed, dataclasses.replace(known[entry_id], **values))
 
         self._file.change(change)
-        return made
+        return _entries(self._file.current(), kind)[entry_id]
 
-    def update_user(self, listed: Accounts, user_id: str, values: Mapping[str, Any]) -> User:
-        """Change fields of a user. Raises AccountNotFound, AccountFixed, AccountExists."""
-
-        def change(stored: Stored) -> Stored:
-            users = _updated("user", stored.users, listed.users, user_id, values)
-            return dataclasses.replace(stored, users=users)
-
-        self._file.change(change)
-        return self._file.current().users[user_id]
-
-    def update_project(
-        self, listed: Accounts, project_id: str, values: Mapping[str, Any]
-    ) -> Project:
-        """Change fields of a project. Raises AccountNotFound, AccountFixed, AccountExists."""
+    def remove(self, kind: type[User | Project], entry_id: str) -> None:
+        """Remove a user or project, and all its roles. Raises AccountNotFound, AccountFixed."""
 
         def change(stored: Stored) -> Stored:
-            projects = _updated("project", stored.projects, listed.projects, project_id, values)
-            return dataclasses.replace(stored, projects=projects)
-
-        self._file.change(change)
-        return self._file.current().projects[project_id]
-
-    def remove_user(self, listed: Accounts, user_id: str) -> None:
-        """Remove a user with all roles. Raises AccountNotFound, AccountFixed."""
-
-        def change(stored: Stored) -> Stored:
-            _require_stored("user", stored.users, listed.users, user_id)
-            users, grants = _without(stored.users, user_id), _without(stored.grants, user_id)
-            return dataclasses.replace(stored, users=users, grants=grants)
-
-        self._file.change(change)
-
-    def remove_project(self, listed: Accounts, project_id: str) -> None:
-        """Remove a project, and all roles in it. Raises AccountNotFound, AccountFixed."""
-
-        def change(stored: Stored) -> Stored:
-            _require_stored("project", stored.projects, listed.projects, project_id)
+            known = _entries(stored, kind)
+            _require_stored(kind.__name__, known, _entries(self._listed(), kind), entry_id)
             grants = {
-                user: _without(of_user, project_id) for user, of_user in stored.grants.items()
+                user: _without(of_user, entry_id)
+                for user, of_user in _without(stored.grants, entry_id).items()
             }
-            projects = _without(stored.projects, project_id)
-            return dataclasses.replace(stored, projects=projects, grants=grants)
+            changed: dict[str, Any] = {_FIELDS[kind]: _without(known, entry_id), "grants": grants}
+            return dataclasses.replace(stored, **changed)
 
         self._file.change(change)
 
-    def add_role(self, listed: Accounts, role: str) -> None:
+    def add_role(self, role: str) -> None:
         """Store the name of a role. Raises AccountExists, QuotaExceeded."""
 
         def change(stored: Stored) -> Stored:
-            if role in listed.roles or role in stored.roles:
+            if role in self._listed().roles or role in stored.roles:
                 raise exception.AccountExists(kind="role", field="name", value=role)
             _require_room("roles", stored.roles)
             return dataclasses.replace(stored, roles=(*stored.roles, role))
 
         self._file.change(change)
 
-    def remove_role(self, listed: Accounts, role: str) -> None:
+    def remove_role(self, role: str) -> None:
         """Remove a role from all that have it. Raises AccountNotFound, AccountFixed."""
 
         def change(stored: Stored) -> Stored:
-            _require_stored("role", dict.fromkeys(stored.roles), dict.fromkeys(listed.roles), role)
+            _require_stored("role", stored.roles, self._listed().roles, role)
             grants = {
                 user: {project: _less(roles, role) for project, roles in of_user.items()}
                 for user, of_user in stored.grants.items()
@@ -167,17 +134,38 @@ class StoredAccounts:
 
         self._file.change(change)
 
-    def revoke(self, listed: Accounts, user_id: str, project_id: str, role: str) -> None:
+    def revoke(self, user_id: str, project_id: str, role: str) -> None:
         """Revoke a user's role in a project. Raises AccountNotFound, AccountFixed."""
-        user = listed.users.get(user_id)
+        user = self._listed().users.get(user_id)
+        fixed = user.roles.get(project_id, ()) if user is not None else ()
 
         def change(stored: Stored) -> Stored:
             given = stored.grants.get(user_id, {}).get(project_id, ())
-            fixed = user.roles.get(project_id, ()) if user is not None else ()
-            _require_stored("role", dict.fromkeys(given), dict.fromkeys(fixed), role)
+            _require_stored("role", given, fixed, role)
             return _with_grant(stored, user_id, project_id, _less(given, role))
 
         self._file.change(change)
+
+
+_FIELDS: Mapping[type, str] = {User: "users", Project: "projects"}
+
+
+def _entries(accounts: Accounts | Stored, kind: type[EntryT]) -> Mapping[str, EntryT]:
+    """Return the users or the projects by id."""
+    found: Mapping[str, EntryT] = getattr(accounts, _FIELDS[kind])
+    return found
+
+
+def _with_entry(stored: Stored, listed: Accounts, entry: User | Project) -> Stored:
+    """Return what is stored with a new or changed entry. Raises AccountExists, QuotaExceeded."""
+    field = _FIELDS[type(entry)]
+    others = _without(_entries(stored, type(entry)), entry.id)
+    known = [*_entries(listed, type(entry)).values(), *others.values()]
+    if any(entry.name == other.name for other in known):
+        raise exception.AccountExists(kind=field[:-1], field="name", value=entry.name)
+    _require_room(field, known)
+    changed: dict[str, Any] = {field: {**others, entry.id: entry}}
+    return dataclasses.replace(stored, **changed)
 
 
 def _merge(listed: Accounts, stored: Stored) -> Accounts:
@@ -220,39 +208,19 @@ def _with_grant(stored: Stored, user_id: str, project_id: str, roles: tuple[str,
     return dataclasses.replace(stored, grants=grants)
 
 
-def _updated(
-    kind: str,
-    stored: Mapping[str, EntryT],
-    listed: Mapping[str, EntryT],
-    entry_id: str,
-    values: Mapping[str, Any],
-) -> dict[str, EntryT]:
-    _require_stored(kind, stored, listed, entry_id)
-    changed = dataclasses.replace(stored[entry_id], **values)
-    others = {other: entry for other, entry in stored.items() if other != entry_id}
-    _require_new(kind, changed, [*listed.values(), *others.values()])
-    return {**others, entry_id: changed}
-
-
-def _require_new(kind: str, entry: EntryT, known: list[EntryT]) -> None:
-    if any(entry.name == other.name for other in known):
-        raise exception.AccountExists(kind=kind, field="name", value=entry.name)
-    _require_room(f"{kind}s", known)
-
-
-def _require_room(kinds: str, known: Iterable[object]) -> None:
-    number = len(list(known))
+def _require_room(kinds: str, known: Collection[object]) -> None:
+    number = len(known)
     if number >= ENTRIES_MAX:
         raise exception.QuotaExceeded(resource=kinds, requested=1, used=number, limit=ENTRIES_MAX)
 
 
 def _require_stored(
-    kind: str, stored: Mapping[str, object], listed: Mapping[str, object], entry_id: str
+    kind: str, stored: Collection[str], listed: Collection[str], entry_id: str
 ) -> None:
     if entry_id in listed:
-        raise exception.AccountFixed(kind=kind, account=entry_id)
+        raise exception.AccountFixed(kind=kind.lower(), account=entry_id)
     if entry_id not in stored:
-        raise exception.AccountNotFound(kind=kind, account=entry_id)
+        raise exception.AccountNotFound(kind=kind.lower(), account=entry_id)
 
 
 def _without(entries: Mapping[str, V], key: str) -> dict[str, V]:
@@ -261,10 +229,6 @@ def _without(entries: Mapping[str, V], key: str) -> dict[str, V]:
 
 def _less(roles: tuple[str, ...], role: str) -> tuple[str, ...]:
     return tuple(other for other in roles if other != role)
-
-
-def _plain(stored: Stored) -> object:
-    return dataclasses.asdict(stored)
 
 
 def _parse(value: dict[str, Any]) -> Stored:
