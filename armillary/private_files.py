@@ -7,6 +7,7 @@ other account of the machine may read it.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import secrets
 import stat
@@ -62,18 +63,50 @@ def write(path: Path, text: str) -> None:
         file.write(text.encode())
 
 
+def write_new(path: Path, text: str) -> None:
+    """Write a file as a whole, and to the disk; one that another process wrote first stays.
+
+    Raises OSError.
+    """
+    make_directory(path.parent)
+    draft = _draft_of(path)
+    try:
+        with open(draft, "xb", opener=opener) as file:
+            file.write(text.encode())
+            file.flush()
+            os.fsync(file.fileno())
+        with contextlib.suppress(FileExistsError):
+            path.hardlink_to(draft)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Keep other processes out that lock the same file, which is created. Raises OSError."""
+    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, FILE_MODE)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(file)
+
+
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
     """Lend a file that replaces another one atomically; an error leaves that as it was.
 
     Raises OSError.
     """
-    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    draft = _draft_of(path)
     try:
-        with os.fdopen(os.open(draft, flags, FILE_MODE), "wb") as file:
+        with open(draft, "xb", opener=opener) as file:
             yield file
         draft.replace(path)
     except BaseException:
         draft.unlink(missing_ok=True)
         raise
+
+
+def _draft_of(path: Path) -> Path:
+    return path.with_name(f".{path.name}.{secrets.token_hex(4)}")

@@ -7,7 +7,6 @@ alone from then on. So two uploads for one image never mix, and a process may di
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import os
 import secrets
@@ -157,15 +156,8 @@ class ImageStore:
             os.ftruncate(file.fileno(), size)
         return size
 
-    @contextlib.contextmanager
-    def _exclusive(self) -> Iterator[None]:
-        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-        lock = os.open(self._directory / STORE_LOCK, flags, private_files.FILE_MODE)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            yield
-        finally:
-            os.close(lock)
+    def _exclusive(self) -> contextlib.AbstractContextManager[None]:
+        return private_files.locked(self._directory / STORE_LOCK)
 
     def _used(self) -> int:
         used = 0

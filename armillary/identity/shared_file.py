@@ -1,15 +1,13 @@
 """A small JSON file that several processes read and change."""
 
-import fcntl
 import json
-import os
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from armillary import private_files
+from armillary.file_state import FileState, file_state
 
 T = TypeVar("T")
 
@@ -28,13 +26,13 @@ class SharedFile(Generic[T]):
         self._parse = parse
         self._plain = plain
         self._lock = threading.RLock()
-        self._seen: tuple[int, ...] | None = None
+        self._seen: FileState | None = None
         self._content = parse({})
 
     def current(self) -> T:
         """Return the content. Raises OSError, ValueError, KeyError if it cannot be read."""
         with self._lock:
-            state = self._state()
+            state = file_state(self.path)
             if state != self._seen:
                 text = "{}" if state is None else self.path.read_text(encoding="utf-8")
                 self._content = self._parse(json.loads(text))
@@ -46,25 +44,7 @@ class SharedFile(Generic[T]):
 
         Raises as ``current``, and what ``make`` raises: then nothing is changed.
         """
-        with self._lock, self._exclusive():
+        private_files.make_directory(self.path.parent)
+        with self._lock, private_files.locked(self.path.with_suffix(".lock")):
             content = json.dumps(self._plain(make(self.current())))
             private_files.write(self.path, content)
-
-    def _state(self) -> tuple[int, ...] | None:
-        try:
-            stat = self.path.stat()
-        except FileNotFoundError:
-            return None
-        return stat.st_mtime_ns, stat.st_size, stat.st_ino
-
-    @contextmanager
-    def _exclusive(self) -> Iterator[None]:
-        """Keep other processes from writing."""
-        private_files.make_directory(self.path.parent)
-        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
-        lock = os.open(self.path.with_suffix(".lock"), flags, 0o600)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            yield
-        finally:
-            os.close(lock)

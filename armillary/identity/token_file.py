@@ -15,6 +15,7 @@ import yaml
 from jsonschema.exceptions import best_match
 
 from armillary import exception
+from armillary.file_state import FileState, file_state
 from armillary.identity import passwords
 from armillary.identity.accounts import PROJECTS_SCHEMA, USERS_SCHEMA, Accounts, make_accounts
 
@@ -95,9 +96,9 @@ class TokenFile:
         self._clock = clock
         self._lock = threading.Lock()
         self._content = _NOTHING
-        self._seen: tuple[int, ...] | None = None
+        self._seen: FileState | None = None
         try:
-            self._seen = self._state()
+            self._seen = file_state(self._path)
             self._content = self._read()
         except OSError as error:
             raise exception.ConfigurationError(
@@ -133,7 +134,7 @@ class TokenFile:
     def _current(self) -> _Content:
         with self._lock:
             try:
-                state = self._state()
+                state = file_state(self._path)
                 if state != self._seen:
                     self._seen = state
                     self._content = self._read()
@@ -146,10 +147,6 @@ class TokenFile:
             except exception.ConfigurationError as error:
                 LOG.error("The old tokens stay in force: %s", error)  # noqa: TRY400
             return self._content
-
-    def _state(self) -> tuple[int, ...]:
-        stat = self._path.stat()
-        return stat.st_mtime_ns, stat.st_size, stat.st_ino
 
     def _read(self) -> _Content:
         try:

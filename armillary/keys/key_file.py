@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import secrets
 import threading
-from contextlib import suppress
 from pathlib import Path
 
 from armillary import private_files
+from armillary.file_state import FileState, file_state
 
 _KEY_BYTES = 32
 _CHARACTERS_MIN = 32
@@ -25,36 +25,21 @@ class KeyFile:
         self._path = path
         self._lock = threading.Lock()
         self._keys: list[bytes] = []
-        self._seen: tuple[int, ...] | None = None
+        self._seen: FileState | None = None
 
     def current(self) -> list[bytes]:
         """Return the keys; none if there is no file. Raises OSError if it cannot be read."""
         with self._lock:
-            try:
-                stat = self._path.stat()
-            except FileNotFoundError:
-                self._keys, self._seen = [], None
-                return []
-            state = (stat.st_mtime_ns, stat.st_size, stat.st_ino)
+            state = file_state(self._path)
             if state != self._seen:
-                self._keys = _keys_in(self._path)
+                self._keys = [] if state is None else _keys_in(self._path)
                 self._seen = state
             return self._keys
 
     def current_or_made(self) -> list[bytes]:
         """Return the keys; write a first one if there is none. Raises OSError."""
-        return self.current() or self._make()
-
-    def _make(self) -> list[bytes]:
-        """Write a first key, unless another process was faster."""
-        private_files.make_directory(self._path.parent)
-        draft = self._path.with_name(f".{self._path.name}.{secrets.token_hex(4)}")
-        private_files.write(draft, f"{secrets.token_urlsafe(_KEY_BYTES)}\n")
-        try:
-            with suppress(FileExistsError):
-                self._path.hardlink_to(draft)
-        finally:
-            draft.unlink()
+        if not self.current():
+            private_files.write_new(self._path, f"{secrets.token_urlsafe(_KEY_BYTES)}\n")
         return self.current()
 
 

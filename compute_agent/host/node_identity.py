@@ -1,8 +1,5 @@
 """Persistent identity: a compute node keeps its UUID across restarts."""
 
-import contextlib
-import os
-import tempfile
 import uuid
 from pathlib import Path
 
@@ -27,7 +24,7 @@ class NodeIdentity:
         """Read or create the file. Raises ConfigurationError if it is invalid or foreign."""
         try:
             if not self._path.exists():
-                self._create()
+                private_files.write_new(self._path, f"{uuid.uuid4()}\n{self._own_host}\n")
             lines = self._path.read_text(encoding="utf-8").split()
         except (OSError, UnicodeDecodeError) as error:
             raise exception.ConfigurationError(
@@ -58,13 +55,3 @@ class NodeIdentity:
                 "the host was renamed and its old service deleted, remove the file"
             )
         return parsed
-
-    def _create(self) -> None:
-        """Create the file atomically; of two concurrent attempts, the first one wins."""
-        private_files.make_directory(self._path.parent)
-        with tempfile.NamedTemporaryFile("w", dir=self._path.parent, encoding="utf-8") as draft:
-            draft.write(f"{uuid.uuid4()}\n{self._own_host}\n")
-            draft.flush()
-            os.fsync(draft.fileno())
-            with contextlib.suppress(FileExistsError):
-                os.link(draft.name, self._path)

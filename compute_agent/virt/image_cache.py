@@ -322,12 +322,9 @@ class ImageCache:
 
     # Files ----------------------------------------------------------------------------------------
 
-    @contextlib.contextmanager
-    def _exclusive(self) -> Iterator[None]:
+    def _exclusive(self) -> contextlib.AbstractContextManager[None]:
         """Keep all agents from removing and noting uses. Raises OSError."""
-        with open(self._directory / _LOCK, "ab", opener=private_files.opener) as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            yield
+        return private_files.locked(self._directory / _LOCK)
 
     def _use(self, image_id: str) -> bool:
         """Note a use of an image; return whether it is here."""
