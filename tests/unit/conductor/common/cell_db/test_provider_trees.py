@@ -171,5 +171,5 @@ def test_a_host_without_parts_names_no_children(cell: Cell) -> None:
     )
     cell.add_agent("a")
     assert cell.placement.providers[node_uuid("a")].keys() == {
-        "uuid", "name", "inventories", "traits", "managed_traits"
+        "uuid", "name", "inventories", "traits", "managed_traits", "order"
     }  # fmt: skip
