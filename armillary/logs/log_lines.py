@@ -35,13 +35,22 @@ class OneLineFormatter(logging.Formatter):
         shown = object.__new__(type(record))  # a copy, without the cost of copy.copy
         vars(shown).update(vars(record))
         _set_context(shown)
-        text = self._formatter.format(shown)
+        text = _without_repetition(self._formatter.format(shown), shown)
         traceback = shown.exc_text or ""
         if not traceback or not text.endswith(traceback):
             return _cut(printable(text), LINE_CHARACTERS_MAX)
         line = _cut(printable(text.removesuffix(traceback).rstrip("\n")), LINE_CHARACTERS_MAX)
         lines = "\n".join(map(printable, traceback.split("\n")))
         return f"{line}\n{_cut(lines, TRACEBACK_CHARACTERS_MAX)}"
+
+
+def _without_repetition(text: str, record: logging.LogRecord) -> str:
+    """Return a line without the error that oslo.log adds, if the message has it already."""
+    summary: str = vars(record).get("error_summary", "")
+    said = summary.partition(": ")[2]
+    if said and said in record.getMessage():
+        return text.removesuffix(f": {summary}")
+    return text
 
 
 def _set_context(record: logging.LogRecord) -> None:

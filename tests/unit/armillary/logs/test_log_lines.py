@@ -9,6 +9,7 @@ import pytest
 from oslo_config import cfg
 from oslo_log import log as oslo_log
 
+from armillary import exception
 from armillary.concurrency import WorkerPool
 from armillary.conf import loader
 from armillary.context import RequestContext, admin_context, log_context
@@ -91,3 +92,20 @@ def test_each_line_of_concurrent_work_has_its_own_request(log, capfd):
         assert [f"req-{number} " in line for line in mine] == [True, True, False]
         assert "[-" in mine[2]
         assert "req-" not in mine[2]
+
+
+def test_an_error_that_the_message_has_is_not_repeated(log, capfd):
+    """The library adds the error that is being handled; another one than the message's stays."""
+    load()
+
+    def fail() -> None:
+        raise exception.Unavailable(reason="no broker")
+
+    try:
+        fail()
+    except exception.Unavailable as error:
+        log.warning("Waiting: %s", error)
+        log.warning("Waiting")
+    first, second = capfd.readouterr().err.splitlines()
+    assert first.endswith("Waiting: The service is unavailable: no broker")
+    assert second.endswith("Unavailable: The service is unavailable: no broker")
