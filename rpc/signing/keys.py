@@ -88,7 +88,7 @@ class KeyFile:
         self._path = path
         self._clock = clock
         self._looked_at = clock()
-        self._seen = self._stamp()
+        self._seen = stamp_of(path)
         self._key = load(path)
 
     def current(self) -> SigningKey:
@@ -100,7 +100,7 @@ class KeyFile:
         return self._key
 
     def _look(self) -> None:
-        stamp = self._stamp()
+        stamp = stamp_of(self._path)
         if stamp == self._seen:
             return
         self._seen = stamp
@@ -111,12 +111,14 @@ class KeyFile:
         else:
             LOG.info("Messages are signed with the key %s from now on", self._key.key_id)
 
-    def _stamp(self) -> tuple[int, int] | None:
-        try:
-            found = self._path.stat()
-        except OSError:
-            return None
-        return found.st_mtime_ns, found.st_ino
+
+def stamp_of(path: Path) -> tuple[int, int] | None:
+    """Return what changes when a file is written or replaced; None while there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_ino
 
 
 def create(path: Path) -> SigningKey:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from armillary import exception
 from rpc.signing import trust
-from rpc.signing.keys import PublicKey
+from rpc.signing.keys import PublicKey, stamp_of
 
 LOG = logging.getLogger(__name__)
 
@@ -40,7 +40,7 @@ class TrustFile:
         self._clock = clock
         self._lock = threading.Lock()
         self._looked_at = clock()
-        self._seen = self._stamp()
+        self._seen = stamp_of(self._path)
         self.document = self._read()
         try:
             self._list = self._opened(self.document)
@@ -83,7 +83,7 @@ class TrustFile:
     def _look(self) -> None:
         with self._lock:
             self._looked_at = self._clock()
-            stamp = self._stamp()
+            stamp = stamp_of(self._path)
             if stamp == self._seen:
                 return
             self._seen = stamp
@@ -103,13 +103,6 @@ class TrustFile:
                 f"{getattr(error, 'strerror', None) or 'it is not text'}"
             ) from error
 
-    def _stamp(self) -> tuple[int, int] | None:
-        try:
-            found = self._path.stat()
-        except OSError:
-            return None
-        return found.st_mtime_ns, found.st_ino
-
     def _write(self, document: str) -> None:
         """Write the list for the next start; a failure is only logged."""
         beside = self._path.with_name(f".{self._path.name}.{os.getpid()}")
@@ -118,4 +111,4 @@ class TrustFile:
             beside.replace(self._path)
         except OSError as error:
             LOG.warning("Cannot write trust file %s: %s", self._path, error.strerror)
-        self._seen = self._stamp()
+        self._seen = stamp_of(self._path)
