@@ -52,15 +52,19 @@ def _send(
 
 def for_host(spec: RequestSpec, tried: Sequence[Selection], *, attempt: int) -> RequestSpec:
     """Adapt a request spec in place to the host of the current attempt, the last one tried."""
-    chosen = tried[-1]
-    spec.limits = chosen.limits
-    requests = [PciRequest.from_plain(each) for each in spec.pci_requests]
-    claimed = pci_claimed.with_providers(requests, chosen.allocation_request)
-    spec.pci_requests = [each.to_plain() for each in claimed]
+    take_claimed(spec, tried[-1])
     spec.retry = SchedulerRetries.from_values(
         num_attempts=attempt, hosts=[each.service_host for each in tried]
     )
     return spec
+
+
+def take_claimed(spec: RequestSpec, chosen: Selection) -> None:
+    """Give a request spec the limits of a selected host, and the devices claimed there."""
+    spec.limits = chosen.limits
+    requests = [PciRequest.from_plain(each) for each in spec.pci_requests]
+    claimed = pci_claimed.with_providers(requests, chosen.allocation_request)
+    spec.pci_requests = [each.to_plain() for each in claimed]
 
 
 def _by_agent(commands: Sequence[BuildCommand]) -> dict[str, list[BuildCommand]]:

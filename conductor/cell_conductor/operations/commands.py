@@ -3,13 +3,12 @@
 import dataclasses
 from collections.abc import Mapping
 
+from conductor.cell_conductor.builds.build_commands import take_claimed
 from conductor.cell_conductor.operations.flow import AgentStage, Arguments, Side
 from conductor.common.cell_db import instances, models
 from conductor.common.cell_db.flow_states import End, Move
 from objects.instance import Instance
 from objects.instances.instance_command import InstanceCommand
-from objects.pci import pci_claimed
-from objects.pci.pci import PciRequest
 from objects.request_spec import RequestSpec
 
 
@@ -76,9 +75,5 @@ def _spec(move: Move) -> RequestSpec | None:
         return None
     spec = move.request_spec.load()
     if move.selections:
-        chosen = move.selection
-        spec.limits = chosen.limits
-        requests = [PciRequest.from_plain(each) for each in spec.pci_requests]
-        claimed = pci_claimed.with_providers(requests, chosen.allocation_request)
-        spec.pci_requests = [each.to_plain() for each in claimed]
+        take_claimed(spec, move.selection)
     return spec

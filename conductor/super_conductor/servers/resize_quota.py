@@ -40,13 +40,7 @@ class ResizeQuota:
             vcpus, memory_mb = instance.flavor.vcpus, instance.flavor.memory_mb
             more = {"cores": flavor.vcpus - vcpus, "ram": flavor.memory_mb - memory_mb}
             self._check_quota(session, instance.project_id, more, placed)
-        instance_mappings.raise_quota_size(
-            session,
-            instance.uuid,
-            vcpus=flavor.vcpus,
-            memory_mb=flavor.memory_mb,
-            asked_at=exact_moment(self._now()),
-        )
+        self._raise_size(session, instance.uuid, flavor)
 
     def check_unshelve(
         self, session: Session, instance: Instance, placed: PlacedUsage | None
@@ -71,13 +65,14 @@ class ResizeQuota:
             return  # its record has expired
         more = {"cores": flavor.vcpus - size.vcpus, "ram": flavor.memory_mb - size.memory_mb}
         self._check_quota(session, mapping.project_id, more, placed)
+        self._raise_size(session, mapping.instance_uuid, flavor)
+
+    def _raise_size(self, session: Session, instance_uuid: str, flavor: Flavor) -> None:
+        asked_at = exact_moment(self._now())
         instance_mappings.raise_quota_size(
-            session,
-            mapping.instance_uuid,
-            vcpus=flavor.vcpus,
-            memory_mb=flavor.memory_mb,
-            asked_at=exact_moment(self._now()),
-        )
+            session, instance_uuid, vcpus=flavor.vcpus, memory_mb=flavor.memory_mb,
+            asked_at=asked_at,
+        )  # fmt: skip
 
     def _check_quota(
         self, session: Session, project_id: str, more: Mapping[str, int], placed: PlacedUsage | None
