@@ -8,9 +8,9 @@ from collections.abc import Mapping
 import falcon
 from oslo_config import cfg
 
+from api import errors
 from api.access import Access
 from api.application import make_application
-from api.console import errors
 from api.console.call import AppState, Call
 from api.console.links import ConsoleLinks
 from api.console.own_requests import OwnOrigin
@@ -81,6 +81,12 @@ def make_app(conf: cfg.ConfigOpts, access: Access, *, sessions: Sessions, guard:
         guard=guard,
         own_origin=OwnOrigin.from_conf(conf),
     )
-    app = make_application(ROUTES, middleware, site, Call.of, write_error=errors.write)
+    app = make_application(ROUTES, middleware, site, Call.of, write_error=_write_error)
     app.add_sink(Page(), re.compile(re.escape(ROOT)))
     return app
+
+
+def _write_error(
+    req: falcon.Request, resp: falcon.Response, status: int, detail: str | None, error: Exception
+) -> None:
+    errors.respond(req, resp, status, detail, lambda _status, message: {"message": message})

@@ -1,12 +1,14 @@
 """The identity API as a WSGI application: middleware in order, routes, errors."""
 
 import time
+from http import HTTPStatus
 
+import falcon
 from oslo_config import cfg
 
+from api import errors
 from api.access import Access
 from api.application import make_application
-from api.identity import errors
 from api.identity.call import AppState, Call
 from api.identity.catalog import Catalog
 from api.identity.login_guard import LoginGuard
@@ -16,6 +18,7 @@ from armillary.audit import AuditTrail
 from armillary.http.audit import Audit
 from armillary.http.authentication import RouteAuthentication
 from armillary.http.bounds import Bounds
+from armillary.http.call import Document
 from armillary.http.errors import App
 from armillary.http.microversion import OneVersion
 from armillary.http.request_id import RequestId
@@ -49,4 +52,15 @@ def make_app(
         catalog=Catalog(conf),
         guard=guard or LoginGuard(time.monotonic),
     )
-    return make_application(ROUTES, middleware, site, Call.of, write_error=errors.write)
+    return make_application(ROUTES, middleware, site, Call.of, write_error=_write_error)
+
+
+def _write_error(
+    req: falcon.Request, resp: falcon.Response, status: int, detail: str | None, error: Exception
+) -> None:
+    """Write an error response in Keystone's form."""
+    errors.respond(req, resp, status, detail, _error_document)
+
+
+def _error_document(status: int, message: str) -> Document:
+    return {"error": {"code": status, "title": HTTPStatus(status).phrase, "message": message}}

@@ -9,9 +9,10 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import psutil
+
 from armillary import exception
 from compute_agent.host import pci_devices
-from compute_agent.host.boot_time import booted_at
 from compute_agent.host.host_topology import FreeTopology
 from compute_agent.host.instance_summaries import most_frequent
 from compute_agent.host.reserved import MIB_PER_GIB, ReservedAmounts
@@ -123,7 +124,7 @@ TRACKER_COLLECTORS: dict[str, Callable[[HostFigures], Any]] = {
     "placed_instances": lambda figures: figures.placed_instances(),
     "instance_flavors": lambda figures: figures.flavors(),
     "instance_image_properties": lambda figures: figures.image_properties(),
-    "booted_at": lambda _figures: booted_at(),
+    "booted_at": lambda _figures: int(psutil.boot_time()),
 }
 
 MONITOR_COLLECTORS: dict[str, Callable[[HostFigures], Any]] = {

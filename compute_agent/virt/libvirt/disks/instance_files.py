@@ -7,7 +7,7 @@ from pathlib import Path, PurePath
 
 from armillary import private_files
 from compute_agent.virt.instance_directories import open_own
-from compute_agent.virt.libvirt.disks import disk_formats, hypervisor_access, qemu_img
+from compute_agent.virt.libvirt.disks import hypervisor_access, programs, qemu_img
 from compute_agent.virt.libvirt.disks.images import ImageFile
 from compute_agent.virt.libvirt.disks.qemu_img import DiskError
 from compute_agent.virt.libvirt.disks.storage import GIB, MIB, DiskStorage, Role
@@ -21,7 +21,11 @@ CONSOLES = (_EARLIER_CONSOLE, _CONSOLE)
 EARLIER_BYTES_MAX = 2 * MIB
 """Maximum size of what is kept of a console log from other hosts; the end is kept."""
 _NVRAM = "nvram.raw"
-_FILL = {Role.EPHEMERAL: disk_formats.make_file_system, Role.SWAP: disk_formats.make_swap}
+_FILLED_BY = {
+    Role.EPHEMERAL: ("mkfs.ext4", "-q", "-F", "-L", "ephemeral0"),
+    Role.SWAP: ("mkswap", "-q", "-L", "swap0"),
+}
+"""Programs that make the file system of an empty disk, with the label by which a guest finds it."""
 
 
 class InstanceFiles:
@@ -169,7 +173,7 @@ class InstanceFiles:
                 continue
             with _converted():
                 if disk is None or role is Role.SWAP:
-                    self.storage.make(self.directory, role, size, _FILL[role])
+                    self.storage.make(self.directory, role, size, _filler(role))
                 else:
                     self.storage.grow(disk, size)
 
@@ -254,6 +258,13 @@ def _content(path: Path) -> bytes:
             return file.read()
     except FileNotFoundError:
         return b""
+
+
+def _filler(role: Role) -> Callable[[Path], None]:
+    def fill(path: Path) -> None:
+        programs.run(*_FILLED_BY[role], str(path))
+
+    return fill
 
 
 @contextlib.contextmanager
