@@ -128,8 +128,6 @@ class ProcessOperations(ComputeDriver):
                 guest.hold(RUNNING)
             try:
                 files = process_files.pack(guest.home, self._conf.process.move_files_max_bytes)
-            except ValueError as error:
-                raise self._failed("Snapshot", instance_uuid, str(error)) from error
             finally:
                 if is_running:
                     guest.let_continue()
@@ -159,10 +157,7 @@ class ProcessOperations(ComputeDriver):
             command = Command.kept(guest)
             if command is None:
                 raise self._failed("Detach", instance_uuid, "its command is unknown")
-            try:
-                files = self._pack(guest, grace_seconds)
-            except ValueError as error:
-                raise self._failed("Detach", instance_uuid, str(error)) from error
+            files = self._pack(guest, grace_seconds)
             guest.note_detached(True)
             sent = [file.to_plain() for file in files]
             return {"driver": DRIVER, "host": self._host, **command.to_plain(), "files": sent}
@@ -186,7 +181,11 @@ class ProcessOperations(ComputeDriver):
             files = self._files(instance, migration_payload)
             try:
                 if not guest.exists:
-                    command = self._received_command(instance, migration_payload)
+                    command = (
+                        Command.from_plain(migration_payload)
+                        if instance.image is None
+                        else Command.of(instance)
+                    )
                     self._workloads.prepare(guest, instance, place, command, files)
                 if is_on:
                     self._switch_on_new(guest, instance, place)
@@ -221,26 +220,12 @@ class ProcessOperations(ComputeDriver):
     def _files(
         self, instance: Instance, migration_payload: Mapping[str, Any]
     ) -> list[process_files.File]:
-        """Return the files received. Raises OperationFailed."""
+        """Return the files received. Raises OperationFailed, ValueError."""
         if migration_payload.get("driver") != DRIVER:
             reason = f"the other host uses a different driver: {migration_payload.get('driver')}"
             raise self._failed("Attach", instance.uuid, reason)
         bytes_max = self._conf.process.move_files_max_bytes
-        try:
-            return process_files.check(migration_payload.get("files") or (), bytes_max)
-        except ValueError as error:
-            raise self._failed("Attach", instance.uuid, str(error)) from error
-
-    def _received_command(
-        self, instance: Instance, migration_payload: Mapping[str, Any]
-    ) -> Command:
-        """Return the command from the instance's image, else the one received."""
-        if instance.image is not None:
-            return Command.of(instance)
-        try:
-            return Command.from_plain(migration_payload)
-        except ValueError as error:
-            raise self._failed("Attach", instance.uuid, str(error)) from error
+        return process_files.check(migration_payload.get("files") or (), bytes_max)
 
     # Parts ----------------------------------------------------------------------------------------
 
@@ -302,6 +287,8 @@ class ProcessOperations(ComputeDriver):
             yield
         except (exception.BuildFailed, exception.BuildAborted) as error:
             raise self._failed(operation, uuid, str(error.kwargs["reason"])) from error
+        except ValueError as error:  # what another host sent, or files beyond the limits
+            raise self._failed(operation, uuid, str(error)) from error
         except OSError as error:  # TimeoutError is one
             reason = os.strerror(error.errno) if error.errno else str(error)
             raise self._failed(operation, uuid, reason) from error
